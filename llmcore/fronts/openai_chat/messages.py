@@ -60,6 +60,7 @@ _ROLES: Final[Mapping[str, Role]] = {
     "system": "system",
     "user": "user",
 }
+_THINKING: Final = frozenset({*REASONING_FIELDS, "reasoning_details", "thinking_blocks"})
 
 
 @frozen
@@ -142,7 +143,9 @@ class MessageReader:
         if state is not None:
             return Message.assistant(state[1], origin=state[0])
         parts = (*self._thinking(native, path), *shown, *self._fields(native, path))
-        return evolve(Message.assistant(parts), name=str_or_none(native.get("name")))
+        name = str_or_none(native.get("name"))
+        answer = Message.assistant(parts)
+        return answer if name is None else evolve(answer, name=name)
 
     def _said(self, native: Fields, path: str) -> Sequence[ContentPart]:
         """Return what the client shows of an answer besides its calls."""
@@ -169,6 +172,8 @@ class MessageReader:
 
     def _thinking(self, native: Fields, path: str) -> Sequence[ReasoningPart]:
         """Return the thinking of an answer whose state is not ours, or is not there."""
+        if native.keys().isdisjoint(_THINKING):  # nearly every one, of hundreds in a request
+            return ()
         details = [one for one in objects(native.get("reasoning_details")) if not is_sealed(one)]
         blocks = [one for one in objects(native.get("thinking_blocks")) if not is_sealed(one)]
         text = _thinking_text(native)

@@ -142,9 +142,8 @@ def _count(usage: Mapping[str, Any], paths: Iterable[tuple[str, ...]]) -> int | 
     for path in paths:
         value: Any = usage
         for name in path:
-            value = object_or_empty(value).get(name)
-        found = count_or_none(value)
-        if found is not None:
+            value = value.get(name) if isinstance(value, dict) else None
+        if value is not None and (found := count_or_none(value)) is not None:
             return found
     return None
 
