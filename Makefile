@@ -11,7 +11,7 @@ PARALLEL = -n $(or $(WORKERS),3) --dist worksteal
 # Without its cache, each process compiles the library, and pytest every test module, again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: clients demo test test-fast test-all test-clients fuzz lint format bench soak image-check docs docs-table catalog stubs record clean
+.PHONY: clients coverage demo test test-fast test-all test-clients fuzz lint format bench soak image-check docs docs-table catalog stubs record clean
 
 demo: $(STAMP)-local
 	@$(BIN)/llmcore local install
@@ -37,6 +37,13 @@ test-all: $(STAMP)-dev ## the tests on every supported Python of this machine
 
 fuzz: $(STAMP)-dev ## the property tests with other examples each time; make test has the same ones always
 	$(BIN)/python -m pytest $(PARALLEL) -m hypothesis --hypothesis-profile=many
+
+coverage: $(STAMP)-dev ## the lines and branches that the tests reach, in child processes too; slow
+	@$(BIN)/llmcore local install
+	$(BIN)/python -m coverage erase
+	$(BIN)/python -m coverage run -m pytest
+	$(BIN)/python -m coverage combine --quiet
+	$(BIN)/python -m coverage report --skip-covered
 
 test-clients: $(STAMP)-dev clients ## clients of others against the gateway: SDKs, the AI SDK, LangChain, coding agents
 	@$(BIN)/llmcore local install

@@ -92,11 +92,10 @@ def _interpreter(
             raise ConfigurationError(f"{name} is not a known source of credentials")
 
 
-class GoogleTokens:
-    """Tokens of google-auth, which reads files and asks token and metadata servers."""
+class _OncePerProcess:
+    """Credentials that are looked up once in each process."""
 
-    def __init__(self, source: GoogleCredentials) -> None:
-        self._source = source
+    def __init__(self) -> None:
         self.start_anew()
         start_anew_after_fork(self)
 
@@ -104,6 +103,14 @@ class GoogleTokens:
         """Look again: what was found may have been refreshing, under locks of its own."""
         self._lock = Lock()
         self._found: Any = None
+
+
+class GoogleTokens(_OncePerProcess):
+    """Tokens of google-auth, which reads files and asks token and metadata servers."""
+
+    def __init__(self, source: GoogleCredentials) -> None:
+        self._source = source
+        super().__init__()
 
     def token(self) -> str:
         """Return a token that is valid at this moment. Blocks; safe from several threads."""
@@ -137,18 +144,12 @@ class GoogleTokens:
         )
 
 
-class AwsChain:
+class AwsChain(_OncePerProcess):
     """The credential chain of botocore, which reads files and asks metadata services."""
 
     def __init__(self, source: AwsCredentialChain) -> None:
         self._profile = source.profile
-        self.start_anew()
-        start_anew_after_fork(self)
-
-    def start_anew(self) -> None:
-        """Look again: what was found may have been refreshing, under locks of its own."""
-        self._lock = Lock()
-        self._found: Any = None
+        super().__init__()
 
     def token(self) -> str:
         """Return the credentials of this moment. Blocks; safe for use from several threads."""

@@ -186,7 +186,7 @@ def test_facts_are_laid_over_prices() -> None:
     }
 
 
-def test_an_alias_that_is_another_models_id_is_told() -> None:
+def test_an_alias_that_is_another_models_id_is_reported() -> None:
     """The script writes nothing then."""
     catalog = {
         "models": [

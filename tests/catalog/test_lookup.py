@@ -61,7 +61,7 @@ def test_a_record_says_what_is_known() -> None:
     assert [step.above_tokens for step in found.prices.long_context] == [200_000]
 
 
-def test_what_nobody_tells_is_unknown() -> None:
+def test_what_the_data_lacks_is_unknown() -> None:
     """A model of which there are no facts is there, and says None, not no."""
     found = get_model_info("gpt-5.2-mini")
 
@@ -253,7 +253,7 @@ def test_the_latest_of_a_generation_is_the_strongest(
         assert latest.id == expected
 
 
-def test_a_capability_that_is_none_is_told() -> None:
+def test_a_capability_that_is_none_is_reported() -> None:
     """A typo is not an empty answer."""
     with pytest.raises(ConfigurationError, match="structured_output"):
         get_latest_model("openai", "tolls")  # type: ignore[arg-type]

@@ -194,7 +194,7 @@ def test_exit_codes_tell_errors_apart(
     assert message in (out if "--json" in options else err)
 
 
-def test_nobody_to_ask_says_what_to_do(
+def test_without_a_terminal_the_error_names_the_argument(
     server: Loopback, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Without a provider, keys and the local model are offered."""
@@ -223,7 +223,7 @@ def test_no_model_lists_who_is_configured(
         ("zzzz:gpt-5.2", "`llmcore providers` lists them all"),
     ],
 )
-def test_a_provider_that_is_not_configured_is_told_with_its_variable(
+def test_a_provider_that_is_not_configured_is_reported_with_its_variable(
     server: Loopback, capsys: pytest.CaptureFixture[str], model: str, hint: str
 ) -> None:
     """Whether or not another one is configured."""
@@ -313,7 +313,7 @@ def test_half_a_model_is_refused(
     assert server.received == []
 
 
-def test_stdin_that_is_no_text_is_refused(server: Loopback) -> None:
+def test_stdin_that_is_not_text_is_refused(server: Loopback) -> None:
     """It is not sent in pieces, nor does the program break."""
     for encoding in ("utf-8:strict", "utf-8:surrogateescape"):
         done = subprocess.run(
@@ -380,7 +380,7 @@ def test_ctrl_c_stops_the_request(server: Loopback) -> None:
     assert server.disconnects
 
 
-def test_a_reader_that_leaves_is_no_error(server: Loopback) -> None:
+def test_a_reader_that_leaves_is_not_an_error(server: Loopback) -> None:
     """`llmcore ask | head -c 1` ends quietly."""
     server.handler = lambda _: Answer(
         chat_stream(["x" * 1000] * 200), headers={"content-type": "text/event-stream"}

@@ -82,7 +82,7 @@ def test_a_key_is_changed_rotated_and_revoked(run: Callable[..., str]) -> None:
         (["usage", "--since", "yesterday"], "yesterday"),
     ],
 )
-def test_what_cannot_be_done_is_said(
+def test_what_cannot_be_done_is_reported(
     words: list[str], message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(words) != 0

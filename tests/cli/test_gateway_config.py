@@ -53,7 +53,9 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_a_valid_file_is_said_to_be(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_valid_file_is_reported_as_valid(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     (folder / "openbridge.toml").write_text(CONFIG)
 
     assert main(["config", "check"]) == 0

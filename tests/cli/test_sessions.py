@@ -137,7 +137,7 @@ def test_an_interrupted_answer_is_not_kept(
     assert kept(capsys) == []
 
 
-def test_whoever_was_slower_is_told(
+def test_the_slower_append_is_a_conflict(
     server: Loopback, place: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Two at once do not weave their conversations together."""
@@ -329,7 +329,7 @@ def test_an_export_is_the_users_alone(
     assert '"trip"' in copy.read_text("utf-8")
 
 
-def test_files_that_cannot_be_used_are_told(
+def test_files_that_cannot_be_used_are_reported(
     place: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Missing, no text, not to be written."""

@@ -389,7 +389,7 @@ async def test_many_calls_at_once_share_one_client(server: Loopback) -> None:
     ],
 )
 @pytest.mark.parametrize("streaming", [False, True])
-async def test_a_200_that_is_no_answer_is_a_typed_error(
+async def test_a_200_that_is_not_an_answer_is_a_typed_error(
     server: Loopback, body: bytes, content_type: str, kind: type | None, streaming: bool
 ) -> None:
     """Errors inside HTTP 200 never look like success, streamed or not."""

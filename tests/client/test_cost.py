@@ -164,7 +164,7 @@ def own_client(*middleware: Middleware, model: str = "house-1") -> Client:
     )
 
 
-async def test_models_of_ones_own_have_prices_of_their_own() -> None:
+async def test_own_models_have_their_own_prices() -> None:
     """On the answer, in its sum and in the budget."""
     budget = CostBudget(usd=100, unknown="refuse")
     result = await generate("house-1", "Hi", client=own_client(budget))
@@ -189,7 +189,7 @@ async def test_own_price_replaces_that_of_the_catalog() -> None:
 
 
 @pytest.mark.parametrize("model", ["", "house"])
-def test_alias_or_no_model_is_the_newest_of_ones_own(model: str) -> None:
+def test_alias_or_no_model_is_the_newest_own_model(model: str) -> None:
     """Where the catalog knows none of the provider."""
     prepared = own_client().prepare(request(model=model, prompt="Hi")).unwrap()
 

@@ -275,7 +275,7 @@ def test_sources_cost_nothing_until_they_are_used() -> None:
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
 
 
-async def test_a_source_nobody_knows() -> None:
+async def test_an_unknown_source_is_an_error() -> None:
     """It is a ConfigurationError that names its class."""
 
     @frozen

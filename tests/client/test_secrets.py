@@ -71,7 +71,7 @@ OUTCOMES: dict[str, Any] = {
 
 @pytest.mark.parametrize("outcome", OUTCOMES)
 @pytest.mark.parametrize("place", PLACES)
-async def test_no_key_and_no_prompt_is_told(
+async def test_no_key_and_no_prompt_is_reported(
     server: Loopback,
     place: Callable[[str], tuple[Model, dict[str, Any]]],
     outcome: str,

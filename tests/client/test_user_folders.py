@@ -9,7 +9,7 @@ from llmcore.client.user_folders import cache_dir, config_dir, data_dir
 from llmcore.schema.errors import ConfigurationError
 
 
-def test_a_home_that_is_not_here_is_told() -> None:
+def test_a_home_that_is_not_here_is_reported() -> None:
     """By the variable that names it."""
     with pytest.raises(ConfigurationError, match="LLMCORE_CACHE_DIR"):
         cache_dir({"LLMCORE_CACHE_DIR": "~no-such-user/x"})

@@ -117,7 +117,7 @@ def test_a_stream_that_ends_well_is_a_response(stream: list[LLMEvent]) -> None:
 
 
 @given(streams(may_fail=False))
-def test_a_stream_that_breaks_off_is_no_response(stream: list[LLMEvent]) -> None:
+def test_a_stream_that_breaks_off_is_not_a_response(stream: list[LLMEvent]) -> None:
     """However much had arrived, half an answer is a failure that carries the half."""
     outcome = collect(stream[:-1])
 
@@ -344,7 +344,7 @@ def test_an_error_event_is_the_failure() -> None:
     assert collect([*framed([])[:2], ErrorEvent(error)]).failure() is error
 
 
-def test_no_events_are_no_response() -> None:
+def test_no_events_are_not_a_response() -> None:
     """An empty stream is a failure with an empty partial."""
     error = collect([]).failure()
 
@@ -374,7 +374,7 @@ def test_a_misplaced_delta_is_a_failure(inner: list[LLMEvent]) -> None:
     assert outcome.failure().partial is not None
 
 
-def test_half_a_call_is_told_and_left_out() -> None:
+def test_half_a_call_is_reported_and_left_out() -> None:
     """Nobody runs a tool with arguments that were cut off."""
     accumulator = fed(
         [

@@ -161,7 +161,7 @@ def test_each_kind_of_event_is_its_part(inner: list[LLMEvent], part: ContentPart
         Source(id="s1"),
     ],
 )
-def test_some_events_are_no_parts(event: LLMEvent) -> None:
+def test_some_events_are_not_parts(event: LLMEvent) -> None:
     """Results of our own tools are the next message's; other events are only told."""
     assert parts(event) == ()
 
@@ -199,7 +199,7 @@ def test_parts_stand_where_they_started() -> None:
         File(id="f1", url="./a", name="a"),
     ],
 )
-def test_a_file_without_content_is_told(file: File) -> None:
+def test_a_file_without_content_is_reported(file: File) -> None:
     """A server's file name is never taken for a path on the caller's disk."""
     response = collect(framed([file])).unwrap()
 

@@ -18,6 +18,6 @@ START = StreamStart(provider="acme", model="m")
         ([START, StepStart(), TextStart("t")], True),
     ],
 )
-def test_a_start_and_an_error_say_nothing(events: list[LLMEvent], says: bool) -> None:
+def test_a_start_and_an_error_have_no_content(events: list[LLMEvent], says: bool) -> None:
     """Another attempt may still be made as long as there is nothing else."""
     assert has_content(events) is says

@@ -90,7 +90,7 @@ def test_no_delta_at_all_is_an_empty_object() -> None:
         ("[" * 100_000, "nested too deeply"),
     ],
 )
-def test_broken_arguments_stay_text_and_are_told(text: str, problem: str) -> None:
+def test_broken_arguments_stay_text_and_are_reported(text: str, problem: str) -> None:
     """Half an object is not taken for a whole one, nor for none; nothing is lost."""
     stream = complete_segments(
         framed([ToolInputStart("c1", "f"), ToolInputDelta("c1", text), ToolInputEnd("c1")])
@@ -136,7 +136,7 @@ def test_a_custom_tools_input_is_never_parsed(text: str) -> None:
     assert events[-1] == ToolCall("c1", "f", text, kind="custom")
 
 
-def test_faults_are_told_by_the_place_of_the_call() -> None:
+def test_faults_are_reported_by_the_place_of_the_call() -> None:
     """The path counts the caller's calls in the order of their starts, as `tool_calls` does."""
     response = answer(
         framed(

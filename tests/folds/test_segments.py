@@ -223,7 +223,7 @@ def test_interleaved_segments_keep_the_order_of_their_starts(
     ]
 
 
-def test_parallel_calls_are_told_apart() -> None:
+def test_parallel_calls_are_distinguished() -> None:
     """Fragments of two calls that arrive in turns do not mix."""
     response = answer(
         framed(

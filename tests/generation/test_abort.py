@@ -28,7 +28,7 @@ def test_a_signal_says_why() -> None:
         controller.signal.throw_if_aborted()
 
 
-def test_listeners_are_told_once() -> None:
+def test_listeners_are_reported_once() -> None:
     """Those that were taken back are not, those that come late are told at once."""
     controller, told = AbortController(), list[str]()
     controller.signal.add_listener(lambda: told.append("first"))

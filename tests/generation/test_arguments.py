@@ -120,7 +120,7 @@ def test_many_problems_are_cut() -> None:
     "property_",
     [{"type": "strange"}, {"$ref": "http://127.0.0.1:1/x"}, {"$ref": "#/$defs/no"}],
 )
-def test_a_schema_that_cannot_be_used_says_so(property_: dict[str, Any]) -> None:
+def test_an_unusable_schema_is_named_in_the_error(property_: dict[str, Any]) -> None:
     """Nothing is fetched."""
     made = Tool("t", "", {"type": "object", "properties": {"a": property_}})
 

@@ -294,7 +294,7 @@ async def test_a_call_is_repaired_once() -> None:
 
 
 @pytest.mark.parametrize("errors", ["send", "raise"])
-async def test_a_repair_that_fails_is_no_repair(errors: Any) -> None:
+async def test_a_repair_that_fails_is_not_a_repair(errors: Any) -> None:
     """Its exception goes where those of tools go."""
 
     def repair(*_: object) -> None:
@@ -310,7 +310,7 @@ async def test_a_repair_that_fails_is_no_repair(errors: Any) -> None:
         assert isinstance(tools.error.cause, KeyError)
 
 
-async def test_a_schema_nobody_can_use_ends_the_run() -> None:
+async def test_an_unusable_schema_ends_the_run() -> None:
     """It is the application's mistake, which no model can mend."""
     schema: Any = {"type": "object", "properties": {"a": {"type": "strange"}}}
     tools = await run(ToolContext(tools=(Tool("t", "", schema, echo),)), call("t", {}))
@@ -484,7 +484,7 @@ async def test_approval_is_waited_for() -> None:
     ]
 
 
-async def test_a_question_that_fails_is_no_approval() -> None:
+async def test_a_question_that_fails_is_not_an_approval() -> None:
     """The run ends, and nothing is run."""
 
     def breaks(_: object) -> bool:

@@ -157,7 +157,7 @@ async def test_what_the_provider_refuses_is_raised() -> None:
         await generate(MODEL, "Hi", client=client)
 
 
-async def test_a_model_nobody_knows_is_a_configuration_error() -> None:
+async def test_an_unknown_model_is_a_configuration_error() -> None:
     """A string needs a provider, unless the catalog knows whose it is."""
     with pytest.raises(ConfigurationError, match="which provider"):
         await generate("nobody-knows", "Hi", client=Client())
@@ -444,7 +444,7 @@ async def test_a_step_is_prepared() -> None:
     assert result.messages[0] == Message.user("Hi")
 
 
-async def test_a_function_of_ones_own_may_raise() -> None:
+async def test_a_users_function_may_raise() -> None:
     """LLMErrors end the run as they are, others pass through."""
 
     def refuse(_: NextStep) -> None:

@@ -47,7 +47,7 @@ def test_problems_are_few_and_short() -> None:
     [{"type": "strange"}, {"$ref": "#/$defs/no"}, {"$ref": "http://127.0.0.1:1/x"}],
     ids=str,
 )
-def test_what_is_no_schema_is_a_value_error(schema: dict[str, Any]) -> None:
+def test_what_is_not_a_schema_is_a_value_error(schema: dict[str, Any]) -> None:
     """Whoever asks; and nothing is fetched."""
     with pytest.raises(ValueError, match=r"."):
         check_schema(schema)

@@ -116,7 +116,7 @@ def test_what_does_not_fit_says_where(schema: Any, value: Any, problem: str) -> 
         ("a person", ConfigurationError),
     ],
 )
-def test_what_is_no_schema_is_refused_at_once(given_: Any, error: type[LLMError]) -> None:
+def test_what_is_not_a_schema_is_refused_at_once(given_: Any, error: type[LLMError]) -> None:
     """Before anything is sent, and without fetching anything."""
     with pytest.raises(error):
         ObjectSchema.of(given_)
@@ -158,7 +158,7 @@ def test_only_the_first_problems_are_listed() -> None:
         (StructPerson | None, True),
     ],
 )
-def test_what_is_no_object_goes_into_one(schema: Any, wrapped: bool) -> None:
+def test_what_is_not_an_object_goes_into_one(schema: Any, wrapped: bool) -> None:
     """The root that is sent is an object in any case."""
     wanted = ObjectSchema.of(schema)
     sent = wanted.response_format(None, None).schema

@@ -53,7 +53,7 @@ def test_the_document_is_found(text: str, document: Document) -> None:
         ("see ] and [", "Expecting"),
     ],
 )
-def test_what_is_no_document_says_where(text: str, problem: str) -> None:
+def test_what_is_not_a_document_says_where(text: str, problem: str) -> None:
     """The position and what stands there."""
     with pytest.raises(ValueError, match=problem):
         document_in(text)

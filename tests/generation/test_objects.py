@@ -110,7 +110,7 @@ async def test_the_answer_is_an_object(schema: Any, expected: Any, streamed: boo
         (City | None, TEXT, City(**ROME)),
     ],
 )
-async def test_what_is_no_object_comes_in_one(
+async def test_what_is_not_an_object_comes_in_one(
     schema: Any, text: str, expected: Any, streamed: bool
 ) -> None:
     """Providers want an object at the root; a model that forgets it is understood."""
@@ -226,7 +226,7 @@ async def test_a_tool_that_is_forced_gives_the_object(streamed: bool) -> None:
     ],
 )
 @pytest.mark.parametrize("schema", [SCHEMA, City])
-async def test_what_is_no_object_is_an_error_with_the_response(
+async def test_what_is_not_an_object_is_an_error_with_the_response(
     schema: Any, script: list[Any], code: str, problem: str, raw: Any, streamed: bool
 ) -> None:
     """It names the place and the fault, and keeps the response; no second request is sent."""
@@ -250,7 +250,7 @@ def texts_in(script: Sequence[bytes]) -> list[str]:
 
 
 @both_ways
-async def test_calls_that_nobody_answers_are_no_object(streamed: bool) -> None:
+async def test_unanswered_calls_are_not_an_object(streamed: bool) -> None:
     """The calls are in the response, to go on from."""
     passive = Tool("ask", "Ask somebody.")
     with pytest.raises(NoObjectGeneratedError, match="tool calls that have no result") as caught:

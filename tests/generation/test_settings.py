@@ -145,7 +145,7 @@ def test_settings_of_the_wrong_kind_are_refused(given: Any, instead: str) -> Non
         stream(**settings)
 
 
-def test_none_is_no_tools() -> None:
+def test_none_is_read_as_no_tools() -> None:
     """The same holds for stop conditions and all other settings."""
     assert RunPlan(model=MODEL, prompt="Hi", tools=None).tools == ()
 

@@ -233,7 +233,7 @@ def test_secrets_are_not_in_the_page(tmp_path: Path) -> None:
     assert found == []
 
 
-def test_what_is_no_secret_stays() -> None:
+def test_what_is_not_a_secret_stays() -> None:
     """Tokens of text, counts, names."""
     body: JsonValue = {"token": "Hi", "max_tokens": 5, "key": "value", "signature": "abc"}
     assert safe_json(body) == body

@@ -82,7 +82,7 @@ def test_wrapped_answers_are_unwrapped(arguments: Any, expected: str) -> None:
         (ToolChoice.named("other"), True, True, InvalidRequestError),
     ],
 )
-def test_choices_that_cannot_be_had(
+def test_choices_that_the_api_lacks_are_refused(
     choice: ToolChoice, forced: bool, has_tools: bool, error: type[Exception]
 ) -> None:
     """Nothing to call, a model that cannot be made to, a name that no tool has."""

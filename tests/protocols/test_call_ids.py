@@ -109,7 +109,7 @@ def test_the_same_id_fits_alike_in_every_process() -> None:
     assert fit("x", MISTRAL) in runs.pop()
 
 
-def test_a_rule_nothing_matches_says_so() -> None:
+def test_a_rule_without_a_match_is_an_error() -> None:
     """A rule that only its provider's own ids match cannot be met by an invented one."""
     with pytest.raises(ConfigurationError, match="no tool call id"):
         fit("a", CallIdRule(r"=\d=", 3))

@@ -77,6 +77,6 @@ def test_json_comes_back_from_its_text(value: dict[str, int]) -> None:
     assert json_or_text(text_or_json(value)) == value
 
 
-def test_text_that_is_no_json_stays() -> None:
+def test_text_that_is_not_json_stays() -> None:
     """Neither reading nor writing changes it."""
     assert json_or_text(text_or_json("{no")) == "{no"

@@ -210,7 +210,7 @@ def test_a_sound_history_comes_back_as_it_is(name: str) -> None:
     assert all(new is old for new, old in zip(repaired.messages, history, strict=True))
 
 
-def test_no_messages_are_no_messages() -> None:
+def test_no_messages_stay_no_messages() -> None:
     """An empty conversation has nothing to repair."""
     assert repair([], MESSAGES) == Repaired(messages=(), paths=())
 
@@ -468,7 +468,7 @@ def test_an_illegal_id_changes_in_the_call_and_its_result() -> None:
     assert said(repaired) == {("tool-call-id-changed", "messages[1].content[0]", "changed")}
 
 
-def test_ids_that_recur_are_told_apart() -> None:
+def test_ids_that_recur_are_distinguished() -> None:
     """Servers that count from 0 in every answer would tie results to the wrong call."""
     turn = [Message.assistant(call("call_0")), Message.tool("call_0", "A")]
 

@@ -24,7 +24,7 @@ def test_counts_are_whole_and_never_negative(value: object, expected: int | None
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), float("-inf")])
-def test_no_number_is_no_count(value: float) -> None:
+def test_no_number_is_not_a_count(value: float) -> None:
     """Values that cannot be counted are None."""
     assert count_or_none(value) is None
 
@@ -34,7 +34,7 @@ def test_empty_text_is_none() -> None:
     assert (str_or_none("a"), str_or_none(""), str_or_none(1)) == ("a", None, None)
 
 
-def test_truth_is_no_number() -> None:
+def test_truth_is_not_a_number() -> None:
     """Python's booleans are integers; JSON's are not."""
     assert (int_or_none(1), int_or_none(True), int_or_none("1")) == (1, None, None)
 

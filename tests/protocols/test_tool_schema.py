@@ -794,7 +794,7 @@ def test_a_default_of_null_is_no_news() -> None:
     ]
 
 
-def test_a_long_constraint_is_told_in_short() -> None:
+def test_a_long_constraint_is_reported_in_short() -> None:
     """A description is read by the model on every request."""
     result = projected({"enum": list(range(1000))}, SchemaTarget.GEMINI_OPENAPI)
 
@@ -880,12 +880,14 @@ def test_members_of_all_of_are_merged() -> None:
          {"type": "string", "description": 'All of: [{"type":"integer"}].'}),
     ],
 )  # fmt: skip
-def test_what_all_of_says_is_said_at_once(members: list[Schema], expected: Schema) -> None:
+def test_members_of_all_of_keep_the_narrower_constraint(
+    members: list[Schema], expected: Schema
+) -> None:
     """The narrower of two constraints holds."""
     assert projected({"allOf": members}, SchemaTarget.GEMINI_JSON_SCHEMA) == expected
 
 
-def test_members_of_all_of_that_contradict_are_told() -> None:
+def test_members_of_all_of_that_contradict_are_reported() -> None:
     """A description carries the part that one schema cannot express."""
     schema = {"allOf": [{"type": "string", "pattern": "^a"}, {"pattern": "b$"}]}
 
@@ -907,7 +909,7 @@ def test_members_of_all_of_that_contradict_are_told() -> None:
     ],
 )
 @pytest.mark.parametrize("kind", ["string", "array", "null", ["object", "null"], []])
-def test_a_root_that_is_no_object_is_told(kind: Any, target: SchemaTarget) -> None:
+def test_a_root_that_is_not_an_object_is_reported(kind: Any, target: SchemaTarget) -> None:
     """A tool's input is an object there: what else the root was is not lost in silence."""
     result = project({"type": kind, "properties": {}}, target, "p")
 
@@ -924,7 +926,7 @@ def test_a_root_without_a_type_is_an_object(schema: Schema) -> None:
     assert (result.schema, codes(result)) == ({"type": "object", "properties": {}}, [])
 
 
-def test_a_constant_root_is_told_in_words() -> None:
+def test_a_constant_root_is_described() -> None:
     """An object cannot be a number: the description says what was asked."""
     result = project({"const": 3}, SchemaTarget.OPENAI_LOOSE, "p")
 
@@ -1035,7 +1037,7 @@ def test_a_reference_to_the_root_stays_one() -> None:
     assert not project(schema, SchemaTarget.ANTHROPIC_STRICT, "p").strict
 
 
-def test_definitions_of_one_name_are_told_apart() -> None:
+def test_definitions_of_one_name_are_distinguished() -> None:
     """Two places may define two things under one name."""
     schema = object_of(a={"$ref": "#/$defs/S"}, b={"$ref": "#/definitions/S"})
     schema |= {"$defs": {"S": {"type": "string"}}, "definitions": {"S": {"type": "integer"}}}

@@ -74,7 +74,7 @@ def test_the_region_makes_the_host(region: str | None, environ: dict[str, str], 
     assert f"/{host.split('.')[1]}/bedrock/aws4_request" in ready.http.headers["authorization"]
 
 
-def test_an_endpoint_of_ones_own() -> None:
+def test_a_base_url_replaces_the_endpoint() -> None:
     """It is signed for the region all the same."""
     url = "https://vpce-1.bedrock-runtime.us-east-1.vpce.amazonaws.com"
     bedrock = AmazonBedrock.configure(base_url=url, region="us-east-1")
@@ -127,7 +127,7 @@ def test_when_the_chain_is_asked(environ: dict[str, str], fetched: bool) -> None
         ({"profile": "p", "auth": Auth.none()}, "profile"),
     ],
 )
-def test_what_makes_no_sense(settings: dict[str, Any], named: str) -> None:
+def test_invalid_values(settings: dict[str, Any], named: str) -> None:
     """It is refused at once, by the argument's name."""
     with pytest.raises(ConfigurationError, match=named):
         AmazonBedrock.configure(**settings)

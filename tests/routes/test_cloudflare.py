@@ -144,7 +144,7 @@ def test_upstreams_are_providers() -> None:
     assert set(UPSTREAMS) <= {entry.id for entry in PROVIDERS}
 
 
-def test_an_address_of_ones_own() -> None:
+def test_a_base_url_replaces_the_address() -> None:
     """A gateway may have a domain; a query stays where it is."""
     gateway = CloudflareAIGateway.configure(base_url="https://ai.example/g/?a=1")
     openai = OpenAI.configure(api_key="k")

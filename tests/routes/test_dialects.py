@@ -248,7 +248,7 @@ def test_forcing_one_tool(name: str, choice: object, offered: int) -> None:
         ("ollama:m", "none"),
     ],
 )
-def test_choices_that_cannot_be_had(name: str, mode: str) -> None:
+def test_choices_that_the_api_lacks_are_refused(name: str, mode: str) -> None:
     """They are a typed error before anything is sent."""
     choice = ToolChoice(mode, "get_time" if mode == "named" else None)  # type: ignore[arg-type]
     result = attempt(name, tools=TOOLS, tool_choice=choice)

@@ -159,7 +159,7 @@ def test_headers_of_every_type_are_passed_over(kind: int, value: bytes) -> None:
     assert frames(body) == [("e", b"{}")]
 
 
-def test_all_types_at_once_and_strings_that_are_no_utf_8() -> None:
+def test_all_types_at_once_and_strings_that_are_not_utf_8() -> None:
     """A bad character in a header is replaced; it does not end the stream."""
     headers = b"".join(header("h", kind, value) for kind, value in HEADER_VALUES.items())
     headers += header(":event-type", 7, b"\x00\x02e\xff")
@@ -282,7 +282,7 @@ def test_text_after_a_message_is_damage() -> None:
     )
 
 
-def test_binary_that_is_no_event_stream() -> None:
+def test_binary_that_is_not_an_event_stream() -> None:
     """A wrong checksum is all that can be said."""
     with pytest.raises(StreamError, match="begins with a wrong checksum"):
         frames(b"\x1f\x8b\x08\x00" + bytes(20))

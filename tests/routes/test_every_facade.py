@@ -50,7 +50,7 @@ def test_its_requests_are_shown(entry: ProviderEntry, test: str) -> None:
 
 @everyone
 @pytest.mark.parametrize("key", ["", "sk-secret"])
-def test_a_key_is_no_auth(entry: ProviderEntry, key: str) -> None:
+def test_a_key_is_not_an_auth(entry: ProviderEntry, key: str) -> None:
     """It is not taken for one, nor left out: the error says what to write, without the key."""
     if entry.id == "local":
         pytest.skip("it runs here, and signs nothing")

@@ -191,7 +191,7 @@ def test_the_key_comes_from_the_environment(entry: ProviderEntry) -> None:
 @pytest.mark.parametrize(
     "entry", [entry for entry in COMPATIBLE if not entry.needs_key], ids=lambda entry: entry.id
 )
-def test_servers_of_ones_own_need_no_key_but_take_one(entry: ProviderEntry) -> None:
+def test_self_hosted_servers_need_no_key_but_take_one(entry: ProviderEntry) -> None:
     """From the environment, or given."""
     bare = prepare(request(model=chat_model(entry), prompt="Hi"))
 
@@ -243,7 +243,7 @@ def test_wrong_settings_are_refused_by_name(
         entry.load()(**settings)
 
 
-def test_an_empty_key_is_no_key() -> None:
+def test_an_empty_key_is_not_a_key() -> None:
     """The argument is named, and the environment is not asked behind the caller's back."""
     for entry in COMPATIBLE:
         if entry.id == "local":

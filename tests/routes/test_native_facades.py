@@ -229,7 +229,7 @@ def test_without_a_key(native: Native) -> None:
 
 
 @everyone
-def test_an_empty_key_is_no_key(native: Native) -> None:
+def test_an_empty_key_is_not_a_key(native: Native) -> None:
     """The argument is named, and the environment is not asked behind the caller's back."""
     variables = dict.fromkeys(native.entry.key_variables, SECRET)
     error = failure(greeting(native.model(api_key="")), **variables)

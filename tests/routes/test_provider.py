@@ -48,7 +48,7 @@ def test_another_route_is_named_by_its_id() -> None:
         ([CHAT, CHAT], "same id"),
     ],
 )
-def test_provider_that_makes_no_sense_is_refused(routes: list[Route], named: str) -> None:
+def test_invalid_provider_is_refused(routes: list[Route], named: str) -> None:
     """When it is made."""
     with pytest.raises(ConfigurationError, match=named):
         Provider.make(id="acme", routes=routes)

@@ -193,7 +193,7 @@ def test_preparing_changes_nothing() -> None:
 # -- diagnostics and failures
 
 
-def test_losses_are_told() -> None:
+def test_losses_are_reported() -> None:
     """They go with the prepared request."""
     assert prepared(route(talk(LOST, NOTED))).diagnostics == (LOST, NOTED)
 
@@ -207,7 +207,7 @@ def test_losses_are_told() -> None:
         ("zzz", "the request goes to 'acme'"),
     ],
 )
-def test_options_of_a_provider_that_nobody_has_are_noted(key: str, hint: str) -> None:
+def test_options_of_an_unknown_provider_are_noted(key: str, hint: str) -> None:
     options: dict[str, Any] = {"acme": {}, "google": {}, "gemini": {}, key: {"a": 1}}
 
     (note,) = prepared(route(), provider_options=options, strict=True).diagnostics

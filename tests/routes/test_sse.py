@@ -218,7 +218,7 @@ def test_the_limit_counts_the_lines_of_one_event() -> None:
             events(body, limit=17)
 
 
-def test_a_long_body_of_short_events_is_no_long_event() -> None:
+def test_a_long_body_of_short_events_is_not_a_long_event() -> None:
     """The limit is not that of a chunk."""
     assert len(events(b"data: 1\n\n" * 1000, limit=10)) == 1000
     assert len(events(b"x\n\n" + b"data: 1\n\n" * 1000, limit=10)) == 1000

@@ -95,7 +95,7 @@ def test_express_mode_needs_a_key_and_no_project() -> None:
     assert ready.headers["x-goog-api-key"] == "[redacted]"
 
 
-def test_an_address_of_ones_own() -> None:
+def test_a_base_url_replaces_the_address() -> None:
     """It stands for all before the publishers; headers and query are added."""
     vertex = Vertex.configure(
         base_url="https://h/v1?a=1", auth=Auth.none(), headers={"x-a": "1"}, query={"b": "2"}

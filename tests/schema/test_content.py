@@ -212,7 +212,7 @@ def test_parts_are_flattened(values: list[PartInput], parts: tuple[ContentPart, 
 
 
 @pytest.mark.parametrize("bad", [5, None, b"bytes", {"type": "text", "text": "x"}, Citation()])
-def test_what_is_no_part_is_refused(bad: Any) -> None:
+def test_what_is_not_a_part_is_refused(bad: Any) -> None:
     """A dict or bytes where a part is wanted is a mistake to tell at once."""
     with pytest.raises(InvalidRequestError, match=f"got a {type(bad).__name__}"):
         parts_of(["text", [bad]])

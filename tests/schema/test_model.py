@@ -16,7 +16,7 @@ class SecretRoute:
     key: str
 
 
-def test_a_route_is_no_part_of_a_models_value() -> None:
+def test_a_route_is_not_a_part_of_a_models_value() -> None:
     """Two ways to the same model are the same model, and the way does not show."""
     route = SecretRoute("acme-chat", "acme", "secret")
     model = Model("roadrunner", "acme", route=route)

@@ -185,7 +185,7 @@ def test_numbers_are_text_in_a_query() -> None:
 
 
 @pytest.mark.parametrize("bad", [None, True, ["a"], {"a": "b"}, b"x"])
-def test_what_is_no_text_is_refused_in_headers(bad: Any) -> None:
+def test_values_other_than_text_are_refused_in_headers(bad: Any) -> None:
     """A header never says `None` or `True` by accident."""
     with pytest.raises(InvalidRequestError, match="header or query field 'x'"):
         HttpOverlay(headers={"x": bad})

@@ -146,7 +146,7 @@ def test_contradictions_are_refused(arguments: dict[str, Any], message: str) -> 
         ("http", {"headers": {}}, "http is a dict; give HttpOverlay"),
     ],
 )
-def test_what_is_no_value_is_refused(field: str, value: Any, message: str) -> None:
+def test_what_is_not_a_value_is_refused(field: str, value: Any, message: str) -> None:
     """A dict in place of a Message is refused at once, not inside a protocol."""
     with pytest.raises(InvalidRequestError, match=message):
         LLMRequest(**{"model": "m", "messages": (), field: value})

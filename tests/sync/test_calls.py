@@ -139,7 +139,7 @@ def test_elements_of_an_array(server: Loopback, model: Model) -> None:
         assert arriving.object() == [1, 2, 3]
 
 
-def test_an_answer_that_is_no_object_raises(model: Model) -> None:
+def test_an_answer_that_is_not_an_object_raises(model: Model) -> None:
     """As the asynchronous function does, by whatever way it is read."""
     with pytest.raises(NoObjectGeneratedError):
         sync.generate_object(model, "Hi", schema=City)

@@ -102,7 +102,7 @@ async def test_a_request_without_an_answer_fails_the_test() -> None:
         await generate(fake.model, "Hi", client=fake.client)
 
 
-def test_an_answer_that_nobody_asked_for_is_found() -> None:
+def test_an_answer_that_was_not_asked_for_is_found() -> None:
     """A test that checks it fails."""
     with pytest.raises(ScriptEndedError, match="2 answers"):
         FakeModel("a", "b").assert_all_given()

@@ -316,7 +316,7 @@ async def test_a_client_streams_what_was_recorded(size: int) -> None:
     player.finish()
 
 
-async def test_a_client_that_stops_reading_early_is_no_mismatch() -> None:
+async def test_a_client_that_stops_reading_early_is_not_a_mismatch() -> None:
     """An abandoned recording is served to who abandons it again."""
     half = chat_chunk(delta={"content": "Hel"})
     response = RecordedResponse(headers=SSE, body=half, abandoned=True)

@@ -33,7 +33,7 @@ def test_a_key_of_any_letters() -> None:
     assert Keys(("schlüssel ✓",)).caller({"authorization": shown}, "a") is not None
 
 
-def test_callers_are_told_apart_and_their_keys_not_kept() -> None:
+def test_callers_are_distinguished_and_their_keys_not_kept() -> None:
     """Objects that one key stored are invisible to another."""
     keys = Keys(("sk-one", "sk-two"))
     one = keys.caller({"x-api-key": "sk-one"}, "a")
@@ -91,7 +91,7 @@ def test_a_minutes_requests_are_let_through_and_then_one_at_a_time() -> None:
     assert rates.wait_s("a") == pytest.approx(1.0)
 
 
-def test_no_limit_counts_nobody() -> None:
+def test_without_a_limit_no_caller_is_counted() -> None:
     """0 switches it off."""
     rates = CallerRates(0)
 

@@ -668,7 +668,7 @@ async def test_too_many_requests_are_told_when_to_come_back(settings: GatewaySet
     assert 1 <= int(statuses[1].headers["retry-after"]) <= 60
 
 
-async def test_a_full_gateway_says_so(settings: GatewaySettings) -> None:
+async def test_a_full_gateway_answers_503(settings: GatewaySettings) -> None:
     """503 with retry-after; nothing is sent upstream."""
     service = Service.from_settings(evolve(settings, limits=Limits(max_running=1)))
     transport = httpx.ASGITransport(app=make_app(service))
@@ -928,7 +928,7 @@ async def test_an_answer_that_is_stopped_while_it_is_stored_has_an_end(
     assert 'answers_total{outcome="failed",provider="openai-compatible"} 1.0' in told
 
 
-async def test_a_tool_type_of_ones_own(
+async def test_a_registered_tool_type_is_read_and_written(
     upstream: Loopback, settings: GatewaySettings, tmp_path: Path
 ) -> None:
     """A file names it; the model sees a function, the client an item of that type."""

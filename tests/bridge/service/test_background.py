@@ -116,7 +116,7 @@ def two_gateways(
 # -- polling
 
 
-def test_an_answer_is_made_while_nobody_waits(
+def test_an_answer_is_made_while_no_client_waits(
     upstream: Loopback, settings: GatewaySettings
 ) -> None:
     """First queued, then in progress, then complete; the next request continues from it."""
@@ -317,7 +317,7 @@ def test_a_stream_is_kept_alive_while_the_answer_is_silent(
 
 
 @pytest.mark.parametrize("after", ["-1", "x", "1.5", "", "9" * 20])
-def test_a_place_that_is_no_number_is_refused(
+def test_a_place_that_is_not_a_number_is_refused(
     upstream: Loopback, settings: GatewaySettings, after: str
 ) -> None:
     with listening(settings) as url:

@@ -342,7 +342,7 @@ CHUNKED = POST + b"transfer-encoding: chunked\r\n\r\n"
     ],
     ids=["headers", "one header", "trailers", "an extension of a chunk"],
 )
-def test_a_head_that_goes_on_for_ever_is_refused(
+def test_a_head_that_never_ends_is_refused(
     settings: GatewaySettings, before: bytes, endless: bytes
 ) -> None:
     """The connection is closed soon after the limit, with the status for it."""
@@ -423,7 +423,7 @@ def running(url: str, count: int, seconds: float) -> bool:
     return False
 
 
-def test_uploads_that_never_arrive_keep_nobody_out(settings: GatewaySettings) -> None:
+def test_uploads_that_never_arrive_keep_no_caller_out(settings: GatewaySettings) -> None:
     """A request counts once its body is there."""
     with listening(evolve(settings, limits=Limits(max_running=2))) as url, ExitStack() as stack:
         for _ in range(8):
@@ -565,7 +565,7 @@ async def test_no_client_writes_lines_of_the_log(
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("name", ["\ud800", "resp_é", "\x00"])
-async def test_ids_that_nobody_made_are_not_found(settings: GatewaySettings, name: str) -> None:
+async def test_unknown_ids_are_not_found(settings: GatewaySettings, name: str) -> None:
     """Whatever they are made of."""
     reference = {"type": "item_reference", "id": name}
     bodies: list[dict[str, Any]] = [{"previous_response_id": name}, {"input": [reference]}]

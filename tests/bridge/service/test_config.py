@@ -124,7 +124,7 @@ NO_KEYS = ("", "  ", ",", " , ", "none", "None", "null", "sk-1,undefined")
         ({"OPENBRIDGE_MODEL_MAP": "x"}, "unknown: OPENBRIDGE_MODEL_MAP "),
     ],
 )
-def test_what_makes_no_sense_is_refused(environ: dict[str, str], says: str) -> None:
+def test_invalid_values_are_refused(environ: dict[str, str], says: str) -> None:
     """The error names the variable."""
     with pytest.raises(ConfigurationError) as raised:
         settings_from(environ)

@@ -78,7 +78,7 @@ def test_without_a_file_everything_passes() -> None:
         ('{"otherwise": 3}', "otherwise"),
     ],
 )
-def test_what_makes_no_sense_is_refused(tmp_path: Path, text: str, says: str) -> None:
+def test_invalid_values_are_refused(tmp_path: Path, text: str, says: str) -> None:
     """The error names the file and the place in it."""
     path = tmp_path / "map.json"
     path.write_text(text)

@@ -227,7 +227,7 @@ def test_errors_become_the_clients_own(upstream: Loopback, client: OpenAI) -> No
         client.responses.create(model="m-1", input="x", stream=True)
 
 
-def test_keep_alives_are_no_events(upstream: Loopback) -> None:
+def test_keep_alives_are_not_events(upstream: Loopback) -> None:
     """The client's reader skips them."""
     upstream.handler = lambda _: streamed([0.3, *chat_stream(), 0.2])
     settings = evolve(settings_for(upstream.url), keep_alive_s=0.05)

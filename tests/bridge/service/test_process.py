@@ -106,7 +106,7 @@ def test_running_streams_are_finished_first(tmp_path: Path, which: signal.Signal
     assert code == (130 if which is signal.SIGINT else -which)
 
 
-def test_streams_that_outlast_the_patience_are_told(tmp_path: Path) -> None:
+def test_streams_that_outlast_the_patience_are_reported(tmp_path: Path) -> None:
     """They end as failed, not in the middle."""
     with serve(lambda _: streamed(chat_stream(["a"] * 200, pause=0.1))) as upstream:
         named = {**openrouter(upstream.url), "OPENBRIDGE_SHUTDOWN_SECONDS": "1"}
@@ -133,7 +133,7 @@ def test_streams_that_outlast_the_patience_are_told(tmp_path: Path) -> None:
         ({"OPENBRIDGE_MODEL_MAP_PATH": "missing.json"}, "missing.json"),
     ],
 )
-def test_what_cannot_work_is_said_at_once(
+def test_what_cannot_work_is_reported_at_once(
     tmp_path: Path, variables: dict[str, str], says: str
 ) -> None:
     """One line on stderr, and the exit code of a wrong configuration."""

@@ -331,7 +331,7 @@ def test_marks_are_added_to_requests_that_have_none(
     assert with_prompt_cache_marks(made, front, protocol, "me") == (made, ())
 
 
-def test_the_key_of_a_conversation_stays_and_is_no_other_ones() -> None:
+def test_the_key_of_a_conversation_stays_and_differs_from_others() -> None:
     def key(body: dict[str, Any], owner: str = "me") -> object:
         made, _ = with_prompt_cache_marks(
             ClientRequest(body=body), "openai-chat", "openai-chat", owner

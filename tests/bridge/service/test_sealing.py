@@ -62,7 +62,7 @@ async def test_a_gateway_without_a_key_has_one(
 
 
 @pytest.mark.parametrize("key", [None, b"", b"guess"])
-async def test_nobody_can_forge_a_seal(
+async def test_a_seal_cannot_be_forged(
     upstream: Loopback, settings: GatewaySettings, key: bytes | None
 ) -> None:
     """Neither without a key nor with one of their own: the words do not reach the upstream."""
@@ -87,7 +87,7 @@ async def test_nobody_can_forge_a_seal(
     assert "opaque-data-dropped" in answer.headers["x-openbridge-diagnostics"]
 
 
-async def test_a_key_of_ones_own_needs_no_store(
+async def test_a_configured_key_needs_no_store(
     upstream: Loopback, settings: GatewaySettings, tmp_path: Path
 ) -> None:
     """Requests that are not stored are answered while the store is broken; without the key: 503."""

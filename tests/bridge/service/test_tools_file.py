@@ -29,7 +29,7 @@ def test_tools_are_read(tmp_path: Path) -> None:
         ('[{"type": "x", "description": "d"}, {"type": "x", "description": "e"}]', "two tools"),
     ],
 )
-def test_what_makes_no_sense_is_refused(tmp_path: Path, text: str, says: str) -> None:
+def test_invalid_values_are_refused(tmp_path: Path, text: str, says: str) -> None:
     """The error names the file and the fault."""
     path = tmp_path / "tools.json"
     path.write_text(text)

@@ -218,7 +218,7 @@ def test_a_refresh_that_fails_leaves_the_old_token_while_it_is_good(
 
 
 @pytest.mark.parametrize(("said", "seconds"), [(0, 30), (-5, 30), (1e12, 86400), ("x", 1500)])
-def test_lifetimes_that_make_no_sense(
+def test_invalid_lifetimes(
     stand_in: Github, environ: dict[str, str], said: object, seconds: float
 ) -> None:
     """A token is neither fetched for every request nor kept without a limit."""
@@ -401,7 +401,7 @@ async def test_a_refusal_of_every_token_is_an_error(
     assert len(stand_in.chats) == 2
 
 
-async def test_a_token_of_ones_own_that_is_refused(stand_in: Github) -> None:
+async def test_a_refused_token_of_the_callers_is_not_replaced(stand_in: Github) -> None:
     """There is not another one to send."""
     stand_in.chat = lambda _got: answer({"message": "no"}, 401)
     copilot = GithubCopilot.configure(base_url=stand_in.url)

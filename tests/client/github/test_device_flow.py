@@ -92,7 +92,7 @@ async def test_the_login_fails(stand_in: Github, error: str, said: str) -> None:
     assert caught.value.error_code == error
 
 
-async def test_nobody_enters_the_code(stand_in: Github) -> None:
+async def test_a_code_that_is_not_entered_expires(stand_in: Github) -> None:
     """After its time it is not asked for again."""
     stand_in.code, stand_in.polls = {"expires_in": 17}, [PENDING]
     with pytest.raises(AuthenticationError, match="expired"):

@@ -214,7 +214,7 @@ async def test_a_limit_for_reads_ends_with_its_answer(server: Loopback) -> None:
     assert server.connections == 1
 
 
-async def test_a_proxy_that_says_nothing() -> None:
+async def test_a_proxy_that_stays_silent_is_a_timeout() -> None:
     """Opening a tunnel is a part of connecting, and has its limit."""
     with socket.create_server(("127.0.0.1", 0)) as deaf:
         options = HttpOptions(proxy=f"http://127.0.0.1:{deaf.getsockname()[1]}")

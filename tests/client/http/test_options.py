@@ -328,7 +328,7 @@ async def test_hosts_without_a_proxy_are_called_directly(
 
 
 @pytest.mark.parametrize("value", ["ftp://h:1", "http://", "gopher:x"])
-def test_what_is_no_proxy(value: str) -> None:
+def test_what_is_not_a_proxy(value: str) -> None:
     """It is refused at once."""
     with pytest.raises(ConfigurationError, match="proxy"):
         HttpOptions(proxy=value)

@@ -109,7 +109,7 @@ async def test_a_proxy_from_the_environment_is_used(
     assert server.received[0].path == "http://provider.invalid/v1/chat/completions"
 
 
-def test_what_is_no_transports_fault_stays_itself() -> None:
+def test_errors_of_other_code_keep_their_class() -> None:
     """A bug is not dressed up as a network error."""
     wanted = HttpRequest(method="POST", url="http://x.example")
     bug = ZeroDivisionError()

@@ -410,7 +410,9 @@ def test_two_starts_are_two_servers(capfd: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.local_model
 @pytest.mark.usefixtures("server")
 @pytest.mark.parametrize("unix", [True, False])
-def test_stop_hangs_up_on_whoever_is_served(unix: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_stop_closes_connections_that_are_served(
+    unix: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """llama.cpp alone would wait for the answer, without a limit, holding the GIL."""
     monkeypatch.setattr(embedded, "_UNIX_SOCKETS", unix and embedded._UNIX_SOCKETS)
     options = EmbeddedOptions(context_tokens=2048)

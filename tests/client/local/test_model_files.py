@@ -246,7 +246,7 @@ def test_a_good_cached_file_comes_before_an_installed_one(
     assert status.verified
 
 
-def test_a_module_without_a_spec_is_no_distribution(
+def test_a_module_without_a_spec_is_not_a_distribution(
     environ: Mapping[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """`find_spec` raises ValueError for those."""

@@ -147,7 +147,7 @@ async def test_they_may_call_again(server: Loopback, streaming: bool) -> None:
     assert len(server.received) == 1
 
 
-async def test_the_end_is_told_once_however_the_stream_is_left(server: Loopback) -> None:
+async def test_the_end_is_reported_once_however_the_stream_is_left(server: Loopback) -> None:
     """Leaving early counts as an end, with an error that names it."""
     outcomes: list[Result[LLMResponse, LLMError]] = []
 

@@ -128,7 +128,7 @@ def test_what_the_provider_says_is_the_price() -> None:
 
 
 @pytest.mark.parametrize("given", [{"usd": 0}, {"usd": 1, "unknown": "maybe"}])
-def test_budgets_that_make_no_sense_are_refused(given: dict[str, Any]) -> None:
+def test_invalid_budgets_are_refused(given: dict[str, Any]) -> None:
     """When they are made."""
     with pytest.raises(ConfigurationError):
         CostBudget(**given)

@@ -104,7 +104,7 @@ async def test_some_errors_are_final(streaming: bool, failure: Any, kind: type[L
     assert len(transport.requests) == 1
 
 
-async def test_once_something_was_said_there_is_no_way_back() -> None:
+async def test_no_fallback_follows_the_first_event() -> None:
     """The stream has begun, so its failure is the outcome."""
     client, transport = client_of([Fallback("n", on=[StreamError])], [CUT])
     result = await run(client, True)
@@ -194,7 +194,7 @@ async def test_a_provider_that_is_down_is_passed_over() -> None:
     assert "circuit-open" in response.diagnostics[0].message
 
 
-def test_fallbacks_that_make_no_sense_are_refused() -> None:
+def test_invalid_fallbacks_are_refused() -> None:
     """No model, or going on after an abort."""
     with pytest.raises(ConfigurationError):
         Fallback()

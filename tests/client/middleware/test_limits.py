@@ -414,7 +414,7 @@ async def test_an_old_call_says_nothing_of_now() -> None:
         lambda: CircuitBreaker(open_s=math.nan),
     ],
 )
-def test_limits_that_make_no_sense_are_refused(make: Any) -> None:
+def test_invalid_limits_are_refused(make: Any) -> None:
     """When they are made, not at the first call."""
     with pytest.raises(ConfigurationError):
         make()

@@ -414,9 +414,7 @@ async def test_a_file_that_cannot_be_used_is_a_warning(
     assert "cannot be used" in caplog.text
 
 
-async def test_an_entry_that_makes_no_sense_is_a_miss(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_an_invalid_entry_is_a_miss(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """A log record reports it, and it is replaced."""
     store = SqliteCache(tmp_path / "answers.db")
     client, transport = client_of([ResponseCache(store)], *[answer(False)] * 2)
@@ -442,7 +440,7 @@ async def test_an_entry_that_makes_no_sense_is_a_miss(
         lambda: ResponseCache(ttl_s=0),
     ],
 )
-def test_caches_that_make_no_sense_are_refused(make: Any) -> None:
+def test_invalid_caches_are_refused(make: Any) -> None:
     """When they are made."""
     with pytest.raises(ConfigurationError):
         make()

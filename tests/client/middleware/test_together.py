@@ -96,7 +96,7 @@ async def test_all_of_them_over_a_real_connection(server: Loopback, tmp_path: Pa
 
 
 @pytest.mark.parametrize("anyio_backend", ["asyncio"])
-async def test_a_stream_nobody_closed_gives_its_place_back(anyio_backend: str) -> None:
+async def test_an_unclosed_stream_gives_its_place_back(anyio_backend: str) -> None:
     """A forgotten stream is collected, and does not block others."""
     limit = ConcurrencyLimit(1)
     with serve(slowly) as server:

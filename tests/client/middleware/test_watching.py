@@ -87,7 +87,7 @@ async def cancelled(client: Client) -> None:
 
 
 @pytest.mark.parametrize("leave", [left_early, cancelled])
-async def test_a_stream_that_is_left_is_told_once(leave: Callable[[Client], Any]) -> None:
+async def test_a_stream_that_is_left_is_reported_once(leave: Callable[[Client], Any]) -> None:
     """Closed or cancelled: an AbortError, with what had arrived."""
     client, told = hooked([CUT, (CUT, 50)])
     await leave(client)
@@ -106,7 +106,7 @@ def check_left(told: list[CallUsage]) -> None:
     assert call.usage.estimated
 
 
-async def test_a_stream_that_is_forgotten_is_told_once() -> None:
+async def test_a_stream_that_is_forgotten_is_reported_once() -> None:
     """It was neither read to its end nor closed, and the last reference is gone."""
     half: list[LLMEvent] = [
         StreamStart(provider="loop", model="m"),

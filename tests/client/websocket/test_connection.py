@@ -135,7 +135,7 @@ async def test_a_binary_message_is_an_error() -> None:
 # -- ends
 
 
-async def test_the_servers_close_code_is_told() -> None:
+async def test_the_servers_close_code_is_reported() -> None:
     """With its reason."""
     told = pytest.raises(NetworkError, match=r"1013: try later")
     with sockets(acts(Close(1013, "try later"))) as server, told as caught:
@@ -162,7 +162,7 @@ async def test_a_connection_that_is_cut_has_no_code() -> None:
     assert caught.value.error_code is None
 
 
-async def test_closing_says_good_bye() -> None:
+async def test_closing_sends_a_close_frame() -> None:
     """The server receives a close frame with a reason."""
     with sockets(acts("a")) as server:
         await received(server, 1)

@@ -470,7 +470,7 @@ GARBAGE: dict[str, Action] = {
 
 @pytest.mark.parametrize("garbage", GARBAGE.values(), ids=list(GARBAGE))
 @pytest.mark.parametrize("count", [0, 1, 6])
-async def test_messages_that_are_no_events_break_the_answer(garbage: Action, count: int) -> None:
+async def test_messages_that_are_not_events_break_the_answer(garbage: Action, count: int) -> None:
     """With an error of ours, and the next call has a socket of its own."""
 
     def answers(_asked: Native, response_id: str) -> Iterable[Action]:

@@ -185,7 +185,7 @@ def test_a_blocked_prompt_has_no_candidate() -> None:
     assert "candidates" not in made.whole
 
 
-def test_an_answer_without_a_word_ends_and_says_nothing() -> None:
+def test_an_answer_without_text_ends_without_parts() -> None:
     made = written(stream())
 
     assert made.whole["candidates"][0]["content"]["parts"] == [{"text": ""}]

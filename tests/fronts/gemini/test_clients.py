@@ -291,7 +291,7 @@ def test_pages_follow_one_another() -> None:
 
 
 @pytest.mark.parametrize("query", [{"pageSize": "many"}, {"pageToken": "-1"}])
-def test_a_page_that_makes_no_sense_is_refused(query: dict[str, str]) -> None:
+def test_an_invalid_page_is_refused(query: dict[str, str]) -> None:
     with pytest.raises(FrontError):
         front.models(MODELS, query)
 

@@ -156,7 +156,7 @@ def test_files_are_pictures_sound_or_documents(part: Any, expected: Any) -> None
         [{"role": "model", "parts": [{"functionCall": {"args": {}}}]}],
     ],
 )
-def test_contents_that_make_no_sense_are_refused(contents: Any) -> None:
+def test_invalid_contents_are_refused(contents: Any) -> None:
     assert refused({"contents": contents}).status == 400
 
 
@@ -583,5 +583,5 @@ def test_the_policy_can_refuse_hosted_tools() -> None:
         [{"functionDeclarations": [{"name": "f", "parametersJsonSchema": 7}]}],
     ],
 )
-def test_tools_that_make_no_sense_are_refused(tools: Any) -> None:
+def test_invalid_tools_are_refused(tools: Any) -> None:
     assert refused({"tools": tools}).status == 400

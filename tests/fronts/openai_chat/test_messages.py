@@ -110,7 +110,7 @@ def test_a_message_without_content_has_no_parts(role: str, content: Any) -> None
         ),
     ],
 )
-def test_a_message_that_makes_no_sense_is_refused_at_its_place(message: Any, param: str) -> None:
+def test_an_invalid_message_is_refused_at_its_place(message: Any, param: str) -> None:
     """400, with the field that is at fault; paths of this machine are never read."""
     error = refused({"messages": [message]})
 
@@ -215,7 +215,7 @@ def test_arguments_of_earlier_calls_are_read_however_they_were_written(
 
 
 @pytest.mark.parametrize("call_id", [17, None, ""])
-def test_ids_that_are_no_texts_are_read_as_ids(call_id: Any) -> None:
+def test_ids_that_are_not_texts_are_read_as_ids(call_id: Any) -> None:
     """Some servers number their calls, and their clients repeat that."""
     call_ = {"id": call_id, "function": {"name": "f", "arguments": "{}"}}
     (message,) = messages_of({"role": "assistant", "tool_calls": [call_]})

@@ -113,7 +113,7 @@ def test_the_format_of_the_answer_is_read(
         ({"tools": [{"type": "function", "function": {}}]}, "tools[0].function.name"),
     ],
 )  # fmt: skip
-def test_what_makes_no_sense_is_refused_with_its_place(fields: dict[str, Any], param: str) -> None:
+def test_invalid_values_are_refused_with_its_place(fields: dict[str, Any], param: str) -> None:
     """Before anything is sent, and in words that say what to do."""
     error = refused(fields)
 

@@ -172,7 +172,7 @@ def test_one_event_at_a_time() -> None:
     assert checker.ended
 
 
-def test_no_event_at_all_is_no_stream() -> None:
+def test_no_event_at_all_is_not_a_stream() -> None:
     """A terminal event is due."""
     assert violations([]) == ["no terminal event"]
 

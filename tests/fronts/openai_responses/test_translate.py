@@ -168,7 +168,7 @@ def test_ai_sdk_parameters() -> None:
     assert chat.echo["metadata"] == {"a": "b"}
 
 
-def test_what_cannot_be_included_is_told() -> None:
+def test_what_cannot_be_included_is_reported() -> None:
     """Each name that there is not, once."""
     made = asked("Hi", include=["reasoning.encrypted_content", "nothing.such"])
 
@@ -287,9 +287,7 @@ def test_a_response_that_is_not_kept_cannot_be_continued() -> None:
         ({"input": "x", "tool_choice": {"type": "function", "name": "g"}}, "tool_choice"),
     ],
 )
-def test_what_makes_no_sense_is_a_400_that_names_the_place(
-    body: dict[str, Any], param: str
-) -> None:
+def test_invalid_values_are_a_400_that_names_the_place(body: dict[str, Any], param: str) -> None:
     """Before anything is sent."""
     error = refused(body)
 
@@ -327,7 +325,7 @@ def test_one_tool_of_two_types_is_a_conflict() -> None:
     assert (error.status, error.code) == (400, "tool_name_conflict")
 
 
-def test_names_that_become_the_same_are_told_apart() -> None:
+def test_names_that_become_the_same_are_distinguished() -> None:
     """Both stay callable, and each call finds its tool."""
     tools = [{**FUNCTION, "name": name} for name in ("a-b", "a_b", "a.b", "functions", "x" * 70)]
     made = asked("x", tools=tools)

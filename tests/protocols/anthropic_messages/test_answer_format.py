@@ -188,7 +188,7 @@ def test_a_call_of_the_callers_is_a_call() -> None:
 @pytest.mark.parametrize(
     "schema", [{"type": "array", "items": {"$ref": "#/$defs/C"}, "$defs": {"C": SCHEMA}}]
 )
-def test_an_answer_that_is_no_object(schema: Any) -> None:
+def test_an_answer_that_is_not_an_object(schema: Any) -> None:
     """A tool's input is an object; the answer in its one property is unwrapped."""
     asked = shaped(OLD, schema)
     (tool,) = body(asked)["tools"]

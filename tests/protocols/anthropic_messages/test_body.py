@@ -398,7 +398,7 @@ def test_every_tool_choice_is_sent_beside_the_tools(
         ("claude-opus-5-5", [LOOK], ToolChoice.named("look"), UnsupportedToolChoiceError),
     ],
 )
-def test_choices_that_cannot_be_had(
+def test_choices_that_the_api_lacks_are_refused(
     model: str, tools: Any, choice: ToolChoice, expected: type[Exception]
 ) -> None:
     """A demand that cannot be met is an error before anything is sent."""

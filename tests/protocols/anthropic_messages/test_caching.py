@@ -121,7 +121,7 @@ def test_thinking_is_never_marked() -> None:
     assert breakpoints(asked) == [("messages[0][0]", "5m"), ("messages[1][1]", "5m")]
 
 
-def test_deferred_tools_are_no_part_of_the_prefix() -> None:
+def test_deferred_tools_are_not_part_of_the_prefix() -> None:
     """A tool that is not shown at first cannot be the end of a prefix."""
     deferred: JsonObject = {"name": "g", "input_schema": {"type": "object"}, "defer_loading": True}
     asked = ask(tools=[*tools(None), HostedTool.raw("anthropic", deferred)])

@@ -337,7 +337,7 @@ def test_a_response_always_has_a_list_of_content() -> None:
     }
 
 
-def test_content_that_is_no_list_is_an_error() -> None:
+def test_content_that_is_not_a_list_is_an_error() -> None:
     """`content: null` is not a response."""
     with pytest.raises(StreamError, match="expected a list, got null"):
         contract.read_response({**message(), "content": None})

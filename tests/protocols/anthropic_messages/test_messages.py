@@ -119,7 +119,7 @@ def test_empty_text_is_left_out() -> None:
     assert messages(asked)[2]["content"][0]["content"] == [text("x")]
 
 
-def test_names_are_said_to_be_lost() -> None:
+def test_names_are_reported_as_lost() -> None:
     """The API has no speakers' names."""
     asked = ask(messages=[Message.user("Hi", name="Ann")])
 
@@ -342,7 +342,7 @@ def test_what_the_api_does_not_take(part: Any, words: str) -> None:
     ]
 
 
-def test_detail_is_said_to_be_lost() -> None:
+def test_detail_is_reported_as_lost() -> None:
     """The API has no detail levels."""
     asked = ask(messages=[Message.user(ImagePart(data=PNG, detail="high"))])
 

@@ -138,7 +138,7 @@ def test_any_cut_is_an_error(place: int) -> None:
 
 
 @given(st.data())
-def test_noise_between_events_says_nothing(data: st.DataObject) -> None:
+def test_noise_between_events_is_ignored(data: st.DataObject) -> None:
     """Comments, pings, ids and empty data anywhere leave the answer as it is."""
     noise = [
         b": ping\n\n",

@@ -284,7 +284,7 @@ def test_every_stop_reason_has_a_common_word(raw: str | None, reason: Any) -> No
         assert response(events).finish_reason == FinishReason(reason, raw)
 
 
-def test_a_call_is_no_stop() -> None:
+def test_a_call_is_not_a_stop() -> None:
     """Servers that say end_turn though a tool was called are corrected; length is not."""
     call = tool_use("f", {})
 
@@ -305,7 +305,7 @@ def test_why_an_answer_was_stopped() -> None:
         )
 
 
-def test_what_is_said_of_the_whole_answer_is_kept() -> None:
+def test_facts_of_the_whole_answer_are_kept() -> None:
     """Stop sequence, container, context management and service tier are metadata."""
     facts = {
         "stop_sequence": "END",
@@ -404,7 +404,7 @@ def test_a_delta_of_another_kind_of_block(strange: dict[str, Any]) -> None:
     assert [type(event) for event in got].count(ProviderEvent) == 1
 
 
-def test_empty_deltas_say_nothing() -> None:
+def test_empty_deltas_are_ignored() -> None:
     """Empty text, a missing signature and an empty input change nothing."""
     events = [
         begin(),
@@ -491,7 +491,7 @@ def test_errors_in_the_stream(kind: str, said: str, expected: type[LLMError]) ->
     assert found.partial.text == "Hel"
 
 
-def test_an_error_event_that_is_no_json() -> None:
+def test_an_error_event_that_is_not_json() -> None:
     """A proxy's own words are an error too."""
     found = error(streamed(sse([begin()]) + b"event: error\ndata: upstream died\n\n"))
 
@@ -499,14 +499,14 @@ def test_an_error_event_that_is_no_json() -> None:
 
 
 @pytest.mark.parametrize("data", ["[1]", '"text"', "7"])
-def test_an_event_that_is_no_object(data: str) -> None:
+def test_an_event_that_is_not_an_object(data: str) -> None:
     """An event of another shape is an error that shows it."""
     found = error(streamed(sse([begin()]) + f"data: {data}\n\n".encode()))
 
     assert data.strip('"') in found.message
 
 
-def test_a_frame_that_is_no_json() -> None:
+def test_a_frame_that_is_not_json() -> None:
     """Broken JSON ends the stream."""
     assert isinstance(error(streamed(sse([begin()]) + b"data: {oops\n\n")), StreamError)
 
@@ -518,7 +518,7 @@ def test_an_error_with_status_200(document: Any) -> None:
 
 
 @pytest.mark.parametrize("document", [[], "text", None, {}, {"content": [], "error": {"a": 1}}])
-def test_a_body_that_is_no_answer(document: Any) -> None:
+def test_a_body_that_is_not_an_answer(document: Any) -> None:
     """A body without a message is an error, not an empty answer."""
     assert isinstance(whole(document)[-1], ErrorEvent)
 
@@ -607,7 +607,7 @@ def test_the_model_that_took_over_is_the_answers_model() -> None:
     assert got.message.origin.model == "claude-x"
 
 
-def test_pings_and_done_say_nothing() -> None:
+def test_pings_and_done_are_ignored() -> None:
     """Keep-alives in every form are read over."""
     ping = b'event: ping\ndata: {"type": "ping"}\n\n'
     body = b"".join(ping + sse([event]) for event in stream_of(message(text("Hi"))))

@@ -140,7 +140,7 @@ def test_top_k_goes_by_each_vendors_name(model: str, expected: Any) -> None:
     assert bool(codes(asked)) == (expected is None)
 
 
-def test_what_the_api_lacks_is_said() -> None:
+def test_what_the_api_lacks_is_reported() -> None:
     """No parameter is lost in silence."""
     options = GenerationOptions(
         seed=1, presence_penalty=1, frequency_penalty=1, logprobs=True, top_logprobs=2
@@ -408,7 +408,7 @@ def test_models_that_are_only_told(model: str, shape: ResponseFormat) -> None:
     assert ("response-format-in-words", "response_format") in codes(asked)
 
 
-def test_free_text_is_no_shape() -> None:
+def test_free_text_is_not_a_shape() -> None:
     """The default format asks for nothing."""
     assert body(ask(response_format=ResponseFormat.text())) == body(ask())
 
@@ -457,7 +457,9 @@ def test_every_tool_choice_is_sent_or_reported(choice: ToolChoice | None, expect
         ),
     ],
 )
-def test_choices_that_cannot_be_had(fields: dict[str, Any], kind: type[Exception]) -> None:
+def test_choices_that_the_api_lacks_are_refused(
+    fields: dict[str, Any], kind: type[Exception]
+) -> None:
     """Nothing is sent that the service would refuse anyway."""
     assert isinstance(refused(ask(**fields)), kind)
 

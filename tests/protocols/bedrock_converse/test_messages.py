@@ -181,7 +181,7 @@ def test_call_ids_are_made_legal_on_both_sides() -> None:
 
 
 @pytest.mark.parametrize("arguments", ['{"a":', [1]])
-def test_arguments_that_are_no_object(arguments: Any) -> None:
+def test_arguments_that_are_not_an_object_are_wrapped(arguments: Any) -> None:
     """They are wrapped, and a diagnostic reports it."""
     talk = [Message.user("x"), answer(ToolCallPart("a", "one", arguments)), Message.tool("a", "y")]
     asked = ask(messages=talk)
@@ -276,7 +276,7 @@ def test_parts_that_an_assistant_cannot_say() -> None:
     }
 
 
-def test_a_hosted_tool_of_nobody() -> None:
+def test_a_hosted_tool_without_a_provider() -> None:
     """A call that the service did not make itself cannot be shown to it."""
     call = ToolCallPart("s", "search", {}, provider_executed=True)
     result = ToolResultPart("s", "x", provider_executed=True)
@@ -434,7 +434,7 @@ def test_documents_get_a_word_beside_them() -> None:
         ImagePart(path="./a.png"),
     ],
 )
-def test_media_that_nobody_can_send(part: Any) -> None:
+def test_media_that_cannot_be_sent_is_replaced(part: Any) -> None:
     """An error says what to do, before anything is sent."""
     assert isinstance(refused(ask(messages=[Message.user(part)])), InvalidRequestError)
 

@@ -174,7 +174,7 @@ def test_start_says_what_was_asked() -> None:
     assert first == StreamStart(provider="bedrock", model=CLAUDE, protocol="bedrock-converse")
 
 
-def test_what_is_said_of_the_whole_answer_is_kept() -> None:
+def test_facts_of_the_whole_answer_are_kept() -> None:
     """Metrics, trace, tier and the model's own fields stand under our key; padding does not."""
     metadata = response(streamed(stream_of(ANSWERS["more metadata"]))).provider_metadata
 
@@ -192,7 +192,7 @@ def test_what_is_said_of_the_whole_answer_is_kept() -> None:
 # -- text
 
 
-def test_empty_text_is_no_segment() -> None:
+def test_empty_text_is_not_a_segment() -> None:
     """Some models open with a delta of no characters, in a block of its own."""
     events = streamed([BEGIN, delta(0, text=""), stop(0), delta(1, text="Hi"), stop(1), *end()])
 
@@ -374,7 +374,7 @@ def test_a_drawn_picture_is_a_file_and_a_part() -> None:
     assert (part.media_type, part.data) == ("image/png", b"\x89PNG\r\n\x1a\n")
 
 
-def test_a_picture_that_failed_is_no_file() -> None:
+def test_a_picture_that_failed_is_not_a_file() -> None:
     """The service's explanation is passed on."""
     said = delta(0, image={"error": {"message": "no"}})
 

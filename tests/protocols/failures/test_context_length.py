@@ -893,7 +893,7 @@ def test_what_only_sounds_like_an_overflow_is_none(
     assert type(error_from_body(provider="any", body=body, status=status)) is kind
 
 
-def test_throttling_in_a_stream_is_no_overflow() -> None:
+def test_throttling_in_a_stream_is_not_an_overflow() -> None:
     """Bedrock says "too many tokens" for tokens a minute, in a stream without a status."""
     frame: JsonValue = {
         "throttlingException": {"message": "Too many tokens, please wait before trying again."}
@@ -913,7 +913,7 @@ def test_throttling_in_a_stream_is_no_overflow() -> None:
         "Token quota exceeded: too many tokens.",
     ],
 )
-def test_a_limit_over_time_is_no_overflow(message: str) -> None:
+def test_a_limit_over_time_is_not_an_overflow(message: str) -> None:
     """The wording alone tells a limit over time from the model's window."""
     assert not is_context_overflow(message, ())
 

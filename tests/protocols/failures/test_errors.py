@@ -579,7 +579,7 @@ def test_the_wait_of_the_provider_behind_is_kept() -> None:
         (b'{"error": {"message": "  "}}', '{"error": {"message": "  "}}', said("  ")),
     ],
 )
-def test_a_body_that_is_no_error_object_is_shown_as_text(
+def test_a_body_that_is_not_an_error_object_is_shown_as_text(
     body: bytes, message: str, raw: JsonValue
 ) -> None:
     """Proxies answer with pages, text or nothing; what there is becomes the message."""

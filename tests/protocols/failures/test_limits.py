@@ -316,7 +316,7 @@ def test_each_family_of_headers_is_read(headers: dict[str, str], info: RateLimit
     assert info == rate_limit_from(headers)
 
 
-def test_a_duration_without_a_date_is_no_time() -> None:
+def test_a_duration_without_a_date_is_not_a_time() -> None:
     """No clock is read: what cannot be placed in time stays unsaid."""
     headers = {"x-ratelimit-remaining-requests": "5", "x-ratelimit-reset-requests": "1s"}
 

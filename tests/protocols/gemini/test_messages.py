@@ -89,7 +89,7 @@ def test_a_beginning_of_the_answer(model: str, goes_on: bool) -> None:
     assert codes(asked) == ([] if goes_on else [("last-message-added", "messages[1]")])
 
 
-def test_names_are_said_to_be_lost() -> None:
+def test_names_are_reported_as_lost() -> None:
     """The API has no place for a speaker's name."""
     messages = [Message("user", (TextPart("a"),), name="Bob"), Message.assistant("b")]
     asked = request(model=MODEL, messages=messages)
@@ -247,7 +247,7 @@ def test_what_the_model_said(part: ContentPart, expected: Any) -> None:
 
 
 @pytest.mark.parametrize("arguments", ['{"a":', [1], 3])
-def test_arguments_that_are_no_object(arguments: Any) -> None:
+def test_arguments_that_are_not_an_object_are_wrapped(arguments: Any) -> None:
     """They are wrapped in one, and nothing of them is lost."""
     part = ToolCallPart("x", "f", arguments)
     sent = model_parts(part, model=OLDER)[0]["functionCall"]["args"]

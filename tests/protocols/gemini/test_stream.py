@@ -341,7 +341,7 @@ def test_a_blocked_prompt(reason: str) -> None:
         assert answer.provider_metadata["google"]["promptFeedback"] == feedback
 
 
-def test_what_is_said_of_the_whole_is_kept() -> None:
+def test_facts_of_the_whole_are_kept() -> None:
     """Safety ratings, averages and what is to come stand in the metadata."""
     ratings = [{"category": "C", "probability": "LOW"}]
     document = chunk(
@@ -439,7 +439,7 @@ def test_errors_in_the_stream(fields: dict[str, Any], kind: type[LLMError]) -> N
     assert error(forms[-1]).partial.text == "half"  # type: ignore[union-attr]
 
 
-def test_how_long_to_wait_is_told_in_the_details() -> None:
+def test_the_retry_delay_is_read_from_the_details() -> None:
     """Google says it in `RetryInfo`."""
     details = [{"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "13s"}]
     body = {

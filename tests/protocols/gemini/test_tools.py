@@ -282,7 +282,7 @@ def test_a_strict_tool_is_validated() -> None:
     assert with_tools(strict)["toolConfig"] == {"functionCallingConfig": {"mode": "VALIDATED"}}
 
 
-def test_choices_that_cannot_be_had() -> None:
+def test_choices_that_the_api_lacks_are_refused() -> None:
     """A function that is not there, and a demand where there is none."""
     named = evolve(ASKED, tools=(TOOL,), tool_choice=ToolChoice.named("other"))
     none = evolve(ASKED, tool_choice=ToolChoice.required())

@@ -68,7 +68,7 @@ def test_sound_has_the_format_that_was_asked_for() -> None:
 
 
 @pytest.mark.parametrize("data", ["!", "a", 7])
-def test_broken_base64_is_no_sound(data: object) -> None:
+def test_broken_base64_is_not_sound(data: object) -> None:
     """Bytes that cannot be read do not break the answer."""
     chunks = [chunk({"audio": {"id": "a", "data": data}}), chunk({"content": "Hi"}, "stop")]
 

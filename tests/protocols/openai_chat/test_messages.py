@@ -254,7 +254,7 @@ def test_media_has_its_native_form(part: ContentPart, native: dict[str, Any]) ->
         (ProviderPart("anthropic", {"type": "search_result"}), OPENAI),
     ],
 )
-def test_what_the_server_does_not_take_is_said(part: ContentPart, dialect: ChatDialect) -> None:
+def test_what_the_server_does_not_take_is_reported(part: ContentPart, dialect: ChatDialect) -> None:
     """A short text stands in its place, and a diagnostic names the place."""
     asked = _asked(Message.user("Look:", part))
 
@@ -281,7 +281,7 @@ def test_servers_may_take_more() -> None:
     ]
 
 
-def test_a_path_nobody_read_is_refused() -> None:
+def test_an_unread_path_is_refused() -> None:
     """The client reads files; a protocol does no I/O."""
     assert isinstance(refused(_asked(Message.user(ImagePart(path="a.png")))), InvalidRequestError)
 
@@ -345,7 +345,7 @@ def test_text_after_a_call_moves_before_it() -> None:
     assert codes(asked) == [("reordered-content", "messages[1].content[2]")]
 
 
-def test_what_an_assistant_message_cannot_hold_is_said() -> None:
+def test_what_an_assistant_message_cannot_hold_is_reported() -> None:
     """Pictures it drew and tools the provider ran have no form to go back in."""
     asked = _asked(
         Message.user("Go"),
@@ -593,7 +593,7 @@ def test_pictures_stay_in_results_where_they_can() -> None:
     assert [part["type"] for part in lowered[2]["content"]] == ["text", "image_url"]
 
 
-def test_pictures_for_a_server_without_eyes_are_said() -> None:
+def test_pictures_for_a_server_without_eyes_are_reported() -> None:
     """A placeholder and a diagnostic, in the result itself."""
     asked = _asked(
         Message.user("Go"),

@@ -116,7 +116,7 @@ _NOISE = [
 
 
 @given(answers(), st.data())
-def test_pings_and_comments_say_nothing(
+def test_pings_and_comments_are_ignored(
     answer: tuple[list[dict[str, Any]], dict[str, Any]], data: st.DataObject
 ) -> None:
     """Keep-alives between any two events change nothing."""

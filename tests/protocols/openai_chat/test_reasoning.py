@@ -122,7 +122,7 @@ def test_a_signature_ends_up_on_its_part(signed: Any) -> None:
     assert part == ReasoningPart("Hm.", signature="abcd")
 
 
-def test_a_signature_of_nothing_says_nothing() -> None:
+def test_a_signature_of_nothing_is_ignored() -> None:
     """Outside of thinking there is nothing it could sign."""
     answer = response(streamed([chunk({"content": "a"}), chunk({"signature": "s"}, "stop")]))
 

@@ -85,7 +85,7 @@ def test_broken_frames_raise(data: bytes) -> None:
         stream.decode(("", data))
 
 
-def test_a_chunk_that_is_no_object_is_an_error() -> None:
+def test_a_chunk_that_is_not_an_object_is_an_error() -> None:
     """A list where a chunk belongs fails with words, not with a TypeError."""
     assert isinstance(error(streamed([[1, 2]])), LLMError)
 
@@ -123,7 +123,7 @@ def test_plain_text_leaves_the_state_alone() -> None:
         {"reasoning": "", "reasoning_details": [], "tool_calls": []},
     ],
 )
-def test_empty_fields_beside_the_text_say_nothing(extra: dict[str, Any]) -> None:
+def test_empty_fields_beside_the_text_are_ignored(extra: dict[str, Any]) -> None:
     """Servers that fill every chunk with nulls stay on the per-token path."""
     state = stream.initial(ASKED, OPENAI)
     state, _ = stream.step(state, chunk({"content": "Hi"}))
@@ -137,7 +137,7 @@ def test_empty_fields_beside_the_text_say_nothing(extra: dict[str, Any]) -> None
 @pytest.mark.parametrize(
     "envelope", [{"error": None}, {"citations": []}, {"x_groq": None, "usage": None}]
 )
-def test_empty_fields_around_the_text_say_nothing(envelope: dict[str, Any]) -> None:
+def test_empty_fields_around_the_text_are_ignored(envelope: dict[str, Any]) -> None:
     """The same for what stands beside the choices."""
     state = stream.initial(ASKED, OPENAI)
     state, _ = stream.step(state, chunk({"content": "Hi"}))
@@ -290,7 +290,7 @@ def test_no_usage_is_none() -> None:
     assert response(streamed(text_chunks("Hello"))).usage == Usage()
 
 
-def test_what_is_said_of_the_response_is_kept() -> None:
+def test_facts_of_the_response_are_kept() -> None:
     """Service tier, fingerprint and filter results are the finish's metadata."""
     chunks = [
         chunk({"content": "a"}, service_tier="flex", system_fingerprint="fp", obfuscation="xx"),
@@ -369,7 +369,7 @@ def test_an_end_without_a_finish_reason_is_an_error() -> None:
     assert failed.partial.text == "Hello"
 
 
-def test_done_alone_is_no_end() -> None:
+def test_done_alone_is_not_an_end() -> None:
     """A gateway that lost its server still writes `[DONE]`."""
     assert isinstance(error(streamed(text_chunks("Hello")[:-1], done=True)), StreamError)
 

@@ -54,7 +54,7 @@ def test_functions_keep_their_order_and_schema() -> None:
 
 
 @pytest.mark.parametrize("strict", [True, False])
-def test_strict_is_sent_where_it_is_said(strict: bool) -> None:
+def test_strict_is_sent_where_it_is_set(strict: bool) -> None:
     """Strict schemas are closed; False is sent too, since it differs from an absent field."""
     function = body(_asked(evolve(WEATHER, strict=strict)))["tools"][0]["function"]
 
@@ -191,7 +191,7 @@ def test_choices_without_tools_are_not_sent(choice: ToolChoice) -> None:
         ((HostedTool.web_search(),), ToolChoice.required(), UnsupportedToolChoiceError),
     ],
 )
-def test_choices_that_cannot_be_had_are_refused(
+def test_choices_that_the_server_lacks_are_refused(
     tools: tuple[ToolSpec, ...], choice: ToolChoice, kind: type[Exception]
 ) -> None:
     """Before anything is sent."""
@@ -215,7 +215,7 @@ def test_parallel_calls_are_sent_beside_tools(wanted: bool) -> None:
     assert "parallel_tool_calls" not in body(_asked(parallel_tool_calls=wanted))
 
 
-def test_parallel_calls_that_cannot_be_chosen_are_said() -> None:
+def test_parallel_calls_that_cannot_be_chosen_are_reported() -> None:
     """Some servers decide by themselves."""
     dialect = evolve(COMPATIBLE, parallel_tool_calls=False)
     asked = _asked(WEATHER, parallel_tool_calls=False)

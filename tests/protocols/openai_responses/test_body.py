@@ -417,7 +417,7 @@ def test_what_a_server_rejects_is_left_out() -> None:
     ]
 
 
-def test_a_request_that_makes_no_sense_is_a_failure() -> None:
+def test_an_invalid_request_is_a_failure() -> None:
     """Errors are values here."""
     error = refused(asked_of(tool_choice=ToolChoice.required()))
 

@@ -376,7 +376,7 @@ def test_failed_tools_say_so(name: str) -> None:
 
 
 @pytest.mark.parametrize("arguments", ["otters", '{"query":'])
-def test_arguments_of_hosted_tools_that_are_no_json(arguments: str) -> None:
+def test_arguments_of_hosted_tools_that_are_not_json(arguments: str) -> None:
     """They are kept as they are."""
     (call, _) = said({"type": "x_search_call", "id": "x", "arguments": arguments}).content
 

@@ -196,7 +196,7 @@ def test_sound_in_a_whole_body() -> None:
 
 
 @pytest.mark.parametrize("data", ["A", None, 7])
-def test_broken_sound_is_no_sound(data: Any) -> None:
+def test_broken_sound_is_not_sound(data: Any) -> None:
     """Its words are still a file, without content."""
     native = message({"type": "output_audio", "data": data, "transcript": "Hello."})
 
@@ -221,14 +221,14 @@ PART_EVENTS: list[Native] = [
 
 
 @pytest.mark.parametrize("event", PART_EVENTS, ids=lambda event: event["type"])
-def test_events_that_say_nothing(event: Native) -> None:
+def test_events_without_content_are_ignored(event: Native) -> None:
     """Parts that are new, and fields that are empty or missing, add no words."""
     events = events_of([message("Hi.")])
 
     assert response(streamed([*events[:4], event, *events[4:]])).text == "Hi."
 
 
-def test_broken_deltas_say_nothing() -> None:
+def test_broken_deltas_are_ignored() -> None:
     """Null, numbers and empty text are ignored."""
     events = events_of([message("Hi.")])
     noise: list[Native] = [

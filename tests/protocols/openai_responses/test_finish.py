@@ -151,7 +151,7 @@ def test_a_status_that_is_missing_is_that_of_the_event() -> None:
 
 
 @pytest.mark.parametrize("status", ["queued", "in_progress"])
-def test_a_response_in_the_background_is_no_answer_yet(status: str) -> None:
+def test_a_response_in_the_background_is_not_an_answer_yet(status: str) -> None:
     """It ends with where to go on reading."""
     answer = response(whole(document([], status, usage=None, background=True)))
 
@@ -357,7 +357,7 @@ WHOLE_ERRORS: dict[str, tuple[Any, type[errors.LLMError]]] = {
 
 
 @pytest.mark.parametrize("name", WHOLE_ERRORS)
-def test_whole_bodies_that_are_no_answer(name: str) -> None:
+def test_whole_bodies_without_an_answer_are_errors(name: str) -> None:
     """Each is an error of its class, never an exception."""
     native, kind = WHOLE_ERRORS[name]
 
@@ -382,7 +382,7 @@ def test_nothing_comes_after_the_end() -> None:
     assert streamed([*events, *events]) == streamed(events)
 
 
-def test_a_sentinel_is_no_end() -> None:
+def test_a_sentinel_is_not_an_end() -> None:
     """Some servers send `[DONE]`; only a final event says that the answer is whole."""
     body = b"".join(b"data: " + json.dumps(e).encode() + b"\n\n" for e in events_of([]))
     cut = body.rpartition(b"data: ")[0]
@@ -402,7 +402,7 @@ def test_types_may_stand_in_the_frames_name_only() -> None:
 
 
 @pytest.mark.parametrize("kind", [None, [], {"a": 1}, 7])
-def test_a_type_that_is_no_name_is_none(kind: Any) -> None:
+def test_a_type_that_is_not_a_name_is_none(kind: Any) -> None:
     """The frame's name counts instead; without one, the event is ignored or an error."""
     answer = events_of([message("Hi.")])
 

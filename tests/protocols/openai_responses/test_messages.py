@@ -185,7 +185,7 @@ def test_words_about_a_document() -> None:
     ]
 
 
-def test_a_path_that_nobody_read_is_an_error() -> None:
+def test_an_unread_path_is_an_error() -> None:
     """The client reads files before."""
     assert "path" in str(refused(talk(Message.user(ImagePart(path="/tmp/a.png")))))
 

@@ -124,7 +124,7 @@ _NOISE = [
 
 
 @given(outputs(), st.data())
-def test_pings_and_comments_say_nothing(output: list[Native], data: st.DataObject) -> None:
+def test_pings_and_comments_are_ignored(output: list[Native], data: st.DataObject) -> None:
     """Keep-alives between any two events change nothing."""
     noises = st.lists(st.sampled_from(_NOISE), max_size=2).map(b"".join)
     events = events_of(output)

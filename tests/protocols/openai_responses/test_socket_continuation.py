@@ -124,7 +124,7 @@ EDITS: dict[str, LLMRequest] = {
 
 
 @pytest.mark.parametrize("edited", EDITS.values(), ids=list(EDITS))
-def test_an_edited_history_is_no_continuation(edited: LLMRequest) -> None:
+def test_an_edited_history_is_not_a_continuation(edited: LLMRequest) -> None:
     """The server would go on from something else than the caller means."""
     assert turn(NEXT).continues(memory(ASKED, *CALL))
     assert not turn(edited).continues(memory(ASKED, *CALL))
@@ -234,7 +234,7 @@ ENDINGS: dict[bytes, tuple[bool, str | None]] = {
 
 
 @pytest.mark.parametrize(("text", "expected"), ENDINGS.items(), ids=lambda value: str(value)[:40])
-def test_the_end_of_an_answer_is_told(text: bytes, expected: tuple[bool, str | None]) -> None:
+def test_the_end_of_an_answer_is_reported(text: bytes, expected: tuple[bool, str | None]) -> None:
     """By its type, wherever that stands; what is not JSON ends nothing."""
     event = terminal_event(text)
 
