@@ -1,16 +1,19 @@
 """The API's types: what is required, what is kept, what is one of what."""
 
 from contextlib import suppress
-from typing import Any
+from typing import Any, get_args
 
 import pytest
+from anthropic.types.beta import BetaContentBlockParam
 from hypothesis import given
 from hypothesis import strategies as st
+from typing_extensions import get_type_hints
 
 from llmcore.protocols.anthropic_messages import contract
 from llmcore.protocols.anthropic_messages.contract import blocks, response
 from llmcore.protocols.anthropic_messages.contract import request as requests
 from llmcore.schema.errors import InvalidRequestError, StreamError
+from tests.support.sdk_values import documents
 from tests.support.strategies.values import json_objects, json_values, texts
 from tests.support.wire.anthropic import begin, delta, end, message, start, stop, stream_of, text
 
@@ -209,6 +212,29 @@ LATER: list[dict[str, Any]] = [
     ),
     in_content({"type": "mcp_tool_result", "tool_use_id": "a", "content": "x", "is_error": False}),
     in_content({"type": "container_upload", "file_id": "file_1"}),
+    in_content({"type": "compaction"}, "assistant"),
+    in_content(
+        {
+            "type": "compaction",
+            "content": "We met.",
+            "encrypted_content": "e",
+            "signature": "s",
+            "tool_changes": [{"type": "tool_removal", "tool": {"name": "f"}}],
+        },
+        "assistant",
+    ),
+    in_content({"type": "tool_addition", "tool": {"type": "tool_reference", "name": "f"}}),
+    in_content({"type": "tool_removal", "tool": {"type": "tool_reference", "name": "f"}}),
+    in_content({"type": "mcp_tool_listing", "mcp_server_name": "docs", "tools": []}, "assistant"),
+    in_content(
+        {
+            "type": "fallback",
+            "from": {"model": "claude-a"},
+            "to": {"model": "claude-b"},
+            "trigger": {"type": "refusal"},
+        },
+        "assistant",
+    ),
     in_content({"type": "block_of_2031", "anything": [1, {"a": None}]}),
     {"messages": [{"role": "user", "content": "a"}, {"role": "system", "content": [text("b")]}]},
 ]
@@ -220,6 +246,21 @@ def test_requests_are_written_as_they_were_read(fields: dict[str, Any]) -> None:
     """Each field and block comes out as it went in; strings stay strings, blocks blocks."""
     assert round_trip(**fields) == {**HELLO, **fields}
     assert round_trip(tolerant=True, **fields) == {**HELLO, **fields}
+
+
+def test_every_block_of_the_sdk_has_a_class() -> None:
+    """Those of the beta API included; a block that the SDK adds is to be taken up."""
+    *asked, answered = get_args(BetaContentBlockParam)
+    words = {get_args(get_type_hints(one)["type"])[0] for one in asked}
+    said = {documents(one)[0]["type"] for one in get_args(get_args(answered)[0])}
+
+    assert words - {tag(one) for one in get_args(blocks.ContentBlock)} == set()
+    assert said - {tag(one) for one in get_args(blocks.ResponseBlock)} == set()
+
+
+def tag(block: Any) -> str:
+    """Return the value of `type` that a class of blocks stands for."""
+    return str(getattr(block, "type", ""))
 
 
 @pytest.mark.parametrize("fields", LATER, ids=lambda fields: str(fields)[:70])

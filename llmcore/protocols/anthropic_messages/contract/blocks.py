@@ -3,9 +3,10 @@
 Sources, read November 2026: https://platform.claude.com/docs/en/api/messages (`ContentBlockParam`,
 `ContentBlock`), https://platform.claude.com/docs/en/build-with-claude/citations (indices count from
 0, pages from 1; ends are exclusive), https://platform.claude.com/docs/en/build-with-claude/vision,
-https://platform.claude.com/docs/en/build-with-claude/pdf-support and
-https://platform.claude.com/docs/en/build-with-claude/files. A block is exactly one of the classes
-here; one of another type is `Raw`.
+https://platform.claude.com/docs/en/build-with-claude/pdf-support,
+https://platform.claude.com/docs/en/build-with-claude/files and
+https://platform.claude.com/docs/en/build-with-claude/refusals-and-fallback. A block is exactly one
+of the classes here; one of another type is `Raw`.
 """
 
 from typing import Any, ClassVar, Literal, TypeAlias, Union
@@ -421,6 +422,60 @@ class ContainerUploadBlock:
     cache_control: CacheControl | None = None
 
 
+@frozen(kw_only=True)
+class CompactionBlock:
+    """A summary of the conversation before it; without content if the server could make none.
+
+    It goes back as it came, with its signature and the changes of tools in what it stands for.
+    """
+
+    type: ClassVar[str] = "compaction"
+    content: str | None = None
+    encrypted_content: str | None = None
+    signature: str | None = None
+    tool_changes: tuple[JsonObject, ...] | None = None
+    cache_control: CacheControl | None = None
+
+
+@frozen
+class ToolAdditionBlock:
+    """From here on the model may call a tool: a reference to one, or its definition."""
+
+    type: ClassVar[str] = "tool_addition"
+    tool: JsonObject
+    cache_control: CacheControl | None = None
+
+
+@frozen
+class ToolRemovalBlock:
+    """From here on the model may not call a tool."""
+
+    type: ClassVar[str] = "tool_removal"
+    tool: JsonObject
+    cache_control: CacheControl | None = None
+
+
+@frozen
+class McpToolListingBlock:
+    """The tools that an MCP server listed while an answer was made; they are not listed again."""
+
+    type: ClassVar[str] = "mcp_tool_listing"
+    mcp_server_name: str
+    tools: tuple[JsonObject, ...]
+
+
+@frozen(kw_only=True)
+class FallbackBlock:
+    """The place where the answer of one model ends and that of another begins."""
+
+    type: ClassVar[str] = "fallback"
+    from_: JsonObject | None = None
+    """The model that declined."""
+    to: JsonObject
+    """The model that goes on."""
+    trigger: JsonValue = None
+
+
 ServerToolResultBlock: TypeAlias = Union[
     WebSearchToolResultBlock,
     WebFetchToolResultBlock,
@@ -446,6 +501,11 @@ ContentBlock: TypeAlias = Union[
     McpToolUseBlock,
     ServerToolResultBlock,
     ContainerUploadBlock,
+    CompactionBlock,
+    FallbackBlock,
+    McpToolListingBlock,
+    ToolAdditionBlock,
+    ToolRemovalBlock,
     Raw,
 ]
 """Any block of a request."""
@@ -459,6 +519,9 @@ ResponseBlock: TypeAlias = Union[
     McpToolUseBlock,
     ServerToolResultBlock,
     ContainerUploadBlock,
+    CompactionBlock,
+    FallbackBlock,
+    McpToolListingBlock,
     Raw,
 ]
 """Any block of a response."""

@@ -105,10 +105,16 @@ def _tags(kind: Any) -> tuple[str, ...]:
     return (tag,) if isinstance(tag, str) else ()
 
 
+def _renamed(kind: Any) -> dict[str, Any]:
+    """Return the fields whose names in JSON are words of Python."""
+    names = [attribute.name for attribute in fields(kind) if attribute.name.endswith("_")]
+    return {name: override(rename=name.rstrip("_")) for name in names}
+
+
 def _object_writer(kind: Any, converter: cattrs.Converter) -> Any:
     """Write an object, its type first, without what is not set."""
     written = [attribute.name for attribute in fields(kind) if is_always_written(attribute)]
-    always: Any = {name: override(omit_if_default=False) for name in written}
+    always: Any = {name: override(omit_if_default=False) for name in written} | _renamed(kind)
     body = make_dict_unstructure_fn(kind, converter, _cattrs_omit_if_default=True, **always)
     tag = getattr(kind, "type", None)
     if not isinstance(tag, str) or "type" in fields_dict(kind):
@@ -118,7 +124,7 @@ def _object_writer(kind: Any, converter: cattrs.Converter) -> Any:
 
 def _object_reader(kind: Any, converter: cattrs.Converter, *, tolerant: bool) -> Any:
     """Read an object of the right type."""
-    read: Any = make_dict_structure_fn(kind, converter)
+    read: Any = make_dict_structure_fn(kind, converter, **_renamed(kind))
     tags = _tags(kind)
     tagged = bool(tags) and "type" not in fields_dict(kind)
 
@@ -256,6 +262,11 @@ LATER: Final[frozenset[type]] = frozenset(
         blocks.ToolSearchToolResultBlock,
         blocks.AdvisorToolResultBlock,
         blocks.ContainerUploadBlock,
+        blocks.CompactionBlock,
+        blocks.FallbackBlock,
+        blocks.McpToolListingBlock,
+        blocks.ToolAdditionBlock,
+        blocks.ToolRemovalBlock,
         response.CompactionDelta,
         request.ThinkingAdaptive,
         request.ThinkingBetweenTools,
