@@ -11,6 +11,7 @@ NAMES_IN_MODULES: Final = {
     "llmcore.catalog.estimate": "RequestEstimate",
     "llmcore.catalog.lookup": "get_latest_model get_model_info",
     "llmcore.catalog.model_info": "ModelInfo Prices Rates",
+    "llmcore.client.batches": "BatchHandle Batches",
     "llmcore.client.event_stream": "EventStream",
     "llmcore.client.http.options": "HttpOptions",
     "llmcore.client.middleware": "Middleware Next",

@@ -520,6 +520,11 @@ class Client:
         return compose(self.middleware, call)(request)
 
     @property
+    def unary(self) -> UnaryCalls:
+        """The sender of requests other than generations, over the client's connections."""
+        return self._unary
+
+    @property
     def _unary(self) -> UnaryCalls:
         return UnaryCalls(self._credentials, self._transports, self.environ, self.timeouts)
 

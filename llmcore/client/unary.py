@@ -82,7 +82,8 @@ class UnaryCalls:
             return route.prepare(asked, context=context).map(http)
 
         try:
-            answer = await self.exchange(route, prepared, timeouts)
+            lines = route.protocol.lines
+            answer = await self.exchange(route, prepared, timeouts, lines=lines)
             return Success(route.protocol.read(evolve(answer, diagnostics=tuple(notes)), asked))
         except LLMError as error:
             error.provider = error.provider or route.provider
@@ -93,6 +94,8 @@ class UnaryCalls:
         way: Way,
         prepare: Callable[[AuthContext], Result[HttpRequest, LLMError]],
         timeouts: Timeouts | None = None,
+        *,
+        lines: bool = False,
     ) -> NativeAnswer:
         """Return the answer to the request that *prepare* makes; raises LLMError.
 
@@ -112,7 +115,7 @@ class UnaryCalls:
                     renewed = status == _UNAUTHORIZED and self.credentials.refused(way.auth, token)
                     if last or not renewed:
                         break
-                return _answer(way, status, headers, body)
+                return _answer(way, status, headers, body, lines=lines)
         except TimeoutError as error:
             message = f"the time limit {name!r} of {seconds:g} seconds expired"
             raise RequestTimeoutError(
@@ -152,15 +155,21 @@ async def _whole(exchange: Exchange, most: int, *, cut: bool) -> bytes:
     return bytes(body[:most])
 
 
-def _answer(way: Way, status: int, headers: Mapping[str, str], body: bytes) -> NativeAnswer:
+def _answer(
+    way: Way, status: int, headers: Mapping[str, str], body: bytes, *, lines: bool
+) -> NativeAnswer:
     if status >= _REDIRECTED:
         raise error_from_response(provider=way.provider, status=status, headers=headers, body=body)
     document: JsonValue = None
     if body.strip():
         try:
-            document = json.loads(body)
+            document = _json_lines(body) if lines else json.loads(body)
         except (ValueError, RecursionError) as error:
             text = body[:200].decode("utf-8", "replace")
             message = f"the answer is not JSON: {text!r}"
             raise StreamError(message, provider=way.provider, cause=error) from error
     return NativeAnswer(document=document, headers=headers)
+
+
+def _json_lines(body: bytes) -> list[JsonValue]:
+    return [json.loads(line) for line in body.split(b"\n") if line.strip()]

@@ -12,7 +12,7 @@ per protocol, all of the same modules (`openai_chat`, `openai_responses`, `anthr
 * for responses: `answering` (what every stream machine needs; streams of numbered
   content blocks), `native_json` (readers of JSON whose types no server guarantees), `failures`
   (errors of every API, limits that headers state);
-* for calls that one document answers: `unary` (the type), `embeddings`,
-  `reranking`, `model_lists`, `files`;
+* for calls that one document answers: `unary` (the type), `embeddings`, `reranking`,
+  `model_lists`, `files`, `batches`;
 * for both: `claude` and `claude_tools` (rules of Claude's models, for all providers).
 """

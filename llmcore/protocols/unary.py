@@ -58,3 +58,5 @@ class UnaryProtocol(Generic[Asked, Answer_co]):
     """Raises InvalidRequestError for what the API cannot do."""
     read: Callable[[NativeAnswer, Asked], Answer_co]
     """Raises StreamError for a document of another shape."""
+    lines: bool = False
+    """Whether the answer is JSON lines, which are read as a list."""

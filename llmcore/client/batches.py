@@ -1,0 +1,228 @@
+"""Batches: many requests as values, which a provider answers later, at a lower price.
+
+batches = Batches(client)
+handle = (await batches.submit({"a": request(model="gpt-5.2", prompt="Hi")})).unwrap()
+save(to_json(handle))                     # ... hours later, in another process
+if (await batches.status(handle)).unwrap().done:
+async for id_, result in batches.results(handle):
+print(id_, result)
+"""
+
+import re
+from collections.abc import AsyncIterator, Mapping
+from typing import Any, Final
+from urllib.parse import quote
+
+from attrs import evolve, frozen
+
+from llmcore.client.client import Client
+from llmcore.protocols.batches import (
+    BatchItem,
+    BatchProtocol,
+    BatchStatus,
+    batch_id,
+    request_lines,
+)
+from llmcore.protocols.failures.errors import error_from_body
+from llmcore.protocols.files import multipart
+from llmcore.protocols.native_json import object_or_empty, objects
+from llmcore.protocols.unary import NativeAnswer, NativeRequest, UnaryProtocol
+from llmcore.routes.batches import OPENAI_PATHS, batch_protocol
+from llmcore.routes.decoding import ResponseDecoder
+from llmcore.routes.route import Route
+from llmcore.routes.unary import UnaryRoute
+from llmcore.schema import json
+from llmcore.schema.errors import ConfigurationError, InvalidRequestError, LLMError
+from llmcore.schema.events import ErrorEvent
+from llmcore.schema.files import FileUpload
+from llmcore.schema.json import JsonObject, JsonValue
+from llmcore.schema.model import Model
+from llmcore.schema.request import LLMRequest
+from llmcore.schema.response import LLMResponse
+from llmcore.schema.result import Failure, Result, Success
+
+_ID: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
+"""The ids that every provider takes."""
+
+
+@frozen(kw_only=True)
+class BatchHandle:
+    """A submitted batch. It can be kept as JSON, with `to_json` and `from_json`."""
+
+    id: str
+    """The provider's id of the batch."""
+    provider: str
+    """The provider's id."""
+    model: str
+    """The id of the model of all its requests."""
+    protocol: str
+    """The API of the requests, such as `anthropic-messages`."""
+
+
+class Batches:
+    """Submits batches with the providers of *client*, and reads their results.
+
+    OpenAI and servers with its batches, Anthropic, Gemini and Mistral have them. *model* is the
+    configured model of the batches, where the client has no provider that makes one.
+    """
+
+    def __init__(self, client: Client, model: Model | None = None) -> None:
+        self._client = client
+        self._model = model
+
+    async def submit(self, requests: Mapping[str, LLMRequest]) -> Result[BatchHandle, LLMError]:
+        """Send *requests*, by ids of your own, as one batch of one model.
+
+        The ids have at most 64 letters, digits, `_` and `-`. Nothing is sent if any request is
+        invalid, or would lose something and is `strict`. Middleware is not run.
+        """
+        try:
+            model, bodies = self._bodies(requests)
+            route = _route(model)
+            protocol = batch_protocol(route)
+            path = OPENAI_PATHS.get(route.protocol.id, "")
+            if protocol.upload is not None:
+                uploaded = await self._call(route, _upload(protocol.upload, bodies, path))
+                bodies = {batch_id(uploaded): {}}
+            created = await self._call(route, protocol.create(bodies, model.id, path))
+            return Success(
+                BatchHandle(
+                    id=batch_id(created),
+                    provider=model.provider,
+                    model=model.id,
+                    protocol=route.protocol.id,
+                )
+            )
+        except LLMError as error:
+            return Failure(error)
+
+    async def status(self, handle: BatchHandle) -> Result[BatchStatus, LLMError]:
+        """Return how far the batch is."""
+        try:
+            route, protocol = self._place_of(handle)
+            return Success(protocol.read(await self._batch(route, protocol, handle)))
+        except LLMError as error:
+            return Failure(error)
+
+    async def cancel(self, handle: BatchHandle) -> Result[None, LLMError]:
+        """Ask the provider to end the batch; finished requests keep their results."""
+        try:
+            route, protocol = self._place_of(handle)
+            await self._call(route, protocol.cancel(_quoted(handle.id)))
+            return Success(None)
+        except LLMError as error:
+            return Failure(error)
+
+    async def results(
+        self, handle: BatchHandle, requests: Mapping[str, LLMRequest] | None = None
+    ) -> AsyncIterator[tuple[str, Result[LLMResponse, LLMError]]]:
+        """Yield the id and the response, or the error, of each request, in any order.
+
+        *requests* are those that were submitted; they are needed only for tools whose names the
+        API does not take, and for formats of answers that are brought about by a tool. The cost of
+        the responses is not set, since catalogs list no prices of batches. Raises LLMError if the
+        results cannot be read, and InvalidRequestError while the batch is running.
+        """
+        route, protocol = self._place_of(handle)
+        native = await self._batch(route, protocol, handle)
+        if not protocol.read(native).done:
+            message = f"the batch {handle.id} is running: ask for its status until it is done"
+            raise InvalidRequestError(message, provider=handle.provider)
+        asked = dict(requests or {})
+        for line in protocol.inline(native):
+            yield self._read(route, protocol.item(line), asked, handle)
+        for path in protocol.results(_quoted(handle.id), native):
+            get = NativeRequest(path=path, method="GET")
+            for line in objects(await self._call(route, get, lines=True)):
+                yield self._read(route, protocol.item(line), asked, handle)
+
+    # -- requests
+
+    def _bodies(self, requests: Mapping[str, LLMRequest]) -> tuple[Model, dict[str, JsonObject]]:
+        """Return the model of *requests*, and their native bodies; raises LLMError."""
+        bodies: dict[str, JsonObject] = {}
+        models: dict[tuple[str, str], Model] = {}
+        for id_, request in requests.items():
+            if not _ID.fullmatch(id_):
+                message = f"the id {id_!r} has to be 1 to 64 letters, digits, '_' and '-'"
+                raise InvalidRequestError(message)
+            model = self._client.resolve(request).unwrap()
+            models[model.provider, model.id] = model
+            ready = self._client.prepare(request).unwrap()
+            bodies[id_] = ready.body
+        if len(models) != 1:
+            named = ", ".join(f"{provider}:{id_}" for provider, id_ in models) or "none"
+            raise InvalidRequestError(f"a batch needs requests of one model, not of {named}")
+        return next(iter(models.values())), bodies
+
+    def _place_of(self, handle: BatchHandle) -> tuple[Route[Any], BatchProtocol]:
+        asked = LLMRequest(model=handle.model, provider=handle.provider, messages=())
+        route = _route(self._model or self._client.resolve(asked).unwrap())
+        if (route.provider, route.protocol.id) != (handle.provider, handle.protocol):
+            raise ConfigurationError(
+                f"the batch {handle.id} is one of {handle.protocol} at {handle.provider!r}, not of "
+                f"{route.protocol.id} at {route.provider!r}: give Batches the model=..."
+            )
+        return route, batch_protocol(route)
+
+    async def _batch(
+        self, route: Route[Any], protocol: BatchProtocol, handle: BatchHandle
+    ) -> JsonObject:
+        get = NativeRequest(path=protocol.get(_quoted(handle.id)), method="GET")
+        return object_or_empty(await self._call(route, get))
+
+    async def _call(
+        self, route: Route[Any], request: NativeRequest, *, lines: bool = False
+    ) -> JsonValue:
+        """Return the document that answers *request*; raises LLMError."""
+
+        def read(answer: NativeAnswer, _asked: None) -> JsonValue:
+            return answer.document
+
+        protocol = UnaryProtocol(id="batches", build=lambda _: request, read=read, lines=lines)
+        return (await self._client.unary.call(UnaryRoute.beside(route, protocol), None)).unwrap()
+
+    # -- results
+
+    def _read(
+        self,
+        route: Route[Any],
+        item: BatchItem,
+        asked: Mapping[str, LLMRequest],
+        handle: BatchHandle,
+    ) -> tuple[str, Result[LLMResponse, LLMError]]:
+        if item.body is None:
+            error = error_from_body(
+                provider=route.provider,
+                body=item.error if isinstance(item.error, dict) else {"message": str(item.error)},
+                status=item.status,
+            )
+            return item.id, Failure(error)
+        request = asked.get(item.id, LLMRequest(model=handle.model, messages=()))
+        decoder = ResponseDecoder(
+            route.protocol, route.framing, evolve(request, model=handle.model, provider=None)
+        )
+        last = decoder.whole(json.dumps(item.body))[-1]
+        if isinstance(last, ErrorEvent):
+            last.error.provider = last.error.provider or route.provider
+            return item.id, Failure(last.error)
+        return item.id, Success(decoder.partial)
+
+
+def _route(model: Model) -> Route[Any]:
+    if isinstance(model.route, Route):
+        return model.route
+    raise ConfigurationError(f"the model {model.id!r} has no route")
+
+
+def _quoted(id_: str) -> str:
+    """Return *id_* for a path; Gemini's ids have a slash."""
+    return quote(id_, safe="/")
+
+
+def _upload(path: str, bodies: Mapping[str, JsonObject], api: str) -> NativeRequest:
+    """Return the upload of the requests as a file of JSON lines."""
+    data = request_lines(bodies, api)
+    file = FileUpload(data=data, filename="requests.jsonl", media_type="application/jsonl")
+    content, kind = multipart(file, {"purpose": "batch"})
+    return NativeRequest(path=path, content=content, content_type=kind)
