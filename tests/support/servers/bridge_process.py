@@ -24,9 +24,12 @@ class Gateway:
     """Its log."""
 
 
+KEPT = ("PATH", "LLMCORE_CACHE_DIR", "COVERAGE_PROCESS_CONFIG", "COVERAGE_FILE")
+
+
 def environ(folder: Path, **variables: str) -> dict[str, str]:
     """Return an environment of nothing but what is needed."""
-    kept = {name: os.environ[name] for name in ("PATH", "LLMCORE_CACHE_DIR") if name in os.environ}
+    kept = {name: os.environ[name] for name in KEPT if name in os.environ}
     return {**kept, "HOME": str(folder), "PYTHONPATH": os.getcwd(), **variables}
 
 
