@@ -15,7 +15,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 demo: $(STAMP)-local
 	@$(BIN)/llmcore local install
-	@$(BIN)/llmcore ask --local --temperature 0 "What is the capital of France?"
+	@$(BIN)/llmcore ask --local --temperature 0 "Why is the sky blue?"
 
 test: $(STAMP)-dev ## all tests, in WORKERS processes (3: many wait for servers)
 	@$(BIN)/llmcore local install

@@ -2,18 +2,21 @@
 
     python scripts/record_terminal.py
 
-runs the commands in this environment, none of which needs a key or a network, and shows what they
-print. That changes with the catalog, so no test compares the file.
+runs the commands in this environment, none of which needs a key or a network (`llmcore local
+install` comes first), and shows what they print. That changes with the catalog and the model, so no
+test compares the file.
 """
 
 import re
 import subprocess
 import sys
+from textwrap import wrap
 from typing import Final
 
 from scripts.pictures import FOLDER, Picture, shortened
 
 COMMANDS: Final = (
+    ["ask", "--local", "--temperature", "0", "--max-tokens", "64", "Why is the sky blue?"],
     ["prepare", "-m", "openai:gpt-5.2", "Hi"],
     ["models", "gpt-5.2"],
     ["providers"],
@@ -33,7 +36,10 @@ def main() -> None:
             command, check=False, capture_output=True, text=True
         )
         plain = re.sub(r"\x1b\[[0-9;]*m", "", ran.stdout + ran.stderr).strip("\n")
-        lines = [shortened(line, 104) for line in plain.splitlines()]
+        wrapped = plain.splitlines()
+        if arguments[0] == "ask":  # a paragraph is one line
+            wrapped = [part for line in wrapped for part in wrap(line, 100)]
+        lines = [shortened(line, 104) for line in wrapped]
         shown += [("#1f2933", line) for line in lines[:LINES]]
         shown += [("#5b6875", f"… {len(lines) - LINES} more lines")] * (len(lines) > LINES)
     picture = Picture("The command line of llmcore", 40 + 20 * len(shown))

@@ -1,26 +1,29 @@
 """The programs of the README and of `examples/` pass mypy and pyright in strict mode."""
 
 import json
+import os
 import subprocess
 import sys
-from pathlib import Path
+from collections.abc import Iterator
 
 import pytest
 
 from tests.docs.test_code_blocks import ROOT, blocks_of
 
 pytestmark = pytest.mark.slow
-MYPY = ["mypy", "--strict", "--config-file", "", "--cache-dir", "../mypy-cache"]
+MYPY = ["mypy", "--strict", "--config-file", "", "--cache-dir", f"{ROOT}/.mypy_cache/programs", "."]
 PYRIGHT = ["pyright", "--pythonpath", sys.executable, "--project", "."]
 
 UNTYPED = {"celery_tasks.py", "django_app.py", "streamlit_app.py"}
 """Programs over libraries that have no complete types."""
 
 
-@pytest.fixture
-def programs(tmp_path: Path) -> Path:
-    """Write each block as a program; return their folder."""
-    folder = tmp_path / "programs"
+@pytest.fixture(scope="module")
+def checkers(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[dict[str, subprocess.Popen[str]]]:
+    """Write each block as a program, and start both type checkers on them at the same time."""
+    folder = tmp_path_factory.mktemp("checked") / "programs"
     folder.mkdir()
     for number, (code, _, _) in enumerate(blocks_of((ROOT / "README.md").read_text())):
         (folder / f"readme_{number}.py").write_text("".join(code))
@@ -28,16 +31,28 @@ def programs(tmp_path: Path) -> Path:
         if path.name not in UNTYPED:
             (folder / path.name).write_text(path.read_text())
     (folder / "pyrightconfig.json").write_text(json.dumps({"typeCheckingMode": "strict"}))
-    return folder
+    environ = {**os.environ, "MYPYPATH": str(ROOT), "PYTHONPATH": str(ROOT)}
+    running = {
+        command[0]: subprocess.Popen(
+            [sys.executable, "-m", *command],
+            cwd=folder,
+            env=environ,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        for command in (MYPY, PYRIGHT)
+    }
+    yield running
+    for process in running.values():
+        process.kill()
+        process.wait()
 
 
-@pytest.mark.parametrize("command", [[*MYPY, "."], PYRIGHT], ids=["mypy", "pyright"])
+@pytest.mark.parametrize("checker", ["mypy", "pyright"])
 def test_programs_pass_the_type_checker_in_strict_mode(
-    programs: Path, command: list[str], monkeypatch: pytest.MonkeyPatch
+    checker: str, checkers: dict[str, subprocess.Popen[str]]
 ) -> None:
-    monkeypatch.setenv("MYPYPATH", str(ROOT))
-    monkeypatch.setenv("PYTHONPATH", str(ROOT))
-    ran = subprocess.run(
-        [sys.executable, "-m", *command], check=False, cwd=programs, capture_output=True, text=True
-    )
-    assert ran.returncode == 0, ran.stdout + ran.stderr
+    printed, _ = checkers[checker].communicate()
+
+    assert checkers[checker].returncode == 0, printed
