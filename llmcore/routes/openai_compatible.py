@@ -1,14 +1,20 @@
-"""Any server that speaks the Chat Completions API, by name and base URL."""
+"""Any server that speaks Chat Completions, or the Responses API, by name and base URL."""
 
 import re
 from collections.abc import Mapping
+from functools import cache
+from urllib.parse import urlsplit
 
 from attrs import evolve, frozen
 
+from llmcore.protocols import openai_responses
 from llmcore.protocols.openai_chat import ChatBody
 from llmcore.protocols.openai_chat.models import COMPATIBLE, ChatDialect
+from llmcore.protocols.openai_responses import ResponsesBody
+from llmcore.routes import chat_providers
 from llmcore.routes.auth import Auth
-from llmcore.routes.chat_provider import Profile
+from llmcore.routes.chat_provider import ChatProvider, Profile
+from llmcore.routes.openai import PROFILE as OPENAI
 from llmcore.routes.provider import ConfigurableProvider
 from llmcore.routes.route import Route, RouteDefaults
 from llmcore.schema.errors import ConfigurationError
@@ -28,7 +34,7 @@ def checked_name(name: str) -> str:
 
 @frozen(init=False)
 class OpenAICompatible(ConfigurableProvider):
-    """A configured server that speaks Chat Completions."""
+    """A configured server that speaks Chat Completions, or the Responses API."""
 
     chat_route: Route[ChatBody]
     """The route of all models."""
@@ -47,17 +53,31 @@ class OpenAICompatible(ConfigurableProvider):
     ) -> None:
         """Configure the server at *base_url* as the provider *name*.
 
-        `dialect` says where it differs from the others; the default is what most of them
-        take. With neither `api_key` nor `auth`, requests are not signed.
+        `dialect` says where it differs from the others; the default is that of the provider
+        whose host the URL has, such as Groq's, or else what most of them take. With neither
+        `api_key` nor `auth`, requests are not signed.
         """
-        if dialect is COMPATIBLE:  # it may be llama.cpp; other servers answer 404 to a count
-            dialect = evolve(dialect, counts_tokens=True)
+        if dialect is COMPATIBLE:
+            dialect = _dialect_at(base_url)
         profile = Profile(id=checked_name(name), base_url=base_url, dialect=dialect)
         self._set_fields(
             chat_route=profile.route(
                 api_key=api_key, auth=auth, headers=headers, query=query, defaults=defaults
             )
         )
+
+    @property
+    def responses_route(self) -> Route[ResponsesBody]:
+        """The route to `POST /responses`, configured alike."""
+        return self.chat_route.with_(
+            id=f"{self.chat_route.provider}-responses",
+            protocol=openai_responses.protocol,
+            endpoint=evolve(self.chat_route.endpoint, target="/responses"),
+        )
+
+    def responses(self, model_id: str) -> Model[ResponsesBody]:
+        """Return the model *model_id*, reached over the Responses API."""
+        return self.responses_route.model(model_id)
 
     def chat(self, model_id: str) -> Model[ChatBody]:
         """Return the model *model_id*."""
@@ -66,3 +86,26 @@ class OpenAICompatible(ConfigurableProvider):
     def model(self, model_id: str) -> Model[ChatBody]:
         """Return the model *model_id*."""
         return self.chat_route.model(model_id)
+
+
+def _dialect_at(base_url: str) -> ChatDialect:
+    """Return the dialect of the provider at *base_url*; any other may be llama.cpp."""
+    try:
+        host = urlsplit(base_url).hostname
+    except ValueError:  # preparing a request raises the error
+        host = None
+    unknown = evolve(COMPATIBLE, counts_tokens=True)  # other servers answer 404 to a count
+    return _dialects().get(host or "", unknown)
+
+
+@cache
+def _dialects() -> Mapping[str, ChatDialect]:
+    """Return the dialects of the known providers by their hosts."""
+    facades = (
+        item
+        for item in vars(chat_providers).values()
+        if isinstance(item, type) and issubclass(item, ChatProvider) and item is not ChatProvider
+    )
+    profiles = (OPENAI, *(facade.profile for facade in facades))
+    hosts = ((urlsplit(profile.base_url).hostname, profile) for profile in profiles)
+    return {host: profile.dialect for host, profile in hosts if host}

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from attrs import evolve
@@ -9,11 +10,14 @@ from attrs import evolve
 from llmcore.client.client import Client
 from llmcore.protocols.openai_chat.models import COMPATIBLE
 from llmcore.routes.auth import Auth
+from llmcore.routes.chat_providers import DeepSeek, Groq
+from llmcore.routes.openai import OpenAI
 from llmcore.routes.openai_compatible import OpenAICompatible
 from llmcore.schema.errors import ConfigurationError
 from llmcore.schema.events import Finish, TextDelta, ToolCall
 from llmcore.schema.request import request
 from llmcore.schema.tools import ToolDefinition
+from llmcore.testing import scripted
 from tests.support.servers.loopback import (
     DONE,
     Answer,
@@ -110,3 +114,63 @@ async def test_text_tools_and_streaming_through_a_new_provider(server: Loopback)
     assert said == ["Hel", "lo"]
     assert {one.headers["authorization"] for one in server.received} == {"Bearer sk-acme"}
     assert {one.path for one in server.received} == {"/v1/chat/completions"}
+
+
+@pytest.mark.parametrize(
+    ("base_url", "facade"),
+    [
+        ("https://api.groq.com/openai/v1", Groq),
+        ("https://API.deepseek.com/beta", DeepSeek),
+        ("https://api.openai.com/v1", OpenAI),
+    ],
+    ids=["groq", "deepseek", "openai"],
+)
+def test_known_host_has_the_dialect_of_its_facade(base_url: str, facade: Any) -> None:
+    asked: Any = {"max_tokens": 9, "reasoning_effort": "low", "prompt": "Hi"}
+    found = OpenAICompatible(name="mine", base_url=base_url, api_key="k").chat("m-1")
+    own = facade(api_key="k", base_url=base_url).chat("m-1")
+
+    client = Client()
+    mine, expected = (
+        client.prepare(request(model=model, **asked)).unwrap() for model in (found, own)
+    )
+
+    assert mine.body == expected.body
+    assert mine.url == expected.url
+
+
+def test_given_dialect_goes_before_that_of_the_host() -> None:
+    dialect = evolve(COMPATIBLE, max_tokens_field="max_tokens")
+    made = OpenAICompatible(name="mine", base_url="https://api.groq.com/openai/v1", dialect=dialect)
+
+    body = Client().prepare(request(model=made.chat("m"), prompt="Hi", max_tokens=9)).unwrap().body
+
+    assert body["max_tokens"] == 9
+
+
+@pytest.mark.anyio
+async def test_server_of_the_responses_api_is_reached_by_its_url() -> None:
+    made = OpenAICompatible(name="mine", base_url="https://h/v1", api_key="k")
+    answer = {
+        "id": "resp_1",
+        "object": "response",
+        "status": "completed",
+        "model": "m",
+        "output": [
+            {
+                "type": "message",
+                "id": "msg_1",
+                "role": "assistant",
+                "status": "completed",
+                "content": [{"type": "output_text", "text": "Hello", "annotations": []}],
+            }
+        ],
+    }
+    transport = scripted(answer)
+
+    asked = request(model=made.responses("m"), prompt="Hi")
+    response = (await Client(transport=transport).generate(asked)).unwrap()
+
+    assert (response.text, response.provider) == ("Hello", "mine")
+    assert transport.requests[0].url == "https://h/v1/responses"
+    assert transport.requests[0].headers["authorization"] == "Bearer k"
