@@ -258,8 +258,41 @@ def catalog_of(providers: Iterable[Any], facts: Mapping[str, Any], made_from: st
             "url": "https://github.com/pydantic/genai-prices",
         },
         "fallbacks": FALLBACKS,
+        "embeddings": embeddings_of(theirs, day),
         "models": models,
     }
+
+
+_EMBEDS: Final = re.compile(r"embed")
+_EMBEDDING_SOURCES: Final = {
+    **SOURCES,
+    "cohere": "cohere",
+    "voyage": "voyageai",
+    "jina": "jina",
+}
+
+
+def embeddings_of(theirs: Mapping[str, Iterable[Any]], day: date) -> Record:
+    """Return the price of a million tokens by provider and model, of models that embed texts."""
+    found: Record = {}
+    for ours, name in _EMBEDDING_SOURCES.items():
+        listed = (model for model in theirs.get(name, ()) if _EMBEDS.search(model.id.lower()))
+        prices = {model.id.lower(): _embedding_price(model, day) for model in listed}
+        known = {id_: price for id_, price in sorted(prices.items()) if price is not None}
+        if known:
+            found[ours] = known
+    return found
+
+
+def _embedding_price(model: Any, day: date) -> float | int | None:
+    listed = model.prices if isinstance(model.prices, list) else [_always(model.prices)]
+    begun = [
+        one.prices
+        for one in listed
+        if one.constraint is None or getattr(one.constraint, "start_date", day) <= day
+    ]
+    price = begun[-1].input_mtok if begun else None
+    return None if price is None else _rate(price, 0)
 
 
 def spelled(catalog: Record) -> str:

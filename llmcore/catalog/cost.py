@@ -7,6 +7,8 @@ from typing import Final
 
 from llmcore.catalog.lookup import get_model_info
 from llmcore.catalog.model_info import Hours, ModelInfo, Prices, Rates
+from llmcore.catalog.model_names import PROVIDER_ALIASES, names_of
+from llmcore.catalog.records import catalog
 from llmcore.schema.response import LLMResponse
 from llmcore.schema.usage import Usage
 
@@ -38,10 +40,22 @@ def cost_of(
         return stated
     known = get_model_info(model, provider, models=models)
     if known is None or known.prices is None:
-        return None
+        return _cost_of_embedding(provider, model, usage)
     prices = _of_tier(known.prices, service_tier)
     rates = None if prices is None else _rates(prices, usage, at)
     return None if rates is None else _cost(rates, usage)
+
+
+def _cost_of_embedding(provider: str, model: str, usage: Usage) -> float | None:
+    """Return the cost of texts that *model* embeds; None if it is not known to embed."""
+    known = catalog()
+    provider = PROVIDER_ALIASES.get(provider, provider)
+    for one in (provider, known.fallbacks.get(provider, "")):
+        prices = known.embeddings.get(one, {})
+        price = next((prices[name] for name in names_of(model, one) if name in prices), None)
+        if price is not None and usage.input_tokens is not None:
+            return usage.input_tokens * price / 1_000_000
+    return None
 
 
 def stated_cost(usage: Usage) -> float | None:

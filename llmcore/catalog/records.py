@@ -25,6 +25,8 @@ class Catalog:
     """By provider and name, which is an id or an alias in lower case, the record's number."""
     fallbacks: Mapping[str, str]
     """Providers that serve another one's models at its prices."""
+    embeddings: Mapping[str, Mapping[str, float]]
+    """The price of a million tokens, by provider and model, of models that embed texts."""
 
 
 @cache
@@ -39,7 +41,12 @@ def catalog() -> Catalog:
             names.setdefault(alias, number)
     for number, record in enumerate(records):  # an id is never taken for another's alias
         by_provider[record["provider"]][record["id"].lower()] = number
-    return Catalog(records=records, by_provider=by_provider, fallbacks=data["fallbacks"])
+    return Catalog(
+        records=records,
+        by_provider=by_provider,
+        fallbacks=data["fallbacks"],
+        embeddings=data["embeddings"],
+    )
 
 
 @cache

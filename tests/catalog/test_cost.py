@@ -194,3 +194,37 @@ def test_hours_may_go_over_midnight(hour: int, expected: float) -> None:
 
     at = datetime(2026, 11, 22, hour, tzinfo=UTC)
     assert cost_of("acme", "m", usage(1_000_000), at=at, models=[found]) == expected
+
+
+@pytest.mark.parametrize(
+    ("provider", "model", "dollars"),
+    [
+        ("openai", "text-embedding-3-small", 0.02),
+        ("azure", "text-embedding-3-large", 0.13),
+        ("google", "models/gemini-embedding-001", 0.15),
+        ("gemini", "gemini-embedding-001", 0.15),
+        ("bedrock", "amazon.titan-embed-text-v2:0", 0.02),
+        ("cohere", "embed-v4.0", 0.12),
+        ("openai", "text-embedding-9", None),
+        ("nobody", "text-embedding-3-small", None),
+    ],
+)
+def test_texts_that_are_embedded_cost_the_list_price(
+    provider: str, model: str, dollars: float | None
+) -> None:
+    usage = Usage.make(input_tokens=1_000_000, output_tokens=0)
+
+    assert cost_of(provider, model, usage) == dollars
+
+
+def test_an_own_price_of_embeddings_goes_before_the_catalogs() -> None:
+    own = ModelInfo(
+        id="text-embedding-3-small",
+        provider="openai",
+        display_name="Mine",
+        prices=Prices(standard=Rates(input=9.0, output=0.0)),
+    )
+    usage = Usage.make(input_tokens=1_000_000, output_tokens=0)
+
+    assert cost_of("openai", own.id, usage, models=[own]) == 9.0
+    assert cost_of("openai", own.id, Usage()) is None
