@@ -283,10 +283,12 @@ def start_call(
     executed: bool,
     fast_path: FastPath,
     response_id: str | None = None,
+    metadata: ProviderMetadata | None = None,
 ) -> _State:
     """Open a call of a tool.
 
-    *given* is the input that came with the start; *executed* says that the provider runs the tool.
+    *given* is the input that came with the start; *executed* says that the provider runs the tool;
+    *metadata* is that of the start.
     Emits the start of the call, or of a text where the call stands for the response. A missing or
     repeated *id_* is replaced by one of ours.
     """
@@ -310,7 +312,8 @@ def start_call(
     if call_id is None or call_id in state.names:
         call_id = synthetic_call_id(response_id, context.turn, state.blocks)
     kind: ToolCallKind = "custom" if freeform else "function"
-    events.append(ToolInputStart(call_id, name, kind=kind, provider_executed=executed))
+    start = ToolInputStart(call_id, name, kind=kind, provider_executed=executed)
+    events.append(changed(start, provider_metadata=metadata) if metadata else start)
     called = state.called or not executed
     state = changed(state, names={**state.names, call_id: name}, called=called)
     return open_block(state, index, changed(block, segment=call_id))

@@ -247,7 +247,9 @@ class MessagesWriter:
             return
         call_id = self._ids[event.id] = self._call_id(event.id)
         freeform = event.kind == "custom"
-        self._open(OpenToolUse(self._blocks.index, call_id, event.name, freeform=freeform))
+        own = object_or_empty(event.provider_metadata.get(METADATA_KEY))
+        index = self._blocks.index
+        self._open(OpenToolUse(index, call_id, event.name, freeform=freeform, own=own))
 
     def _call_id(self, given: str) -> str:
         """Return an id that the API allows, and that no other call of the conversation has."""
@@ -297,7 +299,8 @@ class MessagesWriter:
         if block is None:
             self._not_shown(f"what {event.name or 'a tool'} returned", event)
             return
-        self._shown_pages |= {str(page["url"]) for page in found_pages(event)}
+        fetched = object_or_empty(event.content)
+        self._shown_pages |= {str(page.get("url")) for page in (*found_pages(event), fetched)}
         self._blocks.whole(block)
         names = {} if call is None else {str(call["id"]): str(call["name"])}
         self._show(self._record.part_of(event), read_hosted(block, names))

@@ -65,10 +65,14 @@ class OpenToolUse:
 
     kind: Final = "tool"
 
-    def __init__(self, index: int, id_: str, name: str, *, freeform: bool) -> None:
+    def __init__(
+        self, index: int, id_: str, name: str, *, freeform: bool, own: Mapping[str, Any]
+    ) -> None:
+        """Begin a call; *own* is what an upstream of the same API says of it besides its name."""
         self._index = index
         self.id = id_
         self.name = name
+        self.own = own
         self._freeform = freeform
         self._spaces = ""
         self.held = True
@@ -78,7 +82,7 @@ class OpenToolUse:
     def start(self) -> Event:
         """Return the event that opens the block."""
         block = {"type": "tool_use", "id": self.id, "name": self.name, "input": {}}
-        return _started(self._index, block)
+        return _started(self._index, {**block, **self.own})
 
     def delta(self, text: str) -> Event:
         """Return the event of more input: the per-token path."""
@@ -152,7 +156,7 @@ class BlockWriter:
         if block.held and arguments:
             self.write(block.delta(json.dumps(arguments).decode()))
         shown = {"id": block.id, "name": block.name, "input": dict(arguments)}
-        self._stop({"type": "tool_use", **shown})
+        self._stop({"type": "tool_use", **shown, **block.own})
         return arguments
 
     def server_call(self, block: Block) -> None:
