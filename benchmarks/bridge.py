@@ -23,7 +23,7 @@ GROWTH: Final = (500, 5_000, 50_000)
 """Events of one stream."""
 
 
-async def _load(
+async def load(
     asked: Asked, at_once: int, count: int, events: int, request: bytes | None = None
 ) -> tuple[float, float, float]:
     """Ask *count* times; return requests a second, CPU seconds of all, and seconds to a first byte.
@@ -60,12 +60,12 @@ async def _table(
     print(f"{unit + 's at once':24} {columns}", flush=True)
     results: dict[tuple[str, int], list[tuple[float, float]]] = {}
     for server in servers:
-        await _load(server, 4, 12, events)
+        await load(server, 4, 12, events)
     for _ in range(ROUNDS):
         for count in at_once:
             for server in servers:
                 asks = max(least, count)
-                rate, used, _ = await _load(server, count, asks, events)
+                rate, used, _ = await load(server, count, asks, events)
                 each = max(events, 1)
                 cell = (rate * each, used / asks / each * 1e6)
                 results.setdefault((server.name, count), []).append(cell)
@@ -84,7 +84,7 @@ async def _first_events(servers: Sequence[Asked], direct: Asked, events: int) ->
     firsts: dict[str, list[float]] = {}
     for _ in range(10 * ROUNDS):
         for server in (direct, *servers):
-            _, _, first = await _load(server, 1, 1, events)
+            _, _, first = await load(server, 1, 1, events)
             firsts.setdefault(server.name, []).append(first)
     base = statistics.median(firsts.pop(direct.name))
     for name, found in firsts.items():
@@ -98,7 +98,7 @@ async def _growth(upstream_url: str, folder: Path) -> None:
         base = f"{upstream_url}/chat/{events}/0"
         with gateway(base, folder, OPENBRIDGE_RELAY="false") as (url, pid, _):
             asked = Asked("growth", pid, url, "responses")
-            _, used, _ = await _load(asked, 1, 1, events)
+            _, used, _ = await load(asked, 1, 1, events)
             print(f"{events:8} {used / events * 1e6:8.1f} {asked.resident_mb:8.1f} MB", flush=True)
 
 
@@ -117,11 +117,11 @@ async def _large_requests(upstream_url: str, folder: Path) -> None:
             large = asked.request(stream=False, more=more)
             direct = Asked("direct", os.getpid(), f"{upstream_url}", "chat")
             bare = large.replace(b"POST /", b"POST /chat/1/0/", 1)
-            await _load(asked, 1, 5, 0, large)
-            _, used, first = await _load(asked, 1, 30, 0, large)
-            _, _, without = await _load(direct, 1, 30, 0, bare)
-            waits = asyncio.ensure_future(_load(asked, 1, 200, 0))
-            await _load(asked, 1, 30, 0, large)
+            await load(asked, 1, 5, 0, large)
+            _, used, first = await load(asked, 1, 30, 0, large)
+            _, _, without = await load(direct, 1, 30, 0, bare)
+            waits = asyncio.ensure_future(load(asked, 1, 200, 0))
+            await load(asked, 1, 30, 0, large)
             _, _, small = await waits
             row = (used / 30 * 1e3, (first - without) * 1e3, small * 1e3)
             name = "chat relayed" if relay == "true" else "chat > chat"
@@ -134,13 +134,13 @@ async def _sizes(upstream_url: str, folder: Path) -> None:
     with gateway(base, folder, OPENBRIDGE_RELAY="false") as (url, pid, start_s):
         asked = Asked("sizes", pid, url, "responses")
         idle = asked.resident_mb
-        streams = asyncio.ensure_future(_load(asked, 200, 200, 200))
+        streams = asyncio.ensure_future(load(asked, 200, 200, 200))
         await asyncio.sleep(3)
         loaded = asked.resident_mb
         await streams
-        await _load(asked, 16, 500, 0)
+        await load(asked, 16, 500, 0)
         before = asked.resident_mb
-        await _load(asked, 16, REQUESTS, 0)
+        await load(asked, 16, REQUESTS, 0)
         grown = asked.resident_mb - before
     print(f"\nstart to first answer {start_s:.2f} s; resident {idle:.1f} MB idle, {loaded:.1f} MB")
     print(f"with 200 streams; {grown:+.1f} MB ({grown / before:+.1%}) over {REQUESTS} requests")
@@ -154,8 +154,8 @@ async def _workers(upstream_url: str, folder: Path) -> None:
         named = {"OPENBRIDGE_RELAY": "false", "OPENBRIDGE_WORKERS": str(count)}
         with gateway(base, folder, cores=cores, **named) as (url, pid, _):
             asked = Asked("workers", pid, url, "responses")
-            await _load(asked, 16, 100, 0)
-            found = [(await _load(asked, 16, 300, 0))[0] for _ in range(ROUNDS)]
+            await load(asked, 16, 100, 0)
+            found = [(await load(asked, 16, 300, 0))[0] for _ in range(ROUNDS)]
             rates[count] = statistics.median(found)
     print(f"\nwhole answers a second: one worker {rates[1]:.0f}, two {rates[2]:.0f}", end=" ")
     print(f"({rates[2] / rates[1]:.2f} times)")

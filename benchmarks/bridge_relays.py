@@ -1,6 +1,6 @@
 """Relays that only pass bytes on, as the floor of what a gateway can cost in Python.
 
-    python -m benchmarks.bridge_relays aiohttp|httpx UPSTREAM
+    python -m benchmarks.bridge_relays aiohttp|httpx UPSTREAM [PORT]
 
 They read no body, check nothing, limit nothing and notice no client that left.
 """
@@ -73,8 +73,8 @@ def _over_httpx(upstream: str, listener: socket.socket) -> None:
 
 def main() -> None:
     """Print the port, and relay until killed."""
-    kind, upstream = sys.argv[1:]
-    listener = socket.create_server(("127.0.0.1", 0), backlog=512)
+    kind, upstream, *port = sys.argv[1:]
+    listener = socket.create_server(("127.0.0.1", int(*port)), backlog=512)
     print(listener.getsockname()[1], flush=True)
     if kind == "aiohttp":
         asyncio.run(_over_aiohttp(upstream, listener))

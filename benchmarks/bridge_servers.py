@@ -144,6 +144,19 @@ def upstream() -> Iterator[str]:
         yield f"http://127.0.0.1:{process.stdout.readline().strip()}"
 
 
+def environment(upstream_url: str, folder: Path, port: int, front: str = "chat") -> dict[str, str]:
+    """Return the environment of a gateway at *port*, in front of the API *front*."""
+    provider, url, key = _UPSTREAMS[front]
+    return {
+        **os.environ,
+        "OPENBRIDGE_UPSTREAM": provider,
+        url: upstream_url,
+        key: "k",
+        "OPENBRIDGE_STATE_PATH": str(folder / f"{port}.sqlite3"),
+        "OPENBRIDGE_MAX_RUNNING": "1000",
+    }
+
+
 @contextmanager
 def gateway(
     upstream_url: str,
@@ -154,17 +167,9 @@ def gateway(
     **variables: str,
 ) -> Iterator[tuple[str, int, float]]:
     """Run a gateway in front of the API *front*; its URL, process, and seconds to start."""
-    provider, url, key = _UPSTREAMS[front]
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
-    environ = {
-        "OPENBRIDGE_UPSTREAM": provider,
-        url: upstream_url,
-        key: "k",
-        "OPENBRIDGE_STATE_PATH": str(folder / f"{port}.sqlite3"),
-        "OPENBRIDGE_MAX_RUNNING": "1000",
-        **variables,
-    }
+    environ = environment(upstream_url, folder, port, front) | variables
     begun = time.monotonic()
     command = ["-c", _PROGRAM, "serve", "--port", str(port)]
     with started(command, environ, cores=cores or first_core()) as process:
@@ -193,7 +198,7 @@ def all_servers(upstream_url: str, folder: Path, answer: str) -> Iterator[list[A
             process = running.enter_context(started(command, cores=first_core()))
             assert process.stdout is not None
             port = int(process.stdout.readline())
-            while not _listens(port):
+            while not listens(port):
                 time.sleep(0.01)
             servers.append(Asked(f"relay, {kind}", process.pid, f"http://127.0.0.1:{port}", "chat"))
         url, pid, _ = running.enter_context(
@@ -207,7 +212,8 @@ def all_servers(upstream_url: str, folder: Path, answer: str) -> Iterator[list[A
         yield servers
 
 
-def _listens(port: int) -> bool:
+def listens(port: int) -> bool:
+    """Return whether a server accepts connections at *port* of this machine."""
     try:
         socket.create_connection(("127.0.0.1", port)).close()
     except OSError:
