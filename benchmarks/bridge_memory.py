@@ -29,7 +29,9 @@ SAMPLES: Final = 10
 async def _ask(servers: list[Asked], answers: int) -> None:
     """Ask for so many answers, each client one after the other."""
     numbers = count()
-    requests = [(one, stream, one.request(stream=stream)) for one in servers for stream in (0, 1)]
+    requests = [
+        (one, stream, one.request(stream=stream)) for one in servers for stream in (False, True)
+    ]
 
     async def client() -> None:
         connection = await connected(servers[0].url)
