@@ -155,7 +155,7 @@ def test_a_version_that_is_there_twice_is_explained(path: str, front: str, added
     ("method", "path", "headers", "status", "front"),
     [
         ("GET", "/v1/chat/completions", {}, 405, "openai-chat"),
-        ("POST", "/v1/embeddings", {}, 404, "openai-chat"),
+        ("POST", "/v1/audio/speech", {}, 404, "openai-chat"),
         ("GET", "/v1/nothing", {"anthropic-version": "2023-06-01"}, 404, "anthropic-messages"),
         ("POST", "/v1/messages/batches", {}, 404, "anthropic-messages"),
         ("POST", "/v1beta/models/m:embedContent", {}, 501, "gemini"),
