@@ -239,6 +239,7 @@ def error_types() -> dict[str, type[LLMError]]:
     queue: list[type[LLMError]] = [LLMError]
     while queue:
         kind = queue.pop()
-        found[kind.__name__] = kind
+        # A class with slots is made twice: the first one is listed before it until it is collected.
+        found.setdefault(kind.__name__, kind)
         queue.extend(kind.__subclasses__())
     return found

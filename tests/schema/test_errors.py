@@ -2,6 +2,8 @@
 
 import copy
 import pickle
+import subprocess
+import sys
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
@@ -151,6 +153,16 @@ def test_classes_say_whether_a_retry_may_help(kind: type[LLMError]) -> None:
     assert kind("x").retryable == (kind.__name__ in RETRYABLE)
     assert kind("x", retryable=True).retryable
     assert not kind("x", retryable=False).retryable
+
+
+def test_error_types_of_classes_with_slots_are_those_that_are_raised() -> None:
+    """Of such a class an unused twin exists, until a garbage collection."""
+    program = (
+        "import gc\ngc.disable()\nfrom llmcore.schema import errors\n"
+        "kind = errors.error_types()['ContextLengthError']\n"
+        "assert kind is errors.ContextLengthError"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)
 
 
 def test_error_types_are_found_by_name() -> None:

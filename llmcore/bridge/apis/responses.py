@@ -167,18 +167,17 @@ class Responses(Generation[Translation]):
         """Begin to make an answer that goes on without its client."""
         service, owner = self._service, call.caller.owner
         ended: list[Record] = []
-        new_writer: Callable[[], ResponsesWriter]
-        context: Translation
+        made: list[tuple[Callable[[], ResponsesWriter], Translation]] = []
 
         async def keep(final: Record) -> None:
             ended.append(final)
 
         async def make(call: OperationRequest, chosen: Chosen) -> AnswerRun:
-            nonlocal new_writer, context
             call = self.marked(call, chosen)
             read = await self._checked(call, chosen)
             info, context = self.answer_info(chosen), read.context
             new_writer = partial(ResponsesWriter, info, context, chosen.upstream)
+            made.append((new_writer, context))
             writer = new_writer()
             return self.run(
                 call,
@@ -192,13 +191,14 @@ class Responses(Generation[Translation]):
             )
 
         async def refused(error: FrontError) -> bytes:
-            writer, cause = new_writer(), error.__cause__
+            writer, cause = made[-1][0](), error.__cause__
             told = cause if isinstance(cause, LLMError) else ServerError(error.message)
             events = [*writer.start(), *writer.feed(ErrorEvent(told))]
             ended.append(writer.record(owner))
             return b"".join(map(JSON_LINES.encode, events))
 
         run = await self.pooled(call, make)
+        new_writer, context = made[-1]
         record = Record(
             id=run.info.id,
             owner=owner,
