@@ -1,11 +1,11 @@
 """Batches: many requests as values, which a provider answers later, at a lower price.
 
-batches = Batches(client)
-handle = (await batches.submit({"a": request(model="gpt-5.2", prompt="Hi")})).unwrap()
-save(to_json(handle))                     # ... hours later, in another process
-if (await batches.status(handle)).unwrap().done:
-async for id_, result in batches.results(handle):
-print(id_, result)
+    batches = Batches(client)
+    handle = (await batches.submit({"a": request(model="gpt-5.2", prompt="Hi")})).unwrap()
+    save(to_json(handle))                     # ... hours later, in another process
+    if (await batches.status(handle)).unwrap().done:
+        async for id_, result in batches.results(handle):
+            print(id_, result)
 """
 
 import re
