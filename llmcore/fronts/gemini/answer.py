@@ -25,13 +25,19 @@ from llmcore.fronts.front import AnswerInfo, Event, Upstream
 from llmcore.fronts.gemini.carrier import carried
 from llmcore.fronts.gemini.content import Grounding, file_part, logprobs_result, read_media
 from llmcore.fronts.gemini.errors import envelope
-from llmcore.fronts.gemini.finish import candidate_end, finish_reason, usage_metadata
+from llmcore.fronts.gemini.finish import (
+    candidate_end,
+    finish_reason,
+    response_end,
+    usage_metadata,
+)
 from llmcore.fronts.gemini.request import GeminiContext
 from llmcore.fronts.gemini.text_run import TextRun, joined_texts
 from llmcore.fronts.hosted_calls import executed_code, hosted_call_kind, search_queries
 from llmcore.fronts.segment_order import SegmentOrder
 from llmcore.protocols.diagnostics import Notes
 from llmcore.protocols.gemini.names import METADATA_KEY, PROTOCOL_ID, ROLES, NativeObject
+from llmcore.protocols.gemini.parts import merge_native
 from llmcore.protocols.native_json import object_or_empty, str_or_none, text_or_json
 from llmcore.protocols.tools import freeform_arguments
 from llmcore.schema.content import ContentPart, TextPart, TokenLogprob, ToolCallPart
@@ -45,11 +51,13 @@ from llmcore.schema.events import (
     ProviderEvent,
     ReasoningDelta,
     ReasoningEnd,
+    ReasoningStart,
     Source,
     StepFinish,
     StreamStart,
     TextDelta,
     TextEnd,
+    TextStart,
     ToolCall,
     ToolResult,
 )
@@ -69,6 +77,8 @@ class GeminiWriter:
         self._order = SegmentOrder()
         self._record = AnswerRecord(info.id, upstream.sealer, sealing=True)
         self._run = TextRun()
+        self._beside: NativeObject = {}
+        """Native fields that stand beside the next text."""
         self._grounding = Grounding()
         self._chunks: list[Event] = []
         self._parts: list[NativeObject] = []
@@ -135,7 +145,7 @@ class GeminiWriter:
     def _delta_of_live(self, event: Any, kind: type) -> Sequence[Event] | None:
         """Return the chunk of a delta that only goes on: the per-token path."""
         thinking = kind is ReasoningDelta
-        if self._order.live != ("reasoning" if thinking else "text", event.id):
+        if self._beside or self._order.live != ("reasoning" if thinking else "text", event.id):
             return None
         text = event.text
         if not text or (thinking and not self._thoughts):
@@ -173,21 +183,36 @@ class GeminiWriter:
 
     # -- text and thoughts
 
+    def _begin_text(self, event: TextStart | ReasoningStart) -> None:
+        self._beside = self._native_fields(event)
+
+    def _write_text(self, part: NativeObject, **fields: Any) -> None:
+        beside, self._beside = self._beside, {}
+        self._write({**part, **beside}, **fields)
+
     def _more_text(self, event: TextDelta) -> None:
         if event.text or event.logprobs:
             self._run.said.append(event.text)
             self._tokens += event.logprobs
             tokens = {"logprobsResult": logprobs_result(event.logprobs)} if event.logprobs else {}
-            self._write({"text": event.text}, **tokens)
+            self._write_text({"text": event.text}, **tokens)
 
     def _more_thought(self, event: ReasoningDelta) -> None:
         if event.text and self._thoughts:
-            self._write({"text": event.text, "thought": True})
+            self._write_text({"text": event.text, "thought": True})
 
     def _end_text(self, event: TextEnd) -> None:
+        if self._beside:
+            self._write_text({"text": ""})
         text = self._run.end_text(self._part(event))
         if text or event.citations:
             self._grounding.text(text, event.citations, self._notes)
+
+    def _end_thought(self, event: ReasoningEnd) -> None:
+        if self._beside and self._thoughts:
+            self._write_text({"text": "", "thought": True})
+        self._beside = {}
+        self._hide(event)
 
     def _hide(self, event: LLMEvent) -> None:
         """Keep what the client does not see, or need not send back as it saw it."""
@@ -219,7 +244,22 @@ class GeminiWriter:
             return
         native = {"id": part.id, "name": part.name, "args": arguments}
         self._record.show(part, ToolCallPart(part.id, part.name, arguments))
-        self._write({"functionCall": native, **self._signature()})
+        whole = merge_native({"functionCall": native}, self._native_fields(event))
+        self._write({**whole, **self._signature()})
+
+    def _native_fields(self, event: LLMEvent) -> NativeObject:
+        """Return what a Gemini upstream sent beside an event's content, and inside it.
+
+        Without its signature, which the state holds, and the id of a call, which the client has.
+        """
+        if not self._native:
+            return {}
+        metadata = getattr(event, "provider_metadata", {})
+        fields = dict(object_or_empty(metadata.get(METADATA_KEY)))
+        fields.pop("thoughtSignature", None)
+        called = dict(object_or_empty(fields.pop("functionCall", None)))
+        called.pop("id", None)
+        return {**fields, **({"functionCall": called} if called else {})}
 
     def _signature(self) -> NativeObject:
         """Return the signature that carries all that is not sealed yet; empty if all is seen."""
@@ -267,11 +307,19 @@ class GeminiWriter:
     # -- what stands alone
 
     def _file(self, event: File) -> None:
-        native, part = file_part(event), self._part(event)
+        native, part = file_part(event, native=self._native), self._part(event)
+        beside = self._native_fields(event)
+        draft = beside.get("thought") is True
         if native is None or part is None:
             why = "the API has no form for a file without bytes or an address"
             self._notes.dropped("file-dropped", f"files[{event.id}]", why)
             self._hide(event)
+            return
+        native = merge_native(native, beside)
+        if draft:  # clients send it back or not, as they do thoughts
+            self._hide(event)
+            if self._thoughts:
+                self._write(native)
             return
         self._end_run()
         self._record.show(part, read_media(native, "parts", native=False))
@@ -333,7 +381,7 @@ class GeminiWriter:
         counts = usage_metadata(self.usage, native=self._native)
         self._last = {
             **({} if blocked else {"candidates": [candidate]}),
-            **({"promptFeedback": feedback} if feedback else {}),
+            **response_end(own),
             **({"usageMetadata": counts} if counts else {}),
             **self._frame,
         }
@@ -350,10 +398,12 @@ class GeminiWriter:
 
     _HANDLERS: ClassVar[Mapping[type, Callable[[Any, Any], None]]] = {
         StreamStart: _stream_start,
+        TextStart: _begin_text,
+        ReasoningStart: _begin_text,
         TextDelta: _more_text,
         TextEnd: _end_text,
         ReasoningDelta: _more_thought,
-        ReasoningEnd: _hide,
+        ReasoningEnd: _end_thought,
         ToolCall: _call,
         ToolResult: _result,
         File: _file,

@@ -159,13 +159,16 @@ def _native_fields(part: NativeObject, held: NativeObject) -> dict[str, Any]:
 # -- media, written
 
 
-def file_part(event: File) -> NativeObject | None:
-    """Return a file that the model made; None for one that has neither bytes nor an address."""
+def file_part(event: File, *, native: bool = False) -> NativeObject | None:
+    """Return a file that the model made; None for one that has neither bytes nor an address.
+
+    A *native* upstream's address may be one that only Google's services can open.
+    """
     kind = {"mimeType": event.media_type} if event.media_type else {}
     if event.data is not None:
         data = base64.b64encode(event.data).decode()
         return {"inlineData": {"mimeType": "application/octet-stream", **kind, "data": data}}
-    if event.url is not None and is_remote(event.url):
+    if event.url is not None and (native or is_remote(event.url)):
         return {"fileData": {**kind, "fileUri": event.url}}
     return None
 

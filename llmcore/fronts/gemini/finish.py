@@ -38,8 +38,14 @@ def finish_reason(reason: FinishReason, *, native: bool, called: bool) -> str | 
     return _WORDS.get(finish_kind(reason, called=called))
 
 
-_OF_RESPONSE: Final = frozenset({"promptFeedback", "modelStatus", "createTime", "sdkHttpResponse"})
+_SHOWN: Final = ("promptFeedback", "modelStatus", "createTime")
+_OF_RESPONSE: Final = frozenset({*_SHOWN, "sdkHttpResponse"})
 """Fields beside the candidates, and not in them."""
+
+
+def response_end(own: Mapping[str, Any]) -> NativeObject:
+    """Return the last fields beside the candidates; *own* are those of a Gemini upstream."""
+    return {name: own[name] for name in _SHOWN if own.get(name)}
 
 
 def candidate_end(word: str, own: Mapping[str, Any], grounding: NativeObject) -> NativeObject:

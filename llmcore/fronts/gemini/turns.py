@@ -193,6 +193,8 @@ class _TurnReader:
         if "functionCall" in part:
             return [_call(camel_keys(part["functionCall"]), path)]
         if is_media(part):
+            if self._sealed and part.get("thought") is True:
+                return []  # a draft; the state holds it
             return [read_media(part, path, native=False)]
         if "executableCode" in part or "codeExecutionResult" in part:
             return self._code(part, path)

@@ -51,7 +51,8 @@ def on_text(
     if native:
         state = close_segment(state, events)
     thinking = part.get("thought") is True
-    state = open_segment(state, "reasoning" if thinking else "text", events)
+    beside = omit_keys(native, "thoughtSignature")
+    state = open_segment(state, "reasoning" if thinking else "text", events, beside)
     if text and thinking:
         events.append(ReasoningDelta(state.info.segment, text))
     elif text:

@@ -106,17 +106,26 @@ def metadata_of(native: Mapping[str, Any]) -> ProviderMetadata:
 # -- segments
 
 
-def open_segment(state: GeminiState, mode: Mode, events: list[LLMEvent]) -> GeminiState:
-    """Return *state* inside a segment of *mode*, closing another one before."""
+def open_segment(
+    state: GeminiState,
+    mode: Mode,
+    events: list[LLMEvent],
+    native: Mapping[str, Any] | None = None,
+) -> GeminiState:
+    """Return *state* inside a segment of *mode*, closing another one before.
+
+    *native* are the fields beside the text of a segment that is one part.
+    """
     if state.info.mode == mode:
         return state
     state = close_segment(state, events)
     number = state.info.segments
     id_ = f"{mode}_{number}"
+    metadata = metadata_of(native or {})
     if mode == "reasoning":
-        events.append(ReasoningStart(id_))
+        events.append(ReasoningStart(id_, provider_metadata=metadata))
     elif mode == "text":
-        events.append(TextStart(id_))
+        events.append(TextStart(id_, provider_metadata=metadata))
     return change(state, mode=mode, segment=id_, segments=number + 1)
 
 
