@@ -180,8 +180,8 @@ def test_what_is_not_here(client: OpenAI) -> None:
 
     with pytest.raises(openai.BadRequestError, match="background"):
         client.responses.cancel(made.id)
-    with pytest.raises(openai.NotFoundError, match="no POST /v1/embeddings"):
-        client.embeddings.create(model="m-1", input="Hi")
+    with pytest.raises(openai.NotFoundError, match="no POST /v1/images/generations"):
+        client.images.generate(model="m-1", prompt="Hi")
 
 
 @pytest.mark.anyio

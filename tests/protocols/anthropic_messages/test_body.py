@@ -63,11 +63,18 @@ def test_every_parameter_of_the_api_is_sent_under_its_name() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["seed", "presence_penalty", "frequency_penalty", "logprobs", "top_logprobs"]
+    ("name", "value"),
+    [
+        ("seed", 1),
+        ("presence_penalty", 1),
+        ("frequency_penalty", 1),
+        ("logprobs", True),
+        ("top_logprobs", 1),
+    ],
 )
-def test_parameters_that_are_not_here(name: str) -> None:
+def test_parameters_that_are_not_here(name: str, value: int) -> None:
     """Parameters that the API lacks are left out and reported."""
-    asked = ask(generation=GenerationOptions(**{name: 1}), cache=OFF)  # type: ignore[arg-type]
+    asked = ask(generation=GenerationOptions(**{name: value}), cache=OFF)  # type: ignore[arg-type]
 
     assert name not in body(asked)
     assert codes(asked) == [("unsupported-parameter", f"generation.{name}")]
