@@ -7,6 +7,8 @@ import pytest
 
 from llmcore.fronts.anthropic_messages import front
 from llmcore.fronts.front import ClientRequest, ListedModel
+from llmcore.protocols import openai_chat
+from llmcore.protocols.openai_chat import COMPATIBLE
 from llmcore.schema.content import DocumentPart, ImagePart, ReasoningPart, TextPart, ToolResultPart
 from llmcore.schema.options import ReasoningOptions
 from llmcore.schema.tools import HostedTool, ToolChoice, ToolDefinition
@@ -158,6 +160,32 @@ def test_cache_marks_reach_upstreams_that_take_them(protocol_id: str) -> None:
     text = str(body)
 
     assert text.count("cache_control") + text.count("cachePoint") == 3
+
+
+@pytest.mark.parametrize(
+    ("system", "lead"),
+    [
+        ("You help.", ["You help."]),
+        ([{"type": "text", "text": "You help."}], ["You help."]),
+        (
+            [
+                {"type": "text", "text": "You help.", "cache_control": {"type": "ephemeral"}},
+                {"type": "text", "text": "Be brief."},
+            ],
+            ["You help.\n\nBe brief."],
+        ),
+        ([], []),
+    ],
+    ids=["text", "block", "blocks with a mark", "nothing"],
+)
+def test_instructions_are_one_text_for_servers_that_imitate_chat(
+    system: Any, lead: list[str]
+) -> None:
+    """Many of them refuse a list there, and fields that OpenAI does not have."""
+    made = openai_chat.make(COMPATIBLE).body.build(read({"system": system}).request, False)
+    *before, _ = made.unwrap().body["messages"]
+
+    assert before == [{"role": "system", "content": text} for text in lead]
 
 
 def test_the_session_of_claude_code_is_the_cache_key() -> None:

@@ -20,6 +20,7 @@ from llmcore.schema.content import (
 from llmcore.schema.messages import Message
 from llmcore.schema.options import ReasoningOptions, ResponseFormat
 from llmcore.schema.tools import HostedTool, ToolChoice, ToolDefinition
+from tests.fronts.anthropic_messages.messages_kit import built
 from tests.fronts.gemini.gemini_kit import (
     HELLO,
     codes,
@@ -143,6 +144,24 @@ def test_files_are_pictures_sound_or_documents(part: Any, expected: Any) -> None
     (message,) = messages_of({"role": "user", "parts": [part]})
 
     assert message.content == (expected,)
+
+
+@pytest.mark.parametrize(
+    ("key", "type_"), [("inlineData", "mimeType"), ("inline_data", "mime_type")]
+)
+@pytest.mark.parametrize(
+    "protocol_id",
+    ["openai-chat", "openai-responses", "anthropic-messages", "gemini", "bedrock-converse"],
+)
+def test_an_inline_picture_reaches_every_upstream(protocol_id: str, key: str, type_: str) -> None:
+    """Once, after the words that stand before it."""
+    parts = [{"text": "See:"}, {key: {type_: "image/png", "data": PNG}}]
+    made = read({"contents": [{"role": "user", "parts": parts}]}, protocol_id)
+    sent = str(built(made.request, protocol_id))
+
+    assert codes(made) == []
+    assert sent.count(PNG) == 1
+    assert sent.index("See:") < sent.index(PNG)
 
 
 @pytest.mark.parametrize(

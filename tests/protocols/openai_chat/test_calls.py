@@ -150,6 +150,23 @@ def test_two_calls_stay_two(fragments: list[Any]) -> None:
     assert len({c.id for c in calls}) == 2
 
 
+@pytest.mark.parametrize(("one", "two"), [(17, 18), (None, None), (0, 0), ("", "")])
+def test_ids_that_are_no_text_are_replaced_by_texts(one: object, two: object) -> None:
+    """Streamed and whole alike, and two calls never share one."""
+    both = [call(0, id=one, name="one", arguments=A), call(1, id=two, name="two", arguments=B)]
+
+    calls = response(streamed(calls_chunks(*both))).tool_calls
+    at_once = response(whole(completion({"tool_calls": both}, "tool_calls"))).tool_calls
+
+    assert calls == at_once
+    assert [(c.name, c.arguments) for c in calls] == [
+        ("one", {"city": "A"}),
+        ("two", {"city": "B"}),
+    ]
+    assert all(isinstance(c.id, str) and c.id for c in calls)
+    assert len({c.id for c in calls}) == 2
+
+
 def test_two_calls_of_one_tool_without_ids_stay_two() -> None:
     """A whole object with the name again is the next call, not more of the last."""
     fragments = [call(0, name="one", arguments=A), call(0, name="one", arguments=B)]

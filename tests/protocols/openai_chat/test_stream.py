@@ -213,6 +213,12 @@ PLACES: dict[str, list[Any]] = {
         chunk({}, "stop"),
         usage_chunk(),
     ],
+    "an empty reason on every chunk": [
+        chunk({"content": "Hel"}, ""),
+        chunk({"content": "lo"}, ""),
+        chunk({}, "stop"),
+        usage_chunk(),
+    ],
     "usage after the finish": [chunk({"content": "Hello"}), chunk({}, "stop"), usage_chunk()],
     "usage before an empty last chunk": [
         chunk({"content": "Hello"}),
