@@ -6,6 +6,8 @@
     if (await batches.status(handle)).unwrap().done:
         async for id_, result in batches.results(handle):
             print(id_, result)
+
+The bodies and paths of each API are in `llmcore.protocols.batches`.
 """
 
 import re
