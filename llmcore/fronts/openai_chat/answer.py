@@ -65,7 +65,7 @@ _WORDS: Final[Mapping[str, str]] = {
     "other": "stop",
 }
 """`finish_reason` by our kinds: of several words, OpenAI's own."""
-_TIERS: Final = frozenset({"auto", "default", "flex", "scale", "priority"})
+_TIERS: Final = frozenset({"auto", "default", "fast", "flex", "scale", "priority"})
 _MESSAGE: Final = "choices[0].message"
 
 
@@ -392,5 +392,9 @@ def _known_fields(event: Finish) -> dict[str, JsonValue]:
         str_or_none(native.get("service_tier")),
         str_or_none(native.get("system_fingerprint")),
     )
-    fields: dict[str, JsonValue] = {"service_tier": tier} if tier in _TIERS else {}
-    return fields if build is None else {**fields, "system_fingerprint": build}
+    moderation = object_or_empty(native.get("moderation"))
+    return {
+        **({"service_tier": tier} if tier in _TIERS else {}),
+        **({} if build is None else {"system_fingerprint": build}),
+        **({"moderation": moderation} if moderation.keys() == {"input", "output"} else {}),
+    }

@@ -16,6 +16,7 @@ from typing import Any, Final
 from llmcore.fronts.encoding import COMMENT_FRAME, EVENT_STREAM, data_event
 from llmcore.fronts.finishing import token_counts
 from llmcore.fronts.front import AnswerInfo, ClientRequest, Event, StreamEncoding
+from llmcore.protocols.native_json import count_or_none, object_or_empty
 from llmcore.schema.json import JsonObject
 from llmcore.schema.usage import Usage
 
@@ -103,12 +104,30 @@ def usage_of(usage: Usage | None) -> JsonObject | None:
         "completion_tokens": counts.output,
         "total_tokens": counts.input + counts.output,
         "prompt_tokens_details": {
+            **_details(usage, "prompt_tokens_details"),
             "cached_tokens": counts.cache_read,
             "cache_write_tokens": counts.cache_write,
         },
-        "completion_tokens_details": {"reasoning_tokens": counts.reasoning},
+        "completion_tokens_details": {
+            **_details(usage, "completion_tokens_details"),
+            "reasoning_tokens": counts.reasoning,
+        },
         **cost,
     }
+
+
+_DETAILS: Final = frozenset(
+    {"accepted_prediction_tokens", "audio_tokens", "image_tokens"}
+    | {"rejected_prediction_tokens", "text_tokens"}
+)
+"""Counts of the API that have no neutral name."""
+
+
+def _details(usage: Usage, name: str) -> dict[str, Any]:
+    """Return the counts that an upstream of the same API states in its object *name*."""
+    stated = object_or_empty(object_or_empty(usage.raw).get(name))
+    counts = {key: count_or_none(stated.get(key)) for key in sorted(_DETAILS)}
+    return {key: count for key, count in counts.items() if count}
 
 
 # -- several choices, each of which was written as the answer of its own

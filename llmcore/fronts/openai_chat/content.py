@@ -243,13 +243,16 @@ def read_images(value: object, path: str) -> tuple[ImagePart, ...]:
 def native_audio(file: File, created_at: int) -> JsonObject | None:
     """Return spoken words as `audio` of a message; None for another file.
 
-    The API keeps sound for a time; here it is not kept at all, so it expires as it is written.
+    The API keeps sound for a time, which an upstream that does so states; here it is not kept at
+    all, so that of others expires as it is written.
     """
     if not (file.media_type or "").startswith("audio/") or file.data is None:
         return None
+    own = object_or_empty(file.provider_metadata.get(METADATA_KEY))
+    expires = int_or_none(own.get("expires_at"))
     return {
         "id": file.id,
         "data": base64.b64encode(file.data).decode(),
-        "expires_at": created_at,
+        "expires_at": created_at if expires is None else expires,
         "transcript": file.transcript or "",
     }
