@@ -66,5 +66,5 @@ def test_fastapi_app_streams_the_answer_of_a_real_model() -> None:
     with TestClient(app) as browser:
         answer = browser.get("/ask", params={"question": "What is the capital of France?"})
 
-    assert len(answer.text) > 20
-    assert answer.text != "Hello"
+    assert answer.status_code == 200
+    assert answer.text.strip() not in ("", "Hello")  # the stand-in says Hello

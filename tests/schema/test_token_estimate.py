@@ -83,7 +83,7 @@ def test_no_text_is_counted_below_what_a_model_counts(name: str) -> None:
         "code": (root / "schema" / "content.py").read_text("utf-8"),
         "json": (root / "catalog" / "models.json").read_text("utf-8"),
         "numbers": "".join(f"{n * 3.14159:.3f},{n * n}\n" for n in range(400)),
-    }[name][:1200]
+    }[name][:700]
     asked = request(model=Local.configure().model(), prompt=text, max_tokens=1)
 
     response = anyio.run(Client().complete, asked)
