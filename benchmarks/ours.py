@@ -30,7 +30,7 @@ def model_at(url: str) -> Model:
     """Return a model at *url*, whose path names the protocol."""
     name = url.split("/")[3]
     if name == "chat":
-        return OpenAICompatible.configure(name="bench", base_url=url, api_key="k").model("m")
+        return OpenAICompatible(name="bench", base_url=url, api_key="k").model("m")
     framing = Framing.aws_event_stream() if name == "converse" else Framing.sse()
     return Route.make(
         id=name,

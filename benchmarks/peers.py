@@ -25,7 +25,7 @@ MESSAGES: Final = '[{"role": "user", "content": "hi"}]'
 
 OURS: Final = """
 import asyncio
-model = OpenAI.configure(base_url=URL, api_key="x").chat("m")
+model = OpenAI(base_url=URL, api_key="x").chat("m")
 async def one():
     async with stream(model, "hi") as events:
         return [text async for text in events.text_stream]

@@ -37,9 +37,7 @@ class Site:
 
     def model(self, mode: str) -> Model:
         """Return the model of a server that behaves like *mode*."""
-        provider = OpenAICompatible.configure(
-            name="soak", api_key="k", base_url=f"{self.url}/{mode}"
-        )
+        provider = OpenAICompatible(name="soak", api_key="k", base_url=f"{self.url}/{mode}")
         return provider.model("m")
 
     def given(self, mode: str, **settings: Any) -> dict[str, Any]:

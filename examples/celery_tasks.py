@@ -8,10 +8,10 @@ from typing import Any
 
 from celery import Celery
 
-from llmcore import LLMError, OpenAI, sync
+from llmcore import LLMError, sync
 
 app = Celery("tasks", broker="redis://localhost", backend="redis://localhost")
-model = OpenAI().responses("gpt-5.2")
+model = "openai:gpt-5.2"
 
 
 @app.task(bind=True, max_retries=5)

@@ -1,8 +1,8 @@
 """A chat in the terminal that remembers the conversation and streams the answers."""
 
-from llmcore import Message, OpenAI, sync
+from llmcore import Message, sync
 
-model = OpenAI().responses("gpt-5.2")
+model = "openai:gpt-5.2"
 history: list[Message] = []
 while question := input("\n> "):
     with sync.stream(model, messages=[*history, Message.user(question)]) as answer:

@@ -12,9 +12,9 @@ from django.core.management import execute_from_command_line
 from django.http import HttpRequest, HttpResponse, JsonResponse, StreamingHttpResponse
 from django.urls import path
 
-from llmcore import LLMError, OpenAI, sync
+from llmcore import LLMError, sync
 
-model = OpenAI().responses("gpt-5.2")
+model = "openai:gpt-5.2"
 
 
 def ask(request: HttpRequest) -> HttpResponse:

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from llmcore import OpenAI, sync
+from llmcore import sync
 
 
 @dataclass
@@ -11,7 +11,7 @@ class Person:
     age: int
 
 
-model = OpenAI().responses("gpt-5.2")
+model = "openai:gpt-5.2"
 text = "Alice is 30 years old, and Bob is 7."
 print(sync.generate_object(model, f"Who is the eldest? {text}", schema=Person).output)
 print(sync.generate_object(model, f"List the people. {text}", schema=list[Person]).output)

@@ -1,7 +1,7 @@
 """Streaming an answer to the terminal."""
 
-from llmcore import OpenAI, sync
+from llmcore import sync
 
-with sync.stream(OpenAI().responses("gpt-5.2"), "Tell me a story.") as story:
+with sync.stream("openai:gpt-5.2", "Tell me a story.") as story:
     for text in story.text_stream:
         print(text, end="", flush=True)

@@ -2,9 +2,9 @@
 
 import streamlit as st
 
-from llmcore import Message, OpenAI, sync
+from llmcore import Message, sync
 
-model = OpenAI().responses("gpt-5.2")
+model = "openai:gpt-5.2"
 history = st.session_state.setdefault("history", [])
 for message in history:
     st.chat_message(message.role).write(message.text)

@@ -4,7 +4,7 @@ import asyncio
 from datetime import date
 from typing import Annotated
 
-from llmcore import OpenAI, generate
+from llmcore import generate
 
 
 async def get_weather(city: str, day: date) -> str:
@@ -22,7 +22,7 @@ def book(hotel: str, nights: int = 1) -> str:
     return f"{hotel}: {nights} nights are booked"
 
 
-model = OpenAI().responses("gpt-5.2")
+model = "openai:gpt-5.2"
 answer = generate(
     model, "Plan my trip to Oslo.", tools=[get_weather, convert, book], max_tool_rounds=8
 )

@@ -45,17 +45,17 @@ END: Final = "<!-- end of table -->\n"
 
 CLIENT: Final = Client(environ={})
 MODELS: Final[Mapping[str, Model[Any]]] = {
-    "openai-responses": OpenAI.configure(api_key="k").responses("gpt-5.2"),
-    "openai-chat": OpenAI.configure(api_key="k").chat("gpt-5.2"),
-    "anthropic-messages": Anthropic.configure(api_key="k").model("claude-sonnet-4-5"),
-    "gemini": Google.configure(api_key="k").model("gemini-3-pro-preview"),
-    "bedrock-converse": AmazonBedrock.configure(region="us-east-1", api_key="k").model(
+    "openai-responses": OpenAI(api_key="k").responses("gpt-5.2"),
+    "openai-chat": OpenAI(api_key="k").chat("gpt-5.2"),
+    "anthropic-messages": Anthropic(api_key="k").model("claude-sonnet-4-5"),
+    "gemini": Google(api_key="k").model("gemini-3-pro-preview"),
+    "bedrock-converse": AmazonBedrock(region="us-east-1", api_key="k").model(
         "anthropic.claude-sonnet-4-5-20250929-v1:0"
     ),
 }
 CLIENTS_MODELS: Final[Mapping[str, Sequence[Model[Any]]]] = {
     **{front_id: (model,) for front_id, model in MODELS.items()},
-    "openai-chat": (MODELS["openai-chat"], OpenAI.configure(api_key="k").chat("gpt-4.1")),
+    "openai-chat": (MODELS["openai-chat"], OpenAI(api_key="k").chat("gpt-4.1")),
 }
 """Whose requests are written in the client's API: models that think take fewer options."""
 TITLES: Final = {

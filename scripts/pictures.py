@@ -94,7 +94,7 @@ def shortened(text: str, length: int) -> str:
 
 def route() -> Picture:
     """Return the four parts of a route, each with what it adds to one real request."""
-    model = Anthropic.configure(api_key="sk-ant-example").model("claude-sonnet-4-5")
+    model = Anthropic(api_key="sk-ant-example").model("claude-sonnet-4-5")
     prepared = Client(environ={}).prepare(request(model=model, prompt="Hi")).unwrap()
     found: Any = model.route
     body = json.dumps({name: prepared.body[name] for name in ("model", "messages")})
@@ -142,7 +142,7 @@ def events_of(*bodies: Sequence[str]) -> list[LLMEvent]:
     async def read() -> list[LLMEvent]:
         body = [f"data: {line}\n\n" for lines in bodies for line in lines]
         client = Client(transport=scripted([*body, "data: [DONE]\n\n"]))
-        model = OpenAI.configure(api_key="sk-example").chat("gpt-4.1")
+        model = OpenAI(api_key="sk-example").chat("gpt-4.1")
         async with client.stream(request(model=model, prompt="Hi")) as stream:
             return [event async for event in stream]
 
@@ -286,7 +286,7 @@ def middleware() -> Picture:
             transport=scripted([f"data: {line}\n\n" for line in frames()] + ["data: [DONE]\n\n"]),
             middleware=[named(name) for name in names],
         )
-        model = OpenAI.configure(api_key="sk-example").chat("gpt-4.1")
+        model = OpenAI(api_key="sk-example").chat("gpt-4.1")
         await client.stream(request(model=model, prompt="Hi")).result()
 
     asyncio.run(call())

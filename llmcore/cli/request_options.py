@@ -213,7 +213,7 @@ def model_of(name: str | None, client: Client, *, local: bool, keyless: bool) ->
 
         if name:
             raise InvalidRequestError("give either --local or --model, and not both")
-        return Local.configure().model()
+        return Local().model()
     named, colon, model_id = (name or "").partition(":")
     if colon and not (named.strip() and model_id.strip()):
         raise InvalidRequestError(

@@ -88,7 +88,7 @@ def unconfigured(
 def _remedy(entry: ProviderEntry) -> str:
     """Return how to configure the provider of *entry*."""
     facade = entry.home.rpartition(":")[2]
-    given = f"give the client {facade}.configure(...)"
+    given = f"give the client {facade}(...)"
     if entry.login is not None:
         return f"run `{entry.login}`, or {given}"
     if not entry.switches:

@@ -7,7 +7,7 @@ A provider is a `Profile`, which is data, on a class of a few lines:
             id="acme", base_url="https://api.acme.ai/v1", key_variables=("ACME_API_KEY",)
         )
 
-    model = Acme.configure().model("acme-1")
+    model = Acme().model("acme-1")
 """
 
 from collections.abc import Mapping

@@ -165,7 +165,7 @@ class CloudflareAIGateway(ConfigurableProvider):
     ) -> Model:
         """Return *model* of another provider, reached through the gateway in its own API.
 
-            gateway.through(Anthropic.configure().model("claude-sonnet-4-5"))
+            gateway.through(Anthropic().model("claude-sonnet-4-5"))
 
         With `stored_key` the provider's key is not sent: Cloudflare stores or bills it. `upstream`
         is what stands in the URL for the provider's base URL, where we do not know it.

@@ -22,7 +22,7 @@ def no_network(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(client_module, "Transports", transports)
     monkeypatch.setattr(settings, "_client", None)
-    for name in ("OPENAI", "ANTHROPIC", "GEMINI", "MISTRAL", "ACME"):
+    for name in ("OPENAI", "ANTHROPIC", "GEMINI", "MISTRAL", "COHERE", "ACME"):
         monkeypatch.setenv(f"{name}_API_KEY", "sk-example")
 
 

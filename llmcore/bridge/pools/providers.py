@@ -145,7 +145,7 @@ def _compatible(upstream: UpstreamSettings) -> ModelSource:
     if upstream.base_url is None:
         raise _fault(upstream, "a compatible server needs a base_url")
     auth: dict[str, Any] = {"auth": Auth.env(_KEY)} if upstream.is_given else {}
-    return OpenAICompatible.configure(name=upstream.name, base_url=upstream.base_url, **auth)
+    return OpenAICompatible(name=upstream.name, base_url=upstream.base_url, **auth)
 
 
 def _fault(upstream: UpstreamSettings, message: str) -> ConfigurationError:
@@ -159,7 +159,7 @@ def _provider(name: str, settings: GatewaySettings) -> ModelSource:
     if name == COMPATIBLE:
         from llmcore.routes.openai_compatible import OpenAICompatible
 
-        return OpenAICompatible.configure(
+        return OpenAICompatible(
             name=name,
             base_url=settings.upstream_base_url or "",
             api_key=settings.upstream_api_key,
@@ -189,7 +189,7 @@ _LOCAL_CONTEXT_TOKENS: Final = 8192
 def _local() -> ModelSource:
     from llmcore.routes.local import Local
 
-    return Local.configure(context_tokens=_LOCAL_CONTEXT_TOKENS)
+    return Local(context_tokens=_LOCAL_CONTEXT_TOKENS)
 
 
 def _openrouter(environ: Mapping[str, str]) -> ModelSource:
@@ -198,7 +198,7 @@ def _openrouter(environ: Mapping[str, str]) -> ModelSource:
     if not environ.get("OPENROUTER_API_KEY", "").strip():
         message = "the provider 'openrouter' is not configured: set OPENROUTER_API_KEY"
         raise ConfigurationError(message)
-    return OpenRouter.configure(
+    return OpenRouter(
         base_url=environ.get("OPENROUTER_BASE_URL", "").strip() or None,
         referer=environ.get("OPENROUTER_HTTP_REFERER", "").strip() or None,
         title=environ.get("OPENROUTER_X_TITLE", "").strip() or None,

@@ -35,7 +35,7 @@ class _Lane:
 class Balance:
     """Sends each request for a model to one of several configurations of it, by their weights.
 
-        keys = [OpenAI.configure(api_key=key).chat("gpt-5.2") for key in (first, second)]
+        keys = [OpenAI(api_key=key).chat("gpt-5.2") for key in (first, second)]
         client = Client(middleware=[Balance((keys[0], 3), (keys[1], 1))])
 
     A request is one for the model if it has the provider and model of the first configuration;

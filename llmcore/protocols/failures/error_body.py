@@ -296,19 +296,19 @@ def _is_gemini(document: Mapping[str, Any]) -> bool:
 _APIS: Final[Mapping[str, tuple[str, str, Callable[[Mapping[str, Any]], bool]]]] = {
     "openai-chat": (
         "Chat Completions",
-        "use OpenAI.configure(...).chat(model), or OpenAICompatible",
+        "use OpenAI(...).chat(model), or OpenAICompatible",
         _is_chat,
     ),
     "openai-responses": (
         "the Responses API",
-        "use OpenAI.configure(...).responses(model)",
+        "use OpenAI(...).responses(model)",
         _is_responses,
     ),
     "anthropic-messages": (
         "the Messages API",
-        "use Anthropic.configure(base_url=...)",
+        "use Anthropic(base_url=...)",
         _is_messages,
     ),
-    "gemini": ("the Gemini API", "use Google.configure(base_url=...)", _is_gemini),
+    "gemini": ("the Gemini API", "use Google(base_url=...)", _is_gemini),
 }
 """By protocol id: the API's name, what to use for it, and how its frames and bodies are known."""

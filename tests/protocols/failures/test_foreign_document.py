@@ -21,7 +21,7 @@ BODIES: dict[str, tuple[Callable[[Any], list[LLMEvent]], Any, str]] = {
     "Chat Completions from a Responses route": (
         responses.whole,
         CHAT,
-        "OpenAI.configure(...).chat",
+        "OpenAI(...).chat",
     ),
     "Messages from a Responses route": (responses.whole, MESSAGE, "Anthropic"),
     "Gemini from a Responses route": (responses.whole, GEMINI, "Google"),
