@@ -1,4 +1,4 @@
-"""Errors and lists of models in OpenAI's form, which Chat Completions and Responses share.
+"""Errors, lists of models and bytes of tokens, as Chat Completions and Responses share them.
 
     {"error": {"message": "...", "type": "rate_limit_error", "param": null,
                "code": "rate_limit_exceeded"}}
@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 
 from llmcore.fronts.errors import FrontError, retry_headers
 from llmcore.fronts.front import FailureResponse, ListedModel
+from llmcore.schema.content import TokenLogprob
 from llmcore.schema.json import JsonObject
 
 
@@ -32,6 +33,16 @@ def envelope(error: FrontError) -> JsonObject:
 def failure_response(error: FrontError) -> FailureResponse:
     """Return the response to a request that has no answer."""
     return FailureResponse(status=error.status, body=envelope(error), headers=retry_headers(error))
+
+
+def token_bytes(one: TokenLogprob) -> bytes | None:
+    """Return a token's bytes: the upstream's, else those of its text.
+
+    None where the text is only a part of a character, which is not the token's own text.
+    """
+    if one.data is not None or "\N{REPLACEMENT CHARACTER}" in one.token:
+        return one.data
+    return one.token.encode("utf-8", "replace")
 
 
 def model_list(models: Sequence[ListedModel], query: Mapping[str, str]) -> JsonObject:

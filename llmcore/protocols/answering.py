@@ -167,21 +167,39 @@ def empty_response(why: str, document: JsonValue) -> ErrorEvent:
 def read_logprobs(tokens: object) -> tuple[TokenLogprob, ...]:
     """Return the log probabilities of a text's tokens, with the likeliest at each place.
 
-    [{"token": "Hi", "logprob": -0.1, "top_logprobs": [{"token": "Hi", "logprob": -0.1}]}]
+    [{"token": "Hi", "logprob": -0.1, "bytes": [72, 105],
+      "top_logprobs": [{"token": "Hi", "logprob": -0.1, "bytes": [72, 105]}]}]
     """
     return tuple(
-        TokenLogprob(
-            token=str(token.get("token")),
-            logprob=float(token["logprob"]),
-            top=tuple(
-                TokenLogprob(token=str(other.get("token")), logprob=float(other["logprob"]))
-                for other in objects(token.get("top_logprobs"))
-                if _has_logprob(other)
-            ),
-        )
-        for token in objects(tokens)
-        if _has_logprob(token)
+        _logprob(token, tuple(map(_logprob, _with_logprob(token.get("top_logprobs")))))
+        for token in _with_logprob(tokens)
     )
+
+
+def _with_logprob(tokens: object) -> list[Mapping[str, Any]]:
+    return [token for token in objects(tokens) if _has_logprob(token)]
+
+
+def _logprob(token: Mapping[str, Any], top: tuple[TokenLogprob, ...] = ()) -> TokenLogprob:
+    return TokenLogprob(
+        token=str(token.get("token")),
+        logprob=float(token["logprob"]),
+        top=top,
+        data=_token_bytes(token.get("bytes")),
+    )
+
+
+def _token_bytes(values: object) -> bytes | None:
+    """Return a token's bytes; None where the server has none: null, `[]`, or the field is absent.
+
+    One token may be a part of a character, so that its text alone does not have them. Source:
+    https://developers.openai.com/api/reference/resources/chat
+    """
+    if not isinstance(values, list) or not values:
+        return None
+    if not all(type(value) is int and 0 <= value < 256 for value in values):
+        return None
+    return bytes(values)
 
 
 def _has_logprob(token: Mapping[str, Any]) -> bool:

@@ -58,6 +58,8 @@ class TokenLogprob:
     """The natural logarithm of its probability."""
     top: "tuple[TokenLogprob, ...]" = ()
     """The most likely tokens at this position, if `top_logprobs` was set."""
+    data: bytes | None = None
+    """The token's own bytes, where the provider has them: a character may span several tokens."""
 
 
 @readable

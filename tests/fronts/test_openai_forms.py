@@ -1,12 +1,29 @@
-"""Errors and lists of models in OpenAI's form."""
+"""Errors, lists of models and bytes of tokens in OpenAI's form."""
 
 import openai
 import pytest
 
+from llmcore.folds.response import collect
 from llmcore.fronts.errors import FrontError, from_llm_error, invalid
 from llmcore.fronts.front import ListedModel
-from llmcore.fronts.openai_forms import failure_response, listed_model, model_list
+from llmcore.fronts.openai_chat import content as chat_content
+from llmcore.fronts.openai_forms import failure_response, listed_model, model_list, token_bytes
+from llmcore.fronts.openai_responses import content as responses_content
+from llmcore.schema.content import TextPart, TokenLogprob
 from llmcore.schema.errors import error_types
+from llmcore.schema.events import (
+    Finish,
+    FinishReason,
+    LLMEvent,
+    StepFinish,
+    StepStart,
+    StreamStart,
+    TextDelta,
+    TextEnd,
+    TextStart,
+)
+from llmcore.schema.json import JsonObject
+from llmcore.testing import recorded_events, write_as_front
 
 
 @pytest.mark.parametrize("kind", error_types().values(), ids=lambda kind: kind.__name__)
@@ -45,6 +62,66 @@ def test_headers_say_whether_and_when_to_try_again(
 ) -> None:
     """The vendors' SDKs obey them, and retry most errors without."""
     assert failure_response(error).headers == headers
+
+
+@pytest.mark.parametrize(
+    ("token", "data", "written"),
+    [
+        ("é", None, "é".encode()),
+        ("\\xf0\\x9f", b"\xf0\x9f", b"\xf0\x9f"),
+        ("\ufffd", b"\x99", b"\x99"),
+        ("\ufffd", None, None),
+        ("\ud83d", None, b"?"),
+    ],
+    ids=["text", "escaped part", "replaced part", "unknown part", "half of a pair"],
+)
+def test_the_bytes_of_a_token_are_the_upstreams_else_those_of_its_text(
+    token: str, data: bytes | None, written: bytes | None
+) -> None:
+    """A part of a character has no bytes in its text; Chat writes null, and Responses none."""
+    one = TokenLogprob(token=token, logprob=-1.0, data=data)
+
+    assert token_bytes(one) == written
+    listed = None if written is None else list(written)
+    assert chat_content.native_logprobs([one])[0]["bytes"] == listed
+    assert responses_content.logprobs_of([one])[0]["bytes"] == (listed or [])
+
+
+@pytest.mark.parametrize("front_id", ["openai-chat", "openai-responses"])
+@pytest.mark.parametrize("streaming", [True, False], ids=["streamed", "whole"])
+def test_bytes_of_tokens_survive_an_answer_and_its_front(front_id: str, streaming: bool) -> None:
+    """Read by the API's own protocol from what its front wrote."""
+    token = TokenLogprob(
+        token="\\xf0",
+        logprob=-0.5,
+        top=(TokenLogprob(token="\\xe2", logprob=-1.0, data=b"\xe2"),),
+        data=b"\xf0",
+    )
+    events: list[LLMEvent] = [
+        StreamStart(provider="test", model="m", id="r"),
+        StepStart(),
+        TextStart("t"),
+        TextDelta("t", "\\xf0", (token,)),
+        TextEnd("t", "\\xf0", logprobs=(token,)),
+        StepFinish(finish_reason=FinishReason("stop")),
+        Finish(finish_reason=FinishReason("stop")),
+    ]
+    asked: JsonObject = {
+        "model": "m",
+        "messages": [{"role": "user", "content": "Hi"}],
+        "input": "Hi",
+        "logprobs": True,
+        "top_logprobs": 1,
+    }
+    data = write_as_front(front_id, events, streaming=streaming, request=asked)
+    kind = "text/event-stream" if streaming else "application/json"
+    read = recorded_events(
+        front_id, status=200, headers={"content-type": kind}, body=data, streaming=streaming
+    )
+
+    (part,) = collect(read).unwrap().message.content
+    assert isinstance(part, TextPart)
+    assert part.logprobs == (token,)
 
 
 def test_a_model_is_what_the_sdk_reads_with_its_window_where_that_is_known() -> None:

@@ -15,6 +15,7 @@ from collections.abc import Iterable
 from typing import Final, cast
 
 from llmcore.fronts.errors import invalid
+from llmcore.fronts.openai_forms import token_bytes
 from llmcore.fronts.reading import Fields, cache_ttl_of, decoded, remote, required
 from llmcore.protocols import media
 from llmcore.protocols.diagnostics import Notes
@@ -208,8 +209,9 @@ def native_logprobs(tokens: Iterable[TokenLogprob]) -> list[JsonObject]:
 
 
 def _with_bytes(one: TokenLogprob) -> dict[str, JsonValue]:
-    data: list[JsonValue] = [*one.token.encode("utf-8", "replace")]
-    return {"token": one.token, "logprob": one.logprob, "bytes": data}
+    data = token_bytes(one)
+    listed: list[JsonValue] | None = None if data is None else [*data]
+    return {"token": one.token, "logprob": one.logprob, "bytes": listed}
 
 
 # -- media in answers

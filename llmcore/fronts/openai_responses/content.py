@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final, cast
 
 from llmcore.fronts.errors import invalid
+from llmcore.fronts.openai_forms import token_bytes
 from llmcore.fronts.reading import cache_ttl_of, decoded, remote
 from llmcore.protocols.diagnostics import Notes
 from llmcore.protocols.native_json import object_or_empty, objects, str_or_none
@@ -233,4 +234,4 @@ def _bare(one: TokenLogprob) -> dict[str, Any]:
 
 
 def _with_bytes(one: TokenLogprob) -> dict[str, Any]:
-    return {**_bare(one), "bytes": list(one.token.encode("utf-8", "replace"))}
+    return {**_bare(one), "bytes": list(token_bytes(one) or b"")}

@@ -162,20 +162,22 @@ def test_a_refusal_is_its_own_part() -> None:
 def test_logprobs_come_with_their_text() -> None:
     """Each delta has the tokens it is made of; the part has them all."""
 
-    def with_logprobs(text: str) -> dict[str, Any]:
-        token = {"token": text, "logprob": -0.5, "bytes": None, "top_logprobs": []}
+    def with_logprobs(text: str, data: list[int] | None = None) -> dict[str, Any]:
+        other = {"token": "?", "logprob": -1.0, "bytes": data}
+        token = {"token": text, "logprob": -0.5, "bytes": data, "top_logprobs": [other]}
         made = chunk({"content": text})
         made["choices"][0]["logprobs"] = {"content": [token]}
         return made
 
     (part,) = response(
-        streamed([with_logprobs("a"), with_logprobs("b"), chunk({}, "stop")])
+        streamed([with_logprobs("a"), with_logprobs("b", [0xF0, 0x9F]), chunk({}, "stop")])
     ).message.content
 
-    assert part == TextPart(
-        "ab",
-        logprobs=(TokenLogprob(token="a", logprob=-0.5), TokenLogprob(token="b", logprob=-0.5)),
-    )
+    def token(text: str, data: bytes | None) -> TokenLogprob:
+        other = TokenLogprob(token="?", logprob=-1.0, data=data)
+        return TokenLogprob(token=text, logprob=-0.5, top=(other,), data=data)
+
+    assert part == TextPart("ab", logprobs=(token("a", None), token("b", b"\xf0\x9f")))
 
 
 def test_unknown_fields_of_a_delta_are_passed_on() -> None:

@@ -122,7 +122,9 @@ LOGPROB = {
     "bytes": [72, 105],
     "top_logprobs": [{"token": "Hi", "logprob": -0.5, "bytes": []}, {"token": "Ho"}],
 }
-READ = TokenLogprob(token="Hi", logprob=-0.5, top=(TokenLogprob(token="Hi", logprob=-0.5),))
+READ = TokenLogprob(
+    token="Hi", logprob=-0.5, top=(TokenLogprob(token="Hi", logprob=-0.5),), data=b"Hi"
+)
 
 
 @pytest.mark.parametrize("with_deltas", [True, False])

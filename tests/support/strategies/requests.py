@@ -102,9 +102,11 @@ def citations() -> st.SearchStrategy[content.Citation]:
 @cache
 def logprobs() -> st.SearchStrategy[tuple[content.TokenLogprob, ...]]:
     """Log probabilities of a few tokens, mostly none."""
-    token = st.builds(content.TokenLogprob, token=texts(), logprob=st.floats(-100, 0))
+    scores = st.floats(-100, 0)
+    known = maybe(st.binary(min_size=1, max_size=3))
+    token = st.builds(content.TokenLogprob, token=texts(), logprob=scores, data=known)
     ranked = st.builds(
-        content.TokenLogprob, token=texts(), logprob=st.floats(-100, 0), top=tuples_of(token)
+        content.TokenLogprob, token=texts(), logprob=scores, top=tuples_of(token), data=known
     )
     return st.just(()) | tuples_of(ranked)
 
