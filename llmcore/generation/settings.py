@@ -108,8 +108,20 @@ class RunSettings(TypedDict, total=False):
     """The most tokens to generate in one step."""
     stop: str | Sequence[str]
     """Texts at which the model stops."""
+    top_k: int | None
+    """Only this many of the most probable tokens are considered."""
+    seed: int | None
+    """Makes sampling repeatable, as far as the provider supports it."""
+    presence_penalty: float | None
+    """Makes tokens less likely that occurred before; usually -2 to 2."""
+    frequency_penalty: float | None
+    """Makes tokens less likely the more often they occurred; usually -2 to 2."""
+    logprobs: bool | None
+    """Whether to return the log probabilities of the tokens."""
+    top_logprobs: int | None
+    """How many alternatives to return for each token."""
     generation: GenerationOptions | None
-    """All sampling options as one value, with seed, top_k, penalties and log probabilities."""
+    """All sampling options as one value, instead of the settings of the same names."""
     reasoning_effort: str | None
     """How much the model reasons, such as "low" or "high"; short for `reasoning`."""
     reasoning: ReasoningInput | None
@@ -207,6 +219,12 @@ class RunPlan:
     top_p: float | None = None
     max_tokens: int | None = None
     stop: str | Sequence[str] = ()
+    top_k: int | None = None
+    seed: int | None = None
+    presence_penalty: float | None = None
+    frequency_penalty: float | None = None
+    logprobs: bool | None = None
+    top_logprobs: int | None = None
     generation: GenerationOptions | None = None
     reasoning_effort: str | None = None
     reasoning: ReasoningOptions | None = field(default=None, converter=as_reasoning_options)
@@ -251,6 +269,12 @@ class RunPlan:
             top_p=self.top_p,
             max_tokens=self.max_tokens,
             stop=self.stop,
+            top_k=self.top_k,
+            seed=self.seed,
+            presence_penalty=self.presence_penalty,
+            frequency_penalty=self.frequency_penalty,
+            logprobs=self.logprobs,
+            top_logprobs=self.top_logprobs,
             generation=self.generation,
             response_format=self.response_format,
             reasoning_effort=self.reasoning_effort,
@@ -316,7 +340,8 @@ class RunPlan:
 
 _DESCRIPTIONS = {
     *("model", "prompt", "messages", "system", "provider", "tool_choice", "parallel_tool_calls"),
-    *("response_format", "temperature", "top_p", "max_tokens", "stop", "generation"),
+    *("response_format", "temperature", "top_p", "max_tokens", "stop", "top_k", "seed"),
+    *("presence_penalty", "frequency_penalty", "logprobs", "top_logprobs", "generation"),
     *("reasoning_effort", "reasoning", "cache", "metadata", "provider_options", "http", "strict"),
 }
 """The settings that belong to a request, as opposed to those of a run."""
@@ -329,11 +354,6 @@ _OTHER_NAMES = {
     "max_new_tokens": "max_tokens",
     "instructions": "system",
     "max_steps": "max_tool_rounds",
-    "seed": "generation=GenerationOptions(seed=...)",
-    "top_k": "generation=GenerationOptions(top_k=...)",
-    "frequency_penalty": "generation=GenerationOptions(frequency_penalty=...)",
-    "presence_penalty": "generation=GenerationOptions(presence_penalty=...)",
-    "logprobs": "generation=GenerationOptions(logprobs=...)",
     "thinking": "reasoning",
     "extra_body": "http=HttpOverlay(body=...)",
     "extra_headers": "http=HttpOverlay(headers=...)",

@@ -169,6 +169,12 @@ def request(
     top_p: float | None = None,
     max_tokens: int | None = None,
     stop: str | Sequence[str] = (),
+    top_k: int | None = None,
+    seed: int | None = None,
+    presence_penalty: float | None = None,
+    frequency_penalty: float | None = None,
+    logprobs: bool | None = None,
+    top_logprobs: int | None = None,
     generation: GenerationOptions | None = None,
     response_format: FormatInput | None = None,
     reasoning_effort: str | None = None,
@@ -182,8 +188,8 @@ def request(
     """Build an `LLMRequest` from convenient arguments.
 
     Give `prompt` (one user message) or `messages`, not both. Without a model, the client uses the
-    newest model of its default provider. The common generation options are arguments of their
-    own; alternatively give all options as `generation=GenerationOptions(...)`. Words stand for the
+    newest model of its default provider. The generation options are arguments of their own;
+    alternatively give all of them as `generation=GenerationOptions(...)`. Words stand for the
     commonest values: `tool_choice="required"`, `response_format="json"`, `reasoning="high"`,
     `cache="off"`.
     Raises InvalidRequestError for contradictory arguments.
@@ -196,6 +202,12 @@ def request(
         "top_p": top_p,
         "max_tokens": max_tokens,
         "stop": stop or None,
+        "top_k": top_k,
+        "seed": seed,
+        "presence_penalty": presence_penalty,
+        "frequency_penalty": frequency_penalty,
+        "logprobs": logprobs,
+        "top_logprobs": top_logprobs,
     }
     given = {name: value for name, value in single.items() if value is not None}
     if generation is not None and given:

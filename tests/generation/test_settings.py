@@ -33,6 +33,21 @@ def test_editors_see_what_a_plan_takes() -> None:
     assert {"model", "prompt", *Settings.__annotations__} == set(fields_dict(RunPlan))
 
 
+def test_every_generation_option_is_a_setting_of_generate_and_a_parameter_of_request() -> None:
+    options = set(fields_dict(GenerationOptions))
+
+    assert options <= set(Settings.__annotations__)
+    assert options <= set(inspect.signature(request).parameters)
+
+
+@pytest.mark.parametrize("settings", [{"seed": 1}, {"top_k": 2, "temperature": 0.5}])
+def test_options_given_twice_are_refused_with_their_names(settings: Any) -> None:
+    plan = RunPlan(model=MODEL, prompt="Hi", generation=GenerationOptions(), **settings)
+
+    with pytest.raises(InvalidRequestError, match=", ".join(reversed(list(settings)))):
+        plan.first_request()
+
+
 @pytest.mark.parametrize("function", [generate, stream])
 def test_the_signature_spells_them_out(function: Any) -> None:
     """For `help()`, and for tools that read it at run time."""
@@ -52,6 +67,12 @@ def test_the_signature_spells_them_out(function: Any) -> None:
         ({"top_p": 0.5}, "generation.top_p", 0.5),
         ({"max_tokens": 5}, "generation.max_tokens", 5),
         ({"stop": "x"}, "generation.stop", ("x",)),
+        ({"top_k": 5}, "generation.top_k", 5),
+        ({"seed": 0}, "generation.seed", 0),
+        ({"presence_penalty": 0.5}, "generation.presence_penalty", 0.5),
+        ({"frequency_penalty": 0.5}, "generation.frequency_penalty", 0.5),
+        ({"logprobs": True}, "generation.logprobs", True),
+        ({"top_logprobs": 3}, "generation.top_logprobs", 3),
         ({"generation": GenerationOptions(seed=1)}, "generation.seed", 1),
         ({"reasoning_effort": "low"}, "reasoning.effort", "low"),
         ({"reasoning": ReasoningOptions(budget_tokens=9)}, "reasoning.budget_tokens", 9),
@@ -170,8 +191,8 @@ async def test_an_unknown_setting_is_named_with_the_function_and_the_nearest_one
         await call(zzz=3)
     with pytest.raises(TypeError, match=r"'stop_sequences': did you mean 'stop'\?"):
         await call(stop_sequences="x")
-    with pytest.raises(TypeError, match=r"did you mean 'generation=GenerationOptions\(seed=...\)'"):
-        await call(seed=3)
+    with pytest.raises(TypeError, match="did you mean 'max_tokens'"):
+        await call(max_output_tokens=3)
 
 
 @pytest.mark.anyio
