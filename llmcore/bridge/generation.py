@@ -185,7 +185,7 @@ class Generation(Generic[Context]):
         )
 
     def relay_route(self, asked: ClientRequest, chosen: Chosen) -> Route | None:
-        """Return the route on which the request passes as it came: the upstream speaks the same API.
+        """Return the route to an upstream of the same API, which gets the request as it came.
 
         None where the gateway has a part in it: sealed state of earlier answers, policies on tools,
         a cache of answers, or a framing that the upstream does not send.
