@@ -27,6 +27,7 @@ from llmcore.bridge.pools.keys import RotatingKey
 from llmcore.bridge.pools.pooled_run import MakeRun, PooledRun, PoolPlan
 from llmcore.bridge.pools.providers import upstreams_from
 from llmcore.bridge.pools.shared_health import SharedHealth
+from llmcore.bridge.pools.shared_limits import SharedLimits
 from llmcore.bridge.pools.upstream_health import UpstreamHealth
 from llmcore.bridge.relay import RelayPlan, RelayRun
 from llmcore.bridge.reload import ReadSettings, Reloader
@@ -95,8 +96,17 @@ class Service:
             store, self.metrics, at_once=settings.limits.max_background
         )
         self.accounts = Accounts(settings, ledger or ledger_for(settings), self.metrics)
+        self._shared_limits = SharedLimits(
+            self.accounts.ledger,
+            self.accounts.worker,
+            hold_lease=self.accounts.hold_lease,
+            failed=self.metrics.state_errors.inc,
+        )
         self.upstream_health = UpstreamHealth(
-            settings.cool_downs, self.metrics, settings.tables.upstreams
+            settings.cool_downs,
+            self.metrics,
+            settings.tables.upstreams,
+            shared=self._shared_limits if settings.shares_state else None,
         )
         self._shared_health = SharedHealth(self.upstream_health, store)
         self._own_tools = registered_tools
@@ -176,6 +186,7 @@ class Service:
     async def aclose(self) -> None:
         """Close connections and stores, once background answers have ended and are charged."""
         await self.background.aclose(self.settings.limits.shutdown_s)
+        await self._shared_limits.release()
         await self.accounts.aclose()
         for upstreams in (self._upstreams, *self._retired):
             await upstreams.aclose()
@@ -193,6 +204,7 @@ class Service:
                 self.upstream_health.measure(sorted(self._upstreams.client.providers))
                 if self.settings.shares_state:
                     await self._shared_health.exchange()
+                    await self._shared_limits.release()
                 if self.reloader is not None:
                     await self.reloader.check()
                 while self._retired:
@@ -249,9 +261,7 @@ class Service:
         choice = choose(pool, health.free_at, now=health.now(), conversation=conversation)
         return pool.first if choice is None else choice.target
 
-    async def pooled(
-        self, name: str, pool: ModelPool, conversation: str, make: MakeRun
-    ) -> PooledRun:
+    def pooled(self, name: str, pool: ModelPool, conversation: str, make: MakeRun) -> PooledRun:
         """Return the answer of the first target of *pool* that begins one."""
         larger = pool.on_context_overflow and self.names.find(pool.on_context_overflow)
         targets = (*pool.targets, *(larger.targets if larger else ()))
@@ -264,7 +274,7 @@ class Service:
             deadline=total_deadline(self.settings),
             larger=self.names.find,
         )
-        return await PooledRun.begin(plan, self.upstream_health, self.metrics, make)
+        return PooledRun(plan, self.upstream_health, self.metrics, make)
 
     def run(self, plan: AnswerPlan) -> AnswerRun:
         """Return the answer of *plan*, to be run; nothing is sent yet."""

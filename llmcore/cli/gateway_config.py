@@ -58,12 +58,6 @@ def _check(environ: Mapping[str, str]) -> int:
     where = settings.config_path or "variables only"
     names, models = ", ".join(sorted(model_map.providers)), len(model_map.names)
     say(f"{where}: valid; upstreams: {names}; models: {models}")
-    limited = [one.name for one in settings.tables.upstreams if one.is_limited]
-    if limited and settings.shares_state:
-        note(
-            f"max_running and requests_per_minute of {', '.join(limited)} hold in each worker: "
-            "all workers of all machines together may send as many times more"
-        )
     return 0
 
 

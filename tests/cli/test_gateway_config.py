@@ -63,25 +63,6 @@ def test_a_valid_file_is_reported_as_valid(
 
 
 @pytest.mark.parametrize(
-    ("limit", "workers", "noted"),
-    [
-        ("max_running = 5", 2, True),
-        ("requests_per_minute = 5", 2, True),
-        ("max_running = 5", 1, False),
-        ("", 2, False),
-    ],
-)
-def test_limits_that_hold_in_each_worker_are_noted(
-    folder: Path, capsys: pytest.CaptureFixture[str], limit: str, workers: int, noted: bool
-) -> None:
-    upstream = f'[[upstreams]]\nname = "a"\nprovider = "anthropic"\nkey = "k"\n{limit}\n'
-    (folder / "openbridge.toml").write_text(f"[server]\nworkers = {workers}\n{upstream}")
-
-    assert main(["config", "check"]) == 0
-    assert ("of a hold in each worker" in capsys.readouterr().err) is noted
-
-
-@pytest.mark.parametrize(
     ("text", "says"),
     [
         ("[server]\nprot = 1\n", "openbridge.toml line 2: server.prot is not a setting"),

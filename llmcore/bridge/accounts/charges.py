@@ -146,6 +146,10 @@ class Accounts:
                 raise accounts_unavailable() from error
         return charge
 
+    def hold_lease(self) -> None:
+        """Keep what this worker reserves; blocks. StateUnavailableError."""
+        self._writer.hold_lease()
+
     async def check(self) -> None:
         """Return if the ledger can be reached, where requests need it; StateUnavailableError."""
         settings = self._settings

@@ -16,7 +16,7 @@ EXAMPLE: Final = """\
 # provider = "anthropic"            # an id of `llmcore providers`, or openai-compatible
 # key_file = "/run/secrets/a"       # or key = "...", or key_command = ["program", "argument"]
 # weight = 2                        # its share among those of one rank
-# max_running = 50                  # what it gets at most from each worker
+# max_running = 50                  # what it gets at most, from all workers
 # requests_per_minute = 600
 # first_event_seconds = 60          # its own time limits
 # idle_seconds = 60

@@ -71,9 +71,9 @@ class UpstreamSettings(KeySource):
     weight: _Weight = 1.0
     """Its share of the requests to its rank, where a target names no weight of its own."""
     max_running: _Count | None = None
-    """Answers of it under way at once, in each worker."""
+    """Answers of it under way at once, over all workers of one store."""
     requests_per_minute: _Count | None = None
-    """In each worker."""
+    """Over all workers of one store."""
     first_event_seconds: _Seconds | None = None
     idle_seconds: _Seconds | None = None
     variables: Mapping[str, str] = field(factory=dict, repr=False)
@@ -81,7 +81,7 @@ class UpstreamSettings(KeySource):
 
     @property
     def is_limited(self) -> bool:
-        """Whether each worker sends it a bounded number of requests."""
+        """Whether it is sent a bounded number of requests."""
         return bool(self.max_running or self.requests_per_minute)
 
 

@@ -4,6 +4,7 @@
 - `providers`: the client of all configured upstreams
 - `health`: cool-downs and the circuit as values; `upstream_health`: those of this worker;
   `shared_health`: those of all workers of one store
+- `shared_limits`: the places at upstreams that all workers of one ledger share
 - `affinity`: the conversation of a request; `choice`: the target that it gets
 - `pooled_run`: an answer that goes from target to target
 """

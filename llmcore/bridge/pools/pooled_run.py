@@ -7,10 +7,10 @@ only while nothing was sent to the client; from the first byte on, the answer is
 import logging
 import math
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Final, Self, TypeAlias, TypeVar
+from typing import Final, TypeAlias, TypeVar
 
 import anyio
-from attrs import define, evolve, field, frozen
+from attrs import evolve, field, frozen
 
 from llmcore.bridge.answer_run import AnswerRun, RunLabels, WholeBody
 from llmcore.bridge.http.logs import log
@@ -18,6 +18,7 @@ from llmcore.bridge.http.metrics import Metrics
 from llmcore.bridge.model_map import ModelPool, UpstreamModel
 from llmcore.bridge.pools.choice import Choice, choose
 from llmcore.bridge.pools.health import moves_on
+from llmcore.bridge.pools.shared_limits import Slot
 from llmcore.bridge.pools.upstream_health import UpstreamHealth
 from llmcore.bridge.upstream_call import CallLimits
 from llmcore.fronts.errors import FrontError, overloaded
@@ -32,6 +33,8 @@ _T = TypeVar("_T")
 
 _LONGEST_WAIT_S: Final = 20.0
 """The longest wait for a target to be free."""
+_AGAIN_S: Final = 0.01
+"""The shortest, where another request was first."""
 
 MakeRun: TypeAlias = Callable[[UpstreamModel, CallLimits], Awaitable[AnswerRun]]
 """Makes the answer of one target. Raises FrontError for a request that it cannot take."""
@@ -53,95 +56,40 @@ class PoolPlan:
     """Returns the pool of a model's name."""
 
 
-@define
-class _Search:
-    """The choice among the targets that may still be asked."""
-
-    plan: PoolPlan
-    health: UpstreamHealth
-    pool: ModelPool
-    final: set[UpstreamModel] = field(init=False, factory=set)
-    """Targets that are not asked again: their errors do not pass."""
-
-    def choice(self) -> Choice | None:
-        """Return the target to ask, and how long to wait for it; None if none is left."""
-        free_at = self.health.limited_until if self.is_alone else self.health.free_at
-        return choose(
-            self.pool,
-            free_at,
-            now=self.health.now(),
-            conversation=self.plan.conversation,
-            without=self.final,
-        )
-
-    @property
-    def is_alone(self) -> bool:
-        """Whether there is one target, which gets every request whatever its health."""
-        return len(self.pool.targets) == 1
-
-    @property
-    def limits(self) -> CallLimits:
-        """The limits of a call to one of the targets."""
-        return CallLimits(elsewhere=not self.is_alone, deadline=self.plan.deadline)
-
-    @property
-    def longest_wait_s(self) -> float:
-        """How long the client may be kept waiting for a target to be free."""
-        return min(_LONGEST_WAIT_S, self.plan.deadline - anyio.current_time())
-
-    def find_larger(self) -> bool:
-        """Go on with the pool for longer contexts; return whether there is one."""
-        name = self.pool.on_context_overflow
-        larger = None if name is None else self.plan.larger(name)
-        if larger is None:
-            return False
-        self.pool = larger
-        return True
-
-
-@frozen
-class _Attempt:
-    """A target, its answer, and how long to wait before it is free."""
-
-    target: UpstreamModel
-    run: AnswerRun
-    wait_s: float
-
-
 class PooledRun:
     """The answer of the first target that begins one."""
 
-    def __init__(self, search: _Search, metrics: Metrics, make: MakeRun, attempt: _Attempt) -> None:
-        self._search = search
-        self._health = search.health
+    def __init__(
+        self, plan: PoolPlan, health: UpstreamHealth, metrics: Metrics, make: MakeRun
+    ) -> None:
+        self._plan = plan
+        self._pool = plan.pool
+        self._health = health
         self._metrics = metrics
         self._make = make
-        self._attempt = attempt
-        self._tries = 1
+        self._tries = 0
+        self._final: set[UpstreamModel] = set()
+        """Targets that are not asked again: their errors do not pass."""
         self._failed: list[str] = []
         """Each failed target with the reason, for the header."""
-        self._entered: UpstreamModel | None = None
+        self._run: AnswerRun | None = None
+        self._target: UpstreamModel | None = None
+        self._place: tuple[UpstreamModel, Slot] | None = None
         """The target as which the answer counts as under way."""
+        self._wait_s = 0.0
         self._sent = False
         self._moving = False
-        self._enter_if_free()
 
-    @classmethod
-    async def begin(
-        cls, plan: PoolPlan, health: UpstreamHealth, metrics: Metrics, make: MakeRun
-    ) -> Self:
+    async def prepare(self) -> None:
         """Make the answer of the first target, which reads the request; FrontError if invalid."""
-        search = _Search(plan, health, plan.pool)
-        choice = search.choice()
-        target = plan.pool.first if choice is None else choice.target
-        run = await make(target, search.limits)
-        return cls(search, metrics, make, _Attempt(target, run, max(health.wait_s(target), 0.0)))
+        await self._next_target()
 
     # -- the answer
 
     @property
     def _current(self) -> AnswerRun:
-        return self._attempt.run
+        assert self._run is not None  # noqa: S101  (`prepare` has made it)
+        return self._run
 
     async def next_bytes(self) -> bytes:
         """Return the next bytes of the stream; empty after the last.
@@ -160,7 +108,7 @@ class PooledRun:
 
     async def keep_alive(self) -> bytes:
         """Return bytes for a silent stream, after which no other target follows."""
-        if self._moving or self._attempt.wait_s:
+        if self._moving or self._wait_s:
             return b""
         data = await self._current.keep_alive()
         self._sent = self._sent or bool(data)
@@ -176,7 +124,10 @@ class PooledRun:
 
     async def aclose(self) -> None:
         """Hang up on the upstream, if it is still at work."""
-        await self._leave()
+        try:
+            await self._close_run()
+        finally:
+            await self._leave_place()
 
     # -- facts of the answer under way
 
@@ -187,7 +138,7 @@ class PooledRun:
             self._current.info,
             tried=tuple(self._failed),
             pooled=True,
-            others=self._search.plan.others,
+            others=self._plan.others,
         )
 
     @property
@@ -254,7 +205,7 @@ class PooledRun:
     async def _first(self, ask: Callable[[AnswerRun], Awaitable[_T]]) -> _T:
         """Return what *ask* returns of the first target that has it."""
         while True:
-            if self._attempt.wait_s:
+            if self._wait_s:
                 await self._wait()
             try:
                 return await ask(self._current)
@@ -267,18 +218,19 @@ class PooledRun:
 
     async def _moves_on(self, error: LLMError) -> bool:
         """Make the answer of another target, if *error* leaves one; return whether it did."""
-        search, target = self._search, self._attempt.target
-        policy = search.plan.policy
+        target, policy = self._target, self._plan.policy
+        assert target is not None  # noqa: S101  (it has failed)
         self._failed.append(f"{target.label} {_status(error)}")
         if isinstance(error, ContextLengthError):
-            if not search.find_larger():
+            larger = self._larger_pool()
+            if larger is None:
                 return False
-            self._tries = 0
+            self._pool, self._tries = larger, 0
         elif not policy.applies_to(error):
             if not moves_on(error):
                 return False
-            search.final.add(target)
-        if self._tries >= max(policy.max_retries + 1, len(search.pool.targets)):
+            self._final.add(target)
+        if self._tries >= max(policy.max_retries + 1, len(self._pool.targets)):
             return False
         self._moving = True
         try:
@@ -291,71 +243,102 @@ class PooledRun:
         log(
             logging.WARNING,
             "upstream_fallback",
-            model=search.plan.name,
+            model=self._plan.name,
             failed=self._failed[-1],
             next=following.label,
             error=str(error),
         )
         return True
 
+    def _larger_pool(self) -> ModelPool | None:
+        name = self._pool.on_context_overflow
+        return None if name is None else self._plan.larger(name)
+
     async def _next_target(self) -> bool:
         """Make the answer of the next target; return whether there is one.
 
-        A target that cannot take the request is passed over, unless it is the first of its pool.
+        A target that cannot take the request is passed over, unless it is the first.
         """
-        search = self._search
+        await self._leave_place()
         while True:
-            choice = search.choice()
-            if choice is None or anyio.current_time() >= search.plan.deadline:
+            choice = self._choice()
+            if choice is None or anyio.current_time() >= self._plan.deadline:
                 return False
             target = choice.target
             wait_s = choice.wait_s if self._tries else self._health.wait_s(target)
-            if self._tries and wait_s > search.longest_wait_s:
+            if self._tries and wait_s > self._longest_wait_s():
                 return False
             try:
-                run = await self._make(target, search.limits)
+                run = await self._make(target, self._limits())
             except FrontError:
                 if not self._tries:
                     raise
-                search.final.add(target)
+                self._final.add(target)
                 continue
-            await self._leave()
-            self._attempt = _Attempt(target, run, max(wait_s, 0.0))
+            if wait_s <= 0 and not await self._enters(target):
+                await run.aclose()
+                continue
+            await self._close_run()
+            self._run, self._target, self._wait_s = run, target, max(wait_s, 0.0)
             self._tries += 1
-            self._enter_if_free()
             return True
+
+    def _choice(self) -> Choice | None:
+        free_at = self._health.limited_until if self._is_alone else self._health.free_at
+        return choose(
+            self._pool,
+            free_at,
+            now=self._health.now(),
+            conversation=self._plan.conversation,
+            without=self._final,
+        )
+
+    @property
+    def _is_alone(self) -> bool:
+        """Whether there is one target, which gets every request whatever its health."""
+        return len(self._pool.targets) == 1
+
+    def _limits(self) -> CallLimits:
+        return CallLimits(elsewhere=not self._is_alone, deadline=self._plan.deadline)
+
+    def _longest_wait_s(self) -> float:
+        return min(_LONGEST_WAIT_S, self._plan.deadline - anyio.current_time())
 
     async def _wait(self) -> None:
         """Wait until a target is free; FrontError, 503, if that takes too long."""
-        search = self._search
-        until = anyio.current_time() + search.longest_wait_s
-        while wait_s := self._attempt.wait_s:
-            if anyio.current_time() + wait_s > until:
-                count, name = len(search.pool.targets), search.plan.name
-                message = f"all {count} upstreams of {name!r} are busy or cooling down"
-                raise evolve(overloaded(message), retry_after=wait_s)
-            await anyio.sleep(wait_s)
-            choice = search.choice() or Choice(self._attempt.target)
-            attempt = evolve(self._attempt, wait_s=max(choice.wait_s, 0.0))
-            if not attempt.wait_s and choice.target != attempt.target:
-                run = await self._make(choice.target, search.limits)
-                attempt = _Attempt(choice.target, run, 0.0)
-            self._attempt = attempt
-            self._enter_if_free()
+        until = anyio.current_time() + self._longest_wait_s()
+        while self._wait_s:
+            if anyio.current_time() + self._wait_s > until:
+                count = len(self._pool.targets)
+                message = f"all {count} upstreams of {self._plan.name!r} are busy or cooling down"
+                raise evolve(overloaded(message), retry_after=self._wait_s)
+            await anyio.sleep(self._wait_s)
+            choice = self._choice()
+            assert choice is not None  # noqa: S101  (there was one to wait for)
+            self._wait_s = max(choice.wait_s, 0.0)
+            if not self._wait_s:
+                if choice.target != self._target:
+                    self._run = await self._make(choice.target, self._limits())
+                    self._target = choice.target
+                if not await self._enters(choice.target):
+                    self._wait_s = max(self._health.wait_s(choice.target), _AGAIN_S)
 
-    def _enter_if_free(self) -> None:
-        if not self._attempt.wait_s:
-            self._health.enter(self._attempt.target)
-            self._entered = self._attempt.target
+    async def _enters(self, target: UpstreamModel) -> bool:
+        """Count the answer as under way at *target*; return whether its limits allow it."""
+        slot = await self._health.enter(target)
+        if slot is None:
+            return False
+        self._place = target, slot
+        return True
 
-    async def _leave(self) -> None:
-        """Close the answer under way."""
-        try:
-            await self._attempt.run.aclose()
-        finally:
-            if self._entered is not None:
-                self._health.leave(self._entered)
-                self._entered = None
+    async def _leave_place(self) -> None:
+        if self._place is not None:
+            place, self._place = self._place, None
+            await self._health.leave(*place)
+
+    async def _close_run(self) -> None:
+        if self._run is not None:
+            await self._run.aclose()
 
 
 def _status(error: LLMError) -> str:

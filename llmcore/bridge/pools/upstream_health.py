@@ -23,6 +23,7 @@ from llmcore.bridge.pools.health import (
     reason_of,
     state_of,
 )
+from llmcore.bridge.pools.shared_limits import SharedLimits, Slot
 from llmcore.client.middleware.token_bucket import TokenBucket, per_minute
 from llmcore.schema.errors import LLMError
 from llmcore.schema.json import JsonObject
@@ -46,8 +47,13 @@ class UpstreamHealth:
         metrics: Metrics,
         upstreams: Sequence[UpstreamSettings] = (),
         *,
+        shared: SharedLimits | None = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
+        """*shared* counts what goes to limited upstreams for all workers."""
+        self._shared = shared
+        self._full_until: dict[str, float] = {}
+        """For upstreams with no place for any worker: when to look again."""
         self._metrics = metrics
         self._clock = clock
         self._known: dict[str, Health] = {}
@@ -104,29 +110,48 @@ class UpstreamHealth:
 
     def limited_until(self, target: UpstreamModel) -> float:
         """Return until when the limits of its settings keep requests from *target*."""
-        at, now = 0.0, self._clock()
+        now = self._clock()
         limits = self._limits.get(target.provider)
         if limits is None:
-            return at
+            return 0.0
+        at = self._full_until.get(target.provider, 0.0)
         if limits.max_running and self._running[target.provider] >= limits.max_running:
             at = max(at, now + _FULL_S)
         if (bucket := self._rates.get(target.provider)) and (wait_s := bucket.wait_s(1, now)):
             at = max(at, now + wait_s)
         return at
 
-    def enter(self, target: UpstreamModel) -> None:
-        """Count a request to *target* as under way."""
+    async def enter(self, target: UpstreamModel) -> Slot | None:
+        """Count a request to *target* as under way; None if its limits allow none now."""
         now = self._clock()
+        if self.limited_until(target) > now:
+            return None
         self._running[target.provider] += 1
+        slot = Slot()
+        try:
+            limits = self._limits.get(target.provider)
+            if self._shared is not None and limits is not None and limits.is_limited:
+                slot = await self._shared.take(limits)
+        except BaseException:
+            self._running[target.provider] -= 1
+            raise
+        if slot.wait_s:
+            self._running[target.provider] -= 1
+            self._full_until[target.provider] = self._clock() + slot.wait_s
+            return None
         if bucket := self._rates.get(target.provider):
             bucket.take(1, now)
         for name in _names(target):
             if name in self._known:
                 self._set(name, claimed(self._known[name], now, self._settings))
+        return slot
 
-    def leave(self, target: UpstreamModel) -> None:
+    async def leave(self, target: UpstreamModel, slot: Slot) -> None:
         """Count a request to *target* as ended."""
         self._running[target.provider] -= 1
+        if self._shared is not None and slot.reservation:
+            self._full_until.pop(target.provider, None)
+            await self._shared.give_back(slot)
 
     # -- outcomes
 

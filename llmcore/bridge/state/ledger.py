@@ -115,6 +115,10 @@ class Ledger(Protocol):
         """Write the rows of answers, with the use of each in place of its reservation."""
         ...
 
+    def release(self, reservation: str, worker: str, meters: Sequence[Meter]) -> None:
+        """Give back what *reservation* still holds of *meters*; nothing the second time."""
+        ...
+
     def renew(self, worker: str, lease_s: float) -> None:
         """Extend the lease of *worker*; give back the reservations of those whose lease ended."""
         ...

@@ -74,6 +74,15 @@ for i = 6, #ARGV, 4 do
 end
 return 1
 """
+_RELEASE: Final = """
+local holds = P .. 'holds:' .. ARGV[3]
+for i = 4, #ARGV do
+  local field = ARGV[2] .. ' ' .. ARGV[i]
+  local held = tonumber(redis.call('HGET', holds, field) or 0)
+  if redis.call('HDEL', holds, field) == 1 then add(ARGV[i], -held) end
+end
+return 1
+"""
 _RENEW: Final = """
 redis.call('ZADD', P .. 'workers', now + ARGV[3], ARGV[2])
 for _, worker in ipairs(redis.call('ZRANGEBYSCORE', P .. 'workers', '-inf', now)) do
@@ -115,7 +124,7 @@ class RedisLedger:
         client = self._connections.client
         self._scripts: Mapping[str, Any] = {
             script: client.register_script(_COMMON % PREFIX + script)
-            for script in (_RESERVE, _SETTLE, _RENEW, _LEVELS)
+            for script in (_RESERVE, _SETTLE, _RELEASE, _RENEW, _LEVELS)
         }
 
     def check(self) -> None:
@@ -175,6 +184,10 @@ class RedisLedger:
                 pipeline.execute()
 
         self._connections.run(write)
+
+    def release(self, reservation: str, worker: str, meters: Sequence[Meter]) -> None:
+        """Give back what *reservation* still holds of *meters*; nothing the second time."""
+        self._run(_RELEASE, [reservation, worker, *(meter.name for meter in meters)])
 
     def renew(self, worker: str, lease_s: float) -> None:
         """Extend the lease of *worker*; give back the reservations of those whose lease ended."""

@@ -80,6 +80,7 @@ _WORKER = """
 insert into openbridge_workers values (?, ?)
 on conflict (name) do update set lease_end = excluded.lease_end
 """
+_RELEASE = "delete from openbridge_holds where id = ? and meter = ? returning amount"
 _ROW = "insert into openbridge_spend values (?, ?, ?) on conflict do nothing returning id"
 _ROWS = """
 select id, at, data from openbridge_spend
@@ -188,6 +189,17 @@ class SqlLedger:
         now = self._db.now(execute) if changes else 0.0
         for name in sorted(changes):
             _added(execute, meters[name], changes[name], now, _UNBOUNDED)
+
+    def release(self, reservation: str, worker: str, meters: Sequence[Meter]) -> None:
+        """Give back what *reservation* still holds of *meters*; nothing the second time."""
+        names = sorted(meter.name for meter in meters)
+        self._db.run(lambda execute: self._release(execute, reservation, names))
+
+    def _release(self, execute: Execute, reservation: str, names: Sequence[str]) -> None:
+        now = self._db.now(execute)
+        for name in names:
+            for (amount,) in execute(_RELEASE, (reservation, name)):
+                execute(_GIVE_BACK, (now, amount, now, name))
 
     def renew(self, worker: str, lease_s: float) -> None:
         """Extend the lease of *worker*; give back the reservations of those whose lease ended."""

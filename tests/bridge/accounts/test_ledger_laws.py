@@ -22,7 +22,7 @@ Step: TypeAlias = tuple[str, int, int, int]
 
 STEPS = st.lists(
     st.tuples(
-        st.sampled_from(["reserve", "settle", "beat", "wait"]),
+        st.sampled_from(["reserve", "settle", "release", "beat", "wait"]),
         st.integers(0, 5),
         st.integers(0, 120),
         st.integers(0, 120),
@@ -85,6 +85,9 @@ def run(ledger: Ledger, clock: Clock, steps: Sequence[Step]) -> None:
             if number not in book.used:
                 book.held.pop(number, None)
                 book.used[number] = amounts
+        elif kind == "release":
+            ledger.release(id_, worker, METERS)
+            book.held.pop(number, None)
         elif kind == "beat":
             ledger.renew(worker, LEASE_S)
             book.beat(worker)

@@ -201,6 +201,21 @@ def test_a_rate_drains_and_a_budget_does_not(ledger: Ledger, clock: Clock) -> No
     assert ledger.levels([RATE]) == [60]
 
 
+def test_a_released_reservation_gives_back_what_it_holds_once(ledger: Ledger) -> None:
+    """Of the named meters only; what was settled before holds nothing."""
+    ledger.reserve("a", "w", [Take(BUDGET, 60), Take(RATE, 5)])
+    ledger.reserve("b", "w", [Take(BUDGET, 30)])
+    for _ in range(2):
+        ledger.release("a", "w", [BUDGET])
+    assert ledger.levels([BUDGET, RATE]) == [30, 5]
+
+    ledger.settle([settled("b", Take(BUDGET, 10))])
+    ledger.release("b", "w", [BUDGET])
+    ledger.release("unknown", "w", [BUDGET])
+
+    assert ledger.levels([BUDGET]) == [10]
+
+
 def test_reservations_of_a_dead_worker_are_given_back(opening: Opening, clock: Clock) -> None:
     """Once its lease has ended, and never those of a worker that renews its own."""
     dead, alive = opening(), opening()
