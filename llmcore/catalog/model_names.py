@@ -15,6 +15,7 @@ and `:free` is another price.
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 from itertools import product
 from typing import Final
 
@@ -40,16 +41,17 @@ _VERSION = re.compile(r"(?:-v\d+(?::\d+(?::\w+)?)?|(?<=\d):\d|@(?:default|latest
 _DATE = re.compile(r"[-@](?:20\d{6}|20\d\d-\d\d-\d\d)$")
 
 
-def names_of(model_id: str, provider: str) -> Iterator[str]:
-    """Yield the names to look for *model_id* of *provider* under, the most exact first."""
-    seen = set()
+@lru_cache(maxsize=1024)
+def names_of(model_id: str, provider: str) -> tuple[str, ...]:
+    """Return the names to look for *model_id* of *provider* under, the most exact first."""
+    found: dict[str, None] = {}
     for before, after in product(_starts(model_id.lower(), provider), _ENDS):
         name = before
         for pattern in after:
             name = pattern.sub("", name)
-        if name and name not in seen:
-            seen.add(name)
-            yield name
+        if name:
+            found[name] = None
+    return tuple(found)
 
 
 _ENDS = ((), (_VERSION,), (_DATE,), (_VERSION, _DATE))
