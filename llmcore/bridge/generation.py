@@ -105,15 +105,13 @@ class Generation(Generic[Context]):
             chosen = await self._chosen(asked, target, info)
             return await answer(call, evolve(chosen, limits=limits))
 
-        run = service.pooled(name, pool, conversation, make)
-        await run.prepare()
-        return run
+        return await service.pooled(name, pool, conversation, make)
 
     async def answer(self, call: OperationRequest, chosen: Chosen) -> AnswerRun:
         """Return the answer of the *chosen* model, to be run."""
         call = self.marked(call, chosen)
-        if self.relays(call.asked, chosen):
-            return self.relayed(call, chosen)
+        if route := self.relay_route(call.asked, chosen):
+            return self.relayed(call, chosen, route)
         read = await self.read(call.asked, chosen)
         await self.check(read.request)
         info = self.answer_info(chosen)
@@ -186,26 +184,29 @@ class Generation(Generic[Context]):
             id=new_id(self.front.id_prefix, conversation), created_at=int(time.time()), model=name
         )
 
-    def relays(self, asked: ClientRequest, chosen: Chosen) -> bool:
-        """Return whether the request passes as it came: the upstream speaks the same API.
+    def relay_route(self, asked: ClientRequest, chosen: Chosen) -> Route | None:
+        """Return the route to an upstream of the same API, which gets the request as it came.
 
-        It does not where the gateway has a part in it: sealed state of earlier answers, policies
-        on tools, a cache of answers, or a framing that the upstream does not send.
+        None where the gateway has a part in it: sealed state of earlier answers, policies on tools,
+        a cache of answers, or a framing that the upstream does not send.
         """
-        service, policy = self._service, self._service.policy
-        if not service.settings.relay or chosen.upstream.protocol_id != self.front.id:
-            return False
+        service, policy, route = self._service, self._service.policy, chosen.model.route
+        if not service.settings.relay or not isinstance(route, Route):
+            return None
+        if route.protocol.id != self.front.id:
+            return None
         if policy.hosted_tools != "native" or policy.registered_tools:
-            return False
+            return None
         if may_be_cached(service.settings.cache, asked):
-            return False
+            return None
         framed = self.encoding(asked).content_type.startswith("text/event-stream")
-        return (framed or not chosen.streaming) and not holds_sealed_state(asked.body)
+        if (chosen.streaming and not framed) or holds_sealed_state(asked.body):
+            return None
+        return route
 
-    def relayed(self, call: OperationRequest, chosen: Chosen) -> AnswerRun:
+    def relayed(self, call: OperationRequest, chosen: Chosen, route: Route) -> AnswerRun:
         """Return the answer of an upstream of the same API, to pass as it comes."""
-        asked, route = call.asked, chosen.model.route
-        assert isinstance(route, Route)  # noqa: S101  (it has a protocol)
+        asked = call.asked
         info, upstream = self.answer_info(chosen), chosen.upstream
         plan = RelayPlan(
             info=self._labels(chosen, streamed=chosen.streaming),
@@ -340,12 +341,9 @@ class Generation(Generic[Context]):
             return (await read(chosen)).request
 
         name = f"{self.front.id} {chosen.target.provider} {chosen.target.model}"
-        route = chosen.model.route
-        relayed = None
-        if isinstance(route, Route) and self.relays(asked, chosen):
-            relayed = relayed_request(asked, chosen.model, route)
+        route = self.relay_route(asked, chosen)
+        relayed = None if route is None else relayed_request(asked, chosen.model, route)
         count = await self._service.counter.count(asked.body, name, request, relayed)
-        assert self.front.token_count is not None  # noqa: S101  (it has an operation that counts)
         return Outcome(body=self.front.token_count(count.tokens), diagnostics=count.diagnostics)
 
     async def models(self, call: OperationRequest) -> JsonObject:

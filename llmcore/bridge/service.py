@@ -261,7 +261,9 @@ class Service:
         choice = choose(pool, health.free_at, now=health.now(), conversation=conversation)
         return pool.first if choice is None else choice.target
 
-    def pooled(self, name: str, pool: ModelPool, conversation: str, make: MakeRun) -> PooledRun:
+    async def pooled(
+        self, name: str, pool: ModelPool, conversation: str, make: MakeRun
+    ) -> PooledRun:
         """Return the answer of the first target of *pool* that begins one."""
         larger = pool.on_context_overflow and self.names.find(pool.on_context_overflow)
         targets = (*pool.targets, *(larger.targets if larger else ()))
@@ -274,7 +276,7 @@ class Service:
             deadline=total_deadline(self.settings),
             larger=self.names.find,
         )
-        return PooledRun(plan, self.upstream_health, self.metrics, make)
+        return await PooledRun.begin(plan, self.upstream_health, self.metrics, make)
 
     def run(self, plan: AnswerPlan) -> AnswerRun:
         """Return the answer of *plan*, to be run; nothing is sent yet."""

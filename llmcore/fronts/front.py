@@ -226,6 +226,10 @@ class ListedModel:
     max_output_tokens: int | None = None
 
 
+def _no_token_count(_tokens: int) -> JsonObject:
+    raise FrontError(status=404, message="this API does not count tokens", code="not_found")
+
+
 @frozen(kw_only=True)
 class Front(Generic[Context]):
     """One API that clients speak."""
@@ -248,7 +252,7 @@ class Front(Generic[Context]):
     models: Callable[[Sequence[ListedModel], Mapping[str, str]], JsonObject]
     """A list of models, or the page of it that the query asks for."""
     model: Callable[[ListedModel], JsonObject]
-    token_count: Callable[[int], JsonObject] | None = None
+    token_count: Callable[[int], JsonObject] = _no_token_count
     """The answer to a request that counts tokens, where the API has one."""
 
 

@@ -190,6 +190,17 @@ class StepTools:
 
 
 @frozen
+class _ValidCall:
+    """A call that can be run: after one repair, if its arguments were invalid."""
+
+    tool: Tool
+    handler: Handler
+    call: ToolCallPart
+    arguments: JsonObject
+    keywords: dict[str, object]
+
+
+@frozen
 class _Run:
     """Runs one call. Its methods raise an LLMError that ends the whole step."""
 
@@ -205,21 +216,22 @@ class _Run:
         if setting.is_passive(call):
             return ToolOutcome(call)
         try:
-            tool, ready, arguments = await self._checked(call)
+            valid = await self._checked(call)
         except InvalidToolCallError as error:
             return evolve(_failed(call, error.message), invalid=True)
+        tool, arguments = valid.tool, valid.arguments
         if decision is not None:
             check_approval(decision, setting.secret, tool, call, arguments)
         elif await _needs_approval(tool.needs_approval, arguments):
             signed = setting.secret and approval_token(setting.secret, tool, call, arguments)
             return ToolOutcome(call, token=signed or None)
-        with setting.spans.tool(tool, ready) as set_outcome:
-            outcome = await self._executed(tool, call, keywords_for(tool, ready, arguments))
+        with setting.spans.tool(tool, valid.call) as set_outcome:
+            outcome = await self._executed(valid, call)
             set_outcome(outcome.result, outcome.problem)
         return outcome
 
-    async def _checked(self, call: ToolCallPart) -> tuple[Tool, ToolCallPart, JsonObject]:
-        """Return the tool, the call and its arguments, after one repair if they are invalid."""
+    async def _checked(self, call: ToolCallPart) -> _ValidCall:
+        """Return *call* with its tool and arguments, after one repair if they are invalid."""
         try:
             return self._valid(call)
         except InvalidToolCallError as error:
@@ -234,23 +246,22 @@ class _Run:
             raise problem from error
         return self._valid(corrected)
 
-    def _valid(self, call: ToolCallPart) -> tuple[Tool, ToolCallPart, JsonObject]:
+    def _valid(self, call: ToolCallPart) -> _ValidCall:
         tool = self.setting.find(call.name)
         if not isinstance(tool, Tool) or tool.handler is None:
             names = ", ".join(sorted(_names(self.setting.tools))) or "none"
             message = f"there is no tool {call.name!r} (available: {names})"
             raise InvalidToolCallError(message, raw=call.arguments)
         arguments = checked_arguments(tool, call)
-        keywords_for(tool, call, arguments)
-        return tool, call, arguments
+        keywords = keywords_for(tool, call, arguments)
+        return _ValidCall(tool, tool.handler, call, arguments, keywords)
 
-    async def _executed(
-        self, tool: Tool, call: ToolCallPart, keywords: dict[str, object]
-    ) -> ToolOutcome:
+    async def _executed(self, valid: _ValidCall, call: ToolCallPart) -> ToolOutcome:
+        tool = valid.tool
         limit = tool.timeout or self.setting.timeout
         try:
-            with anyio.move_on_after(limit) as scope:
-                value = await self._called(tool, call, keywords)
+            with anyio.move_on_after(limit):  # after it, the time is over: the block returns
+                value = await self._called(valid.handler, call, valid.keywords)
                 return _succeeded(tool, call, value)
         except ToolFailure as failure:
             return _failed(call, _message_of(failure))
@@ -262,7 +273,6 @@ class _Run:
             if _is_cancelled_here():
                 raise
             return self._raised(call, error)
-        assert scope.cancelled_caught  # noqa: S101  (the block returns or raises otherwise)
         return _failed(call, f"the tool took longer than {limit:g} seconds")
 
     def _raised(self, call: ToolCallPart, error: BaseException) -> ToolOutcome:
@@ -271,9 +281,9 @@ class _Run:
             raise _fatal(call.name, error) from error
         return _failed(call, f"{type(error).__name__}: {_message_of(error)}")
 
-    async def _called(self, tool: Tool, call: ToolCallPart, keywords: dict[str, object]) -> object:
-        assert tool.handler is not None  # noqa: S101  (passive tools are not run)
-        handler = tool.handler
+    async def _called(
+        self, handler: Handler, call: ToolCallPart, keywords: dict[str, object]
+    ) -> object:
         controller = AbortController()  # aborted with this call, or with the run
         signal = self.setting.signal
         forget = signal.add_listener(lambda: controller.abort(signal.reason))

@@ -1,10 +1,10 @@
 """`stream`: the events of a run, including tools."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING, NoReturn, Self, Unpack
 
 import anyio
-from anyio.abc import TaskGroup
 
 from llmcore.client.event_stream import TextStream
 from llmcore.generation.loop import Run
@@ -35,23 +35,21 @@ class StreamResult:
         self._completed = completed  # awaited once, before the last events are yielded
         self._batch: Sequence[LLMEvent] = ()
         self._next = 0
-        self._group: TaskGroup | None = None
+        self._block = AsyncExitStack()  # the task group of `async with`
 
     async def __aenter__(self) -> Self:
-        self._group = anyio.create_task_group()
-        await self._group.__aenter__()
-        self._run.background = self._group
+        group = await self._block.enter_async_context(anyio.create_task_group())
+        self._block.callback(group.cancel_scope.cancel)
+        self._run.background = group
         return self
 
     async def __aexit__(self, *_exc: object) -> None:
-        assert self._group is not None  # noqa: S101  (set by __aenter__)
         try:
             await self.aclose()
         finally:
             # The block's exception is not passed to the group, which would wrap it in a group.
-            group, self._group, self._run.background = self._group, None, None
-            group.cancel_scope.cancel()
-            await group.__aexit__(None, None, None)
+            self._run.background = None
+            await self._block.aclose()
 
     def __repr__(self) -> str:
         state = "ended" if self._run.ended else "running" if self._run.partial else "not started"

@@ -22,7 +22,7 @@ from attrs import define, field, frozen
 
 from llmcore.catalog.cost import response_cost
 from llmcore.folds.response import collect
-from llmcore.inspector.redaction import safe_headers, safe_json, safe_text, safe_url
+from llmcore.inspector.redaction import safe_headers, safe_json, safe_object, safe_text, safe_url
 from llmcore.protocols.failures.errors import error_from_response
 from llmcore.protocols.protocol import Protocol
 from llmcore.protocols.registry import protocol_by_id
@@ -238,8 +238,7 @@ def event_document(event: LLMEvent, ms: float) -> Document:
 
 def raw_event(data: JsonObject, ms: float) -> Document:
     """Return an event given as its JSON, as the page shows it."""
-    shown = safe_json(data)
-    assert isinstance(shown, dict)  # noqa: S101  (it was one)
+    shown = safe_object(data)
     text = next((shown[key] for key in ("text", "input", "name", "message") if key in shown), None)
     return {
         "ms": ms,

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import cast
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
-from llmcore.schema.json import JsonValue
+from llmcore.schema.json import JsonObject, JsonValue
 from llmcore.schema.secret_names import REDACTED, redacted
 from llmcore.testing.secret_scan import SHAPES
 
@@ -34,10 +34,15 @@ def safe_json(value: JsonValue, name: str = "") -> JsonValue:
     if isinstance(value, str):
         return REDACTED if _is_credential(name) else safe_text(value)
     if isinstance(value, Mapping):
-        return {safe_text(key): safe_json(item, key) for key, item in value.items()}
+        return safe_object(value)
     if isinstance(value, list | tuple):
         return [safe_json(item, name) for item in value]
     return value
+
+
+def safe_object(value: Mapping[str, JsonValue]) -> JsonObject:
+    """Return an object as `safe_json` does."""
+    return {safe_text(key): safe_json(item, key) for key, item in value.items()}
 
 
 def safe_headers(headers: Mapping[str, str]) -> dict[str, JsonValue]:

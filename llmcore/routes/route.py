@@ -121,14 +121,16 @@ class RouteDefaults:
 
 
 _GENERATION = tuple(option.name for option in fields(GenerationOptions))
+_UNSET: Final = (None, ())
 
 
 def _filled(above: GenerationOptions, below: GenerationOptions) -> GenerationOptions:
     """Return *above*, its unset fields taken from *below*."""
     if below is _NO_GENERATION:
         return above
-    unset = [name for name in _GENERATION if getattr(above, name) in (None, ())]
-    changes = {name: getattr(below, name) for name in unset if getattr(below, name)}
+    unset = [name for name in _GENERATION if getattr(above, name) in _UNSET]
+    given = {name: getattr(below, name) for name in unset}
+    changes = {name: value for name, value in given.items() if value not in _UNSET}
     return evolve(above, **changes) if changes else above
 
 

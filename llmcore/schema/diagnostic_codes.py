@@ -284,6 +284,11 @@ _CODES: Final = {
         "Chat Completions has no position for text after a call.",
         _NOTHING,
     ),
+    "repeated-tool-arguments": _Code(
+        "Arguments of a tool call that the server sent several times were read once.",
+        "In a stream each piece should hold what is new; the server repeats all so far in each.",
+        "Nothing needs to be done; the arguments are those of the last piece.",
+    ),
     "response-format-by-tool": _Code(
         "The answer's format is enforced by a tool that the model must call.",
         "The API has no other way to hold an answer to a schema.",

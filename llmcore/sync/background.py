@@ -65,15 +65,16 @@ class Background:
     def __init__(self) -> None:
         self._jobs: set[_Job[Any]] = set()
         self._tasks: set[asyncio.Task[None]] = set()
-        self._ready = threading.Event()
         self._open = True
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._stop: asyncio.Event | None = None
+        self._stopped = asyncio.Event()
+        started: Future[asyncio.AbstractEventLoop] = Future()
         # A daemon, as are the threads that it starts: the interpreter joins all other threads
         # before it runs `atexit` handlers, so that `shutdown` would never be called.
-        self._thread = threading.Thread(target=self._serve, name="llmcore.sync", daemon=True)
+        self._thread = threading.Thread(
+            target=self._serve, args=(started,), name="llmcore.sync", daemon=True
+        )
         self._thread.start()
-        self._ready.wait()
+        self._loop = started.result()
 
     @property
     def alive(self) -> bool:
@@ -111,12 +112,11 @@ class Background:
 
     def stop(self) -> None:
         """Cancel running calls, close all connections, and end the thread. Idempotent."""
-        if self._stop is not None and self.alive:
-            self._call_soon(self._stop.set)
+        if self.alive:
+            self._call_soon(self._stopped.set)
         self._thread.join()
 
     def _call_soon(self, function: Callable[[], object]) -> None:
-        assert self._loop is not None  # noqa: S101  (set before __init__ returns)
         try:
             self._loop.call_soon_threadsafe(function)
         except RuntimeError as error:  # it has been closed in the meantime
@@ -132,33 +132,32 @@ class Background:
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    def _serve(self) -> None:
+    def _serve(self, started: "Future[asyncio.AbstractEventLoop]") -> None:
         # A tool that raises SystemExit ends the loop, as in asyncio; the caller's job gets it.
         with suppress(SystemExit, KeyboardInterrupt):
             try:
                 with asyncio.Runner() as runner:
-                    self._run(runner)
+                    self._run(runner, started)
             except RuntimeError:
                 # Closing the loop's executor needs a new thread, which Python 3.12 refuses to
                 # start while the interpreter is ending. Everything else is closed by then.
-                if self._stop is None or not self._stop.is_set():
+                if not self._stopped.is_set():
                     raise
             finally:
-                self._ready.set()
+                if not started.done():
+                    started.set_exception(AbortError(_ENDED))
                 for job in tuple(self._jobs):
                     job.fail(AbortError(_ENDED))
 
-    def _run(self, runner: asyncio.Runner) -> None:
+    def _run(self, runner: asyncio.Runner, started: "Future[asyncio.AbstractEventLoop]") -> None:
         try:
-            runner.run(self._main())
+            runner.run(self._main(started))
         finally:
             self._open = False
 
-    async def _main(self) -> None:
-        self._loop = asyncio.get_running_loop()
-        self._stop = asyncio.Event()
-        self._ready.set()
-        await self._stop.wait()
+    async def _main(self, started: "Future[asyncio.AbstractEventLoop]") -> None:
+        started.set_result(asyncio.get_running_loop())
+        await self._stopped.wait()
 
 
 # -- the loop of this process

@@ -2,7 +2,7 @@
 
 import copy
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, TypeVar
 
 import anyio
 import anyio.lowlevel
@@ -10,7 +10,6 @@ import anyio.lowlevel
 from llmcore.routes.http_request import HttpRequest, redact
 from llmcore.routes.transport import Timeouts, WebSocket
 from llmcore.testing.cassette import (
-    AnyInteraction,
     Cassette,
     Interaction,
     RecordedRequest,
@@ -20,6 +19,8 @@ from llmcore.testing.cassette import (
 from llmcore.testing.httpx_transport import HttpxCompatible
 from llmcore.testing.request_diff import difference, same, similarity
 from llmcore.testing.socket_player import PlayedSocket
+
+_Kind = TypeVar("_Kind", Interaction, WebSocketInteraction)
 
 Order: TypeAlias = Literal["recorded", "any"]
 
@@ -73,8 +74,8 @@ class Player(HttpxCompatible):
 
         Raises CassetteMismatchError if it is not the request that was recorded.
         """
-        interaction = self._take(request)  # before anything is awaited: the order is the callers'
-        assert isinstance(interaction, Interaction)  # noqa: S101  (sockets have other URLs)
+        # Before anything is awaited: the order is the callers'.
+        interaction = self._take(request, Interaction)
         response = interaction.response
         await _wait(response.delay_ms if self._realtime else 0)
         if isinstance(response, RecordedResponse):
@@ -87,8 +88,7 @@ class Player(HttpxCompatible):
         self, request: HttpRequest, timeouts: Timeouts, spec: WebSocket
     ) -> PlayedSocket:
         """Return the recorded WebSocket; raises what kept it from being opened, if that came."""
-        interaction = self._take(request)
-        assert isinstance(interaction, WebSocketInteraction)  # noqa: S101  (others have other URLs)
+        interaction = self._take(request, WebSocketInteraction)
         await anyio.lowlevel.checkpoint()
         if interaction.failure is not None and not interaction.messages:
             raise copy.copy(interaction.failure)
@@ -115,7 +115,7 @@ class Player(HttpxCompatible):
         if silent:
             raise self._failed(f"not sent: {', '.join(silent)}")
 
-    def _take(self, request: HttpRequest) -> AnyInteraction:
+    def _take(self, request: HttpRequest, kind: type[_Kind]) -> _Kind:
         sent = self._comparable(request)
         self.requests.append(sent)
         number = len(self.requests)
@@ -124,8 +124,10 @@ class Player(HttpxCompatible):
             facts = f"Request {number} is one too many: {recorded} recorded.\n\n"
             raise self._failed(f"{facts}It is {sent.method} {sent.url}")
         for index in self._candidates():
-            if same(self._unused[index].request, sent):
-                return self._unused.pop(index)
+            interaction = self._unused[index]
+            if isinstance(interaction, kind) and same(interaction.request, sent):
+                del self._unused[index]
+                return interaction
         raise self._failed(self._differs(sent, number, request.secrets))
 
     def _comparable(self, request: HttpRequest) -> RecordedRequest:

@@ -28,6 +28,7 @@ REQUEST = ("body", "reasoning", "messages", "parts", "tools", "caching")
 RESPONSE = ("state", "content", "calls", "finish", "stream")
 OPTIONAL = {"caching": "only where a request has breakpoints"}
 EXTRA_MODULES = {
+    "openai-chat": {"snapshots": "servers repeat the arguments of a call in every fragment"},
     "openai-responses": {
         "replay_grouping": "parts go back as the items that they came in",
         "call_inputs": "a dozen types of calls have inputs of their own",
@@ -38,7 +39,7 @@ EXTRA_MODULES = {
 """Modules that one API alone needs, and why."""
 SIDES = {
     **dict.fromkeys((*REQUEST, "replay_grouping"), "request"),
-    **dict.fromkeys((*RESPONSE, "call_inputs", "continuation"), "response"),
+    **dict.fromkeys((*RESPONSE, "call_inputs", "continuation", "snapshots"), "response"),
 }
 
 CONSTANTS = ("PROTOCOL_ID", "METADATA_KEY", "CALL_IDS", "TOOL_NAMES")

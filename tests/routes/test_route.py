@@ -175,6 +175,16 @@ def test_defaults_fill_what_the_request_leaves_open() -> None:
     assert ready.request.generation.max_tokens == 7
 
 
+def test_defaults_of_zero_and_false_are_values() -> None:
+    zeros = GenerationOptions(temperature=0.0, seed=0, presence_penalty=0, logprobs=False)
+
+    filled = prepared(route(generation=zeros), max_tokens=5).request.generation
+    overruled = prepared(route(generation=GenerationOptions(temperature=1.0)), temperature=0)
+
+    assert filled == evolve(zeros, max_tokens=5)
+    assert overruled.request.generation.temperature == 0
+
+
 def test_preparing_changes_nothing() -> None:
     """Request, route and defaults stay as they are, and the same request gives the same bytes."""
     way = route(generation=GenerationOptions(max_tokens=7), provider_options={"acme": {"a": {}}})

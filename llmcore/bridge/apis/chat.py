@@ -30,8 +30,8 @@ class ChatCompletions(Generation[ChatContext]):
     async def answer(self, call: OperationRequest, chosen: Chosen) -> AnswerRun:
         """`POST /chat/completions`."""
         call = self.marked(call, chosen)
-        if self.relays(call.asked, chosen):
-            return self.relayed(call, chosen)
+        if route := self.relay_route(call.asked, chosen):
+            return self.relayed(call, chosen, route)
         read = await self.read(call.asked, chosen)
         await self.check(read.request)
         owner, notes = call.caller.owner, Notes()

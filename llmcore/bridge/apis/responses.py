@@ -92,8 +92,8 @@ class Responses(Generation[Translation]):
     async def answer(self, call: OperationRequest, chosen: Chosen) -> AnswerRun:
         """Return the answer of a request whose client waits for it."""
         call = self.marked(call, chosen)
-        if _needs_no_store(call.body) and self.relays(call.asked, chosen):
-            return self.relayed(call, chosen)
+        if _needs_no_store(call.body) and (route := self.relay_route(call.asked, chosen)):
+            return self.relayed(call, chosen, route)
         return self._run(call, chosen, await self._checked(call, chosen))
 
     # -- requests over a WebSocket, whose connection remembers conversations

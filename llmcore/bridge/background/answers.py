@@ -157,7 +157,7 @@ class BackgroundAnswers:
         data = b"" if run.info.pooled else await run.keep_alive()
         while True:
             lines = data.split(b"\n")[:-1]
-            if answer.final() is not None:
+            if (final := answer.final()) is not None:
                 break
             events.add(lines)
             if events.is_full:
@@ -170,8 +170,6 @@ class BackgroundAnswers:
                 return
         events.add(lines[:-1])
         await events.flush()
-        final = answer.final()
-        assert final is not None  # noqa: S101
         answer.done()  # who reads of the end finds the answer charged
         if await self._in_store(lambda: self.lifecycle.end(final)) is final:
             events.add(lines[-1:])

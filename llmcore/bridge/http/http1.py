@@ -38,7 +38,6 @@ class _Connection(HttpToolsProtocol):
     def data_received(self, data: bytes) -> None:
         self._head_bytes += len(data)
         self._unset_keepalive_if_required()
-        assert self.parser is not None  # noqa: S101  (it is, until the connection is lost)
         try:
             self.parser.feed_data(data)
         except httptools.HttpParserUpgrade:

@@ -8,6 +8,7 @@ its answers; SIGHUP is passed on too. Workers whose supervisor is gone stop by t
 """
 
 import logging
+import math
 import os
 import select
 import signal
@@ -70,7 +71,7 @@ class Supervisor:
     """To which each worker writes a byte once it accepts connections."""
     _alive: tuple[int, int] = field(init=False, factory=os.pipe)
     """Whose writing end only the supervisor has, so that its end shows in the workers."""
-    _stopping_since: float | None = field(init=False, default=None)
+    _stopping_since: float = field(init=False, default=math.inf)
 
     def run(self, announce: Callable[[], None]) -> None:
         """Run until SIGTERM or SIGINT, which is raised again at the end.
@@ -126,12 +127,11 @@ class Supervisor:
         return None
 
     def _stop(self, how: signal.Signals) -> None:
-        self._stopping_since = self._stopping_since or time.monotonic()
+        self._stopping_since = min(self._stopping_since, time.monotonic())
         self._send(how)
 
     def _wait_for_all(self, received: int) -> None:
         """Wait until all workers have ended; those that do not are killed."""
-        assert self._stopping_since is not None  # noqa: S101  (they were asked to stop)
         end = self._stopping_since + self.shutdown_s + _PATIENCE_S
         while any(one.pid for one in self._workers):
             readable, _, _ = select.select([received], [], [], 0.5)

@@ -49,18 +49,17 @@ class RotatingKey:
         self._ran_at = -math.inf
         self._expired = False
         self._running: anyio.Lock | None = None
-        if self._path is not None:
-            self._read_file()
+        self.refresh()
 
     def refresh(self) -> None:
         """Read the file again if it has changed."""
         if self._path is not None:
-            self._read_file()
+            self._read_file(self._path)
 
     async def __call__(self) -> str:
         """Return the key."""
         if self._path is not None:
-            self._read_file()
+            self._read_file(self._path)
         elif self._source.key_command and self._is_due():
             self._running = self._running or anyio.Lock()
             async with self._running:
@@ -76,7 +75,7 @@ class RotatingKey:
             return True
         if self._path is not None:
             self._stamp = None
-            self._read_file()
+            self._read_file(self._path)
             return self.current != token
         if not self._source.key_command or self._clock() - self._ran_at < _PAUSE_S:
             return False
@@ -86,18 +85,17 @@ class RotatingKey:
     def _is_due(self) -> bool:
         return self._expired or self._clock() - self._ran_at >= self._source.key_seconds
 
-    def _read_file(self) -> None:
-        assert self._path is not None  # noqa: S101  (called for files)
+    def _read_file(self, path: Path) -> None:
         try:
-            status = self._path.stat()
+            status = path.stat()
             stamp = (status.st_mtime_ns, status.st_size)
             if stamp == self._stamp:
                 return
-            with self._path.open("rb") as file:
+            with path.open("rb") as file:
                 self._use(file.read(MAX_KEY_BYTES))
             self._stamp = stamp
         except OSError as error:
-            self._failed(f"{self._path}: {error.strerror or error}")
+            self._failed(f"{path}: {error.strerror or error}")
 
     async def _run(self) -> None:
         self._ran_at, self._expired = self._clock(), False

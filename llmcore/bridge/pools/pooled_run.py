@@ -7,10 +7,10 @@ only while nothing was sent to the client; from the first byte on, the answer is
 import logging
 import math
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Final, TypeAlias, TypeVar
+from typing import Final, Self, TypeAlias, TypeVar
 
 import anyio
-from attrs import evolve, field, frozen
+from attrs import define, evolve, field, frozen
 
 from llmcore.bridge.answer_run import AnswerRun, RunLabels, WholeBody
 from llmcore.bridge.http.logs import log
@@ -56,40 +56,101 @@ class PoolPlan:
     """Returns the pool of a model's name."""
 
 
+@define
+class _Search:
+    """The choice among the targets that may still be asked."""
+
+    plan: PoolPlan
+    health: UpstreamHealth
+    pool: ModelPool
+    final: set[UpstreamModel] = field(init=False, factory=set)
+    """Targets that are not asked again: their errors do not pass."""
+
+    def choice(self) -> Choice | None:
+        """Return the target to ask, and how long to wait for it; None if none is left."""
+        free_at = self.health.limited_until if self.is_alone else self.health.free_at
+        return choose(
+            self.pool,
+            free_at,
+            now=self.health.now(),
+            conversation=self.plan.conversation,
+            without=self.final,
+        )
+
+    @property
+    def is_alone(self) -> bool:
+        """Whether there is one target, which gets every request whatever its health."""
+        return len(self.pool.targets) == 1
+
+    @property
+    def limits(self) -> CallLimits:
+        """The limits of a call to one of the targets."""
+        return CallLimits(elsewhere=not self.is_alone, deadline=self.plan.deadline)
+
+    @property
+    def longest_wait_s(self) -> float:
+        """How long the client may be kept waiting for a target to be free."""
+        return min(_LONGEST_WAIT_S, self.plan.deadline - anyio.current_time())
+
+    def find_larger(self) -> bool:
+        """Go on with the pool for longer contexts; return whether there is one."""
+        name = self.pool.on_context_overflow
+        larger = None if name is None else self.plan.larger(name)
+        if larger is None:
+            return False
+        self.pool = larger
+        return True
+
+
+@frozen
+class _Attempt:
+    """A target, its answer, and how long to wait before it is free."""
+
+    target: UpstreamModel
+    run: AnswerRun
+    wait_s: float
+
+
 class PooledRun:
     """The answer of the first target that begins one."""
 
-    def __init__(
-        self, plan: PoolPlan, health: UpstreamHealth, metrics: Metrics, make: MakeRun
-    ) -> None:
-        self._plan = plan
-        self._pool = plan.pool
-        self._health = health
+    def __init__(self, search: _Search, metrics: Metrics, make: MakeRun, attempt: _Attempt) -> None:
+        self._search = search
+        self._health = search.health
         self._metrics = metrics
         self._make = make
-        self._tries = 0
-        self._final: set[UpstreamModel] = set()
-        """Targets that are not asked again: their errors do not pass."""
+        self._attempt = attempt
+        self._tries = 1
         self._failed: list[str] = []
         """Each failed target with the reason, for the header."""
+<<<<<<< 12b6937
+        self._entered: UpstreamModel | None = None
+=======
         self._run: AnswerRun | None = None
         self._target: UpstreamModel | None = None
         self._place: tuple[UpstreamModel, Slot] | None = None
+>>>>>>> b0ff9dfa4781e499dc558b57e21eb89c60737567
         """The target as which the answer counts as under way."""
-        self._wait_s = 0.0
         self._sent = False
         self._moving = False
+        self._enter_if_free()
 
-    async def prepare(self) -> None:
+    @classmethod
+    async def begin(
+        cls, plan: PoolPlan, health: UpstreamHealth, metrics: Metrics, make: MakeRun
+    ) -> Self:
         """Make the answer of the first target, which reads the request; FrontError if invalid."""
-        await self._next_target()
+        search = _Search(plan, health, plan.pool)
+        choice = search.choice()
+        target = plan.pool.first if choice is None else choice.target
+        run = await make(target, search.limits)
+        return cls(search, metrics, make, _Attempt(target, run, max(health.wait_s(target), 0.0)))
 
     # -- the answer
 
     @property
     def _current(self) -> AnswerRun:
-        assert self._run is not None  # noqa: S101  (`prepare` has made it)
-        return self._run
+        return self._attempt.run
 
     async def next_bytes(self) -> bytes:
         """Return the next bytes of the stream; empty after the last.
@@ -108,7 +169,7 @@ class PooledRun:
 
     async def keep_alive(self) -> bytes:
         """Return bytes for a silent stream, after which no other target follows."""
-        if self._moving or self._wait_s:
+        if self._moving or self._attempt.wait_s:
             return b""
         data = await self._current.keep_alive()
         self._sent = self._sent or bool(data)
@@ -138,7 +199,7 @@ class PooledRun:
             self._current.info,
             tried=tuple(self._failed),
             pooled=True,
-            others=self._plan.others,
+            others=self._search.plan.others,
         )
 
     @property
@@ -205,7 +266,7 @@ class PooledRun:
     async def _first(self, ask: Callable[[AnswerRun], Awaitable[_T]]) -> _T:
         """Return what *ask* returns of the first target that has it."""
         while True:
-            if self._wait_s:
+            if self._attempt.wait_s:
                 await self._wait()
             try:
                 return await ask(self._current)
@@ -218,19 +279,18 @@ class PooledRun:
 
     async def _moves_on(self, error: LLMError) -> bool:
         """Make the answer of another target, if *error* leaves one; return whether it did."""
-        target, policy = self._target, self._plan.policy
-        assert target is not None  # noqa: S101  (it has failed)
+        search, target = self._search, self._attempt.target
+        policy = search.plan.policy
         self._failed.append(f"{target.label} {_status(error)}")
         if isinstance(error, ContextLengthError):
-            larger = self._larger_pool()
-            if larger is None:
+            if not search.find_larger():
                 return False
-            self._pool, self._tries = larger, 0
+            self._tries = 0
         elif not policy.applies_to(error):
             if not moves_on(error):
                 return False
-            self._final.add(target)
-        if self._tries >= max(policy.max_retries + 1, len(self._pool.targets)):
+            search.final.add(target)
+        if self._tries >= max(policy.max_retries + 1, len(search.pool.targets)):
             return False
         self._moving = True
         try:
@@ -243,69 +303,86 @@ class PooledRun:
         log(
             logging.WARNING,
             "upstream_fallback",
-            model=self._plan.name,
+            model=search.plan.name,
             failed=self._failed[-1],
             next=following.label,
             error=str(error),
         )
         return True
 
-    def _larger_pool(self) -> ModelPool | None:
-        name = self._pool.on_context_overflow
-        return None if name is None else self._plan.larger(name)
-
     async def _next_target(self) -> bool:
         """Make the answer of the next target; return whether there is one.
 
-        A target that cannot take the request is passed over, unless it is the first.
+        A target that cannot take the request is passed over, unless it is the first of its pool.
         """
+<<<<<<< 12b6937
+        search = self._search
+=======
         await self._leave_place()
+>>>>>>> b0ff9dfa4781e499dc558b57e21eb89c60737567
         while True:
-            choice = self._choice()
-            if choice is None or anyio.current_time() >= self._plan.deadline:
+            choice = search.choice()
+            if choice is None or anyio.current_time() >= search.plan.deadline:
                 return False
             target = choice.target
             wait_s = choice.wait_s if self._tries else self._health.wait_s(target)
-            if self._tries and wait_s > self._longest_wait_s():
+            if self._tries and wait_s > search.longest_wait_s:
                 return False
             try:
-                run = await self._make(target, self._limits())
+                run = await self._make(target, search.limits)
             except FrontError:
                 if not self._tries:
                     raise
-                self._final.add(target)
+                search.final.add(target)
                 continue
+<<<<<<< 12b6937
+            await self._leave()
+            self._attempt = _Attempt(target, run, max(wait_s, 0.0))
+            self._tries += 1
+            self._enter_if_free()
+=======
             if wait_s <= 0 and not await self._enters(target):
                 await run.aclose()
                 continue
             await self._close_run()
             self._run, self._target, self._wait_s = run, target, max(wait_s, 0.0)
             self._tries += 1
+>>>>>>> b0ff9dfa4781e499dc558b57e21eb89c60737567
             return True
-
-    def _choice(self) -> Choice | None:
-        free_at = self._health.limited_until if self._is_alone else self._health.free_at
-        return choose(
-            self._pool,
-            free_at,
-            now=self._health.now(),
-            conversation=self._plan.conversation,
-            without=self._final,
-        )
-
-    @property
-    def _is_alone(self) -> bool:
-        """Whether there is one target, which gets every request whatever its health."""
-        return len(self._pool.targets) == 1
-
-    def _limits(self) -> CallLimits:
-        return CallLimits(elsewhere=not self._is_alone, deadline=self._plan.deadline)
-
-    def _longest_wait_s(self) -> float:
-        return min(_LONGEST_WAIT_S, self._plan.deadline - anyio.current_time())
 
     async def _wait(self) -> None:
         """Wait until a target is free; FrontError, 503, if that takes too long."""
+<<<<<<< 12b6937
+        search = self._search
+        until = anyio.current_time() + search.longest_wait_s
+        while wait_s := self._attempt.wait_s:
+            if anyio.current_time() + wait_s > until:
+                count, name = len(search.pool.targets), search.plan.name
+                message = f"all {count} upstreams of {name!r} are busy or cooling down"
+                raise evolve(overloaded(message), retry_after=wait_s)
+            await anyio.sleep(wait_s)
+            choice = search.choice() or Choice(self._attempt.target)
+            attempt = evolve(self._attempt, wait_s=max(choice.wait_s, 0.0))
+            if not attempt.wait_s and choice.target != attempt.target:
+                run = await self._make(choice.target, search.limits)
+                attempt = _Attempt(choice.target, run, 0.0)
+            self._attempt = attempt
+            self._enter_if_free()
+
+    def _enter_if_free(self) -> None:
+        if not self._attempt.wait_s:
+            self._health.enter(self._attempt.target)
+            self._entered = self._attempt.target
+
+    async def _leave(self) -> None:
+        """Close the answer under way."""
+        try:
+            await self._attempt.run.aclose()
+        finally:
+            if self._entered is not None:
+                self._health.leave(self._entered)
+                self._entered = None
+=======
         until = anyio.current_time() + self._longest_wait_s()
         while self._wait_s:
             if anyio.current_time() + self._wait_s > until:
@@ -339,6 +416,7 @@ class PooledRun:
     async def _close_run(self) -> None:
         if self._run is not None:
             await self._run.aclose()
+>>>>>>> b0ff9dfa4781e499dc558b57e21eb89c60737567
 
 
 def _status(error: LLMError) -> str:

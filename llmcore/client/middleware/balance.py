@@ -66,17 +66,17 @@ class Balance:
         first = self._lanes[0].model
         if (request.provider_id, request.model_id) != (first.provider, first.id):
             return next(request)
-        failure: LLMError | None = None
-        for lane in await self._serial.submit(self._in_turn):
+        lanes = await self._serial.submit(self._in_turn)
+        while True:
+            lane = lanes.pop(0)
             stream = next(evolve(request, model=lane.model, provider=None))
             error = await failure_before_answer(stream)
             if not isinstance(error, self._on):
                 return stream
-            failure = error
             await stream.aclose()
             lane.closed_until = self._clock.monotonic() + (error.retry_after or self._pause_s)
-        assert failure is not None  # noqa: S101  (there is at least one configuration)
-        return EventStream.of([ErrorEvent(failure)])
+            if not lanes:
+                return EventStream.of([ErrorEvent(error)])
 
     def _in_turn(self) -> list[_Lane]:
         """Return the configurations in the order in which they are asked.

@@ -61,7 +61,6 @@ class CallItem:
         self._said: list[str] = []
         self._freeform: FreeformInput | None = None
         self._event = ""
-        self._call: ToolCall | None = None
         own = object_or_empty(start.provider_metadata.get(METADATA_KEY))
         self._own: Item = {name: own[name] for name in CALL_FIELDS if name in own}
         if not registry.native:
@@ -111,7 +110,6 @@ class CallItem:
 
     def call(self, event: ToolCall, text: str) -> None:
         """Emit the whole call, whose input was *text*."""
-        self._call = event
         native = native_item(event)
         if native:
             part = self._record.part_of(event)
@@ -125,7 +123,7 @@ class CallItem:
         name = "input" if self._event.endswith("input") else "arguments"
         self._writer.write(f"{self._event}.done", **self._place(), **{name: whole})
         cut = event.kind == "function" and not _is_json(whole)
-        self._done(self._item(whole, "incomplete" if cut else "completed") or {})
+        self._done(event, self._item(whole, "incomplete" if cut else "completed") or {})
 
     def _say_rest(self, text: str) -> None:
         """Say what the whole input has beyond its deltas: a function's must be JSON."""
@@ -149,23 +147,22 @@ class CallItem:
             self._entry = None
             self._id = self._new_id(id_prefix("function_call"))
             item = self._item(text or "{}", "completed") or {}
-            self._write_plain(item)
+            self._write_plain(event, item)
             return
         begun = {**item, "status": "in_progress"}
         self._writer.item_added(begun)
-        self._done(item)
+        self._done(event, item)
 
-    def _write_plain(self, item: Item) -> None:
+    def _write_plain(self, event: ToolCall, item: Item) -> None:
         self._writer.item_added({**item, "arguments": "", "status": "in_progress"})
-        event, text = "response.function_call_arguments", item["arguments"]
-        self._writer.write(f"{event}.delta", **self._place(), delta=text)
-        self._writer.write(f"{event}.done", **self._place(), arguments=text)
-        self._done(item)
+        name, text = "response.function_call_arguments", item["arguments"]
+        self._writer.write(f"{name}.delta", **self._place(), delta=text)
+        self._writer.write(f"{name}.done", **self._place(), arguments=text)
+        self._done(event, item)
 
-    def _done(self, item: Item) -> None:
-        assert self._call is not None  # noqa: S101  (set by the one caller)
+    def _done(self, event: ToolCall, item: Item) -> None:
         as_read_by_client = call_part(item, self._registry, self._registered)
-        self._record.show(self._record.part_of(self._call), as_read_by_client)
+        self._record.show(self._record.part_of(event), as_read_by_client)
         self._writer.item_done(item)
 
     def close(self, status: str) -> None:

@@ -304,13 +304,11 @@ def _move_cache_mark(part: ContentPart, kept: list[Placed]) -> str:
 def _clean_result(
     part: ToolResultPart, path: str, policy: HistoryPolicy, notes: Notes
 ) -> ToolResultPart:
-    """Return *part* without empty text among its content."""
-    content = part.content
-    assert isinstance(content, tuple)  # noqa: S101  (the caller has looked)
+    """Return *part* without empty text among its content's parts."""
     kept = tuple(
-        item for item in content if not (isinstance(item, TextPart) and _is_empty(item, policy))
+        item for item in part.parts if not (isinstance(item, TextPart) and _is_empty(item, policy))
     )
-    if len(kept) == len(content):
+    if len(kept) == len(part.parts):
         return part
     notes.dropped("empty-text", f"{path}.content", "empty text in the tool's result")
     return evolve(part, content=kept or "")

@@ -19,7 +19,8 @@ come once, always or never. The rules, by the fields that a fragment has:
     new      none     none     the current call; a new one if the fragment has no arguments
     none     known    none     the call with that index
     none     new      none     the current call (indexes that rise); without one, a new call
-    none     known    same     the call with that index; a new one for a whole object
+    none     known    same     the call with that index; a new one for a whole object that does
+                               not repeat the arguments so far
     none     any      other    a new call
     none     none     none     the current call
 
@@ -41,6 +42,15 @@ from llmcore.protocols.native_json import (
 )
 from llmcore.protocols.openai_chat.content import announce
 from llmcore.protocols.openai_chat.names import METADATA_KEY, NativeObject
+from llmcore.protocols.openai_chat.snapshots import (
+    DELTAS,
+    Arguments,
+    add_fragment,
+    end_arguments,
+    is_object,
+    repeated,
+    repeats,
+)
 from llmcore.protocols.openai_chat.state import (
     Calls,
     ChatCall,
@@ -51,6 +61,7 @@ from llmcore.protocols.openai_chat.state import (
 from llmcore.protocols.tools import freeform_text, synthetic_call_id
 from llmcore.schema import json
 from llmcore.schema.changed import changed
+from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.errors import StreamError
 from llmcore.schema.events import (
     ErrorEvent,
@@ -167,7 +178,9 @@ def _on_fragment(state: ChatState, fragment: Fragment, events: list[LLMEvent]) -
     else:
         if call is not state.calls.current:
             state = changed(
-                state, calls=changed(state.calls, current=call), fast_field=_fast_field(call)
+                state,
+                calls=changed(state.calls, current=call),
+                fast_field=_fast_field(state.calls, call),
             )
         if call.whole is None:
             state = _continue(state, call, fragment.text, events)
@@ -182,7 +195,7 @@ def _start(state: ChatState, fragment: Fragment, events: list[LLMEvent]) -> Chat
         call = changed(call, kind="custom", freeform=False)
     elif text.strip() == "{}":
         text = ""  # some servers begin with an empty object
-    elif _is_object(text):
+    elif is_object(text):
         call = changed(call, whole=text)
     return _continue(begin(state, call, events), call, text, events)
 
@@ -211,15 +224,20 @@ def begin(state: ChatState, call: ChatCall, events: list[LLMEvent]) -> ChatState
         calls = changed(calls, by_wire_id={**known.by_wire_id, call.wire_id: call})
     if call.index is not None:
         calls = changed(calls, by_index={**known.by_index, call.index: call})
-    return changed(state, calls=calls, fast_field=_fast_field(call))
+    return changed(state, calls=calls, fast_field=_fast_field(calls, call))
 
 
-def _fast_field(call: ChatCall) -> str:
+def _fast_field(calls: Calls, call: ChatCall) -> str:
     """Return the field whose fragments continue *call*; empty if `step` has to read them."""
-    return "tool_calls" if call.whole is None and call.kind == "function" else ""
+    passes = call.kind == "function" and calls.arguments.get(call.id) == DELTAS
+    return "tool_calls" if passes else ""
 
 
 def _continue(state: ChatState, call: ChatCall, text: str, events: list[LLMEvent]) -> ChatState:
+    if not text:
+        return state
+    if call.kind == "function" or call.freeform:
+        state, text = _read_arguments(state, call, text)
     if not text:
         return state
     if call.freeform:
@@ -227,6 +245,17 @@ def _continue(state: ChatState, call: ChatCall, text: str, events: list[LLMEvent
         return changed(state, calls=changed(state.calls, freeform=chain))
     events.append(ToolInputDelta(call.id, text))
     return state
+
+
+def _read_arguments(state: ChatState, call: ChatCall, text: str) -> tuple[ChatState, str]:
+    """Return what is new in a fragment of *call*; once it is certain, fragments pass unread."""
+    calls = state.calls
+    known = calls.arguments.get(call.id, Arguments())
+    arguments, text = add_fragment(known, text)
+    if arguments is not known:
+        calls = changed(calls, arguments={**calls.arguments, call.id: arguments})
+        state = changed(state, calls=calls, fast_field=_fast_field(calls, call))
+    return state, text
 
 
 def _on_nameless(state: ChatState, fragment: Fragment, events: list[LLMEvent]) -> ChatState:
@@ -313,7 +342,10 @@ def _find(calls: Calls, fragment: Fragment) -> ChatCall | None:
         begins = fragment.id is not None and numbered is None and placed
         return None if begins else numbered or calls.current
     found = calls.current if fragment.index is None else numbered
-    if found is None or found.name != fragment.name or _is_object(fragment.text):
+    if found is None or found.name != fragment.name:
+        return None
+    known = calls.arguments.get(found.id, Arguments())
+    if is_object(fragment.text) and not repeats(known, fragment.text):
         return None
     return found  # the name comes with every fragment
 
@@ -331,27 +363,29 @@ def _overflows(call: ChatCall, fragment: Fragment) -> bool:
     return call.whole is not None and bool(fragment.text.strip()) and fragment.text != call.whole
 
 
-def _is_object(text: str) -> bool:
-    """Return whether *text* is a whole JSON object by itself."""
-    if not text.lstrip().startswith("{"):
-        return False
-    try:
-        return isinstance(json.loads(text), dict)
-    except ValueError:
-        return False
-
-
 # -- the end
 
 
-def end_calls(calls: Calls, events: list[LLMEvent]) -> None:
-    """End all calls in the order they began."""
+def end_calls(calls: Calls, events: list[LLMEvent]) -> tuple[Diagnostic, ...]:
+    """End all calls in the order they began; return reports of how their arguments came."""
+    notes: list[Diagnostic] = []
+    for id_, arguments in calls.arguments.items():
+        held, snapshots = end_arguments(arguments)
+        if snapshots:
+            notes.append(repeated(calls.calls[id_].name))
+        if not held:
+            continue
+        if calls.calls[id_].freeform:
+            calls = changed(calls, freeform=PersistentList((id_, held), calls.freeform))
+        else:
+            events.append(ToolInputDelta(id_, held))
     _emit_freeform_inputs(calls, events)
     for call in calls.calls.values():
         extra = calls.extras.get(call.id)
         metadata = {METADATA_KEY: {"extra_content": extra}} if extra else {}
         text = calls.texts.get(call.id, "")
         events.append(ToolInputEnd(call.id, text, provider_metadata=metadata))
+    return tuple(notes)
 
 
 def _emit_freeform_inputs(calls: Calls, events: list[LLMEvent]) -> None:

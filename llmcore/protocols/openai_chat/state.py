@@ -24,6 +24,7 @@ from attrs import field, frozen
 from llmcore.protocols.answering import PersistentList, StreamContext, to_list
 from llmcore.protocols.openai_chat.models import ChatDialect
 from llmcore.protocols.openai_chat.names import METADATA_KEY, merge_details, proof_in
+from llmcore.protocols.openai_chat.snapshots import Arguments
 from llmcore.schema.changed import changed
 from llmcore.schema.content import Citation, ToolCallKind
 from llmcore.schema.events import LLMEvent, ReasoningEnd, ReasoningStart, TextEnd, TextStart
@@ -89,6 +90,8 @@ class Calls:
     """Pieces of freeform inputs that are wrapped in JSON: (call id, text)."""
     extras: Mapping[str, JsonObject] = field(factory=dict)
     """The `extra_content` that must go back with a call, by its id."""
+    arguments: Mapping[str, Arguments] = field(factory=dict)
+    """How the arguments of a call come, by its id; absent before the first of them."""
     texts: Mapping[str, str] = field(factory=dict)
     """The whole input of a call, by its id, where a whole message repeated it."""
     executed: frozenset[str] = frozenset()

@@ -286,7 +286,7 @@ def halt(state: ChatState) -> Sequence[LLMEvent]:
     if state.context.constrained:
         state = _forced_call(state, events)
         notes = () if state.calls.calls else (_NO_CALL,)
-    end_calls(state.calls, events)
+    notes += end_calls(state.calls, events)
     flush_audio(state, events)
     if info.extra:
         events.append(_replayed(state))

@@ -90,10 +90,9 @@ class SocketRequest:
 
     def continuation(self, history: RemoteHistory) -> bytes:
         """Return the message with the items that *history* has not."""
-        items = self.body["input"]
-        assert isinstance(items, list)  # noqa: S101  (else it does not continue anything)
-        new = {"previous_response_id": history.response_id, "input": items[len(history.items) :]}
-        return json.dumps({"type": "response.create", **self.body, **new})
+        new = objects(self.body["input"])[len(history.items) :]
+        linked = {**self.body, "previous_response_id": history.response_id, "input": new}
+        return json.dumps({"type": "response.create", **linked})
 
     def shares_beginning(self, history: RemoteHistory | None) -> bool:
         """Return whether this may be the conversation of *history*, with an item changed in it."""
