@@ -123,17 +123,10 @@ class PooledRun:
         self._tries = 1
         self._failed: list[str] = []
         """Each failed target with the reason, for the header."""
-<<<<<<< 12b6937
-        self._entered: UpstreamModel | None = None
-=======
-        self._run: AnswerRun | None = None
-        self._target: UpstreamModel | None = None
         self._place: tuple[UpstreamModel, Slot] | None = None
->>>>>>> b0ff9dfa4781e499dc558b57e21eb89c60737567
         """The target as which the answer counts as under way."""
         self._sent = False
         self._moving = False
-        self._enter_if_free()
 
     @classmethod
     async def begin(
@@ -141,10 +134,15 @@ class PooledRun:
     ) -> Self:
         """Make the answer of the first target, which reads the request; FrontError if invalid."""
         search = _Search(plan, health, plan.pool)
-        choice = search.choice()
-        target = plan.pool.first if choice is None else choice.target
-        run = await make(target, search.limits)
-        return cls(search, metrics, make, _Attempt(target, run, max(health.wait_s(target), 0.0)))
+        while True:
+            choice = search.choice()
+            target = plan.pool.first if choice is None else choice.target
+            run = await make(target, search.limits)
+            attempt = _Attempt(target, run, max(health.wait_s(target), 0.0))
+            pooled = cls(search, metrics, make, attempt)
+            if await pooled._enters(attempt):
+                return pooled
+            await run.aclose()
 
     # -- the answer
 
@@ -186,7 +184,7 @@ class PooledRun:
     async def aclose(self) -> None:
         """Hang up on the upstream, if it is still at work."""
         try:
-            await self._close_run()
+            await self._current.aclose()
         finally:
             await self._leave_place()
 
@@ -315,11 +313,8 @@ class PooledRun:
 
         A target that cannot take the request is passed over, unless it is the first of its pool.
         """
-<<<<<<< 12b6937
         search = self._search
-=======
         await self._leave_place()
->>>>>>> b0ff9dfa4781e499dc558b57e21eb89c60737567
         while True:
             choice = search.choice()
             if choice is None or anyio.current_time() >= search.plan.deadline:
@@ -335,24 +330,17 @@ class PooledRun:
                     raise
                 search.final.add(target)
                 continue
-<<<<<<< 12b6937
-            await self._leave()
-            self._attempt = _Attempt(target, run, max(wait_s, 0.0))
-            self._tries += 1
-            self._enter_if_free()
-=======
-            if wait_s <= 0 and not await self._enters(target):
+            attempt = _Attempt(target, run, max(wait_s, 0.0))
+            if not await self._enters(attempt):
                 await run.aclose()
                 continue
-            await self._close_run()
-            self._run, self._target, self._wait_s = run, target, max(wait_s, 0.0)
+            await self._current.aclose()
+            self._attempt = attempt
             self._tries += 1
->>>>>>> b0ff9dfa4781e499dc558b57e21eb89c60737567
             return True
 
     async def _wait(self) -> None:
         """Wait until a target is free; FrontError, 503, if that takes too long."""
-<<<<<<< 12b6937
         search = self._search
         until = anyio.current_time() + search.longest_wait_s
         while wait_s := self._attempt.wait_s:
@@ -366,57 +354,24 @@ class PooledRun:
             if not attempt.wait_s and choice.target != attempt.target:
                 run = await self._make(choice.target, search.limits)
                 attempt = _Attempt(choice.target, run, 0.0)
+            if not await self._enters(attempt):
+                attempt = evolve(attempt, wait_s=max(self._health.wait_s(choice.target), _AGAIN_S))
             self._attempt = attempt
-            self._enter_if_free()
 
-    def _enter_if_free(self) -> None:
-        if not self._attempt.wait_s:
-            self._health.enter(self._attempt.target)
-            self._entered = self._attempt.target
-
-    async def _leave(self) -> None:
-        """Close the answer under way."""
-        try:
-            await self._attempt.run.aclose()
-        finally:
-            if self._entered is not None:
-                self._health.leave(self._entered)
-                self._entered = None
-=======
-        until = anyio.current_time() + self._longest_wait_s()
-        while self._wait_s:
-            if anyio.current_time() + self._wait_s > until:
-                count = len(self._pool.targets)
-                message = f"all {count} upstreams of {self._plan.name!r} are busy or cooling down"
-                raise evolve(overloaded(message), retry_after=self._wait_s)
-            await anyio.sleep(self._wait_s)
-            choice = self._choice()
-            assert choice is not None  # noqa: S101  (there was one to wait for)
-            self._wait_s = max(choice.wait_s, 0.0)
-            if not self._wait_s:
-                if choice.target != self._target:
-                    self._run = await self._make(choice.target, self._limits())
-                    self._target = choice.target
-                if not await self._enters(choice.target):
-                    self._wait_s = max(self._health.wait_s(choice.target), _AGAIN_S)
-
-    async def _enters(self, target: UpstreamModel) -> bool:
-        """Count the answer as under way at *target*; return whether its limits allow it."""
-        slot = await self._health.enter(target)
+    async def _enters(self, attempt: _Attempt) -> bool:
+        """Count *attempt* as under way unless it has to wait; return whether its target allows."""
+        if attempt.wait_s:
+            return True
+        slot = await self._health.enter(attempt.target)
         if slot is None:
             return False
-        self._place = target, slot
+        self._place = attempt.target, slot
         return True
 
     async def _leave_place(self) -> None:
         if self._place is not None:
             place, self._place = self._place, None
             await self._health.leave(*place)
-
-    async def _close_run(self) -> None:
-        if self._run is not None:
-            await self._run.aclose()
->>>>>>> b0ff9dfa4781e499dc558b57e21eb89c60737567
 
 
 def _status(error: LLMError) -> str:
