@@ -190,12 +190,12 @@ class ReasoningItem:
         self.open = False
         """Whether a segment has said something and goes on."""
         self._form = _IN_SUMMARY if in_summary else _IN_CONTENT
-        writer.item_added(self._item({}))
+        writer.item_added(self._item("in_progress"))
 
-    def _item(self, state: Any) -> Item:
-        shown = {name: list(parts) for name, parts in self._said.items() if parts}
+    def _item(self, status: str, state: Mapping[str, Any] | None = None) -> Item:
+        shown: dict[str, Any] = {name: list(parts) for name, parts in self._said.items() if parts}
         shown.setdefault("summary", [])
-        return {"id": self._id, "type": "reasoning", **shown, **state}
+        return {"id": self._id, "type": "reasoning", "status": status, **shown, **(state or {})}
 
     def _place(self) -> dict[str, Any]:
         return {
@@ -239,9 +239,8 @@ class ReasoningItem:
 
     def close(self, status: str) -> None:
         """End the item, and seal what came so far."""
-        state = self._record.seal()
-        stored = self._item(state)
-        self._writer.item_done(stored if self._show_state else self._item({}), stored)
+        stored = self._item(status, self._record.seal())
+        self._writer.item_done(stored if self._show_state else self._item(status), stored)
 
 
 # -- hosted tools

@@ -35,8 +35,6 @@ OUTPUT_ONLY = {"created_by"}
 """Fields that answers have and requests do not."""
 OWN_FIELDS = {"id", "status"}
 """Of an item that goes back, what is not needed in every form of it."""
-NOT_CARRIED = {("reasoning", "status")}
-"""Documented as "populated when items are returned via API": a stored item's, not an answer's."""
 
 
 def _real(item: dict[str, Any]) -> dict[str, Any]:
@@ -52,7 +50,7 @@ def _real(item: dict[str, Any]) -> dict[str, Any]:
         real["content"] = [_part(part) for part in real["content"]]
     if isinstance(real.get("output"), list):
         real["output"] = [*map(_one_source, real["output"])]
-    return {name: value for name, value in real.items() if (real["type"], name) not in NOT_CARRIED}
+    return real
 
 
 def _one_source(part: Any) -> Any:
