@@ -26,7 +26,7 @@ ARGUMENTS: Final[dict[str, dict[str, Any]]] = {"azure": {"resource_name": "RESOU
 
 def table() -> str:
     """Return the whole table."""
-    head = ["Facade", "Id", "Protocols", "Environment", "Base URL", "Notes"]
+    head = ["Provider, id", "Protocols", "Environment", "Base URL"]
     rows = [head, ["---"] * len(head), *(row(entry) for entry in PROVIDERS)]
     return "".join(f"| {' | '.join(cells)} |\n" for cells in rows)
 
@@ -34,20 +34,19 @@ def table() -> str:
 def row(entry: ProviderEntry) -> list[str]:
     """Return the cells of *entry*."""
     name = entry.home.partition(":")[2]
-    notes = [entry.note] if entry.note else []
-    if entry.login is not None:
-        notes.append(f"or `{entry.login}`")
-    return [
-        f"[`{name}`]({entry.docs})",
-        f"`{entry.id}`",
-        ", ".join(entry.protocols),
-        "<br>".join(f"`{name}`" for name in variables(entry)) or "none",
-        f"`{base_url(entry)}`",
-        ", ".join(notes),
+    variables = [f"`{name}`" for name in variables_of(entry)] or ["none"]
+    login = [] if entry.login is None else [f"or `{entry.login}`"]
+    note = [entry.note] if entry.note else []
+    cells = [
+        [f"[`{name}`]({entry.docs})", f"`{entry.id}`"],
+        entry.protocols,
+        [*variables, *login],
+        [f"`{base_url(entry)}`", *note],
     ]
+    return ["<br>".join(lines) for lines in cells]
 
 
-def variables(entry: ProviderEntry) -> list[str]:
+def variables_of(entry: ProviderEntry) -> list[str]:
     """Return the variables that configure *entry*, keys first."""
     names = [*entry.key_variables, *entry.other_switches]
     names += [*entry.read_later, *(name for _, name in entry.settings)]

@@ -6,7 +6,8 @@
      "events": [{"ms": 12.5, "type": "text-delta", "text": "Hi", "data": {...}}, ...],
      "lanes": [{"kind": "text", "label": "text", "ms": [12.5, 30.1], "end": 41.0, "cut": false}],
      "gaps": [[100.0, 2300.0]], "first_ms": 12.5, "total_ms": 41.0, "timed": true,
-     "usage": {...}, "cost": 0.0001, "finish": "stop", "diagnostics": ["..."], "text": "Hi",
+     "usage": {...}, "cost": 0.0003, "costs": {"input": 0.0001, "output": 0.0002},
+     "finish": "stop", "diagnostics": ["..."], "text": "Hi",
      "error": null}
 
 Times count from the request, in milliseconds. Without recorded times (`timed` false) they count
@@ -18,7 +19,7 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any, Final
 
-from attrs import define, field, frozen
+from attrs import define, evolve, field, frozen
 
 from llmcore.catalog.cost import response_cost
 from llmcore.folds.response import collect
@@ -298,21 +299,34 @@ def _gaps(times: Sequence[float]) -> list[list[float]]:
 def _outcome(provider: str, events: Sequence[LLMEvent]) -> Document:
     result = collect(events)
     if isinstance(result, Success):
-        return {"error": None, **_of_response(provider, result.value)}
+        return {"error": None, **_of_response(result.value)}
     error, partial = result.error, result.error.partial
     shown = safe_json(to_json(error))
-    known = {} if partial is None else _of_response(provider, partial)
+    known = {} if partial is None else _of_response(partial)
     return {**known, "error": {"kind": type(error).__name__, "data": shown}}
 
 
-def _of_response(provider: str, response: LLMResponse) -> Document:
+def _of_response(response: LLMResponse) -> Document:
     usage = to_json(response.usage)
+    cost = response.cost if response.cost is not None else response_cost(response)
     return {
         "model": response.model,
         "text": safe_text(response.text),
         "usage": usage if isinstance(usage, dict) else {},
-        "cost": response.cost if response.cost is not None else response_cost(response),
+        "cost": cost,
+        "costs": {} if cost is None else _costs(response, cost),
         "finish": response.finish_reason.reason,
         "diagnostics": [safe_text(str(item)) for item in response.diagnostics],
         "answer": safe_json(to_json(response.message)),
     }
+
+
+def _costs(response: LLMResponse, cost: float) -> dict[str, float]:
+    """Return the shares of input and output in *cost*, in the proportion of their list prices."""
+    counted = evolve(response.usage, cost_usd=None)
+    listed = response_cost(evolve(response, usage=counted))
+    asked = evolve(counted, output_tokens=0, reasoning_tokens=None)
+    of_input = response_cost(evolve(response, usage=asked))
+    if not cost or not listed or of_input is None:
+        return {}
+    return {"input": cost * of_input / listed, "output": cost * (listed - of_input) / listed}

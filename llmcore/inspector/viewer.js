@@ -39,6 +39,10 @@ function dollars(cost) {
   return cost === 0 || cost >= 0.01 ? `$${cost.toFixed(2)}` : `$${cost.toPrecision(2)}`;
 }
 
+function shortened(text, most) {
+  return text.length > most ? `${text.slice(0, most - 1)}…` : text;
+}
+
 function when(exchange, ms) {
   return exchange.timed ? seconds(ms) : `frame ${number(ms)}`;
 }
@@ -76,6 +80,7 @@ function renderExchange(exchange) {
     exchange.error ? h("pre", { class: "bad", tabindex: "0" }, pretty(exchange.error.data)) : null,
     exchange.lanes.length ? fold("Timeline", true, lanes(exchange)) : null,
     tokenBars(usage),
+    shares("Cost", Object.entries(exchange.costs || {}), dollars),
     exchange.diagnostics && exchange.diagnostics.length
       ? fold(`Diagnostics (${exchange.diagnostics.length})`, true,
         h("ul", {}, exchange.diagnostics.map((text) => h("li", {}, text)))) : null,
@@ -95,7 +100,8 @@ function stage(one) {
 }
 
 function lanes(exchange) {
-  const width = 900, left = 130, row = 26, top = 8;
+  const narrow = innerWidth < 600;
+  const width = narrow ? 340 : 900, left = narrow ? 84 : 130, row = 26, top = 8;
   const height = top + exchange.lanes.length * row + 24;
   const total = Math.max(exchange.total_ms, 1);
   const x = (ms) => left + (ms / total) * (width - left - 12);
@@ -110,7 +116,7 @@ function lanes(exchange) {
   }
   exchange.lanes.forEach((lane, index) => {
     const y = top + index * row;
-    svg.append(s("text", { x: 0, y: y + 14 }, lane.label.slice(0, 20)));
+    svg.append(s("text", { x: 0, y: y + 14 }, shortened(lane.label, narrow ? 12 : 20)));
     const bar = s("rect", { class: lane.kind, x: x(lane.start), y, rx: 3,
       width: Math.max(x(lane.end) - x(lane.start), 2), height: 18 });
     bar.append(s("title", {}, words[index]));
@@ -123,9 +129,10 @@ function lanes(exchange) {
     const at = x(exchange.first_ms);
     svg.append(s("line", { class: "first", x1: at, x2: at, y1: 0, y2: height - 20 }));
   }
-  for (let part = 0; part <= 4; part += 1) {
-    const ms = (total * part) / 4;
-    const anchor = part === 4 ? "end" : "middle";
+  const parts = narrow ? 2 : 4;
+  for (let part = 0; part <= parts; part += 1) {
+    const ms = (total * part) / parts;
+    const anchor = part === parts ? "end" : "middle";
     svg.append(s("text", { x: x(ms), y: height - 6, "text-anchor": anchor }, when(exchange, Math.round(ms))));
   }
   const key = [["output", "text"], ["reasoning", "reasoning"], ["tool", "tool call"], ["gap", "gap"]];
@@ -138,18 +145,36 @@ function tokenBars(usage) {
   const cached = usage.cache_read_tokens || 0, reasoning = usage.reasoning_tokens || 0;
   const input = Math.max((usage.input_tokens || 0) - cached, 0);
   const output = Math.max((usage.output_tokens || 0) - reasoning, 0);
-  const parts = [["input", input], ["cache", cached], ["reasoning", reasoning], ["output", output]];
+  return shares("Tokens", [["input", input], ["cache", cached], ["reasoning", reasoning], ["output", output]], number);
+}
+
+function shares(title, parts, format) {
   const total = parts.reduce((sum, [, count]) => sum + count, 0);
   if (!total) return null;
   const shown = parts.filter(([, count]) => count);
-  const bar = h("div", { class: "bar", role: "img", "aria-label": shown.map((pair) => pair.join(" ")).join(", ") },
+  const words = shown.map(([name, count]) => `${name} ${format(count)}`);
+  const bar = h("div", { class: "bar", role: "img", "aria-label": words.join(", ") },
     shown.map(([name, count]) => {
       const piece = h("span", { class: name });
       piece.style.width = `${(100 * count) / total}%`;
       return piece;
     }));
-  return fold("Tokens", true, bar, h("ul", { class: "key" },
-    shown.map(([name, count]) => h("li", {}, h("i", { class: name }), `${name} ${number(count)}`))));
+  return fold(title, true, bar, h("ul", { class: "key" },
+    shown.map(([name], index) => h("li", {}, h("i", { class: name }), words[index]))));
+}
+
+function bars(title, rows, format) {
+  const width = 380, left = 120, row = 24;
+  const most = Math.max(...rows.map(([, value]) => value || 0), 1e-12);
+  const svg = s("svg", { class: "bars", viewBox: `0 0 ${width} ${rows.length * row + 4}`, role: "img",
+    "aria-label": `${title}: ${rows.map(([name, value]) => `${name} ${format(value)}`).join(", ")}` });
+  rows.forEach(([name, value], index) => {
+    const long = ((value || 0) / most) * (width - left - 60);
+    svg.append(s("text", { x: 0, y: index * row + 16 }, shortened(name, 19)),
+      s("rect", { class: "plot", x: left, y: index * row + 3, width: Math.max(long, 1), height: 16, rx: 3 }),
+      s("text", { x: left + long + 6, y: index * row + 16 }, format(value)));
+  });
+  return h("div", { class: "panel" }, h("h2", {}, title), svg);
 }
 
 function eventLine(event) {
@@ -194,11 +219,24 @@ function showDocument() {
         h("span", { class: mark === "+" ? "add" : mark === "-" ? "del" : null }, `${mark} ${text}`)))));
   }
   if (shown.differences && !shown.differences.length) main.append(h("p", {}, "The files do not differ."));
-  if (shown.messages) main.append(h("section", { class: "panel" }, h("h2", {}, "Messages"), sessionBars(shown.messages), messages(shown.messages)));
-  main.append(...(shown.exchanges || []).map(renderExchange));
+  if (shown.messages) main.append(h("section", { class: "panel" }, h("h2", {}, "Messages"), ...sessionBars(shown.messages), messages(shown.messages)));
+  const exchanges = shown.exchanges || [];
+  if (exchanges.length > 1) main.append(overview(exchanges));
+  main.append(...exchanges.map(renderExchange));
+}
+
+function overview(exchanges) {
+  const rows = (of) => exchanges.map((one) => [[one.name, one.model].filter(Boolean).join(" · "), of(one)]);
+  const tokens = (one) => ((one.usage || {}).input_tokens || 0) + ((one.usage || {}).output_tokens || 0);
+  const timed = exchanges.some((one) => one.timed), priced = exchanges.some((one) => typeof one.cost === "number");
+  return h("div", { class: "grid" }, bars("Tokens", rows(tokens), number),
+    timed ? bars("Time", rows((one) => (one.timed ? one.total_ms : null)), seconds) : null,
+    priced ? bars("Cost", rows((one) => one.cost), dollars) : null);
 }
 
 function sessionBars(list) {
   const sum = (name) => list.reduce((total, message) => total + ((message.usage || {})[name] || 0), 0);
-  return tokenBars({ input_tokens: sum("inputTokens"), output_tokens: sum("outputTokens") });
+  const priced = list.filter((message) => (message.usage || {}).cost);
+  return [tokenBars({ input_tokens: sum("inputTokens"), output_tokens: sum("outputTokens") }),
+    priced.length ? h("p", {}, `Cost: ${dollars(sum("cost"))}`) : null].filter(Boolean);
 }

@@ -19,6 +19,7 @@ FAULTS = r"""() => {
     ...all('article pre > code').filter(cut).map(code => 'code: ' + longest(code)),
     ...all('article p').filter(p => /^\|.*\|/.test(p.innerText)).map(p => 'table: ' + p.innerText),
     ...all('article p').filter(p => /^(```|:::)/.test(p.innerText)).map(p => p.innerText),
+    ...all('td code').filter(code => code.innerText.includes('\\|')).map(code => code.innerText),
     ...[...document.images].filter(one => !one.naturalWidth).map(one => 'image: ' + one.src),
     ...(document.documentElement.scrollWidth > innerWidth ? ['the page scrolls sideways'] : []),
   ].map(fault => fault.slice(0, 120))

@@ -81,6 +81,32 @@ def test_the_timeline_shows_first_token_gap_and_end() -> None:
     assert one["usage"]["input_tokens"] == 3
 
 
+@pytest.mark.parametrize(
+    ("model", "stated", "costs"),
+    [
+        ("gpt-4.1", None, {"input": 6e-06, "output": 1.6e-05}),
+        ("openai/gpt-4.1", 0.022, {"input": 0.006, "output": 0.016}),
+        ("openai/gpt-4.1", 0, {}),
+        ("m", None, {}),
+    ],
+)
+def test_input_and_output_have_their_shares_of_the_cost(
+    model: str, stated: float | None, costs: dict[str, float]
+) -> None:
+    said = b"" if stated is None else f', "cost": {stated}'.encode()
+    counted = end().replace(b'"completion_tokens": 2', b'"completion_tokens": 2' + said)
+    provider = "openai" if stated is None else "openrouter"
+
+    answer = RecordedAnswer(
+        headers=SSE,
+        pieces=[(counted.replace(b'"model": "m"', f'"model": "{model}"'.encode()), 1.0)],
+    )
+    one = exchange("1", provider, "openai-chat", answer, streaming=True)
+
+    assert one["costs"] == pytest.approx(costs)
+    assert sum(one["costs"].values()) == pytest.approx(one["cost"] or 0)
+
+
 def test_frames_stand_beside_their_events() -> None:
     """Also where the network cut them, and where several came at once."""
     whole = frame(content="a") + frame(content="b") + end()

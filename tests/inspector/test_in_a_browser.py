@@ -32,7 +32,10 @@ def test_a_cassette_is_shown(size: tuple[int, int, str], browser: Any, tmp_path:
     path.write_text(page(document))
     with opened(browser, path.as_uri(), size) as shown:
         assert shown.locator("section.exchange").count() == len(document["exchanges"])
-        assert shown.locator("svg.lanes").first.get_attribute("aria-label")
+        timeline = shown.locator("svg.lanes").first
+        assert timeline.get_attribute("aria-label")
+        assert timeline.bounding_box()["width"] < size[0]  # nothing of it is outside the window
+        assert shown.locator("svg.bars").count() == 2  # tokens and times of all exchanges
         assert shown.get_by_text("The files do not differ.").is_visible()
         wire = shown.locator("summary", has_text="Wire and events").first
         wire.focus()
@@ -40,6 +43,21 @@ def test_a_cassette_is_shown(size: tuple[int, int, str], browser: Any, tmp_path:
         assert shown.locator("table.wire").first.is_visible()
         rows = shown.locator("table.wire").first.locator("tbody tr").count()
         assert rows == len(document["exchanges"][0]["wire"])
+
+
+def test_costs_are_shown_as_bars(browser: Any, tmp_path: Path) -> None:
+    """Of each exchange by input and output, and of all beside each other."""
+    usage = {"prompt_tokens": 1000, "completion_tokens": 500}
+    choice = {"index": 0, "message": {"content": "Hi"}, "finish_reason": "stop"}
+    body = json.dumps({"model": "gpt-4.1", "choices": [choice], "usage": usage}).encode()
+    answer = RecordedAnswer(headers={"content-type": "application/json"}, pieces=[(body, 0)])
+    found = exchange("1", "openai", "openai-chat", answer, streaming=False)
+    path = tmp_path / "page.html"
+    path.write_text(page({"title": "Costs", "exchanges": [found, {**found, "name": "2"}]}))
+    with opened(browser, path.as_uri()) as shown:
+        words = "input $0.0020, output $0.0040"
+        assert shown.locator(f'.bar[aria-label="{words}"]').count() == 2
+        assert shown.locator('svg.bars[aria-label^="Cost: 1 · gpt-4.1 $0.0060"]').count() == 1
 
 
 def test_hostile_content_is_text(browser: Any, tmp_path: Path) -> None:

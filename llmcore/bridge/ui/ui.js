@@ -116,7 +116,7 @@ function requestTable() {
     h("td", { class: "number" }, one.seconds === null ? "–" : seconds(one.seconds * 1000)),
     h("td", { class: "number" }, number(one.usage.input_tokens)),
     h("td", { class: "number" }, number(one.usage.output_tokens)),
-    h("td", { class: "number" }, one.state === "running" ? "–" : dollars(one.cost)),
+    h("td", { class: "number" }, one.state === "running" || (one.cost === null && one.state === "failed") ? "–" : dollars(one.cost)),
     h("td", {}, h("button", { type: "button", "aria-label": `Show request ${one.id}`, on: { click: () => inspect(one) } }, "Show"))));
   return h("div", { class: "scroll panel", tabindex: "0", role: "region", "aria-label": "Requests" },
     h("table", {}, h("thead", {}, h("tr", {}, head.map((text, index) => h("th", { class: index > 3 && index < 9 ? "number" : null }, text)))),
@@ -168,20 +168,6 @@ function grouped(list, group) {
 function quantile(values, part) {
   const sorted = values.filter((value) => value !== null).sort((one, other) => one - other);
   return sorted.length ? sorted[Math.min(Math.floor(part * sorted.length), sorted.length - 1)] : null;
-}
-
-function bars(title, rows, format) {
-  const width = 440, left = 130, row = 24;
-  const most = Math.max(...rows.map(([, value]) => value || 0), 1e-12);
-  const svg = s("svg", { class: "bars", viewBox: `0 0 ${width} ${rows.length * row + 4}`, role: "img",
-    "aria-label": `${title}: ${rows.map(([name, value]) => `${name} ${format(value)}`).join(", ")}` });
-  rows.forEach(([name, value], index) => {
-    const long = ((value || 0) / most) * (width - left - 70);
-    svg.append(s("text", { x: 0, y: index * row + 16 }, name.length > 20 ? `${name.slice(0, 19)}…` : name),
-      s("rect", { class: "plot", x: left, y: index * row + 3, width: Math.max(long, 1), height: 16, rx: 3 }),
-      s("text", { x: left + long + 6, y: index * row + 16 }, format(value)));
-  });
-  return h("div", { class: "panel" }, h("h2", {}, title), svg);
 }
 
 async function loadUsage() {
