@@ -10,8 +10,9 @@ per protocol, all of the same modules (`openai_chat`, `openai_responses`, `anthr
   (freeform tools as functions, the tool choice, ids of calls), `caching` (where breakpoints go),
   `answer_format` (a format that the API does not enforce);
 * for responses: `answering` (what every stream machine needs; streams of numbered
-  content blocks), `native_json` (readers of JSON whose types no server guarantees), `failures`
-  (errors of every API, limits that headers state);
+  content blocks), `persistent` (lists and maps that grow without being copied), `native_json`
+  (readers of JSON whose types no server guarantees), `failures` (errors of every API, limits that
+  headers state);
 * for calls that one document answers: `unary` (the type), `embeddings`, `reranking`,
   `model_lists`, `files`, `batches`;
 * for both: `claude` and `claude_tools` (rules of Claude's models, for all providers).

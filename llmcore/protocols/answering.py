@@ -1,4 +1,4 @@
-"""Shared by stream machines: their context, a persistent list, final events, blocks.
+"""Shared by stream machines: their context, final events, blocks.
 
 Messages and Converse stream the same way under other names: a block starts, deltas continue it, it
 stops, and each event names it by its index. What differs (names of events and fields, how text
@@ -16,11 +16,11 @@ and reasoning start) is in their packages; what a call of a tool becomes is here
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, Literal, TypeAlias, TypeVar
 
-import msgspec
 from attrs import field, frozen
 
 from llmcore.protocols.answer_format import FormatPlan, answer_tool, unwrapped
 from llmcore.protocols.native_json import json_or_text, objects, str_or_none, text_or_json
+from llmcore.protocols.persistent import PersistentList, to_list, with_entry, without_entry
 from llmcore.protocols.tools import freeform_text, freeform_tools, synthetic_call_id
 from llmcore.schema.changed import changed
 from llmcore.schema.content import TokenLogprob, ToolCallKind
@@ -75,32 +75,6 @@ def stream_context(request: LLMRequest, plan: FormatPlan | None = None) -> Strea
         answer_tool=answer_tool(request) if by_tool else None,
         wrapped=plan is not None and plan.wrapped,
     )
-
-
-# -- a list that grows
-
-
-class PersistentList(msgspec.Struct, frozen=True, eq=False):
-    """A list that grows at its head, so that appending copies nothing.
-
-    A Struct, which is made in a third of the time: there is one for each token.
-    """
-
-    value: Any
-    rest: "PersistentList | None"
-
-    def __repr__(self) -> str:
-        """Return the last value only: lists are as long as answers."""
-        return f"PersistentList({self.value!r}, ...)"
-
-
-def to_list(chain: PersistentList | None) -> list[Any]:
-    """Return the values of *chain*, oldest first."""
-    values: list[Any] = []
-    while chain is not None:
-        values.append(chain.value)
-        chain = chain.rest
-    return values[::-1]
 
 
 # -- the end
@@ -237,10 +211,11 @@ class Block:
     """A tool's input that came with the start, while no delta has replaced it."""
     held: bool = False
     """Whether a tool's input is buffered until it is complete, because it must be unwrapped."""
-    signature: str | None = None
-    encrypted: tuple[str, ...] = ()
+    signature: PersistentList | None = None
+    """Its pieces, or its versions."""
+    encrypted: PersistentList | None = None
     """Pieces of encrypted reasoning, each base64."""
-    citations: tuple[JsonObject, ...] = ()
+    citations: PersistentList | None = None
     """Native citations of text."""
     pieces: PersistentList | None = None
     """The deltas or pieces of input that are buffered until the block stops."""
@@ -272,19 +247,17 @@ _State = TypeVar("_State", bound=BlockState)
 
 def open_block(state: _State, index: object, block: Block) -> _State:
     """Return *state* with one more block."""
-    return changed(state, open={**state.open, index: block}, blocks=state.blocks + 1)
+    return changed(state, open=with_entry(state.open, index, block), blocks=state.blocks + 1)
 
 
 def replace_block(state: _State, index: object, block: Block) -> _State:
     """Return *state* with *block* in place of the one at *index*."""
-    return changed(state, open={**state.open, index: block})
+    return changed(state, open=with_entry(state.open, index, block))
 
 
 def close_block(state: _State, index: object) -> tuple[_State, Block]:
     """Return *state* without the block at *index*, and the block."""
-    rest = dict(state.open)
-    block = rest.pop(index)
-    return changed(state, open=rest), block
+    return changed(state, open=without_entry(state.open, index)), state.open[index]
 
 
 # -- calls of tools
@@ -333,7 +306,7 @@ def start_call(
     start = ToolInputStart(call_id, name, kind=kind, provider_executed=executed)
     events.append(changed(start, provider_metadata=metadata) if metadata else start)
     called = state.called or not executed
-    state = changed(state, names={**state.names, call_id: name}, called=called)
+    state = changed(state, names=with_entry(state.names, call_id, name), called=called)
     return open_block(state, index, changed(block, segment=call_id))
 
 

@@ -15,8 +15,8 @@ from llmcore.protocols import (
     openai_chat,
     openai_responses,
 )
-from llmcore.protocols.answering import to_list
 from llmcore.protocols.gemini.stream import FastChunk
+from llmcore.protocols.persistent import to_list
 from llmcore.protocols.protocol import Frame, Protocol
 from llmcore.schema.events import ReasoningDelta, TextDelta, ToolInputDelta
 from llmcore.schema.model import Model
@@ -358,7 +358,8 @@ CHUNKS = {
 def _known(state: Any) -> object:
     call = state.info.call
     opened = call and (call.id, call.name, call.native, to_list(call.pieces))
-    return evolve(state.info, call=None), opened, state.usage, to_list(state.pieces)
+    info = evolve(state.info, call=None, texts=None)
+    return info, to_list(state.info.texts), opened, state.usage, to_list(state.pieces)
 
 
 def _gemini_state(before: tuple[Event, ...]) -> Any:

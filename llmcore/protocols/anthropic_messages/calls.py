@@ -19,12 +19,12 @@ from llmcore.protocols.answering import (
     end_call,
     open_block,
     start_call,
-    to_list,
 )
 from llmcore.protocols.anthropic_messages.content import apply_deltas, keep_delta
 from llmcore.protocols.anthropic_messages.names import METADATA_KEY, TOOL_CALL_TYPES
 from llmcore.protocols.anthropic_messages.state import Event, MessagesState
 from llmcore.protocols.native_json import object_or_empty, objects, str_or_none
+from llmcore.protocols.persistent import to_list
 from llmcore.schema.changed import changed
 from llmcore.schema.events import LLMEvent, Source, ToolResult
 from llmcore.schema.json import JsonValue

@@ -11,10 +11,11 @@ Source: https://platform.claude.com/docs/en/api/messages/create (`ContentBlock`)
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from llmcore.protocols.answering import Block, FastPath, PersistentList, open_block, to_list
+from llmcore.protocols.answering import Block, FastPath, open_block
 from llmcore.protocols.anthropic_messages.names import METADATA_KEY
 from llmcore.protocols.anthropic_messages.state import Event, MessagesState
 from llmcore.protocols.native_json import object_or_empty, objects, str_or_none
+from llmcore.protocols.persistent import PersistentList, from_list, to_list
 from llmcore.schema import json
 from llmcore.schema.changed import changed
 from llmcore.schema.content import Citation
@@ -45,7 +46,7 @@ def on_text_start(
     text = str_or_none(block.get("text"))
     if text:
         events.append(TextDelta(segment, text))
-    citations = tuple(objects(block.get("citations")))
+    citations = from_list(objects(block.get("citations")))
     opened = Block(kind="text", segment=segment, fast_path=_TEXT, citations=citations)
     return open_block(state, index, opened)
 
@@ -55,12 +56,12 @@ def on_citation(block: Block, delta: Event, events: list[LLMEvent]) -> Block:
     native = object_or_empty(delta.get("citation"))
     if block.kind != "text" or not native:
         return keep_delta(block, delta, events)
-    return changed(block, citations=(*block.citations, native))
+    return changed(block, citations=PersistentList(native, block.citations))
 
 
 def end_text(block: Block, events: list[LLMEvent]) -> None:
     """Emit the end of a text, with its citations."""
-    citations = tuple(map(read_citation, block.citations))
+    citations = tuple(map(read_citation, to_list(block.citations)))
     events.append(TextEnd(block.segment, citations=citations))
 
 
@@ -94,7 +95,7 @@ def on_thinking_start(
         segment=segment,
         emits=ReasoningDelta,
         native=block,
-        signature=str_or_none(block.get("signature")),
+        signature=from_list(filter(None, (str_or_none(block.get("signature")),))),
     )
     if block["type"] == "thinking":
         opened = changed(opened, fast_path=_THINKING)
@@ -106,13 +107,14 @@ def on_signature(block: Block, delta: Event, events: list[LLMEvent]) -> Block:
     if block.fast_path != _THINKING:
         return keep_delta(block, delta, events)
     signature = str_or_none(delta.get("signature"))
-    return block if signature is None else changed(block, signature=signature)
+    return block if signature is None else changed(block, signature=PersistentList(signature, None))
 
 
 def end_thinking(block: Block, events: list[LLMEvent]) -> None:
     """Emit the end of thinking, with what its replay needs."""
     encrypted = str_or_none(block.native.get("data"))
-    events.append(ReasoningEnd(block.segment, signature=block.signature, encrypted=encrypted))
+    signature = "".join(to_list(block.signature)) or None
+    events.append(ReasoningEnd(block.segment, signature=signature, encrypted=encrypted))
 
 
 # -- blocks that are kept as they came
@@ -147,6 +149,7 @@ def apply_deltas(block: JsonObject, deltas: Iterable[Mapping[str, Any]]) -> Json
     """
     native: dict[str, Any] = dict(block)
     grown: dict[str, list[str]] = {}
+    cited: list[Any] = []
     for delta in deltas:
         match delta.get("type"):
             case "text_delta":
@@ -156,9 +159,11 @@ def apply_deltas(block: JsonObject, deltas: Iterable[Mapping[str, Any]]) -> Json
             case "input_json_delta":
                 grown.setdefault("input", []).append(str_or_none(delta.get("partial_json")) or "")
             case "citations_delta":
-                native["citations"] = [*(native.get("citations") or ()), delta.get("citation")]
+                cited.append(delta.get("citation"))
             case _:
                 native.update({k: v for k, v in delta.items() if k != "type"})
+    if cited:
+        native["citations"] = [*(native.get("citations") or ()), *cited]
     for name, pieces in grown.items():
         native[name] = _joined(name, native.get(name), "".join(pieces))
     return native

@@ -26,6 +26,7 @@ from llmcore.protocols.anthropic_messages.names import (
 )
 from llmcore.protocols.anthropic_messages.state import MessagesState
 from llmcore.protocols.native_json import count_or_none, object_or_empty, str_or_none
+from llmcore.protocols.persistent import with_entries
 from llmcore.schema.changed import changed
 from llmcore.schema.events import LLMEvent, TextDelta, TextEnd, TextStart
 from llmcore.schema.json import JsonObject
@@ -87,7 +88,7 @@ def with_facts(
     if usage:
         info = changed(info, usage=merge_usage(info.usage, usage))
     if facts:
-        info = changed(info, metadata={**info.metadata, **facts})
+        info = changed(info, metadata=with_entries(info.metadata, facts))
     return state if info is state.info else changed(state, info=info)
 
 
@@ -103,7 +104,7 @@ def finish_events(state: MessagesState) -> Sequence[LLMEvent]:
         info.reason, FINISH_REASONS, called=state.called, answered=state.answered
     )
     usage = None if info.usage is None else map_usage(info.usage)
-    metadata = {METADATA_KEY: info.metadata} if info.metadata else {}
+    metadata = {METADATA_KEY: dict(info.metadata)} if info.metadata else {}
     return (*events, *finish_response(reason, usage, metadata, info.raw, model=info.model))
 
 

@@ -21,7 +21,7 @@ from typing import Any, TypeAlias
 from attrs import field, frozen
 
 from llmcore.protocols.answering import BlockState
-from llmcore.schema.events import LLMEvent
+from llmcore.protocols.persistent import PersistentList
 from llmcore.schema.json import JsonObject, JsonValue
 
 Event: TypeAlias = dict[str, Any]
@@ -45,7 +45,7 @@ class MessagesInfo:
 class MessagesState(BlockState):
     """The state between two events of a stream."""
 
-    early: tuple[LLMEvent, ...] = ()
+    early: PersistentList | None = None
     """Events that came before `message_start`."""
     stopped: bool = False
     """Whether `message_stop` came."""

@@ -59,6 +59,7 @@ from llmcore.protocols.anthropic_messages.names import (
 from llmcore.protocols.anthropic_messages.state import Event, MessagesState
 from llmcore.protocols.failures.errors import error_from_body
 from llmcore.protocols.native_json import object_or_empty, objects, str_or_none
+from llmcore.protocols.persistent import PersistentList, to_list
 from llmcore.protocols.protocol import Frame
 from llmcore.schema import json
 from llmcore.schema.changed import changed
@@ -123,7 +124,7 @@ def step(state: MessagesState, event: Event) -> Step:
         unknown = ProviderEvent(METADATA_KEY, event)
         if state.started:
             return state, (unknown,)
-        return changed(state, early=(*state.early, unknown)), ()
+        return changed(state, early=PersistentList(unknown, state.early)), ()
     if not state.started and kind != "message_start":
         return state, (_fault(f"{kind} arrived before message_start", event),)
     return handler(state, event, events), events
@@ -167,10 +168,10 @@ def _begin(state: MessagesState, message: Event, events: list[LLMEvent]) -> Mess
             usage=map_usage(usage) if usage else None,
         )
     )
-    events.extend((*state.early, StepStart()))
+    events += (*to_list(state.early), StepStart())
     reason = str_or_none(message.get("stop_reason"))
     info = changed(state.info, response_id=response_id, reason=reason)
-    state = changed(state, started=True, early=(), info=info)
+    state = changed(state, started=True, early=None, info=info)
     return with_facts(state, message, NOT_OF_MESSAGE, usage)
 
 

@@ -10,22 +10,22 @@ read November 2026.
 """
 
 from collections.abc import Iterable
+from itertools import groupby
 from typing import Final
 
 from llmcore.protocols.answering import (
     Block,
     FastPath,
-    PersistentList,
     continue_call,
     end_call,
     open_block,
     replace_block,
     start_call,
-    to_list,
 )
 from llmcore.protocols.bedrock_converse.names import METADATA_KEY
 from llmcore.protocols.bedrock_converse.state import ConverseState, Native, keep_delta
 from llmcore.protocols.native_json import object_or_empty, objects, str_or_none, text_or_json
+from llmcore.protocols.persistent import PersistentList, to_list
 from llmcore.schema.changed import changed
 from llmcore.schema.errors import StreamError
 from llmcore.schema.events import ErrorEvent, LLMEvent, ToolResult
@@ -118,10 +118,13 @@ def end_result(state: ConverseState, block: Block, events: list[LLMEvent]) -> No
 def _joined_texts(items: Iterable[Native]) -> list[Native]:
     """Return the content of a result, neighbouring pieces of text as one."""
     content: list[Native] = []
-    for item in items:
-        text = item.get("text") if item.keys() == {"text"} else None
-        if isinstance(text, str) and content and content[-1].keys() == {"text"}:
-            content[-1] = {"text": content[-1]["text"] + text}
+    for is_text, group in groupby(items, _is_text):
+        if is_text:
+            content.append({"text": "".join(item["text"] for item in group)})
         else:
-            content.append(item)
+            content += group
     return content
+
+
+def _is_text(item: Native) -> bool:
+    return item.keys() == {"text"} and isinstance(item["text"], str)

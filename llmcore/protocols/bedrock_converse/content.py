@@ -12,7 +12,7 @@ first delta.
 
 import base64
 import binascii
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from llmcore.protocols.answering import (
@@ -23,12 +23,12 @@ from llmcore.protocols.answering import (
     end_answer,
     open_block,
     replace_block,
-    to_list,
 )
 from llmcore.protocols.bedrock_converse.calls import end_result, end_tool
 from llmcore.protocols.bedrock_converse.names import METADATA_KEY
 from llmcore.protocols.bedrock_converse.state import ConverseState, Native, keep_delta
 from llmcore.protocols.native_json import object_or_empty, objects, str_or_none
+from llmcore.protocols.persistent import PersistentList, to_list, with_entry
 from llmcore.schema.changed import changed
 from llmcore.schema.content import Citation
 from llmcore.schema.events import (
@@ -74,7 +74,8 @@ def on_citation(
         state = close(state, index, events) if block is not None else state
         block = Block(kind="text")
         state = open_block(state, index, block)
-    cited = changed(block, citations=(*block.citations, object_or_empty(delta["citation"])))
+    citations = PersistentList(object_or_empty(delta["citation"]), block.citations)
+    cited = changed(block, citations=citations)
     return replace_block(state, index, cited)
 
 
@@ -92,13 +93,14 @@ def on_cited_text(
 
 def _end_text(state: ConverseState, block: Block, events: list[LLMEvent]) -> ConverseState:
     """Emit the end of text with its citations; citations without text are kept as they came."""
+    native = to_list(block.citations)
     if block.segment:
-        citations = tuple(map(_read_citation, block.citations))
+        citations = tuple(map(_read_citation, native))
         events.append(TextEnd(block.segment, citations=citations))
-    elif block.citations:
-        data = {"citationsContent": {"citations": list(block.citations)}}
+    elif native:
+        data = {"citationsContent": {"citations": native}}
         events.append(ProviderEvent(METADATA_KEY, data, replay=True))
-    return _report_sources(state, block.citations, events)
+    return _report_sources(state, native, events)
 
 
 def _read_citation(native: JsonObject) -> Citation:
@@ -123,7 +125,7 @@ def _web_url(native: JsonObject) -> str | None:
 
 
 def _report_sources(
-    state: ConverseState, citations: tuple[JsonObject, ...], events: list[LLMEvent]
+    state: ConverseState, citations: Iterable[JsonObject], events: list[LLMEvent]
 ) -> ConverseState:
     """Emit the pages that the response cites, each once."""
     urls = state.urls
@@ -133,7 +135,7 @@ def _report_sources(
             continue
         title = str_or_none(native.get("title"))
         events.append(Source(id=f"source_{len(urls)}", url=url, title=title))
-        urls = (*urls, url)
+        urls = with_entry(urls, url, None)
     return state if urls is state.urls else changed(state, urls=urls)
 
 
@@ -166,8 +168,8 @@ def on_reasoning(
         return state
     block = changed(
         block,
-        signature=(block.signature or "") + signature if signature else block.signature,
-        encrypted=(*block.encrypted, encrypted) if encrypted else block.encrypted,
+        signature=PersistentList(signature, block.signature) if signature else block.signature,
+        encrypted=PersistentList(encrypted, block.encrypted) if encrypted else block.encrypted,
     )
     return replace_block(state, index, block)
 
@@ -176,8 +178,9 @@ _OF_REASONING: Final = frozenset({"text", "signature", "redactedContent"})
 
 
 def _end_reasoning(block: Block, events: list[LLMEvent]) -> None:
-    encrypted = _join_base64(block.encrypted)
-    events.append(ReasoningEnd(block.segment, signature=block.signature, encrypted=encrypted))
+    encrypted = _join_base64(to_list(block.encrypted))
+    signature = "".join(to_list(block.signature)) or None
+    events.append(ReasoningEnd(block.segment, signature=signature, encrypted=encrypted))
 
 
 def _with_segment(
@@ -187,7 +190,7 @@ def _with_segment(
     block = state.open.get(index)
     if block is not None and block.kind == kind and block.segment:
         return state, block
-    citations = block.citations if block is not None and block.kind == kind else ()
+    citations = block.citations if block is not None and block.kind == kind else None
     if block is not None and block.kind != kind:
         state = close(state, index, events)
     segment = f"{kind}_{state.blocks}"
@@ -228,7 +231,7 @@ def _end_media(state: ConverseState, block: Block, events: list[LLMEvent]) -> No
         object_or_empty(object_or_empty(one.get(kind)).get("source"))
         for one in (block.native, *deltas)
     ]
-    data = _join_base64(tuple(filter(None, (str_or_none(piece.get("bytes")) for piece in pieces))))
+    data = _join_base64(list(filter(None, (str_or_none(piece.get("bytes")) for piece in pieces))))
     url = str_or_none(
         object_or_empty(
             object_or_empty(object_or_empty(media).get("source")).get("s3Location")
@@ -249,7 +252,7 @@ def _end_media(state: ConverseState, block: Block, events: list[LLMEvent]) -> No
     )
 
 
-def _join_base64(pieces: tuple[str, ...]) -> str | None:
+def _join_base64(pieces: Sequence[str]) -> str | None:
     """Return base64 pieces of one blob as one; None if there are none."""
     if len(pieces) < 2:
         return pieces[0] if pieces else None

@@ -25,6 +25,7 @@ from llmcore.protocols.bedrock_converse.names import (
 )
 from llmcore.protocols.bedrock_converse.state import ConverseState, Native
 from llmcore.protocols.native_json import count_or_none, object_or_empty, objects
+from llmcore.protocols.persistent import with_entries
 from llmcore.schema.changed import changed
 from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.events import LLMEvent
@@ -74,7 +75,7 @@ def with_facts(state: ConverseState, holder: Mapping[str, Any]) -> ConverseState
     facts = {k: v for k, v in holder.items() if k not in _NOT_METADATA and v is not None}
     if not facts:
         return state
-    info = changed(state.info, metadata={**state.info.metadata, **facts})
+    info = changed(state.info, metadata=with_entries(state.info.metadata, facts))
     return changed(state, info=info)
 
 
@@ -95,7 +96,7 @@ def finish_events(state: ConverseState) -> Sequence[LLMEvent]:
         info.reason, FINISH_REASONS, called=state.called, answered=state.answered
     )
     usage = None if info.usage is None else map_usage(info.usage)
-    metadata = {METADATA_KEY: info.metadata} if info.metadata else {}
+    metadata = {METADATA_KEY: dict(info.metadata)} if info.metadata else {}
     diagnostics = () if info.counted else (_UNCOUNTED,)
     return finish_response(reason, usage, metadata, info.raw, diagnostics)
 

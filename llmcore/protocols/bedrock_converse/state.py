@@ -15,12 +15,14 @@
 The state changes on transitions only, never per token.
 """
 
+from collections.abc import Mapping
 from typing import Any, TypeAlias
 
 from attrs import field, frozen
 
-from llmcore.protocols.answering import Block, BlockState, PersistentList, open_block, replace_block
+from llmcore.protocols.answering import Block, BlockState, open_block, replace_block
 from llmcore.protocols.bedrock_converse.names import METADATA_KEY
+from llmcore.protocols.persistent import PersistentList
 from llmcore.schema.changed import changed
 from llmcore.schema.events import LLMEvent, ProviderEvent
 from llmcore.schema.json import JsonObject, JsonValue
@@ -48,7 +50,7 @@ class ConverseInfo:
 class ConverseState(BlockState):
     """The state between two events of a stream."""
 
-    urls: tuple[str, ...] = ()
+    urls: Mapping[str, None] = field(factory=dict)
     """Pages that were reported as sources."""
     info: ConverseInfo = ConverseInfo()
 

@@ -22,7 +22,6 @@ from collections.abc import Iterable
 from itertools import pairwise
 from typing import Any, Final
 
-from llmcore.protocols.answering import PersistentList, to_list
 from llmcore.protocols.gemini.content import omit_keys, on_unknown
 from llmcore.protocols.gemini.names import METADATA_KEY, NativeObject
 from llmcore.protocols.gemini.state import (
@@ -34,6 +33,7 @@ from llmcore.protocols.gemini.state import (
     metadata_of,
 )
 from llmcore.protocols.native_json import object_or_empty, objects, str_or_none
+from llmcore.protocols.persistent import PersistentList, to_list, with_entry
 from llmcore.protocols.tools import freeform_text, synthetic_call_id
 from llmcore.schema import json
 from llmcore.schema.changed import changed
@@ -88,7 +88,7 @@ def unique_call_id(state: GeminiState, given: str | None) -> tuple[GeminiState, 
     while id_ is None or id_ in info.ids:
         id_ = synthetic_call_id(info.response_id, info.context.turn, index)
         index += 1
-    return change(state, ids=info.ids | {id_}), id_
+    return change(state, ids=with_entry(info.ids, id_, None)), id_
 
 
 # -- calls in pieces

@@ -12,13 +12,12 @@ bytes of UTF-8 in the text of the answer). Parts, as they come:
 """
 
 from bisect import bisect_right
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import accumulate
 from typing import Any, Final
 
 from attrs import frozen
 
-from llmcore.protocols.answering import PersistentList
 from llmcore.protocols.gemini.names import METADATA_KEY, NativeObject
 from llmcore.protocols.gemini.state import (
     GeminiState,
@@ -30,6 +29,7 @@ from llmcore.protocols.gemini.state import (
 )
 from llmcore.protocols.media import decode_base64
 from llmcore.protocols.native_json import int_or_none, object_or_empty, objects, str_or_none
+from llmcore.protocols.persistent import PersistentList, with_entry
 from llmcore.schema.changed import changed
 from llmcore.schema.content import Citation, TokenLogprob
 from llmcore.schema.events import File, LLMEvent, ProviderEvent, ReasoningDelta, Source, TextDelta
@@ -172,7 +172,7 @@ def on_grounding(
     """Emit a `Source` for each thing that *candidate* rests on; keep its citations for the end."""
     grounding = object_or_empty(candidate.get("groundingMetadata"))
     if grounding:
-        state = change(state, groundings=(*state.info.groundings, grounding))
+        state = change(state, groundings=PersistentList(grounding, state.info.groundings))
         for chunk in objects(grounding.get("groundingChunks")):
             state = _announce(state, _origin(chunk), events)
     for page in objects(object_or_empty(candidate.get("urlContextMetadata")).get("urlMetadata")):
@@ -181,8 +181,8 @@ def on_grounding(
     quoted = objects(object_or_empty(candidate.get("citationMetadata")).get("citations"))
     for quotation in quoted:
         state = _announce(state, _quoted(quotation), events)
-    known = state.info.quotations
-    return change(state, quotations=(*known, *quoted)) if quoted else state
+        state = change(state, quotations=PersistentList(quotation, state.info.quotations))
+    return state
 
 
 @frozen(kw_only=True)
@@ -229,16 +229,14 @@ def _announce(state: GeminiState, origin: _Origin, events: list[LLMEvent]) -> Ge
             kind="document" if origin.url is None else "url",
         )
     )
-    return change(state, sources=sources | {origin.key})
+    return change(state, sources=with_entry(sources, origin.key, None))
 
 
 # -- citations
 
 
 def cite(
-    texts: tuple[Text, ...],
-    groundings: tuple[NativeObject, ...],
-    quotations: tuple[NativeObject, ...],
+    texts: Sequence[Text], groundings: Iterable[NativeObject], quotations: Iterable[NativeObject]
 ) -> list[tuple[Citation, ...]]:
     """Return the citations of each of *texts*, without duplicates.
 
@@ -248,14 +246,15 @@ def cite(
         return []
     cited: list[dict[str, Citation]] = [{} for _ in texts]
     full = _FullText("".join(text.text for text in texts))
+    ends = list(accumulate(len(text.text) for text in texts))
     for support, citation in _supports(groundings, quotations):
-        index, placed = _placed(texts, full.span(support), citation)
+        index, placed = _placed(ends, full.span(support), citation)
         cited[index].setdefault(repr(placed), placed)
     return [tuple(citations.values()) for citations in cited]
 
 
 def _supports(
-    groundings: tuple[NativeObject, ...], quotations: tuple[NativeObject, ...]
+    groundings: Iterable[NativeObject], quotations: Iterable[NativeObject]
 ) -> list[tuple[NativeObject, Citation]]:
     """Return each cited segment of the answer, paired with each of its citations."""
     found: list[tuple[NativeObject, Citation]] = []
@@ -320,13 +319,15 @@ class _FullText:
 
 
 def _placed(
-    texts: tuple[Text, ...], span: tuple[int, int] | None, citation: Citation
+    ends: Sequence[int], span: tuple[int, int] | None, citation: Citation
 ) -> tuple[int, Citation]:
-    """Return the index of the text in which *span* begins, and *citation* placed in it."""
+    """Return the index of the text in which *span* begins, and *citation* placed in it.
+
+    *ends* are the places in the answer where its texts end.
+    """
     if span is None:
-        return len(texts) - 1, citation
-    ends = list(accumulate(len(text.text) for text in texts))
-    index = min(bisect_right(ends, span[0]), len(texts) - 1)
+        return len(ends) - 1, citation
+    index = min(bisect_right(ends, span[0]), len(ends) - 1)
     before = ends[index - 1] if index else 0
     start, end = span[0] - before, min(span[1], ends[index]) - before
     return index, changed(citation, start_index=start, end_index=end)

@@ -17,6 +17,7 @@ from llmcore.protocols.gemini.content import omit_keys
 from llmcore.protocols.gemini.names import FINISH_REASONS, PROTOCOL_ID, NativeObject
 from llmcore.protocols.gemini.state import GeminiState, change
 from llmcore.protocols.native_json import count_or_none, object_or_empty, str_or_none
+from llmcore.protocols.persistent import with_entries
 from llmcore.schema.events import (
     FinishReason,
     LLMEvent,
@@ -93,7 +94,7 @@ def _with_metadata(state: GeminiState, found: NativeObject) -> GeminiState:
         )
         if merged != before:
             new[name] = merged
-    return change(state, metadata={**known, **new}) if new else state
+    return change(state, metadata=with_entries(known, new)) if new else state
 
 
 def map_reason(raw: str | None, blocked: str | None, *, called: bool) -> FinishReason:

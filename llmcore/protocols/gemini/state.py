@@ -20,8 +20,9 @@ from typing import Any, Literal
 import msgspec
 from attrs import field, frozen
 
-from llmcore.protocols.answering import PersistentList, StreamContext, to_list
+from llmcore.protocols.answering import StreamContext
 from llmcore.protocols.gemini.names import METADATA_KEY, NativeObject
+from llmcore.protocols.persistent import PersistentList, to_list
 from llmcore.schema.changed import changed
 from llmcore.schema.events import File, LLMEvent, ReasoningEnd, ReasoningStart, TextStart
 from llmcore.schema.json import JsonObject, JsonValue, ProviderMetadata
@@ -64,10 +65,11 @@ class GeminiInfo:
     """How many were opened; files count too."""
     audio_type: str = ""
     """The MIME type of the sound that comes in pieces."""
-    texts: tuple[Text, ...] = ()
+    texts: PersistentList | None = None
+    """The complete ones, each a `Text`."""
     calls: int = 0
     """How many functions the caller is to run."""
-    ids: frozenset[str] = frozenset()
+    ids: Mapping[str, None] = field(factory=dict)
     """Ids of all calls, the service's own included."""
     running: str | None = None
     """The id of the service's own call that has no result yet."""
@@ -75,9 +77,9 @@ class GeminiInfo:
     reason: str | None = None
     blocked: str | None = None
     """Why the prompt was not answered at all."""
-    groundings: tuple[NativeObject, ...] = ()
-    quotations: tuple[NativeObject, ...] = ()
-    sources: frozenset[str] = frozenset()
+    groundings: PersistentList | None = None
+    quotations: PersistentList | None = None
+    sources: Mapping[str, None] = field(factory=dict)
     """Keys of the sources for which a `Source` event was emitted."""
     metadata: JsonObject = field(factory=dict)
     raw: JsonValue = None
@@ -159,4 +161,6 @@ def close_segment(
             return GeminiState(changed(info, mode=""), state.usage)
         case "text":
             text = Text(info.segment, "".join(to_list(state.pieces)), native)
-            return GeminiState(changed(info, mode="", texts=(*info.texts, text)), state.usage)
+            return GeminiState(
+                changed(info, mode="", texts=PersistentList(text, info.texts)), state.usage
+            )

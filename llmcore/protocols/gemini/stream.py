@@ -17,7 +17,6 @@ from typing import Any, Final, Literal, TypeAlias
 import msgspec
 
 from llmcore.protocols.answering import (
-    PersistentList,
     empty_response,
     finish_events,
     invalid_value_error,
@@ -61,6 +60,7 @@ from llmcore.protocols.gemini.state import (
     metadata_of,
 )
 from llmcore.protocols.native_json import object_or_empty, objects
+from llmcore.protocols.persistent import PersistentList, to_list
 from llmcore.protocols.protocol import Frame
 from llmcore.schema import json
 from llmcore.schema.diagnostics import Diagnostic
@@ -257,14 +257,18 @@ def _finish(state: GeminiState) -> Sequence[LLMEvent]:
     events: list[LLMEvent] = []
     state = end_call(close_segment(state, events), events, cut=True)
     info = state.info
-    citations = cite(info.texts, info.groundings, info.quotations)
-    for text, cited in zip(info.texts, citations, strict=True):
+    texts = to_list(info.texts)
+    citations = cite(texts, to_list(info.groundings), to_list(info.quotations))
+    for text, cited in zip(texts, citations, strict=True):
         events.append(TextEnd(text.id, citations=cited, provider_metadata=metadata_of(text.native)))
     reason = map_reason(info.reason, info.blocked, called=info.calls > 0)
     usage = None if state.usage is None else map_usage(state.usage)
     empty = reason.reason == "stop" and not info.segments and not info.ids
     notes = (_EMPTY_ANSWER,) if empty else ()
-    return (*events, *finish_events(reason, usage, metadata_of(info.metadata), info.raw, notes))
+    return (
+        *events,
+        *finish_events(reason, usage, metadata_of(dict(info.metadata)), info.raw, notes),
+    )
 
 
 _EMPTY_ANSWER: Final = Diagnostic(

@@ -27,12 +27,12 @@ come once, always or never. The rules, by the fields that a fragment has:
 Anything else is an error, for two calls must never be run as one.
 """
 
+from collections import deque
 from collections.abc import Sequence
 from typing import Any
 
 from attrs import frozen
 
-from llmcore.protocols.answering import PersistentList, to_list
 from llmcore.protocols.native_json import (
     int_or_none,
     json_or_text,
@@ -52,12 +52,14 @@ from llmcore.protocols.openai_chat.snapshots import (
     repeats,
 )
 from llmcore.protocols.openai_chat.state import (
+    MAX_PENDING,
     Calls,
     ChatCall,
     ChatState,
     Pending,
     close_segment,
 )
+from llmcore.protocols.persistent import PersistentList, to_list, with_entry
 from llmcore.protocols.tools import freeform_text, synthetic_call_id
 from llmcore.schema import json
 from llmcore.schema.changed import changed
@@ -138,25 +140,25 @@ def on_whole_calls(state: ChatState, message: NativeObject, events: list[LLMEven
     A whole message after deltas repeats what they brought. Its calls are matched with those
     by id, else by position and name.
     """
-    known = list(state.calls.calls.values())
+    known: dict[object, deque[ChatCall]] = {}
+    for call in state.calls.calls.values():
+        for key in (call.wire_id, (call.index, call.name)):
+            known.setdefault(key, deque()).append(call)
+    matched: set[str] = set()
     for number, native in enumerate(objects(message.get("tool_calls"))):
         fragment = read_fragment(native)
-        call = _match_whole(known, number, fragment)
-        if call is None:
+        same = known.get(fragment.id or (number, fragment.name), deque())
+        while same and same[0].id in matched:
+            same.popleft()
+        if not same:
             state = _on_fragment(state, changed(fragment, index=number), events)
             continue
-        known.remove(call)
+        call = same[0]
+        matched.add(call.id)
         if fragment.text and not call.freeform:
-            texts = {**state.calls.texts, call.id: fragment.text}
+            texts = with_entry(state.calls.texts, call.id, fragment.text)
             state = changed(state, calls=changed(state.calls, texts=texts))
     return state
-
-
-def _match_whole(known: Sequence[ChatCall], number: int, fragment: Fragment) -> ChatCall | None:
-    if fragment.id is not None:
-        return next((call for call in known if call.wire_id == fragment.id), None)
-    same = (call for call in known if call.index == number and call.name == fragment.name)
-    return next(same, None)
 
 
 def _on_fragment(state: ChatState, fragment: Fragment, events: list[LLMEvent]) -> ChatState:
@@ -219,11 +221,12 @@ def begin(state: ChatState, call: ChatCall, events: list[LLMEvent]) -> ChatState
     """Emit the start of *call*; its fragments then take the per-token path."""
     events.append(ToolInputStart(call.id, call.name, kind=call.kind))
     known = state.calls
-    calls = changed(known, calls={**known.calls, call.id: call}, current=call)
+    calls = changed(known, calls=with_entry(known.calls, call.id, call), current=call)
     if call.wire_id is not None:
-        calls = changed(calls, by_wire_id={**known.by_wire_id, call.wire_id: call})
+        by_wire_id = with_entry(known.by_wire_id, call.wire_id, call)
+        calls = changed(calls, by_wire_id=by_wire_id)
     if call.index is not None:
-        calls = changed(calls, by_index={**known.by_index, call.index: call})
+        calls = changed(calls, by_index=with_entry(known.by_index, call.index, call))
     return changed(state, calls=calls, fast_field=_fast_field(calls, call))
 
 
@@ -253,7 +256,7 @@ def _read_arguments(state: ChatState, call: ChatCall, text: str) -> tuple[ChatSt
     known = calls.arguments.get(call.id, Arguments())
     arguments, text = add_fragment(known, text)
     if arguments is not known:
-        calls = changed(calls, arguments={**calls.arguments, call.id: arguments})
+        calls = changed(calls, arguments=with_entry(calls.arguments, call.id, arguments))
         state = changed(state, calls=calls, fast_field=_fast_field(calls, call))
     return state, text
 
@@ -265,6 +268,10 @@ def _on_nameless(state: ChatState, fragment: Fragment, events: list[LLMEvent]) -
     if fragment.id is None and fragment.index is None:
         message = "the arguments of a tool call arrived before its name and match no call"
         events.append(ErrorEvent(StreamError(message, raw=fragment.text)))
+        return state
+    if len(state.calls.pending) == MAX_PENDING:
+        message = f"more than {MAX_PENDING} tool calls have no name"
+        events.append(ErrorEvent(StreamError(message, raw=fragment.id)))
         return state
     pending = Pending(id=fragment.id, index=fragment.index)
     return _put_pending(state, state.calls.pending, pending, fragment)
@@ -310,7 +317,7 @@ def _keep_extra(state: ChatState, extra: JsonObject) -> ChatState:
     current = state.calls.current
     if not extra or current is None:
         return state
-    extras = {**state.calls.extras, current.id: extra}
+    extras = with_entry(state.calls.extras, current.id, extra)
     return changed(state, calls=changed(state.calls, extras=extras))
 
 
@@ -414,7 +421,7 @@ def on_executed_tools(
         name = str_or_none(tool.get("name")) or str_or_none(tool.get("type")) or "tool"
         if id_ not in state.calls.executed:
             events.append(ToolCall(id_, name, _arguments(tool), provider_executed=True))
-            executed = state.calls.executed | {id_}
+            executed = with_entry(state.calls.executed, id_, None)
             state = changed(state, calls=changed(state.calls, executed=executed))
         if tool.get("output") is not None:
             events.append(

@@ -18,11 +18,12 @@ https://console.groq.com/docs/reasoning, https://docs.vllm.ai/en/latest/features
 
 from typing import Any, Final
 
-from llmcore.protocols.answering import PersistentList, read_logprobs, to_list
+from llmcore.protocols.answering import read_logprobs
 from llmcore.protocols.media import decode_pieces
 from llmcore.protocols.native_json import int_or_none, object_or_empty, objects, str_or_none
 from llmcore.protocols.openai_chat.names import METADATA_KEY, REASONING_FIELDS, NativeObject
 from llmcore.protocols.openai_chat.state import ChatState, close_segment, open_segment
+from llmcore.protocols.persistent import PersistentList, to_list, with_entry
 from llmcore.schema.changed import changed
 from llmcore.schema.content import Citation, TokenLogprob
 from llmcore.schema.events import File, LLMEvent, ProviderEvent, ReasoningDelta, Source, TextDelta
@@ -226,7 +227,7 @@ def on_annotations(
             start_index=int_or_none(cited.get("start_index")),
             end_index=int_or_none(cited.get("end_index")),
         )
-        state = changed(state, citations=(*state.citations, citation))
+        state = changed(state, citations=PersistentList(citation, state.citations))
         state = announce(state, cited.get("url"), cited.get("title"), events)
     return state
 
@@ -247,7 +248,7 @@ def announce(state: ChatState, url: Any, title: Any, events: list[LLMEvent]) -> 
     if not isinstance(url, str) or not url or url in sources:
         return state
     events.append(Source(id=f"source_{len(sources)}", url=url, title=str_or_none(title)))
-    return changed(state, info=changed(state.info, sources=sources | {url}))
+    return changed(state, info=changed(state.info, sources=with_entry(sources, url, None)))
 
 
 # -- thinking
@@ -270,7 +271,8 @@ def on_reasoning(
         for detail in details:
             chain = PersistentList(detail, chain)
         state = changed(state, details=chain)
-    return changed(state, signature=state.signature + signature) if signature else state
+    pieces = PersistentList(signature, state.signature)
+    return changed(state, signature=pieces) if signature else state
 
 
 def _text(delta: NativeObject) -> tuple[str, str]:

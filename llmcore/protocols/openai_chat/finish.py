@@ -21,6 +21,7 @@ from llmcore.protocols.openai_chat.names import (
     NativeObject,
 )
 from llmcore.protocols.openai_chat.state import ChatState
+from llmcore.protocols.persistent import with_entries
 from llmcore.schema.changed import changed
 from llmcore.schema.events import (
     FinishReason,
@@ -77,7 +78,7 @@ def on_info(state: ChatState, chunk: NativeObject) -> ChatState:
     for choice in objects(chunk.get("choices"))[:1]:
         found |= _metadata_in(choice, _NO_CHOICE_METADATA, known)
     if found:
-        info = changed(info, metadata={**known, **found})
+        info = changed(info, metadata=with_entries(known, found))
     return state if info is state.info else changed(state, info=info)
 
 

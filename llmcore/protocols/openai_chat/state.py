@@ -17,18 +17,22 @@ fields.
 """
 
 from collections.abc import Mapping
-from typing import Literal
+from typing import Final, Literal
 
 from attrs import field, frozen
 
-from llmcore.protocols.answering import PersistentList, StreamContext, to_list
+from llmcore.protocols.answering import StreamContext
 from llmcore.protocols.openai_chat.models import ChatDialect
 from llmcore.protocols.openai_chat.names import METADATA_KEY, merge_details, proof_in
 from llmcore.protocols.openai_chat.snapshots import Arguments
+from llmcore.protocols.persistent import PersistentList, to_list
 from llmcore.schema.changed import changed
-from llmcore.schema.content import Citation, ToolCallKind
+from llmcore.schema.content import ToolCallKind
 from llmcore.schema.events import LLMEvent, ReasoningEnd, ReasoningStart, TextEnd, TextStart
 from llmcore.schema.json import JsonObject, JsonValue
+
+MAX_PENDING: Final = 128
+"""More calls without a name than this are an error."""
 
 Mode = Literal["", "text", "refusal", "reasoning"]
 """The kind of the open segment; empty where none is open."""
@@ -86,6 +90,7 @@ class Calls:
     current: ChatCall | None = None
     """The call that had the last fragment."""
     pending: tuple[Pending, ...] = ()
+    """At most `MAX_PENDING`, since they are searched."""
     freeform: PersistentList | None = None
     """Pieces of freeform inputs that are wrapped in JSON: (call id, text)."""
     extras: Mapping[str, JsonObject] = field(factory=dict)
@@ -94,7 +99,7 @@ class Calls:
     """How the arguments of a call come, by its id; absent before the first of them."""
     texts: Mapping[str, str] = field(factory=dict)
     """The whole input of a call, by its id, where a whole message repeated it."""
-    executed: frozenset[str] = frozenset()
+    executed: Mapping[str, None] = field(factory=dict)
     """Ids of the calls that the provider ran."""
 
 
@@ -111,7 +116,7 @@ class ChatInfo:
     """Whether the end sentinel came."""
     usage: JsonObject | None = None
     """The server's usage object: each field as the last chunk had it."""
-    sources: frozenset[str] = frozenset()
+    sources: Mapping[str, None] = field(factory=dict)
     """URLs for which a `Source` was emitted."""
     extra: JsonObject = field(factory=dict)
     """The `extra_content` that must go back with the message."""
@@ -135,11 +140,12 @@ class ChatState:
     """How many of them were text."""
     text: str = ""
     """The whole text of the open text segment, where a whole message repeated it."""
-    fields: frozenset[str] = frozenset()
+    fields: Mapping[str, None] = field(factory=dict)
     """The fields that deltas had, which a whole message after them repeats."""
     refused: bool = False
-    citations: tuple[Citation, ...] = ()
-    signature: str = ""
+    citations: PersistentList | None = None
+    signature: PersistentList | None = None
+    """Its pieces."""
     details: PersistentList | None = None
     """Pieces of `reasoning_details` of the open segment."""
     partial_tag: str = ""
@@ -189,11 +195,11 @@ def close_segment(state: ChatState, events: list[LLMEvent]) -> ChatState:
         events.append(
             ReasoningEnd(
                 state.segment,
-                signature=state.signature or proof_in(details, "signature"),
+                signature="".join(to_list(state.signature)) or proof_in(details, "signature"),
                 encrypted=proof_in(details, "data"),
                 provider_metadata=metadata,
             )
         )
-        return changed(state, mode="", fast_field="", details=None, signature="")
-    events.append(TextEnd(state.segment, state.text, citations=state.citations))
-    return changed(state, mode="", fast_field="", text="", citations=())
+        return changed(state, mode="", fast_field="", details=None, signature=None)
+    events.append(TextEnd(state.segment, state.text, citations=tuple(to_list(state.citations))))
+    return changed(state, mode="", fast_field="", text="", citations=None)

@@ -12,7 +12,7 @@ from typing import Any, Final, Literal, TypeAlias
 
 import msgspec
 
-from llmcore.protocols.answering import empty_response, finish_events, to_list, truncated
+from llmcore.protocols.answering import empty_response, finish_events, truncated
 from llmcore.protocols.failures.error_body import foreign_document
 from llmcore.protocols.failures.errors import error_from_body
 from llmcore.protocols.native_json import object_or_empty, objects, str_or_none
@@ -53,6 +53,7 @@ from llmcore.protocols.openai_chat.state import (
     close_segment,
     open_segment,
 )
+from llmcore.protocols.persistent import to_list, with_entries
 from llmcore.protocols.protocol import Frame
 from llmcore.protocols.tools import freeform_text
 from llmcore.schema import json
@@ -215,7 +216,8 @@ def _on_delta(
     if not given <= _KNOWN:
         unknown = {name: delta[name] for name in delta if name in given - _KNOWN}
         events.append(ProviderEvent(state.context.provider, {"delta": unknown}))
-    return state if given <= state.fields else changed(state, fields=state.fields | given)
+    new = dict.fromkeys(name for name in given if name not in state.fields)
+    return changed(state, fields=with_entries(state.fields, new)) if new else state
 
 
 def _on_message(
@@ -294,7 +296,7 @@ def halt(state: ChatState) -> Sequence[LLMEvent]:
         state.info.reason or "", called=bool(state.calls.calls), refused=state.refused
     )
     usage = None if info.usage is None else map_usage(info.usage)
-    metadata = {METADATA_KEY: info.metadata} if info.metadata else {}
+    metadata = {METADATA_KEY: dict(info.metadata)} if info.metadata else {}
     return (*events, *finish_events(reason, usage, metadata, info.raw, notes))
 
 

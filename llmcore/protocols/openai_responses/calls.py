@@ -16,7 +16,8 @@ resources/responses/streaming-events, https://developers.openai.com/api/docs/gui
 pages, https://docs.x.ai/developers/tools/overview (`x_search_call`).
 """
 
-from typing import Final
+from collections.abc import Mapping
+from typing import Any, Final
 
 from llmcore.protocols.native_json import int_or_none, object_or_empty, objects, str_or_none
 from llmcore.protocols.openai_responses.call_inputs import (
@@ -48,6 +49,7 @@ from llmcore.protocols.openai_responses.state import (
     with_fast_path,
     with_item,
 )
+from llmcore.protocols.persistent import with_entry
 from llmcore.protocols.tools import synthetic_call_id
 from llmcore.schema.changed import changed
 from llmcore.schema.content import ToolCallKind
@@ -115,7 +117,8 @@ def _start_call(state: ResponsesState, item: Item, events: list[LLMEvent]) -> Re
             provider_metadata=_begins_with(item.native),
         )
     )
-    state = changed(state, info=changed(state.info, call_ids=state.info.call_ids | {call_id}))
+    call_ids = with_entry(state.info.call_ids, call_id, None)
+    state = changed(state, info=changed(state.info, call_ids=call_ids))
     return with_item(state, changed(item, call_id=call_id))
 
 
@@ -206,6 +209,7 @@ def _begin_plain(state: ResponsesState, item: Item, events: list[LLMEvent]) -> R
     """Emit the JSON before the plain text, and the text that is there already."""
     if item.closing:
         return state
+    item = with_listed(item)
     texts = '","'.join(map(escaped, plain_texts(item.native)))
     events.append(ToolInputDelta(item.call_id, opening(item.native) + texts))
     native = with_plain_texts(item.native, ())
@@ -235,10 +239,24 @@ def on_plain_done(
     text = next((event[name] for name in ("code", "command", "diff") if name in event), None)
     if item is None or item.done or not isinstance(text, str):
         return state
-    before = plain_texts(item.native) if item.type == "shell_call" else []
-    if int_or_none(event.get("command_index")) not in (None, len(before)):
+    listed: Mapping[int, Any] = {}
+    if item.type == "shell_call":
+        listed = item.listed or dict(enumerate(plain_texts(item.native)))
+    if int_or_none(event.get("command_index")) not in (None, len(listed)):
         return state
-    return with_item(state, changed(item, native=with_plain_texts(item.native, (*before, text))))
+    return with_item(state, changed(item, listed=with_entry(listed, len(listed), text)))
+
+
+def with_listed(item: Item) -> Item:
+    """Return *item* with the commands or outputs in its native form that came one by one."""
+    if not item.listed:
+        return item
+    values = list(item.listed.values())
+    if item.type == "shell_call_output":
+        native = {**item.native, "output": values}
+    else:
+        native = with_plain_texts(item.native, values)
+    return changed(item, native=native, listed={})
 
 
 # -- the end
@@ -406,11 +424,10 @@ def on_shell_output(
     item = match_inside(state, event, "shell_call_output")
     output = objects(event.get("output"))
     if item is not None and not item.done and output:
-        before = objects(item.native.get("output"))
+        listed = item.listed or dict(enumerate(objects(item.native.get("output"))))
         number = int_or_none(event.get("command_index"))
-        at = len(before) if number is None else min(max(number, 0), len(before))
-        all_output = [*before[:at], *output[:1], *before[at + 1 :]]
-        state = with_item(state, changed(item, native={**item.native, "output": all_output}))
+        at = len(listed) if number is None else min(max(number, 0), len(listed))
+        state = with_item(state, changed(item, listed=with_entry(listed, at, output[0])))
     return on_notification(state, event, events)
 
 

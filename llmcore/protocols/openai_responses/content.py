@@ -20,7 +20,7 @@ import base64
 import binascii
 from typing import Any
 
-from llmcore.protocols.answering import PersistentList, read_logprobs, to_list
+from llmcore.protocols.answering import read_logprobs
 from llmcore.protocols.media import decode_pieces
 from llmcore.protocols.native_json import int_or_none, object_or_empty, objects, str_or_none
 from llmcore.protocols.openai_responses.names import (
@@ -43,6 +43,7 @@ from llmcore.protocols.openai_responses.state import (
     with_part,
     without_texts,
 )
+from llmcore.protocols.persistent import PersistentList, from_list, to_list, with_entry
 from llmcore.schema.changed import changed
 from llmcore.schema.content import Citation, TokenLogprob
 from llmcore.schema.events import (
@@ -118,9 +119,10 @@ def _open_part(
             TextStart(segment, refusal=type_ == "refusal", provider_metadata=_of_message(item))
         )
     else:
-        for before, part in item.parts.items():
-            if part.text and not part.ended:
+        for before in dict.fromkeys(to_list(item.whole_thoughts)):
+            if not item.parts[before].ended:
                 item = _end_thought(item, before, None, events)
+        item = changed(item, whole_thoughts=None)
         events.append(ReasoningStart(segment, provider_metadata={METADATA_KEY: {"part": type_}}))
     text = None if native is None else str_or_none(native.get(facts.text))
     if native is not None and text:
@@ -165,10 +167,23 @@ def on_part_done(
     if type_ in PART_TYPES:
         return _keep_text(state, event, type_, native, events)
     item = match_inside(state, event, "message")
-    content = [] if item is None else objects(item.native.get("content"))
-    if item is None or item.done or not native or native in content:
+    if item is None or item.done or not native:
         return state
-    return with_item(state, changed(item, native={**item.native, "content": [*content, native]}))
+    if native == _known_part(item, int_or_none(event.get("content_index"))):
+        return state
+    unknown = PersistentList(native, item.unknown_parts)
+    return with_item(state, changed(item, unknown_parts=unknown))
+
+
+def _known_part(item: Item, number: int | None) -> object:
+    """Return the part that *item* was announced with at *number*, or else its last one."""
+    content = item.native.get("content")
+    parts = content if isinstance(content, list) else []
+    if number is not None and 0 <= number < len(parts):
+        return parts[number]
+    if item.unknown_parts is not None:
+        return item.unknown_parts.value
+    return parts[-1] if parts else None
 
 
 def _part_type(event: NativeObject, native: NativeObject) -> str:
@@ -204,7 +219,7 @@ def _keep_text(
     part = changed(
         part,
         text=text or part.text,
-        citations=citations or part.citations,
+        citations=from_list(citations) or part.citations,
         logprobs=logprobs or part.logprobs,
     )
     return with_part(state, item, key, part)
@@ -241,8 +256,8 @@ def _settle_text(
     part = item.parts[key]
     if part.ended:
         return state
-    citations = read_citations(native.get("annotations")) or part.citations
-    for citation in citations:
+    citations = from_list(read_citations(native.get("annotations"))) or part.citations
+    for citation in to_list(citations):
         state = _announce_cited(state, citation, events)
     text = str_or_none(native.get(PART_TYPES[key[0]].text)) or part.text
     logprobs = read_logprobs(native.get("logprobs")) or part.logprobs
@@ -261,7 +276,7 @@ def _end_text(
         TextEnd(
             part.segment,
             part.text,
-            citations=part.citations,
+            citations=tuple(to_list(part.citations)),
             logprobs=part.logprobs,
             refusal=key[0] == "refusal",
             provider_metadata=_of_message(item),
@@ -317,7 +332,8 @@ def _end_thought(item: Item, key: PartKey, encrypted: str | None, events: list[L
     events.append(
         ReasoningEnd(part.segment, part.text, encrypted=encrypted, provider_metadata=metadata)
     )
-    return changed(item, parts={**item.parts, key: changed(part, ended=True)})
+    parts = with_entry(item.parts, key, changed(part, ended=True))
+    return changed(item, parts=parts)
 
 
 # -- audio
@@ -374,7 +390,8 @@ def on_annotation(
     part = item.parts.get(key)
     if part is None or part.ended:
         return state
-    return with_part(state, item, key, changed(part, citations=(*part.citations, citation)))
+    citations = PersistentList(citation, part.citations)
+    return with_part(state, item, key, changed(part, citations=citations))
 
 
 def read_citations(annotations: Any) -> tuple[Citation, ...]:
@@ -440,4 +457,5 @@ def announce_file(
 
 
 def _announced(state: ResponsesState, key: str) -> ResponsesState:
-    return changed(state, info=changed(state.info, sources=state.info.sources | {key}))
+    sources = with_entry(state.info.sources, key, None)
+    return changed(state, info=changed(state.info, sources=sources))

@@ -33,6 +33,7 @@ from llmcore.protocols.openai_responses.state import (
     ResponsesState,
     typed_parts,
 )
+from llmcore.protocols.persistent import PersistentList, to_list
 from llmcore.schema.changed import changed
 from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.errors import AbortError, LLMError
@@ -70,10 +71,10 @@ def on_response(
         events.append(
             StreamStart(provider=provider, model=model, id=response_id, protocol=PROTOCOL_ID)
         )
-        events += (ProviderEvent(state.owner, event) for event in info.early)
+        events += (ProviderEvent(state.owner, event) for event in to_list(info.early))
         events.append(StepStart())
     background = info.background or response.get("background") is True
-    info = changed(info, started=True, response_id=response_id, background=background, early=())
+    info = changed(info, started=True, response_id=response_id, background=background, early=None)
     return changed(state, info=info)
 
 
@@ -82,7 +83,8 @@ def on_notification(
 ) -> ResponsesState:
     """Pass on an event that is not a part of the answer, once the answer has begun."""
     if not state.info.started:
-        return changed(state, info=changed(state.info, early=(*state.info.early, event)))
+        early = PersistentList(event, state.info.early)
+        return changed(state, info=changed(state.info, early=early))
     events.append(ProviderEvent(state.owner, event))
     return state
 
@@ -113,7 +115,7 @@ def finish(state: ResponsesState, response: NativeObject, events: list[LLMEvent]
         map_usage(usage) if isinstance(usage, dict) and usage else None,
         {METADATA_KEY: kept} if kept else {},
         response,
-        state.info.notes,
+        to_list(state.info.notes),
     )
     return _ended(state)
 
@@ -148,7 +150,8 @@ def note_difference(state: ResponsesState, item: Item, native: NativeObject) -> 
     )
     path = f"output[{item.position}]"
     note = Diagnostic("final-response-differs", path, action="noted", message=message)
-    return changed(state, info=changed(state.info, notes=(*state.info.notes, note)))
+    notes = PersistentList(note, state.info.notes)
+    return changed(state, info=changed(state.info, notes=notes))
 
 
 def _text(item: Item) -> str:

@@ -39,17 +39,18 @@ In all of them an item of another type is not taken, nor a call with another `ca
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Final, TypeAlias
+from operator import attrgetter
+from typing import Any, Final, TypeAlias
 
 from attrs import field, frozen
 
 from llmcore.folds.segments import MAX_PARTS
-from llmcore.protocols.answering import PersistentList, StreamContext
+from llmcore.protocols.answering import StreamContext
 from llmcore.protocols.native_json import int_or_none, objects, str_or_none
 from llmcore.protocols.openai_responses.names import METADATA_KEY, PART_TYPES, NativeObject
+from llmcore.protocols.persistent import PersistentList, to_list, with_entry
 from llmcore.schema.changed import changed
-from llmcore.schema.content import Citation, TokenLogprob
-from llmcore.schema.diagnostics import Diagnostic
+from llmcore.schema.content import TokenLogprob
 from llmcore.schema.errors import StreamError
 from llmcore.schema.events import ReasoningDelta, TextDelta, ToolInputDelta
 from llmcore.schema.json import JsonValue
@@ -69,6 +70,8 @@ class FastPath:
     delta: type[TextDelta] | type[ReasoningDelta] | type[ToolInputDelta]
 
 
+SAME_ID: Final = 8
+"""Of more items that have the same id at once, the first are no longer found by it."""
 ID_FIELDS: Final = ("call_id", "id")
 ItemId: TypeAlias = tuple[str, str, str]
 """An item's type, one of `ID_FIELDS`, and its value."""
@@ -84,7 +87,8 @@ class Part:
     """The id of its events."""
     text: str = ""
     """The whole text, once the server has sent it."""
-    citations: tuple[Citation, ...] = ()
+    citations: PersistentList | None = None
+    """Each a `Citation`."""
     logprobs: tuple[TokenLogprob, ...] = ()
     """Those of the whole text, once the server has sent them."""
     ended: bool = False
@@ -96,6 +100,8 @@ class Item:
 
     position: int
     """Its index in the answer; counted here where the server does not number items."""
+    order: int
+    """How many items began before it."""
     type: str
     native: NativeObject = field(factory=dict)
     """The item's last whole form. Texts that were emitted when it was announced are empty in it."""
@@ -103,6 +109,14 @@ class Item:
 
     parts: Mapping[PartKey, Part] = field(factory=dict)
     """Of a message or of reasoning."""
+    last_numbers: Mapping[str, int] = field(factory=dict)
+    """The highest number of a part so far, by the type of the part and by its list."""
+    whole_thoughts: PersistentList | None = None
+    """Keys of parts of reasoning that are whole and may not have ended."""
+    unknown_parts: PersistentList | None = None
+    """Native parts of other types that came without their item."""
+    listed: Mapping[int, Any] = field(factory=dict)
+    """The commands or the outputs of a shell, by number, once events bring them one by one."""
 
     call_id: str = ""
     """Of a call that has begun: the id of its events."""
@@ -130,7 +144,7 @@ class ResponsesInfo:
     """Facts of the response as a whole."""
 
     started: bool = False
-    early: tuple[NativeObject, ...] = ()
+    early: PersistentList | None = None
     """Notifications that came before the response began."""
     response_id: str | None = None
     background: bool = False
@@ -139,12 +153,13 @@ class ResponsesInfo:
     called: bool = False
     """Whether the model called a tool that the client runs."""
     refused: bool = False
-    call_ids: frozenset[str] = frozenset()
+    call_ids: Mapping[str, None] = field(factory=dict)
     search: str | None = None
     """The id of the last tool search by the provider, whose output does not name its call."""
-    sources: frozenset[str] = frozenset()
+    sources: Mapping[str, None] = field(factory=dict)
     """Pages and files for which a `Source` was emitted."""
-    notes: tuple[Diagnostic, ...] = ()
+    notes: PersistentList | None = None
+    """Each a `Diagnostic`."""
     audio: PersistentList | None = None
     """Pieces of audio and of its transcript: (whether transcript, text)."""
 
@@ -159,8 +174,15 @@ class ResponsesState:
     """By position."""
     positions: Mapping[int, int] = field(factory=dict)
     """The position of the item that last had an `output_index`; some servers number all 0."""
-    ids: Mapping[ItemId, int] = field(factory=dict)
-    """The position of the last item that began with an id. The item may have another one by now."""
+    ids: Mapping[ItemId, tuple[int, ...]] = field(factory=dict)
+    """The positions of the items that have an id, in the order they began: `SAME_ID` at most."""
+    unfinished: Mapping[str, PersistentList | None] = field(factory=dict)
+    """The items of each type that are not done, by (order, position), the latest first.
+
+    Below the first there may be some that are done.
+    """
+    next_position: int = 0
+    """After all positions that are taken."""
     info: ResponsesInfo = ResponsesInfo()
 
     @property
@@ -171,13 +193,48 @@ class ResponsesState:
 
 def with_item(state: ResponsesState, item: Item) -> ResponsesState:
     """Return *state* with *item* at its position."""
-    ids, before = state.ids, state.items.get(item.position)
+    before = state.items.get(item.position)
+    items = with_entry(state.items, item.position, item)
+    state = changed(state, items=items, fast_path=None)
     if before is None or before.native is not item.native:
-        new = dict.fromkeys(item_ids(item.type, item.native), item.position)
-        if before is not None:  # a later item of the same id is found before it
-            new = {key: position for key, position in new.items() if key not in ids}
-        ids = {**ids, **new} if new else ids
-    return changed(state, items={**state.items, item.position: item}, ids=ids, fast_path=None)
+        state = changed(state, ids=_with_ids(state, before, item))
+    if before is None:
+        state = _with_unfinished(state, item)
+    return _without_done(state, item.type) if item.done else state
+
+
+def _with_ids(
+    state: ResponsesState, before: Item | None, item: Item
+) -> Mapping[ItemId, tuple[int, ...]]:
+    """Return the ids of *state* with those of *item* in place of those that it had *before*."""
+    ids, position = state.ids, item.position
+    new = item_ids(item.type, item.native)
+    old = [] if before is None else item_ids(before.type, before.native)
+    for key in old:
+        if key not in new:
+            ids = with_entry(ids, key, tuple(at for at in ids.get(key, ()) if at != position))
+    for key in new:
+        if position not in ids.get(key, ()):
+            same = sorted((*ids.get(key, ()), position), key=lambda at: state.items[at].order)
+            ids = with_entry(ids, key, tuple(same[-SAME_ID:]))
+    return ids
+
+
+def _with_unfinished(state: ResponsesState, item: Item) -> ResponsesState:
+    chain = PersistentList((item.order, item.position), state.unfinished.get(item.type))
+    unfinished = with_entry(state.unfinished, item.type, chain)
+    next_position = max(state.next_position, item.position + 1)
+    return changed(state, unfinished=unfinished, next_position=next_position)
+
+
+def _without_done(state: ResponsesState, type_: str) -> ResponsesState:
+    """Return *state* in which the first of the unfinished items of a type is not done."""
+    first = chain = state.unfinished.get(type_)
+    while chain is not None and state.items[chain.value[1]].done:
+        chain = chain.rest
+    if chain is first:
+        return state
+    return changed(state, unfinished=with_entry(state.unfinished, type_, chain))
 
 
 def item_ids(type_: str, native: NativeObject) -> list[ItemId]:
@@ -188,7 +245,15 @@ def item_ids(type_: str, native: NativeObject) -> list[ItemId]:
 
 def with_part(state: ResponsesState, item: Item, key: PartKey, part: Part) -> ResponsesState:
     """Return *state* with *part* in *item*."""
-    return with_item(state, changed(item, parts={**item.parts, key: part}))
+    if key not in item.parts:
+        type_, number = key
+        last = item.last_numbers
+        for name in (type_, PART_TYPES[type_].list):
+            last = {**last, name: max(number, last.get(name, -1))}
+        item = changed(item, last_numbers=last)
+    if part.text and not part.ended and item.type == "reasoning":
+        item = changed(item, whole_thoughts=PersistentList(key, item.whole_thoughts))
+    return with_item(state, changed(item, parts=with_entry(item.parts, key, part)))
 
 
 def with_fast_path(
@@ -222,7 +287,7 @@ def with_fast_path(
 def typed_parts(item: Item) -> list[tuple[PartKey, NativeObject]]:
     """Return the native parts of a message or of reasoning, with their keys."""
     if item.type == "message":
-        content = objects(item.native.get("content"))
+        content = [*objects(item.native.get("content")), *to_list(item.unknown_parts)]
         return [((str(part.get("type")), at), part) for at, part in enumerate(content)]
     return [
         ((type_, at), part)
@@ -258,15 +323,14 @@ def part_number(event: NativeObject, type_: str, item: Item) -> int:
     number = int_or_none(event.get(facts.index))
     if number is not None:
         return number
-    last = max((at for part, at in item.parts if part == type_), default=-1)
+    last = item.last_numbers.get(type_, -1)
     name = str(event.get("type"))
     begun = last >= 0 and not name.endswith("part.added")
     if begun and name.endswith(("part.done", "annotation.added")):
         return last
     if begun and not item.parts[type_, last].text:
         return last
-    beside = [at for part, at in item.parts if PART_TYPES[part].list == facts.list]
-    return max(beside, default=-1) + 1
+    return item.last_numbers.get(facts.list, -1) + 1
 
 
 # -- which item an event belongs to
@@ -357,17 +421,8 @@ def _with_same_id(state: ResponsesState, native: NativeObject) -> Item | None:
 
 def _with_id(state: ResponsesState, keys: Sequence[ItemId]) -> Item | None:
     """Return the latest item that has one of the ids *keys*."""
-    known = [key for key in keys if key in state.ids]
-    if not known:
-        return None
-    if len(known) == 1:
-        item = state.items[state.ids[known[0]]]
-        if item.native.get(known[0][1]) == known[0][2]:
-            return item
-    for item in _latest_first(state):  # ids have changed, or several items share them
-        if any(item.type == type_ and item.native.get(name) == id_ for type_, name, id_ in known):
-            return item
-    return None
+    found = [state.items[at] for key in keys for at in state.ids.get(key, ())[-1:]]
+    return max(found, key=attrgetter("order"), default=None)
 
 
 def _numbered(state: ResponsesState, number: int | None, types: Iterable[str]) -> Item | None:
@@ -378,14 +433,10 @@ def _numbered(state: ResponsesState, number: int | None, types: Iterable[str]) -
 
 
 def _open(state: ResponsesState, types: Iterable[str]) -> Item | None:
-    for item in _latest_first(state):
-        if item.type in types and not item.done:
-            return item
-    return None
-
-
-def _latest_first(state: ResponsesState) -> Iterable[Item]:
-    return reversed(list(state.items.values()))
+    """Return the latest item of one of *types* that is not done."""
+    chains = (state.unfinished.get(type_) for type_ in types)
+    latest = max((chain.value for chain in chains if chain is not None), default=None)
+    return None if latest is None else state.items[latest[1]]
 
 
 def _has_id(item: Item, item_id: str) -> bool:
@@ -408,9 +459,11 @@ def begin_item(
     """Return *state* with a new item, at the index the server gives it if that is free."""
     position = number if number is not None and number >= 0 else -1
     if position < 0 or position in state.items:
-        position = max(state.items, default=-1) + 1
-    item = Item(position=position, type=str(native.get("type")), native=native)
-    positions = {**state.positions, position if number is None else number: position}
+        position = state.next_position
+    order = len(state.items)
+    item = Item(position=position, order=order, type=str(native.get("type")), native=native)
+    known_as = position if number is None else number
+    positions = with_entry(state.positions, known_as, position)
     if len(state.items) >= MAX_PARTS:
         raise StreamError(f"the answer has more than {MAX_PARTS} items")
     return with_item(changed(state, positions=positions), item), item

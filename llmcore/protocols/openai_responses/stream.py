@@ -30,6 +30,7 @@ from llmcore.protocols.openai_responses.calls import (
     settle_hosted,
     settle_output,
     settle_unknown,
+    with_listed,
 )
 from llmcore.protocols.openai_responses.content import (
     begin_content,
@@ -213,7 +214,8 @@ def _announce(
         item = changed(item, native={**item.native, **native})
         state = with_item(state, item)
     if item.type in ("message", "reasoning"):
-        return begin_content(state, item, events)
+        has_content = native.get("content") or native.get("summary")
+        return begin_content(state, item, events) if has_content else state
     return begin_call(state, item, events) if item.type in CALL_TYPES else state
 
 
@@ -239,11 +241,12 @@ def _on_whole(
     item = state.items[item.position]
     if item.done:
         return note_difference(state, item, native)
-    return _settle(state, changed(item, native=native), events)
+    return _settle(state, changed(item, native=native, unknown_parts=None, listed={}), events)
 
 
 def _settle(state: ResponsesState, item: Item, events: list[LLMEvent]) -> ResponsesState:
     """End an item by its native form."""
+    item = with_listed(item)
     match item.type:
         case "message":
             return settle_message(state, item, events)
