@@ -202,6 +202,18 @@ def chat_repeated_calls(count: int) -> list[dict[str, Any]]:
     return [*calls[:-1], {"id": "c", "model": "m", "choices": [choice]}]
 
 
+def chat_arguments(*texts: str) -> Frames:
+    """Return calls of one tool, whose arguments begin with *texts* and continue with the last."""
+
+    def frames(count: int) -> list[dict[str, Any]]:
+        call = {"index": 0, "id": "c", "function": {"name": "f", "arguments": ""}}
+        pieces = [*texts, *texts[-1:] * count]
+        calls = [call, *({"index": 0, "function": {"arguments": text}} for text in pieces)]
+        return chat_stream([{"tool_calls": [one]} for one in calls], "tool_calls")
+
+    return frames
+
+
 def chat_annotations(count: int) -> list[dict[str, Any]]:
     cited = [{"type": "url_citation", "url_citation": {"url": f"h://{n}"}} for n in range(count)]
     return chat_stream([{"content": "a"}, *({"annotations": [one]} for one in cited)])
@@ -352,6 +364,12 @@ ANSWERS: dict[str, tuple[str, Frames]] = {
     "chat calls": ("openai-chat", chat_calls),
     "chat calls in one chunk": ("openai-chat", chat_calls_at_once),
     "chat calls, repeated": ("openai-chat", chat_repeated_calls),
+    "chat arguments": ("openai-chat", chat_arguments('{"a": "', "b" * 50)),
+    "chat arguments after snapshots": (
+        "openai-chat",
+        chat_arguments('{"a":"b', '{"a":"bc', "d" * 50),
+    ),
+    "chat arguments that may be snapshots": ("openai-chat", chat_arguments('{"a":')),
     "chat annotations": ("openai-chat", chat_annotations),
     "chat unknown fields": ("openai-chat", chat_unknown_fields),
     "chat signatures": ("openai-chat", chat_signatures),

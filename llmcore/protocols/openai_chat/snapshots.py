@@ -23,7 +23,11 @@ from llmcore.schema import json
 from llmcore.schema.changed import changed
 from llmcore.schema.diagnostics import Diagnostic
 
-Form = Literal["open", "deltas", "snapshots"]
+Form = Literal["open", "deltas", "snapshots", "rest"]
+"""How fragments come; `rest` is new text after snapshots."""
+
+_UNDECIDED: Final = 1000
+"""After so many characters that may be either, fragments are deltas: each is parsed with all."""
 
 
 @frozen(kw_only=True)
@@ -34,7 +38,7 @@ class Arguments:
     first: str = ""
     """The first fragment: how both readings begin."""
     text: str = ""
-    """All fragments joined; of snapshots, the last one."""
+    """All fragments joined, while that is open; of snapshots, the last one."""
     last: str = ""
     """The last fragment."""
 
@@ -45,7 +49,7 @@ DELTAS: Final = Arguments(form="deltas")
 def add_fragment(so_far: Arguments, text: str) -> tuple[Arguments, str]:
     """Return the arguments with another fragment, and what can be emitted of them now."""
     match so_far.form:
-        case "deltas":
+        case "deltas" | "rest":
             return so_far, text
         case "snapshots":
             return _add_snapshot(so_far, text)
@@ -56,7 +60,7 @@ def add_fragment(so_far: Arguments, text: str) -> tuple[Arguments, str]:
 def _add_snapshot(so_far: Arguments, text: str) -> tuple[Arguments, str]:
     if text.startswith(so_far.text):
         return changed(so_far, text=text), text[len(so_far.text) :]
-    return changed(so_far, text=so_far.text + text), text
+    return changed(so_far, form="rest", text=""), text
 
 
 def _add_undecided(so_far: Arguments, text: str) -> tuple[Arguments, str]:
@@ -66,6 +70,8 @@ def _add_undecided(so_far: Arguments, text: str) -> tuple[Arguments, str]:
     if not text.startswith(so_far.last):
         return DELTAS, so_far.text[len(so_far.first) :] + text
     if may_continue(so_far.text, so_far.last):
+        if len(so_far.text) > _UNDECIDED:
+            return DELTAS, so_far.text[len(so_far.first) :] + text
         return changed(so_far, text=so_far.text + text, last=text), ""
     snapshots = changed(so_far, form="snapshots", text=text)
     return snapshots, text[len(so_far.first) :]
@@ -73,14 +79,14 @@ def _add_undecided(so_far: Arguments, text: str) -> tuple[Arguments, str]:
 
 def repeats(so_far: Arguments, text: str) -> bool:
     """Return whether *text* is the next snapshot of arguments that are not complete."""
-    known = so_far.text if so_far.form == "snapshots" else so_far.last
+    known = so_far.last if so_far.form == "open" else so_far.text
     return bool(known) and text.startswith(known) and not is_object(known)
 
 
 def end_arguments(so_far: Arguments) -> tuple[str, bool]:
     """Return what was held back, and whether the fragments were snapshots."""
     if so_far.form != "open" or so_far.text == so_far.first:
-        return "", so_far.form == "snapshots"
+        return "", so_far.form in ("snapshots", "rest")
     if not is_object(so_far.text) and is_object(so_far.last):
         return so_far.last[len(so_far.first) :], True
     return so_far.text[len(so_far.first) :], False
