@@ -1,7 +1,9 @@
 """Shared by all tests: event loops, the examples of property tests, the order of the run."""
 
 import gc
+import os
 import signal
+from pathlib import Path
 
 import pytest
 
@@ -15,6 +17,18 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 register_profiles()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Let clients trust one certificate instead of the 150 of the system, unless for real servers.
+
+    SDKs and httpx read the certificates for each client, which takes 25 ms, and the servers of the
+    tests are local. Tests of certificates set the variables themselves.
+    """
+    goes_out = any(os.environ.get(name) == "true" for name in ("LLMCORE_LIVE", "RECORD"))
+    if not (goes_out or config.getoption("llmcore_record", default=False)):
+        os.environ["SSL_CERT_FILE"] = str(Path(__file__).parent / "support/servers/authority.pem")
+        os.environ.pop("SSL_CERT_DIR", None)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -24,7 +24,7 @@ class Gateway:
     """Its log."""
 
 
-KEPT = ("PATH", "LLMCORE_CACHE_DIR", "COVERAGE_PROCESS_CONFIG", "COVERAGE_FILE")
+KEPT = ("PATH", "LLMCORE_CACHE_DIR", "SSL_CERT_FILE", "COVERAGE_PROCESS_CONFIG", "COVERAGE_FILE")
 
 
 def environ(folder: Path, **variables: str) -> dict[str, str]:
