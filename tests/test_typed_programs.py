@@ -1,27 +1,64 @@
-"""Programs of users, under mypy and pyright in strict mode: each states its types itself."""
+"""Programs of users, of the README and of `examples/` pass mypy and pyright in strict mode."""
 
+import json
+import os
 import subprocess
 import sys
-from pathlib import Path
+from collections.abc import Iterator
 
 import pytest
 
-ROOT = Path(__file__).parents[1]
-PROGRAMS = sorted(str(path) for path in (ROOT / "tests/support/programs").glob("typed_*.py"))
+from tests.docs.test_code_blocks import ROOT, blocks_of
+
+pytestmark = pytest.mark.slow
+MYPY = ["mypy", "--strict", "--config-file", "", "--cache-dir", f"{ROOT}/.mypy_cache/programs", "."]
+PYRIGHT = ["pyright", "--pythonpath", sys.executable, "--project", "."]
+
+UNTYPED = {"celery_tasks.py", "django_app.py", "streamlit_app.py"}
+"""Programs over libraries that have no complete types."""
+
+TYPED = sorted((ROOT / "tests/support/programs").glob("typed_*.py"))
+"""Programs that state types by `assert_type`, and use values without a cast."""
 
 
-@pytest.mark.parametrize("checker", ["mypy --strict", "pyright --pythonpath {python}"])
-def test_programs_of_users_pass_the_type_checker_in_strict_mode(checker: str) -> None:
-    """Each of them states types by `assert_type`, and uses values without a cast."""
-    assert PROGRAMS
-    command = checker.format(python=sys.executable).split()
+@pytest.fixture(scope="module")
+def checkers(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[dict[str, subprocess.Popen[str]]]:
+    """Write each program into a folder, and start both type checkers on them at the same time."""
+    folder = tmp_path_factory.mktemp("checked") / "programs"
+    folder.mkdir()
+    for number, (code, _, _) in enumerate(blocks_of((ROOT / "README.md").read_text())):
+        (folder / f"readme_{number}.py").write_text("".join(code))
+    for path in (ROOT / "examples").glob("*.py"):
+        if path.name not in UNTYPED:
+            (folder / path.name).write_text(path.read_text())
+    for path in TYPED:
+        (folder / path.name).write_text(path.read_text())
+    (folder / "pyrightconfig.json").write_text(json.dumps({"typeCheckingMode": "strict"}))
+    environ = {**os.environ, "MYPYPATH": str(ROOT), "PYTHONPATH": str(ROOT)}
+    running = {
+        command[0]: subprocess.Popen(
+            [sys.executable, "-m", *command],
+            cwd=folder,
+            env=environ,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        for command in (MYPY, PYRIGHT)
+    }
+    yield running
+    for process in running.values():
+        process.kill()
+        process.wait()
 
-    ran = subprocess.run(
-        [sys.executable, "-m", *command, *PROGRAMS],
-        check=False,
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-    )
 
-    assert ran.returncode == 0, ran.stdout
+@pytest.mark.parametrize("checker", ["mypy", "pyright"])
+def test_programs_of_users_pass_the_type_checker_in_strict_mode(
+    checker: str, checkers: dict[str, subprocess.Popen[str]]
+) -> None:
+    assert TYPED
+    printed, _ = checkers[checker].communicate()
+
+    assert checkers[checker].returncode == 0, printed

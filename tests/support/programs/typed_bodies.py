@@ -1,5 +1,7 @@
 """A user's program: type checkers know the native body of each provider's request."""
 
+# pyright: standard
+
 from typing import assert_type
 
 from llmcore import (

@@ -1,4 +1,6 @@
 """A user's program: its types are stated, and checked by mypy and pyright in strict mode."""
+
+# pyright: standard
 # pyright: strict
 
 import dataclasses

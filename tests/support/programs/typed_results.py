@@ -1,5 +1,7 @@
 """A user's program that matches results exhaustively: type-checked, not run."""
 
+# pyright: standard
+
 from typing import assert_never, assert_type
 
 from llmcore import Client, Failure, LLMError, LLMResponse, Result, Success, request
