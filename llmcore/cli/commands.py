@@ -1,15 +1,18 @@
-"""The commands of `llmcore`."""
+"""The commands of `llmcore`, and the parser of a program that has commands."""
 
 import argparse
-import difflib
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib import import_module
-from typing import Final
+from typing import Final, TypeAlias
 
 from llmcore.cli.program import Parser, ShowVersion
 
-COMMANDS: Final = {
+Commands: TypeAlias = Mapping[str, tuple[str, str]]
+"""For each command its module in `llmcore.cli`, whose `add_options` (or the function named after a
+colon) adds its options, and what `--help` prints of it."""
+
+COMMANDS: Final[Commands] = {
     "ask": ("ask", "ask a model and print its answer as it arrives"),
     "chat": ("chat", "talk to a model"),
     "prepare": ("prepare", "print the native request without sending it"),
@@ -26,38 +29,50 @@ COMMANDS: Final = {
     "doctor": ("doctor", "check keys, network, packages and files"),
     "completion": ("completion", "print the completion script of a shell"),
 }
-"""The module of each command in `llmcore.cli`, whose `add_options` (or the function named) adds
-its options, and what `--help` prints of it."""
+
+_ABOUT: Final = "Ask any LLM provider through one functional core."
 
 
 def parser(argv: Sequence[str] | None = None) -> argparse.ArgumentParser:
-    """Return the argument parser of `llmcore` for the command line *argv*.
+    """Return the argument parser of `llmcore` for the command line *argv*."""
+    return parser_of("llmcore", _ABOUT, COMMANDS, argv)
+
+
+def complete_parser() -> argparse.ArgumentParser:
+    """Return the parser with the options of all commands."""
+    return _with_options("llmcore", _ABOUT, COMMANDS)
+
+
+def parser_of(
+    prog: str, about: str, commands: Commands, argv: Sequence[str] | None
+) -> argparse.ArgumentParser:
+    """Return the argument parser of the program *prog* for the command line *argv*.
 
     Only the module of the command in *argv* is imported: all of them take more than half a second.
     """
     words = sys.argv[1:] if argv is None else argv
     chosen = next((word for word in words if not word.startswith("-")), None)
-    parser_ = complete_parser({chosen} if chosen is not None else set())
-    if chosen is not None and chosen not in COMMANDS:
-        near = difflib.get_close_matches(chosen, COMMANDS, 1)
-        hint = f": did you mean {near[0]!r}?" if near else f"; there are: {', '.join(COMMANDS)}"
-        parser_.error(f"there is no command {chosen!r}{hint}")
-    return parser_
+    parser = _with_options(prog, about, commands, {chosen} if chosen is not None else set())
+    if chosen is not None and chosen not in commands:
+        import difflib  # not needed otherwise
+
+        near = difflib.get_close_matches(chosen, commands, 1)
+        hint = f": did you mean {near[0]!r}?" if near else f"; there are: {', '.join(commands)}"
+        parser.error(f"there is no command {chosen!r}{hint}")
+    return parser
 
 
-def complete_parser(chosen: "set[str] | None" = None) -> argparse.ArgumentParser:
+def _with_options(
+    prog: str, about: str, commands: Commands, chosen: "set[str] | None" = None
+) -> argparse.ArgumentParser:
     """Return the parser with the options of the commands *chosen*; None for those of all."""
-    parser_ = Parser(
-        prog="llmcore",
-        description="Ask any LLM provider through one functional core.",
-        allow_abbrev=False,
-    )
-    parser_.add_argument("--version", action=ShowVersion)
-    commands = parser_.add_subparsers(required=True, metavar="COMMAND")
-    for name, (home, about) in COMMANDS.items():
-        added = commands.add_parser(name, help=about, description=about, allow_abbrev=False)
+    parser = Parser(prog=prog, description=about, allow_abbrev=False)
+    parser.add_argument("--version", action=ShowVersion)
+    added = parser.add_subparsers(required=True, metavar="COMMAND")
+    for name, (home, meaning) in commands.items():
+        command = added.add_parser(name, help=meaning, description=meaning, allow_abbrev=False)
         if chosen is None or name in chosen:
             module, _, function = home.partition(":")
-            add_options = getattr(import_module(f"llmcore.cli.{module}"), function or "add_options")
-            add_options(added)
-    return parser_
+            home_module = import_module(f"llmcore.cli.{module}")
+            getattr(home_module, function or "add_options")(command)
+    return parser

@@ -1,9 +1,7 @@
-"""The command line `openbridge`.
+"""`openbridge serve`, `run` and `replay`: the gateway, also for one program, or recorded requests.
 
-`serve` runs the gateway, `run` runs it for one program, `replay` runs recorded requests, `config`
-checks and shows the configuration, and `keys` and `usage` manage the keys that it issues. All are
-configured by `OPENBRIDGE_` variables, a `.env` file and `openbridge.toml`; options win over
-them.
+All commands are configured by `OPENBRIDGE_` variables, a `.env` file and `openbridge.toml`; options
+win over them.
 """
 
 import argparse
@@ -21,13 +19,7 @@ from typing import TYPE_CHECKING
 import anyio
 from attrs import evolve
 
-from llmcore.bridge.configuration.reading import (
-    find_config,
-    read_environment,
-    settings_from,
-)
 from llmcore.bridge.configuration.settings import GatewaySettings, StateSettings
-from llmcore.cli import gateway_accounts, gateway_config
 from llmcore.cli.gateway_clients import (
     ANY_KEY,
     OTHERS_KEYS,
@@ -36,7 +28,8 @@ from llmcore.cli.gateway_clients import (
     instructions,
     variables,
 )
-from llmcore.cli.program import Parser, ShowVersion, json_output, json_text
+from llmcore.cli.gateway_settings import add_common, settings_of
+from llmcore.cli.program import json_output, json_text
 from llmcore.client.transport import Transport
 from llmcore.schema.errors import ConfigurationError, InvalidRequestError
 from llmcore.schema.json import JsonObject
@@ -51,74 +44,34 @@ _RECORDED_URL = "http://recorded.invalid/v1"
 """The base URL of the upstream whose answers are recorded; nothing connects to it."""
 
 
-def parser() -> argparse.ArgumentParser:
-    """Return the argument parser of `openbridge`."""
-    parser_ = Parser(
-        prog="openbridge", description="Any client of an LLM API in front of any provider."
-    )
-    parser_.add_argument("--version", action=ShowVersion)
-    commands = parser_.add_subparsers(required=True, metavar="COMMAND")
-    serve = commands.add_parser("serve", help="run the gateway until a signal stops it")
-    serve.add_argument("--host", help="the address to listen on (OPENBRIDGE_HOST)")
-    serve.add_argument("--port", help="the port; 0 takes a free one (OPENBRIDGE_PORT)")
-    serve.add_argument("--workers", help="how many processes serve (OPENBRIDGE_WORKERS)")
-    _add_common(serve)
-    serve.set_defaults(run=_serve)
-    run = commands.add_parser(
-        "run", help="run a program, such as claude or codex, with a gateway of its own"
-    )
-    run.add_argument("--model", help="the model that the program is to ask for")
-    _add_common(run)
-    run.add_argument("words", nargs=argparse.REMAINDER, metavar="-- PROGRAM ...")
-    run.set_defaults(run=_run_program)
-    replay = commands.add_parser("replay", help="run recorded requests and print their events")
-    replay.add_argument("file", type=Path, help="a request's JSON body, or a cassette of requests")
-    replay.add_argument(
+def add_serve_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `openbridge serve`."""
+    parser.add_argument("--host", help="the address to listen on (OPENBRIDGE_HOST)")
+    parser.add_argument("--port", help="the port; 0 takes a free one (OPENBRIDGE_PORT)")
+    parser.add_argument("--workers", help="how many processes serve (OPENBRIDGE_WORKERS)")
+    add_common(parser)
+    parser.set_defaults(run=_serve)
+
+
+def add_run_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `openbridge run`."""
+    parser.add_argument("--model", help="the model that the program is to ask for")
+    add_common(parser)
+    parser.add_argument("words", nargs=argparse.REMAINDER, metavar="-- PROGRAM ...")
+    parser.set_defaults(run=_run_program)
+
+
+def add_replay_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `openbridge replay`."""
+    parser.add_argument("file", type=Path, help="a request's JSON body, or a cassette of requests")
+    parser.add_argument(
         "--answers",
         type=Path,
         metavar="CASSETTE",
         help="answer from this cassette instead of an upstream",
     )
-    _add_common(replay)
-    replay.set_defaults(run=_replay)
-    gateway_config.add_parser(commands, _environ, _add_common)
-    gateway_accounts.add_parsers(commands, _settings_of_store, _add_common)
-    return parser_
-
-
-def _add_common(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--upstream", metavar="PROVIDER", help="(OPENBRIDGE_UPSTREAM)")
-    parser.add_argument("--model-map", metavar="FILE", help="(OPENBRIDGE_MODEL_MAP_PATH)")
-    parser.add_argument(
-        "--config", metavar="FILE", help="instead of openbridge.toml (OPENBRIDGE_CONFIG)"
-    )
-    parser.add_argument("--env-file", metavar="FILE", help="instead of .env (OPENBRIDGE_ENV_FILE)")
-
-
-def _settings(args: argparse.Namespace, **more: str) -> GatewaySettings:
-    environ = _environ(args, **more)
-    return settings_from(environ, find_config(environ, Path.cwd()))
-
-
-def _environ(args: argparse.Namespace, **more: str) -> Mapping[str, str]:
-    """Return the variables of the environment and of `.env`, with the options over them."""
-    given = {
-        "OPENBRIDGE_ENV_FILE": args.env_file,
-        "OPENBRIDGE_CONFIG": args.config,
-        "OPENBRIDGE_UPSTREAM": args.upstream,
-        "OPENBRIDGE_MODEL_MAP_PATH": args.model_map,
-        "OPENBRIDGE_HOST": getattr(args, "host", None),
-        "OPENBRIDGE_PORT": getattr(args, "port", None),
-        "OPENBRIDGE_WORKERS": getattr(args, "workers", None),
-        **more,
-    }
-    named = {name: value for name, value in given.items() if value is not None}
-    return read_environment({**os.environ, **named}, Path.cwd())
-
-
-def _settings_of_store(args: argparse.Namespace) -> GatewaySettings:
-    """Return the settings of commands that ask no upstream, so that none need be configured."""
-    return _settings(args) if args.upstream else _settings(args, OPENBRIDGE_UPSTREAM="local")
+    add_common(parser)
+    parser.set_defaults(run=_replay)
 
 
 # -- serve
@@ -127,7 +80,7 @@ def _settings_of_store(args: argparse.Namespace) -> GatewaySettings:
 def _serve(args: argparse.Namespace) -> int:
     from llmcore.bridge.http.server import run
 
-    settings = _settings(args)
+    settings = settings_of(args)
 
     def announce(url: str) -> None:
         print(_welcome(settings, url))
@@ -135,7 +88,7 @@ def _serve(args: argparse.Namespace) -> int:
     run(
         settings,
         announce=announce if sys.stdout.isatty() else None,
-        read_again=partial(_settings, args),
+        read_again=partial(settings_of, args),
     )
     return 0
 
@@ -166,7 +119,7 @@ def _run_program(args: argparse.Namespace) -> int:
     if not words:
         raise InvalidRequestError("name the program: openbridge run -- claude")
     key = f"ob-{secrets.token_hex(16)}"
-    settings = _settings(
+    settings = settings_of(
         args,
         OPENBRIDGE_HOST="127.0.0.1",
         OPENBRIDGE_PORT="0",
@@ -203,9 +156,9 @@ def _child(words: Sequence[str], environ: Mapping[str, str]) -> int:
 def _replay(args: argparse.Namespace) -> int:
     bodies = _requests(args.file)
     if args.answers is None:
-        return anyio.run(_run, _settings(args), bodies, None)
+        return anyio.run(_run, settings_of(args), bodies, None)
     more = {} if args.upstream else _recorded_upstream()
-    return anyio.run(_run, _settings(args, **more), bodies, _answers(args.answers))
+    return anyio.run(_run, settings_of(args, **more), bodies, _answers(args.answers))
 
 
 def _recorded_upstream() -> dict[str, str]:

@@ -12,7 +12,6 @@ from typing import Final, TypeAlias
 from llmcore.bridge.accounts.admin import used
 from llmcore.bridge.accounts.issued_key import IssuedKey, limits_from
 from llmcore.bridge.accounts.issued_keys import KeyRegistry
-from llmcore.bridge.configuration.settings import GatewaySettings
 from llmcore.bridge.spend.report import (
     GROUPS,
     as_csv,
@@ -24,44 +23,22 @@ from llmcore.bridge.spend.report import (
 from llmcore.bridge.state.ledger import Ledger
 from llmcore.bridge.state.store import StateUnavailableError
 from llmcore.bridge.state.stores import ledger_for
-from llmcore.cli.program import Parser, json_output, json_text, note, say
+from llmcore.cli.gateway_settings import add_common, settings_of_store
+from llmcore.cli.program import json_output, json_text, note, say
 from llmcore.schema.errors import ConfigurationError, InvalidRequestError
 from llmcore.schema.json import JsonObject
 
-SettingsOf: TypeAlias = Callable[[argparse.Namespace], GatewaySettings]
 _Action: TypeAlias = Callable[[Ledger, argparse.Namespace], None]
 
 _UNITS: Final = {"h": 3600.0, "d": 86400.0, "w": 7 * 86400.0}
 
 
-def add_parsers(
-    commands: "argparse._SubParsersAction[Parser]",
-    settings_of: SettingsOf,
-    add_common: Callable[[argparse.ArgumentParser], None],
-) -> None:
-    """Add the commands `keys` and `usage`, whose store is that of `settings_of`."""
-
-    def run(args: argparse.Namespace) -> int:
-        settings = settings_of(args)
-        if settings.state.backend == "memory":
-            raise ConfigurationError(
-                "the state of this gateway is in its memory (OPENBRIDGE_STATE_BACKEND): no other "
-                "program can read it"
-            )
-        ledger = ledger_for(settings)
-        try:
-            args.action(ledger, args)
-        except StateUnavailableError as error:
-            raise ConfigurationError(str(error), cause=error) from error
-        finally:
-            ledger.close()
-        return 0
-
-    keys = commands.add_parser("keys", help="create, list, show, change, revoke and rotate keys")
+def add_keys_options(keys: argparse.ArgumentParser) -> None:
+    """Add the actions of `openbridge keys`."""
     actions = keys.add_subparsers(required=True, metavar="ACTION")
     for name, action, about in _ACTIONS:
         parser = actions.add_parser(name, help=about)
-        parser.set_defaults(run=run, action=action)
+        parser.set_defaults(run=_run, action=action)
         if name not in ("create", "list"):
             parser.add_argument("id", help="the id of the key")
         if name in ("create", "update"):
@@ -72,13 +49,34 @@ def add_parsers(
             )
         parser.add_argument("--json", action="store_true", help="print JSON")
         add_common(parser)
-    usage = commands.add_parser("usage", help="show what answers used and cost")
-    usage.set_defaults(run=run, action=_usage)
+
+
+def add_usage_options(usage: argparse.ArgumentParser) -> None:
+    """Add the options of `openbridge usage`."""
+    usage.set_defaults(run=_run, action=_usage)
     usage.add_argument("--by", default="key,model", help=f"comma-separated: {', '.join(GROUPS)}")
     usage.add_argument("--since", default="30d", help="7d, 24h, 2w or a date; by default 30d")
     usage.add_argument("--until", help="a date, or how long ago; by default now")
     usage.add_argument("--format", choices=("table", "csv", "json"), default="table")
     add_common(usage)
+
+
+def _run(args: argparse.Namespace) -> int:
+    """Run the action of *args* on the store of the gateway."""
+    settings = settings_of_store(args)
+    if settings.state.backend == "memory":
+        raise ConfigurationError(
+            "the state of this gateway is in its memory (OPENBRIDGE_STATE_BACKEND): no other "
+            "program can read it"
+        )
+    ledger = ledger_for(settings)
+    try:
+        args.action(ledger, args)
+    except StateUnavailableError as error:
+        raise ConfigurationError(str(error), cause=error) from error
+    finally:
+        ledger.close()
+    return 0
 
 
 def _add_limits(parser: argparse.ArgumentParser) -> None:

@@ -2,9 +2,8 @@
 
 import argparse
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TypeAlias
 
 from llmcore.bridge.configuration.document import read_document
 from llmcore.bridge.configuration.example import EXAMPLE
@@ -12,19 +11,13 @@ from llmcore.bridge.configuration.reading import FILE_NAME, find_config, setting
 from llmcore.bridge.configuration.settings import GatewaySettings
 from llmcore.bridge.configuration.show import shown
 from llmcore.bridge.configuration.values import Values
-from llmcore.cli.program import Parser, note, say
+from llmcore.cli.gateway_settings import add_common, environ_of
+from llmcore.cli.program import note, say
 from llmcore.schema.errors import ConfigurationError
 
-EnvironOf: TypeAlias = Callable[[argparse.Namespace], Mapping[str, str]]
 
-
-def add_parser(
-    commands: "argparse._SubParsersAction[Parser]",
-    environ_of: EnvironOf,
-    add_common: Callable[[argparse.ArgumentParser], None],
-) -> None:
-    """Add the command `config`, whose variables are those of *environ_of*."""
-    config = commands.add_parser("config", help="check, show or begin openbridge.toml")
+def add_options(config: argparse.ArgumentParser) -> None:
+    """Add the actions of `openbridge config`."""
     actions = config.add_subparsers(required=True, metavar="ACTION")
     check = actions.add_parser("check", help="check everything that is configured")
     add_common(check)

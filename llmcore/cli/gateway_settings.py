@@ -1,0 +1,46 @@
+"""The options and settings that the commands of `openbridge` share."""
+
+import argparse
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+from llmcore.bridge.configuration.reading import find_config, read_environment, settings_from
+from llmcore.bridge.configuration.settings import GatewaySettings
+
+
+def add_common(parser: argparse.ArgumentParser) -> None:
+    """Add the options that every command has."""
+    parser.add_argument("--upstream", metavar="PROVIDER", help="(OPENBRIDGE_UPSTREAM)")
+    parser.add_argument("--model-map", metavar="FILE", help="(OPENBRIDGE_MODEL_MAP_PATH)")
+    parser.add_argument(
+        "--config", metavar="FILE", help="instead of openbridge.toml (OPENBRIDGE_CONFIG)"
+    )
+    parser.add_argument("--env-file", metavar="FILE", help="instead of .env (OPENBRIDGE_ENV_FILE)")
+
+
+def environ_of(args: argparse.Namespace, **more: str) -> Mapping[str, str]:
+    """Return the variables of the environment and of `.env`, with the options over them."""
+    given = {
+        "OPENBRIDGE_ENV_FILE": args.env_file,
+        "OPENBRIDGE_CONFIG": args.config,
+        "OPENBRIDGE_UPSTREAM": args.upstream,
+        "OPENBRIDGE_MODEL_MAP_PATH": args.model_map,
+        "OPENBRIDGE_HOST": getattr(args, "host", None),
+        "OPENBRIDGE_PORT": getattr(args, "port", None),
+        "OPENBRIDGE_WORKERS": getattr(args, "workers", None),
+        **more,
+    }
+    named = {name: value for name, value in given.items() if value is not None}
+    return read_environment({**os.environ, **named}, Path.cwd())
+
+
+def settings_of(args: argparse.Namespace, **more: str) -> GatewaySettings:
+    """Return the settings that *args*, the environment and the configuration file give."""
+    environ = environ_of(args, **more)
+    return settings_from(environ, find_config(environ, Path.cwd()))
+
+
+def settings_of_store(args: argparse.Namespace) -> GatewaySettings:
+    """Return the settings of commands that ask no upstream, so that none need be configured."""
+    return settings_of(args) if args.upstream else settings_of(args, OPENBRIDGE_UPSTREAM="local")
