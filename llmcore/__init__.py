@@ -11,6 +11,7 @@ The packages, from the values in the middle to the programs at the rim (imports 
 - `routes`: protocol, endpoint, auth and framing put together; the providers
 - `client`: the I/O: HTTP, WebSockets, time limits, middleware
 - `generation`: `generate`, `stream`, objects, tools and the loop that runs them
+- `mcp`: tools, resources and prompts of MCP servers
 - `sync`: the same for code that is not asynchronous
 - `catalog`: models, their limits and prices
 - `storage`: SQLite files and Redis connections, which all stores share

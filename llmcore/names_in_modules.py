@@ -27,6 +27,7 @@ NAMES_IN_MODULES: Final = {
     "llmcore.client.middleware.usage_hook": "CallUsage",
     "llmcore.folds.response": "Accumulator",
     "llmcore.generation.abort": "AbortController AbortSignal",
+    "llmcore.generation.approvals": "ToolChangedError",
     "llmcore.generation.limits": "RunLimitError RunLimits",
     "llmcore.generation.next_step": "NextStep",
     "llmcore.generation.objects": "StreamObjectResult",

@@ -19,6 +19,7 @@ TITLES: Final = {
         "chat_loop.py": "Chat loop",
         "session.py": "Stored conversation",
         "tools.py": "Tools",
+        "mcp_servers.py": "Tools of MCP servers",
         "objects.py": "Structured output",
         "media.py": "Images, documents, audio",
         "many_calls.py": "200 calls at once",

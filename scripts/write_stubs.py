@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-PACKAGES = ("llmcore", "llmcore/testing")
+PACKAGES = ("llmcore", "llmcore/mcp", "llmcore/testing")
 
 
 def stub_of(package: Path) -> str:

@@ -30,6 +30,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "cli": {*LAYERS, "catalog", "sessions", "fronts", "bridge", "testing", "sync", "inspector"}
     | {"cli"},
     "sync": {*LAYERS, "catalog", "sessions", "sync"},
+    "mcp": {*LAYERS, "mcp"},
 }
 MAY_IMPORT["client"] |= {"catalog", "storage"}
 MAY_IMPORT["generation"] |= {"catalog", "sessions"}

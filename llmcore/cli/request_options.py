@@ -18,7 +18,7 @@ from llmcore.cli.user_config import Template, UserConfig, read_config
 from llmcore.client.client import Client
 from llmcore.client.environment import provider_entries
 from llmcore.generation.execution import AnyTool
-from llmcore.generation.next_step import ToolInput, definitions_of, tools_of
+from llmcore.generation.next_step import ToolInput, current_tools, definitions_of
 from llmcore.generation.object_schema import ObjectSchema
 from llmcore.generation.tool import Tool
 from llmcore.routes.providers import Facade
@@ -161,7 +161,7 @@ class Options:
     @property
     def tools(self) -> tuple[AnyTool, ...]:
         """The user's functions that the model may call."""
-        return tools_of([_function(reference) for reference in self.args.tool])
+        return current_tools([_function(reference) for reference in self.args.tool])
 
     @property
     def schema(self) -> ObjectSchema | None:

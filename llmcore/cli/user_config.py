@@ -1,17 +1,14 @@
 """The user's configuration file: default model, aliases, templates, whether to log."""
 
 import json
-import os
 import string
-import tempfile
 from collections.abc import Mapping
-from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
 from attrs import frozen
 
-from llmcore.client.user_folders import config_dir
+from llmcore.client.user_folders import config_dir, write_for_owner
 from llmcore.schema.errors import ConfigurationError, InvalidRequestError
 
 KEYS: Final = {
@@ -135,16 +132,7 @@ def write_private(path: Path, document: Mapping[str, Any]) -> None:
     Raises ConfigurationError, naming the file.
     """
     try:
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")  # mode 0600
-        try:
-            with os.fdopen(handle, "w", encoding="utf-8") as file:
-                json.dump(document, file, indent=2, ensure_ascii=False)
-                file.write("\n")
-            Path(name).replace(path)
-        except BaseException:
-            with suppress(OSError):
-                Path(name).unlink()
-            raise
+        text = json.dumps(document, indent=2, ensure_ascii=False)
+        write_for_owner(path, f"{text}\n".encode())
     except (OSError, UnicodeError) as error:
         raise ConfigurationError(f"cannot write {path}: {error}", cause=error) from error

@@ -1,10 +1,12 @@
-"""The folders of a user on this machine: caches, settings, data.
+"""The folders of a user on this machine: caches, settings, data; and files of the user alone.
 
 A relative path in an `XDG_...` variable counts as absent, as the XDG specification says.
 """
 
+import contextlib
 import os
 import sys
+import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -125,3 +127,19 @@ def _home(environ: Mapping[str, str], kind: _Kind) -> Path:
     except RuntimeError as error:
         message = f"there is no home directory for {kind.what}: set {kind.own_variable}"
         raise ConfigurationError(message, cause=error) from error
+
+
+def write_for_owner(path: Path, data: bytes) -> None:
+    """Write *data* atomically to a file that only its owner can read. Raises OSError."""
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")  # mode 0600
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        Path(name).replace(path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            Path(name).unlink()
+        raise

@@ -10,7 +10,12 @@ import sniffio
 from attrs import evolve, field, frozen
 
 from llmcore.generation.abort import AbortController, AbortSignal
-from llmcore.generation.approvals import Approvals, approval_token, check_approval
+from llmcore.generation.approvals import (
+    Approvals,
+    ToolChangedError,
+    approval_token,
+    check_approval,
+)
 from llmcore.generation.arguments import (
     RepairToolCall,
     checked_arguments,
@@ -22,7 +27,7 @@ from llmcore.generation.run_spans import RunSpans
 from llmcore.generation.tool import NeedsApproval, Tool, ToolDeferred, ToolFailure
 from llmcore.generation.type_schema import to_plain
 from llmcore.schema import json
-from llmcore.schema.content import ToolCallPart, ToolResultPart, tool_output
+from llmcore.schema.content import ToolCallPart, ToolOutputPart, ToolResultPart, tool_output
 from llmcore.schema.errors import InvalidRequestError, InvalidToolCallError, LLMError
 from llmcore.schema.events import LLMEvent, ToolError, ToolResult
 from llmcore.schema.json import JsonObject
@@ -264,9 +269,11 @@ class _Run:
                 value = await self._called(valid.handler, call, valid.keywords)
                 return _succeeded(tool, call, value)
         except ToolFailure as failure:
-            return _failed(call, _message_of(failure))
+            return _failed(call, _message_of(failure), failure.content)
         except ToolDeferred:
             return ToolOutcome(call)
+        except ToolChangedError:
+            raise
         except Exception as error:  # noqa: BLE001  (sent to the model, or raised)
             return self._raised(call, error)
         except anyio.get_cancelled_exc_class() as error:
@@ -340,8 +347,11 @@ def _succeeded(tool: Tool, call: ToolCallPart, value: object) -> ToolOutcome:
     return ToolOutcome(call, ToolResultPart(call.id, content, name=call.name, kind=call.kind))
 
 
-def _failed(call: ToolCallPart, problem: str) -> ToolOutcome:
-    result = ToolResultPart(call.id, problem, name=call.name, is_error=True, kind=call.kind)
+def _failed(
+    call: ToolCallPart, problem: str, content: tuple[ToolOutputPart, ...] = ()
+) -> ToolOutcome:
+    shown = content or problem
+    result = ToolResultPart(call.id, shown, name=call.name, is_error=True, kind=call.kind)
     return ToolOutcome(call, result, problem)
 
 

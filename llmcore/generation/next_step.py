@@ -1,7 +1,7 @@
 """The next step of a run, which `prepare_step` may change, and the tools that it offers."""
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from typing import Any, Final, TypeAlias, Union
+from typing import Any, Final, Protocol, TypeAlias, Union, runtime_checkable
 
 from attrs import field, fields_dict, frozen
 
@@ -26,24 +26,51 @@ from llmcore.schema.options import (
 from llmcore.schema.request import LLMRequest, as_system
 from llmcore.schema.tools import ToolChoice, ToolSpec, as_tool_choice, as_tool_spec
 
-ToolInput: TypeAlias = Union[AnyTool, Callable[..., object], Mapping[str, Any]]
-"""A tool, a function that is made into one, or a dict in the form of Chat Completions."""
+
+@runtime_checkable
+class ToolSource(Protocol):
+    """A value with tools that may change during a run, such as `llmcore.mcp.McpServers`."""
+
+    def current_tools(self) -> Sequence[Tool]:
+        """Return the tools of the next step."""
+        ...
 
 
-def tools_of(given: Sequence[ToolInput] | None) -> tuple[AnyTool, ...]:
+ToolInput: TypeAlias = Union[AnyTool, ToolSource, Callable[..., object], Mapping[str, Any]]
+"""A tool, a function that is made into one, a dict in the form of Chat Completions, or a source of
+tools, whose tools are read before each step."""
+
+GivenTool: TypeAlias = Union[AnyTool, ToolSource]
+"""A tool of a run, or a source of tools."""
+
+
+def tools_of(given: Sequence[ToolInput] | None) -> tuple[GivenTool, ...]:
     """Return *given* with functions as tools; InvalidRequestError if two have the same name."""
     tools = tuple(_tool(item) for item in sequence_of("tools", given))
+    _reject_same_names(tools)
+    return tools
+
+
+def current_tools(given: Sequence[ToolInput]) -> tuple[AnyTool, ...]:
+    """Return *given* with sources replaced by their tools; InvalidRequestError as `tools_of`."""
+    tools: list[AnyTool] = []
+    for item in tools_of(given):
+        tools += item.current_tools() if isinstance(item, ToolSource) else (item,)
+    _reject_same_names(tools)
+    return tuple(tools)
+
+
+def _reject_same_names(tools: Iterable[GivenTool]) -> None:
     names = [name for name in (getattr(item, "name", None) for item in tools) if name]
     twice = {name for name in names if names.count(name) > 1}
     if twice:
         raise InvalidRequestError(f"two tools have the same name: {', '.join(sorted(twice))}")
-    return tools
 
 
-def _tool(given: ToolInput) -> AnyTool:
+def _tool(given: ToolInput) -> GivenTool:
     if isinstance(given, Mapping):
         return as_tool_spec(given)
-    if isinstance(given, Tool) or not callable(given) or isinstance(given, type):
+    if isinstance(given, Tool | ToolSource) or not callable(given) or isinstance(given, type):
         return given  # type: ignore[return-value]  # checked by the request
     return tool(given)
 
@@ -64,7 +91,7 @@ class NextStep:
     """The model of the step."""
     messages: tuple[Message, ...] = field(converter=_messages)
     """The messages of the step."""
-    tools: tuple[AnyTool, ...] = field(converter=tools_of)
+    tools: tuple[AnyTool, ...] = field(converter=current_tools)
     """The tools of the step."""
     tool_choice: ToolChoice | None = field(default=None, converter=as_tool_choice)
     """The tool choice of the step."""

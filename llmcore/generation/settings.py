@@ -19,7 +19,14 @@ from llmcore.generation.arguments import RepairToolCall
 from llmcore.generation.execution import AnyTool, ToolErrors
 from llmcore.generation.handler import name_of
 from llmcore.generation.limits import RunLimits
-from llmcore.generation.next_step import PrepareStep, ToolInput, definitions_of, tools_of
+from llmcore.generation.next_step import (
+    GivenTool,
+    PrepareStep,
+    ToolInput,
+    current_tools,
+    definitions_of,
+    tools_of,
+)
 from llmcore.generation.results import StopCondition
 from llmcore.generation.retry import RetryPolicy
 from llmcore.generation.setting_checks import (
@@ -195,7 +202,7 @@ class RunPlan:
     request: LLMRequest | None = field(default=None, validator=_A_REQUEST)
     system: SystemInput | None = None
     provider: str | None = None
-    tools: tuple[AnyTool, ...] = field(default=(), converter=tools_of)
+    tools: tuple[GivenTool, ...] = field(default=(), converter=tools_of)
     tool_choice: ToolChoice | None = field(
         default=None, converter=as_tool_choice, validator=_A_CHOICE
     )
@@ -262,7 +269,7 @@ class RunPlan:
             messages=self.messages,
             provider=self.provider,
             system=self.system,
-            tools=definitions_of(self.tools),
+            tools=definitions_of(current_tools(self.tools)),
             tool_choice=self.tool_choice,
             parallel_tool_calls=self.parallel_tool_calls,
             temperature=self.temperature,
@@ -294,16 +301,17 @@ class RunPlan:
         return evolve(self, **{**defaults, "request": request})
 
     def offered_tools(self) -> tuple[AnyTool, ...]:
-        """Return the tools of the first step: the request's, and those of the settings."""
+        """Return the tools of the next step: the request's, and those of the settings."""
+        tools = current_tools(self.tools)
         if self.request is None:
-            return self.tools
-        by_name = {tool.name: tool for tool in self.tools if not isinstance(tool, HostedTool)}
+            return tools
+        by_name = {tool.name: tool for tool in tools if not isinstance(tool, HostedTool)}
         named = (
             item if isinstance(item, HostedTool) else by_name.pop(item.name, item)
             for item in self.request.tools
         )
         of_request = tuple(named)
-        return (*of_request, *(tool for tool in self.tools if tool not in of_request))
+        return (*of_request, *(tool for tool in tools if tool not in of_request))
 
     def _reject_descriptions(self) -> None:
         """Raise InvalidRequestError for settings that belong to the given request."""

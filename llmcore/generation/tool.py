@@ -8,7 +8,7 @@
 A tool without `execute` is passive: its calls are returned to the caller.
 """
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import (
     TYPE_CHECKING,
     Any,
@@ -26,6 +26,7 @@ from attrs import evolve, field, frozen
 from llmcore.generation.docstrings import summary_of
 from llmcore.generation.handler import Handler, handler_of, name_of, typed_handler
 from llmcore.generation.object_schema import ObjectSchema
+from llmcore.schema.content import ToolOutputPart
 from llmcore.schema.errors import ConfigurationError
 from llmcore.schema.json import JsonObject
 from llmcore.schema.tools import ToolDefinition, check_tool_name
@@ -47,7 +48,14 @@ NeedsApproval: TypeAlias = Union[bool, Callable[[JsonObject], Union[bool, Awaita
 
 
 class ToolFailure(Exception):  # noqa: N818  (a result for the model)
-    """Raised by a tool to send an error message to the model as its result."""
+    """Raised by a tool to send an error message to the model as its result.
+
+    With *content*, the result has these parts, such as a screenshot, instead of the message.
+    """
+
+    def __init__(self, *message: object, content: Sequence[ToolOutputPart] = ()) -> None:
+        super().__init__(*message)
+        self.content = tuple(content)
 
 
 class ToolDeferred(Exception):  # noqa: N818  (an outcome, not a fault)

@@ -24,6 +24,7 @@ PRINTED = {
     "chat_loop": "Hello",
     "fallback": "Hello\n",
     "many_calls": "200 answers, 0 failures\n",
+    "mcp_servers": "Hello\n",
     "media": "openai:gpt-5.2\n  Hello\n",
     "new_provider": "Hello\n",
     "objects": "Person(name='Hello', age=3)\n[Person(name='Hello', age=3)]\n",

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 from attrs import evolve, frozen
 
+from llmcore.generation.approvals import ToolChangedError
 from llmcore.generation.generate import generate
 from llmcore.generation.results import GenerateResult
 from llmcore.generation.tool import ToolDeferred, tool
@@ -68,6 +69,21 @@ def delete_everything(name: str, cascade: bool = True) -> str:
     return "all is gone"
 
 
+async def test_approval_of_another_definition_is_an_error_of_its_own_and_nothing_runs() -> None:
+    fake, result = await waiting()
+
+    with pytest.raises(ToolChangedError) as raised:
+        await asked(
+            fake,
+            messages=result.messages,
+            approvals=result.approval_tokens,
+            tools=[delete_everything],
+        )
+
+    assert raised.value.error_code == "tool-changed"
+    assert deleted == []
+
+
 @pytest.mark.parametrize(
     "changed",
     [
@@ -75,10 +91,9 @@ def delete_everything(name: str, cascade: bool = True) -> str:
         {"approvals": {"c1": "v1.00"}},
         {"approvals": {"c1": "v1.ü"}},
         {"messages": _renamed},
-        {"tools": [delete_everything]},
         {"approval_secret": b"another key"},
     ],
-    ids=["unsigned", "forged", "not ascii", "other arguments", "other tool", "other key"],
+    ids=["unsigned", "forged", "not ascii", "other arguments", "other key"],
 )
 async def test_approval_that_does_not_fit_the_call_is_an_error_and_nothing_runs(
     changed: dict[str, Any],

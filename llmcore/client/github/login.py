@@ -1,15 +1,12 @@
 """The stored login at GitHub Copilot, in a file that only its owner can read."""
 
-import contextlib
-import os
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Self
 
 from attrs import field, frozen
 
-from llmcore.client.user_folders import config_dir
+from llmcore.client.user_folders import config_dir, write_for_owner
 from llmcore.routes.github_credentials import LOGIN_COMMAND, PROVIDER, CopilotAccess
 from llmcore.schema import json
 from llmcore.schema.errors import AuthenticationError
@@ -94,24 +91,13 @@ def _unreadable(path: Path, cause: Exception | None) -> AuthenticationError:
 def write_login(environ: Mapping[str, str], login: StoredLogin) -> Path:
     """Write *login* atomically to a file that only its owner can read. Raises OSError."""
     path = login_file(environ)
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     exchanged = None if login.exchanged is None else login.exchanged.to_json()
     document: JsonObject = {
         "github_token": login.github_token,
         "api_url": login.api_url,
         "exchanged": exchanged,
     }
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{PROVIDER}-")  # mode 0600
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(json.dumps(document))
-            file.flush()
-            os.fsync(file.fileno())
-        Path(name).replace(path)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            Path(name).unlink()
-        raise
+    write_for_owner(path, json.dumps(document))
     return path
 
 

@@ -1,0 +1,271 @@
+"""One connected MCP server: its listings, kept up to date, and its calls."""
+
+import subprocess
+import sys
+from collections.abc import Awaitable, Callable
+from contextlib import AsyncExitStack
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import anyio
+from anyio.abc import TaskStatus
+from attrs import frozen
+
+from llmcore.generation.tool import ToolFailure
+from llmcore.mcp.failures import SDK_MISSING, as_llm_error, of_status
+from llmcore.mcp.results import Output, part_of, result_of, size_of_parts, text_of_error
+from llmcore.mcp.servers import HttpServer, McpServer, StdioServer
+from llmcore.schema.errors import ConfigurationError, LLMError, ProviderError, StreamError
+from llmcore.schema.json import JsonObject
+from llmcore.version import VERSION
+
+if TYPE_CHECKING:
+    import mcp
+    import mcp_types as types
+
+    from llmcore.mcp.transport import LimitedTransport
+
+_T = TypeVar("_T")
+
+_LISTEN_AGAIN_SECONDS = 1.0
+_MAX_PAGES = 100
+
+
+@frozen
+class Listing:
+    """The offers of a server."""
+
+    tools: "tuple[types.Tool, ...]" = ()
+    resources: bool = False
+    prompts: bool = False
+
+
+class ServerConnection:
+    """A server, while `run` is running."""
+
+    def __init__(self, name: str, server: McpServer) -> None:
+        self.name = name
+        self.server = server
+        self.listing = Listing()
+        self.failure: LLMError | None = None
+        """The error that ended the connection, or that the last listing failed with."""
+        self.instructions: str | None = None
+        """The server's text for the model about its use."""
+        self.listed: Callable[[Listing], None] = lambda _listing: None
+        """Called with each listing."""
+        self.started = False
+        self.done = anyio.Event()
+        """Set when a connection that was started has ended."""
+        self._client: mcp.Client | None = None
+        self._http: LimitedTransport | None = None
+        self._stop = anyio.Event()
+        self._changed = anyio.Event()
+        self._lock = anyio.Lock()
+
+    async def run(self, *, task_status: TaskStatus[None]) -> None:
+        """Connect, list, and keep the connection until `stop`. Raises LLMError before it starts."""
+        self.started, ready = True, False
+        try:
+            async with AsyncExitStack() as stack:
+                self._client = await self._connected(stack)
+                self.instructions = self._client.instructions
+                await self.refresh()
+                tasks = await stack.enter_async_context(anyio.create_task_group())
+                tasks.start_soon(self._listen, self._client)
+                tasks.start_soon(self._follow)
+                ready = True
+                task_status.started()
+                await self._stop.wait()
+                tasks.cancel_scope.cancel()
+        except Exception as error:
+            self.failure = self._error(error)
+            if not ready and self.failure is error:
+                raise
+            if not ready:
+                raise self.failure from error
+        finally:
+            self._client = None
+            self.done.set()
+
+    def stop(self) -> None:
+        """End the connection: `done` is set when the server has been left."""
+        self._stop.set()
+
+    # -- listings
+
+    async def refresh(self) -> None:
+        """List the server's tools again."""
+        async with self._lock:
+            self._changed = anyio.Event()
+            self.listing = await self._ask(self._list)
+            self.failure = None
+            self.listed(self.listing)
+
+    async def refresh_if_changed(self) -> None:
+        """List again if the server said that its list has changed."""
+        if self._changed.is_set():
+            await self.refresh()
+
+    async def _list(self, client: "mcp.Client") -> Listing:
+        has, server = client.server_capabilities, self.server
+        tools: list[types.Tool] = []
+        if has.tools is not None:
+            page = await client.list_tools(cache_mode="refresh")
+            tools += page.tools
+            for _ in range(_MAX_PAGES):
+                if page.next_cursor is None or len(tools) > server.max_tools:
+                    break
+                page = await client.list_tools(cursor=page.next_cursor, cache_mode="refresh")
+                tools += page.tools
+        self.check_count(len(tools), "tools")
+        return Listing(
+            tools=tuple(tool for tool in tools if _allows(server, tool.name)),
+            resources=server.resources and has.resources is not None,
+            prompts=server.prompts and has.prompts is not None,
+        )
+
+    def check_count(self, count: int, what: str) -> None:
+        """Raise ConfigurationError if the server lists more than is allowed."""
+        if count > self.server.max_tools:
+            raise ConfigurationError(
+                f"the MCP server {self.name!r} lists more than {self.server.max_tools} {what}: "
+                "raise max_tools"
+            )
+
+    async def _follow(self) -> None:
+        """List the tools again whenever the server's list changes."""
+        while True:
+            await self._changed.wait()
+            try:
+                await self.refresh_if_changed()
+            except LLMError as error:
+                self.failure = error
+                self._changed = anyio.Event()
+
+    async def _listen(self, client: "mcp.Client") -> None:
+        """Subscribe to changes where the server's version of the protocol requires it."""
+        from mcp import MCPError
+        from mcp.client.subscriptions import ListenNotSupportedError, SubscriptionLost
+
+        while True:
+            try:
+                async with client.listen(tools_list_changed=True) as changes:
+                    async for _change in changes:
+                        self._changed.set()
+            except (ListenNotSupportedError, MCPError):
+                return  # notifications come by themselves, or not at all
+            except SubscriptionLost:
+                await anyio.sleep(_LISTEN_AGAIN_SECONDS)
+                self._changed.set()  # a change may have been missed
+            else:
+                return  # the server ended the subscription
+
+    async def _on_message(self, message: object) -> None:
+        import mcp_types as types
+
+        if isinstance(message, types.ToolListChangedNotification):
+            self._changed.set()
+
+    # -- calls
+
+    async def call(self, tool: str, arguments: JsonObject) -> Output:
+        """Return what *tool* returned. Raises ToolFailure for an error that the model should see.
+
+        Raises LLMError if the server cannot be reached, or breaks the protocol.
+        """
+        try:
+            result = await self._ask(lambda client: client.call_tool(tool, dict(arguments)))
+        except ProviderError as error:  # the server refused the call
+            raise ToolFailure(error.message) from error
+        output = self.checked(result_of(result.content, result.structured_content))
+        if result.is_error:
+            parts = tuple(map(part_of, result.content))
+            raise ToolFailure(
+                text_of_error(output), content=() if isinstance(output, str) else parts
+            )
+        return output
+
+    def checked(self, output: Output) -> Output:
+        """Return *output*; raise ToolFailure if it is larger than the limit."""
+        size, limit = size_of_parts(output), self.server.max_result_bytes
+        if size > limit:
+            raise ToolFailure(f"the result has {size} bytes, more than the limit of {limit}")
+        return output
+
+    async def ask(self, function: "Callable[[mcp.Client], Awaitable[_T]]") -> _T:
+        """Return what *function* returns for the client, within the time limit of a call."""
+        try:
+            with anyio.fail_after(self.server.call_seconds):
+                return await self._ask(function)
+        except TimeoutError as error:
+            raise self._error(error) from error
+
+    async def _ask(self, function: "Callable[[mcp.Client], Awaitable[_T]]") -> _T:
+        if self._client is None:
+            message = f"the MCP server {self.name!r} is not connected: use `async with McpServers`"
+            raise self.failure or ConfigurationError(message)
+        try:
+            return await function(self._client)
+        except LLMError:
+            raise
+        except Exception as error:
+            raise self._error(error) from error
+
+    def _error(self, error: Exception) -> LLMError:
+        found = as_llm_error(self.name, error)
+        http = self._http
+        if http is None or not isinstance(found, ProviderError | StreamError):
+            return found
+        if http.error is not None:
+            return as_llm_error(self.name, http.error)
+        return found if http.status is None else of_status(self.name, http.status, error)
+
+    # -- connecting
+
+    async def _connected(self, stack: AsyncExitStack) -> "mcp.Client":
+        try:
+            import mcp
+        except ImportError as error:
+            raise ConfigurationError(f"{SDK_MISSING} ({error})", cause=error) from error
+        client = mcp.Client(
+            await self._transport(stack),
+            message_handler=self._on_message,
+            client_info=mcp.Implementation(name="llmcore", version=VERSION),
+        )
+        return await stack.enter_async_context(client)
+
+    async def _transport(self, stack: AsyncExitStack) -> Any:
+        """Return what the SDK's client connects to."""
+        import mcp
+        from mcp.client.streamable_http import streamable_http_client
+
+        server = self.server
+        if isinstance(server, StdioServer):
+            parameters = mcp.StdioServerParameters(
+                command=server.command, args=list(server.args), env=dict(server.env), cwd=server.cwd
+            )
+            return mcp.stdio_client(parameters, errlog=_stderr())
+        if not isinstance(server, HttpServer):
+            return server.server
+        from llmcore.mcp.transport import limited_client
+
+        auth = None if server.auth is None else server.auth.build(server.url)
+        http, self._http = limited_client(server, auth)
+        await stack.enter_async_context(http)
+        return streamable_http_client(
+            server.url, http_client=http, max_sse_event_size=server.max_body_bytes
+        )
+
+
+def _stderr() -> Any:
+    """Return a file for what a process writes to stderr; a replaced `sys.stderr` may not be one."""
+    for file in (sys.stderr, sys.__stderr__):
+        try:
+            if file is not None and file.fileno() >= 0:
+                return file
+        except (OSError, ValueError, AttributeError):
+            continue
+    return subprocess.DEVNULL
+
+
+def _allows(server: McpServer, tool: str) -> bool:
+    return server.allowed is None or tool in server.allowed

@@ -1,0 +1,85 @@
+"""The HTTP client of the SDK, with limits, and with the status of the last failed response.
+
+The SDK reports a failed HTTP exchange as an error without its status; the status is kept here, so
+that a rejected key is an AuthenticationError.
+"""
+
+from collections.abc import AsyncIterator
+
+import httpx2
+
+from llmcore.mcp.servers import HttpServer
+
+_EVENT_STREAM = "text/event-stream"
+_TOO_LARGE = "the body is larger than the limit"
+
+
+class LimitedTransport(httpx2.AsyncBaseTransport):
+    """Limits the bodies of answers, except streams of events, whose events the SDK limits."""
+
+    def __init__(self, inner: httpx2.AsyncBaseTransport, max_bytes: int) -> None:
+        self.status: int | None = None
+        """The status of the last failed response; None after one that did not fail."""
+        self.error: Exception | None = None
+        """The exception of the last exchange that got no response."""
+        self._inner = inner
+        self._max_bytes = max_bytes
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        """Send *request*, and return its response with a limited body."""
+        try:
+            response = await self._inner.handle_async_request(request)
+        except httpx2.TransportError as error:
+            self.error = error
+            raise
+        self.error = None
+        self.status = response.status_code if response.status_code >= 400 else None
+        if not response.headers.get("content-type", "").startswith(_EVENT_STREAM):
+            stream = response.stream
+            assert isinstance(stream, httpx2.AsyncByteStream)  # noqa: S101  (of an async transport)
+            response.stream = _LimitedStream(response, stream, self._max_bytes)
+        return response
+
+    async def aclose(self) -> None:
+        """Close the connections."""
+        await self._inner.aclose()
+
+
+class _LimitedStream(httpx2.AsyncByteStream):
+    def __init__(
+        self, response: httpx2.Response, inner: httpx2.AsyncByteStream, max_bytes: int
+    ) -> None:
+        stated = response.headers.get("content-length", "")
+        self._stated = int(stated) if stated.isdecimal() else 0
+        self._inner = inner
+        self._left = max_bytes
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        if self._stated > self._left:
+            raise _TooLargeError(_TOO_LARGE)
+        async for chunk in self._inner:
+            self._left -= len(chunk)
+            if self._left < 0:
+                raise _TooLargeError(_TOO_LARGE)
+            yield chunk
+
+    async def aclose(self) -> None:
+        await self._inner.aclose()
+
+
+class _TooLargeError(httpx2.StreamError):
+    """A body was larger than the limit. Of this class, it fails one call and not the connection."""
+
+
+def limited_client(
+    server: HttpServer, auth: httpx2.Auth | None
+) -> tuple[httpx2.AsyncClient, LimitedTransport]:
+    """Return the HTTP client for *server*, and its transport."""
+    transport = LimitedTransport(httpx2.AsyncHTTPTransport(), server.max_body_bytes)
+    client = httpx2.AsyncClient(
+        headers=dict(server.headers),
+        auth=auth,
+        timeout=httpx2.Timeout(server.connect_seconds, read=None),  # calls have limits of their own
+        transport=transport,
+    )
+    return client, transport

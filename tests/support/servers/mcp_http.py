@@ -1,0 +1,194 @@
+"""MCP servers of tests over streamable HTTP on loopback, also with an authorization server."""
+
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from secrets import token_hex
+from typing import Any
+
+import anyio
+import uvicorn
+from mcp.server.auth.provider import (
+    AccessToken,
+    AuthorizationCode,
+    AuthorizationParams,
+    RefreshToken,
+    construct_redirect_uri,
+)
+from mcp.server.auth.settings import AuthSettings, ClientRegistrationOptions
+from mcp.shared.auth import OAuthClientInformationFull, OAuthToken
+
+from tests.support.servers.mcp_program import made_server
+
+
+def free_port() -> int:
+    """Return a port of 127.0.0.1 that nothing listens on."""
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        port: int = one.getsockname()[1]
+        return port
+
+
+async def until(happened: Callable[[], bool]) -> None:
+    """Wait until *happened* returns True; fail after five seconds."""
+    with anyio.fail_after(5):
+        while not happened():  # noqa: ASYNC110  (another library's state)
+            await anyio.sleep(0.01)
+
+
+class Watched:
+    """An application whose requests are kept; with `legacy`, of a version without discovery."""
+
+    app: Any
+
+    def __init__(self, *, legacy: bool) -> None:
+        self.legacy = legacy
+        self.requests: list[tuple[str, str, dict[str, str]]] = []
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        """Keep the request's method, path and headers, and pass it on."""
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        headers = {name.decode(): value.decode() for name, value in scope["headers"]}
+        self.requests.append((scope["method"], scope["path"], headers))
+        if self.legacy and headers.get("mcp-method") == "server/discover":
+            await send({"type": "http.response.start", "status": 404, "headers": []})
+            await send({"type": "http.response.body", "body": b""})
+            return
+        await self.app(scope, receive, send)
+
+
+@contextmanager
+def serving(make_app: Callable[[], Any], port: int) -> Iterator[str]:
+    """Serve an ASGI application on *port* from a thread, in which it is made; yield its URL."""
+    config = uvicorn.Config(
+        make_app, factory=True, port=port, log_level="critical", timeout_graceful_shutdown=1
+    )
+    server = uvicorn.Server(config)
+    thread = threading.Thread(target=server.run)
+    thread.start()
+    while not server.started and thread.is_alive():
+        time.sleep(0.01)
+    try:
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        server.should_exit = True
+        thread.join()
+
+
+@contextmanager
+def http_server(*, legacy: bool = False, **options: Any) -> Iterator[tuple[str, Watched]]:
+    """Serve the test server; yield the URL of its endpoint, and its requests."""
+    watched = Watched(legacy=legacy)
+
+    def make_app() -> Watched:
+        watched.app = made_server().streamable_http_app(**options)
+        return watched
+
+    with serving(make_app, free_port()) as url:
+        yield f"{url}/mcp", watched
+
+
+class Authorization:
+    """An authorization server that lets everyone in, and whose tokens can be made to expire."""
+
+    def __init__(self) -> None:
+        self.clients: dict[str, OAuthClientInformationFull] = {}
+        self.codes: dict[str, AuthorizationCode] = {}
+        self.access: dict[str, AccessToken] = {}
+        self.refreshing: dict[str, RefreshToken] = {}
+        self.refusal: str | None = None
+        self.grants: list[str] = []
+
+    async def get_client(self, client_id: str) -> OAuthClientInformationFull | None:
+        return self.clients.get(client_id)
+
+    async def register_client(self, client_info: OAuthClientInformationFull) -> None:
+        self.clients[str(client_info.client_id)] = client_info
+
+    async def authorize(
+        self, client: OAuthClientInformationFull, params: AuthorizationParams
+    ) -> str:
+        if self.refusal is not None:
+            back = str(params.redirect_uri)
+            return construct_redirect_uri(back, error=self.refusal, state=params.state)
+        code = AuthorizationCode(
+            code=token_hex(16),
+            scopes=params.scopes or [],
+            expires_at=time.time() + 60,
+            client_id=str(client.client_id),
+            code_challenge=params.code_challenge,
+            redirect_uri=params.redirect_uri,
+            redirect_uri_provided_explicitly=params.redirect_uri_provided_explicitly,
+            resource=params.resource,
+        )
+        self.codes[code.code] = code
+        return construct_redirect_uri(str(params.redirect_uri), code=code.code, state=params.state)
+
+    async def load_authorization_code(
+        self, client: OAuthClientInformationFull, authorization_code: str
+    ) -> AuthorizationCode | None:
+        return self.codes.get(authorization_code)
+
+    async def exchange_authorization_code(
+        self, client: OAuthClientInformationFull, authorization_code: AuthorizationCode
+    ) -> OAuthToken:
+        self.grants.append("authorization_code")
+        del self.codes[authorization_code.code]
+        return self._issued(authorization_code.client_id, authorization_code.resource)
+
+    async def load_refresh_token(
+        self, client: OAuthClientInformationFull, refresh_token: str
+    ) -> RefreshToken | None:
+        return self.refreshing.get(refresh_token)
+
+    async def exchange_refresh_token(
+        self, client: OAuthClientInformationFull, refresh_token: RefreshToken, scopes: list[str]
+    ) -> OAuthToken:
+        self.grants.append("refresh_token")
+        del self.refreshing[refresh_token.token]
+        return self._issued(refresh_token.client_id, refresh_token.resource)
+
+    async def load_access_token(self, token: str) -> AccessToken | None:
+        return self.access.get(token)
+
+    async def revoke_token(self, token: AccessToken | RefreshToken) -> None:
+        self.access.pop(token.token, None)
+
+    async def exchange_identity_assertion(self, client: Any, params: Any) -> OAuthToken:
+        raise NotImplementedError
+
+    def _issued(self, client_id: str, resource: str | None) -> OAuthToken:
+        access = AccessToken(token=token_hex(16), client_id=client_id, scopes=[], resource=resource)
+        refresh = RefreshToken(
+            token=token_hex(16), client_id=client_id, scopes=[], resource=resource
+        )
+        self.access[access.token] = access
+        self.refreshing[refresh.token] = refresh
+        return OAuthToken(access_token=access.token, refresh_token=refresh.token, expires_in=3600)
+
+
+@contextmanager
+def protected_server() -> Iterator[tuple[str, Authorization]]:
+    """Serve the test server behind an authorization server on the same port."""
+    port = free_port()
+    root = f"http://127.0.0.1:{port}"
+    authorization = Authorization()
+    settings = AuthSettings.model_validate(
+        {
+            "issuer_url": root,
+            "resource_server_url": f"{root}/mcp",
+            "client_registration_options": ClientRegistrationOptions(enabled=True),
+            "validate_token_resource": True,
+        }
+    )
+
+    def make_app() -> Any:
+        made = made_server(auth_server_provider=authorization, auth=settings)
+        return made.streamable_http_app()
+
+    with serving(make_app, port) as url:
+        yield f"{url}/mcp", authorization
