@@ -46,6 +46,8 @@ from llmcore.schema.request import LLMRequest
 from llmcore.schema.response import LLMResponse
 
 JSON_TYPE = "application/json"
+_MOST_DROPS = 3
+"""How often one request is tried again without something that the upstream rejects."""
 
 
 @frozen(kw_only=True)
@@ -421,7 +423,7 @@ class TranslatedRun:
 
     async def _tries_without(self, error: LLMError) -> bool:
         """Make way for one more try without the parameter that the upstream rejects."""
-        if self.dropped:
+        if len(self.dropped) >= _MOST_DROPS:
             return False
         name = rejected_parameter(error, self._context.policy, self._request)
         betas = without_rejected_betas(self._request, error)
@@ -431,7 +433,7 @@ class TranslatedRun:
             self._request, diagnostic = without_parameter(self._request, name)
         else:
             return False
-        self.dropped.append(name)
+        self.dropped.append(diagnostic.path)
         self._removed.append(diagnostic)
         self._context.metrics.dropped.labels(name).inc()
         log(logging.WARNING, "parameter_dropped", provider=self._upstream, parameter=name)
