@@ -15,7 +15,7 @@ from attrs import evolve
 
 from llmcore.cli.ask import MAX_TOOL_ROUNDS, add_session_options
 from llmcore.cli.attachments import attachment
-from llmcore.cli.chat_input import EndOfChat, LineReader, line_reader
+from llmcore.cli.chat_input import EndOfChat, LineReader, line_reader, unechoed
 from llmcore.cli.conversation import new_name, open_conversation
 from llmcore.cli.failures import explain
 from llmcore.cli.markdown_printer import ChatPrinter
@@ -112,7 +112,7 @@ class Chat:
                 reasoning_effort=args.reasoning_effort,
                 client=self.client,
             )
-            with StreamResult(events) as stream:
+            with unechoed(), StreamResult(events) as stream:
                 for event in stream:
                     printer.show(event)
                 result = stream.result()
@@ -148,7 +148,7 @@ class Chat:
     def help(self, _rest: str) -> None:
         """List the commands."""
         for name, handler in _COMMANDS.items():
-            say(f"/{name:8} {(handler.__doc__ or '').partition('.')[0]}")
+            say(f"/{name:8} {(handler.__doc__ or '').rstrip('.')}")
         say("Alt-Enter begins a new line; Ctrl-C stops an answer; Ctrl-D ends the chat")
 
     def set_model(self, name: str) -> None:
@@ -182,8 +182,10 @@ class Chat:
         """Show the tokens and the cost of this chat."""
         known = [cost for cost in self._cost if cost is not None]
         unknown = len(self._cost) - len(known)
-        more = f" and {unknown} answers of unknown cost" if unknown else ""
-        say(f"{self._tokens[0]} tokens in, {self._tokens[1]} out, ${sum(known):.6f}{more}")
+        facts = [f"{self._tokens[0]} tokens in", f"{self._tokens[1]} out"]
+        facts += [f"${sum(known):.6f}"] if known or not unknown else []
+        facts += [f"unknown cost of {unknown} answer{'s'[: unknown > 1]}"] if unknown else []
+        say(", ".join(facts))
 
     def show_tools(self, reference: str) -> None:
         """List the tools, or add one: /tools module:function."""

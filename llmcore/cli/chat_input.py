@@ -1,7 +1,8 @@
 """Reading the lines of a chat: with history and several lines where prompt_toolkit is installed."""
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, Protocol
 
 from llmcore.client.user_folders import data_dir
@@ -31,6 +32,25 @@ def line_reader(environ: Mapping[str, str], words: Sequence[str]) -> LineReader:
     except ImportError:
         return PlainReader()
     return _EditingReader(environ, words)
+
+
+@contextmanager
+def unechoed() -> Iterator[None]:
+    """Keep what is typed, such as `^C`, out of an answer that is being drawn in the terminal."""
+    if sys.platform == "win32" or not sys.stdin.isatty():
+        yield
+        return
+    import termios  # POSIX alone has it
+
+    terminal = sys.stdin.fileno()
+    before = termios.tcgetattr(terminal)
+    silent = [*before]
+    silent[3] &= ~termios.ECHO  # the local modes
+    termios.tcsetattr(terminal, termios.TCSANOW, silent)
+    try:
+        yield
+    finally:
+        termios.tcsetattr(terminal, termios.TCSANOW, before)
 
 
 class PlainReader:

@@ -15,6 +15,7 @@ from llmcore.schema.events import LLMEvent, TextDelta, TextEnd
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.live import Live
+    from rich.segment import Segments
 
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 
@@ -52,7 +53,7 @@ class ChatPrinter(TextPrinter):
         super().__init__(out, quiet=False, streamed=True)
         self._console = _console(out)
         self._text = ""
-        self._live: Live | None = None
+        self._live: Live | None = None if self._console is None else _waiting(self._console)
 
     def show(self, event: LLMEvent) -> None:
         """Print what *event* adds to the answer."""
@@ -69,9 +70,7 @@ class ChatPrinter(TextPrinter):
 
     def close(self) -> None:
         """Print the rest of the text."""
-        if self._live is not None:
-            self._live.stop()
-            self._live = None
+        self._stop()
         if self._text and self._console is not None:
             self._print(self._console, self._text)
         self._text = ""
@@ -79,24 +78,59 @@ class ChatPrinter(TextPrinter):
     def _draw(self, console: "Console") -> None:
         done = complete_blocks(self._text)
         if done:
-            if self._live is not None:
-                self._live.stop()
-                self._live = None
+            self._stop()
             self._print(console, self._text[:done])
             console.print()
             self._text = self._text[done:]
-        from rich.live import Live
-        from rich.markdown import Markdown
-
         if self._live is None:
-            self._live = Live(console=console, transient=True, refresh_per_second=10)
-            self._live.start()
-        self._live.update(Markdown(self._text))
+            self._live = _live(console)
+        self._live.update(_formatted(console, self._text))
 
     def _print(self, console: "Console", text: str) -> None:
-        from rich.markdown import Markdown
+        console.print(_formatted(console, text), end="")
 
-        console.print(Markdown(text.rstrip("\n")))
+    def _aside(self, text: str) -> None:
+        self._stop()
+        super()._aside(text)
+
+    def _note(self, text: str) -> None:
+        self._stop()
+        super()._note(text)
+
+    def _stop(self) -> None:
+        """Remove what is drawn again and again: the last block, or the sign of waiting."""
+        if self._live is not None:
+            self._live.stop()
+            self._live = None
+
+
+def _waiting(console: "Console") -> "Live":
+    """Show that an answer is being waited for."""
+    from rich.spinner import Spinner
+
+    live = _live(console)
+    live.update(Spinner("dots"), refresh=True)
+    return live
+
+
+def _live(console: "Console") -> "Live":
+    """Return a part of the screen that is drawn again and again, and removed when it stops."""
+    from rich.live import Live
+
+    live = Live(console=console, transient=True, refresh_per_second=10)
+    live.start()
+    return live
+
+
+def _formatted(console: "Console", text: str) -> "Segments":
+    """Return the Markdown *text* for the width of *console*, without empty lines around it."""
+    from rich.markdown import Markdown
+    from rich.segment import Segment, Segments
+
+    lines = console.render_lines(Markdown(text), pad=False)
+    filled = [number for number, line in enumerate(lines) if any(one.text for one in line)]
+    shown = lines[filled[0] : filled[-1] + 1] if filled else []
+    return Segments([segment for line in shown for segment in (*line, Segment.line())])
 
 
 def _console(out: TextIO) -> "Console | None":

@@ -4,6 +4,7 @@ import json
 import os
 import sys
 import time
+from contextlib import suppress
 from typing import TextIO
 
 from llmcore.cli.failures import explain
@@ -96,7 +97,7 @@ class TextPrinter:
                 note(f"llmcore: {explain(error)}")
             case Success(response) if response.usage != Usage():
                 first = self._first if self._streamed else None
-                self._note(f"[{describe(response.usage, response.cost, self._started, first)}]")
+                self._remark(f"[{describe(response.usage, response.cost, self._started, first)}]")
             case _:
                 pass
 
@@ -125,6 +126,14 @@ class TextPrinter:
     def _note(self, text: str) -> None:
         if not self._quiet:
             note(text)
+
+    def _remark(self, text: str) -> None:
+        """Print *text* to stderr, dimmed in a terminal."""
+        if sys.stderr.isatty() and not os.environ.get("NO_COLOR") and not self._quiet:
+            with suppress(OSError):
+                print(f"{_DIM}{printable(text)}{_PLAIN}", file=sys.stderr)
+        else:
+            self._note(text)
 
 
 def describe(usage: Usage, cost: float | None, started: float, first: float | None) -> str:

@@ -90,11 +90,12 @@ def test_a_chat_in_a_terminal(server: Loopback) -> None:
     chat.expect("again again")
     chat.sendintr()
     chat.expect("stopped")
+    assert "^C" not in chat.before  # it would be within the answer
     server.handler = chat_handler
     chat.expect(EDITING)
     chat.send("Hi\r")
     chat.expect("Hello")
-    chat.expect("s in all")
+    chat.expect("\x1b\\[2m\\[.*s in all\\]\x1b\\[0m")  # dimmed
     assert sent(server) == ["First line\nsecond", text, "Hi"]
     chat.expect(EDITING)
     chat.sendeof()
@@ -152,7 +153,7 @@ def test_commands_change_what_is_asked(
     assert first["messages"][1]["content"].startswith("Read \nthis.")
     assert "Some text." in first["messages"][1]["content"]
     assert second["messages"][-1]["content"] == "And now?"
-    assert "6 tokens in, 4 out" in capsys.readouterr().out
+    assert "6 tokens in, 4 out, unknown cost of 2 answers" in capsys.readouterr().out
 
 
 def test_a_chat_is_saved_under_a_name_and_goes_on(

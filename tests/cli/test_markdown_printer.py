@@ -1,11 +1,12 @@
 """Answers in a terminal: formatted as Markdown with rich, plain without it."""
 
 import io
+import re
 
 import pytest
 
 from llmcore.cli.markdown_printer import ChatPrinter
-from llmcore.schema.events import TextDelta, TextEnd, TextStart
+from llmcore.schema.events import TextDelta, TextEnd, TextStart, ToolCall
 from tests.support.programs.packages import without
 
 pytest.importorskip("rich", reason="formats the text")
@@ -46,6 +47,28 @@ def test_markdown_is_formatted_in_a_terminal() -> None:
     assert "Some" in shown
     assert "code" in shown
     assert shown.index("Title") < shown.rindex("bold") < shown.rindex("code")
+
+
+def test_blocks_stand_one_empty_line_apart() -> None:
+    shown = printed(Terminal(), "Two:\n\n", "- a\n- b\n\n", "End.\n")
+
+    plain = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", shown[shown.rindex("Two:") :])
+    lines = [line.strip() for line in plain.replace("\r", "\n").splitlines()]
+    assert "Two:\n\n• a" in "\n".join(lines)
+
+
+def test_a_sign_of_waiting_is_removed_before_anything_is_printed(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    out = Terminal()
+    printer = ChatPrinter(out)
+    waiting = out.getvalue()
+
+    printer.show(ToolCall(id="c", name="weather", arguments={"city": "Oslo"}))
+
+    assert "⠋" in waiting
+    assert out.getvalue().endswith("\x1b[?25h") or "\x1b[2K" in out.getvalue()[len(waiting) :]
+    assert "weather" in capsys.readouterr().err
 
 
 def test_control_characters_are_not_sent_to_the_terminal() -> None:
