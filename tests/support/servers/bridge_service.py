@@ -16,6 +16,7 @@ from llmcore.bridge.configuration.settings import GatewaySettings, StateSettings
 from llmcore.bridge.http import server
 from llmcore.bridge.http.app import make_app
 from llmcore.bridge.service import Service
+from llmcore.client.transport import Transport
 from tests.support.servers.loopback import DONE, Answer, chat_chunk, sse
 
 UPSTREAM_KEY = "sk-upstream-very-secret"
@@ -38,9 +39,11 @@ def settings_for(url: str, **changes: Any) -> GatewaySettings:
 
 
 @asynccontextmanager
-async def asked(settings: GatewaySettings, **headers: str) -> AsyncIterator[httpx.AsyncClient]:
-    """Ask a gateway in this process."""
-    service = Service.from_settings(settings)
+async def asked(
+    settings: GatewaySettings, upstream: Transport | None = None, /, **headers: str
+) -> AsyncIterator[httpx.AsyncClient]:
+    """Ask a gateway in this process; *upstream* takes the place of the network to its upstream."""
+    service = Service.from_settings(settings, transport=upstream)
     transport = httpx.ASGITransport(app=make_app(service), client=("127.0.0.1", 1))
     async with httpx.AsyncClient(
         transport=transport, base_url="http://localhost", headers=headers

@@ -1,0 +1,237 @@
+"""The cost of a token in the client and in the gateway, counted in instructions."""
+
+import asyncio
+import copy
+import json
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from typing import Any
+
+import jiter
+import pydantic
+import pytest
+
+from llmcore import AmazonBedrock, Anthropic, Client, Google, OpenAI, OpenAICompatible, request
+from llmcore.generation.partial_objects import PartialValue
+from llmcore.schema.model import Model
+from llmcore.testing import scripted
+from tests.support.opcodes import opcodes
+from tests.support.servers.bridge_service import asked, settings_for
+from tests.support.wire import bedrock
+
+Native = dict[str, Any]
+
+
+def sse(events: Iterable[Native]) -> list[bytes]:
+    return [b"data: " + json.dumps(event).encode() + b"\n\n" for event in events]
+
+
+def chat(tokens: int) -> list[bytes]:
+    choices = [{"delta": {"content": "word "}, "finish_reason": None}] * tokens
+    end: Native = {"delta": {}, "finish_reason": "stop"}
+    return sse({"id": "c", "model": "m", "choices": [{"index": 0, **c}]} for c in (*choices, end))
+
+
+def thinking(tokens: int) -> list[bytes]:
+    choices = [{"delta": {"reasoning_content": "word "}, "finish_reason": None}] * tokens
+    end: Native = {"delta": {}, "finish_reason": "stop"}
+    return sse({"id": "c", "model": "m", "choices": [{"index": 0, **c}]} for c in (*choices, end))
+
+
+def chat_arguments(tokens: int) -> list[bytes]:
+    """Return the arguments of one call."""
+    first: Native = {"index": 0, "id": "c", "function": {"name": "f", "arguments": '{"text":"'}}
+    more: Native = {"index": 0, "function": {"arguments": "word "}}
+    last: Native = {"index": 0, "function": {"arguments": '"}'}}
+    calls = [first, *([more] * tokens), last]
+    choices: list[Native] = [
+        {"delta": {"tool_calls": [call]}, "finish_reason": None} for call in calls
+    ]
+    end: Native = {"delta": {}, "finish_reason": "tool_calls"}
+    return sse({"id": "c", "model": "m", "choices": [{"index": 0, **c}]} for c in (*choices, end))
+
+
+def responses(tokens: int) -> list[bytes]:
+    item = {"type": "message", "id": "m", "role": "assistant", "content": []}
+    part = {"type": "output_text", "text": "", "annotations": []}
+    inside = {"item_id": "m", "output_index": 0, "content_index": 0}
+    delta = {"type": "response.output_text.delta", **inside, "delta": "word "}
+    whole = {"id": "r", "status": "completed", "model": "m", "output": []}
+    return sse(
+        (
+            {"type": "response.created", "response": {**whole, "status": "in_progress"}},
+            {"type": "response.output_item.added", "output_index": 0, "item": item},
+            {"type": "response.content_part.added", **inside, "part": part},
+            *([delta] * tokens),
+            {"type": "response.completed", "response": whole},
+        )
+    )
+
+
+def messages(tokens: int) -> list[bytes]:
+    message = {"id": "m", "type": "message", "role": "assistant", "model": "c", "content": []}
+    block, delta = {"type": "text", "text": ""}, {"type": "text_delta", "text": "word "}
+    return sse(
+        (
+            {"type": "message_start", "message": message},
+            {"type": "content_block_start", "index": 0, "content_block": block},
+            *([{"type": "content_block_delta", "index": 0, "delta": delta}] * tokens),
+            {"type": "content_block_stop", "index": 0},
+            {"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": {}},
+            {"type": "message_stop"},
+        )
+    )
+
+
+def gemini(tokens: int) -> list[bytes]:
+    content = {"role": "model", "parts": [{"text": "word "}]}
+    chunk = {"candidates": [{"content": content, "index": 0}], "usageMetadata": {}}
+    return sse((*([chunk] * tokens), {"candidates": [{"finishReason": "STOP"}]}))
+
+
+def converse(tokens: int) -> list[bytes]:
+    delta = {"contentBlockIndex": 0, "delta": {"text": "word "}}
+    events: list[tuple[str, dict[str, Any]]] = [
+        ("messageStart", {"role": "assistant"}),
+        *([("contentBlockDelta", delta)] * tokens),
+        ("contentBlockStop", {"contentBlockIndex": 0}),
+        ("messageStop", {"stopReason": "end_turn"}),
+        ("metadata", {"usage": {}}),
+    ]
+    return [bedrock.frame(event) for event in events]
+
+
+CHAT = OpenAICompatible(name="any", base_url="http://h/v1", api_key="k").model("m")
+ANSWERS: dict[str, tuple[Model, Callable[[int], Sequence[bytes]], int]] = {
+    "chat": (CHAT, chat, 520),
+    "chat, thinking": (CHAT, thinking, 520),
+    "chat, arguments": (CHAT, chat_arguments, 580),
+    "responses": (OpenAI(api_key="k").responses("gpt-5.2"), responses, 500),
+    "messages": (Anthropic(api_key="k").model("claude-sonnet-4-5"), messages, 500),
+    "gemini": (Google(api_key="k").model("gemini-2.5-flash"), gemini, 700),
+    "converse": (AmazonBedrock(region="us-east-1", api_key="k").model("m"), converse, 980),
+}
+"""A model, its answer, and how many instructions a token of it may cost."""
+
+PROMPT = {"role": "user", "content": "hi"}
+FRONTS: dict[str, dict[str, Any]] = {
+    "/v1/chat/completions": {"messages": [PROMPT]},
+    "/v1/responses": {"input": "hi"},
+    "/v1/messages": {"messages": [PROMPT], "max_tokens": 9999},
+    "/v1beta/models/m-1:streamGenerateContent?alt=sse": {"contents": [{"parts": [{"text": "hi"}]}]},
+}
+
+RELAYED = "/v1/chat/completions relayed"
+IN_BURST, ALONE = True, False
+ARRIVAL = 2800
+"""The most that an arrival costs in addition, in all layers from the network to the caller."""
+
+
+def read(model: Model, chunks: Sequence[bytes]) -> str:
+    """Return the text or the arguments of an answer that comes in *chunks*, each one arrival."""
+
+    async def run() -> str:
+        async with (
+            Client(transport=scripted(chunks)) as client,
+            client.stream(request(model=model, prompt="hi")) as stream,
+        ):
+            async for _ in stream:
+                pass
+            response = (await stream.result()).unwrap()
+        calls = [call.raw_arguments or "" for call in response.tool_calls]
+        return response.text + (response.reasoning or "") + "".join(calls)
+
+    return asyncio.run(run())
+
+
+def relay(path: str, chunks: Sequence[bytes]) -> bytes:
+    """Return what the gateway makes of *chunks* for a client of the API at *path*."""
+
+    async def run() -> bytes:
+        settings = settings_for("http://h", check_stream=False, relay=path == RELAYED)
+        url = path.removesuffix(" relayed")
+        async with asked(settings, scripted(chunks)) as client:
+            body = {"model": "m-1", "stream": True, **FRONTS[url]}
+            answer = await client.post(url, json=body)
+            assert answer.status_code == 200
+            return answer.content
+
+    return asyncio.run(run())
+
+
+def costs(run: Callable[[int], object]) -> tuple[float, float]:
+    """Return the instructions of a token in a short answer, and in one three times as long."""
+    run(3)  # what the first answer alone does
+    some, more, most = (opcodes(partial(run, count)) for count in (100, 200, 400))
+    return (more - some) / 100, (most - more) / 200
+
+
+def arrivals(chunks: Sequence[bytes], *, in_burst: bool) -> list[bytes]:
+    return [b"".join(chunks)] if in_burst else [*chunks]
+
+
+@pytest.mark.parametrize("in_burst", [IN_BURST, ALONE], ids=["in a burst", "alone"])
+@pytest.mark.parametrize("answer", ANSWERS)
+def test_token_costs_the_client_the_same_few_instructions_at_any_place(
+    answer: str, *, in_burst: bool
+) -> None:
+    """The cost of an answer grows with its tokens and not with their square."""
+    model, chunks, budget = ANSWERS[answer]
+    early, late = costs(lambda count: read(model, arrivals(chunks(count), in_burst=in_burst)))
+
+    assert read(model, chunks(50)).count("word") == 50
+    assert late < 1.02 * early
+    assert late < budget + (0 if in_burst else ARRIVAL)
+
+
+@pytest.mark.parametrize("in_burst", [IN_BURST, ALONE], ids=["in a burst", "alone"])
+@pytest.mark.parametrize("path", [*FRONTS, RELAYED])
+def test_token_costs_the_gateway_the_same_few_instructions_at_any_place(
+    path: str, *, in_burst: bool
+) -> None:
+    """An answer of a Chat server in the form of each API, and relayed as it came."""
+    early, late = costs(lambda count: relay(path, arrivals(chat(count), in_burst=in_burst)))
+
+    assert relay(path, chat(50)).count(b"word") >= 50
+    assert late < 1.02 * early
+    assert late < 740 + (0 if in_burst else ARRIVAL + 700)
+
+
+def test_nothing_is_copied_deeply_for_a_token(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither by the client nor by the gateway."""
+
+    def refuse(value: object, *_args: object) -> object:
+        raise AssertionError(value)
+
+    monkeypatch.setattr(copy, "deepcopy", refuse)
+    monkeypatch.setattr(pydantic.BaseModel, "model_dump", refuse)
+
+    for model, chunks, _ in ANSWERS.values():
+        assert "word" in read(model, chunks(5))
+    for path in FRONTS:
+        assert b"word" in relay(path, chat(5))
+
+
+def test_partial_views_of_a_megabyte_parse_in_proportion_to_its_length(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Twice the text is parsed about twice, counted in characters."""
+    parsed = 0
+    real = jiter.from_json
+
+    def counting(data: bytes, **options: Any) -> Any:
+        nonlocal parsed
+        parsed += len(data)
+        return real(data, **options)
+
+    monkeypatch.setattr(jiter, "from_json", counting)
+    counts: list[int] = []
+    for length in (500_000, 1_000_000):
+        parsed, value = 0, PartialValue()
+        value.feed('{"text": "')
+        for _ in range(length // 10):
+            value.feed("ten chars ")
+        counts.append(parsed)
+
+    assert counts[0] < 20 * 500_000
+    assert counts[1] < 2.2 * counts[0]
