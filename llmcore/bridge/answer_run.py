@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import Protocol
 
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
 from llmcore.bridge.drop_rejected_parameters import rejected_parameter, without_parameter
 from llmcore.bridge.http.logs import LOGGER, log
@@ -20,6 +20,7 @@ from llmcore.bridge.rejected_betas import HEADER, without_rejected_betas
 from llmcore.bridge.savings import CachedAnswer
 from llmcore.bridge.state.store import StateUnavailableError
 from llmcore.bridge.upstream_call import CallLimits, RunContext, UpstreamCall
+from llmcore.catalog.lookup import get_model_info
 from llmcore.client.event_stream import EventStream
 from llmcore.client.large_requests import holds_much, off_the_loop
 from llmcore.folds.grammar import has_content
@@ -32,6 +33,8 @@ from llmcore.fronts.front import (
     StreamEncoding,
 )
 from llmcore.generation.rejected_reasoning import without_opaque_reasoning
+from llmcore.protocols.anthropic_messages.names import PROTOCOL_ID as MESSAGES
+from llmcore.routes.route import Route
 from llmcore.routes.transport import Timeouts
 from llmcore.schema import json
 from llmcore.schema.diagnostics import Diagnostic
@@ -42,6 +45,7 @@ from llmcore.schema.events import (
     LLMEvent,
 )
 from llmcore.schema.messages import Message
+from llmcore.schema.model import Model
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.response import LLMResponse
 
@@ -84,6 +88,22 @@ class RunLabels:
     def upstream(self) -> UpstreamModel:
         """The target that answers."""
         return UpstreamModel(self.account or self.provider, self.target)
+
+
+def with_output_limit(request: LLMRequest) -> LLMRequest:
+    """Return *request* with the limit of tokens that the Messages API requires.
+
+    A client of another API that names none may have all that the model can write.
+    """
+    model, generation = request.model, request.generation
+    if generation.max_tokens is not None or not isinstance(model, Model):
+        return request
+    if not isinstance(model.route, Route) or model.route.protocol.id != MESSAGES:
+        return request
+    known = get_model_info(model.id, model.provider)
+    if known is None or known.max_output is None:
+        return request
+    return evolve(request, generation=evolve(generation, max_tokens=known.max_output))
 
 
 class SentAnswer(Protocol):
@@ -251,7 +271,7 @@ class TranslatedRun:
         self._removed: list[Diagnostic] = []
         self._context = context
         self._writer = plan.writer
-        self._request = plan.request
+        self._request = with_output_limit(plan.request)
         self._upstream = plan.info.upstream.provider
         self._call = UpstreamCall(
             context,

@@ -86,6 +86,8 @@ class GeminiRules:
     """Whether it takes JSON Schema, and not only the OpenAPI subset."""
     json_beside_tools: bool
     """Whether an answer in JSON can be asked for beside function tools."""
+    combines_tools: bool
+    """Whether functions can be offered beside the service's own tools."""
     media_in_results: bool
     """Whether a function response can hold pictures and documents."""
     media_resolution: bool
@@ -110,6 +112,7 @@ def rules_of(model_id: str) -> GeminiRules:
         checks_signatures=modern and "gemini" in name,
         json_schema=version >= (2, 0),
         json_beside_tools=modern,
+        combines_tools=modern,
         media_in_results=modern and "gemini" in name,
         media_resolution=modern and "gemini" in name,
         prefill=not newest and name not in _NEWEST_ALIASES,

@@ -48,15 +48,22 @@ def lower_tools(
 ) -> LoweredTools:
     """Return the body's tools, the caller's functions first, and the choice among them.
 
-    *keys* are the ids under which raw tools are this API's own.
+    *keys* are the ids under which raw tools are this API's own. Beside functions, models before
+    Gemini 3 take no tools that the service runs:
+    https://ai.google.dev/gemini-api/docs/tool-combination, read November 2026.
     """
     functions: list[NativeObject] = []
     hosted: list[HostedLowering] = []
     config: NativeObject = {}
+    alone = not rules.combines_tools and not all(isinstance(t, HostedTool) for t in request.tools)
     for index, tool in enumerate(request.tools):
         path = f"tools[{index}]"
         if isinstance(tool, HostedTool):
             found = lower_hosted(tool, path, dialect, keys, notes)
+            if alone and found is not None and found.runs_at_server:
+                why = "before Gemini 3, the service's own tools are refused beside functions"
+                notes.dropped("unsupported-tool", path, why)
+                continue
             hosted += [] if found is None else [found]
             _merge(config, found, path, notes)
         else:

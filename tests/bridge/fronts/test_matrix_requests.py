@@ -10,10 +10,21 @@ from typing import Any
 
 import httpx
 import pytest
+from attrs import evolve
 
+from llmcore.catalog.lookup import get_model_info
 from tests.support.servers.front_gateways import ASKERS, MODEL, WEATHER, gateway
 from tests.support.servers.loopback import Answer, Received, serve
-from tests.support.wire.matrix import COLUMNS, PIXEL_64, Column, Native, Said, playing
+from tests.support.wire.matrix import (
+    ANTHROPIC,
+    COLUMNS,
+    GEMINI,
+    PIXEL_64,
+    Column,
+    Native,
+    Said,
+    playing,
+)
 
 fronts = pytest.mark.parametrize("front", list(ASKERS))
 columns = pytest.mark.parametrize("column", COLUMNS, ids=lambda column: column.id)
@@ -172,6 +183,45 @@ def test_a_failed_tool_is_a_failure_at_the_upstream(front: str, column: Column) 
     assert "no such city" in json.dumps(failed_result(column, body))
 
 
+SEARCH_BESIDE_A_FUNCTION: Mapping[str, Native] = {
+    "openai-responses": {"tools": [{"type": "web_search"}, *WEATHER["openai-responses"]["tools"]]},
+    "openai-chat": {"web_search_options": {}, **WEATHER["openai-chat"]},
+    "anthropic-messages": {
+        "tools": [
+            {"type": "web_search_20250305", "name": "web_search"},
+            *WEATHER["anthropic-messages"]["tools"],
+        ]
+    },
+    "gemini": {
+        "tools": [
+            {"googleSearch": {}},
+            {"functionDeclarations": [{"name": "weather", "parameters": {}}]},
+        ]
+    },
+}
+
+
+@fronts
+@pytest.mark.parametrize("version", ["3-pro-preview", "2.5-flash"])
+def test_a_search_beside_functions_is_switched_on_or_left_out(front: str, version: str) -> None:
+    """Gemini 3 has a switch for both; models before it refuse them together."""
+    path, body = asked(front, **SEARCH_BESIDE_A_FUNCTION[front])
+    with playing(GEMINI, ANSWER) as scene:
+        model = evolve(scene.model, id=f"gemini-{version}")
+        with gateway(model, relay=False) as url:
+            answer = httpx.post(url + path, json=body)
+    sent_body = scene.bodies[0]
+    kinds = [kind for tool in sent_body["tools"] for kind in tool]
+    switched = sent_body.get("toolConfig", {}).get("includeServerSideToolInvocations")
+
+    assert answer.status_code == 200, answer.text
+    if version.startswith("3"):
+        assert (sorted(kinds), switched) == (["functionDeclarations", "googleSearch"], True)
+    else:
+        assert (kinds, switched) == (["functionDeclarations"], None)
+        assert "unsupported-tool" in answer.headers["x-openbridge-diagnostics"]
+
+
 # -- the form of the answer
 
 SCHEMA: Native = {
@@ -210,6 +260,43 @@ def test_a_schema_of_the_answer_is_the_upstreams(front: str, column: Column) -> 
     assert {name: schema[name] for name in ("type", "properties", "required")} == {
         name: SCHEMA[name] for name in ("type", "properties", "required")
     }
+
+
+@pytest.mark.parametrize("front", [name for name in ASKERS if name != "anthropic-messages"])
+def test_a_request_without_a_limit_may_have_all_that_claude_can_write(front: str) -> None:
+    """Only the Messages API requires a limit; a small one would cut answers off."""
+    with playing(ANTHROPIC, ANSWER) as scene, gateway(scene.model, relay=False) as url:
+        path, body = asked(front)
+        assert httpx.post(url + path, json=body).status_code == 200
+
+    known = get_model_info("claude-opus-4-6", "anthropic")
+    assert known is not None
+    assert scene.bodies[0]["max_tokens"] == known.max_output
+    assert (known.max_output or 0) >= 64_000
+
+
+LIMITS: Mapping[str, Native] = {
+    "openai-responses": {"max_output_tokens": 77},
+    "openai-chat": {"max_completion_tokens": 77},
+    "anthropic-messages": {"max_tokens": 77},
+    "gemini": {"generationConfig": {"maxOutputTokens": 77}},
+}
+LIMIT_AT: Mapping[str, Callable[[Native], Any]] = {
+    "openai": lambda body: body["max_output_tokens"],
+    "compatible": lambda body: body["max_tokens"],
+    "anthropic": lambda body: body["max_tokens"],
+    "gemini": lambda body: body["generationConfig"]["maxOutputTokens"],
+    "bedrock": lambda body: body["inferenceConfig"]["maxTokens"],
+}
+
+
+@columns
+@fronts
+def test_a_limit_of_tokens_has_the_upstreams_name(front: str, column: Column) -> None:
+    """Every spelling becomes every other."""
+    body, _ = sent(column, front, **LIMITS[front])
+
+    assert LIMIT_AT[column.id](body) == 77
 
 
 STOPS: Mapping[str, Native] = {

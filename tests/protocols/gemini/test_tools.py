@@ -245,6 +245,21 @@ def test_what_vertex_takes_else() -> None:
     assert [note.code for note in built(mcp, VERTEX).diagnostics] == ["unsupported-tool"]
 
 
+@pytest.mark.parametrize("dialect", [None, VERTEX], ids=["gemini api", "vertex"])
+def test_models_before_gemini_3_have_functions_or_the_services_own_tools(dialect: Any) -> None:
+    """Functions stay, for the caller's program counts on them; the other tool is reported."""
+    old = Model("gemini-2.5-flash", "google")
+    both = evolve(ASKED, model=old, tools=(HostedTool.web_search(), TOOL))
+    alone = evolve(ASKED, model=old, tools=(HostedTool.web_search(), HostedTool.web_fetch()))
+    options = () if dialect is None else (dialect,)
+
+    assert [*map(list, body(both, *options)["tools"])] == [["functionDeclarations"]]
+    (note,) = built(both, *options).diagnostics
+    assert (note.code, note.path, note.action) == ("unsupported-tool", "tools[0]", "dropped")
+    assert len(body(alone, *options)["tools"]) == 2
+    assert built(alone, *options).diagnostics == ()
+
+
 def test_functions_beside_the_services_own_tools() -> None:
     """The Gemini API wants to show its own calls then; Vertex AI does not know the field."""
     asked = evolve(ASKED, tools=(HostedTool.web_search(), TOOL))
