@@ -23,6 +23,7 @@ TITLES: Final = {
         "objects.py": "Structured output",
         "media.py": "Images, documents, audio",
         "many_calls.py": "200 calls at once",
+        "batch_file.py": "A file of requests",
         "fallback.py": "Retries, fallback, logging",
         "budget.py": "Cost and budget",
         "cache.py": "Response cache",

@@ -33,7 +33,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "mcp": {*LAYERS, "mcp"},
 }
 MAY_IMPORT["client"] |= {"catalog", "storage"}
-MAY_IMPORT["generation"] |= {"catalog", "sessions"}
+MAY_IMPORT["generation"] |= {"catalog", "sessions", "storage"}
 
 UPWARDS_FOR_A_REASON = {
     "llmcore/routes/route.py": {"catalog"},  # `PreparedRequest.estimate` looks prices up
@@ -108,6 +108,7 @@ SMALL_FOR_A_REASON = {
     "llmcore/client/cost.py": "the client and its middleware both stand on it",
     "llmcore/client/middleware/clock.py": "what tests of middleware replace",
     "llmcore/generation/generate.py": "the function that most users look for first",
+    "llmcore/generation/progress.py": "`generate_many` and `run_batch` both show it",
     "llmcore/protocols/openai_responses/reasoning.py": "each protocol has a module of this name",
     "llmcore/protocols/registry.py": "the one place that names every protocol",
     "llmcore/schema/diagnostics.py": "every layer imports it, errors included",

@@ -2,8 +2,9 @@
 
 `main` is the entry point of `llmcore`; it imports nothing before it can handle Ctrl-C. In reading
 order: `commands` (all commands of `llmcore`, and the parser of both programs), each a module with
-`add_options(parser)` and `run(args)`, which returns the exit code: `ask`, `chat`, `prepare`,
-`providers`, `models`, `config`, `keys`, `login`, `local`, `logs`, `sessions`, `inspect`, `doctor`
+`add_options(parser)` and `run(args)`, which returns the exit code: `ask`, `chat`, `batch`,
+`prepare`, `providers`, `models`, `config`, `keys`, `login`, `local`, `logs`, `sessions`,
+`inspect`, `doctor`
 and `completion`. `ask` and `chat` share
 `request_options`, `attachments` (files, schemas and functions that options name), `conversation`
 (stored conversations), `printing`, `user_config` and `stored_keys`; `chat` has `chat_input` and

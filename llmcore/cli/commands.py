@@ -15,6 +15,7 @@ colon) adds its options, and what `--help` prints of it."""
 COMMANDS: Final[Commands] = {
     "ask": ("ask", "ask a model and print its answer as it arrives"),
     "chat": ("chat", "talk to a model"),
+    "batch": ("batch", "run files of requests here, or as batches of a provider"),
     "prepare": ("prepare", "print the native request without sending it"),
     "providers": ("providers", "list providers and whether they are configured"),
     "models": ("models", "list known models with their capabilities and prices"),

@@ -35,6 +35,7 @@ _EXTRAS: Final = {
     "local": "xllamacpp",
     "redis": "redis",
     "postgres": "psycopg",
+    "mcp": "mcp",
     "otel": "opentelemetry",
     "bridge": "uvicorn",
     "cli": "prompt_toolkit",

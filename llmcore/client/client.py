@@ -4,6 +4,7 @@ Retrying, tool loops and everything else that takes several calls is built on to
 `llmcore.generation`.
 """
 
+import copy
 import os
 from collections.abc import Collection, Mapping, Sequence
 from datetime import UTC, datetime
@@ -518,6 +519,15 @@ class Client:
             models=self.models,
         )
         return compose(self.middleware, call)(request)
+
+    def with_middleware(self, *middleware: Middleware) -> Self:
+        """Return a client with *middleware* around this one's, over the same connections.
+
+        It is closed with this one.
+        """
+        other = copy.copy(self)
+        other.middleware = (*middleware, *self.middleware)
+        return other
 
     @property
     def unary(self) -> UnaryCalls:

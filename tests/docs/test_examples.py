@@ -19,6 +19,7 @@ from scripts.examples_page import PAGE, TITLES, page
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples"
 PRINTED = {
+    "batch_file": "italy Hello\nnorway Hello\n",
     "budget": "Hello 3.325e-05\n",
     "cache": "Hello\n" * 10,
     "chat_loop": "Hello",

@@ -1,6 +1,5 @@
 """`generate_many`: many prompts, a bounded number at a time."""
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -80,7 +79,7 @@ async def test_at_most_so_many_runs_are_under_way(concurrency: int) -> None:
 
 async def test_finished_results_are_not_asked_for_again(tmp_path: Path) -> None:
     """The same prompt twice is two results; a failure is tried again."""
-    path = tmp_path / "results.jsonl"
+    path = tmp_path / "results.db"
     prompts = ["a", "a", "refuse", "b"]
     with serve(echo) as server:
         first = await generate_many(model_at(server.url), prompts, resume_from=path)
@@ -92,20 +91,6 @@ async def test_finished_results_are_not_asked_for_again(tmp_path: Path) -> None:
     assert texts(first)[:2] == ["a", "a"]
     assert texts(again) == [*texts(first), "c"]
     assert sorted(asked) == ["c", "refuse"]
-
-
-async def test_a_line_that_was_cut_is_asked_for_again(tmp_path: Path) -> None:
-    """As a program that is killed while it writes leaves it."""
-    path = tmp_path / "results.jsonl"
-    with serve(echo) as server:
-        await generate_many(model_at(server.url), ["a", "b"], resume_from=path, concurrency=1)
-        path.write_bytes(path.read_bytes()[:-20])
-        made = await generate_many(model_at(server.url), ["a", "b"], resume_from=path)
-        count = len(server.received)
-
-    assert texts(made) == ["a", "b"]
-    assert count == 3
-    assert [json.loads(line)["request"] for line in path.read_text().splitlines()]
 
 
 async def test_a_file_of_something_else_is_refused_before_anything_is_sent(tmp_path: Path) -> None:

@@ -1,0 +1,15 @@
+"""A file of requests, run with a checkpoint; started again, it sends only what has no answer."""
+
+import asyncio
+import json
+from pathlib import Path
+
+from llmcore.generation.run_batch import finished, run_batch
+
+questions = {"norway": "What is the capital of Norway?", "italy": "And of Italy?"}
+lines = (json.dumps({"id": id_, "prompt": text}) for id_, text in questions.items())
+Path("requests.jsonl").write_text("\n".join(lines))
+
+run = asyncio.run(run_batch("requests.jsonl", model="openai:gpt-5.2", checkpoint="answers.db"))
+for id_, response in finished("answers.db"):
+    print(id_, response.text)

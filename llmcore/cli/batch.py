@@ -1,0 +1,151 @@
+"""`llmcore batch`: runs files of requests here, or as batches of a provider.
+
+llmcore batch run requests.jsonl -c answers.db > answers.jsonl
+llmcore batch submit requests.jsonl > handle.json
+llmcore batch status handle.json
+llmcore batch results handle.json > answers.jsonl
+"""
+
+import argparse
+import sys
+from pathlib import Path
+from typing import Any
+
+import anyio
+from attrs import evolve
+
+from llmcore.cli.program import json_output, json_text, note
+from llmcore.cli.request_options import make_client, model_of
+from llmcore.client.batches import Batches, BatchHandle
+from llmcore.client.client import Client
+from llmcore.generation.run_batch import BatchRun, finished, requests_in, run_batch
+from llmcore.schema import json
+from llmcore.schema.codec import from_json, to_json
+from llmcore.schema.errors import ConfigurationError, LLMError
+from llmcore.schema.model import Model
+from llmcore.schema.response import LLMResponse
+from llmcore.schema.result import Failure, Result
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the commands."""
+    commands = parser.add_subparsers(metavar="COMMAND", required=True)
+    here = commands.add_parser("run", help="run requests here, and print their answers")
+    _add_requests(here)
+    here.add_argument(
+        "-c",
+        "--checkpoint",
+        metavar="FILE",
+        help="a SQLite file of finished answers, which are not asked for again",
+    )
+    here.add_argument("--concurrency", type=int, default=20, metavar="N", help="20 if not set")
+    here.set_defaults(run=lambda args: anyio.run(_run, args))
+    submit = commands.add_parser("submit", help="submit a batch, and print its handle")
+    _add_requests(submit)
+    submit.set_defaults(run=lambda args: anyio.run(_submit, args))
+    for name, function, text in (
+        ("status", _status, "print how far a batch is"),
+        ("results", _results, "print the answers of a batch"),
+    ):
+        command = commands.add_parser(name, help=text)
+        command.add_argument("handle", help="the file that `submit` printed, or - for stdin")
+        command.set_defaults(run=lambda args, function=function: anyio.run(function, args))
+
+
+def _add_requests(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "requests", help='lines of JSON: {"id": "a", "prompt": "..."}, or with a whole "request"'
+    )
+    parser.add_argument(
+        "-m", "--model", metavar="PROVIDER:ID", help="the model of requests that name none"
+    )
+
+
+async def _run(args: argparse.Namespace) -> int:
+    """Run the requests; the exit code is 1 if one of them failed in the end."""
+    async with make_client() as client:
+        run = await run_batch(
+            args.requests,
+            checkpoint=args.checkpoint,
+            on_result=_print_failure if args.checkpoint else _print,
+            model=_model(args, client),
+            concurrency=args.concurrency,
+            progress=sys.stderr.isatty(),
+            client=client,
+        )
+    if args.checkpoint:
+        for id_, response in finished(args.checkpoint):
+            _print_answer(id_, response)
+    note(_summary(run))
+    return 1 if run.failed else 0
+
+
+async def _submit(args: argparse.Namespace) -> int:
+    async with make_client() as client:
+        model = _model(args, client)
+        requests = {
+            id_: evolve(request, model=model)
+            if model is not None and not request.model
+            else request
+            for id_, request in requests_in(args.requests)
+        }
+        handle = (await Batches(client).submit(requests)).unwrap()
+    print(json_text(to_json(handle), indent=2), file=json_output())
+    return 0
+
+
+async def _status(args: argparse.Namespace) -> int:
+    handle = _handle(args.handle)
+    async with make_client() as client:
+        status = (await Batches(client).status(handle)).unwrap()
+    print(json_text(to_json(status), indent=2), file=json_output())
+    return 0
+
+
+async def _results(args: argparse.Namespace) -> int:
+    """Print the results; the exit code is 1 if one of the requests failed."""
+    handle, failed = _handle(args.handle), 0
+    async with make_client() as client:
+        async for id_, outcome in Batches(client).results(handle):
+            _print(id_, outcome)
+            failed += isinstance(outcome, Failure)
+    return 1 if failed else 0
+
+
+def _handle(path: str) -> BatchHandle:
+    try:
+        data = sys.stdin.buffer.read() if path == "-" else Path(path).read_bytes()
+        return from_json(BatchHandle, json.loads(data))
+    except (OSError, ValueError, LLMError) as error:
+        message = f"{path} is not the handle of a batch: {error}"
+        raise ConfigurationError(message, cause=error) from error
+
+
+def _model(args: argparse.Namespace, client: Client) -> Model | None:
+    return model_of(args.model, client, local=False, keyless=False) if args.model else None
+
+
+def _print(id_: str, outcome: Result[LLMResponse, LLMError]) -> None:
+    if isinstance(outcome, Failure):
+        _print_line({"id": id_, "error": to_json(outcome.error, LLMError)})
+    else:
+        _print_answer(id_, outcome.unwrap())
+
+
+def _print_failure(id_: str, outcome: Result[LLMResponse, LLMError]) -> None:
+    if isinstance(outcome, Failure):
+        note(f"{id_}: {outcome.error}")
+
+
+def _print_answer(id_: str, response: LLMResponse) -> None:
+    _print_line({"id": id_, "text": response.text, "response": to_json(response)})
+
+
+def _print_line(line: dict[str, Any]) -> None:
+    print(json_text(line), file=json_output(), flush=True)
+
+
+def _summary(run: BatchRun) -> str:
+    cost = "" if run.cost is None else f", ${run.cost:.4f}"
+    tokens = f"{run.usage.total_tokens or 0} tokens{cost}"
+    return f"{run.succeeded} answered ({tokens}), {run.resumed} from the file, {run.failed} failed"

@@ -1,0 +1,269 @@
+"""`run_batch`: many requests, run here, with a file of finished answers.
+
+    summary = await run_batch("requests.jsonl", checkpoint="answers.db", concurrency=50)
+    for id_, response in finished("answers.db"):
+        print(id_, response.text)
+
+The provider's own batches, at a lower price and within a day, are in `llmcore.client.batches`.
+"""
+
+import hashlib
+import inspect
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from contextlib import ExitStack
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, Union, cast
+
+import anyio
+from attrs import evolve, frozen
+
+from llmcore.client.client import Client
+from llmcore.client.middleware.rate_limiter import RateLimiter
+from llmcore.generation.checkpoint import Checkpoint, opened_checkpoint
+from llmcore.generation.progress import progress_bar
+from llmcore.generation.retry import RetryPolicy, retry
+from llmcore.generation.settings import default_client
+from llmcore.routes.transport import Timeouts
+from llmcore.schema import json
+from llmcore.schema.codec import from_json, to_json
+from llmcore.schema.errors import ConfigurationError, InvalidRequestError, LLMError
+from llmcore.schema.json import JsonValue
+from llmcore.schema.request import LLMRequest, request
+from llmcore.schema.response import LLMResponse
+from llmcore.schema.result import Failure, Result, Success
+from llmcore.schema.usage import Usage
+
+if TYPE_CHECKING:
+    from llmcore.schema.model import Model
+
+BatchRequests: TypeAlias = Union[
+    str, Path, Mapping[str, LLMRequest], Iterable[tuple[str, LLMRequest]]
+]
+"""Requests by ids: a mapping, pairs, or the path of a file with one line of JSON each."""
+
+OnResult: TypeAlias = Callable[[str, Result[LLMResponse, LLMError]], Union[Awaitable[None], None]]
+"""Called with the id and the outcome of a request."""
+
+_LONGEST_WAIT_S: Final = 3600.0
+
+_FIELDS: Final = {"model", "provider", "prompt", "messages", "system", "max_tokens", "temperature"}
+
+
+@frozen(kw_only=True)
+class BatchRun:
+    """The outcome of one call of `run_batch`."""
+
+    succeeded: int = 0
+    """Requests that were answered in this run."""
+    resumed: int = 0
+    """Requests whose answers were in the file already; nothing was sent for them."""
+    failed: int = 0
+    """Requests that failed in the end; they are sent again by the next run."""
+    usage: Usage = Usage()
+    """The tokens of the answers of this run."""
+    cost: float | None = None
+    """Their cost in US dollars, where the prices are known."""
+
+
+async def run_batch(
+    requests: BatchRequests,
+    *,
+    checkpoint: str | Path | None = None,
+    on_result: OnResult | None = None,
+    model: "Model | str | None" = None,
+    concurrency: int = 20,
+    progress: bool = False,
+    retry_policy: RetryPolicy | None = None,
+    timeouts: Timeouts | None = None,
+    client: Client | None = None,
+) -> BatchRun:
+    """Run *requests*, at most *concurrency* at a time, and return how many succeeded.
+
+    *checkpoint* is a SQLite file of finished answers: each is in it before *on_result* is called,
+    and a request whose answer is there is not sent again, so a program that was killed goes on
+    where it was. Requests are read as they are needed, and failures do not keep the others from an
+    answer. They are paced by what the provider's headers state as left, and by its times to wait;
+    a `RateLimiter` of the client does that if it has one. Requests that name no model are for
+    *model*. Lines of a file are `{"id": ..., "request": {...}}`, the request as `to_json` writes
+    it, or have `model`, `provider`, `prompt`, `messages`, `system`, `max_tokens` and `temperature`
+    beside the id.
+
+    Raises InvalidRequestError for an id that is there twice, or whose answer in the file is to
+    another request, and ConfigurationError for a file that cannot be used.
+    """
+    if concurrency < 1:
+        raise InvalidRequestError(f"concurrency is {concurrency}; it counts requests, from 1")
+    client = client or default_client()
+    if not any(isinstance(item, RateLimiter) for item in client.middleware):
+        client = client.with_middleware(RateLimiter(max_wait_s=_LONGEST_WAIT_S))
+    total = len(requests) if isinstance(requests, Mapping) else None
+    with ExitStack() as stack:
+        kept = stack.enter_context(opened_checkpoint(checkpoint))
+        run = _Run(
+            client=client,
+            kept=kept,
+            on_result=on_result,
+            policy=retry_policy or RetryPolicy(max_retries=5),
+            timeouts=timeouts,
+            advance=stack.enter_context(progress_bar(total, shown=progress)),
+        )
+        waiting = _pairs(requests, model)
+        stack.callback(waiting.close)
+        try:
+            async with anyio.create_task_group() as tasks:
+                for _ in range(concurrency):
+                    tasks.start_soon(run.work, waiting)
+        except* LLMError as errors:
+            raise _first(errors) from None
+    return run.summary
+
+
+class _Run:
+    def __init__(
+        self,
+        *,
+        client: Client,
+        kept: Checkpoint | None,
+        on_result: OnResult | None,
+        policy: RetryPolicy,
+        timeouts: Timeouts | None,
+        advance: Callable[[], None],
+    ) -> None:
+        self.summary = BatchRun()
+        self._client = client
+        self._kept = kept
+        self._on_result = on_result
+        self._policy = policy
+        self._timeouts = timeouts
+        self._advance = advance
+
+    async def work(self, waiting: Iterator[tuple[str, LLMRequest]]) -> None:
+        """Run requests until there are no more."""
+        for id_, asked in waiting:
+            outcome = await self._outcome(id_, asked)
+            if self._on_result is not None:
+                returned = self._on_result(id_, outcome)
+                if inspect.isawaitable(returned):
+                    await returned
+            self._advance()
+
+    async def _outcome(self, id_: str, asked: LLMRequest) -> Result[LLMResponse, LLMError]:
+        digest = hashlib.sha256(json.dumps(to_json(asked))).hexdigest()
+        found = None if self._kept is None else await self._kept.get(id_, digest)
+        so_far = self.summary
+        if found is not None:
+            self.summary = evolve(so_far, resumed=so_far.resumed + 1)
+            return Success(from_json(LLMResponse, found))
+        call = partial(self._client.generate, asked, timeouts=self._timeouts)
+        outcome = await retry(call, self._policy)
+        so_far = self.summary
+        if isinstance(outcome, Failure):
+            self.summary = evolve(so_far, failed=so_far.failed + 1)
+            return outcome
+        response = outcome.value
+        if self._kept is not None:
+            await self._kept.add(id_, digest, to_json(response))
+        so_far = self.summary
+        costs = [cost for cost in (so_far.cost, response.cost) if cost is not None]
+        self.summary = evolve(
+            so_far,
+            succeeded=so_far.succeeded + 1,
+            usage=so_far.usage + response.usage,
+            cost=sum(costs) if costs else None,
+        )
+        return outcome
+
+
+def _first(errors: BaseExceptionGroup[LLMError]) -> BaseException:
+    first = errors.exceptions[0]
+    return _first(first) if isinstance(first, BaseExceptionGroup) else first
+
+
+# -- requests
+
+
+def _pairs(given: BatchRequests, model: "Model | str | None") -> "_Once":
+    if isinstance(given, str | Path):
+        return _Once(requests_in(given), model)
+    pairs = given.items() if isinstance(given, Mapping) else given
+    return _Once(iter(cast("Iterable[tuple[str, LLMRequest]]", pairs)), model)
+
+
+class _Once:
+    """The requests, each once, for several workers."""
+
+    def __init__(
+        self, pairs: Iterator[tuple[str, LLMRequest]], model: "Model | str | None"
+    ) -> None:
+        self._pairs = pairs
+        self._model = model
+        self._seen: set[str] = set()
+
+    def __iter__(self) -> Iterator[tuple[str, LLMRequest]]:
+        return self
+
+    def __next__(self) -> tuple[str, LLMRequest]:
+        id_, asked = next(self._pairs)
+        if id_ in self._seen:
+            raise InvalidRequestError(f"two requests have the id {id_!r}")
+        self._seen.add(id_)
+        if not asked.model and self._model is not None:
+            asked = evolve(asked, model=self._model)
+        return id_, asked
+
+    def close(self) -> None:
+        """Close the file behind the requests, if there is one."""
+        close = getattr(self._pairs, "close", None)
+        if close is not None:
+            close()
+
+
+def requests_in(file: str | Path) -> Iterator[tuple[str, LLMRequest]]:
+    """Yield the id and the request of each line of *file*; raises InvalidRequestError."""
+    path = Path(file)
+    try:
+        with path.open("rb") as opened:
+            for number, line in enumerate(opened, 1):
+                if line.strip():
+                    yield _request_in(line, f"line {number} of {path}")
+    except OSError as error:
+        raise InvalidRequestError(f"{path} cannot be read: {error}", cause=error) from error
+
+
+def _request_in(line: bytes, where: str) -> tuple[str, LLMRequest]:
+    try:
+        data = json.loads(line)
+    except ValueError as error:
+        raise InvalidRequestError(f"{where} is not JSON: {error}", cause=error) from error
+    if not isinstance(data, dict) or not isinstance(data.get("id"), str):
+        raise InvalidRequestError(f'{where} is not an object with an "id"')
+    id_ = str(data["id"])
+    try:
+        return id_, _request_of({key: value for key, value in data.items() if key != "id"})
+    except InvalidRequestError as error:
+        raise InvalidRequestError(f"{where}: {error.message}", cause=error) from error
+
+
+def _request_of(data: dict[str, JsonValue]) -> LLMRequest:
+    if data.keys() == {"request"}:
+        return from_json(LLMRequest, data["request"])
+    unknown = data.keys() - _FIELDS
+    if unknown:
+        names = ", ".join(sorted(unknown))
+        raise InvalidRequestError(f"unknown fields {names}: give them in a whole request")
+    fields: dict[str, Any] = {"model": "", **data}
+    return request(**fields)
+
+
+def finished(checkpoint: str | Path) -> Iterator[tuple[str, LLMResponse]]:
+    """Yield the id and the response of each answer in the file, in the order of the ids.
+
+    Raises ConfigurationError if there is no such file.
+    """
+    if not Path(checkpoint).exists():
+        raise ConfigurationError(f"there is no file {checkpoint}")
+    with opened_checkpoint(checkpoint) as kept:
+        assert kept is not None  # noqa: S101  (a path was given)
+        for id_, result in kept.results():
+            yield id_, from_json(LLMResponse, result)

@@ -1,0 +1,114 @@
+"""`llmcore batch`: files of requests run here, and batches of a provider, against loopback."""
+
+import io
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from llmcore.cli import main
+from tests.support.servers.loopback import Answer, Loopback, Received, serve
+
+JSON = {"content-type": "application/json"}
+DONE = {"id": "batch_1", "status": "completed", "output_file_id": "file-2"}
+
+
+def answer_of(words: str) -> dict[str, Any]:
+    message = {"role": "assistant", "content": words.upper()}
+    return {"choices": [{"message": message, "finish_reason": "stop"}]}
+
+
+def provider(received: Received) -> Answer:
+    """Answer chats, and keep a batch that is done at once."""
+    if received.path.endswith("/chat/completions"):
+        body: Any = received.json
+        words = body["messages"][-1]["content"]
+        if words == "refuse":
+            return Answer([b'{"error": {"message": "no"}}'], 400, JSON)
+        return Answer([json.dumps(answer_of(words)).encode()], headers=JSON)
+    if received.path.endswith("/files"):
+        return Answer([b'{"id": "file-1"}'], headers=JSON)
+    if received.path.endswith("/content"):
+        line = {"custom_id": "a", "response": {"status_code": 200, "body": answer_of("hi")}}
+        return Answer([json.dumps(line).encode()], headers=JSON)
+    return Answer([json.dumps(DONE).encode()], headers=JSON)
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Loopback]:
+    """Run the provider, configured in the environment as vLLM."""
+    for name in [name for name in os.environ if name.endswith(("_API_KEY", "_TOKEN", "_BASE_URL"))]:
+        monkeypatch.delenv(name)
+    monkeypatch.setattr("sys.stdin", io.StringIO(""))
+    with serve(provider) as running:
+        monkeypatch.setenv("VLLM_BASE_URL", running.url + "/v1")
+        yield running
+
+
+def requests_in(folder: Path, *words: str) -> str:
+    file = folder / "requests.jsonl"
+    lines = (
+        json.dumps({"id": name, "prompt": text}) for name, text in zip("abc", words, strict=False)
+    )
+    file.write_text("\n".join(lines))
+    return str(file)
+
+
+def printed(text: str) -> dict[str, Any]:
+    lines = [json.loads(line) for line in text.splitlines()]
+    return {line["id"]: line.get("text") or line["error"]["message"] for line in lines}
+
+
+def test_run_prints_answers_and_does_not_ask_for_them_again(
+    server: Loopback, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = requests_in(tmp_path, "hi", "yes")
+    command = ["batch", "run", file, "-m", "vllm:m", "-c", str(tmp_path / "answers.db")]
+
+    assert main(command) == 0
+    assert main(command) == 0
+
+    out, err = capsys.readouterr()
+    assert printed(out) == {"a": "HI", "b": "YES"}
+    assert len(out.splitlines()) == 4
+    assert len(server.received) == 2
+    assert "2 answered" in err
+    assert "2 from the file" in err
+
+
+def test_run_without_a_file_prints_failures_and_exits_with_1(
+    server: Loopback, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["batch", "run", requests_in(tmp_path, "hi", "refuse"), "-m", "vllm:m"]) == 1
+
+    assert printed(capsys.readouterr().out) == {"a": "HI", "b": "no"}
+
+
+def test_batch_is_submitted_watched_and_read(
+    server: Loopback, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The handle is a file between the commands."""
+    file, handle = requests_in(tmp_path, "hi"), tmp_path / "handle.json"
+
+    assert main(["batch", "submit", file, "-m", "vllm:m"]) == 0
+    handle.write_text(capsys.readouterr().out)
+    assert main(["batch", "status", str(handle)]) == 0
+    status = json.loads(capsys.readouterr().out)
+
+    assert json.loads(handle.read_text())["id"] == "batch_1"
+    assert status["state"] == "ended"
+    assert main(["batch", "results", str(handle)]) == 0
+    assert printed(capsys.readouterr().out) == {"a": "HI"}
+
+
+def test_file_that_is_no_handle_is_an_error(
+    server: Loopback, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "handle.json"
+    file.write_text("{}")
+
+    assert main(["batch", "results", str(file)]) != 0
+    assert "is not the handle of a batch" in capsys.readouterr().err
