@@ -95,16 +95,27 @@ def _serve(args: argparse.Namespace) -> int:
 
 def _welcome(settings: GatewaySettings, url: str) -> str:
     """Return what people read when the gateway starts."""
+    from llmcore.bridge.state.stores import place_of_state
+
     key = "YOUR_KEY" if settings.needs_key else ANY_KEY
-    curl = f"curl {url}/v1/models" + (
-        f" -H 'authorization: Bearer {key}'" if settings.needs_key else ""
-    )
-    page = f"\nRequests as they happen, and a playground: {url}/ui" if settings.has_ui else ""
-    return (
-        f"OpenBridge {VERSION} at {url}, in front of {settings.upstream}\n"
-        "Responses, Chat Completions, Messages and generateContent, for any client:\n\n"
-        f"{instructions(Address(root=url, key=key))}\n\n"
-        f"Models: {curl}{page}"
+    facts = {
+        "Responses": f"{url}/v1/responses",
+        "Chat Completions": f"{url}/v1/chat/completions",
+        "Messages": f"{url}/v1/messages",
+        "Gemini": f"{url}/v1beta/models",
+        "State": place_of_state(settings),
+        **({"Page": f"{url}/ui"} if settings.has_ui else {}),
+    }
+    secret = f" -H 'authorization: Bearer {key}'" if settings.needs_key else ""
+    body = json.dumps({"model": "MODEL", "input": "Hi"})
+    return "\n".join(
+        [
+            f"OpenBridge {VERSION} at {url}, in front of {settings.upstream}\n",
+            *(f"  {name:17} {value}" for name, value in facts.items()),
+            f"\n{instructions(Address(root=url, key=key))}\n",
+            f"curl {url}/v1/models{secret}",
+            f"curl {url}/v1/responses{secret} -H 'content-type: application/json' -d '{body}'",
+        ]
     )
 
 

@@ -1,9 +1,12 @@
-"""`openbridge replay`: recorded requests, run again."""
+"""`openbridge replay`: recorded requests, run again; and what `serve` prints in a terminal."""
 
 import json
+import os
+import sys
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 
 from llmcore.cli.openbridge import main
@@ -104,3 +107,39 @@ def test_files_that_hold_no_request(
 
     assert main(["replay", "body.json"]) == 5
     assert says in capsys.readouterr().err
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform == "win32", reason="has no pseudo terminals")
+def test_serve_prints_for_people_in_a_terminal(tmp_path: Path) -> None:
+    """Its addresses, its upstream, where its state is, a line to try, and requests as lines."""
+    pexpect = pytest.importorskip("pexpect", reason="pexpect runs programs in a pseudo terminal")
+    program = "from llmcore.cli.openbridge import main; raise SystemExit(main())"
+    state = tmp_path / "state.sqlite3"
+    environ = {
+        **os.environ,
+        "OPENAI_API_KEY": "sk-example",
+        "OPENBRIDGE_STATE_PATH": str(state),
+    }
+    gateway = pexpect.spawn(
+        sys.executable,
+        ["-c", program, "serve", "--upstream", "openai", "--port", "0"],
+        env=environ,
+        encoding="utf-8",
+        timeout=30,
+        dimensions=(60, 300),
+        use_poll=True,
+    )
+    gateway.expect(r"at (http://127\.0\.0\.1:\d+), in front of openai")
+    url = gateway.match[1]
+    for line in ("Responses +{}/v1/responses", "Messages +{}/v1/messages", f"State +{state}"):
+        gateway.expect(line.format(url))
+    gateway.expect(f"curl {url}/v1/models")
+    gateway.expect("curl .*/v1/responses .*}'")
+    httpx.post(f"{url}/v1/messages", json={"model": 5})
+    gateway.expect(r"\d\d:\d\d:\d\d request .*path=/v1/messages status=4\d\d")
+    assert "{" not in gateway.before.strip()  # no log in JSON
+    gateway.sendintr()
+    gateway.expect(pexpect.EOF)
+    gateway.close()
+    assert gateway.exitstatus in (0, 130)

@@ -1,7 +1,11 @@
-"""Structured logs: a line of JSON each, with the ids of the request it belongs to."""
+"""Structured logs: a line of JSON each, with the ids of the request it belongs to.
+
+In a terminal they are lines for people.
+"""
 
 import json
 import logging
+import sys
 from collections.abc import Mapping
 from contextvars import ContextVar
 from datetime import UTC, datetime
@@ -59,13 +63,55 @@ class JsonFormatter(logging.Formatter):
         return _ENCODER.encode(line)
 
 
+class LineFormatter(logging.Formatter):
+    """Writes a record as a line for people: `06:38:03 request method=POST status=200`."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return the line, in ASCII."""
+        facts = getattr(record, "facts", None)
+        known = facts.items() if isinstance(facts, Mapping) else ()
+        level = record.levelname.lower()
+        words = [
+            datetime.fromtimestamp(record.created).astimezone().strftime("%H:%M:%S"),
+            *([] if level == "info" else [level]),
+            _plain(record.getMessage()),
+            *(f"{name}={_plain(value)}" for name, value in known),
+        ]
+        if record.exc_info:
+            words.append(_plain(self.formatException(record.exc_info)))
+        return " ".join(words)
+
+
+def _plain(value: object) -> str:
+    """Return *value* as text without line ends and terminal codes."""
+    text = value if isinstance(value, str) else _ENCODER.encode(value)
+    return _ENCODER.encode(text)[1:-1].replace('\\"', '"')
+
+
+def _is_for_people(record: logging.LogRecord) -> bool:
+    """Return whether a record is news beside what the program prints when it starts."""
+    of_server = record.name.startswith("uvicorn") and record.levelno < logging.WARNING
+    return not of_server and record.getMessage() != "listening"
+
+
+def _handler() -> logging.Handler:
+    handler = logging.StreamHandler()
+    if sys.stderr.isatty():
+        handler.setFormatter(LineFormatter())
+        handler.addFilter(_is_for_people)
+    else:
+        handler.setFormatter(JsonFormatter())
+    return handler
+
+
 def set_up(level: str) -> None:
-    """Let the gateway's and the HTTP server's logs go to stderr as JSON, from *level* on.
+    """Let the gateway's and the HTTP server's logs go to stderr, from *level* on.
+
+    They are JSON, or lines for people if stderr is a terminal.
 
     What other libraries warn of goes there too, unless the program has a place for it.
     """
-    handler = logging.StreamHandler()
-    handler.setFormatter(JsonFormatter())
+    handler = _handler()
     others = logging.getLogger()
     if not others.handlers:
         others.addHandler(handler)

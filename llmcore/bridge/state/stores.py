@@ -4,6 +4,7 @@ import hashlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
+from urllib.parse import urlsplit
 
 from llmcore.bridge.configuration.settings import GatewaySettings, StateBackend
 from llmcore.bridge.spend.journal import SpendJournal
@@ -41,6 +42,20 @@ def store_for(settings: GatewaySettings) -> ResponseStore:
             from llmcore.bridge.state.postgres import PostgresResponseStore
 
             return PostgresResponseStore(state.postgres_url or "", ttl_s=state.ttl_s)
+
+
+def place_of_state(settings: GatewaySettings) -> str:
+    """Return where the state is, for people; without credentials."""
+    state = settings.state
+    match state.backend:
+        case "sqlite":
+            return str(state.path or _default_path(settings))
+        case "memory":
+            return "memory, until the gateway ends"
+        case "redis":
+            return f"Redis at {urlsplit(state.redis_url or '').hostname}"
+        case "postgres":
+            return f"PostgreSQL at {urlsplit(state.postgres_url or '').hostname}"
 
 
 def ledger_for(settings: GatewaySettings) -> Ledger:

@@ -2,10 +2,11 @@
 
 import json
 import logging
+import re
 import subprocess
 import sys
 
-from llmcore.bridge.http.logs import LOGGER, REQUEST_ID, JsonFormatter
+from llmcore.bridge.http.logs import LOGGER, REQUEST_ID, JsonFormatter, LineFormatter
 
 
 def test_a_line_is_one_json_object() -> None:
@@ -28,6 +29,17 @@ def test_a_line_is_one_json_object() -> None:
         5,
     )
     assert "ValueError" in line["exception"]
+
+
+def test_a_line_for_people_has_time_event_and_facts_and_nothing_that_moves_the_cursor() -> None:
+    facts = {"method": "POST", "status": 200, "error": 'a\nb\x1b[2J "c"'}
+    record = LOGGER.makeRecord(
+        LOGGER.name, logging.INFO, "x.py", 1, "request", (), None, extra={"facts": facts}
+    )
+    text = LineFormatter().format(record)
+
+    assert re.fullmatch(r"\d\d:\d\d:\d\d request method=POST status=200 error=.*", text)
+    assert text.endswith('error=a\\nb\\u001b[2J "c"')
 
 
 OTHERS = """
