@@ -9,7 +9,6 @@ import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from types import MappingProxyType
 
-import anyio
 from attrs import evolve
 
 from llmcore.client.pool import PerLoop
@@ -53,7 +52,7 @@ class WebSocketTransport:
     ) -> None:
         self._http = http
         self._pools: PerLoop[SocketPool] = PerLoop(
-            lambda: SocketPool(opener, spec, clock), _close_pool
+            lambda: SocketPool(opener, spec, clock), SocketPool.aclose
         )
 
     async def send(self, request: HttpRequest, timeouts: Timeouts) -> Exchange:
@@ -187,8 +186,7 @@ class WebSocketExchange:
         if self._reusable:
             self._pool.release(self._taken, self._memory)
             return
-        with anyio.CancelScope(shield=True):
-            await self._pool.discard(self._taken)
+        await self._pool.discard(self._taken)
 
     async def _send(self, message: bytes) -> None:
         await self._taken.socket.send(message)
@@ -260,8 +258,3 @@ def handshake_of(request: HttpRequest) -> HttpRequest:
     scheme, _, rest = request.url.partition("://")
     url = f"{scheme.replace('http', 'ws')}://{rest}"
     return evolve(request, method="GET", url=url, headers=kept, body=b"")
-
-
-async def _close_pool(pool: SocketPool) -> None:
-    with anyio.CancelScope(shield=True):
-        await pool.aclose()

@@ -189,12 +189,15 @@ def test_a_refused_exchange_is_an_error_without_the_token(
 
 
 def test_an_answer_without_end_is_not_read(stand_in: Github, environ: dict[str, str]) -> None:
-    """A quarter of a megabyte is enough for a token."""
-    stand_in.exchange = evolve(answer({}), script=[b" " * 65536] * 8, length=None)
+    """A quarter of a megabyte is enough for a token, and a byte more is too much."""
+    whole = json.dumps({"token": "tid=1", "refresh_in": 60}).encode().ljust(256 * 1024)
     source = tokens(CopilotLogin(token="gho_x", api_url=stand_in.url), environ, Clock())
 
+    stand_in.exchange = evolve(answer({}), script=[whole, b" "], length=None)
     with pytest.raises(LLMError, match="is larger than"):
         source.token()
+    stand_in.exchange = evolve(answer({}), script=[whole], length=None)
+    assert had(source) == "tid=1"
 
 
 def test_a_refresh_that_fails_leaves_the_old_token_while_it_is_good(
