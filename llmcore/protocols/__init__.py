@@ -1,8 +1,7 @@
 """Protocols: building native requests and reading native responses. Pure functions only.
 
-In reading order: `protocol` (the type of one), `registry` (all of them by their ids), one package
-per protocol, all of the same modules (`openai_chat`, `openai_responses`, `anthropic_messages`,
-`gemini`, `bedrock_converse`), and what they share:
+In reading order: `protocol` (the type of one), `registry` (all of them by their ids), a package for
+each of those, all of the same modules, and what they share:
 
 * for requests: `diagnostics` (collected while a body is built), `lowering` (placeholders, results
   as text, parameters that a model rejects), `history` (conversations made acceptable),

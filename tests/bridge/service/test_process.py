@@ -192,9 +192,8 @@ def test_what_was_acknowledged_outlives_a_kill(tmp_path: Path, store: dict[str, 
                 time.sleep(0.01)
             one.process.kill()
             two.process.kill()
-        with gateway(tmp_path, **named) as after:
-            with httpx.Client(base_url=after.url) as client:
-                found = {client.get(f"/responses/{name}").status_code for name in ids}
+        with gateway(tmp_path, **named) as after, httpx.Client(base_url=after.url) as client:
+            found = {client.get(f"/responses/{name}").status_code for name in ids}
 
     assert len(ids) >= 40
     assert found == {200}

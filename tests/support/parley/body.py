@@ -12,9 +12,14 @@ from llmcore.schema.options import GenerationOptions, merge_json
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.result import Result
 from tests.support.parley.messages import lower_messages, target_of
-from tests.support.parley.models import rules_of
-from tests.support.parley.names import METADATA_KEY, PARAMETERS, NativeObject, ParleyBody
-from tests.support.parley.reasoning import lower_reasoning
+from tests.support.parley.names import (
+    METADATA_KEY,
+    PARAMETERS,
+    NativeObject,
+    ParleyBody,
+    ParleyRules,
+    rules_of,
+)
 from tests.support.parley.tools import lower_tools
 
 
@@ -54,3 +59,20 @@ def lower_generation(request: LLMRequest, notes: Notes) -> NativeObject:
             notes.dropped("unsupported-parameter", f"generation.{each.name}", why)
     given = {native: getattr(options, name) for name, native in PARAMETERS.items()}
     return {name: value for name, value in given.items() if value is not None}
+
+
+def lower_reasoning(request: LLMRequest, rules: ParleyRules, notes: Notes) -> NativeObject:
+    """Return `effort`."""
+    wanted = request.reasoning
+    if wanted is None:
+        return {}
+    if not rules.thinks:
+        notes.dropped("unsupported-parameter", "reasoning", "the model does not think")
+        return {}
+    if wanted.budget_tokens is not None:
+        why = "the API takes an effort, not a number of tokens"
+        notes.dropped("unsupported-parameter", "reasoning.budget_tokens", why)
+    if wanted.summary is not None:
+        why = "the API always shows all thoughts"
+        notes.dropped("unsupported-parameter", "reasoning.summary", why)
+    return {} if wanted.effort is None else {"effort": wanted.effort}

@@ -11,7 +11,7 @@ from llmcore.protocols.native_json import count_or_none, object_or_empty, str_or
 from llmcore.schema.changed import changed
 from llmcore.schema.events import LLMEvent, StepStart, StreamStart
 from llmcore.schema.usage import Usage
-from tests.support.parley.calls import end_call
+from tests.support.parley.content import end_call
 from tests.support.parley.names import FINISH_REASONS, PROTOCOL_ID
 from tests.support.parley.state import ParleyState
 

@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from typing import Any, Final, Required, TypeAlias, TypedDict
 
+from attrs import frozen
+
 from llmcore.protocols.tool_names import ToolNameRule
 from llmcore.protocols.tools import CallIdRule
 from llmcore.schema.events import FinishReasonKind
@@ -46,3 +48,15 @@ FINISH_REASONS: Final[Mapping[str, FinishReasonKind]] = {
     "call": "tool_calls",
     "refused": "content_filter",
 }
+
+
+@frozen(kw_only=True)
+class ParleyRules:
+    """The features of a model."""
+
+    thinks: bool
+
+
+def rules_of(model_id: str) -> ParleyRules:
+    """Return the features of *model_id*: only models of the second generation think."""
+    return ParleyRules(thinks=model_id.startswith("parley-2"))
