@@ -44,15 +44,24 @@ BEGIN: Final = "<!-- table: made by scripts/fronts_table.py -->\n"
 END: Final = "<!-- end of table -->\n"
 
 CLIENT: Final = Client(environ={})
-MODELS: Final[Mapping[str, Model[Any]]] = {
-    "openai-responses": OpenAI(api_key="k").responses("gpt-5.2"),
-    "openai-chat": OpenAI(api_key="k").chat("gpt-5.2"),
-    "anthropic-messages": Anthropic(api_key="k").model("claude-sonnet-4-5"),
-    "gemini": Google(api_key="k").model("gemini-3-pro-preview"),
-    "bedrock-converse": AmazonBedrock(region="us-east-1", api_key="k").model(
-        "anthropic.claude-sonnet-4-5-20250929-v1:0"
-    ),
-}
+
+
+def models(base_url: str | None = None) -> Mapping[str, Model[Any]]:
+    """Return a model of each protocol, at the vendors' addresses or all at *base_url*."""
+    openai = OpenAI.configure(api_key="k", base_url=base_url and f"{base_url}/v1")
+    bedrock = AmazonBedrock.configure(region="us-east-1", api_key="k", base_url=base_url)
+    return {
+        "openai-responses": openai.responses("gpt-5.2"),
+        "openai-chat": openai.chat("gpt-5.2"),
+        "anthropic-messages": Anthropic.configure(api_key="k", base_url=base_url).model(
+            "claude-sonnet-4-5"
+        ),
+        "gemini": Google.configure(api_key="k", base_url=base_url).model("gemini-3-pro-preview"),
+        "bedrock-converse": bedrock.model("anthropic.claude-sonnet-4-5-20250929-v1:0"),
+    }
+
+
+MODELS: Final = models()
 CLIENTS_MODELS: Final[Mapping[str, Sequence[Model[Any]]]] = {
     **{front_id: (model,) for front_id, model in MODELS.items()},
     "openai-chat": (MODELS["openai-chat"], OpenAI(api_key="k").chat("gpt-4.1")),

@@ -14,7 +14,15 @@ import pytest
 from llmcore.bridge.model_map import ModelMap, UpstreamModel
 from tests.support.servers.front_gateways import ASKERS, served, service_for, violations
 from tests.support.servers.loopback import Received
-from tests.support.wire.matrix import COLUMNS, Column, Native, Said, Scene, playing
+from tests.support.wire.matrix import (
+    ANTHROPIC,
+    COLUMNS,
+    Column,
+    Native,
+    Said,
+    Scene,
+    playing,
+)
 
 STEPS = (
     Said(thinking="The coast first.", text="Let me see.", cities=("Bergen",)),
@@ -120,6 +128,8 @@ def post(url: str, front: str, model: str, body: Native) -> Any:
 
 # -- what upstreams got
 
+SKIPPED = {"skip_thought_signature_validator"}
+"""The value that Google documents for calls of another model."""
 _STATE = frozenset({"signature", "thoughtSignature", "encrypted_content"})
 
 
@@ -142,6 +152,47 @@ def check_seen(body: Native) -> None:
     for words in ("Let me see.", "And there.", "Bergen", "Oslo", *RESULTS):
         assert seen.count(words) >= 1, words
     assert not any(seal in seen for seal in SEALS)
+
+
+@pytest.mark.parametrize("relay", [True, False], ids=["relayed", "translated"])
+@pytest.mark.parametrize("second", COLUMNS, ids=lambda column: column.id)
+@pytest.mark.parametrize("front", list(ASKERS))
+def test_a_conversation_leaves_claude_and_comes_back(
+    front: str, second: Column, relay: bool
+) -> None:
+    """One step with Claude, one with another model, and an answer of Claude again.
+
+    Claude gets back exactly its own thinking, signed, and the other model what it made itself.
+    """
+    with ExitStack() as stack:
+        scenes = {
+            column.id: stack.enter_context(playing(column, reply)) for column in (ANTHROPIC, second)
+        }
+        names = {name: UpstreamModel(name, name) for name in scenes}
+        models = {name: scene.model for name, scene in scenes.items()}
+        service = service_for(
+            models[ANTHROPIC.id],
+            ModelMap(models=names, upstream="up"),
+            others=models,
+            relay=relay,
+        )
+        url = stack.enter_context(served(service))
+        body = opened(front)
+        body = continued(front, body, post(url, front, ANTHROPIC.id, body), RESULTS[0])
+        body = continued(front, body, post(url, front, second.id, body), RESULTS[1])
+        post(url, front, ANTHROPIC.id, body)
+        post(url, front, second.id, body)
+
+    for column in (ANTHROPIC, second):
+        theirs = [
+            step for step, by in zip(STEPS, (ANTHROPIC, second), strict=False) if by is column
+        ]
+        made = [text for step in theirs for text in state_of(column.whole(step))]
+        last = scenes[column.id].bodies[-1]
+        check_seen(last)
+        kept = [text for text in state_of(last) if text not in SKIPPED]
+        assert kept == made
+    assert violations(service) == 0
 
 
 @pytest.mark.parametrize("relay", [True, False], ids=["relayed", "translated"])
