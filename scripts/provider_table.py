@@ -8,7 +8,7 @@ writes it into the page; a test says when that is due.
 from pathlib import Path
 from typing import Any, Final
 
-from llmcore.routes.providers import PROVIDERS, ProviderEntry
+from llmcore.routes.providers import PROVIDERS, RETRIEVAL_PROVIDERS, ProviderEntry
 
 PAGE: Final = Path(__file__).parents[1] / "docs" / "providers.md"
 BEGIN: Final = "<!-- table: made by scripts/provider_table.py -->\n"
@@ -27,7 +27,8 @@ ARGUMENTS: Final[dict[str, dict[str, Any]]] = {"azure": {"resource_name": "RESOU
 def table() -> str:
     """Return the whole table."""
     head = ["Provider, id", "Protocols", "Environment", "Base URL"]
-    rows = [head, ["---"] * len(head), *(row(entry) for entry in PROVIDERS)]
+    entries = (*PROVIDERS, *RETRIEVAL_PROVIDERS)
+    rows = [head, ["---"] * len(head), *(row(entry) for entry in entries)]
     return "".join(f"| {' | '.join(cells)} |\n" for cells in rows)
 
 
@@ -39,7 +40,7 @@ def row(entry: ProviderEntry) -> list[str]:
     note = [entry.note] if entry.note else []
     cells = [
         [f"[`{name}`]({entry.docs})", f"`{entry.id}`"],
-        entry.protocols,
+        entry.protocols or ["embeddings and rankings"],
         [*variables, *login],
         [f"`{base_url(entry)}`", *note],
     ]

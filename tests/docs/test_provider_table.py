@@ -2,7 +2,7 @@
 
 import pytest
 
-from llmcore.routes.providers import PROVIDERS
+from llmcore.routes.providers import PROVIDERS, RETRIEVAL_PROVIDERS
 from scripts.provider_table import BEGIN, PAGE, page, table
 
 
@@ -15,8 +15,9 @@ def test_every_provider_has_a_row() -> None:
     """With its id, its variables and its address."""
     rows = table().splitlines()[2:]
 
-    assert len(rows) == len(PROVIDERS)
-    for entry, row in zip(PROVIDERS, rows, strict=True):
+    entries = (*PROVIDERS, *RETRIEVAL_PROVIDERS)
+    assert len(rows) == len(entries)
+    for entry, row in zip(entries, rows, strict=True):
         assert f"`{entry.id}`" in row
         assert all(f"`{name}`" in row for name in entry.key_variables)
         assert "`http" in row

@@ -1,10 +1,15 @@
 """The text of a call's arguments, from an answer into the next request."""
 
+import json
+
 import pytest
 
+from llmcore import AmazonBedrock, Anthropic, Client, Google
 from llmcore.schema.codec import from_json, to_json
+from llmcore.schema.content import ToolCallPart
 from llmcore.schema.events import LLMEvent
 from llmcore.schema.messages import Message
+from llmcore.schema.model import Model
 from llmcore.schema.request import request
 from tests.support.wire import chat, responses
 from tests.support.wire.protocol import response
@@ -45,3 +50,25 @@ def test_arguments_go_back_as_the_model_wrote_them(read: object, streaming: bool
 
     assert call["function"]["arguments"] == WRITTEN
     assert item["arguments"] == WRITTEN
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        Anthropic(api_key="k").model("m"),
+        AmazonBedrock(api_key="k", region="us-east-1").model("m"),
+        Google(api_key="k").model("m"),
+    ],
+    ids=["anthropic-messages", "bedrock-converse", "gemini"],
+)
+def test_arguments_that_are_an_object_go_back_with_their_order_and_numbers(model: Model) -> None:
+    """APIs that take an object get its keys in their order and its numbers without loss."""
+    written = '{ "b": 1.0,  "a": {"d": 12345678901234567890, "c": [0.10, 2e3]},"é":"\\u00e9" }'
+    call = ToolCallPart("call_1", "look", json.loads(written), raw_arguments=written)
+    assert call.raw_arguments == written
+
+    asked = request(model=model, messages=_answered(Message("assistant", (call,))))
+    body = Client(environ={}).prepare(asked).unwrap().http.body
+
+    compact = json.dumps(json.loads(written), ensure_ascii=False, separators=(",", ":"))
+    assert compact.encode() in bytes(body or b"")
