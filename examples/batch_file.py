@@ -4,7 +4,7 @@ import asyncio
 import json
 from pathlib import Path
 
-from llmcore.generation.run_batch import finished, run_batch
+from llmcore.generation.batch import finished, run_batch
 
 questions = {"norway": "What is the capital of Norway?", "italy": "And of Italy?"}
 lines = (json.dumps({"id": id_, "prompt": text}) for id_, text in questions.items())

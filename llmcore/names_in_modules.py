@@ -33,7 +33,7 @@ NAMES_IN_MODULES: Final = {
     "llmcore.generation.objects": "StreamObjectResult",
     "llmcore.generation.results": "StepResult has_tool_call step_count_is",
     "llmcore.generation.retry": "retry",
-    "llmcore.generation.run_batch": "BatchRun finished run_batch",
+    "llmcore.generation.batch": "BatchRun finished run_batch",
     "llmcore.generation.tool": "ToolDeferred ToolFailure",
     "llmcore.protocols.openai_chat.models": "ChatDialect",
     "llmcore.routes.anthropic": "AnthropicCompatible",

@@ -18,7 +18,7 @@ from llmcore.cli.program import json_output, json_text, note
 from llmcore.cli.request_options import make_client, model_of
 from llmcore.client.batches import Batches, BatchHandle
 from llmcore.client.client import Client
-from llmcore.generation.run_batch import BatchRun, finished, requests_in, run_batch
+from llmcore.generation.batch import BatchRun, finished, requests_in, run_batch
 from llmcore.schema import json
 from llmcore.schema.codec import from_json, to_json
 from llmcore.schema.errors import ConfigurationError, LLMError

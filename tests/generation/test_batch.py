@@ -19,7 +19,7 @@ import pytest
 from llmcore import Client, LLMRequest, OpenAICompatible, RetryPolicy, request
 from llmcore.client.middleware.rate_limiter import RateLimiter
 from llmcore.generation.checkpoint import Checkpoint
-from llmcore.generation.run_batch import finished, run_batch
+from llmcore.generation.batch import finished, run_batch
 from llmcore.schema.codec import to_json
 from llmcore.schema.errors import ConfigurationError, InvalidRequestError
 from llmcore.schema.model import Model
@@ -214,7 +214,7 @@ async def test_result_is_there_for_another_process_when_add_returns(tmp_path: Pa
 PROGRAM = """
 import sys, anyio
 from llmcore import Client, OpenAICompatible, request
-from llmcore.generation.run_batch import run_batch
+from llmcore.generation.batch import run_batch
 
 model = OpenAICompatible.configure(name="loop", base_url=sys.argv[1], api_key="k").model("m")
 requests = {f"q{n}": request(model=model, prompt=f"q{n}") for n in range(60)}
