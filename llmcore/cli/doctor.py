@@ -37,6 +37,7 @@ _EXTRAS: Final = {
     "postgres": "psycopg",
     "mcp": "mcp",
     "otel": "opentelemetry",
+    "ray": "ray",
     "bridge": "uvicorn",
     "cli": "prompt_toolkit",
 }

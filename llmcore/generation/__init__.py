@@ -1,6 +1,7 @@
 """Generation: text and objects with tools and retries, built on the client.
 
-In reading order: `generate`, `many`, `batch` and `stream` (the functions that callers use),
+In reading order: `generate`, `many`, `batch` (on a cluster: `ray_batch`) and `stream`
+(the functions that callers use),
 `checkpoint` and `progress` (finished results and a bar for many calls),
 `conversation` (runs that continue a stored conversation), `settings` (their arguments),
 `setting_checks` (their types), `next_step` (what `prepare_step` changes), `limits` (of a run),

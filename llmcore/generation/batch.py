@@ -4,7 +4,8 @@
     for id_, response in finished("answers.db"):
         print(id_, response.text)
 
-The provider's own batches, at a lower price and within a day, are in `llmcore.client.batches`.
+Where one machine is not enough, `ray` runs the rows of a Ray dataset on a cluster. The provider's
+own batches, at a lower price and within a day, are in `llmcore.client.batches`.
 """
 
 import hashlib
@@ -178,6 +179,47 @@ class _Run:
 def _first(errors: BaseExceptionGroup[LLMError]) -> BaseException:
     first = errors.exceptions[0]
     return _first(first) if isinstance(first, BaseExceptionGroup) else first
+
+
+def ray(
+    dataset: Any,
+    *,
+    model: str | None = None,
+    make_request: Callable[[Mapping[str, Any]], LLMRequest] | None = None,
+    make_client: Callable[[], Client] = Client.from_env,
+    workers: int = 1,
+    concurrency: int = 20,
+    batch_size: int = 64,
+    checkpoint: str | None = None,
+) -> Any:
+    """Return *dataset*, a `ray.data.Dataset`, with the columns `text`, `response` and `error`.
+
+    It is evaluated lazily, as Ray's own methods are. The column `id` has a different text in each
+    row; *make_request* makes the request of a row, and without it a row is read like a line of a
+    file of `run_batch`, for *model* if it names none. *workers* processes on the nodes of the
+    cluster run *concurrency* requests each, and each makes its client by *make_client*. `response`
+    is the JSON of an LLMResponse, `error` the message of a request that failed in the end.
+
+    A worker that dies is started again with the block of *batch_size* rows that it had not
+    finished. With *checkpoint*, a path on each node, the answers that the block already had are not
+    asked for again, if the worker is started on the same node.
+
+    Raises ConfigurationError without Ray, and InvalidRequestError for a dataset without ids.
+    """
+    from llmcore.generation.ray_batch import RaySettings, mapped
+
+    settings = RaySettings(
+        make_request=make_request or partial(_request_of_row, model=model),
+        make_client=make_client,
+        concurrency=concurrency,
+        checkpoint=checkpoint,
+    )
+    return mapped(dataset, settings, workers=workers, batch_size=batch_size)
+
+
+def _request_of_row(row: Mapping[str, Any], *, model: str | None) -> LLMRequest:
+    fields = {key: value for key, value in row.items() if key != "id" and value is not None}
+    return _request_of({"model": model or "", **fields})
 
 
 # -- requests

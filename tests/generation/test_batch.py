@@ -18,8 +18,8 @@ import pytest
 
 from llmcore import Client, LLMRequest, OpenAICompatible, RetryPolicy, request
 from llmcore.client.middleware.rate_limiter import RateLimiter
-from llmcore.generation.checkpoint import Checkpoint
 from llmcore.generation.batch import finished, run_batch
+from llmcore.generation.checkpoint import Checkpoint
 from llmcore.schema.codec import to_json
 from llmcore.schema.errors import ConfigurationError, InvalidRequestError
 from llmcore.schema.model import Model
