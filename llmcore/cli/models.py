@@ -3,6 +3,7 @@
 import argparse
 import difflib
 from collections.abc import Mapping, Sequence
+from datetime import date
 from typing import Any, get_args
 
 from llmcore.catalog.lookup import Capability
@@ -77,10 +78,14 @@ def _has_words(record: Mapping[str, Any], words: Sequence[str]) -> bool:
     return all(word.casefold() in text for word in words)
 
 
-def _newest_first(record: Mapping[str, Any]) -> tuple[str, bool, list[int]]:
-    """Return a key that sorts by provider, then those still offered, then by date backwards."""
-    released = str(record.get("release_date") or "")
-    return record["provider"], bool(record.get("deprecated")), [-ord(char) for char in released]
+def _newest_first(record: Mapping[str, Any]) -> tuple[str, bool, int]:
+    """Return a key that sorts by provider, then those still offered, then by date backwards.
+
+    Models without a date come last.
+    """
+    released = record.get("release_date")
+    day = 0 if released is None else date.fromisoformat(released).toordinal()
+    return record["provider"], bool(record.get("deprecated")), -day
 
 
 def _row(model: ModelInfo) -> tuple[str, ...]:

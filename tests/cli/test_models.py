@@ -69,3 +69,16 @@ def test_the_latest_of_each_provider_are_listed(capsys: pytest.CaptureFixture[st
     providers = [line.split(":")[0] for line in capsys.readouterr().out.splitlines()[1:]]
     assert "anthropic" in providers
     assert len(providers) == len(set(providers))
+
+
+def test_models_without_a_date_come_after_the_dated_ones(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["models", "--provider", "openai", "--json"]) == 0
+    found = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    days = [one.get("release_date") for one in found if not one.get("deprecated")]
+    dated = [day for day in days if day is not None]
+
+    assert days == [*sorted(dated, reverse=True), *[None] * (len(days) - len(dated))]
+    assert main(["models", "--provider", "openai", "--latest"]) == 0
+    assert found[0]["id"] in capsys.readouterr().out
