@@ -52,7 +52,8 @@ class TokenCounter:
         where its body passes as it came. Raises
         FrontError for a request that is invalid.
         """
-        key = hashlib.blake2b(f"{model}\n{json.canonical(body)}".encode(), digest_size=20).digest()
+        whole = f"{model}\n{json.canonical(body)}".encode("utf-8", "surrogatepass")
+        key = hashlib.blake2b(whole, digest_size=20).digest()
         if (kept := self._get(key)) is not None:
             return kept
         lock = self._counting.setdefault(key, anyio.Lock())

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Final
 
-from attrs import asdict, frozen
+from attrs import asdict, field, frozen
 
 from llmcore.schema import errors
 from llmcore.schema.errors import LLMError
@@ -17,15 +17,29 @@ INVALID_REQUEST: Final = "invalid_request_error"
 SERVER_ERROR: Final = "server_error"
 
 
+MAX_MESSAGE: Final = 2000
+"""Characters of a message; a client's own values in it are as long as the client likes."""
+_MAX_PARAM: Final = 300
+
+
+def _message(text: str) -> str:
+    return text if len(text) <= MAX_MESSAGE else f"{text[:MAX_MESSAGE]}..."
+
+
+def _param(text: str | None) -> str | None:
+    return text if text is None or len(text) <= _MAX_PARAM else f"{text[:_MAX_PARAM]}..."
+
+
 @frozen(kw_only=True, auto_exc=False)
 class FrontError(Exception):
     """Why a request has no answer."""
 
     status: int
-    message: str
+    message: str = field(converter=_message)
+    """Shortened to `MAX_MESSAGE`."""
     type: str = INVALID_REQUEST
     code: str | None = None
-    param: str | None = None
+    param: str | None = field(default=None, converter=_param)
     """The field of the request that is at fault."""
     retry_after: float | None = None
     """Seconds to wait, where waiting helps."""

@@ -115,7 +115,9 @@ class _ToolReader:
         self._policy = upstream.policy.hosted_tools
         known = protocol_by_id(upstream.protocol_id).hosted_kinds if upstream.protocol_id else ()
         self._kinds = known
-        self._servers = {one.get("name"): one for one in objects(body.get("mcp_servers"))}
+        self._servers = {
+            str_or_none(one.get("name")): one for one in objects(body.get("mcp_servers"))
+        }
         self._notes = notes
 
     def tool(self, native: Fields, path: str) -> ToolSpec | None:
@@ -202,7 +204,7 @@ class _ToolReader:
                 return None
 
     def _mcp(self, native: Fields) -> HostedTool | None:
-        server = self._servers.get(native.get("mcp_server_name"))
+        server = self._servers.get(str_or_none(native.get("mcp_server_name")))
         url = None if server is None else str_or_none(server.get("url"))
         if server is None or url is None:
             return None

@@ -78,7 +78,7 @@ def _read_part(part: object, path: str, *, same_api: bool) -> ContentPart:
     if isinstance(part, str):
         return TextPart(part)
     native = object_or_empty(part)
-    if same_api and native.get("type") in _OTHERS:
+    if same_api and str_or_none(native.get("type")) in _OTHERS:
         return ProviderPart(METADATA_KEY, native)
     read = _read_native(native, path)
     ttl = cache_ttl_of(native)

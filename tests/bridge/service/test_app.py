@@ -744,6 +744,16 @@ async def test_tokens_are_counted_where_the_upstream_can(
     assert "noted estimated-count" in unable.headers["x-openbridge-diagnostics"]
 
 
+async def test_half_a_character_is_counted_as_any_other(settings: GatewaySettings) -> None:
+    """JSON may hold half of a surrogate pair, which cannot be encoded."""
+    body = json.dumps({**ASK, "input": "a\ud800"}).encode()
+    async with asked(settings) as client:
+        headers = {"content-type": "application/json"}
+        counted = await client.post("/v1/responses/input_tokens", content=body, headers=headers)
+
+    assert (counted.status_code, counted.json()["input_tokens"] > 0) == (200, True)
+
+
 async def test_health_version_and_metrics(settings: GatewaySettings) -> None:
     """The endpoints for operators."""
     async with asked(settings) as client:

@@ -1,0 +1,268 @@
+"""Requests with a value of another type somewhere: every front reads them or refuses them."""
+
+import copy
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from llmcore.fronts.errors import MAX_MESSAGE
+from llmcore.fronts.front import ClientRequest, Upstream, front_by_id
+from llmcore.fronts.policy import TranslationPolicy
+from llmcore.schema.result import Failure
+from llmcore.testing.fronts import SEALER
+
+PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAQAAAC1HAwCAAAA=="
+SCHEMA = {"type": "object", "properties": {"city": {"type": "string"}}}
+REQUESTS: dict[str, dict[str, Any]] = {
+    "openai-chat": {
+        "model": "m",
+        "messages": [
+            {"role": "system", "content": "Be brief."},
+            {
+                "role": "user",
+                "content": [
+                    {"type": "text", "text": "Hi"},
+                    {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{PIXEL}"}},
+                    {"type": "file", "file": {"file_data": "data:text/plain;base64,aGk="}},
+                    {"type": "input_audio", "input_audio": {"data": "aGk=", "format": "wav"}},
+                ],
+            },
+            {
+                "role": "assistant",
+                "content": None,
+                "tool_calls": [
+                    {
+                        "id": "c",
+                        "type": "function",
+                        "function": {"name": "look", "arguments": "{}"},
+                        "extra_content": {"google": {"thought_signature": "QUJD"}},
+                    }
+                ],
+                "reasoning_details": [{"type": "reasoning.text", "text": "t"}],
+            },
+            {"role": "tool", "tool_call_id": "c", "content": [{"type": "text", "text": "r"}]},
+        ],
+        "tools": [
+            {"type": "function", "function": {"name": "look", "parameters": SCHEMA}},
+            {"type": "custom", "custom": {"name": "free", "format": {"type": "text"}}},
+        ],
+        "tool_choice": {"type": "function", "function": {"name": "look"}},
+        "stop": ["x"],
+        "stream_options": {"include_usage": True},
+        "response_format": {"type": "json_schema", "json_schema": {"name": "n", "schema": SCHEMA}},
+        "modalities": ["text"],
+        "web_search_options": {"user_location": {"approximate": {"city": "Riga"}}},
+        "metadata": {"a": "b"},
+        "reasoning": {"effort": "low"},
+    },
+    "openai-responses": {
+        "model": "m",
+        "instructions": "Be brief.",
+        "input": [
+            {
+                "role": "user",
+                "content": [
+                    {"type": "input_text", "text": "Hi"},
+                    {"type": "input_image", "image_url": f"data:image/png;base64,{PIXEL}"},
+                    {"type": "input_file", "file_data": "data:text/plain;base64,aGk="},
+                ],
+            },
+            {"type": "reasoning", "summary": [{"type": "summary_text", "text": "t"}]},
+            {"type": "function_call", "call_id": "c", "name": "look", "arguments": "{}"},
+            {
+                "type": "function_call_output",
+                "call_id": "c",
+                "output": [{"type": "input_text", "text": "r"}],
+            },
+            {
+                "type": "message",
+                "role": "assistant",
+                "id": "msg_1",
+                "content": [
+                    {
+                        "type": "output_text",
+                        "text": "a",
+                        "annotations": [{"type": "url_citation", "url": "https://h"}],
+                    }
+                ],
+            },
+            {
+                "type": "web_search_call",
+                "id": "ws",
+                "status": "completed",
+                "action": {"type": "search", "query": "q"},
+            },
+            {"type": "shell_call", "call_id": "s", "action": {"commands": ["ls"]}},
+            {"type": "shell_call_output", "call_id": "s", "output": [{"stdout": "a"}]},
+        ],
+        "tools": [
+            {"type": "function", "name": "look", "parameters": SCHEMA, "strict": False},
+            {"type": "custom", "name": "free", "format": {"type": "text"}},
+            {"type": "web_search", "filters": {"allowed_domains": ["h"]}},
+            {"type": "mcp", "server_label": "l", "server_url": "https://h", "allowed_tools": ["a"]},
+        ],
+        "tool_choice": {"type": "allowed_tools", "tools": [{"type": "function", "name": "look"}]},
+        "reasoning": {"effort": "low", "summary": "auto"},
+        "text": {"format": {"type": "json_schema", "name": "n", "schema": SCHEMA}},
+        "include": ["reasoning.encrypted_content"],
+        "store": False,
+    },
+    "anthropic-messages": {
+        "model": "m",
+        "max_tokens": 50,
+        "system": [{"type": "text", "text": "Be brief.", "cache_control": {"type": "ephemeral"}}],
+        "messages": [
+            {
+                "role": "user",
+                "content": [
+                    {"type": "text", "text": "Hi"},
+                    {
+                        "type": "image",
+                        "source": {"type": "base64", "media_type": "image/png", "data": PIXEL},
+                    },
+                    {
+                        "type": "document",
+                        "source": {"type": "text", "media_type": "text/plain", "data": "d"},
+                        "citations": {"enabled": True},
+                    },
+                ],
+            },
+            {
+                "role": "assistant",
+                "content": [
+                    {"type": "thinking", "thinking": "t", "signature": "s"},
+                    {"type": "text", "text": "a", "citations": [{"type": "char_location"}]},
+                    {"type": "tool_use", "id": "c", "name": "look", "input": {"city": "Riga"}},
+                ],
+            },
+            {
+                "role": "user",
+                "content": [
+                    {
+                        "type": "tool_result",
+                        "tool_use_id": "c",
+                        "content": [{"type": "text", "text": "r"}],
+                        "is_error": False,
+                    }
+                ],
+            },
+        ],
+        "tools": [
+            {"name": "look", "input_schema": SCHEMA},
+            {"type": "web_search_20250305", "name": "web_search", "allowed_domains": ["h"]},
+            {
+                "type": "mcp_toolset",
+                "mcp_server_name": "l",
+                "configs": {"a": {"enabled": True}},
+            },
+        ],
+        "mcp_servers": [{"type": "url", "name": "l", "url": "https://h"}],
+        "tool_choice": {"type": "tool", "name": "look"},
+        "thinking": {"type": "enabled", "budget_tokens": 1024},
+        "stop_sequences": ["x"],
+        "output_config": {"effort": "low"},
+        "context_management": {"edits": [{"type": "clear_tool_uses_20250919"}]},
+    },
+    "gemini": {
+        "systemInstruction": {"parts": [{"text": "Be brief."}]},
+        "contents": [
+            {
+                "role": "user",
+                "parts": [
+                    {"text": "Hi"},
+                    {"inlineData": {"mimeType": "image/png", "data": PIXEL}},
+                    {"fileData": {"mimeType": "text/plain", "fileUri": "https://h/f"}},
+                ],
+            },
+            {
+                "role": "model",
+                "parts": [
+                    {"text": "t", "thought": True},
+                    {
+                        "functionCall": {"name": "look", "args": {"city": "Riga"}, "id": "c"},
+                        "thoughtSignature": "QUJD",
+                    },
+                    {"executableCode": {"language": "PYTHON", "code": "1"}},
+                ],
+            },
+            {
+                "role": "user",
+                "parts": [{"functionResponse": {"name": "look", "response": {"r": 1}, "id": "c"}}],
+            },
+        ],
+        "tools": [
+            {"functionDeclarations": [{"name": "look", "parametersJsonSchema": SCHEMA}]},
+            {"googleSearch": {}},
+        ],
+        "toolConfig": {"functionCallingConfig": {"mode": "ANY", "allowedFunctionNames": ["look"]}},
+        "generationConfig": {
+            "stopSequences": ["x"],
+            "responseMimeType": "application/json",
+            "responseSchema": {"type": "OBJECT"},
+            "thinkingConfig": {"thinkingBudget": 100},
+        },
+        "safetySettings": [{"category": "HARM_CATEGORY_HARASSMENT", "threshold": "BLOCK_NONE"}],
+    },
+}
+ODD_VALUES: tuple[Any, ...] = (
+    None,
+    True,
+    -1,
+    1e300,
+    "",
+    "\ud800",
+    "x" * 5000,
+    [],
+    [[]],
+    [None],
+    {},
+    {"type": []},
+)
+
+
+def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    if path:
+        yield path
+    keys = value if isinstance(value, dict) else range(len(value) if isinstance(value, list) else 0)
+    for key in keys:
+        yield from places(value[key], (*path, key))
+
+
+def at(body: Any, path: tuple[Any, ...]) -> Any:
+    for key in path:
+        body = body[key]
+    return body
+
+
+def odd_requests(front_id: str) -> Iterator[dict[str, Any]]:
+    """Yield the request of a front with each of its values replaced by each odd one."""
+    body = REQUESTS[front_id]
+    for path in places(body):
+        for odd in ODD_VALUES:
+            changed = copy.deepcopy(body)
+            at(changed, path[:-1])[path[-1]] = odd
+            yield changed
+
+
+@pytest.mark.parametrize("same_api", [True, False], ids=["same api", "another api"])
+@pytest.mark.parametrize("front_id", REQUESTS)
+def test_request_with_an_odd_value_is_read_or_refused_in_few_words(
+    front_id: str, *, same_api: bool
+) -> None:
+    """An exception would be the gateway's fault; a long message would repeat the request."""
+    front = front_by_id(front_id)
+    other = "gemini" if front_id == "openai-chat" else "openai-chat"
+    upstream = Upstream(
+        model="m",
+        protocol_id=front_id if same_api else other,
+        policy=TranslationPolicy(),
+        sealer=SEALER,
+        new_id="{}_1".format,
+    )
+    for body in odd_requests(front_id):
+        asked = ClientRequest(body=body, path="/v1beta/models/m:generateContent")
+        read = front.read(asked, upstream)
+        if isinstance(read, Failure):
+            assert len(read.error.message) <= MAX_MESSAGE + 3
+            assert len(read.error.param or "") < 400
