@@ -43,6 +43,7 @@ def _running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Gateway
             OPENROUTER_BASE_URL=f"{upstream.url}/v1",
             OPENBRIDGE_CLIENT_API_KEY=CLIENT_KEY,
             OPENBRIDGE_CHECK_STREAM="true",
+            OPENBRIDGE_KEEP_ALIVE_SECONDS="0.1",
             OPENBRIDGE_RETRIES="0",
             OPENBRIDGE_SEAL_KEY=SEAL_KEY,
         ) as running,

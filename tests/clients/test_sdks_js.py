@@ -58,6 +58,14 @@ def test_failures_raise_with_the_status_and_the_words(bridge: Bridge, package: s
 
 
 @each
+def test_heartbeats_in_a_silence_are_read_over(bridge: Bridge, package: str) -> None:
+    """Before the answer and within it, in the form that each front has for them."""
+    made = scene(package, "stream", bridge.url, PROMPT="First stay silent.")
+
+    assert (made["deltas"], made["reason"]) == ("Hello", STOPPED[package])
+
+
+@each
 def test_an_upstream_that_breaks_off_raises(bridge: Bridge, package: str) -> None:
     """Half an answer is not taken for a whole one."""
     made = ask(bridge, package, "cut")

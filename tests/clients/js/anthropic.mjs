@@ -1,6 +1,6 @@
 // The official `@anthropic-ai/sdk` package: `node anthropic.mjs SCENE`.
 import Anthropic from "@anthropic-ai/sdk";
-import { failureOf, question, run, weather } from "./scene.mjs";
+import { failureOf, prompt, question, run, weather } from "./scene.mjs";
 
 const model = process.env.MODEL;
 const client = new Anthropic({
@@ -44,7 +44,7 @@ await run({
     return { text: textOf(made), reason: made.stop_reason, tokens: tokens(made) };
   },
   async stream() {
-    const stream = client.messages.stream(body("Say hello."));
+    const stream = client.messages.stream(body(prompt));
     let deltas = "";
     stream.on("text", (text) => (deltas += text));
     const made = await stream.finalMessage();

@@ -1,6 +1,6 @@
 // The official `@google/genai` package: `node google.mjs SCENE`.
 import { GoogleGenAI } from "@google/genai";
-import { failureOf, question, run, weather } from "./scene.mjs";
+import { failureOf, prompt, question, run, weather } from "./scene.mjs";
 
 const model = process.env.MODEL;
 const baseUrl = process.env.BASE_URL.replace(/\/v1$/, "");
@@ -53,7 +53,7 @@ await run({
     };
   },
   async stream() {
-    const { deltas, last } = await collected(await streamed({ contents: "Say hello." }));
+    const { deltas, last } = await collected(await streamed({ contents: prompt }));
     return {
       deltas,
       text: deltas,

@@ -1,6 +1,6 @@
 // The official `openai` package over Chat Completions: `node openai_chat.mjs SCENE`.
 import OpenAI from "openai";
-import { failureOf, question, run, weather } from "./scene.mjs";
+import { failureOf, prompt, question, run, weather } from "./scene.mjs";
 
 const model = process.env.MODEL;
 const client = new OpenAI({
@@ -41,7 +41,7 @@ await run({
   async stream() {
     const stream = client.chat.completions.stream({
       model,
-      messages: user("Say hello."),
+      messages: user(prompt),
       stream_options: { include_usage: true },
     });
     let deltas = "";

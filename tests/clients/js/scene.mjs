@@ -2,6 +2,9 @@
 
 export const question = "What is the weather in Oslo and in Rome?";
 
+/** What the scene `stream` asks. */
+export const prompt = process.env.PROMPT ?? "Say hello.";
+
 export const weather = {
   name: "get_weather",
   description: "Get the weather in a city.",

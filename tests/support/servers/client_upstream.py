@@ -52,6 +52,8 @@ def answer(received: Received) -> Answer:
 
 def _script(body: Any, asked: str) -> list[bytes | float]:
     """Return the chunks of the answer."""
+    if "stay silent" in asked:
+        return [2.0, *chat_stream(pause=2)]
     if "Write a summary" in asked:
         return [*_thought(0), *chat_stream(["They said ", "hello."])]
     if "in one block" in asked:
