@@ -3,6 +3,7 @@
 import difflib
 from collections.abc import Collection, Mapping
 from importlib.metadata import EntryPoint, entry_points
+from typing import Final
 
 from llmcore.catalog.lookup import get_model_info
 from llmcore.catalog.model_names import PROVIDER_ALIASES
@@ -77,12 +78,20 @@ def unconfigured(
     elif (info := get_model_info(model_id)) is not None and info.provider in entries:
         owner = f"{model_id!r} is a model of the provider {info.provider!r}"
         message = f"{owner}, which is not configured {known}: {_remedy(entries[info.provider])}"
+    elif not model_id:
+        message = f"there is no default provider {known}: {_ANY_REMEDY}"
     else:
         message = (
             f"which provider has the model {model_id!r}? Write 'PROVIDER:{model_id}' or "
             f"provider=..., or give the client a default_provider {known}"
         )
     return ConfigurationError(message)
+
+
+_ANY_REMEDY: Final = (
+    "set a key such as OPENAI_API_KEY for Client.from_env(), or name a model, such as "
+    "'openai:gpt-5.2'"
+)
 
 
 def _remedy(entry: ProviderEntry) -> str:

@@ -22,6 +22,7 @@ from attrs import evolve, frozen
 from llmcore.client.client import Client
 from llmcore.client.middleware.rate_limiter import RateLimiter
 from llmcore.generation.checkpoint import Checkpoint, opened_checkpoint
+from llmcore.generation.many import first_error
 from llmcore.generation.progress import progress_bar
 from llmcore.generation.retry import RetryPolicy, retry
 from llmcore.generation.settings import default_client
@@ -116,7 +117,7 @@ async def run_batch(
                 for _ in range(concurrency):
                     tasks.start_soon(run.work, waiting)
         except* LLMError as errors:
-            raise _first(errors) from None
+            raise first_error(errors) from None
     return run.summary
 
 
@@ -174,11 +175,6 @@ class _Run:
             cost=sum(costs) if costs else None,
         )
         return outcome
-
-
-def _first(errors: BaseExceptionGroup[LLMError]) -> BaseException:
-    first = errors.exceptions[0]
-    return _first(first) if isinstance(first, BaseExceptionGroup) else first
 
 
 def ray(

@@ -45,8 +45,9 @@ async def generate_many(
     that a program that was killed goes on where it was. *settings* are those of `generate`, for
     every prompt.
 
-    Raises InvalidRequestError for settings that contradict each other, and ConfigurationError for
-    a file that cannot be read or written.
+    Raises InvalidRequestError for settings that contradict each other, ConfigurationError for a
+    file that cannot be read or written, and the first error that is not an LLMError, which ends
+    all runs.
     """
     if concurrency < 1:
         raise InvalidRequestError(f"concurrency is {concurrency}; it counts runs, from 1")
@@ -62,10 +63,19 @@ async def generate_many(
                 outcomes[number] = await _kept_outcome(plan, key, kept)
                 advance()
 
-        async with anyio.create_task_group() as tasks:
-            for _ in range(min(concurrency, len(plans))):
-                tasks.start_soon(work)
+        try:
+            async with anyio.create_task_group() as tasks:
+                for _ in range(min(concurrency, len(plans))):
+                    tasks.start_soon(work)
+        except BaseExceptionGroup as errors:
+            raise first_error(errors) from None
     return [outcome for outcome in outcomes if outcome is not None]
+
+
+def first_error(errors: BaseExceptionGroup[BaseException]) -> BaseException:
+    """Return the first of *errors*, which tasks of one group raised."""
+    first = errors.exceptions[0]
+    return first_error(first) if isinstance(first, BaseExceptionGroup) else first
 
 
 def _plan(model: Model | str | None, prompt: Prompt, settings: Settings) -> RunPlan:

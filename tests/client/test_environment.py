@@ -215,6 +215,7 @@ def test_two_providers_of_one_id(installed: list[EntryPoint]) -> None:
         ("opnai:gpt-5.2", None, "did you mean 'openai'?"),
         ("m", "mistrl", "did you mean 'mistral'?"),
         ("qwen-of-mine:7b", None, "which provider has the model 'qwen-of-mine:7b'?"),
+        ("", None, "no default provider .*: set a key such as OPENAI_API_KEY"),
         ("m", "nowhere-at-all", "'nowhere-at-all' is not configured"),
     ],
 )

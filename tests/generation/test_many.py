@@ -13,6 +13,8 @@ from llmcore.client.middleware import Next
 from llmcore.generation.many import Prompt, generate_many
 from llmcore.schema.errors import ConfigurationError, InvalidRequestError, LLMError
 from llmcore.schema.model import Model
+from llmcore.testing.fake_model import FakeModel
+from llmcore.testing.script import ScriptEndedError
 from tests.support.servers.loopback import Answer, Received, chat_stream, serve
 
 pytestmark = pytest.mark.anyio
@@ -48,6 +50,13 @@ async def test_results_and_failures_are_in_the_order_of_the_prompts() -> None:
     assert "as you wish" in texts(made)[1]
     assert isinstance(made[1].failure(), LLMError)
     assert texts(made)[2] == "c"
+
+
+async def test_an_error_of_the_program_is_raised_alone() -> None:
+    fake = FakeModel("one answer")
+
+    with pytest.raises(ScriptEndedError, match="the fake model has 1"):
+        await generate_many(fake.model, ["a", "b", "c"], client=fake.client, concurrency=3)
 
 
 async def test_no_prompts_is_an_empty_list() -> None:
