@@ -10,12 +10,13 @@ from collections.abc import Collection, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, Self, TypeAlias, cast
+from typing import TYPE_CHECKING, Self, TypeAlias, cast
 
 import anyio.to_thread
 from attrs import evolve
 
 from llmcore.client.call import Call, OnResponse, Outgoing
+from llmcore.client.configured_models import ConfiguredProviders, ModelSource
 from llmcore.client.cost import with_cost
 from llmcore.client.counting import counted, with_overflow_note
 from llmcore.client.credentials import Credentials
@@ -60,14 +61,6 @@ if TYPE_CHECKING:  # loads the catalog's modules
 _PROBE_MODEL = "any"
 
 
-class ModelSource(Protocol):
-    """The interface that a registered provider must have: facades and routes have it."""
-
-    def model(self, model_id: str) -> Model:
-        """Return the model *model_id*, with its route."""
-        ...
-
-
 class Client:
     """Runs requests. Safe for concurrent use, from several tasks, loops and threads.
 
@@ -96,16 +89,7 @@ class Client:
         models: "Sequence[ModelInfo]" = (),
         environ: Mapping[str, str] | None = None,
     ) -> None:
-        self.providers: Mapping[str, ModelSource] = dict(providers or {})
-        default_provider = self._own_name(default_provider)
-        if default_provider is not None and default_provider not in self.providers:
-            known = ", ".join(self.providers) or "none"
-            message = (
-                f"default_provider {default_provider!r} is not configured (configured: {known})"
-            )
-            raise ConfigurationError(message)
-        self.default_provider = default_provider
-        self._default_was_chosen = default_provider is not None
+        self._configured = ConfiguredProviders.of(providers or {}, default_provider)
         self.timeouts = timeouts or Timeouts()
         """The time limits of calls that set none, unless the route has its own."""
         self.models = tuple(models)
@@ -116,7 +100,7 @@ class Client:
         """The middleware of each call, the outermost first."""
         for item in self.middleware:
             if isinstance(item, ClientCheck):
-                item.check(self._provider_names)
+                item.check(self._configured.names)
         self._credentials = Credentials(http if isinstance(http, HttpOptions) else HttpOptions())
         self._transports = Transports(http=http, transport=transport, environ=self.environ)
 
@@ -150,13 +134,28 @@ class Client:
             models=models,
             environ=environ,
         )
-        made._default_was_chosen = default_provider is not None
+        was_chosen = default_provider is not None
+        made._configured = evolve(made._configured, default_was_chosen=was_chosen)
         return made
 
     def __repr__(self) -> str:
         names = [f"{name}*" if name == self.default_provider else name for name in self.providers]
         middleware = f"; {len(self.middleware)} middleware" if self.middleware else ""
         return f"Client({', '.join(names) or 'no providers'}{middleware})"
+
+    @property
+    def providers(self) -> Mapping[str, ModelSource]:
+        """The providers by their names."""
+        return self._configured.by_name
+
+    @property
+    def default_provider(self) -> str | None:
+        """The provider of models that name none."""
+        return self._configured.default
+
+    @default_provider.setter
+    def default_provider(self, provider: str | None) -> None:
+        self._configured = evolve(self._configured, default=provider)
 
     @property
     def environ(self) -> Mapping[str, str]:
@@ -419,74 +418,7 @@ class Client:
 
     def resolve(self, request: LLMRequest) -> Result[Model, LLMError]:
         """Return the configured model of *request*; ConfigurationError if there is none."""
-        model = request.model
-        if isinstance(model, Model) and model.route is not None:
-            return Success(model)
-        provider, model_id = self._place_of(request)
-        if provider is None or provider not in self.providers:
-            from llmcore.client.environment import unconfigured  # loads the catalog's modules
-
-            return Failure(unconfigured(provider, model_id, self.providers))
-        try:
-            return Success(self.providers[provider].model(self._named(model_id, provider)))
-        except LLMError as error:
-            return Failure(error)
-
-    def _place_of(self, request: LLMRequest) -> tuple[str | None, str]:
-        """Return the provider and the id of the model that *request* names.
-
-        `openai:gpt-5.2` names both. An id alone belongs to the default provider if one was set;
-        otherwise it is looked up in the catalog among the configured providers.
-        """
-        model_id = request.model_id
-        if request.provider_id:
-            return self._own_name(request.provider_id), model_id
-        before, _, after = model_id.partition(":")
-        if after and (own := self._own_name(before)) in self.providers:
-            return own, after
-        if model_id and not self._default_was_chosen:
-            from llmcore.catalog.lookup import get_model_info  # reads a data file
-
-            for provider in self.providers:
-                if get_model_info(model_id, provider, models=self.models) is not None:
-                    return provider, model_id
-        return self.default_provider, model_id
-
-    def _named(self, model_id: str, provider: str) -> str:
-        """Return *model_id* with an alias or family resolved; the newest model for an empty id."""
-        for own in self.models:
-            if own.provider == provider and model_id in own.aliases:
-                return own.id
-        from llmcore.catalog.model_names import FAMILIES  # loads the catalog's modules
-
-        if model_id and model_id.lower() not in FAMILIES:
-            return model_id
-        from llmcore.catalog.lookup import get_latest_model, newest_of_family  # reads a data file
-
-        if model_id:
-            named = newest_of_family(model_id, provider)
-            return model_id if named is None else named.id
-        newest = get_latest_model(provider, models=self.models)
-        if newest is None:
-            message = f"set a model: the catalog has no model of the provider {provider!r}"
-            raise ConfigurationError(message, provider=provider)
-        return newest.id
-
-    @property
-    def _provider_names(self) -> tuple[str, ...]:
-        from llmcore.catalog.model_names import PROVIDER_ALIASES
-
-        other = (alias for alias, name in PROVIDER_ALIASES.items() if name in self.providers)
-        return (*self.providers, *other)
-
-    def _own_name(self, provider: str | None) -> str | None:
-        """Return the id under which *provider* is configured: its own or an alias."""
-        if provider is None or provider in self.providers:
-            return provider
-        from llmcore.catalog.model_names import PROVIDER_ALIASES  # loads the catalog's modules
-
-        other = PROVIDER_ALIASES.get(provider, provider)
-        return other if other in self.providers else provider
+        return self._configured.resolve(request, self.models)
 
     def _call(
         self,

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from llmcore.client import client as asynchronous
+from llmcore.client.configured_models import ModelSource
 from llmcore.client.http.options import HttpOptions
 from llmcore.client.http.transport import HttpClient
 from llmcore.client.middleware.chain import Middleware
@@ -35,7 +36,7 @@ class Client:
     def __init__(
         self,
         *,
-        providers: Mapping[str, asynchronous.ModelSource] | None = None,
+        providers: Mapping[str, ModelSource] | None = None,
         default_provider: str | None = None,
         middleware: Sequence[Middleware] = (),
         http: HttpClient | HttpOptions | None = None,

@@ -28,7 +28,7 @@ from llmcore import (
     request,
 )
 from llmcore.catalog.lookup import get_latest_model, get_model_info
-from llmcore.client.client import ModelSource
+from llmcore.client.configured_models import ModelSource
 from llmcore.folds.grammar import violations
 from llmcore.schema.codec import from_json, to_json
 from llmcore.schema.errors import NotFoundError, StreamError

@@ -21,7 +21,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from llmcore import Anthropic, Client, Google, OpenAI, OpenAICompatible, request
-from llmcore.client.client import ModelSource
+from llmcore.client.configured_models import ModelSource
 from llmcore.protocols.files import multipart, read_file
 from llmcore.routes.chat_providers import Mistral
 from llmcore.schema.codec import from_json, to_json

@@ -12,7 +12,8 @@ from llmcore.bridge.configuration.tables import UpstreamSettings
 from llmcore.bridge.model_map import ModelMap
 from llmcore.bridge.pools.keys import RotatingKey
 from llmcore.bridge.upstream import Upstreams
-from llmcore.client.client import Client, ModelSource
+from llmcore.client.client import Client
+from llmcore.client.configured_models import ModelSource
 from llmcore.client.environment import provider_entries
 from llmcore.client.middleware.telemetry import Telemetry
 from llmcore.client.transport import Transport
