@@ -1,7 +1,11 @@
-"""Amazon Bedrock: the models of many makers over Converse. The provider's id is `bedrock`.
+"""Amazon Bedrock: the models of many makers over Converse, Chat Completions, Responses, Messages.
+
+The provider's id is `bedrock`. Converse and the two APIs of OpenAI are at `bedrock-runtime`, the
+Messages API at `bedrock-mantle`, another host with ids of its own (`anthropic.claude-opus-4-8`).
 
 Documents, read November 2026:
 https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Converse.html,
+https://docs.aws.amazon.com/bedrock/latest/userguide/inference-responses-api.html,
 https://docs.aws.amazon.com/bedrock/latest/userguide/api-keys-use.html (bearer keys),
 https://docs.aws.amazon.com/general/latest/gr/bedrock.html (endpoints).
 Key: AWS_BEARER_TOKEN_BEDROCK. Without it requests are signed (Signature Version 4) by
@@ -12,12 +16,15 @@ the `bedrock` extra is installed.
 import re
 from collections.abc import Mapping
 from functools import partial
-from typing import Final
+from typing import Any, Final
 
 from attrs import evolve, frozen
 
-from llmcore.protocols import bedrock_converse
+from llmcore.protocols import anthropic_messages, bedrock_converse, openai_chat, openai_responses
+from llmcore.protocols.anthropic_messages import MessagesBody
 from llmcore.protocols.bedrock_converse import ConverseBody
+from llmcore.protocols.openai_chat import COMPATIBLE, ChatBody
+from llmcore.protocols.openai_responses import ResponsesBody
 from llmcore.routes.auth import Auth, choose_auth
 from llmcore.routes.base_url import checked_base_url
 from llmcore.routes.endpoint import Endpoint
@@ -31,6 +38,9 @@ from llmcore.schema.model import Model
 PROVIDER: Final = "bedrock"
 SERVICE: Final = "bedrock"
 """The name that signatures hold; that of the host is another."""
+MANTLE_SERVICE: Final = "bedrock-mantle"
+"""The name for the host of the Messages API."""
+MESSAGES_VERSION: Final = "2023-06-01"
 KEY_VARIABLE: Final = "AWS_BEARER_TOKEN_BEDROCK"
 REGION_VARIABLES: Final = ("AWS_REGION", "AWS_DEFAULT_REGION")
 _REGION: Final = re.compile(r"[a-z]{2,}(-[a-z]+)+-\d+")
@@ -50,7 +60,9 @@ class AmazonBedrock(ConfigurableProvider):
     """Amazon Bedrock, configured."""
 
     route: Route[ConverseBody]
-    """The route of all models."""
+    """The route of all models over Converse."""
+    messages_route: Route[MessagesBody]
+    """The route of Claude models over Messages."""
 
     def __init__(
         self,
@@ -73,38 +85,81 @@ class AmazonBedrock(ConfigurableProvider):
         """
         below = defaults or RouteDefaults()
         region_of = _region_of(region)
-        self._set_fields(
-            route=Route.make(
-                id="bedrock-converse",
-                provider=PROVIDER,
-                protocol=bedrock_converse.protocol,
-                endpoint=Endpoint.path(
-                    bedrock_converse.converse_path,
-                    base_url=partial(_base_url, region_of)
-                    if base_url is None
-                    else checked_base_url(base_url),
-                    query=query,
-                ),
-                auth=_auth(api_key, auth, profile, region_of),
-                framing=Framing.aws_event_stream(),
-                defaults=evolve(below, headers={**below.headers, **(headers or {})}),
-            )
+        given = None if base_url is None else checked_base_url(base_url)
+        route = Route.make(
+            id="bedrock-converse",
+            provider=PROVIDER,
+            protocol=bedrock_converse.protocol,
+            endpoint=Endpoint.path(
+                bedrock_converse.converse_path,
+                base_url=given or partial(_base_url, region_of),
+                query=query,
+            ),
+            auth=_auth(SERVICE, api_key, auth, profile, region_of),
+            framing=Framing.aws_event_stream(),
+            defaults=evolve(below, headers={**below.headers, **(headers or {})}),
         )
+        version = {"anthropic-version": MESSAGES_VERSION, **route.defaults.headers}
+        messages = Route.make(
+            id="bedrock-messages",
+            provider=PROVIDER,
+            protocol=_MESSAGES,
+            endpoint=Endpoint.path(
+                "/anthropic/v1/messages",
+                base_url=given or partial(_mantle_url, region_of),
+                query=query,
+            ),
+            auth=_auth(MANTLE_SERVICE, api_key, auth, profile, region_of),
+            defaults=evolve(below, headers=version),
+        )
+        self._set_fields(route=route, messages_route=messages)
+
+    @property
+    def chat_route(self) -> Route[ChatBody]:
+        """The route of models over Chat Completions."""
+        return self._beside("bedrock-chat", _CHAT, "/openai/v1/chat/completions")
+
+    @property
+    def responses_route(self) -> Route[ResponsesBody]:
+        """The route of models over the Responses API."""
+        return self._beside("bedrock-responses", openai_responses.protocol, "/openai/v1/responses")
+
+    def _beside(self, id_: str, protocol: Any, target: str) -> Route[Any]:
+        endpoint = evolve(self.route.endpoint, target=target)
+        return self.route.with_(id=id_, protocol=protocol, endpoint=endpoint, framing=Framing.sse())
 
     def model(self, model_id: str) -> Model[ConverseBody]:
         """Return the model *model_id*: an id, an inference profile's id, or an ARN."""
         return self.route.model(model_id)
 
+    def chat(self, model_id: str) -> Model[ChatBody]:
+        """Return the model *model_id*, reached over Chat Completions."""
+        return self.chat_route.model(model_id)
 
-def _auth(api_key: str | None, auth: Auth | None, profile: str | None, region: RegionOf) -> Auth:
+    def responses(self, model_id: str) -> Model[ResponsesBody]:
+        """Return the model *model_id*, reached over the Responses API."""
+        return self.responses_route.model(model_id)
+
+    def messages(self, model_id: str) -> Model[MessagesBody]:
+        """Return the Claude model *model_id* of `bedrock-mantle`, reached over Messages."""
+        return self.messages_route.model(model_id)
+
+
+_CHAT: Final = openai_chat.make(COMPATIBLE)
+_MESSAGES: Final = anthropic_messages.make(system_messages=False)
+
+
+def _auth(
+    service: str, api_key: str | None, auth: Auth | None, profile: str | None, region: RegionOf
+) -> Auth:
     if profile is not None:
         if api_key is not None or auth is not None:
             raise ConfigurationError("give either profile or api_key or auth, and not two of them")
-        return sigv4_of_chain(SERVICE, region, profile=profile)
+        return sigv4_of_chain(service, region, profile=profile)
     fallback = Auth.first_of(
         Auth.env(KEY_VARIABLE),
-        sigv4_of_environ(SERVICE, region),
-        sigv4_of_chain(SERVICE, region, fetch_when=_says_nothing),
+        sigv4_of_environ(service, region),
+        sigv4_of_chain(service, region, fetch_when=_says_nothing),
     )
     return choose_auth(api_key=api_key, auth=auth, fallback=fallback)
 
@@ -143,3 +198,7 @@ def _base_url(region_of: RegionOf, environ: Mapping[str, str]) -> str:
     domains = (domain for start, domain in _DOMAINS.items() if region.startswith(start))
     domain = next(domains, "amazonaws.com")
     return f"https://bedrock-runtime.{region}.{domain}"
+
+
+def _mantle_url(region_of: RegionOf, environ: Mapping[str, str]) -> str:
+    return f"https://bedrock-mantle.{region_of(environ)}.api.aws"

@@ -1,10 +1,11 @@
-"""Vertex AI on Google Cloud: Gemini and Claude.
+"""Vertex AI on Google Cloud: Gemini, Claude, and open models.
 
 Documents, read November 2026:
 https://docs.cloud.google.com/vertex-ai/generative-ai/docs/model-reference/inference,
 https://docs.cloud.google.com/vertex-ai/generative-ai/docs/learn/locations (hosts),
 https://cloud.google.com/vertex-ai/generative-ai/docs/start/express-mode/
 vertex-ai-express-mode-api-reference (keys),
+https://docs.cloud.google.com/vertex-ai/generative-ai/docs/maas/call-open-model-apis,
 https://platform.claude.com/docs/en/build-with-claude/claude-on-vertex-ai and
 https://platform.claude.com/docs/en/build-with-claude/mid-conversation-system-messages.
 Credentials: those that google-auth finds (GOOGLE_APPLICATION_CREDENTIALS, `gcloud auth
@@ -20,9 +21,10 @@ from urllib.parse import quote
 
 from attrs import evolve, frozen
 
-from llmcore.protocols import anthropic_messages, gemini
+from llmcore.protocols import anthropic_messages, gemini, openai_chat
 from llmcore.protocols.anthropic_messages import MessagesBody
 from llmcore.protocols.gemini import GeminiBody
+from llmcore.protocols.openai_chat import COMPATIBLE, ChatBody
 from llmcore.protocols.protocol import BodyBuilder, Built
 from llmcore.routes.auth import Auth, GoogleCredentials, choose_auth
 from llmcore.routes.base_url import checked_base_url
@@ -41,6 +43,9 @@ EXPRESS_URL: Final = "https://aiplatform.googleapis.com/v1"
 CLAUDE_VERSION: Final = "vertex-2023-10-16"
 
 _MULTI_REGIONS: Final = frozenset({"us", "eu"})
+_CHAT: Final = openai_chat.make(COMPATIBLE)
+_RESOURCES: Final = frozenset({"endpoints", "models", "projects", "publishers", "tunedModels"})
+"""The first segments of the resource names of Gemini models."""
 _NAME: Final = re.compile(r"[a-z0-9][a-z0-9.:-]*")
 
 
@@ -52,6 +57,8 @@ class Vertex(ConfigurableProvider):
     """The route of Gemini models."""
     claude_route: Route
     """The route of Claude models."""
+    chat_route: Route[ChatBody]
+    """The route of open models, such as Llama, DeepSeek and Qwen."""
 
     def __init__(
         self,
@@ -94,7 +101,12 @@ class Vertex(ConfigurableProvider):
             protocol=_CLAUDE,
             endpoint=evolve(route.endpoint, target=claude_path),
         )
-        self._set_fields(gemini_route=route, claude_route=claude)
+        chat = route.with_(
+            id="vertex-chat",
+            protocol=_CHAT,
+            endpoint=evolve(route.endpoint, target="/endpoints/openapi/chat/completions"),
+        )
+        self._set_fields(gemini_route=route, claude_route=claude, chat_route=chat)
 
     def gemini(self, model_id: str) -> Model[GeminiBody]:
         """Return the Gemini model *model_id*, or the one at an endpoint (`endpoints/123`)."""
@@ -104,8 +116,18 @@ class Vertex(ConfigurableProvider):
         """Return the Claude model *model_id*, reached over Messages."""
         return self.claude_route.model(model_id)
 
+    def chat(self, model_id: str) -> Model[ChatBody]:
+        """Return the open model *model_id* (`meta/llama-...`), reached over Chat Completions."""
+        return self.chat_route.model(model_id)
+
     def model(self, model_id: str) -> Model:
-        """Return the model *model_id*: Claude where it is called so, else Gemini."""
+        """Return the model *model_id*: by its name Claude, an open model, or else Gemini.
+
+        Those of another publisher than Google are open models: `deepseek-ai/deepseek-v3.1-maas`.
+        """
+        publisher, slash, _ = model_id.partition("/")
+        if slash and publisher not in _RESOURCES:
+            return self.chat(model_id)
         return (self.claude if model_id.startswith("claude") else self.gemini)(model_id)
 
 

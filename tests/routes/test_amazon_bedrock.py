@@ -168,3 +168,40 @@ def test_variables_that_announce_it(environ: dict[str, str], found: bool) -> Non
     entry = next(entry for entry in PROVIDERS if entry.id == "bedrock")
 
     assert entry.is_configured(environ) is found
+
+
+@pytest.mark.parametrize(
+    ("api", "path"),
+    [
+        ("chat", "bedrock-runtime.us-east-1.amazonaws.com/openai/v1/chat/completions"),
+        ("responses", "bedrock-runtime.us-east-1.amazonaws.com/openai/v1/responses"),
+        ("messages", "bedrock-mantle.us-east-1.api.aws/anthropic/v1/messages"),
+    ],
+)
+def test_other_apis_have_their_addresses_and_plain_streams(api: str, path: str) -> None:
+    """The key is the same bearer, and the model is named in the body."""
+    bedrock = AmazonBedrock(region="us-east-1", api_key=SECRET)
+    streamed = prepare(hello(getattr(bedrock, api)("m")), streaming=True)
+
+    assert streamed.url == f"https://{path}"
+    assert streamed.body["model"] == "m"
+    assert streamed.http.headers["authorization"] == f"Bearer {SECRET}"
+    assert streamed.http.headers["accept"] == "text/event-stream"
+
+
+def test_messages_api_has_its_version_and_is_signed_for_its_own_service() -> None:
+    """The others are signed for `bedrock`, whatever the host is called."""
+    bedrock = AmazonBedrock(region="us-east-1")
+    messages = prepare(hello(bedrock.messages("m")), environ=KEYS).http.headers
+    chat = prepare(hello(bedrock.chat("m")), environ=KEYS).http.headers
+
+    assert messages["anthropic-version"] == "2023-06-01"
+    assert "/us-east-1/bedrock-mantle/aws4_request" in messages["authorization"]
+    assert "/us-east-1/bedrock/aws4_request" in chat["authorization"]
+
+
+def test_other_apis_follow_a_base_url() -> None:
+    bedrock = AmazonBedrock(region="us-east-1", api_key="k", base_url="https://vpc.example")
+
+    assert prepare(hello(bedrock.chat("m"))).url == "https://vpc.example/openai/v1/chat/completions"
+    assert prepare(hello(bedrock.messages("m"))).url == "https://vpc.example/anthropic/v1/messages"

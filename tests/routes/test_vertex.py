@@ -52,6 +52,9 @@ def test_a_tools_request(model: str, snapshot: SnapshotAssertion) -> None:
         (VERTEX.claude("a/b?c"), False, "/publishers/anthropic/models/a%2Fb%3Fc:rawPredict"),
         (VERTEX.model("claude-x"), False, "/publishers/anthropic/models/claude-x:rawPredict"),
         (VERTEX.model("gemini-x"), False, "/publishers/google/models/gemini-x:generateContent"),
+        (VERTEX.model("models/x"), False, "/models/x:generateContent"),
+        (VERTEX.chat("meta/llama-x"), False, "/endpoints/openapi/chat/completions"),
+        (VERTEX.model("qwen/qwen-x"), True, "/endpoints/openapi/chat/completions"),
     ],
 )
 def test_the_path_names_model_and_verb(model: Model, streaming: bool, path: str) -> None:
@@ -167,3 +170,11 @@ def test_a_project_announces_it() -> None:
     assert entry.is_configured({"GOOGLE_CLOUD_PROJECT": "p"})
     assert not entry.is_configured({"GOOGLE_API_KEY": "k"})
     assert isinstance(entry.from_environ({"GOOGLE_CLOUD_PROJECT": "p"}), Vertex)
+
+
+def test_open_models_are_named_in_the_body_with_their_publisher() -> None:
+    """With the project's own credentials."""
+    prepared = prepare(hello(VERTEX.model("deepseek-ai/deepseek-x")))
+
+    assert prepared.body["model"] == "deepseek-ai/deepseek-x"
+    assert prepared.http.headers["authorization"] == f"Bearer {SECRET}"
