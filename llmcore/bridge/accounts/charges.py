@@ -97,7 +97,11 @@ class Accounts:
         self._refused: dict[str, float] = {}
         self._journal = journal_for(settings)
         self._recovered_at = -_RECOVERED_S
-        events = SpendEvents(dropped=metrics.spend_dropped.inc, failed=metrics.state_errors.inc)
+        events = SpendEvents(
+            dropped=metrics.spend_dropped.inc,
+            waiting=metrics.spend_waiting.set,
+            failed=metrics.state_errors.inc,
+        )
         self._writer = SpendWriter(
             ledger,
             self.worker,

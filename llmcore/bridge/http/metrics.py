@@ -113,6 +113,7 @@ class Metrics:
         self.spend_dropped = self._counter(
             "spend_dropped", "Rows of spend that were lost because the store did not answer."
         )
+        self.spend_waiting = self._gauge("spend_waiting", "Rows of spend that are to be written.")
         self._keys_seen: set[tuple[str, str]] = set()
 
     def count_spend(self, row: SpendRow) -> None:

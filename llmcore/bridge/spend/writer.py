@@ -37,6 +37,8 @@ class SpendEvents:
     """Events of the writer, to be counted."""
 
     dropped: Callable[[int], None]
+    waiting: Callable[[int], None]
+    """Gets how many rows are queued, whenever that changes."""
     failed: Callable[[], None]
 
 
@@ -78,6 +80,7 @@ class SpendWriter:
                 return
             self._queue.append(settlement)
             self._added += 1
+            self._events.waiting(len(self._queue))
             self._note(settlement)
             self._start_held()
             if len(self._queue) == 1:
@@ -188,6 +191,7 @@ class SpendWriter:
             for _ in range(count):
                 self._queue.popleft()
             self._written += count
+            self._events.waiting(len(self._queue))
             if self._journal is not None:
                 self._journal.written(self._written)
             self._changed.notify_all()

@@ -471,7 +471,7 @@ async def test_every_answer_leaves_a_row_before_a_clean_stop_ends(
 async def test_a_store_of_accounts_that_is_away_does_not_hold_answers_up(
     settings: GatewaySettings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Answers without limits go on, and rows beyond the bound are counted as lost."""
+    """Answers without limits go on, rows wait, and those beyond the bound are counted as lost."""
     monkeypatch.setattr(charges, "_CLOSE_S", 0.1)
     (tmp_path / "state-accounts.db").write_bytes(b"not a database, but long enough" * 50)
     accounts = AccountSettings(spend_queue_rows=3)
@@ -481,6 +481,7 @@ async def test_a_store_of_accounts_that_is_away_does_not_hold_answers_up(
 
     assert statuses == [200] * 8
     assert "openbridge_spend_dropped_total 5" in metrics
+    assert "openbridge_spend_waiting 3.0" in metrics
 
 
 @pytest.mark.anyio

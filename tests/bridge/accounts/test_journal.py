@@ -153,7 +153,7 @@ def test_what_a_stop_could_not_write_is_left_for_the_next_gateway(
     writer = SpendWriter(
         Away(SqliteLedgerDatabase(None, setting="X")),
         "w",
-        SpendEvents(dropped=dropped.append, failed=lambda: None),
+        SpendEvents(dropped=dropped.append, waiting=lambda _: None, failed=lambda: None),
         journal=SpendJournal(tmp_path, "x") if journaled else None,
         max_rows=10,
         keep_s=60.0,
