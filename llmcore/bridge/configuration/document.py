@@ -125,6 +125,9 @@ def parse_document(path: Path, text: str) -> ConfigDocument:
         if found:
             message, line = found["message"], found["line"] or line
         raise ConfigurationError(f"{path.name} line {line}: {message}", cause=error) from error
+    except (ValueError, RecursionError) as error:  # a number of 5,000 digits, 1,000 lists in lists
+        message = f"{path.name}: has a value that cannot be read ({error})"
+        raise ConfigurationError(message, cause=error) from error
 
 
 def _statement_lines(text: str) -> Iterator[tuple[Keys, int]]:

@@ -74,6 +74,13 @@ def test_a_syntax_error_has_its_line(text: str, says: str) -> None:
     assert found.value.message.startswith(says)
 
 
+@pytest.mark.parametrize("value", ["[" * 5000 + "]" * 5000, "9" * 5000])
+def test_value_that_cannot_be_read_is_a_configuration_error(value: str) -> None:
+    """Valid TOML may be nested too deeply, or have a number that is too long."""
+    with pytest.raises(ConfigurationError, match=r"gateway\.toml: has a value that cannot be read"):
+        parse_document(Path("gateway.toml"), f"port = {value}")
+
+
 def test_a_file_that_is_not_text_or_missing_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "openbridge.toml"
     with pytest.raises(ConfigurationError, match="cannot be read"):
