@@ -119,8 +119,14 @@ def part(kind: str, **payload: Any) -> dict[str, Any]:
     return {"kind": kind, "payload": payload}
 
 
+def deep(levels: int) -> Any:
+    """Return lists in lists."""
+    return [deep(levels - 1)] if levels else []
+
+
 BAD_ENTRIES: list[tuple[dict[str, Any], type[errors.ContractError], str]] = [
     (changed(ENTRY, contractVersion=2), errors.ContractVersionError, "2"),
+    (changed(ENTRY, runId=deep(600)), errors.MalformedError, "cannot be checked"),
     (changed(ENTRY, contractVersion=None), errors.MalformedError, "contractVersion"),
     (changed(ENTRY, contractVersion=True), errors.MalformedError, "contractVersion"),
     (changed(ENTRY, role="developer"), errors.UnknownKindError, "developer"),
