@@ -9,6 +9,8 @@ A provider with keys, regions or versions to configure is a facade instead: a
 `ConfigurableProvider`, such as `ChatProvider`.
 """
 
+import difflib
+import inspect
 from collections.abc import Callable, Sequence
 from typing import ParamSpec, Self, TypeVar
 
@@ -29,6 +31,18 @@ class ConfigurableProvider:
     """
 
     __slots__ = ()
+
+    def __new__(cls, *_args: object, **settings: object) -> Self:
+        """Check the names of *settings*; TypeError with the nearest one for another name."""
+        known = inspect.signature(cls).parameters
+        unknown = next((name for name in settings if name not in known), None)
+        near = difflib.get_close_matches(unknown, known, 1) if unknown is not None else []
+        if near:
+            raise TypeError(
+                f"{cls.__name__}() got an unexpected keyword argument {unknown!r}: "
+                f"did you mean {near[0]!r}?"
+            )
+        return super().__new__(cls)
 
     @classmethod
     def configure(cls: Callable[P, Made], *args: P.args, **settings: P.kwargs) -> Made:

@@ -1,5 +1,6 @@
 """No provider is forgotten: each has its requests shown, and its class is configured alike."""
 
+import inspect
 import re
 from importlib import import_module
 from pathlib import Path
@@ -93,3 +94,15 @@ def test_class_called_with_settings_equals_the_one_configured_with_them(
         facade(api_kye="k")
     with pytest.raises(FrozenInstanceError):
         facade(**settings).chat_route = None
+
+
+@everyone
+def test_a_misspelt_setting_is_answered_with_the_nearest(entry: ProviderEntry) -> None:
+    module, _, facade = entry.home.partition(":")
+    kind: Any = getattr(import_module(module), facade)
+    name = next(iter(inspect.signature(kind).parameters))
+
+    with pytest.raises(TypeError, match=f"did you mean '{name}'"):
+        kind(**{name.replace("_", "") + "s": "x"})
+    with pytest.raises(TypeError, match="unexpected keyword argument 'zzz'"):
+        kind(zzz=1)
