@@ -43,7 +43,11 @@ from llmcore.fronts.anthropic_messages.hosted import (
 )
 from llmcore.fronts.anthropic_messages.request import MessagesContext
 from llmcore.fronts.errors import from_llm_error
-from llmcore.fronts.finishing import finish_kind
+from llmcore.fronts.finishing import (
+    ending_error,
+    finish_kind,
+    usage_at_failure,
+)
 from llmcore.fronts.front import AnswerInfo, Event, Upstream
 from llmcore.fronts.hosted_calls import found_pages, search_queries
 from llmcore.fronts.segment_order import SegmentOrder
@@ -157,8 +161,7 @@ class MessagesWriter:
         """Return the error event of an answer whose events stopped before their end."""
         if self.ended:
             return []
-        words = "the upstream's answer ended before it was complete"
-        self._failed(ErrorEvent(error or StreamError(words)))
+        self._failed(ending_error(error))
         return self._blocks.take()
 
     def whole(self) -> JsonObject:
@@ -453,9 +456,7 @@ class MessagesWriter:
 
     def _failed(self, event: ErrorEvent) -> None:
         self.error = event.error
-        partial = event.error.partial.usage if event.error.partial else None
-        if partial is not None and not partial.estimated:
-            self._usage = partial
+        self._usage = usage_at_failure(event, self._usage)
         self._blocks.write(dict(envelope(from_llm_error(event.error))))
         self.outcome = "failed"
         self.ended = True

@@ -21,6 +21,7 @@ from typing import Any, ClassVar, Final
 
 from llmcore.fronts.answer_record import AnswerRecord
 from llmcore.fronts.errors import from_llm_error
+from llmcore.fronts.finishing import ending_error, usage_at_failure
 from llmcore.fronts.front import AnswerInfo, Event, Upstream
 from llmcore.fronts.gemini.carrier import carried
 from llmcore.fronts.gemini.content import Grounding, file_part, logprobs_result, read_media
@@ -120,9 +121,7 @@ class GeminiWriter:
         """Return the error of an answer whose events stopped before their end."""
         if self.ended:
             return ()
-        self._failed(
-            ErrorEvent(error or StreamError("the upstream's answer ended before it was complete"))
-        )
+        self._failed(ending_error(error))
         return self._take()
 
     def whole(self) -> JsonObject:
@@ -389,9 +388,7 @@ class GeminiWriter:
 
     def _failed(self, event: ErrorEvent) -> None:
         self.error = event.error
-        partial = event.error.partial.usage if event.error.partial else None
-        if partial is not None and not partial.estimated:
-            self.usage = partial
+        self.usage = usage_at_failure(event, self.usage)
         self._chunks.append(dict(envelope(from_llm_error(event.error))))
         self.outcome = "failed"
         self.ended = True

@@ -13,7 +13,12 @@ from typing import Any, ClassVar, Final
 
 from llmcore.fronts.answer_record import shown_part
 from llmcore.fronts.errors import from_llm_error
-from llmcore.fronts.finishing import ended_by_itself, finish_kind
+from llmcore.fronts.finishing import (
+    ended_by_itself,
+    ending_error,
+    finish_kind,
+    usage_at_failure,
+)
 from llmcore.fronts.front import AnswerInfo, Event, Upstream
 from llmcore.fronts.openai_chat.calls import CallWriter
 from llmcore.fronts.openai_chat.carrier import SHOWN_IDS, AnswerParts
@@ -127,8 +132,7 @@ class ChatWriter:
         """Return the error that ends an answer whose events stopped before their end."""
         if self.ended:
             return ()
-        words = "the upstream's answer ended before it was complete"
-        self._fail(ErrorEvent(error or StreamError(words)))
+        self._fail(ending_error(error))
         return self._chunks.take()
 
     @property
@@ -354,9 +358,7 @@ class ChatWriter:
 
     def _fail(self, event: ErrorEvent) -> None:
         self.error = event.error
-        partial = event.error.partial.usage if event.error.partial else None
-        if partial is not None and not partial.estimated:
-            self.usage = partial
+        self.usage = usage_at_failure(event, self.usage)
         self._chunks.fail(envelope(from_llm_error(event.error)))
         self.ended = True
 

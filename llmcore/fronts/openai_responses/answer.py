@@ -14,7 +14,11 @@ from attrs import evolve
 
 from llmcore.fronts.answer_record import AnswerRecord
 from llmcore.fronts.errors import SERVER_ERROR
-from llmcore.fronts.finishing import ended_by_itself
+from llmcore.fronts.finishing import (
+    ended_by_itself,
+    ending_error,
+    usage_at_failure,
+)
 from llmcore.fronts.front import AnswerInfo, Event, Upstream
 from llmcore.fronts.openai_responses.compaction import Summary, compaction_item, summary_message
 from llmcore.fronts.openai_responses.errors import response_error
@@ -147,9 +151,7 @@ class ResponsesWriter:
         """Return the terminal event of a response whose events stopped before their end."""
         if self.ended:
             return []
-        self._failed(
-            ErrorEvent(error or StreamError("the upstream's answer ended before it was complete"))
-        )
+        self._failed(ending_error(error))
         return self._writer.take()
 
     def conversation(self) -> StoredConversation:
@@ -457,9 +459,7 @@ class ResponsesWriter:
 
     def _failed(self, event: ErrorEvent) -> None:
         self.error = event.error
-        partial = event.error.partial.usage if event.error.partial else None
-        if partial is not None and not partial.estimated:
-            self._frame.usage = partial
+        self._frame.usage = usage_at_failure(event, self._frame.usage)
         self._item = None  # what is not whole must not be taken for an answer
         self._end("failed", error=response_error(event.error))
 
