@@ -304,6 +304,8 @@ def _provider_options(
     given = {name: value for name, value in body.items() if _says_more(name, value)}
     if protocol_id in (None, PROTOCOL_ID):
         options = given | own_forms(body)
+        if upstream.policy.hosted_tools in ("drop", "function"):
+            options.pop("web_search_options", None)
     else:
         options = _translated(
             {name: value for name, value in given.items() if name not in _SWITCHES},

@@ -232,12 +232,12 @@ def _web_search(native: object, upstream: Upstream, notes: Notes) -> ToolSpec | 
     if policy == "drop":
         notes.dropped("hosted-tool-dropped", _PATH, "the gateway leaves out the web search")
         return None
-    if protocol_id in (None, PROTOCOL_ID):
-        return None  # it goes up as the parameter that it is
     if policy == "function":
         function = HOSTED_AS_FUNCTIONS["web_search"]
         notes.changed("hosted-tool-as-function", _PATH, "web_search is the client's to run")
         return ToolDefinition(function.name, function.description, function.parameters)
+    if protocol_id in (None, PROTOCOL_ID):
+        return None  # it goes up as the parameter that it is
     if protocol_id == RESPONSES or "web_search" in protocol_by_id(protocol_id).hosted_kinds:
         return _search_tool(native, protocol_id, notes)
     if policy == "error":

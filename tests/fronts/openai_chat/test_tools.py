@@ -116,3 +116,27 @@ def test_a_search_beside_a_function_of_its_name_is_left_out() -> None:
     made = read({"tools": [own], "web_search_options": {}}, policy=policy).request
 
     assert made.tools == (ToolDefinition("web_search"),)
+
+
+@pytest.mark.parametrize(
+    ("policy", "code", "offered"),
+    [
+        ("drop", "hosted-tool-dropped", ()),
+        ("function", "hosted-tool-as-function", ("web_search",)),
+        ("native", None, ()),
+        ("error", None, ()),
+    ],
+)
+def test_the_policy_on_hosted_tools_holds_for_an_upstream_of_the_same_api(
+    policy: Any, code: str | None, offered: tuple[str, ...]
+) -> None:
+    """The parameter that asks for a search goes up only where the policy lets it."""
+    made = read(
+        {"web_search_options": {}},
+        protocol_id="openai-chat",
+        policy=TranslationPolicy(hosted_tools=policy),
+    )
+
+    assert [note.code for note in made.diagnostics] == ([] if code is None else [code])
+    assert tuple(getattr(tool, "name", "") for tool in made.request.tools) == offered
+    assert ("web_search_options" in str(made.request.provider_options)) == (code is None)
