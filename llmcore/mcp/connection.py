@@ -68,9 +68,9 @@ class ServerConnection:
             async with AsyncExitStack() as stack:
                 self._client = await self._connected(stack)
                 self.instructions = self._client.instructions
-                await self.refresh()
                 tasks = await stack.enter_async_context(anyio.create_task_group())
-                tasks.start_soon(self._listen, self._client)
+                await tasks.start(self._listen, self._client)
+                await self.refresh()
                 tasks.start_soon(self._follow)
                 ready = True
                 task_status.started()
@@ -141,23 +141,33 @@ class ServerConnection:
                 self.failure = error
                 self._changed = anyio.Event()
 
-    async def _listen(self, client: "mcp.Client") -> None:
-        """Subscribe to changes where the server's version of the protocol requires it."""
+    async def _listen(self, client: "mcp.Client", *, task_status: TaskStatus[None]) -> None:
+        """Subscribe to changes where the server's version of the protocol requires it.
+
+        It has started when the server has acknowledged: a list that is read after that is current.
+        """
         from mcp import MCPError
         from mcp.client.subscriptions import ListenNotSupportedError, SubscriptionLost
 
-        while True:
+        listening, again = False, True
+        while again:
+            again = False
             try:
                 async with client.listen(tools_list_changed=True) as changes:
+                    if listening:
+                        self._changed.set()  # a change may have been missed
+                    else:
+                        listening = True
+                        task_status.started()
                     async for _change in changes:
                         self._changed.set()
-            except (ListenNotSupportedError, MCPError):
-                return  # notifications come by themselves, or not at all
             except SubscriptionLost:
+                again = listening
                 await anyio.sleep(_LISTEN_AGAIN_SECONDS)
-                self._changed.set()  # a change may have been missed
-            else:
-                return  # the server ended the subscription
+            except (ListenNotSupportedError, MCPError):
+                break  # notifications come by themselves, or not at all
+        if not listening:
+            task_status.started()
 
     async def _on_message(self, message: object) -> None:
         import mcp_types as types

@@ -1,9 +1,13 @@
 """Definitions of tools that change after a call was approved, or after a tool was."""
 
+import re
+import subprocess
+import sys
 from typing import Any
 
 import pytest
 
+from llmcore import Client, OpenAI, request
 from llmcore.generation.approvals import ToolChangedError
 from llmcore.generation.generate import generate
 from llmcore.generation.results import GenerateResult
@@ -106,3 +110,27 @@ async def test_approved_fingerprints_leave_out_new_tools_and_reject_changed_ones
     with pytest.raises(ToolChangedError, match="not the one that was approved"):
         async with McpServers({"t": listed}, approved={"t__add": "0" * 64}):
             pass
+
+
+async def test_names_that_a_provider_refuses_are_replaced_in_its_requests() -> None:
+    async with McpServers({"t": SdkServer(made_server())}) as servers:
+        tools = servers.current_tools()
+    model = OpenAI(api_key="k").chat("m")
+    prepared = Client(environ={}).prepare(request(model=model, prompt="x", tools=tools)).unwrap()
+
+    body: Any = prepared.body
+    names = [tool["function"]["name"] for tool in body["tools"]]
+    assert "t__read_all_v2" in names
+    assert all(re.fullmatch(r"[a-zA-Z0-9_-]{1,64}", name) for name in names)
+    assert "t__read.all.v2" in [tool.name for tool in tools]
+
+
+def test_importing_the_library_and_its_servers_does_not_import_the_sdk() -> None:
+    program = (
+        "import sys, llmcore\n"
+        "from llmcore.mcp import HttpServer, McpServers, StdioServer\n"
+        "McpServers({'a': HttpServer('https://x'), 'b': StdioServer('x')})\n"
+        "assert not {'mcp', 'mcp_types', 'httpx2'} & sys.modules.keys()"
+    )
+
+    assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
