@@ -7,7 +7,7 @@ reaches. In reading order:
 - `model_map`, `upstream`, `model_names`: which provider answers to a model's name
 - `pools/`: several upstreams behind one name
 - `upstream_call`, `drop_rejected_parameters`, `rejected_betas`, `answer_run`: one answer under way;
-  `relay`: one that passes as it came; `choices`: several answers as one
+  `relay`: one that passes as it came, `relayed_bytes`: its bytes; `choices`: several answers as one
 - `api`: one API that clients speak: operations that return JSON, or an answer to run
 - `counting`: counts of tokens
 - `generation`: the operations that all fronts have; `apis/`: the APIs that there are

@@ -211,6 +211,7 @@ class Generation(Generic[Context]):
         plan = RelayPlan(
             info=self._labels(chosen, streamed=chosen.streaming),
             request=relayed_request(asked, chosen.model, route),
+            route=route,
             writer=lambda: self.front.writer(info, self.front.no_request(upstream), upstream),
             encoding=self.encoding(asked),
             error=self.front.error,

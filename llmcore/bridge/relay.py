@@ -6,30 +6,29 @@ metrics, logs and retries, and show how the answer ended. Nothing that a client 
 agree on is lost on the way.
 """
 
-import re
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Final
 
+import anyio
 from attrs import evolve, field, frozen
 
 from llmcore.bridge.answer_run import ErrorForm, RunLabels, WholeBody
 from llmcore.bridge.rejected_betas import HEADER, without_rejected_betas
+from llmcore.bridge.relayed_bytes import RelayedBytes
 from llmcore.bridge.upstream_call import CallLimits, RunContext, UpstreamCall
 from llmcore.client.event_stream import EventStream
-from llmcore.client.transport import Exchange
 from llmcore.folds.grammar import has_content
 from llmcore.fronts.errors import FrontError, from_llm_error
 from llmcore.fronts.front import AnswerWriter, ClientRequest, FailureResponse, StreamEncoding
 from llmcore.fronts.sealer import PREFIX as SEAL
 from llmcore.protocols.protocol import BodyBuilder, Built, Protocol
-from llmcore.routes.http_request import HttpRequest
 from llmcore.routes.route import Route
 from llmcore.routes.transport import Timeouts
 from llmcore.schema import json
 from llmcore.schema.changed import changed
 from llmcore.schema.diagnostics import Diagnostic
-from llmcore.schema.errors import LLMError, StreamError
+from llmcore.schema.errors import LLMError, NetworkError, RequestTimeoutError, StreamError
 from llmcore.schema.events import ErrorEvent, Finish, LLMEvent, StepFinish
 from llmcore.schema.json import JsonObject
 from llmcore.schema.messages import Message
@@ -94,106 +93,6 @@ def _native(body: JsonObject, own: JsonObject) -> JsonObject:
     return {**kept, **own}
 
 
-# -- the response
-
-_BOUNDARIES: Final = (b"\n\n", b"\r\n\r\n", b"\r\r")
-"""The ends of a frame. Only whole frames are sent, so that errors and heartbeats find a place."""
-
-
-class _Copy:
-    """Keeps the bytes of one response as they are read, for the client."""
-
-    def __init__(self) -> None:
-        self.status = 0
-        self.headers: Mapping[str, str] = {}
-        self.exhausted = False
-        """Whether the upstream has sent all of it."""
-        self._chunks: list[bytes] = []
-        self._request: HttpRequest | None = None
-
-    def of(self, exchange: Exchange, request: HttpRequest) -> Exchange:
-        """Return *exchange*, whose bytes are kept when they are read."""
-        self.status, self.headers = exchange.status, exchange.headers
-        self.exhausted, self._chunks = False, []
-        self._request = request
-        return _CopiedExchange(exchange, self)
-
-    def add(self, chunk: bytes) -> None:
-        """Keep *chunk*."""
-        self._chunks.append(chunk)
-
-    def take(self) -> bytes:
-        """Return the bytes since the last time."""
-        if len(self._chunks) == 1:
-            return self._chunks.pop()
-        data, self._chunks = b"".join(self._chunks), []
-        return data
-
-    def take_frames(self) -> bytes:
-        """Return the frames that are complete by now; what is left of the last one stays."""
-        data = self.take()
-        if data.endswith(_BOUNDARIES) or not data:
-            return data
-        end = max(data.rfind(mark) + len(mark) if mark in data else 0 for mark in _BOUNDARIES)
-        self._chunks = [data[end:]]
-        return data[:end]
-
-    def take_error(self) -> bytes:
-        """Return the body of an error, without the gateway's credentials if it quotes them."""
-        data = self.take()
-        for secret in () if self._request is None else self._request.secrets:
-            data = data.replace(secret.encode(), b"[redacted]")
-        return data
-
-    @property
-    def content_type(self) -> str:
-        """The content type of the response."""
-        return self.headers.get("content-type", "application/octet-stream")
-
-    @property
-    def shown_headers(self) -> Mapping[str, str]:
-        """The headers that a client of the same API can use."""
-        return {name: value for name, value in self.headers.items() if _SHOWN.match(name)}
-
-
-_SHOWN: Final = re.compile(
-    r"(anthropic-ratelimit-.+|x-ratelimit-.+|retry-after(-ms)?|x-should-retry"
-    r"|openai-(processing-ms|version))$"
-)
-
-
-@frozen
-class _CopiedExchange:
-    """A response whose bytes are kept as they are read."""
-
-    inner: Exchange
-    copy: _Copy
-
-    @property
-    def status(self) -> int:
-        return self.inner.status
-
-    @property
-    def headers(self) -> Mapping[str, str]:
-        return self.inner.headers
-
-    @property
-    def diagnostics(self) -> tuple[Diagnostic, ...]:
-        return getattr(self.inner, "diagnostics", ())
-
-    def limit_reads(self, seconds: float | None, /) -> bool:
-        return self.inner.limit_reads(seconds)
-
-    async def chunks(self) -> AsyncIterator[bytes]:
-        async for chunk in self.inner.chunks():
-            self.copy.add(chunk)
-            yield chunk
-        self.copy.exhausted = True
-
-    async def aclose(self) -> None:
-        await self.inner.aclose()
-
-
 # -- the run
 
 _KEY_REFUSED: Final = frozenset({401, 403})
@@ -205,6 +104,8 @@ class RelayPlan:
 
     info: RunLabels
     request: LLMRequest
+    route: Route[Any]
+    """The route of the request's model."""
     writer: Callable[[], AnswerWriter]
     """Makes what writes the events of an error after the answer began."""
     encoding: StreamEncoding
@@ -227,7 +128,7 @@ class RelayRun:
         self.error: LLMError | None = None
         self._plan = plan
         self._context = context
-        self._copy = _Copy()
+        self._copy = RelayedBytes(plan.route, streamed=plan.info.streamed)
         self._call = UpstreamCall(context, plan.info.upstream, plan.limits, self._attempt)
         self._usage: Usage | None = None
         self._refusal: WholeBody | None = None
@@ -291,6 +192,8 @@ class RelayRun:
         Raises FrontError for a failure before anything was handed out.
         """
         while not self._ended:
+            if self._copy.run is not None and (data := await self._copy.pass_on()):
+                return data
             batch = await self._call.next_batch()
             last = batch[-1]
             self._note(batch)
@@ -300,9 +203,10 @@ class RelayRun:
                 return self._failed(last.error, in_band=has_content(batch) or self._begun)
             if isinstance(last, Finish):
                 self._end("completed")
-                data = self._copy.take()
+                data = self._copy.take_last()
                 return self._sent(data + self._missing_tail(data))
-            if data := self._copy.take_frames():
+            if data := self._copy.take():
+                self._copy.follow(data, last)
                 return self._sent(data)
         return b""
 
@@ -317,7 +221,7 @@ class RelayRun:
             return b""
         self.error = error
         self._end("failed")
-        return self._copy.take_frames() + self._error_frames(error)
+        return self._copy.take() + self._error_frames(error)
 
     async def whole(self) -> WholeBody:
         """Return the answer as it came; FrontError if there is none."""
@@ -332,7 +236,7 @@ class RelayRun:
             elif isinstance(last, Finish):
                 self._end("completed")
         return WholeBody(
-            body=self._copy.take(),
+            body=self._copy.take_last(),
             status=self._copy.status,
             content_type=self._copy.content_type,
             headers=self._copy.shown_headers,
@@ -340,6 +244,9 @@ class RelayRun:
 
     async def aclose(self) -> None:
         """Hang up on the upstream, if it is still at work."""
+        if self._copy.read_out():  # without waiting: it was received
+            with anyio.CancelScope(shield=True):
+                await self._call.next_batch()
         await self._call.aclose()
         if not self._ended:
             self._end("cancelled")
@@ -395,8 +302,8 @@ class RelayRun:
                     headers=self._copy.shown_headers,
                 )
             raise told from error
-        data = self._copy.take_frames() if in_band else b""
-        cut = not data or self._copy.exhausted or isinstance(error, StreamError)
+        data = self._copy.take() if in_band else b""
+        cut = not data or self._copy.exhausted or _is_of_the_connection(error)
         return self._sent(data + (self._error_frames(error) if cut else b""))
 
     def _error_frames(self, error: LLMError) -> bytes:
@@ -409,3 +316,9 @@ class RelayRun:
         metrics, provider = self._context.metrics, self.info.upstream.provider
         metrics.count_tokens(provider, self._usage)
         metrics.answers.labels(provider, outcome).inc()
+
+
+def _is_of_the_connection(error: LLMError) -> bool:
+    """Return whether *error* is not one that the upstream has sent itself."""
+    late = isinstance(error, RequestTimeoutError) and error.raw is None
+    return late or isinstance(error, StreamError | NetworkError)

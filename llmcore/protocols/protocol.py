@@ -11,7 +11,7 @@ the `ToolCall`; `llmcore.folds.segments` completes them, for all protocols alike
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Generic, Literal, TypeAlias, TypeVar
+from typing import Any, Generic, Literal, TypeAlias, TypeVar
 
 from attrs import field, frozen
 
@@ -101,6 +101,25 @@ class ResumeRequest:
     query: Mapping[str, str] = field(factory=dict)
 
 
+TextReader: TypeAlias = Callable[[bytes], str | None]
+"""Returns the text that the event in a payload adds; None, or "", for any other event."""
+
+
+@frozen(kw_only=True)
+class DeltaForm:
+    """How to recognise the events that only add text to what is open, as nearly all of a stream do.
+
+    Such events in a row that continue the same mean what one of them with all their text means, so
+    that a relay need not step through each.
+    """
+
+    reader: Callable[[bytes], TextReader | None]
+    """Returns what reads the payloads of events that add to the same text as the event in this
+    payload; None for an event that may do more, and for what is not an event."""
+    with_text: Callable[[dict[str, Any], str], None]
+    """Replaces the text of such an event, decoded."""
+
+
 @frozen(kw_only=True)
 class StreamMachine(Generic[Event, State]):
     """A streamed answer as a state machine."""
@@ -118,6 +137,8 @@ class StreamMachine(Generic[Event, State]):
     fast_delta: Callable[[State, Frame], LLMEvent | None] | None = None
     """The per-token path: the delta of a frame that only continues what is open, and changes
     no state; None for any other frame. What `step` would give, without reading the whole event."""
+    deltas: DeltaForm | None = None
+    """The events that need not be stepped through one by one; None if there is no such form."""
     cursor: Callable[[State, Event], ProviderMetadata] | None = None
     """Where the answer stood at its last event, for servers that can stream the rest of it
     again; kept in the `provider_metadata` of what a cut stream leaves."""

@@ -42,6 +42,7 @@ def make(*, system_messages: bool = True) -> Protocol[MessagesBody, Event, Messa
             fast_delta=stream.fast_delta,
             halt=stream.halt,
             terminal=stream.terminal,
+            deltas=stream.DELTAS,
         ),
         whole=stream.whole,
     )

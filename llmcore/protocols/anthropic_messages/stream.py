@@ -60,7 +60,7 @@ from llmcore.protocols.anthropic_messages.state import Event, MessagesState
 from llmcore.protocols.failures.errors import error_from_body
 from llmcore.protocols.native_json import object_or_empty, objects, str_or_none
 from llmcore.protocols.persistent import PersistentList, to_list
-from llmcore.protocols.protocol import Frame
+from llmcore.protocols.protocol import DeltaForm, Frame, TextReader
 from llmcore.schema import json
 from llmcore.schema.changed import changed
 from llmcore.schema.errors import StreamError
@@ -319,14 +319,14 @@ def whole(document: JsonValue, request: LLMRequest) -> Iterable[LLMEvent]:
 # -- the per-token path -------------------------------------------------------------------
 
 
-class _Delta(msgspec.Struct):
+class _Delta(msgspec.Struct, gc=False):
     type: str
     text: str = ""
     thinking: str = ""
     partial_json: str = ""
 
 
-class _DeltaEvent(msgspec.Struct):
+class _DeltaEvent(msgspec.Struct, gc=False):
     type: str
     index: int
     delta: _Delta
@@ -357,3 +357,44 @@ def fast_delta(state: MessagesState, frame: Frame) -> LLMEvent | None:
         return None
     text = getattr(delta, field)
     return block.emits(block.segment, text) if text else None
+
+
+# -- events that only continue a block, which a relay passes on unread
+
+_TEXTS: Final = {
+    "text_delta": "text",
+    "thinking_delta": "thinking",
+    "input_json_delta": "partial_json",
+}
+"""The field that holds the text of each type of delta that only continues a block."""
+
+
+def text_reader(data: bytes) -> TextReader | None:
+    """Return what reads the deltas of the same block and type as the one in *data*."""
+    try:
+        first = _read_delta(data)
+    except (msgspec.MsgspecError, ValueError, RecursionError):
+        return None
+    index, kind = first.index, first.delta.type
+    field = _TEXTS.get(kind)
+    if field is None or first.type != "content_block_delta":
+        return None
+
+    def read(data: bytes) -> str | None:
+        try:
+            event = _read_delta(data)
+        except (msgspec.MsgspecError, ValueError, RecursionError):
+            return None
+        delta = event.delta
+        same = delta.type == kind and event.index == index and event.type == first.type
+        return getattr(delta, field) if same else None
+
+    return read
+
+
+def _with_text(event: Event, text: str) -> None:
+    delta = event["delta"]
+    delta[_TEXTS[delta["type"]]] = text
+
+
+DELTAS: Final = DeltaForm(reader=text_reader, with_text=_with_text)

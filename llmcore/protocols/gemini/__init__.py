@@ -40,6 +40,7 @@ def make(dialect: GeminiDialect) -> Protocol[GeminiBody, Event, GeminiState]:
             step=stream.step,
             halt=stream.halt,
             terminal=stream.terminal,
+            deltas=stream.DELTAS,
         ),
         whole=stream.whole,
     )

@@ -61,7 +61,7 @@ from llmcore.protocols.gemini.state import (
 )
 from llmcore.protocols.native_json import object_or_empty, objects
 from llmcore.protocols.persistent import PersistentList, to_list
-from llmcore.protocols.protocol import Frame
+from llmcore.protocols.protocol import DeltaForm, Frame, TextReader
 from llmcore.schema import json
 from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.errors import InvalidRequestError
@@ -353,3 +353,64 @@ def fast_step(state: GeminiState, event: FastChunk) -> Step | None:
 def _repeats(event: FastChunk, info: GeminiInfo) -> bool:
     """Return whether *event* has no new metadata of the response."""
     return event.create_time is None or event.create_time == info.metadata.get("createTime")
+
+
+# -- chunks that only continue a text, which a relay passes on unread
+
+
+_ABSENT: Final = msgspec.Raw()
+
+
+class _TextPart(msgspec.Struct, gc=False, forbid_unknown_fields=True):
+    text: str
+    thought: bool = False
+
+
+class _TextContent(msgspec.Struct, gc=False, forbid_unknown_fields=True):
+    parts: tuple[_TextPart]
+    role: str | None = None
+
+
+class _TextCandidate(msgspec.Struct, gc=False, forbid_unknown_fields=True):
+    content: _TextContent
+    index: Literal[0] | None = None
+
+
+class _TextChunk(msgspec.Struct, gc=False, rename="camel", forbid_unknown_fields=True):
+    candidates: tuple[_TextCandidate]
+    usage_metadata: msgspec.Raw = _ABSENT
+    model_version: str | None = None
+    response_id: str | None = None
+    create_time: str | None = None
+
+
+_read_text: Final = msgspec.json.Decoder(_TextChunk).decode
+
+
+def text_reader(data: bytes) -> TextReader | None:
+    """Return what reads the chunks that continue the same text or thought as the one in *data*."""
+    try:
+        first = _read_text(data)
+    except (msgspec.MsgspecError, ValueError, RecursionError):
+        return None
+    thought, time = first.candidates[0].content.parts[0].thought, first.create_time
+    counts = first.usage_metadata is not _ABSENT
+
+    def read(data: bytes) -> str | None:
+        try:
+            event = _read_text(data)
+        except (msgspec.MsgspecError, ValueError, RecursionError):
+            return None
+        part = event.candidates[0].content.parts[0]
+        same = part.thought == thought and event.create_time == time
+        return part.text if same and (event.usage_metadata is not _ABSENT) == counts else None
+
+    return read
+
+
+def _with_text(chunk: NativeObject, text: str) -> None:
+    chunk["candidates"][0]["content"]["parts"][0]["text"] = text
+
+
+DELTAS: Final = DeltaForm(reader=text_reader, with_text=_with_text)
+"""Each chunk restates the usage: that of the last one counts."""

@@ -50,6 +50,7 @@ def make(dialect: ChatDialect) -> Protocol[ChatBody, NativeObject, ChatState]:
             fast_delta=fast_delta,
             halt=stream.halt,
             terminal=stream.terminal,
+            deltas=stream.DELTAS,
         ),
         whole=partial(stream.whole, dialect=dialect),
     )

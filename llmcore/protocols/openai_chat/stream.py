@@ -54,7 +54,7 @@ from llmcore.protocols.openai_chat.state import (
     open_segment,
 )
 from llmcore.protocols.persistent import to_list, with_entries
-from llmcore.protocols.protocol import Frame
+from llmcore.protocols.protocol import DeltaForm, Frame, TextReader
 from llmcore.protocols.tools import freeform_text
 from llmcore.schema import json
 from llmcore.schema.changed import changed
@@ -373,7 +373,7 @@ def whole(document: JsonValue, request: LLMRequest, dialect: ChatDialect) -> Ite
 # refuses the chunk.
 
 
-class _Choice(msgspec.Struct):
+class _Choice(msgspec.Struct, gc=False):
     delta: dict[str, Any]
     index: Literal[0] | None = None
     message: None = None
@@ -383,7 +383,7 @@ class _Choice(msgspec.Struct):
     error: None = None
 
 
-class _Chunk(msgspec.Struct):
+class _Chunk(msgspec.Struct, gc=False):
     choices: tuple[_Choice]
     usage: None = None
     error: None = None
@@ -432,3 +432,58 @@ def _arguments(state: ChatState, fragments: Any) -> LLMEvent | None:
     if (id_ and id_ != call.wire_id) or (name and (name != call.name or not id_)):
         return None
     return ToolInputDelta(call.id, text)
+
+
+# -- chunks that only continue a text or a call, which a relay passes on unread
+
+_TEXTS: Final = frozenset({"content", "refusal", *REASONING_FIELDS})
+
+
+def text_reader(data: bytes) -> TextReader | None:
+    """Return what reads the chunks that continue the same text or call as the one in *data*."""
+    try:
+        ((field, value),) = _given(_read(data).choices[0].delta)
+        index = _continued_call(value) if field == "tool_calls" else None
+    except (msgspec.MsgspecError, LookupError, TypeError, ValueError, RecursionError):
+        return None
+    if field not in _TEXTS and index is None:
+        return None
+
+    def read(data: bytes) -> str | None:
+        try:
+            delta = _read(data).choices[0].delta
+            text = delta[field]
+            if index is not None:
+                same = _continued_call(text) == index
+                text = text[0]["function"]["arguments"] if same else None
+        except (msgspec.MsgspecError, LookupError, TypeError, ValueError, RecursionError):
+            return None
+        alone = len(delta) == 1 or len(_given(delta)) == 1
+        return text if type(text) is str and alone else None
+
+    return read
+
+
+def _given(delta: NativeObject) -> list[tuple[str, Any]]:
+    """Return the fields of *delta* that say something; some servers repeat the role in each."""
+    return [(name, value) for name, value in delta.items() if value and name != "role"]
+
+
+def _continued_call(fragments: Any) -> int | None:
+    """Return the index of the call that one fragment continues; None if it may begin one."""
+    (fragment,) = fragments
+    if fragment.get("id") or fragment["function"].get("name"):
+        return None
+    return fragment["index"]  # type: ignore[no-any-return]
+
+
+def _with_text(chunk: NativeObject, text: str) -> None:
+    delta = chunk["choices"][0]["delta"]
+    ((field, value),) = _given(delta)
+    if field == "tool_calls":
+        value[0]["function"]["arguments"] = text
+    else:
+        delta[field] = text
+
+
+DELTAS: Final = DeltaForm(reader=text_reader, with_text=_with_text)

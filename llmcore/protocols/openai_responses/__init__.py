@@ -54,6 +54,7 @@ def make(dialect: ResponsesDialect) -> Protocol[ResponsesBody, NativeObject, Res
             fast_delta=fast_delta,
             halt=stream.halt,
             terminal=stream.terminal,
+            deltas=stream.DELTAS,
             cursor=cursor,
             resume=resume,
         ),

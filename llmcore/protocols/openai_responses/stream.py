@@ -8,6 +8,7 @@ Deltas are added to it, so that servers that send only deltas, only ends, or onl
 give the same answer. A body that was not streamed is read as such a final response.
 """
 
+import operator
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final, TypeAlias
 
@@ -68,7 +69,7 @@ from llmcore.protocols.openai_responses.state import (
     match_final,
     with_item,
 )
-from llmcore.protocols.protocol import Frame
+from llmcore.protocols.protocol import DeltaForm, Frame, TextReader
 from llmcore.schema import json
 from llmcore.schema.changed import changed
 from llmcore.schema.errors import LLMError, StreamError
@@ -370,7 +371,7 @@ def _error_without_output(document: NativeObject, request: LLMRequest) -> LLMErr
 # whole event; `step` would give the same delta, at several times the cost.
 
 
-class _Delta(msgspec.Struct):
+class _Delta(msgspec.Struct, gc=False):
     type: str
     delta: str
     item_id: Any = None
@@ -403,3 +404,41 @@ def fast_delta(state: ResponsesState, frame: Frame) -> LLMEvent | None:
     ):
         return None
     return path.delta(path.segment, event.delta)
+
+
+# -- events that only continue a segment, which a relay passes on unread
+
+_TEXTS: Final = frozenset(
+    name for name, handler in _HANDLERS.items() if handler in (on_delta, on_input_delta)
+)
+"""The types of events whose `delta` is more of a text."""
+_place: Final = operator.attrgetter(
+    "type", "item_id", "output_index", "content_index", "summary_index"
+)
+
+
+def text_reader(data: bytes) -> TextReader | None:
+    """Return what reads the deltas of the same segment as the one in *data*."""
+    try:
+        first = _read(data)
+    except (msgspec.MsgspecError, ValueError, RecursionError):
+        return None
+    if first.type not in _TEXTS or first.logprobs:
+        return None
+    place = _place(first)
+
+    def read(data: bytes) -> str | None:
+        try:
+            event = _read(data)
+        except (msgspec.MsgspecError, ValueError, RecursionError):
+            return None
+        return event.delta if not event.logprobs and _place(event) == place else None
+
+    return read
+
+
+def _with_text(event: NativeObject, text: str) -> None:
+    event["delta"] = text
+
+
+DELTAS: Final = DeltaForm(reader=text_reader, with_text=_with_text)

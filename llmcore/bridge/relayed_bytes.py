@@ -1,0 +1,296 @@
+"""The bytes of a relayed answer: kept for the client, while a copy is read as events.
+
+    upstream ──▶ whole frames ──▶ the client
+                      │
+                      ├──▶ a run of deltas of one text ──▶ joined, one event ──┐
+                      └──▶ all other frames ──────────────────────────────────▶ the call
+
+Nearly all events of a stream only add text to what is open. Once the call has read one such event,
+those that continue the same text pass without being read: their texts are collected, and the call
+reads one event with all of it before the next frame that it must see, so that what it knows of the
+answer at the end is the same. Only whole frames are handed out, so that errors and heartbeats find
+a place between them.
+"""
+
+import re
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from typing import Any, Final
+
+from attrs import define, field, frozen
+
+from llmcore.client.transport import Exchange
+from llmcore.protocols.protocol import DeltaForm, TextReader
+from llmcore.routes.http_request import HttpRequest
+from llmcore.routes.route import Route
+from llmcore.schema import json
+from llmcore.schema.diagnostics import Diagnostic
+from llmcore.schema.errors import LLMError, StreamError
+from llmcore.schema.events import LLMEvent, ReasoningDelta, TextDelta, ToolInputDelta
+
+_BLANK_LINES: Final = (b"\n\n", b"\n\r\n", b"\r\r")
+"""How a frame ends: with two line ends, each LF, CRLF or CR."""
+_EDGE: Final = 2
+"""How many bytes of a blank line may have come before its last one."""
+_LF: Final = ord("\n")
+"""An integer, for `b"\\n" in payload` raises and clears an exception inside."""
+_FIRST_ERROR: Final = 300
+_DELTAS: Final = frozenset({TextDelta, ReasoningDelta, ToolInputDelta})
+_SHOWN: Final = re.compile(
+    r"(anthropic-ratelimit-.+|x-ratelimit-.+|retry-after(-ms)?|x-should-retry"
+    r"|openai-(processing-ms|version))$"
+)
+"""Headers that a client of the same API can use."""
+
+
+# -- runs of deltas
+
+
+@define(eq=False)
+class _Run:
+    """Frames in a row that add to one text."""
+
+    form: DeltaForm
+    prefix: bytes
+    """Each frame up to its payload."""
+    end: bytes
+    """The blank line after each."""
+    read: TextReader
+    last: bytes
+    """The payload of the last one."""
+    texts: list[str] = field(factory=list)
+    """The texts that the call has not read."""
+
+    def take(self, frames: bytes) -> int:
+        """Collect the first of *frames*, as many as belong to the run; return their bytes."""
+        prefix, end = self.prefix, self.end
+        start, stop = len(prefix), len(frames) - len(end)
+        if frames[:start] != prefix or frames[stop:] != end:
+            return 0
+        payloads = frames[start:stop].split(end + prefix)
+        read, texts = self.read, self.texts
+        taken = 0
+        for payload in payloads:
+            text = None if _LF in payload else read(payload)
+            if not text:
+                break
+            texts.append(text)
+            self.last = payload
+            taken += 1
+        if taken == len(payloads):
+            return len(frames)
+        return sum(len(prefix) + len(payload) + len(end) for payload in payloads[:taken])
+
+    def joined(self) -> bytes:
+        """Return one frame with the texts so far, which are collected anew; empty if none."""
+        if not self.texts:
+            return b""
+        event: Any = json.loads(self.last)
+        self.form.with_text(event, "".join(self.texts))
+        self.texts = []
+        return self.prefix + json.dumps(event) + self.end
+
+
+def _run_after(frames: bytes, form: DeltaForm) -> _Run | None:
+    """Return the run that the last of *frames* can begin; None if that is not a delta."""
+    end = b"\r\n\r\n" if frames.endswith(b"\r\n\r\n") else b"\n\n"
+    if not frames.endswith(end):
+        return None
+    before = frames.rfind(end, 0, -len(end))
+    frame = frames[0 if before < 0 else before + len(end) : -len(end)]
+    head, mark, payload = frame.partition(b"data: ")
+    read = form.reader(payload) if mark and _LF not in payload else None
+    return None if read is None else _Run(form, head + mark, end, read, payload)
+
+
+# -- the bytes
+
+
+class RelayedBytes:
+    """Keeps the bytes of one response as they are read, for the client."""
+
+    _next_chunk: Callable[[], Awaitable[bytes]]
+
+    def __init__(self, route: Route[Any], *, streamed: bool) -> None:
+        self.status = 0
+        self.headers: Mapping[str, str] = {}
+        self.exhausted = False
+        """Whether the upstream has sent all of it."""
+        self._streamed = streamed
+        framing = route.framing
+        self._form = route.protocol.stream.deltas if framing.id == "sse" else None
+        self._max_frame_bytes = framing.max_frame_bytes
+        self._max_bytes = route.defaults.max_response_bytes
+        self._secrets: tuple[str, ...] = ()
+        self._begin()
+
+    def _begin(self) -> None:
+        self.exhausted = False
+        self._received = 0
+        self._cuts = False
+        """Whether only whole frames are handed out."""
+        self._held = bytearray()
+        """The beginning of a frame."""
+        self._unsent: list[bytes] = []
+        self._unread: list[tuple[bytes, bytes]] = []
+        """Bytes that the call is to read before any others, each with those for the client."""
+        self._failure: LLMError | None = None
+        self.run: _Run | None = None
+        """The run whose frames pass unread; None while the call is to read all."""
+        self._limited = False
+        """Whether the transport limits each read, so that the call need not watch over it."""
+
+    def of(self, exchange: Exchange, request: HttpRequest) -> Exchange:
+        """Return *exchange*, whose bytes are kept when they are read."""
+        self._begin()
+        self.status, self.headers = exchange.status, exchange.headers
+        self._cuts = self._streamed and self.status < _FIRST_ERROR
+        self._secrets = request.secrets
+        return _CopiedExchange(exchange, self)
+
+    # -- for the client
+
+    def take(self) -> bytes:
+        """Return the bytes that were read since the last time: whole frames of a stream."""
+        if len(self._unsent) == 1:
+            return self._unsent.pop()
+        data, self._unsent = b"".join(self._unsent), []
+        return data
+
+    def take_last(self) -> bytes:
+        """Return what `take` does, with the beginning of a frame after it."""
+        held, self._held = bytes(self._held), bytearray()
+        return self.take() + held
+
+    def take_error(self) -> bytes:
+        """Return the body of an error, without the gateway's credentials if it quotes them."""
+        data = self.take_last()
+        for secret in self._secrets:
+            data = data.replace(secret.encode(), b"[redacted]")
+        return data
+
+    @property
+    def content_type(self) -> str:
+        """The content type of the response."""
+        return self.headers.get("content-type", "application/octet-stream")
+
+    @property
+    def shown_headers(self) -> Mapping[str, str]:
+        """The headers that a client of the same API can use."""
+        return {name: value for name, value in self.headers.items() if _SHOWN.match(name)}
+
+    # -- frames that pass unread
+
+    def follow(self, sent: bytes, last: LLMEvent) -> None:
+        """Let frames pass that continue the text of the last of *sent*, read as *last*."""
+        form, begins = self._form, type(last) in _DELTAS and self._limited and not self.exhausted
+        self.run = _run_after(sent, form) if form is not None and begins else None
+
+    async def pass_on(self) -> bytes:
+        """Return the next frames as far as they belong to the run; the call is to read the rest.
+
+        Empty if the call is to read all of them, or of the end or a failure.
+        """
+        run = self.run
+        assert run is not None  # noqa: S101  (only then is this called)
+        try:
+            frames = self._frames(await self._next_chunk())
+        except StopAsyncIteration:
+            frames = self._rest()
+        except LLMError as error:
+            self._failure = error
+            frames = b""
+        size = run.take(frames)
+        if frames and size == len(frames):
+            return frames
+        rest = frames[size:]
+        self._unread.append((run.joined() + rest, b"" if self.exhausted else rest))
+        self.run = None
+        return frames[:size]
+
+    def read_out(self) -> bool:
+        """Give the call the text that has passed unread; return whether there is any."""
+        joined = b"" if self.run is None else self.run.joined()
+        if joined:
+            self._unread.append((joined, b""))
+        return bool(joined)
+
+    # -- for the call
+
+    def limited(self, limited: bool) -> bool:
+        """Note whether the transport limits each read."""
+        self._limited = limited
+        return limited
+
+    async def copied(self, chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+        """Iterate over the bytes of *chunks* that the call is to read."""
+        self._next_chunk = chunks.__anext__
+        while True:
+            if self._unread:
+                data, sent = self._unread.pop(0)
+                self._unsent.append(sent)
+                yield data
+                continue
+            if self._failure is not None:
+                raise self._failure
+            if self.exhausted:
+                return
+            try:
+                data = self._frames(await self._next_chunk())
+            except StopAsyncIteration:
+                yield self._rest()
+                return
+            self._unsent.append(data)
+            yield data  # also if it is empty: the call watches over what never ends a frame
+
+    def _rest(self) -> bytes:
+        """Return what is left at the end, which is held for the client."""
+        self.exhausted = True
+        return bytes(self._held)
+
+    def _frames(self, chunk: bytes) -> bytes:
+        """Return the frames that *chunk* completes; StreamError once there are too many bytes."""
+        self._received += len(chunk)
+        if self._received > self._max_bytes:
+            message = f"the response is larger than {self._max_bytes} bytes"
+            raise StreamError(message, retryable=False)
+        held = self._held
+        if not (self._cuts and (held or not chunk.endswith(_BLANK_LINES))):
+            return chunk
+        searched = max(len(held) - _EDGE, 0)
+        held += chunk
+        places = [(held.rfind(mark, searched), len(mark)) for mark in _BLANK_LINES]
+        end = max(place + size if place >= 0 else 0 for place, size in places)
+        if not end and len(held) > self._max_frame_bytes:
+            raise StreamError(f"a server-sent event has more than {self._max_frame_bytes} bytes")
+        frames = bytes(held[:end])
+        del held[:end]
+        return frames
+
+
+@frozen
+class _CopiedExchange:
+    """A response whose bytes are kept as they are read."""
+
+    inner: Exchange
+    copy: RelayedBytes
+
+    @property
+    def status(self) -> int:
+        return self.inner.status
+
+    @property
+    def headers(self) -> Mapping[str, str]:
+        return self.inner.headers
+
+    @property
+    def diagnostics(self) -> tuple[Diagnostic, ...]:
+        return getattr(self.inner, "diagnostics", ())
+
+    def limit_reads(self, seconds: float | None, /) -> bool:
+        return self.copy.limited(self.inner.limit_reads(seconds))
+
+    def chunks(self) -> AsyncIterator[bytes]:
+        return self.copy.copied(self.inner.chunks())
+
+    async def aclose(self) -> None:
+        await self.inner.aclose()
