@@ -129,6 +129,11 @@ class _ToolReader:
         if kind is not None and self._policy == "drop":
             self._left_out(native, type_, path, "the gateway leaves out hosted tools")
             return None
+        if kind is not None and self._policy == "function" and kind in HOSTED_AS_FUNCTIONS:
+            builtin = HOSTED_AS_FUNCTIONS[kind]
+            name = str_or_none(native.get("name")) or builtin.name
+            self._notes.changed("hosted-tool-as-function", path, f"{name} is the client's to run")
+            return ToolDefinition(name, builtin.description, builtin.parameters)
         if self.native:
             return HostedTool.raw(METADATA_KEY, native)
         if type_.startswith(_SEARCH):
@@ -163,10 +168,6 @@ class _ToolReader:
     def _hosted(
         self, native: Fields, type_: str, kind: HostedToolKind | None, path: str
     ) -> ToolSpec | None:
-        if kind is not None and self._policy == "function" and kind in HOSTED_AS_FUNCTIONS:
-            builtin = HOSTED_AS_FUNCTIONS[kind]
-            name = str_or_none(native.get("name")) or builtin.name
-            return ToolDefinition(name, builtin.description, builtin.parameters)
         if kind in self._kinds:
             made = self._lowered(kind, native, path)
             if made is not None:

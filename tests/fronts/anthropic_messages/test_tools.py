@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from llmcore.schema.content import TextPart, ToolCallPart, ToolResultPart
-from llmcore.schema.tools import HostedTool
+from llmcore.schema.tools import HostedTool, ToolDefinition
 from tests.fronts.anthropic_messages.messages_kit import (
     CHAT,
     GEMINI,
@@ -182,3 +182,16 @@ def test_results_of_hosted_tools_are_text_for_other_upstreams(
 
     assert texts == ([] if text is None else [text])
     assert [type(part) for part in kept] == [ToolCallPart, ToolResultPart]
+
+
+@pytest.mark.parametrize("protocol_id", [MESSAGES, RESPONSES, CHAT])
+def test_a_hosted_tool_is_a_function_everywhere_where_the_policy_has_it_so(
+    protocol_id: str,
+) -> None:
+    """Its calls are the client's to run, also in front of an upstream that has the tool."""
+    made = read({"tools": [CODE]}, protocol_id, hosted_tools="function")
+
+    (tool,) = made.request.tools
+    assert isinstance(tool, ToolDefinition)
+    assert tool.name == "code_execution"
+    assert "hosted-tool-as-function" in codes(made)
