@@ -192,7 +192,7 @@ class RelayRun:
         Raises FrontError for a failure before anything was handed out.
         """
         while not self._ended:
-            if self._copy.run is not None and (data := await self._copy.pass_on()):
+            if data := await self._copy.pass_on():
                 return data
             batch = await self._call.next_batch()
             last = batch[-1]

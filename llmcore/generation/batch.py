@@ -101,7 +101,9 @@ async def run_batch(
         client = client.with_middleware(RateLimiter(max_wait_s=_LONGEST_WAIT_S))
     total = len(requests) if isinstance(requests, Mapping) else None
     with ExitStack() as stack:
-        kept = stack.enter_context(opened_checkpoint(checkpoint))
+        kept = None
+        if checkpoint is not None:
+            kept = stack.enter_context(opened_checkpoint(checkpoint))
         run = _Run(
             client=client,
             kept=kept,
@@ -302,6 +304,5 @@ def finished(checkpoint: str | Path) -> Iterator[tuple[str, LLMResponse]]:
     if not Path(checkpoint).exists():
         raise ConfigurationError(f"there is no file {checkpoint}")
     with opened_checkpoint(checkpoint) as kept:
-        assert kept is not None  # noqa: S101  (a path was given)
         for id_, result in kept.results():
             yield id_, from_json(LLMResponse, result)

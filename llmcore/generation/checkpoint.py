@@ -92,14 +92,11 @@ def _page(db: sqlite3.Connection, after: str) -> list[tuple[str, bytes]]:
 
 
 @contextmanager
-def opened_checkpoint(path: str | Path | None) -> Iterator[Checkpoint | None]:
-    """Open the file at *path* while the block runs; None without one.
+def opened_checkpoint(path: str | Path) -> Iterator[Checkpoint]:
+    """Open the file at *path* while the block runs.
 
     Raises ConfigurationError, before anything else, if it cannot be used.
     """
-    if path is None:
-        yield None
-        return
     checkpoint = Checkpoint(path)
     try:
         next(checkpoint.results(), None)

@@ -53,7 +53,9 @@ async def generate_many(
         raise InvalidRequestError(f"concurrency is {concurrency}; it counts runs, from 1")
     plans = [_plan(model, prompt, settings) for prompt in prompts]
     with ExitStack() as stack:
-        kept = stack.enter_context(opened_checkpoint(resume_from))
+        kept = None
+        if resume_from is not None:
+            kept = stack.enter_context(opened_checkpoint(resume_from))
         advance = stack.enter_context(progress_bar(len(plans), shown=progress))
         outcomes: list[Outcome | None] = [None] * len(plans)
         waiting = iter(_numbered(plans, kept))

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import AsyncIterator, Mapping
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -41,7 +41,8 @@ class McpServers:
     ) -> None:
         self._approved = approved
         self._servers: dict[str, ServerTools] = {}
-        self._context: AbstractAsyncContextManager[None] | None = None
+        self._stack = AsyncExitStack()
+        self._has_been_connected = False
         for name, server in servers.items():
             self._servers[_checked(name)] = made = ServerTools(ServerConnection(name, server))
             made.connection.listed = made.update
@@ -113,10 +114,10 @@ class McpServers:
     # -- connecting
 
     async def __aenter__(self) -> Self:
-        if self._context is not None:
+        if self._has_been_connected:
             raise ConfigurationError("these MCP servers have been connected: make another value")
-        self._context = self._connected()
-        await self._context.__aenter__()
+        self._has_been_connected = True
+        await self._stack.enter_async_context(self._connected())
         return self
 
     async def __aexit__(
@@ -125,8 +126,7 @@ class McpServers:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        assert self._context is not None  # noqa: S101  (it was entered)
-        await self._context.__aexit__(kind, error, traceback)
+        await self._stack.__aexit__(kind, error, traceback)
 
     @asynccontextmanager
     async def _connected(self) -> AsyncIterator[None]:
