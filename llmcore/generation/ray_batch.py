@@ -83,7 +83,7 @@ def mapped(dataset: Any, settings: RaySettings, *, workers: int, batch_size: int
     """Return *dataset* with the columns of answers; raises ConfigurationError without Ray."""
     try:
         import pyarrow as pa  # noqa: F401  (blocks are tables of it)
-        import ray.data
+        import ray.data  # pyright: ignore[reportMissingImports]
     except ImportError as error:
         message = f"datasets of Ray need an extra: pip install 'llmcore-routes[ray]' ({error})"
         raise ConfigurationError(message, cause=error) from error

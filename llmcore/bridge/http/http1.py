@@ -36,6 +36,8 @@ class _Connection(HttpToolsProtocol):
         self._watch()
 
     def data_received(self, data: bytes) -> None:
+        if self.parser is None:  # the connection is lost
+            return
         self._head_bytes += len(data)
         self._unset_keepalive_if_required()
         try:
