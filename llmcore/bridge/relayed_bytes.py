@@ -188,7 +188,7 @@ class RelayedBytes:
     async def pass_on(self) -> bytes:
         """Return the next frames as far as they belong to the run; the call is to read the rest.
 
-        Empty if there is no run, if the call is to read all of them, and at the end or a failure.
+        Empty without a run, at the end, after a failure, and if the call is to read all of them.
         """
         run = self.run
         if run is None:

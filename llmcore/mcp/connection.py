@@ -4,6 +4,7 @@ import subprocess
 import sys
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import anyio
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
 _T = TypeVar("_T")
 
 _LISTEN_AGAIN_SECONDS = 1.0
-_MAX_PAGES = 100
 
 
 @frozen
@@ -109,19 +109,26 @@ class ServerConnection:
         has, server = client.server_capabilities, self.server
         tools: list[types.Tool] = []
         if has.tools is not None:
-            page = await client.list_tools(cache_mode="refresh")
-            tools += page.tools
-            for _ in range(_MAX_PAGES):
-                if page.next_cursor is None or len(tools) > server.max_tools:
-                    break
-                page = await client.list_tools(cursor=page.next_cursor, cache_mode="refresh")
-                tools += page.tools
-        self.check_count(len(tools), "tools")
+            tools = await self.all_pages(partial(client.list_tools, cache_mode="refresh"), "tools")
         return Listing(
             tools=tuple(tool for tool in tools if _allows(server, tool.name)),
             resources=server.resources and has.resources is not None,
             prompts=server.prompts and has.prompts is not None,
         )
+
+    async def all_pages(self, list_page: Callable[..., Awaitable[Any]], what: str) -> list[Any]:
+        """Return the *what* ("tools", "resources", "prompts") of all pages of a listing.
+
+        Raises ConfigurationError if the server lists more, or in more pages, than is allowed.
+        """
+        page = await list_page(cursor=None)
+        items, pages, most = [*getattr(page, what)], 1, self.server.max_tools
+        while page.next_cursor is not None and max(len(items), pages) <= most:
+            page = await list_page(cursor=page.next_cursor)
+            items += getattr(page, what)
+            pages += 1
+        self.check_count(len(items) if page.next_cursor is None else most + 1, what)
+        return items
 
     def check_count(self, count: int, what: str) -> None:
         """Raise ConfigurationError if the server lists more than is allowed."""

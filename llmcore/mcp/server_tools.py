@@ -166,11 +166,7 @@ async def listed_resources(connection: ServerConnection) -> JsonObject:
     """Return the resources and templates of a server, as JSON."""
 
     async def every(client: "mcp.Client") -> JsonObject:
-        found = await client.list_resources()
-        resources = list(found.resources)
-        while found.next_cursor is not None and len(resources) <= connection.server.max_tools:
-            found = await client.list_resources(cursor=found.next_cursor)
-            resources += found.resources
+        resources = await connection.all_pages(client.list_resources, "resources")
         templates = (await client.list_resource_templates()).resource_templates
         connection.check_count(len(resources) + len(templates), "resources")
         return {"resources": _dumped(resources), "templates": _dumped(templates)}
@@ -182,13 +178,7 @@ async def listed_prompts(connection: ServerConnection) -> JsonObject:
     """Return the prompts of a server with their arguments, as JSON."""
 
     async def every(client: "mcp.Client") -> JsonObject:
-        found = await client.list_prompts()
-        prompts = list(found.prompts)
-        while found.next_cursor is not None and len(prompts) <= connection.server.max_tools:
-            found = await client.list_prompts(cursor=found.next_cursor)
-            prompts += found.prompts
-        connection.check_count(len(prompts), "prompts")
-        return {"prompts": _dumped(prompts)}
+        return {"prompts": _dumped(await connection.all_pages(client.list_prompts, "prompts"))}
 
     return await connection.ask(every)
 

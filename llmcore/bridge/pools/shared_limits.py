@@ -42,7 +42,7 @@ class Slot:
 
 
 class SharedLimits:
-    """Takes places at upstreams, for one worker of many. Safe for concurrent use."""
+    """Counts the answers of one worker against limits that many share. Safe for concurrent use."""
 
     def __init__(
         self,
