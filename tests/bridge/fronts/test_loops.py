@@ -4,7 +4,7 @@ An upstream gets back the state that it made, exactly; another one gets what was
 """
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from typing import Any
 
@@ -12,6 +12,7 @@ import httpx
 import pytest
 
 from llmcore.bridge.model_map import ModelMap, UpstreamModel
+from llmcore.bridge.service import Service
 from tests.support.servers.front_gateways import ASKERS, served, service_for, violations
 from tests.support.servers.loopback import Received
 from tests.support.wire.matrix import (
@@ -154,6 +155,18 @@ def check_seen(body: Native) -> None:
     assert not any(seal in seen for seal in SEALS)
 
 
+def served_upstreams(
+    stack: ExitStack, columns: Sequence[Column], *, relay: bool
+) -> tuple[dict[str, Scene], Service, str]:
+    """Serve a model of each of *columns* under its id; others than these go to the first."""
+    scenes = {column.id: stack.enter_context(playing(column, reply)) for column in columns}
+    names = {name: UpstreamModel(name, name) for name in scenes}
+    models = {name: scene.model for name, scene in scenes.items()}
+    routing = ModelMap(models=names, upstream="up")
+    service = service_for(models[columns[0].id], routing, others=models, relay=relay)
+    return scenes, service, stack.enter_context(served(service))
+
+
 @pytest.mark.parametrize("relay", [True, False], ids=["relayed", "translated"])
 @pytest.mark.parametrize("second", COLUMNS, ids=lambda column: column.id)
 @pytest.mark.parametrize("front", list(ASKERS))
@@ -165,18 +178,7 @@ def test_a_conversation_leaves_claude_and_comes_back(
     Claude gets back exactly its own thinking, signed, and the other model what it made itself.
     """
     with ExitStack() as stack:
-        scenes = {
-            column.id: stack.enter_context(playing(column, reply)) for column in (ANTHROPIC, second)
-        }
-        names = {name: UpstreamModel(name, name) for name in scenes}
-        models = {name: scene.model for name, scene in scenes.items()}
-        service = service_for(
-            models[ANTHROPIC.id],
-            ModelMap(models=names, upstream="up"),
-            others=models,
-            relay=relay,
-        )
-        url = stack.enter_context(served(service))
+        scenes, service, url = served_upstreams(stack, (ANTHROPIC, second), relay=relay)
         body = opened(front)
         body = continued(front, body, post(url, front, ANTHROPIC.id, body), RESULTS[0])
         body = continued(front, body, post(url, front, second.id, body), RESULTS[1])
@@ -203,18 +205,8 @@ def test_a_loop_goes_on_with_the_same_upstream_or_another(
 ) -> None:
     """Two steps with one, and the third with each of all five."""
     with ExitStack() as stack:
-        scenes: dict[str, Scene] = {
-            column.id: stack.enter_context(playing(column, reply)) for column in COLUMNS
-        }
-        names = {name: UpstreamModel(name, name) for name in scenes}
-        models = {name: scene.model for name, scene in scenes.items()}
-        service = service_for(
-            models[first.id],
-            ModelMap(models=names, upstream="up"),
-            others=models,
-            relay=relay,
-        )
-        url = stack.enter_context(served(service))
+        others = [column for column in COLUMNS if column is not first]
+        scenes, service, url = served_upstreams(stack, (first, *others), relay=relay)
         body = opened(front)
         for result in RESULTS:
             body = continued(front, body, post(url, front, first.id, body), result)
