@@ -16,6 +16,7 @@ from typing import Final
 ROOT: Final = Path(__file__).parents[1]
 DOCS: Final = ROOT / "docs"
 _ENTRY: Final = re.compile(r"^( +)- ([^:\n]+):(?: (\S+\.md))?$", re.MULTILINE)
+_SNIPPET: Final = re.compile(r'^--8<-- "(.+)"$', re.MULTILINE)
 _DIRECTIVE: Final = re.compile(r"^::: (\S+)\n(?: +.*\n)*", re.MULTILINE)
 _HEAD: Final = """# llmcore
 
@@ -42,10 +43,12 @@ def navigation() -> Iterator[tuple[str, str, str]]:
 def twins() -> dict[str, str]:
     """Return the markdown of each page, by its path in the site."""
     pages = {path.relative_to(DOCS).as_posix(): path for path in sorted(DOCS.rglob("*.md"))}
-    return {
-        name: _DIRECTIVE.sub(lambda match: module(match[1]), path.read_text("utf-8"))
-        for name, path in pages.items()
-    }
+    return {name: _written_out(path.read_text("utf-8")) for name, path in pages.items()}
+
+
+def _written_out(text: str) -> str:
+    text = _SNIPPET.sub(lambda match: (ROOT / match[1]).read_text("utf-8").rstrip("\n"), text)
+    return _DIRECTIVE.sub(lambda match: module(match[1]), text)
 
 
 def llms_txt() -> str:

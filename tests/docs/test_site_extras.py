@@ -29,6 +29,13 @@ def test_every_page_has_a_twin_without_directives() -> None:
     assert [name for name, text in pages.items() if re.search(r"^:::", text, re.MULTILINE)] == []
 
 
+def test_changelog_is_written_out_and_has_no_links_that_the_site_lacks() -> None:
+    page = twins()["changelog.md"]
+
+    assert page.startswith("# Changelog\n")
+    assert re.findall(r"\]\((?!https:)", page) == []
+
+
 def test_reference_twins_have_every_exported_class_and_function() -> None:
     text = "".join(text for name, text in twins().items() if name.startswith("reference/"))
     names = {
