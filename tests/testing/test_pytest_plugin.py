@@ -1,6 +1,7 @@
 """The pytest plugin, in pytest runs of its own."""
 
 import json
+import re
 from collections.abc import Callable, Iterator
 from importlib import import_module
 from importlib.metadata import entry_points
@@ -14,11 +15,12 @@ from llmcore.client.client import Client
 from llmcore.client.http.transport import HttpTransport
 from llmcore.routes.openai_compatible import OpenAICompatible
 from llmcore.schema.request import request
+from llmcore.testing import pytest_plugin
 from llmcore.testing.cassette import Authored, Cassette, Metadata, Recorded
 from llmcore.testing.cassette_file import load, save
 from llmcore.testing.player import Player
 from llmcore.testing.recorder import Recorder
-from llmcore.testing.selection import RecordedTest, Selection, describe
+from llmcore.testing.selection import MARKER, RecordedTest, Selection, describe
 from tests.support.servers.loopback import Loopback, chat_handler, serve
 
 pytest_plugins = ["pytester"]
@@ -604,6 +606,18 @@ def test_filters_narrow_a_recording(pytester: pytest.Pytester, run: Run, server:
     run("--record", "--recorded-test", "streams-text").assert_outcomes(passed=2, deselected=2)
 
     assert [path.name for path in pytester.path.glob("cassettes/*/*")] == ["streams-text.json"]
+
+
+def test_page_of_cassettes_names_every_option_setting_and_fixture_of_the_plugin() -> None:
+    page = Path("docs/cassettes.md").read_text("utf-8")
+    source = Path(pytest_plugin.__file__).read_text("utf-8")
+    settings = re.findall(r'addini\(\s*"(\w+)"', source)
+    fixtures = re.findall(r"@pytest.fixture\ndef (\w+)", source)
+    options = re.findall(r"(\w+)=", MARKER)
+
+    assert (len(settings), len(fixtures), len(options)) == (2, 3, 9)
+    assert [one for one in (*settings, *fixtures) if f"`{one}`" not in page] == []
+    assert [one for one in options if not re.search(rf"`{one}(=|`)", page)] == []
 
 
 def test_an_option_goes_before_its_variable() -> None:
