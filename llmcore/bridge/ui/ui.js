@@ -184,8 +184,10 @@ function stored() {
   }
   const rows = (of) => state.usage.rows.slice(0, 31).map((one) => [String(one[state.group]), of(one)]);
   if (!state.usage.rows.length) return [];
-  return [h("h2", {}, "The last 30 days, of all keys"), h("div", { class: "grid" },
-    bars("Spend", rows((one) => one.cost_usd), dollars),
+  const unpriced = state.usage.rows.reduce((total, one) => total + one.unpriced, 0);
+  const note = h("p", { class: "dim" }, `The cost of ${number(unpriced)} answer${unpriced === 1 ? "" : "s"} is unknown and not in the sums.`);
+  return [h("h2", {}, "The last 30 days, of all keys"), ...(unpriced ? [note] : []), h("div", { class: "grid" },
+    bars("Spend", rows((one) => (one.unpriced && !one.cost_usd ? null : one.cost_usd)), dollars),
     bars("Tokens", rows((one) => one.input_tokens + one.output_tokens), number),
     bars("Answers", rows((one) => one.answers), number),
     bars("Failed answers", rows((one) => one.failed), number))];

@@ -119,3 +119,5 @@ def test_the_admin_sees_what_was_spent(browser: Any, gateway: str) -> None:
         page.get_by_text("The last 30 days, of all keys").wait_for()
         page.select_option("#group", "key")
         page.get_by_text("Failed answers").wait_for()
+        assert page.get_by_text("The cost of 1 answer is unknown and not in the sums.").count() == 1
+        assert page.get_by_text("$0.00").count() == 0  # unknown is not 0
