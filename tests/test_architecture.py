@@ -111,7 +111,6 @@ SMALL_FOR_A_REASON = {
     "llmcore/client/middleware/clock.py": "what tests of middleware replace",
     "llmcore/generation/generate.py": "the function that most users look for first",
     "llmcore/generation/progress.py": "`generate_many` and `run_batch` both show it",
-    "llmcore/protocols/openai_responses/reasoning.py": "each protocol has a module of this name",
     "llmcore/protocols/registry.py": "the one place that names every protocol",
     "llmcore/schema/diagnostics.py": "every layer imports it, errors included",
     "llmcore/version.py": "the build backend and the library both read it",

@@ -24,10 +24,10 @@ PACKAGES = {
 
 LEAVES = ("names", "models")
 """The modules that both directions read."""
-REQUEST = ("body", "reasoning", "messages", "parts", "tools", "caching")
+REQUEST = ("body", "messages", "parts", "tools", "caching")
 RESPONSE = ("state", "content", "calls", "finish", "stream")
 OPTIONAL = {"caching": "only where a request has breakpoints"}
-HOMES = {"models": "names", "reasoning": "body", "parts": "messages", "calls": "content"}
+HOMES = {"models": "names", "parts": "messages", "calls": "content"}
 """Modules that may be missing, and the module that then has their functions: where both together
 are short. In the packages of the library none is."""
 LONGEST_HOME = 120
@@ -52,7 +52,7 @@ CONSTANTS = ("PROTOCOL_ID", "METADATA_KEY", "CALL_IDS", "TOOL_NAMES")
 
 FUNCTIONS = {
     "body.from_request": "request stream",
-    "reasoning.lower_reasoning": "request * notes",
+    "body.lower_reasoning": "request * notes",
     "messages.target_of": "request",
     "messages.lower_messages": "request * notes",
     "parts.lower_part": "part path * notes",

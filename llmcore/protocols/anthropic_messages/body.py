@@ -8,7 +8,7 @@ for no breakpoints of ours), `structured_output` (`"native"` or `"tool"`), and `
 `beta_features` or `betas`, which name features beside those that the body certainly needs.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, cast
 
 from attrs import evolve
@@ -22,11 +22,8 @@ from llmcore.protocols.anthropic_messages.names import (
     MISSING_PARAMETERS,
     PARAMETERS,
     PROTOCOL_ID,
+    MessageParam,
     MessagesBody,
-)
-from llmcore.protocols.anthropic_messages.reasoning import (
-    lower_reasoning,
-    without_excluded_thinking,
 )
 from llmcore.protocols.anthropic_messages.tools import (
     UNENFORCED,
@@ -35,11 +32,15 @@ from llmcore.protocols.anthropic_messages.tools import (
     lower_tools,
 )
 from llmcore.protocols.claude import (
+    DEFAULT_MAX_TOKENS,
     ClaudeRules,
+    Thinking,
     at_most_one,
     has_budget,
     is_thinking,
+    lower_thinking,
     refused_sampling,
+    without_excluded_budget,
 )
 from llmcore.protocols.diagnostics import Notes
 from llmcore.protocols.history import native_provider_ids
@@ -239,3 +240,56 @@ def _named_betas(options: JsonObject) -> Iterator[str]:
                     f"provider_options {name} is a list of names, not {item!r}"
                 )
             yield from filter(None, (part.strip() for part in item.split(",")))
+
+
+# -- how much to think
+
+_TYPES = ("thinking", "redacted_thinking")
+
+
+def lower_reasoning(
+    request: LLMRequest, options: JsonObject, rules: ClaudeRules, notes: Notes
+) -> Thinking:
+    """Return how much to think; what the caller's own `thinking` says replaces the rest.
+
+    Source: https://platform.claude.com/docs/en/build-with-claude/thinking, read November 2026.
+    """
+    limit = request.generation.max_tokens
+    lowered = lower_thinking(request.reasoning, limit, rules, notes)
+    native = options.get("thinking")
+    if "thinking" in options and native is None:  # effort alone: nothing excludes sampling
+        return evolve(lowered, thinking=None)
+    if not isinstance(native, Mapping) or not isinstance(native.get("type"), str):
+        return lowered
+    budget = native.get("budget_tokens")
+    if not has_budget(native):
+        return evolve(lowered, thinking=native)
+    if not isinstance(budget, int):
+        return lowered
+    if limit is None:
+        lowered = evolve(lowered, max_tokens=max(lowered.max_tokens, budget + DEFAULT_MAX_TOKENS))
+    return evolve(lowered, thinking=native)
+
+
+def without_excluded_thinking(
+    thinking: JsonObject | None,
+    choice: JsonObject | None,
+    messages: Sequence[MessageParam],
+    notes: Notes,
+) -> JsonObject | None:
+    """Return *thinking* unless a forced tool call or the turn under way excludes a budget."""
+    return without_excluded_budget(
+        thinking,
+        forced_call=choice is not None and choice.get("type") in ("any", "tool"),
+        continues=_continues_without_thinking(messages),
+        notes=notes,
+    )
+
+
+def _continues_without_thinking(messages: Sequence[MessageParam]) -> bool:
+    """Return whether tool results answer a turn that does not begin with thinking."""
+    if len(messages) < 2 or not messages[-2]["content"]:
+        return False
+    if not any(block.get("type") == "tool_result" for block in messages[-1]["content"]):
+        return False
+    return messages[-2]["content"][0].get("type") not in _TYPES

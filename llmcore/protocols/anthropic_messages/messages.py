@@ -28,11 +28,11 @@ from llmcore.protocols.anthropic_messages.parts import (
     lower_call,
     lower_executed,
     lower_part,
+    lower_reasoning_part,
     lower_result,
     lower_text,
     marked,
 )
-from llmcore.protocols.anthropic_messages.reasoning import lower_reasoning_part
 from llmcore.protocols.claude import ClaudeRules, fix_trailing_text
 from llmcore.protocols.diagnostics import Notes
 from llmcore.protocols.history import HistoryPolicy, native_provider_ids, repair

@@ -26,6 +26,7 @@ from llmcore.schema.content import (
     DocumentPart,
     ImagePart,
     ProviderPart,
+    ReasoningPart,
     TextPart,
     ToolCallPart,
     ToolOutputPart,
@@ -230,3 +231,10 @@ def lower_executed(part: ToolCallPart | ToolResultPart) -> Block | None:
     arguments = part.arguments if part.is_valid else {FREEFORM_FIELD: part.arguments}
     call = {"type": kind, "id": part.id, "name": part.name, "input": arguments}
     return native_block(part, {**call, **rest})
+
+
+def lower_reasoning_part(part: ReasoningPart) -> Block:
+    """Return thinking exactly as it came; its text may be empty, its signature is what counts."""
+    if part.encrypted is not None:
+        return {"type": "redacted_thinking", "data": part.encrypted}
+    return {"type": "thinking", "thinking": part.text, "signature": part.signature or ""}

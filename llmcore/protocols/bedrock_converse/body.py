@@ -12,8 +12,10 @@ Provider options are laid over the body by their native names: `guardrailConfig`
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, cast
+
+from attrs import field, frozen
 
 from llmcore.protocols.answer_format import lower_format
 from llmcore.protocols.bedrock_converse.caching import place_points
@@ -30,8 +32,8 @@ from llmcore.protocols.bedrock_converse.names import (
     PARAMETERS,
     PROTOCOL_ID,
     ConverseBody,
+    ConverseMessage,
 )
-from llmcore.protocols.bedrock_converse.reasoning import ConverseReasoning, lower_reasoning
 from llmcore.protocols.bedrock_converse.tools import (
     UNENFORCED,
     format_choice,
@@ -40,13 +42,21 @@ from llmcore.protocols.bedrock_converse.tools import (
     stub_tools,
     text_format,
 )
-from llmcore.protocols.claude import at_most_one, refused_sampling
+from llmcore.protocols.claude import (
+    at_most_one,
+    has_budget,
+    is_thinking,
+    lower_thinking,
+    refused_sampling,
+    without_excluded_budget,
+)
 from llmcore.protocols.diagnostics import Notes, collect_diagnostics
 from llmcore.protocols.history import native_provider_ids
+from llmcore.protocols.native_json import object_or_empty
 from llmcore.protocols.protocol import Built
 from llmcore.schema.errors import LLMError
 from llmcore.schema.json import JsonObject
-from llmcore.schema.options import merge_json
+from llmcore.schema.options import ReasoningOptions, merge_json
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.result import Result
 
@@ -111,6 +121,141 @@ def _note_cache_options(request: LLMRequest, notes: Notes) -> None:
     for name in ("key", "retention"):
         if getattr(request.cache, name) is not None:
             notes.dropped("unsupported-parameter", f"cache.{name}", f"the API has no cache {name}")
+
+
+# -- how much to think
+
+_LEVELS: Final = ("low", "medium", "high")
+_NEAREST: Final = {"minimal": "low", "xhigh": "high", "max": "high"}
+
+
+@frozen(kw_only=True)
+class ConverseReasoning:
+    """How much to think, in the model's own form."""
+
+    fields: dict[str, Any] = field(factory=dict[str, Any])
+    """Fields of `additionalModelRequestFields`."""
+
+    @property
+    def claude_thinks(self) -> bool:
+        """Whether Claude's thinking is on, which excludes other settings."""
+        return is_thinking(object_or_empty(self.fields.get("thinking")))
+
+    @property
+    def has_budget(self) -> bool:
+        """Whether Claude's thinking is on with a budget, which excludes still more."""
+        return has_budget(object_or_empty(self.fields.get("thinking")))
+
+    @property
+    def nova_unlimited(self) -> bool:
+        """Whether a Nova model thinks as hard as it can, beside which no limits may stand."""
+        return (
+            object_or_empty(self.fields.get("reasoningConfig")).get("maxReasoningEffort") == "high"
+        )
+
+    def with_native(self, options: JsonObject) -> "ConverseReasoning":
+        """Return the reasoning with the caller's own fields, for what depends on it."""
+        native = options.get("additionalModelRequestFields")
+        if not isinstance(native, Mapping):
+            return self
+        named = {k: native[k] for k in ("thinking", "reasoningConfig") if k in native}
+        return ConverseReasoning(fields={**self.fields, **named})
+
+    def without_excluded(
+        self, *, forced_call: bool, messages: Sequence[ConverseMessage], notes: Notes
+    ) -> "ConverseReasoning":
+        """Return the reasoning, or none where the rest of the request excludes a budget."""
+        if not self.has_budget:
+            return self
+        thinking = without_excluded_budget(
+            self.fields["thinking"],
+            forced_call=forced_call,
+            continues=_continues_without_thinking(messages),
+            notes=notes,
+        )
+        return self if thinking is not None else ConverseReasoning()
+
+
+def _continues_without_thinking(messages: Sequence[ConverseMessage]) -> bool:
+    """Return whether tool results answer a turn that does not begin with reasoning."""
+    if len(messages) < 2:
+        return False
+    results = any("toolResult" in block for block in messages[-1]["content"])
+    return results and "reasoningContent" not in messages[-2]["content"][0]
+
+
+def lower_reasoning(request: LLMRequest, rules: ConverseRules, notes: Notes) -> ConverseReasoning:
+    """Return how much to think.
+
+    Converse has no field for it that all models take; each model takes its own in
+    `additionalModelRequestFields`. Sources, read November 2026:
+    https://docs.aws.amazon.com/bedrock/latest/userguide/claude-messages-adaptive-thinking.html and
+    claude-messages-extended-thinking.html (`thinking`, `output_config.effort`),
+    https://docs.aws.amazon.com/nova/latest/nova2-userguide/extended-thinking.html
+    (`reasoningConfig`), and OpenAI's gpt-oss (`reasoning_effort`).
+    """
+    wanted, max_tokens = request.reasoning, request.generation.max_tokens
+    if wanted is None:
+        return ConverseReasoning()
+    if rules.family == "claude":
+        return ConverseReasoning(fields=_claude(wanted, max_tokens, rules, notes))
+    if rules.family == "nova" and rules.thinks:
+        return ConverseReasoning(fields=_nova(wanted, notes))
+    if rules.family == "gpt-oss":
+        return ConverseReasoning(fields=_gpt_oss(wanted, notes))
+    if wanted.effort != "none" or wanted.budget_tokens is not None:
+        why = (
+            "no field is documented for the model: name its own in "
+            "provider_options.bedrock.additionalModelRequestFields"
+        )
+        notes.dropped("unsupported-parameter", "reasoning", why)
+    return ConverseReasoning()
+
+
+def _claude(
+    wanted: ReasoningOptions, max_tokens: int | None, rules: ConverseRules, notes: Notes
+) -> dict[str, Any]:
+    lowered = lower_thinking(wanted, max_tokens, rules.claude_rules, notes)
+    fields: dict[str, Any] = {}
+    if lowered.thinking is not None:
+        fields["thinking"] = lowered.thinking
+    if lowered.effort is not None:
+        fields["output_config"] = {"effort": lowered.effort}
+    return fields
+
+
+def _nova(wanted: ReasoningOptions, notes: Notes) -> dict[str, Any]:
+    if wanted.effort == "none":
+        return {"reasoningConfig": {"type": "disabled"}}
+    effort = _level(wanted, notes) or "medium"
+    return {"reasoningConfig": {"type": "enabled", "maxReasoningEffort": effort}}
+
+
+def _gpt_oss(wanted: ReasoningOptions, notes: Notes) -> dict[str, Any]:
+    if wanted.effort == "none":
+        why = "reasoning cannot be turned off for this model; the lowest effort is sent"
+        notes.changed("reasoning-not-off", "reasoning.effort", why)
+        return {"reasoning_effort": "low"}
+    effort = _level(wanted, notes)
+    return {} if effort is None else {"reasoning_effort": effort}
+
+
+def _level(wanted: ReasoningOptions, notes: Notes) -> str | None:
+    """Return the level that the model has for the wanted effort."""
+    if wanted.budget_tokens is not None:
+        why = "the model accepts an effort, not a number of tokens"
+        notes.dropped("unsupported-parameter", "reasoning.budget_tokens", why)
+    if wanted.summary is not None:
+        why = "whether thinking is shown is the model's to decide"
+        notes.dropped("unsupported-parameter", "reasoning.summary", why)
+    effort = wanted.effort
+    if effort is None or effort in _LEVELS:
+        return effort
+    nearest = _NEAREST.get(effort, effort)  # a word of the vendor's own goes as it is
+    if nearest != effort:
+        why = f"the model takes {', '.join(_LEVELS)}; {effort!r} became {nearest!r}"
+        notes.changed("reasoning-effort-changed", "reasoning.effort", why)
+    return nearest
 
 
 # -- parameters

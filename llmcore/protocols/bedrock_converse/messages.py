@@ -30,9 +30,9 @@ from llmcore.protocols.bedrock_converse.parts import (
     lower_call,
     lower_executed,
     lower_part,
+    lower_reasoning_part,
     lower_result,
 )
-from llmcore.protocols.bedrock_converse.reasoning import lower_reasoning_part
 from llmcore.protocols.claude import fix_trailing_text
 from llmcore.protocols.diagnostics import Notes
 from llmcore.protocols.history import HistoryPolicy, native_provider_ids, repair

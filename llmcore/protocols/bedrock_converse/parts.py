@@ -26,6 +26,7 @@ from llmcore.schema.content import (
     DocumentPart,
     ImagePart,
     ProviderPart,
+    ReasoningPart,
     TextPart,
     ToolCallPart,
     ToolOutputPart,
@@ -234,3 +235,13 @@ def lower_executed(part: ToolCallPart | ToolResultPart) -> Block | None:
         return None
     call = {"toolUseId": part.id, "name": part.name, "input": part.arguments}
     return {"toolUse": {**call, **native}}
+
+
+def lower_reasoning_part(part: ReasoningPart) -> Block:
+    """Return reasoning exactly as it came; its text may be empty, its signature is what counts."""
+    if part.encrypted is not None:
+        return {"reasoningContent": {"redactedContent": part.encrypted}}
+    shown: Block = {"text": part.text}
+    if part.signature is not None:
+        shown["signature"] = part.signature
+    return {"reasoningContent": {"reasoningText": shown}}

@@ -13,20 +13,19 @@ from typing import Final, cast
 from llmcore.protocols.answer_format import format_in_words
 from llmcore.protocols.diagnostics import Notes, collect_diagnostics
 from llmcore.protocols.gemini.messages import lower_messages, target_of
-from llmcore.protocols.gemini.models import GeminiDialect, GeminiRules, rules_of
+from llmcore.protocols.gemini.models import LEVELS, GeminiDialect, GeminiRules, rules_of
 from llmcore.protocols.gemini.names import (
     GENERATION_FIELDS,
     METADATA_KEY,
     GeminiBody,
     NativeObject,
 )
-from llmcore.protocols.gemini.reasoning import lower_reasoning
 from llmcore.protocols.gemini.tools import lower_tools
 from llmcore.protocols.protocol import Built, TokenCounting
 from llmcore.protocols.tool_schema import SchemaTarget, project
 from llmcore.schema.errors import LLMError
 from llmcore.schema.json import JsonValue
-from llmcore.schema.options import GenerationOptions, ResponseFormat, merge_json
+from llmcore.schema.options import GenerationOptions, ReasoningOptions, ResponseFormat, merge_json
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.result import Result
 from llmcore.schema.tools import HostedTool
@@ -178,3 +177,90 @@ def _note_caching(request: LLMRequest, notes: Notes) -> None:
         if getattr(request.cache, name) is not None:
             why = "prefixes are cached automatically; use cachedContent for stored contexts"
             notes.dropped("unsupported-parameter", f"cache.{name}", why)
+
+
+# -- how much to think
+
+_EFFORTS: Final = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
+_TOKENS: Final = {"minimal": 1_024, "low": 1_024, "medium": 8_192, "high": 24_576}
+_AUTOMATIC: Final = -1
+"""The budget by which the model decides itself."""
+
+
+def lower_reasoning(request: LLMRequest, rules: GeminiRules, notes: Notes) -> NativeObject:
+    """Return `thinkingConfig`; empty where the request has no reasoning options.
+
+    Models from 3 on take a `thinkingLevel`, 2.5 a `thinkingBudget`, and never both. Sources, read
+    November 2026: https://ai.google.dev/gemini-api/docs/thinking, and for what an effort is in
+    tokens on 2.5 https://ai.google.dev/gemini-api/docs/openai (thinking).
+    """
+    wanted = request.reasoning
+    if wanted is None:
+        return {}
+    if rules.thinking == "none":
+        notes.dropped("unsupported-parameter", "reasoning", "the model does not think")
+        return {}
+    lower = _lower_level if rules.thinking == "level" else _lower_budget
+    config = lower(wanted, rules, notes)
+    if wanted.summary is not None:
+        config["includeThoughts"] = wanted.summary != "none"
+    if wanted.summary in ("concise", "detailed"):
+        why = "thoughts are summarised in one way only"
+        notes.changed("unsupported-parameter", "reasoning.summary", why)
+    return config
+
+
+def _lower_level(wanted: ReasoningOptions, rules: GeminiRules, notes: Notes) -> NativeObject:
+    if wanted.effort is None:
+        if wanted.budget_tokens is None:
+            return {}
+        if rules.takes_budget:
+            return {"thinkingBudget": wanted.budget_tokens}
+        why = "the model accepts an effort, not a number of tokens"
+        notes.dropped("unsupported-parameter", "reasoning.budget_tokens", why)
+        return {}
+    if wanted.budget_tokens is not None:
+        why = "the model accepts a level or a budget: the effort is sent"
+        notes.dropped("unsupported-parameter", "reasoning.budget_tokens", why)
+    level = _level(wanted.effort, rules)
+    if wanted.effort in _EFFORTS and level != wanted.effort.upper():
+        why = f"the model has no such level; {level} is the nearest"
+        notes.changed("unsupported-parameter", "reasoning.effort", why)
+    return {"thinkingLevel": level}
+
+
+def _level(effort: str, rules: GeminiRules) -> str:
+    """Return the model's level for *effort*: the next above it, or its highest."""
+    if effort not in _EFFORTS:
+        return effort.upper()
+    wanted = max(_EFFORTS.index(effort) - 1, 0)
+    enough = (level for level in rules.levels if LEVELS.index(level) >= wanted)
+    return next(enough, rules.levels[-1])
+
+
+def _lower_budget(wanted: ReasoningOptions, rules: GeminiRules, notes: Notes) -> NativeObject:
+    least, most = rules.budgets
+    if wanted.budget_tokens is not None:
+        asked, path = wanted.budget_tokens, "reasoning.budget_tokens"
+        if wanted.effort is not None:
+            why = "the model accepts a token budget, and budget_tokens is set too"
+            notes.dropped("unsupported-parameter", "reasoning.effort", why)
+    elif wanted.effort is not None:
+        path = "reasoning.effort"
+        asked = 0 if wanted.effort == "none" else _TOKENS.get(wanted.effort, most)
+        if wanted.effort not in _EFFORTS:
+            notes.changed("unsupported-parameter", path, "not a word the model has a budget for")
+            asked = _AUTOMATIC
+    else:
+        return {}
+    budget = _within(asked, least, most, off=not rules.thinks_always)
+    if budget != asked:
+        why = f"the model thinks between {least} and {most} tokens: {budget} is sent"
+        notes.changed("unsupported-parameter", path, why)
+    return {"thinkingBudget": budget}
+
+
+def _within(asked: int, least: int, most: int, *, off: bool) -> int:
+    if asked == _AUTOMATIC or (asked == 0 and off):
+        return asked
+    return min(max(asked, least), most)

@@ -19,7 +19,6 @@ from llmcore.protocols.openai_responses.names import (
     NativeObject,
     ResponsesBody,
 )
-from llmcore.protocols.openai_responses.reasoning import lower_reasoning
 from llmcore.protocols.openai_responses.tools import lower_tools
 from llmcore.protocols.protocol import Built
 from llmcore.protocols.tool_schema import SchemaTarget, project
@@ -198,3 +197,20 @@ def _supported(
             why = f"{request.model_id} does not take {name}"
             notes.dropped("unsupported-parameter", REQUEST_PATHS.get(name, name), why)
     return {name: value for name, value in body.items() if name not in rejected}
+
+
+# -- how much to think
+
+
+def lower_reasoning(request: LLMRequest, notes: Notes) -> NativeObject:
+    """Return `reasoning`."""
+    wanted = request.reasoning
+    if wanted is None:
+        return {}
+    if wanted.budget_tokens is not None:
+        why = "the Responses API accepts an effort, not a number of tokens"
+        notes.dropped("unsupported-parameter", "reasoning.budget_tokens", why)
+    summary = None if wanted.summary == "none" else wanted.summary  # none is the default
+    fields = {"effort": wanted.effort, "summary": summary}
+    given = {name: value for name, value in fields.items() if value is not None}
+    return {"reasoning": given} if given else {}

@@ -9,8 +9,8 @@
     data: {"close": {"why": "done", "tokens": {"in": 3, "out": 5, "saved": 1}}}
 
 In reading order: `names`; building the request: `body`, `messages`, `tools`; reading the response:
-`state`, `content`, `finish`, `stream`. What other packages have in `models`, `reasoning`, `parts`
-and `calls` is short here, and stands in `names`, `body`, `messages` and `content`.
+`state`, `content`, `finish`, `stream`. What other packages have in `models`, `parts` and
+`calls` is short here, and stands in `names`, `messages` and `content`.
 """
 
 from llmcore.protocols.protocol import BodyBuilder, Protocol, StreamMachine
