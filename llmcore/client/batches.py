@@ -28,7 +28,7 @@ from llmcore.protocols.batches import (
 from llmcore.protocols.failures.errors import error_from_body
 from llmcore.protocols.files import multipart
 from llmcore.protocols.native_json import object_or_empty, objects
-from llmcore.protocols.unary import NativeAnswer, NativeRequest, UnaryProtocol
+from llmcore.protocols.protocol import NativeAnswer, NativeRequest, UnaryProtocol
 from llmcore.routes.batches import OPENAI_PATHS, batch_protocol
 from llmcore.routes.decoding import ResponseDecoder
 from llmcore.routes.route import Route

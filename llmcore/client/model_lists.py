@@ -9,7 +9,7 @@ from attrs import evolve
 
 from llmcore.client.unary import UnaryCalls
 from llmcore.protocols.model_lists import LiveModel, PageRequest
-from llmcore.protocols.unary import NativeAnswer, NativeRequest, UnaryProtocol
+from llmcore.protocols.protocol import NativeAnswer, NativeRequest, UnaryProtocol
 from llmcore.routes.auth import Auth
 from llmcore.routes.endpoint import Endpoint
 from llmcore.routes.model_lists import model_list_route

@@ -18,7 +18,7 @@ from llmcore.client.credentials import Credentials
 from llmcore.client.transport import Exchange
 from llmcore.client.transports import Transports
 from llmcore.protocols.failures.errors import error_from_response
-from llmcore.protocols.unary import Answer_co, Asked, NativeAnswer
+from llmcore.protocols.protocol import Answer_co, Asked, NativeAnswer
 from llmcore.routes.auth import Auth, AuthContext
 from llmcore.routes.http_request import HttpRequest
 from llmcore.routes.route import RouteDefaults

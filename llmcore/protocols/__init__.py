@@ -1,7 +1,8 @@
 """Protocols: building native requests and reading native responses. Pure functions only.
 
-In reading order: `protocol` (the type of one), `registry` (all of them by their ids), a package for
-each of those, all of the same modules, and what they share:
+In reading order: `protocol` (the type of one, and of those for calls that one document answers),
+`registry` (all of them by their ids), a package for each of those, all of the same modules, and
+what they share:
 
 * for requests: `diagnostics` (collected while a body is built), `lowering` (placeholders, results
   as text, parameters that a model rejects), `history` (conversations made acceptable),
@@ -12,7 +13,7 @@ each of those, all of the same modules, and what they share:
   content blocks), `persistent` (lists and maps that grow without being copied), `native_json`
   (readers of JSON whose types no server guarantees), `failures` (errors of every API, limits that
   headers state);
-* for calls that one document answers: `unary` (the type), `embeddings`, `reranking`,
-  `model_lists`, `files`, `batches`;
+* for calls that one document answers: `embeddings`, `reranking`, `model_lists`, `files`,
+  `batches`;
 * for both: `claude` and `claude_tools` (rules of Claude's models, for all providers).
 """

@@ -25,7 +25,7 @@ from typing import Final, Literal, TypeAlias
 from attrs import field, frozen
 
 from llmcore.protocols.native_json import object_or_empty, objects, str_or_none
-from llmcore.protocols.unary import NativeRequest
+from llmcore.protocols.protocol import NativeRequest
 from llmcore.schema import json
 from llmcore.schema.errors import StreamError
 from llmcore.schema.json import JsonObject, JsonValue

@@ -31,7 +31,7 @@ from attrs import evolve, field, frozen
 
 from llmcore.protocols.diagnostics import Notes
 from llmcore.protocols.native_json import count_or_none, object_or_empty, objects, str_or_none
-from llmcore.protocols.unary import NativeAnswer, NativeRequest, UnaryProtocol
+from llmcore.protocols.protocol import NativeAnswer, NativeRequest, UnaryProtocol
 from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.embeddings import EmbeddingRequest, EmbeddingResponse, InputType, Vector
 from llmcore.schema.errors import StreamError

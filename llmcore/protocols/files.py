@@ -25,7 +25,7 @@ from attrs import frozen
 
 from llmcore.protocols.model_lists import Page, PageRequest
 from llmcore.protocols.native_json import object_or_empty, objects, str_or_none
-from llmcore.protocols.unary import NativeAnswer, NativeRequest, UnaryProtocol
+from llmcore.protocols.protocol import NativeAnswer, NativeRequest, UnaryProtocol
 from llmcore.schema.errors import StreamError
 from llmcore.schema.files import FileUpload, StoredFile
 from llmcore.schema.json import JsonObject, JsonValue

@@ -21,7 +21,7 @@ from typing import Final, Generic, TypeVar
 from attrs import field, frozen
 
 from llmcore.protocols.native_json import object_or_empty, objects
-from llmcore.protocols.unary import NativeAnswer, NativeRequest, UnaryProtocol
+from llmcore.protocols.protocol import NativeAnswer, NativeRequest, UnaryProtocol
 from llmcore.schema.errors import StreamError
 from llmcore.schema.json import JsonObject, JsonValue
 

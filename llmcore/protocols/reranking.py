@@ -14,7 +14,7 @@ from functools import partial
 from typing import Final
 
 from llmcore.protocols.native_json import count_or_none, object_or_empty, objects, str_or_none
-from llmcore.protocols.unary import NativeAnswer, NativeRequest, UnaryProtocol
+from llmcore.protocols.protocol import NativeAnswer, NativeRequest, UnaryProtocol
 from llmcore.schema.embeddings import RankedDocument, RerankRequest, RerankResponse
 from llmcore.schema.errors import StreamError
 from llmcore.schema.json import JsonValue

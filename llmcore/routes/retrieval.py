@@ -16,8 +16,7 @@ from attrs import evolve, frozen
 from llmcore.protocols import embeddings, openai_chat, reranking
 from llmcore.protocols.embeddings import EmbeddingProtocol
 from llmcore.protocols.openai_chat import ChatBody
-from llmcore.protocols.protocol import BodyBuilder, Built
-from llmcore.protocols.unary import UnaryProtocol
+from llmcore.protocols.protocol import BodyBuilder, Built, UnaryProtocol
 from llmcore.routes.auth import Auth
 from llmcore.routes.chat_provider import Profile
 from llmcore.routes.provider import ConfigurableProvider

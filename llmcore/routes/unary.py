@@ -7,7 +7,7 @@ from typing import Final, Generic
 
 from attrs import evolve, field, frozen
 
-from llmcore.protocols.unary import Answer_co, Asked, NativeRequest, UnaryProtocol
+from llmcore.protocols.protocol import Answer_co, Asked, NativeRequest, UnaryProtocol
 from llmcore.routes.auth import Auth, AuthContext
 from llmcore.routes.endpoint import BaseUrlOf, Endpoint, EndpointContext
 from llmcore.routes.http_request import HttpRequest, sendable, with_query

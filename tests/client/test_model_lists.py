@@ -12,7 +12,7 @@ from llmcore import AmazonBedrock, Anthropic, Azure, Client, Google, OpenAI, Ope
 from llmcore.catalog.model_info import ModelInfo
 from llmcore.catalog.own_models import models_from
 from llmcore.protocols.model_lists import read_models
-from llmcore.protocols.unary import NativeAnswer
+from llmcore.protocols.protocol import NativeAnswer
 from llmcore.routes.chat_servers import VLLM
 from llmcore.routes.vertex import Vertex
 from llmcore.schema.errors import ConfigurationError, StreamError

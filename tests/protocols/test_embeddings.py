@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 from llmcore import AmazonBedrock, Anthropic, Azure, Google, Model, Ollama, OpenAI, OpenAICompatible
 from llmcore.protocols.embeddings import EmbeddingProtocol, batches, joined, read_embeddings
+from llmcore.protocols.protocol import NativeAnswer
 from llmcore.protocols.reranking import read_ranking
-from llmcore.protocols.unary import NativeAnswer
 from llmcore.routes.auth import Auth, AuthContext
 from llmcore.routes.chat_providers import Mistral
 from llmcore.routes.chat_servers import VLLM, LlamaCpp

@@ -6,8 +6,8 @@ https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ConverseStre
 linked where their rules stand.
 
 In reading order: `names` (ids, words and tables of both directions), `models` (what each accepts,
-and the path of a call, which names the model); building the request: `body`, `messages`, `parts`, `tools`,
-`caching`; reading the response: `state`, `content`, `calls`, `finish`, `stream`.
+and the path of a call, which names the model); building the request: `body`, `messages`, `parts`,
+`tools`, `caching`; reading the response: `state`, `content`, `calls`, `finish`, `stream`.
 """
 
 from llmcore.protocols.bedrock_converse import body, stream

@@ -12,8 +12,8 @@ In reading order:
 
 * what both directions need: `names` (ids, shared words), `models` (`ResponsesDialect`: where
   servers differ);
-* building the request: `body`, `messages`, `replay_grouping` (which items of an answer
-  go back together), `parts`, `tools`;
+* building the request: `body`, `messages`, `replay_grouping` (which items of an answer go back
+  together), `parts`, `tools`;
 * reading the answer: `state` (and which item an event belongs to), `content` (text, reasoning,
   sound, citations), `calls`, `call_inputs`, `finish` (response info, usage, finish reason),
   `stream`;

@@ -13,7 +13,7 @@ from llmcore import Model, OpenAICompatible
 from llmcore.fronts.errors import FrontError
 from llmcore.fronts.openai_embeddings import read_embeddings_request, write_embeddings
 from llmcore.protocols.embeddings import read_embeddings
-from llmcore.protocols.unary import NativeAnswer
+from llmcore.protocols.protocol import NativeAnswer
 from llmcore.routes.retrieval import Cohere
 from llmcore.schema.embeddings import EmbeddingRequest
 from tests.support.servers.front_gateways import MODEL, gateway
