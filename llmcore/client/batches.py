@@ -26,12 +26,12 @@ from llmcore.protocols.batches import (
     request_lines,
 )
 from llmcore.protocols.failures.errors import error_from_body
-from llmcore.protocols.files import multipart
+from llmcore.protocols.multipart import multipart
 from llmcore.protocols.native_json import object_or_empty, objects
-from llmcore.protocols.protocol import NativeAnswer, NativeRequest, UnaryProtocol
+from llmcore.protocols.protocol import BodyKind, NativeAnswer, NativeRequest, UnaryProtocol
 from llmcore.routes.batches import OPENAI_PATHS, batch_protocol
 from llmcore.routes.decoding import ResponseDecoder
-from llmcore.routes.route import Route
+from llmcore.routes.route import Route, route_of
 from llmcore.routes.unary import UnaryRoute
 from llmcore.schema import json
 from llmcore.schema.errors import ConfigurationError, InvalidRequestError, LLMError
@@ -80,7 +80,7 @@ class Batches:
         """
         try:
             model, bodies = self._bodies(requests)
-            route = _route(model)
+            route = route_of(model)
             protocol = batch_protocol(route)
             path = OPENAI_PATHS.get(route.protocol.id, "")
             if protocol.upload is not None:
@@ -135,7 +135,7 @@ class Batches:
             yield self._read(route, protocol.item(line), asked, handle)
         for path in protocol.results(_quoted(handle.id), native):
             get = NativeRequest(path=path, method="GET")
-            for line in objects(await self._call(route, get, lines=True)):
+            for line in objects(await self._call(route, get, answers="json-lines")):
                 yield self._read(route, protocol.item(line), asked, handle)
 
     # -- requests
@@ -159,7 +159,7 @@ class Batches:
 
     def _place_of(self, handle: BatchHandle) -> tuple[Route[Any], BatchProtocol]:
         asked = LLMRequest(model=handle.model, provider=handle.provider, messages=())
-        route = _route(self._model or self._client.resolve(asked).unwrap())
+        route = route_of(self._model or self._client.resolve(asked).unwrap())
         if (route.provider, route.protocol.id) != (handle.provider, handle.protocol):
             raise ConfigurationError(
                 f"the batch {handle.id} is one of {handle.protocol} at {handle.provider!r}, not of "
@@ -174,14 +174,14 @@ class Batches:
         return object_or_empty(await self._call(route, get))
 
     async def _call(
-        self, route: Route[Any], request: NativeRequest, *, lines: bool = False
+        self, route: Route[Any], request: NativeRequest, *, answers: BodyKind = "json"
     ) -> JsonValue:
         """Return the document that answers *request*; raises LLMError."""
 
         def read(answer: NativeAnswer, _asked: None) -> JsonValue:
             return answer.document
 
-        protocol = UnaryProtocol(id="batches", build=lambda _: request, read=read, lines=lines)
+        protocol = UnaryProtocol(id="batches", build=lambda _: request, read=read, answers=answers)
         return (await self._client.unary.call(UnaryRoute.beside(route, protocol), None)).unwrap()
 
     # -- results
@@ -211,12 +211,6 @@ class Batches:
         return item.id, Success(decoder.partial)
 
 
-def _route(model: Model) -> Route[Any]:
-    if isinstance(model.route, Route):
-        return model.route
-    raise ConfigurationError(f"the model {model.id!r} has no route")
-
-
 def _quoted(id_: str) -> str:
     """Return *id_* for a path; Gemini's ids have a slash."""
     return quote(id_, safe="/")
@@ -226,5 +220,5 @@ def _upload(path: str, bodies: Mapping[str, JsonObject], api: str) -> NativeRequ
     """Return the upload of the requests as a file of JSON lines."""
     data = request_lines(bodies, api)
     file = FileUpload(data=data, filename="requests.jsonl", media_type="application/jsonl")
-    content, kind = multipart(file, {"purpose": "batch"})
+    content, kind = multipart([("purpose", "batch")], [("file", file)])
     return NativeRequest(path=path, content=content, content_type=kind)

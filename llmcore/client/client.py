@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Self, TypeAlias, cast
+from typing import TYPE_CHECKING, Self, TypeAlias, TypeVar, cast
 
 import anyio.to_thread
 from attrs import evolve
@@ -27,8 +27,8 @@ from llmcore.client.http.transport import HttpClient
 from llmcore.client.large_requests import is_large, off_the_loop
 from llmcore.client.media_files import load_files, names_files
 from llmcore.client.middleware.chain import ClientCheck, Middleware, Next, compose
+from llmcore.client.model_calls import FindRoute, answered
 from llmcore.client.model_lists import listed_models, loaded_models, with_facts
-from llmcore.client.retrieval import embedded, limits_of, reranked
 from llmcore.client.transport import Transport
 from llmcore.client.transports import Transports
 from llmcore.client.unary import UnaryCalls
@@ -36,7 +36,8 @@ from llmcore.protocols.embeddings import EmbeddingProtocol
 from llmcore.protocols.failures.errors import rejected_field
 from llmcore.routes.auth import TOKEN_TO_COME, AuthContext
 from llmcore.routes.endpoint import BaseUrlOf
-from llmcore.routes.route import PreparedRequest, Route, ToolChoiceMode
+from llmcore.routes.retrieval import embedding_protocol, embedding_route, rerank_route
+from llmcore.routes.route import PreparedRequest, Route, ToolChoiceMode, route_of
 from llmcore.routes.transport import Timeouts
 from llmcore.schema.changed import changed
 from llmcore.schema.embeddings import (
@@ -54,11 +55,15 @@ from llmcore.schema.request import LLMRequest
 from llmcore.schema.response import LLMResponse
 from llmcore.schema.result import Failure, Result, Success
 from llmcore.schema.token_estimate import TokenCount
+from llmcore.schema.unary import UnaryRequest, UnaryResponse
 
 if TYPE_CHECKING:  # loads the catalog's modules
     from llmcore.catalog.model_info import ModelInfo
 
 _PROBE_MODEL = "any"
+
+_Asked = TypeVar("_Asked", bound=UnaryRequest)
+_Answer = TypeVar("_Answer", bound=UnaryResponse)
 
 
 class Client:
@@ -211,7 +216,7 @@ class Client:
             return resolved
         model = resolved.value
         asked = evolve(request, model=model, provider=None)
-        return await counted(self._unary, _route(model), asked, self.models, timeouts)
+        return await counted(self._unary, route_of(model), asked, self.models, timeouts)
 
     def supports_tool_choice(
         self, mode: ToolChoiceMode, model: Model | str, *, provider: str | None = None
@@ -230,7 +235,7 @@ class Client:
         known = get_model_info(found.id, found.provider, models=self.models)
         if known is not None and mode not in (known.tool_choice_modes or (mode,)):
             return False
-        return _route(found).takes_tool_choice(found.id, mode)
+        return route_of(found).takes_tool_choice(found.id, mode)
 
     async def generate(
         self, request: LLMRequest, *, timeouts: Timeouts | None = None, raw: bool = False
@@ -294,7 +299,7 @@ class Client:
         if isinstance(resolved, Failure):
             return resolved
         model = resolved.value
-        found = await listed_models(self._unary, _route(model), timeouts)
+        found = await listed_models(self._unary, route_of(model), timeouts)
         return found.map(
             lambda live: tuple(with_facts(one, model.provider, self.models) for one in live)
         )
@@ -307,23 +312,29 @@ class Client:
         InvalidRequestError for more texts than the provider takes at once: `embed_many` splits
         them. Middleware is not run.
         """
-        found = self._resolved(request.model, request.provider)
-        if isinstance(found, Failure):
-            return found
-        return await embedded(self._unary, request, found.value, self.models, timeouts)
+        return await self._answered(embedding_route, request, timeouts)
 
     def embedding_limits(self, request: EmbeddingRequest) -> EmbeddingProtocol:
         """Return the API that embeds *request*, with its limits; raises ConfigurationError."""
-        return limits_of(self._resolved(request.model, request.provider).unwrap())
+        model = self._resolved(request.model, request.provider).unwrap()
+        return embedding_protocol(route_of(model), model.id)
 
     async def rerank(
         self, request: RerankRequest, *, timeouts: Timeouts | None = None
     ) -> Result[RerankResponse, LLMError]:
         """Return the documents of *request* in the order of their scores. No middleware is run."""
-        found = self._resolved(request.model, request.provider)
+        return await self._answered(rerank_route, request, timeouts)
+
+    async def _answered(
+        self,
+        find: FindRoute[_Asked, _Answer],
+        asked: _Asked,
+        timeouts: Timeouts | None,
+    ) -> Result[_Answer, LLMError]:
+        found = self._resolved(asked.model, asked.provider)
         if isinstance(found, Failure):
             return found
-        return await reranked(self._unary, request, found.value, self.models, timeouts)
+        return await answered(self._unary, find, asked, found.value, self.models, timeouts)
 
     async def upload_file(
         self,
@@ -368,7 +379,7 @@ class Client:
 
     def _files(self, provider: str | None) -> Result[Files, LLMError]:
         model = self._resolved(_PROBE_MODEL, provider or self.default_provider)
-        return model.map(lambda found: Files(self._unary, _route(found)))
+        return model.map(lambda found: Files(self._unary, route_of(found)))
 
     def _resolved(self, model: Model | str, provider: str | None) -> Result[Model, LLMError]:
         return self.resolve(LLMRequest(model=model, provider=provider, messages=()))
@@ -407,7 +418,7 @@ class Client:
 
     async def _check(self, model: Model) -> None:
         """Raise the error that a call of *model* would raise before sending."""
-        route = _route(model)
+        route = route_of(model)
         token = await self._credentials.token(route.auth, self.environ)
         probe = LLMRequest(model=model, messages=(Message.user("?"),))
         route.prepare(probe, streaming=False, context=self._context(token)).unwrap()
@@ -490,7 +501,7 @@ class Client:
         if isinstance(resolved, Failure):
             return resolved
         model = resolved.value
-        route = _route(model)
+        route = route_of(model)
         token = await self._credentials.token(route.auth, self.environ)
         if names_files(request):
             request = await anyio.to_thread.run_sync(load_files, request)
@@ -555,12 +566,6 @@ def _prepared(
     """Return the native request of *request*, whose model is resolved and files are loaded."""
     known = request.model is model and request.provider is None
     resolved = request if known else changed(request, model=model, provider=None)
-    route = _route(model)
+    route = route_of(model)
     prepared = route.prepare(resolved, streaming=streaming, context=context, rejected=rejected)
     return prepared.map(lambda ready: with_overflow_note(ready, models))
-
-
-def _route(model: Model) -> Route:
-    if isinstance(model.route, Route):
-        return model.route
-    raise ConfigurationError(f"the model {model.id!r} has no route")

@@ -16,10 +16,10 @@ from llmcore.protocols.model_lists import PageRequest
 from llmcore.routes.auth import AuthContext
 from llmcore.routes.endpoint import Endpoint, EndpointContext
 from llmcore.routes.http_request import HttpRequest
-from llmcore.routes.model_lists import beside_messages, rebased
+from llmcore.routes.model_lists import beside_messages
 from llmcore.routes.route import Route
 from llmcore.routes.transport import Timeouts
-from llmcore.routes.unary import UnaryRoute
+from llmcore.routes.unary import UnaryRoute, rebased
 from llmcore.schema.content import DocumentPart
 from llmcore.schema.errors import (
     ConfigurationError,

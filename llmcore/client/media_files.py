@@ -2,8 +2,9 @@
 
 import mimetypes
 from pathlib import Path
+from typing import Any, TypeVar
 
-from attrs import evolve
+from attrs import evolve, fields
 
 from llmcore.schema.content import (
     AudioPart,
@@ -16,10 +17,12 @@ from llmcore.schema.content import (
 from llmcore.schema.errors import InvalidRequestError
 from llmcore.schema.messages import Message
 from llmcore.schema.request import LLMRequest
+from llmcore.schema.unary import UnaryRequest
 
 MAX_FILE_BYTES = 512 * 1024 * 1024
 """The largest file that can be sent inline; providers accept no larger ones."""
 
+_Asked = TypeVar("_Asked", bound=UnaryRequest)
 _MEDIA = (ImagePart, AudioPart, DocumentPart)
 
 
@@ -28,7 +31,7 @@ def names_files(request: LLMRequest) -> bool:
     return any(_names_file(part) for message in request.messages for part in message.content)
 
 
-def _names_file(part: ContentPart | ToolOutputPart) -> bool:
+def _names_file(part: object) -> bool:
     if isinstance(part, ToolResultPart):
         return any(map(_names_file, part.parts))
     return isinstance(part, _MEDIA) and part.path is not None
@@ -44,6 +47,18 @@ def load_files(request: LLMRequest) -> LLMRequest:
     if all(new is old for new, old in zip(messages, request.messages, strict=True)):
         return request
     return evolve(request, messages=messages)
+
+
+def load_unary_files(request: _Asked) -> _Asked:
+    """Do the same for the request of a unary call, whose fields are media or tuples of media."""
+    changes: dict[str, object] = {}
+    for one in fields(type(request)):
+        value: Any = getattr(request, one.name)
+        if isinstance(value, tuple) and any(map(_names_file, value)):
+            changes[one.name] = tuple(map(_read, value))
+        elif isinstance(value, _MEDIA) and _names_file(value):
+            changes[one.name] = _read(value)
+    return evolve(request, **changes) if changes else request  # type: ignore[arg-type]
 
 
 def _loaded_message(message: Message) -> Message:

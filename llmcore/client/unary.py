@@ -1,7 +1,8 @@
-"""Unary calls: one request, and one JSON document that answers it.
+"""Unary calls: one request, and one document that answers it.
 
-Counting tokens, embedding, reranking, listing models and keeping files are sent by `UnaryCalls`.
-They take the same connections, credentials and time limits as generations, but no middleware.
+Counting tokens, embedding, reranking, making images and speech, listing models and keeping files
+are sent by `UnaryCalls`. They take the same connections, credentials and time limits as
+generations, but no middleware.
 """
 
 import math
@@ -18,7 +19,7 @@ from llmcore.client.credentials import Credentials
 from llmcore.client.transport import Exchange
 from llmcore.client.transports import Transports
 from llmcore.protocols.failures.errors import error_from_response
-from llmcore.protocols.protocol import Answer_co, Asked, NativeAnswer
+from llmcore.protocols.protocol import Answer_co, Asked, BodyKind, NativeAnswer
 from llmcore.routes.auth import Auth, AuthContext
 from llmcore.routes.http_request import HttpRequest
 from llmcore.routes.route import RouteDefaults
@@ -82,8 +83,7 @@ class UnaryCalls:
             return route.prepare(asked, context=context).map(http)
 
         try:
-            lines = route.protocol.lines
-            answer = await self.exchange(route, prepared, timeouts, lines=lines)
+            answer = await self.exchange(route, prepared, timeouts, route.protocol.answers)
             return Success(route.protocol.read(evolve(answer, diagnostics=tuple(notes)), asked))
         except LLMError as error:
             error.provider = error.provider or route.provider
@@ -94,8 +94,7 @@ class UnaryCalls:
         way: Way,
         prepare: Callable[[AuthContext], Result[HttpRequest, LLMError]],
         timeouts: Timeouts | None = None,
-        *,
-        lines: bool = False,
+        answers: BodyKind = "json",
     ) -> NativeAnswer:
         """Return the answer to the request that *prepare* makes; raises LLMError.
 
@@ -115,7 +114,7 @@ class UnaryCalls:
                     renewed = status == _UNAUTHORIZED and self.credentials.refused(way.auth, token)
                     if last or not renewed:
                         break
-                return _answer(way, status, headers, body, lines=lines)
+                return _answer(way, status, headers, body, answers)
         except TimeoutError as error:
             message = f"the time limit {name!r} of {seconds:g} seconds expired"
             raise RequestTimeoutError(
@@ -156,14 +155,16 @@ async def _whole(exchange: Exchange, most: int, *, cut: bool) -> bytes:
 
 
 def _answer(
-    way: Way, status: int, headers: Mapping[str, str], body: bytes, *, lines: bool
+    way: Way, status: int, headers: Mapping[str, str], body: bytes, answers: BodyKind
 ) -> NativeAnswer:
     if status >= _REDIRECTED:
         raise error_from_response(provider=way.provider, status=status, headers=headers, body=body)
+    if answers == "bytes":
+        return NativeAnswer(content=body, headers=headers)
     document: JsonValue = None
     if body.strip():
         try:
-            document = _json_lines(body) if lines else json.loads(body)
+            document = _json_lines(body) if answers == "json-lines" else json.loads(body)
         except (ValueError, RecursionError) as error:
             text = body[:200].decode("utf-8", "replace")
             message = f"the answer is not JSON: {text!r}"

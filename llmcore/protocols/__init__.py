@@ -13,7 +13,7 @@ what they share:
   content blocks), `persistent` (lists and maps that grow without being copied), `native_json`
   (readers of JSON whose types no server guarantees), `failures` (errors of every API, limits that
   headers state);
-* for calls that one document answers: `embeddings`, `reranking`, `model_lists`, `files`,
-  `batches`;
+* for calls that one document answers: `unary` (their requests), `multipart` (bodies with files),
+  `embeddings`, `reranking`, `model_lists`, `files`, `batches`;
 * for both: `claude` and `claude_tools` (rules of Claude's models, for all providers).
 """

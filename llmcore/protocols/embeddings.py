@@ -32,11 +32,11 @@ from attrs import evolve, field, frozen
 from llmcore.protocols.diagnostics import Notes
 from llmcore.protocols.native_json import count_or_none, object_or_empty, objects, str_or_none
 from llmcore.protocols.protocol import NativeAnswer, NativeRequest, UnaryProtocol
+from llmcore.protocols.unary import native_settings, posted
 from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.embeddings import EmbeddingRequest, EmbeddingResponse, InputType, Vector
-from llmcore.schema.errors import StreamError
+from llmcore.schema.errors import InvalidRequestError, StreamError
 from llmcore.schema.json import JsonObject, JsonValue
-from llmcore.schema.options import merge_json
 from llmcore.schema.token_estimate import estimated_text_tokens
 from llmcore.schema.usage import Usage
 
@@ -82,20 +82,11 @@ class _Flat:
         body: dict[str, JsonValue] = {"model": asked.model_id} if self.names_model else {}
         body[self.inputs] = asked.inputs[0] if self.single else list(asked.inputs)
         body.update(self.fixed)
-        if asked.dimensions is not None:
-            _set(body, self.dimensions, asked.dimensions, "dimensions", notes)
-        if asked.input_type is not None:
-            _set(body, self.input_type, self.types[asked.input_type], "input_type", notes)
-        return body
-
-
-def _set(
-    body: dict[str, JsonValue], name: str | None, value: JsonValue, path: str, notes: Notes
-) -> None:
-    if name is None:
-        notes.dropped("unsupported-parameter", path, f"the API has no {path}")
-    else:
-        body[name] = value
+        names = {"dimensions": self.dimensions, "input_type": self.input_type}
+        settings = native_settings(asked, names, notes)
+        if self.input_type in settings and asked.input_type is not None:
+            settings[self.input_type] = self.types[asked.input_type]
+        return body | settings
 
 
 def _build(
@@ -103,10 +94,14 @@ def _build(
     *,
     path: Callable[[EmbeddingRequest], str],
     body: Callable[[EmbeddingRequest, Notes], JsonObject],
+    max_inputs: int,
 ) -> NativeRequest:
+    if len(asked.inputs) > max_inputs:
+        message = f"{len(asked.inputs)} texts are more than the {max_inputs} of one request to "
+        message += f"{asked.provider_id}: `embed_many` sends several"
+        raise InvalidRequestError(message, provider=asked.provider_id)
     notes = Notes()
-    native = merge_json(body(asked, notes), asked.own_options)
-    return NativeRequest(path=path(asked), body=native, diagnostics=tuple(notes.entries))
+    return posted(asked, path(asked), body(asked, notes), notes)
 
 
 def _make(
@@ -119,7 +114,7 @@ def _make(
     where = path if callable(path) else partial(_same_path, path)
     return EmbeddingProtocol(
         id=id,
-        build=partial(_build, path=where, body=body),
+        build=partial(_build, path=where, body=body, max_inputs=max_inputs),
         read=read_embeddings,
         max_inputs=max_inputs,
         max_tokens=max_tokens,
@@ -356,10 +351,6 @@ def _invoke_path(asked: EmbeddingRequest) -> str:
     return f"/model/{quote(asked.model_id, safe='')}/invoke"
 
 
-def _deployment_path(asked: EmbeddingRequest) -> str:
-    return f"/deployments/{quote(asked.model_id, safe='')}/embeddings"
-
-
 _COHERE_FIELDS: Final = _Flat(
     inputs="texts",
     dimensions="output_dimension",
@@ -372,7 +363,6 @@ _COHERE_FIELDS: Final = _Flat(
 OPENAI: Final = _make("openai-embeddings", "/embeddings", _Flat().body, 2048, 300_000)
 COMPATIBLE: Final = _make("compatible-embeddings", "/embeddings", _Flat().body, 256)
 """Of other servers that imitate OpenAI's, whose limits differ and are rarely stated."""
-AZURE_DATED: Final = _make("azure-embeddings", _deployment_path, _Flat().body, 2048, 300_000)
 MISTRAL: Final = _make(
     "mistral-embeddings", "/embeddings", _Flat(dimensions="output_dimension").body, 128, 16_384
 )

@@ -14,8 +14,6 @@ A file of each:
      "expirationTime": "2026-11-04T10:00:00Z"}
 """
 
-import hashlib
-from collections.abc import Mapping
 from datetime import UTC, datetime
 from functools import partial
 from typing import Final, TypeAlias
@@ -24,6 +22,7 @@ from urllib.parse import quote, urlsplit
 from attrs import frozen
 
 from llmcore.protocols.model_lists import Page, PageRequest
+from llmcore.protocols.multipart import multipart, plain_media_type
 from llmcore.protocols.native_json import object_or_empty, objects, str_or_none
 from llmcore.protocols.protocol import NativeAnswer, NativeRequest, UnaryProtocol
 from llmcore.schema.errors import StreamError
@@ -91,40 +90,10 @@ def _time(value: JsonValue) -> datetime | None:
 # -- requests
 
 
-def multipart(upload: FileUpload, fields: Mapping[str, str]) -> tuple[bytes, str]:
-    """Return a body of `multipart/form-data` (RFC 7578) with *fields* and the file, and its type.
-
-    The boundary is a digest of the content, so that the same file gives the same bytes.
-    """
-    boundary = "llmcore-" + hashlib.blake2b(upload.data, digest_size=20).hexdigest()
-    parts = [
-        f'--{boundary}\r\nContent-Disposition: form-data; name="{name}"\r\n\r\n{value}\r\n'
-        for name, value in fields.items()
-    ]
-    parts.append(
-        f'--{boundary}\r\nContent-Disposition: form-data; name="file"; '
-        f'filename="{_quoted(upload.filename)}"\r\n'
-        f"Content-Type: {_plain(upload.media_type)}\r\n\r\n"
-    )
-    body = "".join(parts).encode() + upload.data + f"\r\n--{boundary}--\r\n".encode()
-    return body, f"multipart/form-data; boundary={boundary}"
-
-
-_ESCAPES: Final = str.maketrans({'"': "%22", "\r": "%0D", "\n": "%0A"})
-"""As the HTML standard, 4.10.21.8, has file names in such bodies."""
-
-
-def _quoted(filename: str) -> str:
-    return filename.translate(_ESCAPES)
-
-
-def _plain(media_type: str) -> str:
-    return media_type.replace("\r", "").replace("\n", "")
-
-
 def _upload(path: str, purpose: str | None, upload: FileUpload) -> NativeRequest:
     named = upload.purpose or purpose
-    body, kind = multipart(upload, {} if named is None else {"purpose": named})
+    fields = [] if named is None else [("purpose", named)]
+    body, kind = multipart(fields, [("file", upload)])
     return NativeRequest(path=path, content=body, content_type=kind)
 
 
@@ -194,7 +163,7 @@ def _start(upload: FileUpload) -> NativeRequest:
             "x-goog-upload-protocol": "resumable",
             "x-goog-upload-command": "start",
             "x-goog-upload-header-content-length": str(len(upload.data)),
-            "x-goog-upload-header-content-type": _plain(upload.media_type),
+            "x-goog-upload-header-content-type": plain_media_type(upload.media_type),
         },
     )
 
@@ -215,7 +184,7 @@ def _finish(upload: FileUpload) -> NativeRequest:
     return NativeRequest(
         path="",
         content=upload.data,
-        content_type=_plain(upload.media_type),
+        content_type=plain_media_type(upload.media_type),
         headers={"x-goog-upload-offset": "0", "x-goog-upload-command": "upload, finalize"},
     )
 

@@ -181,6 +181,10 @@ Answer_co = TypeVar("Answer_co", covariant=True)
 """The value that the answer is read as."""
 
 
+BodyKind: TypeAlias = Literal["json", "json-lines", "bytes"]
+"""The form of an answer: one JSON document, JSON lines, which are read as a list, or content."""
+
+
 @frozen(kw_only=True)
 class NativeRequest:
     """A native request, relative to the base URL of the API."""
@@ -203,8 +207,10 @@ class NativeRequest:
 class NativeAnswer:
     """A native answer with a status of success."""
 
-    document: JsonValue
+    document: JsonValue = None
     """The JSON body; None if there was none."""
+    content: bytes = field(default=b"", repr=False)
+    """The body of an answer that is not JSON."""
     headers: Mapping[str, str] = field(factory=dict)
     """The headers by their names in lower case."""
     diagnostics: tuple[Diagnostic, ...] = ()
@@ -224,5 +230,5 @@ class UnaryProtocol(Generic[Asked, Answer_co]):
     """Raises InvalidRequestError for what the API cannot do."""
     read: Callable[[NativeAnswer, Asked], Answer_co]
     """Raises StreamError for a document of another shape."""
-    lines: bool = False
-    """Whether the answer is JSON lines, which are read as a list."""
+    answers: BodyKind = "json"
+    """The form of the answers."""

@@ -13,12 +13,13 @@ import math
 from functools import partial
 from typing import Final
 
+from llmcore.protocols.diagnostics import Notes
 from llmcore.protocols.native_json import count_or_none, object_or_empty, objects, str_or_none
 from llmcore.protocols.protocol import NativeAnswer, NativeRequest, UnaryProtocol
+from llmcore.protocols.unary import native_settings, posted
 from llmcore.schema.embeddings import RankedDocument, RerankRequest, RerankResponse
 from llmcore.schema.errors import StreamError
 from llmcore.schema.json import JsonValue
-from llmcore.schema.options import merge_json
 from llmcore.schema.usage import Usage
 
 
@@ -28,9 +29,8 @@ def _build(asked: RerankRequest, *, path: str, top_n: str) -> NativeRequest:
         "query": asked.query,
         "documents": list(asked.documents),
     }
-    if asked.top_n is not None:
-        body[top_n] = asked.top_n
-    return NativeRequest(path=path, body=merge_json(body, asked.own_options))
+    notes = Notes()
+    return posted(asked, path, body | native_settings(asked, {"top_n": top_n}, notes), notes)
 
 
 def read_ranking(answer: NativeAnswer, asked: RerankRequest) -> RerankResponse:

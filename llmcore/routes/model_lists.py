@@ -1,12 +1,10 @@
 """Where each provider lists its models."""
 
-from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeAlias
 
 from llmcore.protocols.model_lists import LiveModel, Page, PageRequest, paged
-from llmcore.routes.endpoint import BaseUrlOf
 from llmcore.routes.route import Route
-from llmcore.routes.unary import UnaryRoute
+from llmcore.routes.unary import UnaryRoute, rebased
 from llmcore.schema.errors import ConfigurationError
 
 ModelLists: TypeAlias = UnaryRoute[PageRequest, Page[LiveModel]]
@@ -46,16 +44,3 @@ def beside_messages(route: Route[Any], path: str) -> str:
     target = route.endpoint.target
     prefix = target.removesuffix("/messages") if isinstance(target, str) else ""
     return prefix + path
-
-
-def rebased(route: Route[Any], change: Callable[[str], str]) -> str | BaseUrlOf | None:
-    """Return the base URL of *route* changed by *change*, also where the environment decides."""
-    base_url = route.endpoint.base_url
-    if callable(base_url):
-        made = base_url
-
-        def changed_base(environ: Mapping[str, str]) -> str:
-            return change(made(environ))
-
-        return changed_base
-    return None if base_url is None else change(base_url)

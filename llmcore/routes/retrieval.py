@@ -22,7 +22,7 @@ from llmcore.routes.chat_provider import Profile
 from llmcore.routes.provider import ConfigurableProvider
 from llmcore.routes.route import Route, RouteDefaults
 from llmcore.routes.transport import Embedded
-from llmcore.routes.unary import UnaryRoute
+from llmcore.routes.unary import UnaryRoute, missing, of_model
 from llmcore.schema.embeddings import (
     EmbeddingRequest,
     EmbeddingResponse,
@@ -52,19 +52,16 @@ _RERANKING: Final[Mapping[str, UnaryProtocol[RerankRequest, RerankResponse]]] = 
 }
 
 
-def embedding_route(route: Route[Any], model_id: str) -> tuple[EmbeddingRoute, EmbeddingProtocol]:
-    """Return the route that embeds with *model_id*, and its protocol, which has the limits.
-
-    ConfigurationError for a provider without embeddings.
-    """
-    protocol = _embedding_protocol(route, model_id)
-    beside = UnaryRoute.beside(route, protocol)
+def embedding_route(route: Route[Any], model_id: str) -> EmbeddingRoute:
+    """Return the route that embeds with *model_id*; ConfigurationError if the provider cannot."""
+    beside = of_model(route, embedding_protocol(route, model_id), model_id)
     if isinstance(beside.transport, Embedded):
-        beside = evolve(beside, transport=evolve(beside.transport, embeddings=True))
-    return beside, protocol
+        return evolve(beside, transport=evolve(beside.transport, embeddings=True))
+    return beside
 
 
-def _embedding_protocol(route: Route[Any], model_id: str) -> EmbeddingProtocol:
+def embedding_protocol(route: Route[Any], model_id: str) -> EmbeddingProtocol:
+    """Return the protocol that embeds with *model_id*, which has the limits of a request."""
     match route.protocol.id:
         case "gemini" if route.provider == "vertex":
             by_content = "gemini" in model_id or "maas" in model_id
@@ -76,24 +73,17 @@ def _embedding_protocol(route: Route[Any], model_id: str) -> EmbeddingProtocol:
         case "bedrock-converse":
             return embeddings.TITAN
         case "openai-chat" | "openai-responses":
-            if route.provider == "azure" and "api-version" in route.endpoint.query:
-                return embeddings.AZURE_DATED
             return _EMBEDDINGS.get(route.provider, embeddings.COMPATIBLE)
         case _:
-            raise _missing(route, "embeddings")
+            raise missing(route, "embeddings")
 
 
-def rerank_route(route: Route[Any]) -> RerankRoute:
-    """Return the route that reranks; ConfigurationError for a provider that cannot."""
+def rerank_route(route: Route[Any], model_id: str) -> RerankRoute:
+    """Return the route that reranks with *model_id*; ConfigurationError if the provider cannot."""
     if route.provider == "openai" or route.protocol.id != "openai-chat":
-        raise _missing(route, "reranking")
-    return UnaryRoute.beside(route, _RERANKING.get(route.provider, reranking.COMPATIBLE))
-
-
-def _missing(route: Route[Any], what: str) -> ConfigurationError:
-    return ConfigurationError(
-        f"the provider {route.provider!r} has no {what}", provider=route.provider
-    )
+        raise missing(route, "reranking")
+    protocol = _RERANKING.get(route.provider, reranking.COMPATIBLE)
+    return of_model(route, protocol, model_id)
 
 
 # -- providers of nothing else

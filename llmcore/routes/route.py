@@ -485,3 +485,10 @@ def _of_provider(error: LLMError, provider: str) -> LLMError:
     if error.provider is None:
         error.provider = provider
     return error
+
+
+def route_of(model: Model) -> Route[Any]:
+    """Return the route of *model*; ConfigurationError if it has none."""
+    if isinstance(model.route, Route):
+        return model.route
+    raise ConfigurationError(f"the model {model.id!r} has no route")

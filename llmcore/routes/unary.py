@@ -1,9 +1,11 @@
 """Unary routes: a unary protocol, an endpoint and an auth, put together like a `Route`.
 
-The framing is always the same: the body is one JSON document.
+The framing is always the same: the body is one document.
 """
 
-from typing import Final, Generic
+from collections.abc import Callable, Mapping
+from typing import Any, Final, Generic
+from urllib.parse import quote
 
 from attrs import evolve, field, frozen
 
@@ -15,11 +17,11 @@ from llmcore.routes.route import Route, RouteDefaults, layered
 from llmcore.routes.transport import Http, TransportSpec, WebSocket
 from llmcore.schema import json
 from llmcore.schema.diagnostics import Diagnostic
-from llmcore.schema.errors import InvalidRequestError, LLMError
+from llmcore.schema.errors import ConfigurationError, InvalidRequestError, LLMError
 from llmcore.schema.result import Failure, Result
 from llmcore.version import VERSION
 
-_ACCEPTED: Final = {"accept": "application/json", "user-agent": f"llmcore/{VERSION}"}
+_USER_AGENT: Final = f"llmcore/{VERSION}"
 
 
 @frozen(kw_only=True)
@@ -96,10 +98,48 @@ class UnaryRoute(Generic[Asked, Answer_co]):
     def _unsigned(self, native: NativeRequest, url: str) -> HttpRequest:
         body = native.content if native.body is None else json.dumps(native.body)
         content = {"content-type": native.content_type} if body else {}
+        accepted = "*/*" if self.protocol.answers == "bytes" else "application/json"
+        own = {"accept": accepted, "user-agent": _USER_AGENT}
         headers = layered(
-            _ACCEPTED, content, self.defaults.headers, native.headers, self.defaults.http.headers
+            own, content, self.defaults.headers, native.headers, self.defaults.http.headers
         )
         query = {**native.query, **self.defaults.http.query}
         return HttpRequest(
             method=native.method, url=with_query(url, query), headers=headers, body=body
         )
+
+
+# -- beside a generating route
+
+
+def of_model(
+    route: Route[Any], protocol: UnaryProtocol[Asked, Answer_co], model_id: str
+) -> UnaryRoute[Asked, Answer_co]:
+    """Return the route of *protocol* for a model: below its deployment, in Azure's dated versions.
+
+    See https://learn.microsoft.com/azure/foundry/openai/reference.
+    """
+    if route.provider != "azure" or "api-version" not in route.endpoint.query:
+        return UnaryRoute.beside(route, protocol)
+    below = f"/deployments/{quote(model_id, safe='')}"
+    return UnaryRoute.beside(route, protocol, rebased(route, lambda url: url + below))
+
+
+def missing(route: Route[Any], what: str) -> ConfigurationError:
+    """Return the error of a provider without the operation *what*."""
+    return ConfigurationError(
+        f"the provider {route.provider!r} has no {what}", provider=route.provider
+    )
+
+
+def rebased(route: Route[Any], change: Callable[[str], str]) -> str | BaseUrlOf | None:
+    """Return the base URL of *route* changed by *change*, also where the environment decides."""
+    base_url = route.endpoint.base_url
+    if callable(base_url):
+        made = base_url
+
+        def changed_base(environ: Mapping[str, str]) -> str:
+            return change(made(environ))
+
+        return changed_base
+    return None if base_url is None else change(base_url)

@@ -3,9 +3,9 @@
 import inspect
 import random
 import time
-from collections.abc import Callable, Coroutine, Iterable, Mapping
+from collections.abc import Callable, Coroutine, Iterable
 from pathlib import Path
-from typing import Any, TypedDict, TypeVar, Unpack, cast, overload
+from typing import Any, TypeVar, Unpack, cast, overload
 
 from llmcore.client.client import Client as AsyncClient
 from llmcore.generation import objects
@@ -14,6 +14,7 @@ from llmcore.generation.generate import generate as asynchronous_generate
 from llmcore.generation.many import Prompt
 from llmcore.generation.many import generate_many as asynchronous_generate_many
 from llmcore.generation.results import GenerateResult
+from llmcore.generation.retrieval import EmbeddingOptions
 from llmcore.generation.retrieval import embed as asynchronous_embed
 from llmcore.generation.retrieval import embed_many as asynchronous_embed_many
 from llmcore.generation.retrieval import rerank as asynchronous_rerank
@@ -21,10 +22,9 @@ from llmcore.generation.retry import RetryPolicy
 from llmcore.generation.retry import retry as asynchronous_retry
 from llmcore.generation.settings import RunSettings, Settings
 from llmcore.generation.stream import stream as asynchronous_stream
-from llmcore.routes.transport import Timeouts
-from llmcore.schema.embeddings import EmbeddingResponse, InputType, RerankResponse
+from llmcore.generation.unary import UnaryOptions
+from llmcore.schema.embeddings import EmbeddingResponse, RerankResponse
 from llmcore.schema.errors import LLMError
-from llmcore.schema.json import JsonObject
 from llmcore.schema.model import Model
 from llmcore.schema.result import Result
 from llmcore.sync.background import background
@@ -80,33 +80,18 @@ def generate(
     return background().run(lambda: asynchronous_generate(model, prompt, **given))
 
 
-class SyncRetrievalSettings(TypedDict, total=False):
-    """The keyword arguments of `embed`, `embed_many` and `rerank`, blocking."""
+class SyncUnarySettings(UnaryOptions, total=False):
+    """The settings of every unary call, blocking."""
 
-    provider: str | None
-    """The provider of a model that only an id names."""
-    provider_options: Mapping[str, JsonObject]
-    """Native fields of the body, by provider."""
-    strict: bool
-    """Whether a setting that the API lacks is an error and not a Diagnostic."""
-    max_retries: int
-    """Attempts of each request after the first one; 2 if not set."""
-    timeouts: Timeouts | None
-    """Time limits of each request."""
     client: Client | AsyncClient | None
     """None uses the default client, which the asynchronous functions share."""
 
 
-class SyncEmbeddingSettings(SyncRetrievalSettings, total=False):
+class SyncEmbeddingSettings(SyncUnarySettings, EmbeddingOptions, total=False):
     """The keyword arguments of `embed` and `embed_many`, blocking."""
 
-    dimensions: int | None
-    """The length of the vectors, for models that can shorten them."""
-    input_type: InputType | None
-    """`query` or `document`, for models that embed them differently."""
 
-
-def _plain(settings: SyncRetrievalSettings) -> Any:
+def _plain(settings: SyncUnarySettings) -> Any:
     return asynchronous_settings(cast("SyncSettings", settings))
 
 
@@ -138,7 +123,7 @@ def rerank(
     documents: Iterable[str],
     *,
     top_n: int | None = None,
-    **settings: Unpack[SyncRetrievalSettings],
+    **settings: Unpack[SyncUnarySettings],
 ) -> RerankResponse:
     """Return *documents*, the best answers to *query* first: `llmcore.rerank`, blocking."""
     given = _plain(settings)

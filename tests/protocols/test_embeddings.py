@@ -21,8 +21,15 @@ from llmcore.protocols.reranking import read_ranking
 from llmcore.routes.auth import Auth, AuthContext
 from llmcore.routes.chat_providers import Mistral
 from llmcore.routes.chat_servers import VLLM, LlamaCpp
-from llmcore.routes.retrieval import Cohere, Jina, Voyage, embedding_route, rerank_route
-from llmcore.routes.route import Route
+from llmcore.routes.retrieval import (
+    Cohere,
+    Jina,
+    Voyage,
+    embedding_protocol,
+    embedding_route,
+    rerank_route,
+)
+from llmcore.routes.route import route_of
 from llmcore.routes.vertex import Vertex
 from llmcore.schema.embeddings import EmbeddingRequest, EmbeddingResponse, RerankRequest
 from llmcore.schema.errors import ConfigurationError, InvalidRequestError, StreamError
@@ -140,14 +147,9 @@ SENT: dict[str, tuple[Model, str, Any]] = {
 }
 
 
-def route_of(model: Model) -> Route:
-    assert isinstance(model.route, Route)
-    return model.route
-
-
 def prepared(model: Model, **settings: Any) -> Any:
-    route, protocol = embedding_route(route_of(model), model.id)
-    inputs = ("a", "b")[: protocol.max_inputs]
+    route = embedding_route(route_of(model), model.id)
+    inputs = ("a", "b")[: embedding_protocol(route_of(model), model.id).max_inputs]
     asked = EmbeddingRequest(model=model, inputs=inputs, **settings)
     return route.prepare(asked, context=AuthContext()).unwrap()
 
@@ -167,7 +169,7 @@ def test_an_input_type_that_the_api_lacks_is_reported(provider: str) -> None:
     model = SENT[provider][0]
 
     (note,) = prepared(model, input_type="query").diagnostics
-    route, _ = embedding_route(route_of(model), model.id)
+    route = embedding_route(route_of(model), model.id)
     strict = EmbeddingRequest(model=model, inputs="a", input_type="query", strict=True)
 
     assert (note.code, note.path, note.action) == ("unsupported-parameter", "input_type", "dropped")
@@ -187,7 +189,7 @@ def test_a_provider_without_embeddings_is_an_error_before_sending() -> None:
     with pytest.raises(ConfigurationError, match="'anthropic' has no embeddings"):
         embedding_route(route, "m")
     with pytest.raises(ConfigurationError, match="has no reranking"):
-        rerank_route(route)
+        rerank_route(route, "m")
 
 
 @pytest.mark.parametrize(
@@ -399,7 +401,7 @@ def test_a_ranking_is_asked_for_as_the_provider_documents(provider: str) -> None
     model, url, top = RANKED[provider]
     asked = RerankRequest(model=model, query="q", documents=("a", "b"), top_n=1)
 
-    call = rerank_route(route_of(model)).prepare(asked, context=AuthContext()).unwrap()
+    call = rerank_route(route_of(model), model.id).prepare(asked, context=AuthContext()).unwrap()
 
     assert (call.http.method, call.http.url) == ("POST", url)
     assert json.loads(call.http.body) == {

@@ -1,0 +1,55 @@
+"""Unary calls of models, such as embedding and making images: one request each, with its cost."""
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+
+import anyio.to_thread
+from attrs import evolve
+
+from llmcore.client.media_files import load_unary_files
+from llmcore.client.unary import UnaryCalls
+from llmcore.routes.route import Route, route_of
+from llmcore.routes.transport import Timeouts
+from llmcore.routes.unary import UnaryRoute
+from llmcore.schema.errors import LLMError
+from llmcore.schema.model import Model
+from llmcore.schema.result import Failure, Result
+from llmcore.schema.unary import UnaryRequest, UnaryResponse
+
+if TYPE_CHECKING:  # a data file is behind it
+    from llmcore.catalog.model_info import ModelInfo
+
+_Asked = TypeVar("_Asked", bound=UnaryRequest)
+_Answer = TypeVar("_Answer", bound=UnaryResponse)
+
+FindRoute: TypeAlias = Callable[[Route[Any], str], UnaryRoute[_Asked, _Answer]]
+"""Returns the route of an operation for a generating route and a model's id."""
+
+
+async def answered(
+    calls: UnaryCalls,
+    find: FindRoute[_Asked, _Answer],
+    asked: _Asked,
+    model: Model,
+    models: "Sequence[ModelInfo]",
+    timeouts: Timeouts | None,
+) -> Result[_Answer, LLMError]:
+    """Return the answer of *model* to *asked*, over the route that *find* returns."""
+    try:
+        route = find(route_of(model), model.id)
+        named = evolve(asked, model=model, provider=None)
+        loaded = await anyio.to_thread.run_sync(load_unary_files, named)
+    except LLMError as error:
+        return Failure(error)
+    found = await calls.call(route, loaded, timeouts)
+    return found.map(lambda answer: _with_cost(answer, model, models))
+
+
+def _with_cost(answer: _Answer, model: Model, models: "Sequence[ModelInfo]") -> _Answer:
+    from llmcore.catalog.cost import cost_of  # a data file is behind it
+
+    for name in dict.fromkeys((answer.model, model.id)):
+        cost = cost_of(model.provider, name, answer.usage, models=models)
+        if cost is not None:
+            return evolve(answer, cost=cost)
+    return answer

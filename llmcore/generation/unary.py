@@ -1,0 +1,60 @@
+"""The settings that all unary calls of models have, and the retries of such a call."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, Final, TypedDict, TypeVar
+
+from llmcore.client.client import Client
+from llmcore.generation.retry import RetryPolicy, retry
+from llmcore.generation.settings import default_client
+from llmcore.routes.transport import Timeouts
+from llmcore.schema.errors import LLMError
+from llmcore.schema.json import JsonObject
+from llmcore.schema.result import Result
+from llmcore.schema.unary import UnaryRequest, UnaryResponse
+
+_Answer = TypeVar("_Answer", bound=UnaryResponse)
+
+
+class UnaryOptions(TypedDict, total=False):
+    """The settings of every unary call, apart from the client."""
+
+    provider: str | None
+    """The provider of a model that only an id names."""
+    provider_options: Mapping[str, JsonObject]
+    """Native fields of the body, by provider."""
+    strict: bool
+    """Whether a setting that the API lacks is an error and not a Diagnostic."""
+    max_retries: int
+    """Attempts of each request after the first one; 2 if not set."""
+    timeouts: Timeouts | None
+    """Time limits of each request."""
+
+
+class UnarySettings(UnaryOptions, total=False):
+    """The settings of every unary call, such as `embed` and `generate_image`."""
+
+    client: Client | None
+    """None uses the default client."""
+
+
+_OF_THE_CALL: Final = frozenset({"max_retries", "timeouts", "client"})
+
+
+def request_fields(settings: UnarySettings) -> dict[str, Any]:
+    """Return the settings that are fields of the request."""
+    return {name: value for name, value in settings.items() if name not in _OF_THE_CALL}
+
+
+def client_of(settings: UnarySettings) -> Client:
+    """Return the client of *settings*, or the default one."""
+    return settings.get("client") or default_client()
+
+
+async def retried(
+    send: Callable[..., Awaitable[Result[_Answer, LLMError]]],
+    asked: UnaryRequest,
+    settings: UnarySettings,
+) -> Result[_Answer, LLMError]:
+    """Return what *send*, a method of the client, returns for *asked*; errors are retried."""
+    policy = RetryPolicy(max_retries=settings.get("max_retries", 2))
+    return await retry(lambda: send(asked, timeouts=settings.get("timeouts")), policy)
