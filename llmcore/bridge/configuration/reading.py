@@ -3,33 +3,22 @@
 from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Final, get_args
+from typing import Final
 
 from llmcore.bridge.configuration.document import ConfigDocument, read_document
 from llmcore.bridge.configuration.settings import (
-    RETRY_WITHOUT,
     AccountSettings,
-    BudgetPeriod,
     CacheSettings,
     CoolDownSettings,
-    CustomTools,
     GatewaySettings,
-    HostedTools,
     Limits,
-    LogLevel,
-    Prefill,
-    ReasoningText,
-    ResponseCaching,
-    StateBackend,
     StateSettings,
-    StructuredOutput,
-    UiSetting,
+    read_settings,
 )
 from llmcore.bridge.configuration.tables import FileTables, read_tables
 from llmcore.bridge.configuration.values import Values
 from llmcore.client.environment import provider_entries
 from llmcore.client.user_folders import named_path
-from llmcore.fronts.front import FRONT_IDS
 from llmcore.schema.errors import ConfigurationError
 
 COMPATIBLE: Final = "openai-compatible"
@@ -109,61 +98,20 @@ def _settings(read: Values) -> GatewaySettings:
     tables = FileTables()
     if read.document is not None:
         tables = read_tables(read.document, frozenset(provider_ids()))
-    return GatewaySettings(
-        host=read.text("HOST") or "127.0.0.1",
-        port=read.number("PORT", 8787, int, least=0, most=65535),
-        workers=read.number("WORKERS", 1, int, least=1, most=64),
-        log_level=read.one_of("LOG_LEVEL", "info", LogLevel),
+    return read_settings(
+        GatewaySettings,
+        read,
         upstream=read.text("UPSTREAM") or _found_upstream(read, tables),
-        upstream_base_url=read.text("UPSTREAM_BASE_URL"),
-        upstream_api_key=read.text("UPSTREAM_API_KEY"),
-        model_map_path=read.path("MODEL_MAP_PATH"),
-        otherwise=read.text("OTHERWISE"),
         tables=tables,
-        cool_downs=_cool_downs(read),
         client_api_keys=_client_keys(read),
-        allowed_hosts=read.words("ALLOWED_HOSTS"),
-        seal_key=read.text("SEAL_KEY"),
-        limits=_limits(read),
-        state=_state(read),
-        accounts=_accounts(read),
-        retries=read.number("RETRIES", 2, int, least=0),
-        retry_timeouts=read.flag("RETRY_TIMEOUTS"),
-        keep_alive_s=read.number("KEEP_ALIVE_SECONDS", 15.0, float, least=0),
-        hosted_tools=read.one_of("HOSTED_TOOLS", "native", HostedTools),
-        structured_output=read.one_of("STRUCTURED_OUTPUT", "error", StructuredOutput),
-        custom_tools=read.one_of("CUSTOM_TOOLS", "function", CustomTools),
-        reasoning_text=read.one_of("REASONING_TEXT", "auto", ReasoningText),
-        tools_path=read.path("TOOLS_PATH"),
-        retry_without=read.words("RETRY_WITHOUT", RETRY_WITHOUT),
-        relay=read.flag("RELAY", default=True),
-        check_stream=read.flag("CHECK_STREAM"),
-        cache=CacheSettings(
-            responses=read.one_of("CACHE_RESPONSES", "off", ResponseCaching),
-            ttl_s=read.number("CACHE_SECONDS", 3600.0, float, least=1),
-            prompt_marks=read.flag("CACHE_PROMPT_MARKS"),
-        ),
-        telemetry=read.flag("TELEMETRY"),
-        ui=read.one_of("UI", "auto", UiSetting),
-        ui_record=read.flag("UI_RECORD"),
+        cool_downs=read_settings(CoolDownSettings, read),
+        limits=read_settings(Limits, read),
+        state=read_settings(StateSettings, read),
+        accounts=read_settings(AccountSettings, read),
+        cache=read_settings(CacheSettings, read),
         config_path=None if read.document is None else read.document.path,
         environ=dict(read.environ),
-        structured_output_by_front=read.by_front("STRUCTURED_OUTPUT_BY_FRONT", _FORMATS),
-        keep_alive_by_front=read.by_front("KEEP_ALIVE_BY_FRONT", _KEEP_ALIVES),
-        prefill=read.one_of("PREFILL", "continue", Prefill),
-        model_prefix=read.text("MODEL_PREFIX") or "",
-        max_choices=read.number("MAX_CHOICES", 1, int, least=1, most=128),
     )
-
-
-_FORMATS: Final = dict.fromkeys(FRONT_IDS, get_args(StructuredOutput))
-_KEEP_ALIVES: Final[Mapping[str, tuple[str, ...]]] = {
-    "anthropic-messages": ("comment", "blank", "none"),
-    "openai-chat": ("blank", "none"),
-    "openai-responses": ("none",),
-    "gemini": ("none",),
-}
-"""The heartbeats that clients of each front can read, besides its own."""
 
 
 def _found_upstream(read: Values, tables: FileTables) -> str:
@@ -214,62 +162,6 @@ def _client_keys(read: Values) -> tuple[str, ...]:
 def provider_ids() -> tuple[str, ...]:
     """Return every provider that an upstream can be of."""
     return (COMPATIBLE, "local", *(entry.id for entry in provider_entries()))
-
-
-def _limits(read: Values) -> Limits:
-    default = Limits()
-    return Limits(
-        max_body_bytes=read.number("MAX_BODY_BYTES", default.max_body_bytes, int, least=1),
-        max_header_bytes=read.number("MAX_HEADER_BYTES", default.max_header_bytes, int, least=1024),
-        body_s=read.number("BODY_SECONDS", default.body_s, float, least=0.001),
-        send_s=read.number("SEND_SECONDS", default.send_s, float, least=0.001),
-        first_event_s=read.number("FIRST_EVENT_SECONDS", default.first_event_s, float, least=0.001),
-        idle_s=read.number("IDLE_SECONDS", default.idle_s, float, least=0.001),
-        total_s=read.number("TOTAL_SECONDS", 0.0, float, least=0) or None,
-        max_running=read.number("MAX_RUNNING", default.max_running, int, least=1),
-        max_background=read.number("MAX_BACKGROUND", default.max_background, int, least=1),
-        rate_per_minute=read.number("RATE_LIMIT_PER_MINUTE", 0, int, least=0),
-        shutdown_s=read.number("SHUTDOWN_SECONDS", default.shutdown_s, float, least=0),
-    )
-
-
-def _cool_downs(read: Values) -> CoolDownSettings:
-    default = CoolDownSettings()
-    return CoolDownSettings(
-        failure_s=read.number("COOL_DOWN_SECONDS", default.failure_s, float, least=0.001),
-        key_s=read.number("KEY_COOL_DOWN_SECONDS", default.key_s, float, least=0.001),
-        breaker_failures=read.number("BREAKER_FAILURES", default.breaker_failures, int, least=1),
-        breaker_s=read.number("BREAKER_SECONDS", default.breaker_s, float, least=0.001),
-    )
-
-
-def _state(read: Values) -> StateSettings:
-    default = StateSettings()
-    return StateSettings(
-        backend=read.one_of("STATE_BACKEND", "sqlite", StateBackend),
-        path=read.path("STATE_PATH"),
-        redis_url=read.text("REDIS_URL"),
-        postgres_url=read.text("POSTGRES_URL"),
-        ttl_s=read.number("STATE_TTL_SECONDS", default.ttl_s, float, least=1),
-        max_entries=read.number("STATE_MAX_ENTRIES", default.max_entries, int, least=1),
-        max_bytes=read.number("STATE_MAX_BYTES", default.max_bytes, int, least=1),
-    )
-
-
-def _accounts(read: Values) -> AccountSettings:
-    default = AccountSettings()
-    return AccountSettings(
-        issued_keys=read.flag("KEYS_ISSUED"),
-        admin_key=read.text("ADMIN_KEY"),
-        budget_usd=read.number("BUDGETS_USD", 0.0, float, least=0, most=1e6) or None,
-        budget_tokens=read.number("BUDGETS_TOKENS", 0, int, least=0, most=1e15) or None,
-        budget_period=read.one_of("BUDGETS_PERIOD", default.budget_period, BudgetPeriod),
-        output_tokens=read.number("BUDGETS_OUTPUT_TOKENS", 0, int, least=0) or None,
-        prices_path=read.path("PRICES_PATH"),
-        records_spend=read.flag("SPEND_RECORD", default=True),
-        spend_kept_s=86400.0 * read.number("SPEND_KEEP_DAYS", 90.0, float, least=0.01),
-        spend_queue_rows=read.number("SPEND_QUEUE_ROWS", default.spend_queue_rows, int, least=1),
-    )
 
 
 _ADMIN_KEY_CHARS: Final = 16

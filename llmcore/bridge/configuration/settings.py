@@ -1,13 +1,19 @@
-"""The gateway's settings, as values."""
+"""The gateway's settings, as values: what each is called, its default, and its bounds.
+
+A setting has the name of its variable without `OPENBRIDGE_`; `values.SECTIONS` says where it stands
+in the file.
+"""
 
 import ipaddress
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Literal
+from typing import Any, Final, Literal, TypeVar, get_args
 
-from attrs import field, frozen
+from attrs import Factory, field, fields, frozen
 
 from llmcore.bridge.configuration.tables import FileTables
+from llmcore.bridge.configuration.values import MOST, Values
+from llmcore.fronts.front import FRONT_IDS
 
 StateBackend = Literal["sqlite", "memory", "redis", "postgres"]
 HostedTools = Literal["native", "drop", "error", "function"]
@@ -27,29 +33,104 @@ _LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
 RETRY_WITHOUT = ("text.verbosity", "parallel_tool_calls", "service_tier", "prompt_cache_key")
 """Parameters that only tune, so that an answer without them is better than none."""
 
+_FORMATS: Final = dict.fromkeys(FRONT_IDS, get_args(StructuredOutput))
+_KEEP_ALIVES: Final[Mapping[str, tuple[str, ...]]] = {
+    "anthropic-messages": ("comment", "blank", "none"),
+    "openai-chat": ("blank", "none"),
+    "openai-responses": ("none",),
+    "gemini": ("none",),
+}
+"""The heartbeats that clients of each front can read, besides its own."""
+
+# -- how a setting is declared
+
+_T = TypeVar("_T")
+
+_READ: Final = "read"
+"""In the metadata of a field that is one setting: what reads it."""
+
+
+def _setting(default: object, read: Callable[[Values], object], *, secret: bool = False) -> Any:
+    """Declare a field; a *secret* is not shown in its repr."""
+    return field(default=default, repr=not secret, metadata={_READ: read})
+
+
+def _text(name: str, default: str | None = None, *, secret: bool = False) -> Any:
+    return _setting(default, lambda values: values.text(name) or default, secret=secret)
+
+
+def _path(name: str) -> Any:
+    return _setting(None, lambda values: values.path(name))
+
+
+def _words(name: str, default: tuple[str, ...] = ()) -> Any:
+    return _setting(default, lambda values: values.words(name, default))
+
+
+def _flag(name: str, *, default: bool = False) -> Any:
+    return _setting(default, lambda values: values.flag(name, default=default))
+
+
+def _one_of(name: str, default: str, choices: object) -> Any:
+    return _setting(default, lambda values: values.one_of(name, default, choices))
+
+
+def _integer(name: str, default: int | None, *, least: int = 0, most: float = MOST) -> Any:
+    return _setting(
+        default, lambda values: values.number(name, default, int, least=least, most=most)
+    )
+
+
+def _seconds(name: str, default: float, *, least: float = 0.001) -> Any:
+    return _setting(default, lambda values: values.number(name, default, float, least=least))
+
+
+def _amount(name: str, kind: type[int | float], *, most: float = MOST) -> Any:
+    """Declare a bound; 0, its default, is none."""
+    return _setting(
+        None, lambda values: values.number(name, kind(), kind, least=0, most=most) or None
+    )
+
+
+def _by_front(name: str, choices: Mapping[str, Sequence[str]]) -> Any:
+    return _setting(Factory(dict), lambda values: values.by_front(name, choices))
+
+
+def read_settings(kind: type[_T], values: Values, **others: object) -> _T:
+    """Return a *kind*, its settings read from *values*, and *others* the rest of its fields.
+
+    Raises ConfigurationError for an invalid value.
+    """
+    readers = {one.name: one.metadata.get(_READ) for one in fields(kind)}  # type: ignore[arg-type]
+    found = {name: read(values) for name, read in readers.items() if read is not None}
+    return kind(**found, **others)
+
+
+# -- the settings
+
 
 @frozen(kw_only=True)
 class Limits:
     """How much the gateway takes and how long it waits; sizes in bytes, times in seconds."""
 
-    max_body_bytes: int = 32 * 1024 * 1024
+    max_body_bytes: int = _integer("MAX_BODY_BYTES", 32 * 1024 * 1024, least=1)
     """Of a request's body, both as it comes and decompressed."""
-    max_header_bytes: int = 32 * 1024
-    body_s: float = 30.0
+    max_header_bytes: int = _integer("MAX_HEADER_BYTES", 32 * 1024, least=1024)
+    body_s: float = _seconds("BODY_SECONDS", 30.0)
     """For a request's head to arrive, and as long again for its body."""
-    send_s: float = 60.0
+    send_s: float = _seconds("SEND_SECONDS", 60.0)
     """For a client to take what it is sent."""
-    first_event_s: float = 600.0
-    idle_s: float = 300.0
-    total_s: float | None = None
+    first_event_s: float = _seconds("FIRST_EVENT_SECONDS", 600.0)
+    idle_s: float = _seconds("IDLE_SECONDS", 300.0)
+    total_s: float | None = _amount("TOTAL_SECONDS", float)
     """For the whole of an answer, all tries and the waits between them included."""
-    max_running: int = 256
+    max_running: int = _integer("MAX_RUNNING", 256, least=1)
     """Answers under way at once; further requests are told to come back."""
-    max_background: int = 64
+    max_background: int = _integer("MAX_BACKGROUND", 64, least=1)
     """Background answers that a process makes at once; as many again may wait."""
-    rate_per_minute: int = 0
+    rate_per_minute: int = _integer("RATE_LIMIT_PER_MINUTE", 0)
     """Requests a minute of each client key (or of each address, without keys); 0 is unlimited."""
-    shutdown_s: float = 120.0
+    shutdown_s: float = _seconds("SHUTDOWN_SECONDS", 120.0, least=0)
     """How long running answers may take once the gateway is stopping."""
 
 
@@ -57,15 +138,15 @@ class Limits:
 class StateSettings:
     """Where responses are kept, and for how long."""
 
-    backend: StateBackend = "sqlite"
-    path: Path | None = None
+    backend: StateBackend = _one_of("STATE_BACKEND", "sqlite", StateBackend)
+    path: Path | None = _path("STATE_PATH")
     """The SQLite file; None is the user's data folder."""
-    redis_url: str | None = field(default=None, repr=False)
-    postgres_url: str | None = field(default=None, repr=False)
-    ttl_s: float = 30 * 24 * 3600.0
-    max_entries: int | None = None
+    redis_url: str | None = _text("REDIS_URL", secret=True)
+    postgres_url: str | None = _text("POSTGRES_URL", secret=True)
+    ttl_s: float = _seconds("STATE_TTL_SECONDS", 30 * 24 * 3600.0, least=1)
+    max_entries: int | None = _integer("STATE_MAX_ENTRIES", None, least=1)
     """Responses in memory or SQLite; None is the backend's own bound."""
-    max_bytes: int | None = None
+    max_bytes: int | None = _integer("STATE_MAX_BYTES", None, least=1)
     """Of responses in memory or SQLite, packed; None is the backend's own bound."""
 
 
@@ -73,23 +154,26 @@ class StateSettings:
 class AccountSettings:
     """Issued keys, the budget of all answers together, and rows of spend."""
 
-    issued_keys: bool = False
+    issued_keys: bool = _flag("KEYS_ISSUED")
     """Whether clients may send issued keys, and must send a key."""
-    admin_key: str | None = field(default=None, repr=False)
+    admin_key: str | None = _text("ADMIN_KEY", secret=True)
     """The key of the operations that manage keys; None is that there are none."""
-    budget_usd: float | None = None
+    budget_usd: float | None = _amount("BUDGETS_USD", float, most=1e6)
     """US dollars of all answers of a period together."""
-    budget_tokens: int | None = None
+    budget_tokens: int | None = _amount("BUDGETS_TOKENS", int, most=1e15)
     """Tokens of all answers of a period together."""
-    budget_period: BudgetPeriod = "month"
-    output_tokens: int | None = None
+    budget_period: BudgetPeriod = _one_of("BUDGETS_PERIOD", "month", BudgetPeriod)
+    output_tokens: int | None = _amount("BUDGETS_OUTPUT_TOKENS", int)
     """The output reserved for requests without a limit; None is the limit of the model."""
-    prices_path: Path | None = None
+    prices_path: Path | None = _path("PRICES_PATH")
     """A file of prices, which go before those of the catalog."""
-    records_spend: bool = True
+    records_spend: bool = _flag("SPEND_RECORD", default=True)
     """Whether a row is written of each answer; those with a budget always have one."""
-    spend_kept_s: float = 90 * 86400.0
-    spend_queue_rows: int = 10_000
+    spend_kept_s: float = _setting(
+        90 * 86400.0,
+        lambda values: 86400.0 * values.number("SPEND_KEEP_DAYS", 90.0, float, least=0.01),
+    )
+    spend_queue_rows: int = _integer("SPEND_QUEUE_ROWS", 10_000, least=1)
     """Rows that may wait to be written."""
 
 
@@ -97,13 +181,13 @@ class AccountSettings:
 class CoolDownSettings:
     """How long an upstream that failed is left alone while there are others, in seconds."""
 
-    failure_s: float = 5.0
+    failure_s: float = _seconds("COOL_DOWN_SECONDS", 5.0)
     """After a failure that states no time to wait."""
-    key_s: float = 300.0
+    key_s: float = _seconds("KEY_COOL_DOWN_SECONDS", 300.0)
     """After it refused its key, or had no credit left."""
-    breaker_failures: int = 5
+    breaker_failures: int = _integer("BREAKER_FAILURES", 5, least=1)
     """So many failures in a row open the circuit."""
-    breaker_s: float = 60.0
+    breaker_s: float = _seconds("BREAKER_SECONDS", 60.0)
     """How long the circuit stays open; then one request tries."""
 
 
@@ -111,11 +195,11 @@ class CoolDownSettings:
 class CacheSettings:
     """Settings of the response cache, and of marks for the upstreams' caches of prompts."""
 
-    responses: ResponseCaching = "off"
+    responses: ResponseCaching = _one_of("CACHE_RESPONSES", "off", ResponseCaching)
     """Which answers may come from the response cache: those of temperature 0, or all."""
-    ttl_s: float = 3600.0
+    ttl_s: float = _seconds("CACHE_SECONDS", 3600.0, least=1)
     """How long an answer is given again."""
-    prompt_marks: bool = False
+    prompt_marks: bool = _flag("CACHE_PROMPT_MARKS")
     """Whether requests without marks for the upstream's cache of prompts get some."""
 
 
@@ -123,70 +207,72 @@ class CacheSettings:
 class GatewaySettings:
     """The gateway's whole configuration."""
 
-    host: str = "127.0.0.1"
-    port: int = 8787
-    workers: int = 1
+    host: str = _text("HOST", "127.0.0.1")
+    port: int = _integer("PORT", 8787, most=65535)
+    workers: int = _integer("WORKERS", 1, least=1, most=64)
     """Processes that serve the address, with one store for all of them."""
-    log_level: LogLevel = "info"
+    log_level: LogLevel = _one_of("LOG_LEVEL", "info", LogLevel)
     upstream: str = "openrouter"
     """The provider of models that the map does not name."""
-    upstream_base_url: str | None = None
+    upstream_base_url: str | None = _text("UPSTREAM_BASE_URL")
     """With the upstream `openai-compatible`: where it is."""
-    upstream_api_key: str | None = field(default=None, repr=False)
+    upstream_api_key: str | None = _text("UPSTREAM_API_KEY", secret=True)
     """With the upstream `openai-compatible`: its key."""
-    model_map_path: Path | None = None
-    otherwise: str | None = None
+    model_map_path: Path | None = _path("MODEL_MAP_PATH")
+    otherwise: str | None = _text("OTHERWISE")
     """`pass`, `refuse`, or the target of names that the file does not have; None is `pass`."""
     tables: FileTables = FileTables()
     """Upstreams, models and clients of the configuration file."""
     cool_downs: CoolDownSettings = CoolDownSettings()
     client_api_keys: tuple[str, ...] = field(default=(), repr=False)
     """Keys of which clients must send one; empty admits all, on a loopback address only."""
-    allowed_hosts: tuple[str, ...] = ()
+    allowed_hosts: tuple[str, ...] = _words("ALLOWED_HOSTS")
     """Further host names that requests without a key may be addressed to."""
-    seal_key: str | None = field(default=None, repr=False)
+    seal_key: str | None = _text("SEAL_KEY", secret=True)
     """Signs the encrypted reasoning that clients keep for us; None is a key in the store."""
     limits: Limits = Limits()
     state: StateSettings = StateSettings()
     accounts: AccountSettings = AccountSettings()
     cache: CacheSettings = CacheSettings()
-    retries: int = 2
+    retries: int = _integer("RETRIES", 2)
     """Further tries of a request whose answer has not begun."""
-    retry_timeouts: bool = False
+    retry_timeouts: bool = _flag("RETRY_TIMEOUTS")
     """Whether a request that timed out is sent again, which the upstream may bill twice."""
-    keep_alive_s: float = 15.0
+    keep_alive_s: float = _seconds("KEEP_ALIVE_SECONDS", 15.0, least=0)
     """Silence after which a stream gets a comment; 0 is never."""
-    hosted_tools: HostedTools = "native"
-    structured_output: StructuredOutput = "error"
-    custom_tools: CustomTools = "function"
-    reasoning_text: ReasoningText = "auto"
-    tools_path: Path | None = None
+    hosted_tools: HostedTools = _one_of("HOSTED_TOOLS", "native", HostedTools)
+    structured_output: StructuredOutput = _one_of("STRUCTURED_OUTPUT", "error", StructuredOutput)
+    custom_tools: CustomTools = _one_of("CUSTOM_TOOLS", "function", CustomTools)
+    reasoning_text: ReasoningText = _one_of("REASONING_TEXT", "auto", ReasoningText)
+    tools_path: Path | None = _path("TOOLS_PATH")
     """A file of further tool types."""
-    retry_without: tuple[str, ...] = RETRY_WITHOUT
-    relay: bool = True
+    retry_without: tuple[str, ...] = _words("RETRY_WITHOUT", RETRY_WITHOUT)
+    relay: bool = _flag("RELAY", default=True)
     """Whether requests and answers pass as they came where the upstream speaks the client's API."""
-    telemetry: bool = False
+    telemetry: bool = _flag("TELEMETRY")
     """Whether requests and calls of upstreams are traced and measured with OpenTelemetry."""
-    check_stream: bool = False
+    check_stream: bool = _flag("CHECK_STREAM")
     """Whether every stream is checked against the grammar of its API, and violations reported."""
-    ui: UiSetting = "auto"
+    ui: UiSetting = _one_of("UI", "auto", UiSetting)
     """Whether there is a page at `/ui`; `auto` has it on a loopback address only."""
-    ui_record: bool = False
+    ui_record: bool = _flag("UI_RECORD")
     """Whether the page shows whole exchanges, which are then kept in memory."""
     config_path: Path | None = None
     """The configuration file, if one was read."""
     environ: Mapping[str, str] = field(factory=dict, repr=False)
     """Everything that was read; providers look for their keys here."""
-    structured_output_by_front: Mapping[str, StructuredOutput] = field(factory=dict)
+    structured_output_by_front: Mapping[str, StructuredOutput] = _by_front(
+        "STRUCTURED_OUTPUT_BY_FRONT", _FORMATS
+    )
     """`structured_output` for single fronts, by their ids."""
-    keep_alive_by_front: Mapping[str, KeepAlive] = field(factory=dict)
+    keep_alive_by_front: Mapping[str, KeepAlive] = _by_front("KEEP_ALIVE_BY_FRONT", _KEEP_ALIVES)
     """The heartbeat of silent streams in place of the front's own, by the ids of fronts."""
-    prefill: Prefill = "continue"
+    prefill: Prefill = _one_of("PREFILL", "continue", Prefill)
     """Of a conversation that ends with the assistant, for models that do not continue an answer:
     add a message of the user's, or refuse."""
-    model_prefix: str = ""
+    model_prefix: str = _text("MODEL_PREFIX", "")
     """Put before models' names in lists for clients of Messages, and removed from requests."""
-    max_choices: int = 1
+    max_choices: int = _integer("MAX_CHOICES", 1, least=1, most=128)
     """The choices that a request of Chat Completions may ask for, each of them one call."""
 
     @property

@@ -22,6 +22,8 @@ _T = TypeVar("_T")
 _TRUE = frozenset({"1", "true", "yes", "on"})
 _FALSE = frozenset({"0", "false", "no", "off"})
 _PREFIX: Final = "OPENBRIDGE_"
+MOST: Final = sys.float_info.max
+"""The bound of numbers without one."""
 
 SECTIONS: Final[Mapping[str, tuple[str, ...]]] = {
     "server": (
@@ -212,7 +214,7 @@ class Values:
         kind: Callable[[str], _T],
         *,
         least: float,
-        most: float = sys.float_info.max,
+        most: float = MOST,
     ) -> _T:
         """Return the setting as a number from *least* to *most*."""
         found = self._find(name)
