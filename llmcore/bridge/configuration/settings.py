@@ -86,7 +86,7 @@ def _seconds(name: str, default: float, *, least: float = 0.001) -> Any:
 
 
 def _amount(name: str, kind: type[int | float], *, most: float = MOST) -> Any:
-    """Declare a bound; 0, its default, is none."""
+    """Declare a bound, of which there is none by default, or with 0."""
     return _setting(
         None, lambda values: values.number(name, kind(), kind, least=0, most=most) or None
     )
