@@ -136,6 +136,7 @@ FEATURES: Final[Mapping[str, LLMRequest]] = {
     "top_k": _options(top_k=5),
     "stop sequences": _options(stop=("END",)),
     "seed": _options(seed=7),
+    "service tier `flex`": _options(service_tier="flex"),
     "log probabilities": _options(logprobs=True, top_logprobs=2),
     "cache marks": evolve(
         HI, messages=(Message.user((cached(TextPart("Hi")),)),), cache=CachePolicy(mode="manual")

@@ -36,6 +36,7 @@ SETTINGS: Final[dict[str, dict[str, Any]]] = {
     "top_k": {"generation": GenerationOptions(top_k=40)},
     "stop": {"generation": GenerationOptions(stop=("END",))},
     "seed": {"generation": GenerationOptions(seed=1)},
+    "service_tier": {"generation": GenerationOptions(service_tier="flex")},
     "presence_penalty": {"generation": GenerationOptions(presence_penalty=0.5)},
     "frequency_penalty": {"generation": GenerationOptions(frequency_penalty=0.5)},
     "logprobs": {"generation": GenerationOptions(logprobs=True)},

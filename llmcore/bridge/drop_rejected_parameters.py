@@ -81,6 +81,7 @@ _FIELDS: Final[Mapping[str, Callable[[LLMRequest], LLMRequest]]] = {
     "prompt_cache_key": _cache(key=None),
     "prompt_cache_retention": _cache(retention=None),
     "reasoning": lambda request: evolve(request, reasoning=None),
+    "service_tier": _generation(service_tier=None),
     "temperature": _generation(temperature=None),
     "text.format": lambda request: evolve(request, response_format=None),
     "tool_choice": lambda request: evolve(request, tool_choice=None),

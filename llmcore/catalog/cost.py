@@ -33,7 +33,8 @@ def cost_of(
     A cost that the provider states wins. Otherwise it is the catalog's list price of the
     tokens, for providers that bill by them. What hosted tools cost per use, and batches save,
     is not in it. *at* matters where prices change with the hour (without it, their cost is
-    unknown). *models*, your own, go before those of the catalog.
+    unknown). *models*, your own, go before those of the catalog. Without *service_tier* it is
+    that of *usage*.
     """
     stated = stated_cost(usage)
     if stated is not None:
@@ -41,7 +42,7 @@ def cost_of(
     known = get_model_info(model, provider, models=models)
     if known is None or known.prices is None:
         return _cost_of_embedding(provider, model, usage)
-    prices = _of_tier(known.prices, service_tier)
+    prices = _of_tier(known.prices, service_tier or usage.service_tier)
     rates = None if prices is None else _rates(prices, usage, at)
     return None if rates is None else _cost(rates, usage)
 

@@ -55,6 +55,8 @@ _LINGERING_BYTES = 64 * 1024
 _UNAUTHORIZED = 401
 _REDIRECTED = 300
 """The lowest status that is an error."""
+_GEMINI_TIER = "x-gemini-service-tier"
+"""Source: https://ai.google.dev/gemini-api/docs/priority-inference, read November 2026."""
 REQUEST_IDS = ("x-request-id", "request-id", "x-amzn-requestid", "apim-request-id", "cf-ray")
 
 _T = TypeVar("_T")
@@ -414,4 +416,5 @@ def _context(prepared: PreparedRequest, exchange: Exchange) -> ResponseContext:
         diagnostics=(*prepared.diagnostics, *getattr(exchange, "diagnostics", ())),
         rate_limit=rate_limit_from(headers),
         request_id=next((headers[name] for name in REQUEST_IDS if headers.get(name)), None),
+        service_tier=headers.get(_GEMINI_TIER),
     )

@@ -1,4 +1,4 @@
-"""Errors, lists of models and bytes of tokens, as Chat Completions and Responses share them.
+"""The errors, models, bytes of tokens and tiers that Chat Completions and Responses share.
 
     {"error": {"message": "...", "type": "rate_limit_error", "param": null,
                "code": "rate_limit_exceeded"}}
@@ -11,10 +11,14 @@ https://developers.openai.com/api/reference/resources/models.
 """
 
 from collections.abc import Mapping, Sequence
+from typing import Final
 
 from llmcore.fronts.errors import FrontError, retry_headers
 from llmcore.fronts.front import FailureResponse, ListedModel
+from llmcore.protocols.native_json import object_or_empty, str_or_none
+from llmcore.protocols.openai_responses.names import METADATA_KEY
 from llmcore.schema.content import TokenLogprob
+from llmcore.schema.events import Finish
 from llmcore.schema.json import JsonObject
 
 
@@ -63,3 +67,18 @@ def listed_model(model: ListedModel) -> JsonObject:
         "owned_by": model.owner,
         **window,
     }
+
+
+# -- the service tier
+
+_TIERS: Final = frozenset({"auto", "default", "fast", "flex", "scale", "priority"})
+
+
+def service_tier(event: Finish) -> str | None:
+    """Return the tier that served an answer; None if it was not stated, or is none of OpenAI's."""
+    tier = None if event.usage is None else event.usage.service_tier
+    if tier is None:
+        tier = str_or_none(
+            object_or_empty(event.provider_metadata.get(METADATA_KEY)).get("service_tier")
+        )
+    return tier if tier in _TIERS else None

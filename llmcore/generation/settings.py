@@ -127,6 +127,8 @@ class RunSettings(TypedDict, total=False):
     """Whether to return the log probabilities of the tokens."""
     top_logprobs: int | None
     """How many alternatives to return for each token."""
+    service_tier: str | None
+    """How the request is processed and billed, such as "flex" (slower, cheaper) or "priority"."""
     generation: GenerationOptions | None
     """All sampling options as one value, instead of the settings of the same names."""
     reasoning_effort: str | None
@@ -232,6 +234,7 @@ class RunPlan:
     frequency_penalty: float | None = None
     logprobs: bool | None = None
     top_logprobs: int | None = None
+    service_tier: str | None = None
     generation: GenerationOptions | None = None
     reasoning_effort: str | None = None
     reasoning: ReasoningOptions | None = field(default=None, converter=as_reasoning_options)
@@ -282,6 +285,7 @@ class RunPlan:
             frequency_penalty=self.frequency_penalty,
             logprobs=self.logprobs,
             top_logprobs=self.top_logprobs,
+            service_tier=self.service_tier,
             generation=self.generation,
             response_format=self.response_format,
             reasoning_effort=self.reasoning_effort,
@@ -349,7 +353,8 @@ class RunPlan:
 _DESCRIPTIONS = {
     *("model", "prompt", "messages", "system", "provider", "tool_choice", "parallel_tool_calls"),
     *("response_format", "temperature", "top_p", "max_tokens", "stop", "top_k", "seed"),
-    *("presence_penalty", "frequency_penalty", "logprobs", "top_logprobs", "generation"),
+    *("presence_penalty", "frequency_penalty", "logprobs", "top_logprobs"),
+    *("service_tier", "generation"),
     *("reasoning_effort", "reasoning", "cache", "metadata", "provider_options", "http", "strict"),
 }
 """The settings that belong to a request, as opposed to those of a run."""

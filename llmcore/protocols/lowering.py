@@ -7,8 +7,8 @@ probabilities); its patterns are for a whole model id, and the empty one fits no
 """
 
 import re
-from collections.abc import Iterable, Iterator
-from typing import Final
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Final, get_args
 
 from attrs import frozen
 
@@ -17,6 +17,8 @@ from llmcore.protocols.diagnostics import Notes
 from llmcore.protocols.native_json import text_or_json
 from llmcore.schema.content import Citation, DocumentPart, ToolResultPart
 from llmcore.schema.json import JsonObject
+from llmcore.schema.options import ServiceTier
+from llmcore.schema.request import LLMRequest
 
 # -- text in the place of parts
 
@@ -98,6 +100,39 @@ def note_continue_message(path: str, notes: Notes) -> None:
     """Record that a user message was appended after the answer at *path*."""
     why = "the model does not go on from a beginning of its answer"
     notes.added("last-message-added", path, f"{why}: {CONTINUE_TEXT!r} is sent after it")
+
+
+# -- service tiers
+
+
+def lower_service_tier(request: LLMRequest, words: Mapping[str, str], notes: Notes) -> str | None:
+    """Return the API's word for the tier of *request*; *words* has those of the neutral tiers.
+
+    An API that has tiers takes words of its own as they are. "auto" and "default" ask for nothing
+    that an API without such words does not do anyway.
+    """
+    tier = request.generation.service_tier
+    if tier is None or (words and tier not in get_args(ServiceTier)):
+        return tier
+    if tier not in words and tier not in ("auto", "default"):
+        why = f"the API has no service tier {tier!r}"
+        notes.dropped("unsupported-parameter", "generation.service_tier", why)
+    return words.get(tier)
+
+
+_SERVED: Final[Mapping[str, str]] = {
+    "standard": "default",
+    "on_demand": "default",
+    "on_demand_flex": "flex",
+    "on_demand_priority": "priority",
+}
+
+
+def served_tier(word: object) -> str | None:
+    """Return the tier that a response states to have served it, in neutral words."""
+    if not isinstance(word, str) or not word:
+        return None
+    return _SERVED.get(word.lower(), word)
 
 
 # -- sampling parameters

@@ -6,6 +6,7 @@ Messages API at `bedrock-mantle`, another host with ids of its own (`anthropic.c
 Documents, read November 2026:
 https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Converse.html,
 https://docs.aws.amazon.com/bedrock/latest/userguide/inference-responses-api.html,
+https://docs.aws.amazon.com/bedrock/latest/userguide/service-tiers-inference.html,
 https://docs.aws.amazon.com/bedrock/latest/userguide/api-keys-use.html (bearer keys),
 https://docs.aws.amazon.com/general/latest/gr/bedrock.html (endpoints).
 Key: AWS_BEARER_TOKEN_BEDROCK. Without it requests are signed (Signature Version 4) by
@@ -145,8 +146,10 @@ class AmazonBedrock(ConfigurableProvider):
         return self.messages_route.model(model_id)
 
 
-_CHAT: Final = openai_chat.make(COMPATIBLE)
-_MESSAGES: Final = anthropic_messages.make(system_messages=False)
+_CHAT: Final = openai_chat.make(
+    evolve(COMPATIBLE, service_tiers=tuple(bedrock_converse.SERVICE_TIERS.items()))
+)
+_MESSAGES: Final = anthropic_messages.make(system_messages=False, service_tiers=False)
 
 
 def _auth(

@@ -145,7 +145,8 @@ class Fireworks(ChatProvider):
 class Groq(ChatProvider):
     """Groq, which serves open models.
 
-    Documents: https://console.groq.com/docs/reasoning, https://pypi.org/project/groq/1.7.0/
+    Documents: https://console.groq.com/docs/reasoning,
+    https://console.groq.com/docs/service-tiers, https://pypi.org/project/groq/1.7.0/
     (`types/chat`), made from the API reference. Key: GROQ_API_KEY. Qwen models think in
     `<think>` tags, which stay text unless the request says `provider_options={"groq":
     {"reasoning_format": "parsed"}}`.
@@ -163,6 +164,7 @@ class Groq(ChatProvider):
             names=False,
             unsupported=COMPATIBLE.unsupported
             | {"top_k", "logprobs", "top_logprobs", "presence_penalty", "frequency_penalty"},
+            service_tiers=(("auto", "auto"), ("default", "on_demand"), ("flex", "flex")),
             reasoning_field="reasoning",
             reasoning_replay="accepted",
         ),

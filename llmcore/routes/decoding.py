@@ -30,6 +30,7 @@ from attrs import evolve, frozen
 from llmcore.folds.response import Accumulator
 from llmcore.folds.segments import SegmentFold
 from llmcore.protocols.failures.errors import error_from_response
+from llmcore.protocols.lowering import served_tier
 from llmcore.protocols.protocol import Frame, Protocol
 from llmcore.protocols.tool_names import fit_tool_names
 from llmcore.routes.framing import Framing
@@ -43,6 +44,7 @@ from llmcore.schema.events import (
     LLMEvent,
     ReasoningDelta,
     ReasoningStart,
+    StepFinish,
     StreamStart,
     TextDelta,
     TextStart,
@@ -67,6 +69,8 @@ class ResponseContext:
     diagnostics: tuple[Diagnostic, ...] = ()
     rate_limit: RateLimitInfo | None = None
     request_id: str | None = None
+    service_tier: str | None = None
+    """The tier that served the response, where only a header states it."""
 
 
 class ResponseDecoder:
@@ -243,6 +247,8 @@ class ResponseDecoder:
                 return
             if self._tool_names and isinstance(one, ToolInputStart | ToolCall):
                 one = self._with_own_name(one)  # noqa: PLW2901
+            if self._context.service_tier and isinstance(one, StepFinish | Finish):
+                one = self._with_tier(one)  # noqa: PLW2901
             if self._native and isinstance(one, Finish) and one.raw is None:
                 finish = changed(one, raw=self._native)
                 self._deliver(self._segments.process(finish), events)
@@ -273,6 +279,12 @@ class ResponseDecoder:
         """Return *event* with the name that the caller gave the tool."""
         name = self._tool_names.get(event.name)
         return event if name is None or event.provider_executed else changed(event, name=name)
+
+    def _with_tier(self, event: StepFinish | Finish) -> StepFinish | Finish:
+        if event.usage is None or event.usage.service_tier is not None:
+            return event
+        usage = changed(event.usage, service_tier=served_tier(self._context.service_tier))
+        return changed(event, usage=usage)
 
     def _with_context(self, start: StreamStart) -> StreamStart:
         context = self._context

@@ -146,7 +146,7 @@ def claude_path(context: EndpointContext) -> str:
 
 
 # mid-conversation system messages: "available on the Claude API and Claude Platform on AWS" only
-_MESSAGES: Final = anthropic_messages.make(system_messages=False)
+_MESSAGES: Final = anthropic_messages.make(system_messages=False, service_tiers=False)
 
 
 def _build_claude(request: LLMRequest, streaming: bool) -> Result[Built[MessagesBody], LLMError]:

@@ -27,6 +27,8 @@ DIALECT = evolve(
     strict_tools=False,  # accepted for compatibility only
     unsupported=COMPATIBLE.unsupported  # the penalties: 400 from every current model
     | {"top_k", "presence_penalty", "frequency_penalty"},
+    # https://docs.x.ai/developers/advanced-api-usage/priority-processing
+    service_tiers=(("default", "default"), ("priority", "priority")),
     no_stop=r"(?!grok-4\.20.*-non-reasoning).*",  # "cannot be used with reasoning models"
     reasoning_by_model=((_ALWAYS_THE_SAME, "none"),),
 )

@@ -29,10 +29,13 @@ def check_kind(name: str, value: object, kinds: tuple[type, ...], instead: str) 
         raise InvalidRequestError(f"{name} is {shown}{article} {kind}; give {instead}")
 
 
+ServiceTier = Literal["auto", "default", "flex", "priority"]
+
+
 @readable
 @frozen(kw_only=True)
 class GenerationOptions:
-    """Sampling parameters and limits. None uses the provider's default."""
+    """Sampling parameters, limits and the service tier. None uses the provider's default."""
 
     temperature: float | None = None
     """How random the choice of tokens is; usually between 0 (least) and 2."""
@@ -54,6 +57,10 @@ class GenerationOptions:
     """Whether to return the log probabilities of the tokens."""
     top_logprobs: int | None = None
     """How many alternatives to return for each token."""
+    service_tier: str | None = None
+    """How the request is processed and billed: one of ServiceTier, or a provider's own value. With
+    "auto" the provider decides; "default" is the standard tier at list price, "flex" is slower and
+    cheaper, "priority" faster and more expensive."""
 
     def __attrs_post_init__(self) -> None:
         for name, kinds, instead in _OPTION_KINDS:
@@ -78,6 +85,7 @@ _OPTION_KINDS: Final = (
     ("frequency_penalty", *_NUMBER),
     ("logprobs", (bool, NoneType), "True or False"),
     ("top_logprobs", *_COUNT),
+    ("service_tier", (str, NoneType), 'a word such as "flex"'),
 )
 """The types of the options, and what to write instead of others."""
 

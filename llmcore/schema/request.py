@@ -113,7 +113,7 @@ class LLMRequest(Generic[Body_co]):
     parallel_tool_calls: bool | None = None
     """Whether one answer may have several calls; None leaves it to the provider."""
     generation: GenerationOptions = GenerationOptions()
-    """Sampling parameters and limits."""
+    """Sampling parameters, limits and the service tier."""
     response_format: ResponseFormat | None = None
     """The format of the answer; None means text."""
     reasoning: ReasoningOptions | None = None
@@ -175,6 +175,7 @@ def request(
     frequency_penalty: float | None = None,
     logprobs: bool | None = None,
     top_logprobs: int | None = None,
+    service_tier: str | None = None,
     generation: GenerationOptions | None = None,
     response_format: FormatInput | None = None,
     reasoning_effort: str | None = None,
@@ -208,6 +209,7 @@ def request(
         "frequency_penalty": frequency_penalty,
         "logprobs": logprobs,
         "top_logprobs": top_logprobs,
+        "service_tier": service_tier,
     }
     given = {name: value for name, value in single.items() if value is not None}
     if generation is not None and given:

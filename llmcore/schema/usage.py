@@ -45,6 +45,9 @@ class Usage:
     """US dollars, as the provider stated them; never computed."""
     estimated: bool = False
     """True if the counts are estimates because the stream ended before the provider sent them."""
+    service_tier: str | None = None
+    """The tier that served the request, in the words of `GenerationOptions.service_tier`, which may
+    differ from the one asked for; "mixed" if several added up differ. None if it was not stated."""
     raw: JsonValue = field(default=None, eq=False)
     """The provider's own usage object."""
 
@@ -60,6 +63,7 @@ class Usage:
         cache_write_1h_tokens: int | None = None,
         reasoning_tokens: int | None = None,
         cost_usd: float | None = None,
+        service_tier: str | None = None,
         raw: JsonValue = None,
     ) -> Self:
         """Build a usage with consistent totals and breakdown from inclusive counts.
@@ -86,6 +90,7 @@ class Usage:
             cache_write_1h_tokens=_count(cache_write_1h_tokens),
             reasoning_tokens=reasoning_tokens,
             cost_usd=cost_usd,
+            service_tier=service_tier,
             raw=raw,
         )
 
@@ -115,7 +120,14 @@ class Usage:
             reasoning_estimated=self.reasoning_estimated or other.reasoning_estimated,
             cost_usd=_sum(self.cost_usd, other.cost_usd),
             estimated=self.estimated or other.estimated,
+            service_tier=_common(self.service_tier, other.service_tier),
         )
+
+
+def _common(left: str | None, right: str | None) -> str | None:
+    if left is None or right is None or left == right:
+        return right if left is None else left
+    return "mixed"
 
 
 def _count(tokens: int | None) -> int | None:

@@ -65,12 +65,13 @@ class PriceList:
         Writing input to a cache can cost more than input that no cache holds.
         """
         usages = (
-            Usage.make(input_tokens=tokens[0], output_tokens=tokens[1], **cached)
-            for cached in (
-                {},
-                {"cache_write_tokens": tokens[0]},
-                {"cache_write_tokens": tokens[0], "cache_write_1h_tokens": tokens[0]},
+            Usage.make(
+                input_tokens=tokens[0],
+                output_tokens=tokens[1],
+                cache_write_tokens=written,
+                cache_write_1h_tokens=long_lived,
             )
+            for written, long_lived in ((None, None), (tokens[0], None), (tokens[0], tokens[0]))
         )
         when = datetime.fromtimestamp(at, UTC)
         seller, own = self._seller(target), self.models

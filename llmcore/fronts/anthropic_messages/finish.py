@@ -88,6 +88,10 @@ def starting_usage(usage: Usage | None) -> dict[str, Any]:
     }
 
 
+_TIERS: Final = {"default": "standard", "priority": "priority", "batch": "batch"}
+"""`service_tier` of an answer, by that of `Usage`."""
+
+
 def usage_fields(
     usage: Usage | None, start: StreamStart | None, *, searches: int
 ) -> dict[str, Any]:
@@ -117,6 +121,9 @@ def usage_fields(
     if start is not None and start.protocol == PROTOCOL_ID:
         raw = object_or_empty(usage.raw)
         fields |= {k: v for k, v in raw.items() if k not in fields and v is not None}
-    elif searches:
+        return fields
+    if usage.service_tier in _TIERS:
+        fields["service_tier"] = _TIERS[usage.service_tier]
+    if searches:
         fields["server_tool_use"] = {"web_search_requests": searches, "web_fetch_requests": 0}
     return fields

@@ -24,7 +24,7 @@ from llmcore.fronts.billing_line import without_billing_line
 from llmcore.fronts.errors import FrontError, invalid
 from llmcore.fronts.front import ClientRequest, ReadRequest, Upstream, Wanted
 from llmcore.fronts.reading import Fields, read, read_objects, read_texts, required
-from llmcore.protocols.anthropic_messages.names import METADATA_KEY, PROTOCOL_ID
+from llmcore.protocols.anthropic_messages.names import METADATA_KEY, PROTOCOL_ID, SERVICE_TIERS
 from llmcore.protocols.diagnostics import Notes
 from llmcore.protocols.native_json import json_or_text, object_or_empty, str_or_none
 from llmcore.protocols.openai_chat.names import PROTOCOL_ID as CHAT
@@ -178,12 +178,14 @@ def _generation(body: Fields, upstream: Upstream, notes: Notes) -> GenerationOpt
     if limit == 0 and upstream.protocol_id != PROTOCOL_ID:
         limit = 1
         notes.changed("parameter-out-of-range", "max_tokens", "the upstream answers at least one")
+    tier = read(body, "service_tier", str)
     return GenerationOptions(
         temperature=read(body, "temperature", float),
         top_p=read(body, "top_p", float),
         top_k=read(body, "top_k", int),
         max_tokens=limit,
         stop=read_texts(body, "stop_sequences"),
+        service_tier=_TIERS.get(tier, tier) if tier else None,
     )
 
 
@@ -200,6 +202,8 @@ def _format(body: Fields) -> ResponseFormat | None:
         raise invalid(f"{path}.type must be json_schema.", f"{path}.type")
     return ResponseFormat.json_schema(required(form, "schema", dict, f"{path}."))
 
+
+_TIERS: Final = {native: name for name, native in SERVICE_TIERS.items()}
 
 _DISPLAYS: Final[Mapping[object, Literal["auto", "none"]]] = {
     "summarized": "auto",
@@ -273,6 +277,7 @@ _UNDERSTOOD: Final = frozenset(
         "model",
         "output_config",
         "output_format",
+        "service_tier",
         "stop_sequences",
         "stream",
         "system",
@@ -286,7 +291,6 @@ _UNDERSTOOD: Final = frozenset(
 )
 """Fields that are read elsewhere."""
 _SILENT: Final[Mapping[str, frozenset[object]]] = {
-    "service_tier": frozenset({"auto"}),
     "speed": frozenset({"standard"}),
 }
 """Values that say only what is so anyway."""

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from llmcore.fronts.finishing import finish_kind, token_counts
-from llmcore.protocols.gemini.names import FINISH_REASONS, NativeObject
+from llmcore.protocols.gemini.names import FINISH_REASONS, SERVICE_TIERS, NativeObject
 from llmcore.protocols.native_json import object_or_empty
 from llmcore.schema.events import FinishReason, FinishReasonKind
 from llmcore.schema.usage import Usage
@@ -62,12 +62,14 @@ def usage_metadata(usage: Usage | None, *, native: bool) -> NativeObject:
     if native and "promptTokenCount" in raw:
         return dict(raw)
     counts = token_counts(usage)
-    if counts is None:
+    if counts is None or usage is None:
         return {}
+    tier = SERVICE_TIERS.get(usage.service_tier or "")
     more = {"cachedContentTokenCount": counts.cache_read, "thoughtsTokenCount": counts.reasoning}
     return {
         "promptTokenCount": counts.input,
         "candidatesTokenCount": counts.visible_output,
         "totalTokenCount": counts.total,
         **{name: count for name, count in more.items() if count},
+        **({"serviceTier": tier} if tier else {}),
     }

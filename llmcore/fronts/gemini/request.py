@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from typing import Any, Final, TypeVar
 from urllib.parse import unquote
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from llmcore.fronts.errors import FrontError, invalid
 from llmcore.fronts.front import ClientRequest, ReadRequest, Upstream, Wanted
@@ -27,6 +27,7 @@ from llmcore.protocols.gemini.names import (
     GENERATION_FIELDS,
     METADATA_KEY,
     PROTOCOL_ID,
+    SERVICE_TIERS,
     NativeObject,
 )
 from llmcore.protocols.native_json import str_or_none
@@ -152,7 +153,7 @@ def _request(body: NativeObject, upstream: Upstream, notes: Notes) -> LLMRequest
         system=system,
         tools=offer.tools,
         tool_choice=offer.choice,
-        generation=_generation(config),
+        generation=evolve(_generation(config), service_tier=_service_tier(body)),
         response_format=_format(config, native=native),
         reasoning=_reasoning(config, native=native),
         metadata=labels,
@@ -192,6 +193,19 @@ def _generation(config: NativeObject) -> GenerationOptions:
         logprobs=_field(config, "responseLogprobs", bool, _CONFIG),
         top_logprobs=_field(config, "logprobs", int, _CONFIG),
     )
+
+
+_TIERS: Final = {
+    **{native: name for name, native in SERVICE_TIERS.items()},
+    "unspecified": None,
+    "": None,
+}
+
+
+def _service_tier(body: NativeObject) -> str | None:
+    """Return the tier, which is `flex` or, in an older form, `SERVICE_TIER_FLEX`."""
+    word = (_field(body, "serviceTier", str) or "").lower().removeprefix("service_tier_")
+    return _TIERS.get(word, word)
 
 
 _JSON: Final = "application/json"
@@ -256,8 +270,9 @@ def _labels(body: NativeObject, notes: Notes) -> dict[str, str]:
 
 _UNDERSTOOD: Final = frozenset(
     {"contents", "generationConfig", "labels", "model", "systemInstruction", "toolConfig", "tools"}
+    | {"serviceTier"}
 )
-_OPTIONAL: Final = frozenset({"cachedContent", "safetySettings", "serviceTier", "store"})
+_OPTIONAL: Final = frozenset({"cachedContent", "safetySettings", "store"})
 """Fields that only Gemini has a word for."""
 _READ_SETTINGS: Final = frozenset(
     {
@@ -279,7 +294,6 @@ _READ_SETTINGS: Final = frozenset(
 )
 _SILENT: Final[Mapping[str, frozenset[object]]] = {
     "candidateCount": frozenset({1}),
-    "serviceTier": frozenset({"standard", "SERVICE_TIER_UNSPECIFIED"}),
     "store": frozenset({False}),
 }
 """Values that say only what is so anyway."""

@@ -31,7 +31,7 @@ from llmcore.fronts.openai_chat.content import (
 )
 from llmcore.fronts.openai_chat.request import ChatContext
 from llmcore.fronts.openai_chat.thinking import ThinkingWriter
-from llmcore.fronts.openai_forms import envelope
+from llmcore.fronts.openai_forms import envelope, service_tier
 from llmcore.fronts.segment_order import SegmentOrder
 from llmcore.protocols.diagnostics import Notes
 from llmcore.protocols.native_json import object_or_empty, str_or_none
@@ -70,7 +70,6 @@ _WORDS: Final[Mapping[str, str]] = {
     "other": "stop",
 }
 """`finish_reason` by our kinds: of several words, OpenAI's own."""
-_TIERS: Final = frozenset({"auto", "default", "fast", "flex", "scale", "priority"})
 _MESSAGE: Final = "choices[0].message"
 
 
@@ -390,13 +389,11 @@ def _shown(event: LLMEvent) -> ContentPart | None:
 def _known_fields(event: Finish) -> dict[str, JsonValue]:
     """Return what OpenAI says of a completion, where the upstream said it."""
     native = object_or_empty(event.provider_metadata.get(METADATA_KEY))
-    tier, build = (
-        str_or_none(native.get("service_tier")),
-        str_or_none(native.get("system_fingerprint")),
-    )
+    tier = service_tier(event)
+    build = str_or_none(native.get("system_fingerprint"))
     moderation = object_or_empty(native.get("moderation"))
     return {
-        **({"service_tier": tier} if tier in _TIERS else {}),
+        **({"service_tier": tier} if tier else {}),
         **({} if build is None else {"system_fingerprint": build}),
         **({"moderation": moderation} if moderation.keys() == {"input", "output"} else {}),
     }

@@ -95,7 +95,7 @@ def _read(body: Fields, upstream: Upstream) -> ReadRequest[ChatContext]:
     _refuse(body, upstream)
     offer = read_offer(body, upstream, notes)
     conversation = MessageReader(upstream, notes).read(body.get("messages"))
-    generation = _generation(body)
+    generation = _generation(body, upstream.protocol_id)
     request = LLMRequest(
         model=upstream.model,
         provider=upstream.provider,
@@ -162,7 +162,7 @@ def _choices(body: Fields) -> int:
 # -- what our own request has fields for
 
 
-def _generation(body: Fields) -> GenerationOptions:
+def _generation(body: Fields, protocol_id: str | None) -> GenerationOptions:
     stop = body.get("stop")
     limit = field(body, "max_completion_tokens", int)
     return GenerationOptions(
@@ -176,6 +176,7 @@ def _generation(body: Fields) -> GenerationOptions:
         frequency_penalty=field(body, "frequency_penalty", float),
         logprobs=field(body, "logprobs", bool),
         top_logprobs=field(body, "top_logprobs", int),
+        service_tier=None if protocol_id == PROTOCOL_ID else field(body, "service_tier", str),
     )
 
 
@@ -289,7 +290,7 @@ _SWITCHES: Final = frozenset(
     {"chat_template_kwargs", "enable_thinking", "thinking", "thinking_budget"}
 )
 """Fields that are read as how much to think, and mean more to the servers that know them."""
-_RESPONSES_TAKES: Final = frozenset({"moderation", "safety_identifier", "service_tier", "user"})
+_RESPONSES_TAKES: Final = frozenset({"moderation", "safety_identifier", "user"})
 _MAX_NAMED: Final = 100
 
 
@@ -302,6 +303,8 @@ def _provider_options(
     """
     protocol_id = upstream.protocol_id
     given = {name: value for name, value in body.items() if _says_more(name, value)}
+    if protocol_id != PROTOCOL_ID:
+        given.pop("service_tier", None)  # a generation option
     if protocol_id in (None, PROTOCOL_ID):
         options = given | own_forms(body)
         if upstream.policy.hosted_tools in ("drop", "function"):

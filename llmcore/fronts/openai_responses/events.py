@@ -1,10 +1,11 @@
 """Events and the response around them: numbers, ids, status and usage."""
 
 from collections.abc import Iterable, Sequence
-from typing import Any, Final
+from typing import Any
 
 from llmcore.fronts.finishing import token_counts
 from llmcore.fronts.front import AnswerInfo, Event
+from llmcore.fronts.openai_forms import service_tier
 from llmcore.protocols.diagnostics import Notes
 from llmcore.protocols.native_json import object_or_empty, str_or_none
 from llmcore.protocols.openai_responses.names import METADATA_KEY
@@ -78,9 +79,6 @@ def usage_of(usage: Usage | None) -> JsonObject | None:
 # -- the response object
 
 
-_TIERS: Final = frozenset({"auto", "default", "flex", "scale", "priority"})
-
-
 class ResponseFrame:
     """The fields of a response besides its output."""
 
@@ -96,10 +94,7 @@ class ResponseFrame:
     def finish(self, event: Finish) -> None:
         """Read usage and service tier from the end of an answer."""
         self.usage = self.usage or event.usage
-        tier = str_or_none(
-            object_or_empty(event.provider_metadata.get(METADATA_KEY)).get("service_tier")
-        )
-        self._tier = tier if tier in _TIERS else None
+        self._tier = service_tier(event)
 
     def response(self, status: str, output: Sequence[Any], **fields: Any) -> JsonObject:
         """Return the response object as it is now."""

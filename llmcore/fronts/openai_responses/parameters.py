@@ -82,6 +82,7 @@ def read_generation(body: Body) -> GenerationOptions:
         frequency_penalty=read_field(body, "frequency_penalty", float),
         logprobs=True if wants_logprobs else None,
         top_logprobs=top_logprobs or None,
+        service_tier=read_field(body, "service_tier", str),
     )
 
 
@@ -141,13 +142,12 @@ def read_cache(body: Body) -> CachePolicy:
 
 _PASSED: Final[Mapping[str, frozenset[str]]] = {
     RESPONSES: frozenset(
-        {"max_tool_calls", "moderation", "safety_identifier", "service_tier", "truncation", "user"}
+        {"max_tool_calls", "moderation", "safety_identifier", "truncation", "user"}
     ),
-    CHAT: frozenset({"safety_identifier", "service_tier", "user"}),
+    CHAT: frozenset({"safety_identifier", "user"}),
 }
 """Parameters that an API takes by the same name."""
 _SILENT: Final[Mapping[str, frozenset[object]]] = {
-    "service_tier": frozenset({"auto", "default"}),
     "truncation": frozenset({"disabled"}),
 }
 """Values that say only what is so anyway."""
@@ -158,7 +158,6 @@ _OPTIONAL: Final = (
     "max_tool_calls",
     "moderation",
     "safety_identifier",
-    "service_tier",
     "truncation",
     "user",
 )
@@ -185,6 +184,7 @@ _UNDERSTOOD: Final = frozenset(
         "prompt_cache_options",
         "prompt_cache_retention",
         "reasoning",
+        "service_tier",
         "store",
         "stream",
         "stream_options",

@@ -24,8 +24,14 @@ from llmcore.protocols.anthropic_messages.state import Event, MessagesState
 from llmcore.protocols.protocol import BodyBuilder, Protocol, StreamMachine, TokenCounting
 
 
-def make(*, system_messages: bool = True) -> Protocol[MessagesBody, Event, MessagesState]:
-    """Return the protocol for a platform; not all take instructions among the messages."""
+def make(
+    *, system_messages: bool = True, service_tiers: bool = True
+) -> Protocol[MessagesBody, Event, MessagesState]:
+    """Return the protocol for a platform.
+
+    Not all take instructions among the messages, or have Anthropic's service tiers.
+    """
+    build = partial(body.from_request, system_messages=system_messages, service_tiers=service_tiers)
     return Protocol(
         id=PROTOCOL_ID,
         metadata_key=METADATA_KEY,
@@ -34,7 +40,7 @@ def make(*, system_messages: bool = True) -> Protocol[MessagesBody, Event, Messa
             endpoint="/messages", target="/messages/count_tokens", fields=body.COUNTED
         ),
         hosted_kinds=frozenset({"web_search", "web_fetch", "code_execution", "mcp"}),
-        body=BodyBuilder(build=partial(body.from_request, system_messages=system_messages)),
+        body=BodyBuilder(build=build),
         stream=StreamMachine(
             decode=stream.decode,
             initial=stream.initial,

@@ -22,6 +22,7 @@ from llmcore.protocols.anthropic_messages.names import (
     MISSING_PARAMETERS,
     PARAMETERS,
     PROTOCOL_ID,
+    SERVICE_TIERS,
     MessageParam,
     MessagesBody,
 )
@@ -44,6 +45,7 @@ from llmcore.protocols.claude import (
 )
 from llmcore.protocols.diagnostics import Notes
 from llmcore.protocols.history import native_provider_ids
+from llmcore.protocols.lowering import lower_service_tier
 from llmcore.protocols.native_json import object_or_empty, objects
 from llmcore.protocols.protocol import Built
 from llmcore.schema.errors import InvalidRequestError, LLMError
@@ -61,17 +63,19 @@ _OURS: Final = frozenset({"auto_cache", "structured_output", "stream", *_BETA_OP
 
 
 def from_request(
-    request: LLMRequest, stream: bool, *, system_messages: bool = True
+    request: LLMRequest, stream: bool, *, system_messages: bool = True, service_tiers: bool = True
 ) -> Result[Built[MessagesBody], LLMError]:
     """Build the body of *request*; streamed and whole ones differ only in `stream`.
 
-    Without *system_messages* no instructions stand among the messages, whatever the model takes.
+    Without *system_messages* no instructions stand among the messages, whatever the model takes;
+    without *service_tiers* the body names none.
     """
     notes = Notes()
     rules = rules_of(request.model_id)
     rules = evolve(rules, system_messages=rules.system_messages and system_messages)
     try:
-        body, betas = _lower(request, rules, stream, notes)
+        tiers = SERVICE_TIERS if service_tiers else {}
+        body, betas = _lower(request, rules, tiers, stream, notes)
         headers = _beta_headers(body, betas, _options(request))
     except LLMError as error:
         return Failure(error)
@@ -83,7 +87,11 @@ def _options(request: LLMRequest) -> JsonObject:
 
 
 def _lower(
-    request: LLMRequest, rules: ClaudeRules, stream: bool, notes: Notes
+    request: LLMRequest,
+    rules: ClaudeRules,
+    tiers: Mapping[str, str],
+    stream: bool,
+    notes: Notes,
 ) -> tuple[dict[str, Any], tuple[str, ...]]:
     """Return the body, and the beta features of its tools."""
     options = _options(request)
@@ -111,6 +119,7 @@ def _lower(
         "thinking": thinking,
         "output_config": _present({"format": enforced, "effort": reasoning.effort}) or None,
         "metadata": metadata,
+        "service_tier": lower_service_tier(request, tiers, notes),
         "tool_choice": choice,
         "tools": [*tools.tools, *format_tools(answer)] or None,
         "system": said.system or None,

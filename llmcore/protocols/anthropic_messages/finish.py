@@ -25,6 +25,7 @@ from llmcore.protocols.anthropic_messages.names import (
     OUTPUT_TOKENS,
 )
 from llmcore.protocols.anthropic_messages.state import MessagesState
+from llmcore.protocols.lowering import served_tier
 from llmcore.protocols.native_json import count_or_none, object_or_empty, str_or_none
 from llmcore.protocols.persistent import with_entries
 from llmcore.schema.changed import changed
@@ -53,6 +54,7 @@ def map_usage(usage: Mapping[str, Any]) -> Usage:
         cache_write_tokens=write,
         cache_write_1h_tokens=long_lived,
         reasoning_tokens=count_or_none(details.get("thinking_tokens")),
+        service_tier=served_tier(usage.get("service_tier")),
         raw=dict(usage),
     )
 

@@ -83,6 +83,10 @@ MISSING_PARAMETERS: Final = (
 )
 """Fields of `GenerationOptions` that the API does not have."""
 
+SERVICE_TIERS: Final[Mapping[str, str]] = {"auto": "auto", "default": "standard_only"}
+"""`service_tier`, by that of `GenerationOptions`. `auto` uses the account's priority capacity, if
+it has any. Source: https://platform.claude.com/docs/en/api/service-tiers, read November 2026."""
+
 TOOL_CHOICES: Final[Mapping[str, str]] = {
     "auto": "auto",
     "required": "any",

@@ -15,6 +15,7 @@ from llmcore.protocols.bedrock_converse.models import converse_path
 from llmcore.protocols.bedrock_converse.names import (
     METADATA_KEY,
     PROTOCOL_ID,
+    SERVICE_TIERS,
     TOOL_NAMES,
     ConverseBody,
 )
@@ -48,6 +49,7 @@ protocol: Protocol[ConverseBody, Event, ConverseState] = Protocol(
 __all__ = [
     "METADATA_KEY",
     "PROTOCOL_ID",
+    "SERVICE_TIERS",
     "ConverseBody",
     "ConverseState",
     "Event",

@@ -31,6 +31,7 @@ from llmcore.protocols.bedrock_converse.names import (
     MISSING_PARAMETERS,
     PARAMETERS,
     PROTOCOL_ID,
+    SERVICE_TIERS,
     ConverseBody,
     ConverseMessage,
 )
@@ -52,6 +53,7 @@ from llmcore.protocols.claude import (
 )
 from llmcore.protocols.diagnostics import Notes, collect_diagnostics
 from llmcore.protocols.history import native_provider_ids
+from llmcore.protocols.lowering import lower_service_tier
 from llmcore.protocols.native_json import object_or_empty
 from llmcore.protocols.protocol import Built
 from llmcore.schema.errors import LLMError
@@ -104,6 +106,7 @@ def _lower(request: LLMRequest, stream: bool, notes: Notes) -> dict[str, Any]:
     choice = format_choice(answer) or tools.choice
     if tool_config and choice:
         tool_config["toolChoice"] = choice
+    tier = lower_service_tier(request, SERVICE_TIERS, notes)
     body: dict[str, Any] = {
         "messages": said.messages,
         "system": said.system,
@@ -112,6 +115,7 @@ def _lower(request: LLMRequest, stream: bool, notes: Notes) -> dict[str, Any]:
         "outputConfig": text_format(answer, request.response_format),
         "additionalModelRequestFields": {**reasoning.fields, **own, **tools.fields},
         "requestMetadata": _metadata(request, notes),
+        "serviceTier": {"type": tier} if tier else {},
     }
     filled = {name: value for name, value in body.items() if value}
     return _with_options(filled, options, stream, notes)

@@ -24,6 +24,7 @@ from llmcore.protocols.bedrock_converse.names import (
     TOTAL_TOKENS,
 )
 from llmcore.protocols.bedrock_converse.state import ConverseState, Native
+from llmcore.protocols.lowering import served_tier
 from llmcore.protocols.native_json import count_or_none, object_or_empty, objects
 from llmcore.protocols.persistent import with_entries
 from llmcore.schema.changed import changed
@@ -34,8 +35,8 @@ from llmcore.schema.usage import Usage
 # -- token counts
 
 
-def map_usage(usage: Mapping[str, Any]) -> Usage:
-    """Return a native usage object by the inclusive contract."""
+def map_usage(usage: Mapping[str, Any], tier: object = None) -> Usage:
+    """Return a native usage object by the inclusive contract; *tier* is `serviceTier`."""
     uncached = count_or_none(usage.get("inputTokens"))
     read = count_or_none(usage.get(CACHE_READ_TOKENS))
     write = count_or_none(usage.get(CACHE_WRITE_TOKENS))
@@ -50,6 +51,7 @@ def map_usage(usage: Mapping[str, Any]) -> Usage:
         cache_read_tokens=read,
         cache_write_tokens=write,
         cache_write_1h_tokens=by_ttl.get("1h"),
+        service_tier=served_tier(object_or_empty(tier).get("type")),
         raw=dict(usage),
     )
 
@@ -95,7 +97,8 @@ def finish_events(state: ConverseState) -> Sequence[LLMEvent]:
     reason = map_finish_reason(
         info.reason, FINISH_REASONS, called=state.called, answered=state.answered
     )
-    usage = None if info.usage is None else map_usage(info.usage)
+    tier = info.metadata.get("serviceTier")
+    usage = None if info.usage is None else map_usage(info.usage, tier)
     metadata = {METADATA_KEY: dict(info.metadata)} if info.metadata else {}
     diagnostics = () if info.counted else (_UNCOUNTED,)
     return finish_response(reason, usage, metadata, info.raw, diagnostics)

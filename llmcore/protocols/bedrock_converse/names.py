@@ -80,6 +80,11 @@ MISSING_PARAMETERS: Final = (
 )
 """Fields of `GenerationOptions` that the API does not have."""
 
+SERVICE_TIERS: Final[Mapping[str, str]] = {name: name for name in ("default", "flex", "priority")}
+"""`serviceTier.type`, by that of `GenerationOptions`. Source:
+https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ServiceTier.html, read November
+2026."""
+
 TOOL_CHOICES: Final[Mapping[str, str]] = {"auto": "auto", "required": "any", "named": "tool"}
 """The field of `toolConfig.toolChoice`, by `ToolChoice.mode`; there is none for `none`."""
 

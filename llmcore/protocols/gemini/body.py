@@ -10,6 +10,8 @@ into it.
 
 from typing import Final, cast
 
+from attrs import evolve
+
 from llmcore.protocols.answer_format import format_in_words
 from llmcore.protocols.diagnostics import Notes, collect_diagnostics
 from llmcore.protocols.gemini.messages import lower_messages, target_of
@@ -17,10 +19,12 @@ from llmcore.protocols.gemini.models import LEVELS, GeminiDialect, GeminiRules, 
 from llmcore.protocols.gemini.names import (
     GENERATION_FIELDS,
     METADATA_KEY,
+    SERVICE_TIERS,
     GeminiBody,
     NativeObject,
 )
 from llmcore.protocols.gemini.tools import lower_tools
+from llmcore.protocols.lowering import lower_service_tier
 from llmcore.protocols.protocol import Built, TokenCounting
 from llmcore.protocols.tool_schema import SchemaTarget, project
 from llmcore.schema.errors import LLMError
@@ -56,7 +60,12 @@ def from_request(
     request: LLMRequest, stream: bool, dialect: GeminiDialect
 ) -> Result[Built[GeminiBody], LLMError]:
     """Build the body of *request*; it is the same for a stream."""
-    return collect_diagnostics(lambda notes: cast("GeminiBody", _lower(request, dialect, notes)))
+    built = collect_diagnostics(lambda notes: cast("GeminiBody", _lower(request, dialect, notes)))
+    tier = SERVICE_TIERS.get(request.generation.service_tier or "")
+    if not dialect.tier_header or tier in (None, "standard"):
+        return built
+    headers = {dialect.tier_header: str(tier)}
+    return built.map(lambda made: evolve(made, headers=headers))
 
 
 def _lower(request: LLMRequest, dialect: GeminiDialect, notes: Notes) -> NativeObject:
@@ -72,6 +81,9 @@ def _lower(request: LLMRequest, dialect: GeminiDialect, notes: Notes) -> NativeO
         "toolConfig": lowered.config or None,
         "generationConfig": lower_generation(request, rules, notes, wanted) or None,
         "labels": _lower_metadata(request, dialect, notes) or None,
+        "serviceTier": None
+        if dialect.tier_header
+        else lower_service_tier(request, SERVICE_TIERS, notes),
     }
     _note_caching(request, notes)
     body = {name: value for name, value in body.items() if value is not None}

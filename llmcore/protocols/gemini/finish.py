@@ -16,6 +16,7 @@ from typing import Any, Final
 from llmcore.protocols.gemini.content import omit_keys
 from llmcore.protocols.gemini.names import FINISH_REASONS, PROTOCOL_ID, NativeObject
 from llmcore.protocols.gemini.state import GeminiState, change
+from llmcore.protocols.lowering import served_tier
 from llmcore.protocols.native_json import count_or_none, object_or_empty, str_or_none
 from llmcore.protocols.persistent import with_entries
 from llmcore.schema.events import (
@@ -139,6 +140,7 @@ def map_usage(usage: Mapping[str, Any]) -> Usage:
         total_tokens=total,
         cache_read_tokens=count_or_none(usage.get("cachedContentTokenCount")),
         reasoning_tokens=thoughts,
+        service_tier=served_tier(usage.get("serviceTier") or usage.get("trafficType")),
         raw=dict(usage),
     )
 

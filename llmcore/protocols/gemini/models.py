@@ -35,6 +35,8 @@ class GeminiDialect:
     """Whether `countTokens` takes a whole request (`generateContentRequest`)."""
     mcp_servers: bool = True
     """Whether it calls MCP servers."""
+    tier_header: str = ""
+    """The header that asks for a service tier, where requests have no `serviceTier`."""
 
 
 GEMINI_API: Final = GeminiDialect()
@@ -45,6 +47,8 @@ VERTEX: Final = GeminiDialect(
     exclude_domains=True,
     mcp_servers=False,
     counts_whole_requests=False,
+    # https://docs.cloud.google.com/gemini-enterprise-agent-platform/models/flex-paygo
+    tier_header="x-vertex-ai-llm-shared-request-type",
 )
 """Vertex AI, which is now the Gemini Enterprise Agent Platform."""
 

@@ -33,6 +33,7 @@ class GeminiBody(TypedDict, total=False):
     generationConfig: JsonObject
     safetySettings: list[JsonObject]
     cachedContent: str
+    serviceTier: str
     labels: JsonObject
 
 
@@ -60,6 +61,15 @@ FINISH_REASONS: Final[Mapping[str, FinishReasonKind]] = {
 }
 """`finishReason` by the common words. Any other (`OTHER`, `NO_IMAGE`, `IMAGE_OTHER`) is `other`.
 Source: https://ai.google.dev/api/generate-content#FinishReason, read November 2026."""
+
+SERVICE_TIERS: Final[Mapping[str, str]] = {
+    "default": "standard",
+    "flex": "flex",
+    "priority": "priority",
+}
+"""`serviceTier`, by that of `GenerationOptions`. Sources, read November 2026:
+https://ai.google.dev/gemini-api/docs/priority-inference,
+https://ai.google.dev/gemini-api/docs/flex-inference."""
 
 ROLES: Final[Mapping[str, str]] = {"user": "user", "assistant": "model", "tool": "user"}
 """The `role` of a content, by the role of its message."""

@@ -10,6 +10,7 @@ from typing import Final, cast
 from llmcore.protocols.answer_format import format_in_words
 from llmcore.protocols.caching import openai_cache_fields
 from llmcore.protocols.diagnostics import Notes, collect_diagnostics
+from llmcore.protocols.lowering import lower_service_tier
 from llmcore.protocols.openai_chat.messages import ChatTarget, lower_messages, target_of
 from llmcore.protocols.openai_chat.models import SAMPLING, ChatDialect, forces_call_by_schema
 from llmcore.protocols.openai_chat.names import (
@@ -50,6 +51,9 @@ def _lower(request: LLMRequest, stream: bool, dialect: ChatDialect, notes: Notes
         **lower_reasoning(request, dialect, notes),
         **lower_caching(request, messages, context, notes),
     }
+    tier = lower_service_tier(request, dict(dialect.service_tiers), notes)
+    if tier is not None:
+        body["service_tier"] = tier
     if request.metadata:
         body["metadata"] = dict(request.metadata)
     body = _supported(body, request, dialect, notes)

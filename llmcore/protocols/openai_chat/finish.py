@@ -13,6 +13,7 @@ https://api-docs.deepseek.com/api/create-chat-completion.
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
+from llmcore.protocols.lowering import served_tier
 from llmcore.protocols.native_json import count_or_none, object_or_empty, objects, str_or_none
 from llmcore.protocols.openai_chat.names import (
     FINISH_REASONS,
@@ -118,8 +119,8 @@ def map_reason(raw: str, *, called: bool, refused: bool) -> FinishReason:
 # -- usage: `prompt_tokens` includes cached tokens, `completion_tokens` reasoning
 
 
-def map_usage(usage: Mapping[str, Any]) -> Usage:
-    """Return a server's usage object by the inclusive contract."""
+def map_usage(usage: Mapping[str, Any], tier: object = None) -> Usage:
+    """Return a server's usage object by the inclusive contract; *tier* is its `service_tier`."""
     counts = {name: _count(usage, paths) for name, paths in USAGE_FIELDS.items()}
     if _beside(counts):
         counts["output_tokens"] = (counts["output_tokens"] or 0) + (counts["reasoning_tokens"] or 0)
@@ -130,7 +131,9 @@ def map_usage(usage: Mapping[str, Any]) -> Usage:
     known = not details or (read or 0) + (written or 0) <= (counts["input_tokens"] or 0)
     if not known:
         counts |= {"cache_read_tokens": None, "cache_write_tokens": None}
-    mapped = Usage.make(**counts, cost_usd=_cost(usage), raw=dict(usage))
+    mapped = Usage.make(
+        **counts, cost_usd=_cost(usage), service_tier=served_tier(tier), raw=dict(usage)
+    )
     if known:
         return mapped
     return changed(

@@ -5,7 +5,7 @@ defaults are OpenAI's own.
 """
 
 import re
-from typing import Final, Literal
+from typing import Final, Literal, get_args
 
 from attrs import frozen
 
@@ -13,6 +13,7 @@ from llmcore.protocols.caching import OPENAI_BREAKPOINT_MODELS
 from llmcore.protocols.lowering import OPENAI_FIXED_SAMPLING, FixedSampling, matches_model
 from llmcore.protocols.openai_chat.names import CALL_IDS
 from llmcore.protocols.tools import CallIdRule, freeform_tools
+from llmcore.schema.options import ServiceTier
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.tools import CustomTool, ToolDefinition
 
@@ -106,6 +107,10 @@ class ChatDialect:
     """The field of the seed."""
     logprob_count: bool = False
     """Whether `logprobs` is the number of alternatives to show and not a switch."""
+    service_tiers: tuple[tuple[str, str], ...] = tuple(
+        (name, name) for name in get_args(ServiceTier)
+    )
+    """The values of `service_tier` by the neutral tiers; none if there is no such parameter."""
     fixed_sampling: FixedSampling = FixedSampling()
     """Models that reject sampling parameters."""
     no_stop: str = ""
@@ -204,7 +209,8 @@ COMPATIBLE = ChatDialect(
     valid_arguments=True,
     custom_tools=False,
     strict_schemas=False,
-    unsupported=frozenset({"service_tier", "metadata", "verbosity"}),
+    unsupported=frozenset({"metadata", "verbosity"}),
+    service_tiers=(),
     prompt_cache_key=False,
     audio_formats=frozenset(),
     files=False,

@@ -295,7 +295,8 @@ def halt(state: ChatState) -> Sequence[LLMEvent]:
     reason = map_reason(
         state.info.reason or "", called=bool(state.calls.calls), refused=state.refused
     )
-    usage = None if info.usage is None else map_usage(info.usage)
+    tier = info.metadata.get("service_tier")
+    usage = None if info.usage is None else map_usage(info.usage, tier)
     metadata = {METADATA_KEY: dict(info.metadata)} if info.metadata else {}
     return (*events, *finish_events(reason, usage, metadata, info.raw, notes))
 

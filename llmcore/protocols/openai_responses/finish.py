@@ -15,6 +15,7 @@ from typing import Any, Final
 
 from llmcore.protocols.answering import finish_events
 from llmcore.protocols.failures.errors import error_from_body
+from llmcore.protocols.lowering import served_tier
 from llmcore.protocols.native_json import count_or_none, object_or_empty, str_or_none
 from llmcore.protocols.openai_responses.call_inputs import input_text
 from llmcore.protocols.openai_responses.content import flush_audio
@@ -112,7 +113,7 @@ def finish(state: ResponsesState, response: NativeObject, events: list[LLMEvent]
         kept["resume"] = {"response_id": response.get("id"), "sequence_number": None}
     events += finish_events(
         map_reason(response, state.info),
-        map_usage(usage) if isinstance(usage, dict) and usage else None,
+        map_usage(usage, kept.get("service_tier")) if isinstance(usage, dict) and usage else None,
         {METADATA_KEY: kept} if kept else {},
         response,
         to_list(state.info.notes),
@@ -191,10 +192,12 @@ def fail(state: ResponsesState, error: LLMError, events: list[LLMEvent]) -> Resp
 # -- usage
 
 
-def map_usage(usage: Mapping[str, Any]) -> Usage:
-    """Return a server's usage object by the inclusive contract."""
+def map_usage(usage: Mapping[str, Any], tier: object = None) -> Usage:
+    """Return a server's usage object by the inclusive contract; *tier* is its `service_tier`."""
     counts = {name: _count(usage, path) for name, path in USAGE_FIELDS.items()}
-    mapped = Usage.make(**counts, cost_usd=_cost(usage), raw=dict(usage))
+    mapped = Usage.make(
+        **counts, cost_usd=_cost(usage), service_tier=served_tier(tier), raw=dict(usage)
+    )
     if mapped.input_tokens == counts["input_tokens"]:
         return mapped
     # Details are parts of the input; these contradict it (a token counted as read and

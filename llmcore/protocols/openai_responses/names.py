@@ -62,6 +62,7 @@ PARAMETERS: Final[Mapping[str, str]] = {
     "temperature": "temperature",
     "top_p": "top_p",
     "top_logprobs": "top_logprobs",
+    "service_tier": "service_tier",
 }
 """Fields of `GenerationOptions`, by their name here."""
 

@@ -136,15 +136,15 @@ EXTRA = {
         ("openai-chat", {"openai": EXTRA}, set()),
         (
             "openai-responses",
-            {"openai": {"text": {"verbosity": "low"}, "user": "u", "service_tier": "flex"}},
+            {"openai": {"text": {"verbosity": "low"}, "user": "u"}},
             {"logit_bias", "prediction", "provider"},
         ),
         (
             "anthropic-messages",
             {"anthropic": {"metadata": {"user_id": "u"}}},
-            {"logit_bias", "prediction", "provider", "verbosity", "service_tier"},
+            {"logit_bias", "prediction", "provider", "verbosity"},
         ),
-        ("gemini", {}, EXTRA.keys()),
+        ("gemini", {}, EXTRA.keys() - {"service_tier"}),
     ],
 )
 def test_fields_without_a_place_upstream_are_dropped_with_a_report(
@@ -155,6 +155,9 @@ def test_fields_without_a_place_upstream_are_dropped_with_a_report(
 
     assert made.request.provider_options == options
     assert {path for _, path in codes(made)} == set(dropped)
+    assert made.request.generation.service_tier == (
+        None if protocol_id == "openai-chat" else "flex"
+    )
 
 
 def test_values_that_change_nothing_are_not_reported() -> None:

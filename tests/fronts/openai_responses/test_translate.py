@@ -151,20 +151,19 @@ def test_ai_sdk_parameters() -> None:
 
     assert chat.request.provider_options["openai"] == {
         "safety_identifier": "s1",
-        "service_tier": "flex",
         "user": "u1",
         "verbosity": "high",
     }
     assert set(native.request.provider_options["openai"]) == {
         "max_tool_calls",
         "safety_identifier",
-        "service_tier",
         "text",
         "truncation",
         "user",
     }
     assert other.request.provider_options == {}
-    assert codes(other).count("unsupported-parameter") == 6
+    assert codes(other).count("unsupported-parameter") == 5
+    assert {one.request.generation.service_tier for one in (chat, native, other)} == {"flex"}
     assert chat.echo["metadata"] == {"a": "b"}
 
 
