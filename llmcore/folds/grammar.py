@@ -96,6 +96,8 @@ class _Checker:
                 if self._started:
                     problem("the stream has already started")
                 self._started = True
+            case StepStart(step=step, continues=True):
+                self._continue_step(step, problem)
             case StepStart(step=step):
                 self._start_step(step, problem)
             case StepFinish(step=step):
@@ -121,6 +123,13 @@ class _Checker:
         if step != self._steps_done:
             problem(f"step {step} where step {self._steps_done} was expected")
         self._step = step
+        self._seen.clear()
+
+    def _continue_step(self, step: int, problem: _Problem) -> None:
+        if self._step != step:
+            problem(f"step {step} is not open")
+        if self._open:
+            problem(f"segments still open: {sorted(self._open)}")
         self._seen.clear()
 
     def _finish_step(self, step: int, problem: _Problem) -> None:

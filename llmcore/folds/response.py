@@ -74,6 +74,9 @@ class Accumulator:
         self._error: LLMError | None = None
         self._fault = ""
         self._diagnostics: list[Diagnostic] = []
+        self._earlier: tuple[ContentPart, ...] = ()
+        """The parts of models that were cut, which another model continues."""
+        self._earlier_usage: Usage | None = None
         self._complete: LLMResponse | None = None
         """The response that `partial` returned after the end, until another event follows."""
 
@@ -200,7 +203,10 @@ class Accumulator:
         self._start = event
 
     def _step_start(self, event: StepStart) -> None:
-        if event.step:  # a response covers one step; the tool loop keeps earlier ones
+        if event.continues:
+            self._continue(event)
+        elif event.step:  # a response covers one step; the tool loop keeps earlier ones
+            self._earlier, self._earlier_usage = (), None
             self._slots.clear()
             self._starts.clear()
             self._sources.clear()
@@ -211,6 +217,18 @@ class Accumulator:
                 self._start = evolve(
                     event.answer, diagnostics=(*earlier, *event.answer.diagnostics)
                 )
+
+    def _continue(self, event: StepStart) -> None:
+        """Keep the answer so far as the beginning of that of another model."""
+        start = self._start or StreamStart(provider="", model="")
+        self._earlier_usage = self._estimate(start)
+        parts, notes = self._parts()
+        self._earlier = without_opaque(parts)
+        self._diagnostics.extend(notes)
+        self._slots.clear()
+        self._starts.clear()
+        answer = event.answer or start
+        self._start = evolve(answer, diagnostics=(*start.diagnostics, *answer.diagnostics))
 
     def _step_finish(self, event: StepFinish) -> None:
         self._usage = event.usage
@@ -250,14 +268,8 @@ class Accumulator:
     def _build(self, finish: Finish | None) -> LLMResponse:
         start = self._start or StreamStart(provider="", model="")
         model = (finish.model if finish else None) or start.model
-        parts: list[ContentPart] = []
-        diagnostics: list[Diagnostic] = [*start.diagnostics]
-        for key, slot in self._slots.items():
-            if isinstance(slot, list):
-                self._add_unfinished(key, "".join(slot), parts, diagnostics)
-            elif slot is not None:
-                parts.append(slot)
-        diagnostics.extend(self._diagnostics)
+        parts, unfinished = self._parts()
+        diagnostics = [*start.diagnostics, *unfinished, *self._diagnostics]
         if finish is not None:
             diagnostics.extend(finish.diagnostics)
         return LLMResponse(
@@ -280,6 +292,17 @@ class Accumulator:
             raw=finish.raw if finish else None,
         )
 
+    def _parts(self) -> tuple[list[ContentPart], list[Diagnostic]]:
+        """Return the parts so far, and what is reported of open segments."""
+        parts = list(self._earlier)
+        diagnostics: list[Diagnostic] = []
+        for key, slot in self._slots.items():
+            if isinstance(slot, list):
+                self._add_unfinished(key, "".join(slot), parts, diagnostics)
+            elif slot is not None:
+                parts.append(slot)
+        return parts, diagnostics
+
     def _estimate(self, start: StreamStart) -> Usage | None:
         """Return an estimate of the tokens that an unfinished stream has consumed.
 
@@ -296,7 +319,8 @@ class Accumulator:
             cache_write_tokens=counted.cache_write_tokens,
             cache_write_1h_tokens=counted.cache_write_1h_tokens,
         )
-        return evolve(estimate, estimated=True)
+        estimate = evolve(estimate, estimated=True)
+        return estimate if self._earlier_usage is None else self._earlier_usage + estimate
 
     def _add_unfinished(
         self,
@@ -322,6 +346,24 @@ class Accumulator:
                 message=f"the stream ended within a call of {start.name}: {text}",
             )
         )
+
+
+def without_opaque(parts: Iterable[ContentPart]) -> tuple[ContentPart, ...]:
+    """Return *parts* as another model than their own can send them back.
+
+    Signatures, encrypted data, native parts and hosted tools are left out.
+    """
+    kept = (_without_opaque(part) for part in parts)
+    return tuple(part for part in kept if part is not None)
+
+
+def _without_opaque(part: ContentPart) -> ContentPart | None:
+    hosted = isinstance(part, ToolCallPart | ToolResultPart) and part.provider_executed
+    if hosted or isinstance(part, ProviderPart):
+        return None
+    if isinstance(part, ReasoningPart):
+        return ReasoningPart(part.text) if part.text else None
+    return evolve(part, provider_metadata={})
 
 
 def _merged(first: ProviderMetadata, second: ProviderMetadata) -> ProviderMetadata:

@@ -320,7 +320,7 @@ class StreamObjectResult(Generic[_T_co]):
                 self._scanner.feed(event.text)
             self._publish(self._partials.feed(event.text))
         elif (
-            isinstance(event, StepStart) and event.step
+            isinstance(event, StepStart) and event.step and not event.continues
         ):  # text before a tool call is not the object
             self._restarted = True
             self._partials, self._scanner = _Partials(self._wanted), ElementScanner()

@@ -40,6 +40,10 @@ class RunEvents:
         for event in events:
             if type(event) not in _FRAME:  # nearly all events: checked first
                 changed_events.append(event)
+            elif isinstance(event, StepStart) and event.continues and event.answer is not None:
+                self.diagnostics.extend(event.answer.diagnostics)
+                answer = evolve(event.answer, diagnostics=())
+                changed_events.append(changed(event, step=number, answer=answer))
             elif isinstance(event, StepStart):
                 changed_events.append(changed(event, step=number, answer=self._answer))
             elif isinstance(event, StepFinish):

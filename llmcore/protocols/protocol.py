@@ -167,6 +167,8 @@ class Protocol(Generic[Body_co, Event, State]):
     """How its servers count the tokens of a request, where they do."""
     hosted_kinds: frozenset[HostedToolKind] = frozenset()
     """Hosted tools that need no client and no configuration there."""
+    prefills: Callable[[str], bool] = lambda _model_id: False
+    """Whether the model of an id continues an assistant message that ends the conversation."""
     tool_names: ToolNameRule = tool_names.STRICTEST
     """Which tool names the API takes. Others never reach `body` or `stream`: the route fits them,
     and the decoder puts the caller's names back."""

@@ -28,6 +28,11 @@ _SAME_PROVIDER = "Continue the conversation with the provider that answered, or 
 _NOTHING = "Nothing needs to be done."
 
 _CODES: Final = {
+    "answer-continued": _Code(
+        "A model was cut within its answer, and another one continued it, or it ends with calls.",
+        "The connection or the server failed, and `Fallback` has `continue_after_cut`.",
+        "The message has the error; read the answer where the path says that the model changed.",
+    ),
     "asked-again": _Code(
         "The model was asked again after an answer, or arguments of a tool, that were invalid.",
         "The run has `validation_retries`, and the object or the arguments failed validation.",

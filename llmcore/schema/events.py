@@ -12,7 +12,8 @@
 A delta has the id of its segment; the end event carries the segment's complete value, which is
 the text of its deltas joined. Ids of segments are unique within a step. A `ToolError` is followed
 by a `ToolResult`. A run with tools has several steps and one `StreamStart`; the `StepStart` of a
-later step has the ids of its response.
+later step has the ids of its response. If another model continues an answer that was cut, there is
+a second `StepStart` of the same step, with `continues`; no segment is open there.
 `llmcore.folds.grammar` checks these rules.
 """
 
@@ -158,6 +159,8 @@ class StepStart(_Event):
     answer: StreamStart | None = field(default=None, kw_only=True)
     """The model and ids of this step's response, set for later steps; those of the first step are
     in the stream's `StreamStart`. Its diagnostics are in `Finish`."""
+    continues: bool = field(default=False, kw_only=True)
+    """Whether the model of `answer` continues the answer of the same step where it was cut."""
 
 
 @readable

@@ -8,7 +8,8 @@ from attrs import define, evolve
 from llmcore.client.event_stream import EventStream
 from llmcore.client.middleware.chain import Next
 from llmcore.client.middleware.clock import SYSTEM_CLOCK, Clock
-from llmcore.client.middleware.fallback import FALLS_BACK_ON, failure_before_answer
+from llmcore.client.middleware.fallback import FALLS_BACK_ON
+from llmcore.client.middleware.outcome import failure_before_answer
 from llmcore.client.middleware.serial import SerialExecutor
 from llmcore.schema.errors import (
     AuthenticationError,

@@ -9,9 +9,9 @@ from attrs import evolve
 
 from llmcore.client.event_stream import EventStream
 from llmcore.client.middleware.chain import Next, noted
+from llmcore.client.middleware.continuation import Attempt, ContinuedAnswer, failed_attempt, rest_of
+from llmcore.client.middleware.outcome import failure_before_answer
 from llmcore.client.middleware.target import ModelChoice, target_of
-from llmcore.folds.grammar import has_content
-from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.errors import (
     AbortError,
     ConfigurationError,
@@ -23,17 +23,15 @@ from llmcore.schema.errors import (
     RateLimitError,
     RequestTimeoutError,
     ServerError,
+    StreamError,
 )
-from llmcore.schema.events import ErrorEvent, Finish, LLMEvent, StepStart, StreamStart
+from llmcore.schema.events import ErrorEvent, Finish, LLMEvent
 from llmcore.schema.model import Model
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.response import LLMResponse
 
 Alternative: TypeAlias = Union[str, Model, tuple[str, str]]
 """A model id of the same provider, a configured model, or a provider's id and a model id."""
-
-FELL_BACK = "model-fallback"
-"""The code of the Diagnostic of a response from another model."""
 
 FALLS_BACK_ON: tuple[type[LLMError], ...] = (
     ServerError,  # overloaded ones, too
@@ -62,6 +60,9 @@ class Fallback:
     - `for_filtered_requests`: the models after a ContentFilterError.
     - `reject`: a function of a response; where it returns True, the next model answers. Streams
       are then delivered when they are complete. The last answer is delivered in any case.
+    - `continue_after_cut`: how many times an answer that is cut after its beginning, by one of
+      these errors or a StreamError, is continued by the next model; 0, the default, leaves it an
+      error. Each is a Diagnostic (`answer-continued`); usage and cost are those of all models.
     """
 
     def __init__(
@@ -71,6 +72,7 @@ class Fallback:
         for_long_requests: Sequence[Alternative] = (),
         for_filtered_requests: Sequence[Alternative] = (),
         reject: Callable[[LLMResponse], bool] | None = None,
+        continue_after_cut: int = 0,
     ) -> None:
         if not (models or for_long_requests or for_filtered_requests):
             raise ConfigurationError("name at least one model to fall back to")
@@ -84,30 +86,52 @@ class Fallback:
         self._lists.update({kind: models for kind in on if kind not in self._lists})
         self._models = models
         self._reject = reject
+        self._continuations = continue_after_cut
 
     async def __call__(self, request: LLMRequest, next: Next) -> EventStream:
         """Run the call with the first model that begins to answer."""
         failures: list[tuple[ModelChoice, LLMError]] = []
-        queues: dict[int, Iterator[Alternative]] = {}
+        queues: _Queues = {}
         attempt: LLMRequest | None = request
         while attempt is not None:
-            stream = next(attempt)
+            stream = self._stream(attempt, request, next, queues)
             error = await failure_before_answer(stream)
             if error is None and self._reject is not None:
                 error = await _rejection(stream, self._reject)
             listed = () if error is None else self._after(error)
-            queue = queues.setdefault(id(listed), iter(listed))
-            model = builtins.next(queue, None)
+            model = builtins.next(_queue(queues, listed), None)
             rejected = isinstance(error, RejectedAnswerError)
             if error is None or (rejected and model is None):
-                return noted(stream, *(_note(*failure) for failure in failures))
+                return noted(stream, *(failed_attempt(*failure) for failure in failures))
             await stream.aclose()
             failures.append((target_of(attempt, next), error))
             attempt = None if model is None else _asking(model, request, next)
         _, first = failures[0]
         for target, error in failures[1:]:
-            first.add_note(_failed(target, error))
+            first.add_note(failed_attempt(target, error).message)
         return EventStream.of([ErrorEvent(first)])
+
+    def _stream(
+        self, attempt: LLMRequest, request: LLMRequest, next: Next, queues: "_Queues"
+    ) -> EventStream:
+        """Return the answer to *attempt*, continued by the models that are left where it is cut."""
+        stream = next(attempt)
+        if not self._continuations:
+            return stream
+
+        def attempts(partial: LLMResponse, error: LLMError) -> Iterator[Attempt] | None:
+            cut = isinstance(error, StreamError) and error.retryable
+            listed = self._models if cut else self._after(error)
+            if not listed:
+                return None
+            return (
+                _continuing(_asking(model, request, next), partial, next)
+                for model in _queue(queues, listed)
+            )
+
+        first = Attempt(stream=stream, request=attempt, target=target_of(attempt, next))
+        source = ContinuedAnswer(first, attempts, self._continuations)
+        return EventStream(source, source.accumulator, source.priced)
 
     def _after(self, error: LLMError) -> Sequence[Alternative]:
         """Return the models that follow *error*, by the nearest of its classes."""
@@ -129,6 +153,21 @@ class Fallback:
                 )
 
 
+_Queues: TypeAlias = dict[int, Iterator[Alternative]]
+"""The models of each list that were not asked yet."""
+
+
+def _queue(queues: _Queues, listed: Sequence[Alternative]) -> Iterator[Alternative]:
+    return queues.setdefault(id(listed), iter(listed))
+
+
+def _continuing(request: LLMRequest, partial: LLMResponse, next: Next) -> Attempt:
+    """Return the attempt to have the rest of *partial* from the model of *request*."""
+    target = target_of(request, next)
+    rest, overlap = rest_of(request, partial, target)
+    return Attempt(stream=next(rest), request=rest, target=target, overlap=overlap)
+
+
 def _asking(model: Alternative, request: LLMRequest, next: Next) -> LLMRequest:
     """Return *request* for another *model*."""
     if isinstance(model, tuple):
@@ -140,25 +179,6 @@ def _asking(model: Alternative, request: LLMRequest, next: Next) -> LLMRequest:
     if route is not None:
         return evolve(request, model=route.model(model))
     return evolve(request, model=model, provider=request.provider_id)
-
-
-async def failure_before_answer(stream: EventStream) -> LLMError | None:
-    """Return the error with which *stream* ends before any content. All events stay unread."""
-    read: list[LLMEvent] = []
-    try:
-        while not read or isinstance(read[-1], StreamStart | StepStart):
-            batch = await stream.next_batch()
-            read.extend(batch)
-            if not batch or has_content(batch):
-                break
-    except BaseException:
-        with anyio.CancelScope(shield=True):
-            await stream.aclose()
-        raise
-    stream.unread(read)
-    last = read[-1] if read else None
-    silent = not has_content(read)
-    return last.error if silent and isinstance(last, ErrorEvent) else None
 
 
 async def _rejection(stream: EventStream, reject: Callable[[LLMResponse], bool]) -> LLMError | None:
@@ -175,12 +195,3 @@ async def _rejection(stream: EventStream, reject: Callable[[LLMResponse], bool])
     if read and isinstance(read[-1], Finish) and reject(stream.partial_response):
         return RejectedAnswerError("the answer was rejected by the function reject")
     return None
-
-
-def _failed(target: ModelChoice, error: LLMError) -> str:
-    where = f"{target.provider}/{target.model}"
-    return f"{where} failed, so another model was called: {type(error).__name__}: {error}"
-
-
-def _note(target: ModelChoice, error: LLMError) -> Diagnostic:
-    return Diagnostic(FELL_BACK, "model", action="changed", message=_failed(target, error))

@@ -2,9 +2,12 @@
 
 from typing import Self
 
+import anyio
 from attrs import evolve, frozen
 
 from llmcore.client.cost import FROM_CACHE
+from llmcore.client.event_stream import EventStream
+from llmcore.folds.grammar import has_content
 from llmcore.schema import codec, json
 from llmcore.schema.content import (
     AudioPart,
@@ -17,6 +20,7 @@ from llmcore.schema.content import (
     ToolResultPart,
 )
 from llmcore.schema.errors import LLMError
+from llmcore.schema.events import ErrorEvent, LLMEvent, StepStart, StreamStart
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.response import LLMResponse
 from llmcore.schema.result import Result, Success
@@ -97,3 +101,22 @@ def _characters(part: object) -> int:
     if isinstance(part, ToolResultPart):
         return sum(map(_characters, part.parts)) or len(json.dumps(codec.to_json(part)))
     return 0
+
+
+async def failure_before_answer(stream: EventStream) -> LLMError | None:
+    """Return the error with which *stream* ends before any content. All events stay unread."""
+    read: list[LLMEvent] = []
+    try:
+        while not read or isinstance(read[-1], StreamStart | StepStart):
+            batch = await stream.next_batch()
+            read.extend(batch)
+            if not batch or has_content(batch):
+                break
+    except BaseException:
+        with anyio.CancelScope(shield=True):
+            await stream.aclose()
+        raise
+    stream.unread(read)
+    last = read[-1] if read else None
+    silent = not has_content(read)
+    return last.error if silent and isinstance(last, ErrorEvent) else None

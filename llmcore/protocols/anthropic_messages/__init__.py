@@ -14,6 +14,7 @@ reads and writes plain JSON.
 from functools import partial
 
 from llmcore.protocols.anthropic_messages import body, stream
+from llmcore.protocols.anthropic_messages.models import rules_of
 from llmcore.protocols.anthropic_messages.names import (
     METADATA_KEY,
     PROTOCOL_ID,
@@ -40,6 +41,7 @@ def make(
             endpoint="/messages", target="/messages/count_tokens", fields=body.COUNTED
         ),
         hosted_kinds=frozenset({"web_search", "web_fetch", "code_execution", "mcp"}),
+        prefills=lambda model_id: "claude" in model_id.lower() and rules_of(model_id).prefill,
         body=BodyBuilder(build=build),
         stream=StreamMachine(
             decode=stream.decode,

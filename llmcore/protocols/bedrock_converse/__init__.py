@@ -11,7 +11,7 @@ and the path of a call, which names the model); building the request: `body`, `m
 """
 
 from llmcore.protocols.bedrock_converse import body, stream
-from llmcore.protocols.bedrock_converse.models import converse_path
+from llmcore.protocols.bedrock_converse.models import converse_path, rules_of
 from llmcore.protocols.bedrock_converse.names import (
     METADATA_KEY,
     PROTOCOL_ID,
@@ -33,6 +33,9 @@ protocol: Protocol[ConverseBody, Event, ConverseState] = Protocol(
         fields=body.COUNTED,
         wrap=lambda fields, _model_id: {"input": {"converse": fields}},
         count="inputTokens",
+    ),
+    prefills=lambda model_id: (
+        "claude" in model_id.lower() and rules_of(model_id).claude_rules.prefill
     ),
     body=BodyBuilder(build=body.from_request),
     stream=StreamMachine(

@@ -16,7 +16,7 @@ In reading order:
 from functools import partial
 
 from llmcore.protocols.gemini import body, stream
-from llmcore.protocols.gemini.models import GEMINI_API, VERTEX, GeminiDialect
+from llmcore.protocols.gemini.models import GEMINI_API, VERTEX, GeminiDialect, rules_of
 from llmcore.protocols.gemini.names import METADATA_KEY, PROTOCOL_ID, TOOL_NAMES, GeminiBody
 from llmcore.protocols.gemini.state import GeminiState
 from llmcore.protocols.gemini.stream import Event
@@ -33,6 +33,7 @@ def make(dialect: GeminiDialect) -> Protocol[GeminiBody, Event, GeminiState]:
         operation="generate_content",
         count_tokens=body.COUNTING if dialect.counts_whole_requests else body.COUNTING_ON_VERTEX,
         hosted_kinds=frozenset({"web_search", "web_fetch", "code_execution"}),
+        prefills=lambda model_id: rules_of(model_id).prefill,
         body=BodyBuilder(build=partial(body.from_request, dialect=dialect)),
         stream=StreamMachine(
             decode=stream.decode,

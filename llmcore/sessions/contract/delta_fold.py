@@ -144,7 +144,7 @@ class DeltaFold:
         return self._begin(self._start_of(event))
 
     def _step_start(self, event: StepStart) -> Sequence[DeltaPayload]:
-        if not event.step or self._start is None:
+        if not event.step or event.continues or self._start is None:
             return ()
         done = self._end_step()
         self._call_ids.clear()

@@ -1,0 +1,372 @@
+"""Continues an answer that was cut with another model.
+
+    first model    StreamStart StepStart TextStart TextDelta("The sum") ErrorEvent
+    second model   StreamStart StepStart TextStart TextDelta(" is 4.") TextEnd StepFinish Finish
+
+    delivered      StreamStart StepStart TextStart TextDelta("The sum") TextEnd
+                   StepStart(continues) TextStart TextDelta(" is 4.") TextEnd StepFinish Finish
+
+The second model gets the text so far as the beginning of its own answer, where it continues one
+("prefill"), or with the instruction to continue it. Reasoning goes with it only if it is signed and
+by the same model. Inputs of tools are delivered when they are complete, so that one that was cut
+leaves no trace. An answer that is cut after a complete call ends with the call: no other model is
+asked for more, and the call can be run.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import takewhile
+from typing import Final, TypeVar
+
+from attrs import evolve, frozen
+
+from llmcore.client.cost import with_cost
+from llmcore.client.event_stream import EventStream
+from llmcore.client.middleware.outcome import CallOutcome, failure_before_answer
+from llmcore.client.middleware.target import ModelChoice
+from llmcore.folds.grammar import has_content
+from llmcore.folds.response import Accumulator, without_opaque
+from llmcore.protocols.answer_format import format_in_words
+from llmcore.protocols.diagnostics import Notes
+from llmcore.protocols.history.policy import same_family
+from llmcore.schema.changed import changed
+from llmcore.schema.content import ContentPart, ReasoningPart, TextPart
+from llmcore.schema.diagnostics import Diagnostic
+from llmcore.schema.errors import LLMError
+from llmcore.schema.events import (
+    ErrorEvent,
+    Finish,
+    FinishReason,
+    LLMEvent,
+    ReasoningDelta,
+    ReasoningEnd,
+    ReasoningStart,
+    StepFinish,
+    StepStart,
+    StreamStart,
+    TextDelta,
+    TextEnd,
+    TextStart,
+    ToolCall,
+    ToolInputDelta,
+    ToolInputEnd,
+    ToolInputStart,
+    attach_native,
+)
+from llmcore.schema.messages import Message
+from llmcore.schema.request import LLMRequest
+from llmcore.schema.response import LLMResponse
+from llmcore.schema.usage import Usage
+
+FELL_BACK: Final = "model-fallback"
+"""The code of the Diagnostic of a response from another model."""
+
+CONTINUED: Final = "answer-continued"
+"""The code of the Diagnostic of an answer that was cut."""
+
+CONTINUE: Final = (
+    "Your answer above was cut off. Continue it exactly where it ends, beginning with its next "
+    "character. Repeat nothing of it, and add no introduction."
+)
+"""The instruction for models that do not continue a beginning of their answer by themselves."""
+
+_TOOL_INPUT = (ToolInputStart, ToolInputDelta, ToolInputEnd, ToolCall)
+
+_Event = TypeVar("_Event", StepStart, StepFinish, Finish, TextDelta, TextEnd)
+
+
+# -- the request for the rest
+
+
+@frozen(kw_only=True)
+class Attempt:
+    """A request for the rest of an answer."""
+
+    stream: EventStream
+    request: LLMRequest
+    target: ModelChoice
+    overlap: str = ""
+    """White space at the end of the answer so far, with which the rest can begin once more."""
+
+
+def rest_of(
+    request: LLMRequest, partial: LLMResponse, target: ModelChoice
+) -> tuple[LLMRequest, str]:
+    """Return *request* to *target* for what follows *partial*, and the overlap of both.
+
+    Without any text so far, it is the request itself.
+    """
+    text = partial.text.rstrip()
+    if not text:
+        return request, ""
+    formatted = request.response_format is not None and request.response_format.type != "text"
+    route = target.route
+    continues = route is not None and route.protocol.prefills(target.model)
+    if continues and not formatted and request.reasoning is None:
+        answer = Message.assistant(text, origin=partial.message.origin)
+        return evolve(request, messages=(*request.messages, answer)), partial.text[len(text) :]
+    answer = Message.assistant(_beginning(partial, target), origin=partial.message.origin)
+    words = CONTINUE
+    if formatted and request.response_format is not None:
+        # a format would be enforced on the rest alone
+        whole = format_in_words(request.response_format, "only the rest is requested", Notes())
+        words = f"{words} The complete answer is to be as follows. {whole}"
+    messages = (*request.messages, answer, Message.user(words))
+    return evolve(request, messages=messages, response_format=None), ""
+
+
+def _beginning(partial: LLMResponse, target: ModelChoice) -> list[ContentPart]:
+    """Return the text of *partial*, after its signed reasoning if *target* is the same model."""
+    origin = partial.message.origin
+    same = origin is not None and origin.provider == target.provider
+    signed = [
+        part
+        for part in partial.message.content
+        if isinstance(part, ReasoningPart) and (part.signature or part.encrypted)
+    ]
+    keep = same and same_family(partial.model, target.model)
+    return [*(signed if keep else ()), TextPart(partial.text)]
+
+
+# -- the events of all models as those of one answer
+
+
+class ContinuedAnswer:
+    """The events of an answer that other models continue where it is cut."""
+
+    def __init__(
+        self,
+        first: Attempt,
+        attempts: Callable[[LLMResponse, LLMError], Iterator[Attempt] | None],
+        limit: int,
+    ) -> None:
+        """Read *first*; after a cut, the rest from one of *attempts*, at most *limit* times.
+
+        *attempts* is called with the answer so far and the error; None means that it is final.
+        """
+        self.accumulator = Accumulator()
+        self._stream = first.stream
+        self._answering = first
+        self._attempts = attempts
+        self._left = limit
+        self._began = False
+        self._closed = False
+        self._answer: StreamStart | None = None
+        """The start of the model that continues, with the diagnostics of the change."""
+        self._continuing = False
+        self._notes: tuple[Diagnostic, ...] = ()
+        self._open: dict[tuple[str, str], list[str]] = {}
+        """The texts of open segments that were delivered."""
+        self._refusals: set[str] = set()
+        self._held: list[LLMEvent] = []
+        """The events since an input of a tool began that is not complete."""
+        self._inputs: set[str] = set()
+        self._overlap = ""
+        self._trimmed = 0
+        self._usage: Usage | None = None
+        """Of the models that were cut."""
+        self._costs: list[float | None] = []
+
+    async def next_batch(self) -> Sequence[LLMEvent]:
+        """Return the next events; after a cut those of another model."""
+        while batch := await self._stream.next_batch():
+            events = [new for event in batch for new in await self._next(event)]
+            if events or self._closed:
+                return events
+        return ()
+
+    async def aclose(self) -> None:
+        """Close the stream of the model that answers."""
+        self._closed = True
+        await self._stream.aclose()
+
+    def priced(self, response: LLMResponse) -> LLMResponse:
+        """Return the complete *response* with the cost of all models that wrote it."""
+        known = [cost for cost in self._costs if cost is not None]
+        return changed(response, cost=sum(known) if len(known) == len(self._costs) else None)
+
+    async def _next(self, event: LLMEvent) -> Sequence[LLMEvent]:
+        if isinstance(event, ErrorEvent):
+            return await self._cut(event)
+        if isinstance(event, Finish):
+            ended = await self._stream.result()
+            self._costs.append(ended.map(lambda response: response.cost).value_or(None))
+            return self._passed([_with(event, usage=self._added(event.usage))])
+        return [new for own in self._in_place(event) for new in self._hold(own)]
+
+    # -- the frame of a model that continues
+
+    def _in_place(self, event: LLMEvent) -> Sequence[LLMEvent]:
+        """Return *event* as one of the whole answer."""
+        if isinstance(event, StepFinish):
+            return (_with(event, usage=self._added(event.usage)),)
+        if not self._continuing:
+            return (event,)
+        if isinstance(event, StreamStart):
+            notes = (*self._notes, *event.diagnostics)
+            self._answer = evolve(event, diagnostics=notes)
+            return ()
+        if isinstance(event, StepStart):
+            return (_with(event, answer=self._answer, continues=True),)
+        if isinstance(event, TextDelta) and self._overlap:
+            return self._without_overlap(event)
+        if isinstance(event, TextEnd):
+            trimmed, self._trimmed, self._overlap = self._trimmed, 0, ""
+            return (_with(event, text=event.text[trimmed:]),)
+        return (event,)
+
+    def _without_overlap(self, event: TextDelta) -> Sequence[LLMEvent]:
+        pairs = zip(event.text, self._overlap, strict=False)
+        same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
+        self._trimmed += same
+        self._overlap = self._overlap[same:] if same == len(event.text) else ""
+        rest = event.text[same:]
+        return (_with(event, text=rest),) if rest else ()
+
+    def _added(self, usage: Usage | None) -> Usage | None:
+        """Return *usage* with that of the models that were cut."""
+        if self._usage is None:
+            return usage
+        own = self._stream.partial_response.usage if usage is None else usage
+        total = self._usage + own
+        stated = self._usage.cost_usd is not None and own.cost_usd is not None
+        return total if stated else evolve(total, cost_usd=None)
+
+    # -- inputs of tools, held back until they are complete
+
+    def _hold(self, event: LLMEvent) -> Sequence[LLMEvent]:
+        """Return the events that can be delivered after *event* has come."""
+        if isinstance(event, ToolInputStart):
+            self._inputs.add(event.id)
+        self._held.append(event)
+        if isinstance(event, ToolCall):
+            self._inputs.discard(event.id)
+        if self._inputs:
+            return ()
+        held, self._held = self._held, []
+        return self._passed(held)
+
+    def _passed(self, events: Sequence[LLMEvent]) -> Sequence[LLMEvent]:
+        """Return *events*, which are delivered now."""
+        self._began = self._began or has_content(events)
+        for event in events:
+            self.accumulator.process(event)
+            match event:
+                case TextStart() | ReasoningStart():
+                    kind = "text" if isinstance(event, TextStart) else "reasoning"
+                    self._open[kind, event.id] = []
+                    if isinstance(event, TextStart) and event.refusal:
+                        self._refusals.add(event.id)
+                case TextDelta():
+                    self._open.setdefault(("text", event.id), []).append(event.text)
+                case ReasoningDelta():
+                    self._open.setdefault(("reasoning", event.id), []).append(event.text)
+                case TextEnd() | ReasoningEnd():
+                    kind = "text" if isinstance(event, TextEnd) else "reasoning"
+                    self._open.pop((kind, event.id), None)
+        return events
+
+    # -- a cut
+
+    async def _cut(self, event: ErrorEvent) -> Sequence[LLMEvent]:
+        """Return the last events of a model that was cut; afterwards another one is read."""
+        held, self._held = self._held, []
+        open_inputs, self._inputs = self._inputs, set()
+        complete = [one for one in held if not _is_input_of(one, open_inputs)]
+        events = list(self._passed(complete))
+        if self._left and self._began:
+            partial = self.accumulator.partial
+            attempts = self._attempts(partial, event.error)
+            if attempts is not None and partial.tool_calls:
+                return [*events, *self._ended_with_calls(event.error)]
+            if attempts is not None and await self._continued(attempts, partial, event.error):
+                return [*events, *self._ends()]
+        if self._continuing:
+            event.error.partial = self.accumulator.partial
+        unfinished = [one for one in held if _is_input_of(one, open_inputs)]
+        return [*events, *self._passed([*unfinished, event])]
+
+    async def _continued(
+        self, attempts: Iterator[Attempt], partial: LLMResponse, error: LLMError
+    ) -> bool:
+        """Return whether one of *attempts* begins to answer; it is read from now on."""
+        cut = self._answering
+        failures: list[Diagnostic] = []
+        for attempt in attempts:
+            self._stream = attempt.stream
+            failure = await failure_before_answer(attempt.stream)
+            if self._closed or failure is None:
+                self._count(cut)
+                self._left -= 1
+                self._continuing = True
+                self._answering, self._overlap = attempt, attempt.overlap
+                self._notes = (_note(cut.target, attempt.target, error, partial), *failures)
+                return True
+            await attempt.stream.aclose()
+            failures.append(failed_attempt(attempt.target, failure))
+        for note in failures:
+            error.add_note(note.message)
+        return False
+
+    def _count(self, cut: Attempt) -> None:
+        """Add the tokens and the cost of the model that was cut, estimated where unknown."""
+        partial = cut.stream.partial_response
+        usage = CallOutcome(response=partial).usage_of(cut.request) or partial.usage
+        self._usage = usage if self._usage is None else self._usage + usage
+        counted = changed(partial, usage=usage)
+        self._costs.append(with_cost(counted, cut.target.models, cut.target.model).cost)
+
+    def _ends(self) -> Sequence[LLMEvent]:
+        """Return the ends of the segments that are open."""
+        ends: list[LLMEvent] = []
+        for (kind, id_), chunks in self._open.items():
+            text = "".join(chunks)
+            if kind == "text":
+                ends.append(TextEnd(id_, text, refusal=id_ in self._refusals))
+            else:
+                ends.append(ReasoningEnd(id_, text))
+        return self._passed(ends)
+
+    def _ended_with_calls(self, error: LLMError) -> Sequence[LLMEvent]:
+        """Return the end of an answer that was cut after complete calls."""
+        self._count(self._answering)
+        reason = FinishReason("tool_calls")
+        target = self._answering.target
+        where = f"{target.provider}/{target.model}"
+        why = f"{where} was cut after complete calls of tools ({type(error).__name__}: {error})"
+        note = Diagnostic(CONTINUED, "content", action="noted", message=f"{why}: it ends with them")
+        usage = self._usage
+        finish = Finish(finish_reason=reason, usage=usage, diagnostics=(note,))
+        return [
+            *self._ends(),
+            *self._passed([StepFinish(finish_reason=reason, usage=usage), finish]),
+        ]
+
+
+def _is_input_of(event: LLMEvent, ids: set[str]) -> bool:
+    return isinstance(event, _TOOL_INPUT) and event.id in ids
+
+
+def _with(event: _Event, **changes: object) -> _Event:
+    """Return *event* with *changes* and the same native frame."""
+    copy = evolve(event, **changes)  # type: ignore[arg-type]
+    attach_native([copy], event.native)
+    return copy
+
+
+def failed_attempt(target: ModelChoice, error: LLMError) -> Diagnostic:
+    """Return what is reported of a model that failed before it answered."""
+    where = f"{target.provider}/{target.model}"
+    message = f"{where} failed, so another model was called: {type(error).__name__}: {error}"
+    return Diagnostic(FELL_BACK, "model", action="changed", message=message)
+
+
+def _note(
+    target: ModelChoice, other: ModelChoice, error: LLMError, partial: LLMResponse
+) -> Diagnostic:
+    message = (
+        f"{target.provider}/{target.model} was cut ({type(error).__name__}: {error}), and "
+        f"{other.provider}/{other.model} continued its answer; what only the first can read of it, "
+        "such as signatures, is left out"
+    )
+    path = f"content[{len(without_opaque(partial.message.content))}]"
+    return Diagnostic(CONTINUED, path, action="changed", message=message)
