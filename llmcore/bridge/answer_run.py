@@ -7,7 +7,7 @@ stored before the event that ends it is handed out, so that the next request fin
 
 import logging
 from collections.abc import Iterable, Mapping, Sequence
-from functools import partial
+from functools import cached_property, partial
 from typing import Protocol
 
 from attrs import evolve, field, frozen
@@ -84,7 +84,7 @@ class RunLabels:
     account: str = ""
     """The upstream of the configuration file that answers; empty is the provider itself."""
 
-    @property
+    @cached_property
     def upstream(self) -> UpstreamModel:
         """The target that answers."""
         return UpstreamModel(self.account or self.provider, self.target)

@@ -12,7 +12,7 @@ from llmcore.bridge.api import Caller, OperationRequest, Outcome
 from llmcore.bridge.configuration.settings import KeepAlive
 from llmcore.bridge.model_map import UpstreamModel
 from llmcore.bridge.pools.affinity import conversation_of
-from llmcore.bridge.relay import RelayPlan, holds_sealed_state, relayed_request
+from llmcore.bridge.relay import RelayPlan, holds_sealed_state
 from llmcore.bridge.savings import (
     CachedAnswer,
     cached_answer,
@@ -33,6 +33,7 @@ from llmcore.fronts.front import (
     ReadRequest,
     StreamEncoding,
     Upstream,
+    Wanted,
 )
 from llmcore.protocols.anthropic_messages.names import PROTOCOL_ID as MESSAGES
 from llmcore.routes.route import Route
@@ -94,18 +95,19 @@ class Generation(Generic[Context]):
         Where a name has several targets, it is made for one after another until one begins.
         """
         service, asked = self._service, call.asked
-        name = self._allowed(asked, call.caller)
-        pool = service.names.pool(name)
+        wanted = self._allowed(asked, call.caller)
+        pool = service.names.pool(wanted.model)
         if not service.is_pooled(pool):
-            return await answer(call, await self.chosen(asked, call.caller))
+            info = self._info(wanted.model)
+            return await answer(call, await self._chosen(wanted, pool.first, info))
         conversation = conversation_of(asked)
-        info = self._info(name, conversation)
+        info = self._info(wanted.model, conversation)
 
         async def make(target: UpstreamModel, limits: CallLimits) -> AnswerRun:
-            chosen = await self._chosen(asked, target, info)
+            chosen = await self._chosen(wanted, target, info)
             return await answer(call, evolve(chosen, limits=limits))
 
-        return await service.pooled(name, pool, conversation, make)
+        return await service.pooled(wanted.model, pool, conversation, make)
 
     async def answer(self, call: OperationRequest, chosen: Chosen) -> AnswerRun:
         """Return the answer of the *chosen* model, to be run."""
@@ -135,31 +137,29 @@ class Generation(Generic[Context]):
         cache = service.settings.cache
         return cached_answer(cache, service.store, owner, call.asked, chosen.model, request)
 
-    def _allowed(self, asked: ClientRequest, caller: Caller) -> str:
-        """Return the name of the model that *asked* is for; 403 if the key does not allow it."""
-        name = self.front.wanted(asked).model
-        if not allows(caller, self._service.names.plain(name)):
-            message = f"this key does not allow the model {name!r}"
+    def _allowed(self, asked: ClientRequest, caller: Caller) -> Wanted:
+        """Return the model that *asked* is for; 403 if the key does not allow it."""
+        wanted = self.front.wanted(asked)
+        if not allows(caller, self._service.names.plain(wanted.model)):
+            message = f"this key does not allow the model {wanted.model!r}"
             raise FrontError(
                 status=403, message=message, type="permission_error", code="model_not_allowed"
             )
-        return name
+        return wanted
 
     async def chosen(self, asked: ClientRequest, caller: Caller) -> Chosen:
         """Return the model that *asked* is for.
 
         Raises FrontError: 404 if no provider has it, 403 if the caller's key does not allow it.
         """
-        name = self._allowed(asked, caller)
-        pool = self._service.names.pool(name)
+        wanted = self._allowed(asked, caller)
+        pool = self._service.names.pool(wanted.model)
         conversation = conversation_of(asked) if self._service.is_pooled(pool) else ""
         target = self._service.first_of(pool, conversation)
-        return await self._chosen(asked, target, self._info(name, conversation))
+        return await self._chosen(wanted, target, self._info(wanted.model, conversation))
 
-    async def _chosen(
-        self, asked: ClientRequest, target: UpstreamModel, info: AnswerInfo
-    ) -> Chosen:
-        service, wanted = self._service, self.front.wanted(asked)
+    async def _chosen(self, wanted: Wanted, target: UpstreamModel, info: AnswerInfo) -> Chosen:
+        service = self._service
         model = service.model(target)
         route = model.route
         upstream = Upstream(
@@ -210,7 +210,7 @@ class Generation(Generic[Context]):
         info, upstream = self.answer_info(chosen), chosen.upstream
         plan = RelayPlan(
             info=self._labels(chosen, streamed=chosen.streaming),
-            request=relayed_request(asked, chosen.model, route),
+            request=self._service.relayed(asked, chosen.model, route),
             route=route,
             writer=lambda: self.front.writer(info, self.front.no_request(upstream), upstream),
             encoding=self.encoding(asked),
@@ -343,7 +343,7 @@ class Generation(Generic[Context]):
 
         name = f"{self.front.id} {chosen.target.provider} {chosen.target.model}"
         route = self.relay_route(asked, chosen)
-        relayed = None if route is None else relayed_request(asked, chosen.model, route)
+        relayed = None if route is None else self._service.relayed(asked, chosen.model, route)
         count = await self._service.counter.count(asked.body, name, request, relayed)
         return Outcome(body=self.front.token_count(count.tokens), diagnostics=count.diagnostics)
 

@@ -21,6 +21,7 @@ written as a text is `provider/model`.
 
 import re
 from collections.abc import Mapping
+from functools import cached_property
 from pathlib import Path
 from typing import Final
 
@@ -68,9 +69,9 @@ class ModelPool:
     @property
     def first(self) -> UpstreamModel:
         """The first target."""
-        return next(target for rank in self.ranks for target in rank)
+        return self.targets[0]
 
-    @property
+    @cached_property
     def targets(self) -> tuple[UpstreamModel, ...]:
         """All of them, the preferred ones first."""
         return tuple(target for rank in self.ranks for target in rank)

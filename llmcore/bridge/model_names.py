@@ -21,6 +21,11 @@ _OF_CLAUDE: Final = ("claude", "anthropic")
 """How ids begin that Claude Code takes from a list of models; it leaves out all others
 (https://code.claude.com/docs/en/llm-gateway, read November 2026)."""
 
+_POOLS_KEPT: Final = 1000
+"""Names whose targets are kept; clients can ask for any,"""
+_LONG_NAME: Final = 200
+"""and of any length."""
+
 
 @frozen
 class _Listed:
@@ -38,6 +43,8 @@ class ModelNames:
         self._prefix = prefix
         self._listed: dict[str, _Listed] = {}
         self._asking = anyio.Lock()
+        self._pools: dict[str, ModelPool] = {}
+        """The targets of names that were asked for."""
 
     @property
     def mapped(self) -> list[str]:
@@ -46,9 +53,14 @@ class ModelNames:
 
     def pool(self, name: str) -> ModelPool:
         """Return the targets of *name*; FrontError, 404, if it has none."""
+        known = self._pools.get(name)
+        if known is not None:
+            return known
         pool = self.find(name)
         if pool is None or not all(_is_safe(target.model) for target in pool.targets):
             raise _no_model(name)
+        if len(self._pools) < _POOLS_KEPT and len(name) < _LONG_NAME:
+            self._pools[name] = pool
         return pool
 
     def find(self, name: str) -> ModelPool | None:

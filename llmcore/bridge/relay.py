@@ -6,9 +6,9 @@ metrics, logs and retries, and show how the answer ended. Nothing that a client 
 agree on is lost on the way.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
-from typing import Any, Final
+from typing import Any, Final, Self
 
 import anyio
 from attrs import evolve, field, frozen
@@ -30,7 +30,7 @@ from llmcore.schema.changed import changed
 from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.errors import LLMError, NetworkError, RequestTimeoutError, StreamError
 from llmcore.schema.events import ErrorEvent, Finish, LLMEvent, StepFinish
-from llmcore.schema.json import JsonObject
+from llmcore.schema.json import JsonObject, JsonValue
 from llmcore.schema.messages import Message
 from llmcore.schema.model import Model
 from llmcore.schema.options import HttpOverlay
@@ -56,22 +56,51 @@ def holds_sealed_state(body: JsonObject) -> bool:
     return any(seal in data for seal in _SEALS)
 
 
-def relayed_request(asked: ClientRequest, model: Model, route: Route[Any]) -> LLMRequest:
-    """Return the request whose native body is that of *asked*, for a *model* behind *route*."""
-    protocol = route.protocol
+@frozen(kw_only=True)
+class RelayedRequest(LLMRequest[Any]):
+    """A request whose native body takes the place of its messages."""
 
-    def build(request: LLMRequest, streaming: bool) -> Result[Built[Any], LLMError]:
-        own = _fields_of_the_route(protocol, request.model_id, model.provider, streaming)
-        return own.map(lambda fields: Built(_native(asked.body, fields)))
+    body: JsonObject = field(factory=dict)
 
-    relaying: Protocol[Any, Any, Any] = changed(protocol, body=BodyBuilder(build=build))
-    headers = {name: asked.headers[name] for name in _FORWARDED_HEADERS if name in asked.headers}
-    query = {name: asked.query[name] for name in _FORWARDED_QUERY if name in asked.query}
-    return LLMRequest(
-        model=Model(model.id, model.provider, route=changed(route, protocol=relaying)),
-        messages=(_ANYTHING,),
-        http=HttpOverlay(headers=headers, query=query),
-    )
+    @classmethod
+    def to(cls, model: Model, route: Route[Any], *, skims: bool) -> Self:
+        """Return a request without a body yet, to a *model* behind *route*.
+
+        With *skims*, a plain answer is read without its content.
+        """
+        protocol = route.protocol
+
+        def build(request: LLMRequest, streaming: bool) -> Result[Built[Any], LLMError]:
+            body = request.body if isinstance(request, RelayedRequest) else {}
+            own = _fields_of_the_route(protocol, request.model_id, model.provider, streaming)
+            return own.map(lambda fields: Built(_native(body, fields)))
+
+        relaying: Protocol[Any, Any, Any] = changed(
+            protocol,
+            body=BodyBuilder(build=build),
+            whole=_skimming(protocol) if skims else protocol.whole,
+        )
+        relayed = Model(model.id, model.provider, route=changed(route, protocol=relaying))
+        return cls(model=relayed, messages=(_ANYTHING,))
+
+    def of(self, asked: ClientRequest) -> Self:
+        """Return the request with the body of *asked*, and the headers that go up with it."""
+        headers, query = asked.headers, asked.query
+        sent = {name: headers[name] for name in _FORWARDED_HEADERS if name in headers}
+        named = {name: query[name] for name in _FORWARDED_QUERY if name in query}
+        if not (sent or named):
+            return changed(self, body=asked.body)
+        return changed(self, body=asked.body, http=HttpOverlay(headers=sent, query=named))
+
+
+def _skimming(
+    protocol: Protocol[Any, Any, Any],
+) -> Callable[[JsonValue, LLMRequest], Iterable[LLMEvent]]:
+    """Return what reads a whole answer, and no more of a plain one than its beginning and end."""
+    skim, whole = protocol.skim, protocol.whole
+    if skim is None:
+        return whole
+    return lambda document, request: skim(document, request) or whole(document, request)
 
 
 @lru_cache(maxsize=256)

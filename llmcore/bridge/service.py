@@ -4,10 +4,10 @@ import logging
 import math
 import secrets
 import weakref
-from collections.abc import Awaitable, Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
-from functools import partial
-from typing import TypeVar
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
+from functools import lru_cache, partial
+from typing import Any, TypeVar
 
 import anyio
 
@@ -29,7 +29,7 @@ from llmcore.bridge.pools.providers import upstreams_from
 from llmcore.bridge.pools.shared_health import SharedHealth
 from llmcore.bridge.pools.shared_limits import SharedLimits
 from llmcore.bridge.pools.upstream_health import UpstreamHealth
-from llmcore.bridge.relay import RelayPlan, RelayRun
+from llmcore.bridge.relay import RelayedRequest, RelayPlan, RelayRun
 from llmcore.bridge.reload import ReadSettings, Reloader
 from llmcore.bridge.state.ledger import Ledger
 from llmcore.bridge.state.store import ResponseStore, StateUnavailableError
@@ -44,10 +44,11 @@ from llmcore.fronts.errors import (
     overloaded,
     state_unavailable,
 )
+from llmcore.fronts.front import ClientRequest
 from llmcore.fronts.policy import RegisteredTool, TranslationPolicy
 from llmcore.fronts.sealer import Sealer
 from llmcore.generation.retrieval import embed_many
-from llmcore.routes.route import PreparedRequest
+from llmcore.routes.route import PreparedRequest, Route
 from llmcore.schema.embeddings import EmbeddingRequest, EmbeddingResponse
 from llmcore.schema.errors import AuthenticationError, LLMError
 from llmcore.schema.json import JsonObject
@@ -62,6 +63,8 @@ _HEALTH_S = 1.0
 """How long the store's health is used again."""
 _MAINTENANCE_S = 1.0
 """Between two looks at what may have changed."""
+_MODELS_KEPT = 256
+"""Targets whose models are kept; clients can ask for any name."""
 _LARGE_AT_ONCE = 2
 """Large requests that threads translate at once: more would only take the loop's time."""
 
@@ -131,6 +134,8 @@ class Service:
         self.policy = _policy(settings, (*read_tools(settings.tools_path), *self._own_tools))
         self.counter = TokenCounter(upstreams)
         self._upstreams = upstreams
+        self._models = lru_cache(maxsize=_MODELS_KEPT)(partial(_model_of, upstreams))
+        self._relayed: dict[int, tuple[Model, RelayedRequest]] = {}
         self._context = RunContext(
             settings=settings,
             client=upstreams.client,
@@ -218,17 +223,14 @@ class Service:
 
     # -- Answers
 
-    @contextmanager
-    def admitted(self) -> Iterator[None]:
+    def admitted(self) -> "_Admission":
         """Count a request with a body as under way for the block; 503 if there are too many."""
-        self.check_room()
-        self._running += 1
+        return _Admission(self)
+
+    def count_running(self, more: int) -> None:
+        """Count *more* answers as under way."""
+        self._running += more
         self.metrics.running.set(self._running)
-        try:
-            yield
-        finally:
-            self._running -= 1
-            self.metrics.running.set(self._running)
 
     def check_room(self) -> None:
         """Raise FrontError, 503, if as many answers are under way as there may be."""
@@ -239,9 +241,21 @@ class Service:
     def model(self, target: UpstreamModel) -> Model:
         """Return the model of *target*; FrontError if its provider cannot have one."""
         try:
-            return self._upstreams.client.providers[target.provider].model(target.model)
+            return self._models(target)
         except LLMError as error:
             raise from_llm_error(error) from error
+
+    def relayed(self, asked: ClientRequest, model: Model, route: Route[Any]) -> LLMRequest:
+        """Return the request that takes the body of *asked* to *model*, which `model` returned."""
+        known = self._relayed.get(id(model))
+        if known is None or known[0] is not model:
+            if len(self._relayed) >= _MODELS_KEPT:
+                self._relayed.clear()
+            # The page shows recorded answers, and telemetry may.
+            skims = not (self.settings.ui_record or self._upstreams.client.middleware)
+            known = (model, RelayedRequest.to(model, route, skims=skims))
+            self._relayed[id(model)] = known
+        return known[1].of(asked)
 
     def is_pooled(self, pool: ModelPool) -> bool:
         """Return whether an answer of *pool* may have to wait, or go to another target."""
@@ -373,6 +387,24 @@ class Service:
                 "rate_per_minute": limits.rate_per_minute,
             },
         }
+
+
+class _Admission:
+    """The place of one request among those under way."""
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+
+    def __enter__(self) -> None:
+        self._service.check_room()
+        self._service.count_running(1)
+
+    def __exit__(self, *_exc: object) -> None:
+        self._service.count_running(-1)
+
+
+def _model_of(upstreams: Upstreams, target: UpstreamModel) -> Model:
+    return upstreams.client.providers[target.provider].model(target.model)
 
 
 def _client_keys(settings: GatewaySettings) -> Mapping[str, RotatingKey]:

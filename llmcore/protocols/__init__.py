@@ -11,8 +11,8 @@ what they share:
   `answer_format` (a format that the API does not enforce);
 * for responses: `answering` (what every stream machine needs; streams of numbered
   content blocks), `persistent` (lists and maps that grow without being copied), `native_json`
-  (readers of JSON whose types no server guarantees), `failures` (errors of every API, limits that
-  headers state);
+  (readers of JSON whose types no server guarantees), `skimming` (whole answers without their
+  content), `failures` (errors of every API, limits that headers state);
 * for calls that one document answers: `unary` (their requests), `multipart` (bodies with files),
   `embeddings`, `reranking`, `model_lists`, `files`, `batches`;
 * for both: `claude` and `claude_tools` (rules of Claude's models, for all providers).

@@ -159,6 +159,9 @@ class Protocol(Generic[Body_co, Event, State]):
     stream: StreamMachine[Event, State]
     whole: Callable[[JsonValue, LLMRequest], Iterable[LLMEvent]]
     """A body that was not streamed, as the same events."""
+    skim: Callable[[JsonValue, LLMRequest], Iterable[LLMEvent] | None] | None = None
+    """Its first and last events alone, `StreamStart`, `StepFinish` and `Finish`; None for a body
+    that is to be read as `whole` does. See `protocols.skimming`."""
     framings: tuple[FramingId, ...] = ("sse", "ndjson", "aws-event-stream")
     """How its streams may be cut into frames: the first where no content type tells."""
     operation: str = "chat"

@@ -368,7 +368,8 @@ class Route(Generic[Body_co]):
 
     def _limited(self, request: LLMRequest) -> tuple[LLMRequest, tuple[Diagnostic, ...]]:
         """Return *request*, `max_tokens` lowered to the route's limits, and a note of that."""
-        asked, most = request.generation.max_tokens, self.defaults.limits.most_output
+        asked = request.generation.max_tokens
+        most = None if asked is None else self.defaults.limits.most_output
         if asked is None or most is None or asked <= most:
             return request, ()
         lowered = changed(request, generation=evolve(request.generation, max_tokens=most))

@@ -1,8 +1,8 @@
 """Reading a request's body: within limits, decompressed, as a JSON object."""
 
 import zlib
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
-from contextlib import contextmanager, nullcontext
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import nullcontext
 from functools import partial
 
 import anyio
@@ -41,26 +41,42 @@ class BodyBytes:
         self._total = 0
         self._of: dict[str, int] = {}
 
-    @contextmanager
-    def of(self, caller: str) -> Iterator[Callable[[int], None]]:
+    def of(self, caller: str) -> "_HeldBytes":
         """Return what counts further bytes of *caller*; FrontError, 503, where it is too much."""
-        held = 0
+        return _HeldBytes(self, caller)
 
-        def received(count: int) -> None:
-            nonlocal held
-            held += count
-            self._total += count
-            mine = self._of[caller] = self._of.get(caller, 0) + count
-            if mine > self._most_of_one or self._total > self._most:
-                raise overloaded("too many large requests are under way")
+    def add(self, caller: str, count: int) -> None:
+        """Count further bytes of *caller*; FrontError, 503, where it is too much."""
+        self._total += count
+        mine = self._of[caller] = self._of.get(caller, 0) + count
+        if mine > self._most_of_one or self._total > self._most:
+            raise overloaded("too many large requests are under way")
 
-        try:
-            yield received
-        finally:
-            self._total -= held
-            left = self._of.pop(caller, 0) - held
-            if left:
-                self._of[caller] = left
+    def release(self, caller: str, count: int) -> None:
+        """Count so many bytes of *caller* no more."""
+        self._total -= count
+        left = self._of.pop(caller, 0) - count
+        if left:
+            self._of[caller] = left
+
+
+class _HeldBytes:
+    """The bytes of one request, which are counted for a block."""
+
+    def __init__(self, all_bytes: BodyBytes, caller: str) -> None:
+        self._all = all_bytes
+        self._caller = caller
+        self._held = 0
+
+    def __enter__(self) -> Callable[[int], None]:
+        return self._add
+
+    def __exit__(self, *_exc: object) -> None:
+        self._all.release(self._caller, self._held)
+
+    def _add(self, count: int) -> None:
+        self._held += count
+        self._all.add(self._caller, count)
 
 
 async def read_object(
@@ -106,20 +122,26 @@ async def parsed_message(text: str | None) -> JsonObject:
 
 
 def _check_type(headers: Mapping[str, str]) -> None:
-    kind = headers.get("content-type", "").partition(";")[0].strip().lower()
+    given = headers.get("content-type", "")
+    if given == "application/json":
+        return
+    kind = given.partition(";")[0].strip().lower()
     if kind != "application/json" and not kind.endswith("+json"):
-        given = f"not {kind[:80]!r}" if kind else "which was not given"
+        instead = f"not {kind[:80]!r}" if kind else "which was not given"
         raise FrontError(
             status=415,
             type="invalid_request_error",
             code="unsupported_content_type",
-            message=f"the content type must be application/json, {given}",
+            message=f"the content type must be application/json, {instead}",
         )
 
 
 def _encodings(headers: Mapping[str, str]) -> tuple[str, ...]:
     """Return the codings in the order in which they were applied."""
-    named = headers.get("content-encoding", "").lower().split(",")
+    given = headers.get("content-encoding")
+    if given is None:
+        return ()
+    named = given.lower().split(",")
     found = tuple(name.strip().removeprefix("x-") for name in named)
     kept = tuple(name for name in found if name not in ("", "identity"))
     if unknown := [name for name in kept if name not in _ENCODINGS]:

@@ -14,7 +14,9 @@ from attrs import Factory, define
 from llmcore.catalog.cost import response_cost
 from llmcore.fronts.front import ClientRequest
 from llmcore.inspector.redaction import safe_text
+from llmcore.schema.changed import changed
 from llmcore.schema.codec import to_json
+from llmcore.schema.messages import Message
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.response import LLMResponse
 from llmcore.schema.usage import Usage
@@ -22,6 +24,8 @@ from llmcore.schema.usage import Usage
 MAX_REQUESTS: Final = 500
 MAX_RECORDED_BYTES: Final = 64 * 1024 * 1024
 """Of the answers of all recorded requests together; the oldest recordings are dropped first."""
+
+_NO_CONTENT: Final = Message.assistant("")
 
 
 @define
@@ -61,16 +65,28 @@ class FeedEntry:
     seconds: float | None = None
     first_s: float | None = None
     """To the first byte of the answer's body."""
-    usage: Usage | None = None
-    cost: float | None = None
+    answer: LLMResponse | None = None
+    """The answer of the upstream, without its content."""
     error: str | None = None
     diagnostics: str | None = None
     recording: FeedRecording | None = None
 
     def read(self, response: LLMResponse) -> None:
         """Set tokens and cost to those of the upstream's answer."""
-        self.usage = response.usage
-        self.cost = response.cost if response.cost is not None else response_cost(response)
+        self.answer = changed(response, message=_NO_CONTENT, sources=(), raw=None)
+
+    @property
+    def usage(self) -> Usage | None:
+        """The tokens of the answer."""
+        return None if self.answer is None else self.answer.usage
+
+    @property
+    def cost(self) -> float | None:
+        """The cost of the answer, which is computed when it is shown."""
+        answer = self.answer
+        if answer is None or answer.cost is not None:
+            return None if answer is None else answer.cost
+        return response_cost(answer)
 
     def as_json(self) -> dict[str, Any]:
         """Return what the page lists; texts that look like credentials are replaced."""

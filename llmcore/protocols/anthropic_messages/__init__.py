@@ -13,7 +13,7 @@ reads and writes plain JSON.
 
 from functools import partial
 
-from llmcore.protocols.anthropic_messages import body, stream
+from llmcore.protocols.anthropic_messages import body, finish, stream
 from llmcore.protocols.anthropic_messages.models import rules_of
 from llmcore.protocols.anthropic_messages.names import (
     METADATA_KEY,
@@ -53,6 +53,7 @@ def make(
             deltas=stream.DELTAS,
         ),
         whole=stream.whole,
+        skim=finish.skim,
     )
 
 

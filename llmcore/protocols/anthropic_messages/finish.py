@@ -11,7 +11,7 @@ https://platform.claude.com/docs/en/build-with-claude/streaming,
 https://platform.claude.com/docs/en/build-with-claude/prompt-caching#tracking-cache-performance.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from llmcore.protocols.answering import finish_events as finish_response
@@ -23,14 +23,17 @@ from llmcore.protocols.anthropic_messages.names import (
     INPUT_TOKENS,
     METADATA_KEY,
     OUTPUT_TOKENS,
+    PROTOCOL_ID,
 )
 from llmcore.protocols.anthropic_messages.state import MessagesState
 from llmcore.protocols.lowering import served_tier
 from llmcore.protocols.native_json import count_or_none, object_or_empty, str_or_none
 from llmcore.protocols.persistent import with_entries
+from llmcore.protocols.skimming import all_objects, has_only, skimmed
 from llmcore.schema.changed import changed
 from llmcore.schema.events import LLMEvent, TextDelta, TextEnd, TextStart
-from llmcore.schema.json import JsonObject
+from llmcore.schema.json import JsonObject, JsonValue
+from llmcore.schema.request import LLMRequest
 from llmcore.schema.usage import Usage
 
 # -- token counts
@@ -121,3 +124,50 @@ def _explain_refusal(state: MessagesState, events: list[LLMEvent]) -> None:
     events.append(TextStart(segment, refusal=True))
     events.append(TextDelta(segment, explanation))
     events.append(TextEnd(segment, refusal=True, provider_metadata=metadata))
+
+
+# -- a whole body without its content
+
+_PLAIN_BLOCKS: Final = {"text": "text", "thinking": "thinking", "tool_use": "id"}
+"""Types of plain blocks, and a field of each that is a text."""
+
+
+def skim(document: JsonValue, request: LLMRequest) -> Iterable[LLMEvent] | None:
+    """Return the beginning and the end of a plain message; None for any other body."""
+    if not isinstance(document, dict) or document.get("type") != "message":
+        return None
+    content, native = all_objects(document.get("content")), document.get("usage")
+    reason = str_or_none(document.get("stop_reason"))
+    if document.get("error") or reason in (None, "refusal") or not isinstance(native, dict):
+        return None
+    if content is None or not all(map(_is_plain, content)):
+        return None
+    facts = {k: v for k, v in document.items() if k not in NOT_OF_MESSAGE and v is not None}
+    facts |= {name: native[name] for name in _OF_USAGE if native.get(name) is not None}
+    kinds = {block["type"] for block in content}
+    return skimmed(
+        PROTOCOL_ID,
+        request,
+        document,
+        model=document.get("model"),
+        response_id=document.get("id"),
+        reason=map_finish_reason(
+            reason, FINISH_REASONS, called="tool_use" in kinds, answered=False
+        ),
+        usage=map_usage(merge_usage(None, native)),
+        metadata={METADATA_KEY: facts} if facts else {},
+        reasoned="thinking" in kinds,
+        begun=map_usage(native),
+    )
+
+
+def _is_plain(block: Mapping[str, Any]) -> bool:
+    """Return whether a block is text, thinking, or a call with flat input."""
+    text = _PLAIN_BLOCKS.get(str(block.get("type")))
+    if text is None or type(block.get(text)) is not str or not has_only(block, ("input",)):
+        return False
+    if block["type"] != "tool_use":
+        return "input" not in block
+    given = block.get("input")
+    named = str_or_none(block["id"]) and str_or_none(block.get("name"))
+    return bool(named) and isinstance(given, dict) and has_only(given)

@@ -15,7 +15,7 @@ In reading order:
 
 from functools import partial
 
-from llmcore.protocols.gemini import body, stream
+from llmcore.protocols.gemini import body, finish, stream
 from llmcore.protocols.gemini.models import GEMINI_API, VERTEX, GeminiDialect, rules_of
 from llmcore.protocols.gemini.names import METADATA_KEY, PROTOCOL_ID, TOOL_NAMES, GeminiBody
 from llmcore.protocols.gemini.state import GeminiState
@@ -44,6 +44,7 @@ def make(dialect: GeminiDialect) -> Protocol[GeminiBody, Event, GeminiState]:
             deltas=stream.DELTAS,
         ),
         whole=stream.whole,
+        skim=finish.skim,
     )
 
 

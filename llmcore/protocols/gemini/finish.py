@@ -10,21 +10,24 @@ JSON does.
      "usageMetadata": {"promptTokenCount": 7, "candidatesTokenCount": 5, "totalTokenCount": 12}}
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from llmcore.protocols.gemini.content import omit_keys
 from llmcore.protocols.gemini.names import FINISH_REASONS, PROTOCOL_ID, NativeObject
-from llmcore.protocols.gemini.state import GeminiState, change
+from llmcore.protocols.gemini.state import GeminiState, change, metadata_of
 from llmcore.protocols.lowering import served_tier
 from llmcore.protocols.native_json import count_or_none, object_or_empty, str_or_none
 from llmcore.protocols.persistent import with_entries
+from llmcore.protocols.skimming import all_objects, has_only, skimmed
 from llmcore.schema.events import (
     FinishReason,
     LLMEvent,
     StepStart,
     StreamStart,
 )
+from llmcore.schema.json import JsonValue
+from llmcore.schema.request import LLMRequest
 from llmcore.schema.usage import Usage
 
 _BEGINNINGS: Final = frozenset(
@@ -147,3 +150,63 @@ def map_usage(usage: Mapping[str, Any]) -> Usage:
 
 def _sum(one: int | None, other: int | None) -> int | None:
     return other if one is None else one + (other or 0)
+
+
+# -- a whole body without its content
+
+_PLAIN_CANDIDATE: Final = frozenset(
+    {"content", "index", "finishReason", "avgLogprobs", "safetyRatings", "finishMessage"}
+)
+_PLAIN_CONTENT: Final = frozenset({"role", "parts"})
+_PLAIN_PART: Final = frozenset({"text", "thought", "thoughtSignature", "functionCall"})
+_PLAIN_CALL: Final = frozenset({"name", "args", "id"})
+
+
+def skim(document: JsonValue, request: LLMRequest) -> Iterable[LLMEvent] | None:
+    """Return the beginning and the end of a plain `GenerateContentResponse`; None for others."""
+    if not isinstance(document, dict) or document.get("error") or "promptFeedback" in document:
+        return None
+    candidates, native = document.get("candidates"), document.get("usageMetadata")
+    if not (isinstance(candidates, list) and len(candidates) == 1 and isinstance(native, dict)):
+        return None
+    candidate = candidates[0]
+    if not isinstance(candidate, dict) or not candidate.keys() <= _PLAIN_CANDIDATE:
+        return None
+    content = candidate.get("content")
+    if candidate.get("index") not in (0, None) or not isinstance(content, dict):
+        return None
+    parts = all_objects(content.get("parts"))
+    if not parts or not all(map(_is_plain, parts)):
+        return None
+    metadata = omit_keys(candidate, *_NO_CANDIDATE_METADATA)
+    more = omit_keys(document, *_NO_METADATA)
+    if not metadata.keys().isdisjoint(more):
+        return None
+    usage = map_usage(native)
+    called = any("functionCall" in part for part in parts)
+    return skimmed(
+        PROTOCOL_ID,
+        request,
+        document,
+        model=document.get("modelVersion"),
+        response_id=document.get("responseId"),
+        reason=map_reason(str_or_none(candidate.get("finishReason")) or "", None, called=called),
+        usage=usage,
+        metadata=metadata_of(metadata | more),
+        reasoned=any(part.get("thought") for part in parts),
+        begun=usage if "promptTokenCount" in native else None,
+    )
+
+
+def _is_plain(part: NativeObject) -> bool:
+    """Return whether a part is a text that is not empty, or a call with flat arguments."""
+    if not part.keys() <= _PLAIN_PART or not has_only(part, ("functionCall",)):
+        return False
+    if "functionCall" not in part:
+        return str_or_none(part.get("text")) is not None
+    call = part["functionCall"]
+    if not isinstance(call, dict) or not call.keys() <= _PLAIN_CALL or "text" in part:
+        return False
+    given = call.get("args", {})
+    named = str_or_none(call.get("name")) is not None and has_only(call, ("args",))
+    return named and isinstance(given, dict) and has_only(given)

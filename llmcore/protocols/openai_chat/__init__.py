@@ -16,7 +16,7 @@ In reading order:
 
 from functools import partial
 
-from llmcore.protocols.openai_chat import body, stream
+from llmcore.protocols.openai_chat import body, finish, stream
 from llmcore.protocols.openai_chat.models import COMPATIBLE, OPENAI, ChatDialect
 from llmcore.protocols.openai_chat.names import (
     METADATA_KEY,
@@ -53,6 +53,7 @@ def make(dialect: ChatDialect) -> Protocol[ChatBody, NativeObject, ChatState]:
             deltas=stream.DELTAS,
         ),
         whole=partial(stream.whole, dialect=dialect),
+        skim=finish.skim,
     )
 
 

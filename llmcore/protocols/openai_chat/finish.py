@@ -17,12 +17,15 @@ from llmcore.protocols.lowering import served_tier
 from llmcore.protocols.native_json import count_or_none, object_or_empty, objects, str_or_none
 from llmcore.protocols.openai_chat.names import (
     FINISH_REASONS,
+    METADATA_KEY,
     PROTOCOL_ID,
+    REASONING_FIELDS,
     USAGE_FIELDS,
     NativeObject,
 )
 from llmcore.protocols.openai_chat.state import ChatState
 from llmcore.protocols.persistent import with_entries
+from llmcore.protocols.skimming import all_objects, are_plain_arguments, has_only, skimmed
 from llmcore.schema.changed import changed
 from llmcore.schema.events import (
     FinishReason,
@@ -30,7 +33,8 @@ from llmcore.schema.events import (
     StepStart,
     StreamStart,
 )
-from llmcore.schema.json import JsonObject
+from llmcore.schema.json import JsonObject, JsonValue
+from llmcore.schema.request import LLMRequest
 from llmcore.schema.usage import Usage
 
 _BEGINNINGS: Final = ("choices", "usage", "id", "citations", "search_results")
@@ -185,3 +189,63 @@ def _number(value: Any) -> float | None:
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     return float(value)
+
+
+# -- a whole body without its content
+
+_PLAIN_OBJECT: Final = "chat.completion"
+_NOT_PLAIN: Final = ("error", "type", "candidates", "citations", "search_results")
+_PLAIN_MESSAGE: Final = frozenset({"role", "content", *REASONING_FIELDS})
+
+
+def skim(document: JsonValue, request: LLMRequest) -> Iterable[LLMEvent] | None:
+    """Return the beginning and the end of a plain `chat.completion`; None for any other body."""
+    if not isinstance(document, dict) or document.get("object") != _PLAIN_OBJECT:
+        return None
+    choices, usage = all_objects(document.get("choices")), _usage_in(document)
+    if usage is None or choices is None or len(choices) != 1:
+        return None
+    if any(document.get(name) for name in _NOT_PLAIN):
+        return None
+    choice = choices[0]
+    message = choice.get("message")
+    if choice.get("error") or choice.get("delta") or choice.get("index") not in (0, None):
+        return None
+    if not isinstance(message, dict) or not _is_plain(message):
+        return None
+    raw = str_or_none(choice.get("finish_reason")) or ""
+    metadata = _metadata_in(document, _NO_METADATA, {})
+    metadata |= _metadata_in(choice, _NO_CHOICE_METADATA, {})
+    stated = {name: value for name, value in usage.items() if value is not None}
+    return skimmed(
+        PROTOCOL_ID,
+        request,
+        document,
+        model=document.get("model"),
+        response_id=document.get("id"),
+        reason=map_reason(raw, called=bool(message.get("tool_calls")), refused=False),
+        usage=map_usage(stated, metadata.get("service_tier")),
+        metadata={METADATA_KEY: metadata} if metadata else {},
+        reasoned=any(message.get(name) for name in REASONING_FIELDS),
+    )
+
+
+def _is_plain(message: NativeObject) -> bool:
+    """Return whether a message has texts and calls of functions, and nothing else."""
+    for name, value in message.items():
+        if not value or (name in _PLAIN_MESSAGE and type(value) is str):
+            continue
+        calls = all_objects(value) if name == "tool_calls" else None
+        if calls is None or not all(map(_is_call, calls)):
+            return False
+    return True
+
+
+def _is_call(native: NativeObject) -> bool:
+    if not has_only(native, ("function", "index")):
+        return False
+    function = native.get("function")
+    if not (isinstance(function, dict) and str_or_none(native.get("id")) and has_only(function)):
+        return False
+    named = native.get("type") == "function" and str_or_none(function.get("name")) is not None
+    return named and are_plain_arguments(function.get("arguments"))

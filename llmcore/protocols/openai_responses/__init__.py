@@ -22,7 +22,7 @@ In reading order:
 
 from functools import partial
 
-from llmcore.protocols.openai_responses import body, stream
+from llmcore.protocols.openai_responses import body, finish, stream
 from llmcore.protocols.openai_responses.continuation import cursor, resume
 from llmcore.protocols.openai_responses.models import OPENAI, ResponsesDialect
 from llmcore.protocols.openai_responses.names import (
@@ -59,6 +59,7 @@ def make(dialect: ResponsesDialect) -> Protocol[ResponsesBody, NativeObject, Res
             resume=resume,
         ),
         whole=stream.whole,
+        skim=finish.skim,
         hosted_kinds=frozenset({"web_search", "code_execution", "mcp"}),
     )
 

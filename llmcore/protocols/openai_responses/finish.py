@@ -10,7 +10,7 @@ Sources, read November 2026: https://developers.openai.com/api/reference/resourc
 https://developers.openai.com/api/docs/guides/background.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from llmcore.protocols.answering import finish_events
@@ -35,6 +35,7 @@ from llmcore.protocols.openai_responses.state import (
     typed_parts,
 )
 from llmcore.protocols.persistent import PersistentList, to_list
+from llmcore.protocols.skimming import all_objects, are_plain_arguments, has_only, skimmed
 from llmcore.schema.changed import changed
 from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.errors import AbortError, LLMError
@@ -46,6 +47,8 @@ from llmcore.schema.events import (
     StepStart,
     StreamStart,
 )
+from llmcore.schema.json import JsonValue
+from llmcore.schema.request import LLMRequest
 from llmcore.schema.usage import Usage
 
 # -- the beginning
@@ -232,3 +235,62 @@ def _number(value: Any) -> float | None:
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     return float(value)
+
+
+# -- a whole body without its content
+
+_PLAIN_PARTS: Final = {
+    "output_text": ("annotations", "logprobs"),
+    "summary_text": (),
+    "reasoning_text": (),
+}
+"""Types of text, and their lists that are empty in a plain one."""
+
+
+def skim(document: JsonValue, request: LLMRequest) -> Iterable[LLMEvent] | None:
+    """Return the beginning and the end of a plain `response`; None for any other body."""
+    if not isinstance(document, dict) or document.get("status") not in ("completed", "incomplete"):
+        return None
+    output, usage = all_objects(document.get("output")), document.get("usage")
+    if output is None or not isinstance(usage, dict) or not usage:
+        return None
+    if not all(map(_is_plain, output)):
+        return None
+    kinds = {item["type"] for item in output}
+    kept = {name: document[name] for name in _METADATA if document.get(name) is not None}
+    return skimmed(
+        PROTOCOL_ID,
+        request,
+        document,
+        model=document.get("model"),
+        response_id=document.get("id"),
+        reason=map_reason(document, ResponsesInfo(called="function_call" in kinds)),
+        usage=map_usage(usage, kept.get("service_tier")),
+        metadata={METADATA_KEY: kept} if kept else {},
+        reasoned="reasoning" in kinds,
+    )
+
+
+def _is_plain(item: NativeObject) -> bool:
+    """Return whether an item is text, thinking, or a call of a function of the client's."""
+    match item.get("type"):
+        case "message":
+            return has_only(item, ("content",)) and _are_texts(item.get("content"))
+        case "reasoning":
+            parts = (item.get(name) or [] for name in ("content", "summary"))
+            return has_only(item, ("content", "summary")) and all(map(_are_texts, parts))
+        case "function_call":
+            named = str_or_none(item.get("name")) and str_or_none(item.get("call_id"))
+            return bool(named) and has_only(item) and are_plain_arguments(item.get("arguments"))
+    return False
+
+
+def _are_texts(parts: JsonValue) -> bool:
+    found = all_objects(parts)
+    return found is not None and all(
+        (lists := _PLAIN_PARTS.get(str(part.get("type")))) is not None
+        and type(part.get("text")) is str
+        and has_only(part, lists)
+        and not any(part.get(name) for name in lists)
+        for part in found
+    )
