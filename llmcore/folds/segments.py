@@ -33,6 +33,7 @@ from llmcore.schema.content import TokenLogprob, ToolCallKind, parse_arguments
 from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.errors import StreamError
 from llmcore.schema.events import (
+    DeltaEvent,
     ErrorEvent,
     Finish,
     LLMEvent,
@@ -59,10 +60,9 @@ MAX_PARTS: Final = 10_000
 """More parts in one step than this are an error: what an answer costs to read stays bounded."""
 
 _Start: TypeAlias = TextStart | ReasoningStart | ToolInputStart
-_Delta: TypeAlias = TextDelta | ReasoningDelta | ToolInputDelta
 _Handler: TypeAlias = Callable[[Any, Any], Sequence[LLMEvent]]
 
-_DELTA_OF: Final[Mapping[str, type]] = {
+_DELTA_OF: Final[Mapping[str, type[DeltaEvent]]] = {
     "text": TextDelta,
     "reasoning": ReasoningDelta,
     "tool": ToolInputDelta,
@@ -106,23 +106,30 @@ class SegmentFold:
         """The number of characters of reasoning in this step."""
         self._step_usage: Usage | None = None
         self._handlers = self._HANDLERS
-        self._plain: dict[type, dict[str, Callable[[str], None]]] = {
+        self._plain: dict[type[DeltaEvent], dict[str, list[str]]] = {
             TextDelta: {},
             ReasoningDelta: {},
             ToolInputDelta: {},
         }
-        """The `append` of each open segment's chunks, unless it holds half a surrogate pair."""
+        """The chunks of each open segment, unless it holds half a surrogate pair."""
 
-    def append(self, delta: _Delta) -> bool:
-        """Add *delta* if it needs no change, as nearly all deltas: the per-token path.
+    def plain_chunks(self, kind: type[DeltaEvent], id_: str) -> list[str] | None:
+        """Return the list to which whole characters of an open segment may be added as they are.
+
+        None for a segment that is not open, or whose next text must go through `process`.
+        """
+        return self._plain[kind].get(id_)
+
+    def append(self, delta: DeltaEvent) -> bool:
+        """Add *delta* if it needs no change, as nearly all deltas.
 
         Returns False, without adding it, for a delta that must go through `process`.
         """
-        add = self._plain[type(delta)].get(delta.id)
+        chunks = self._plain[type(delta)].get(delta.id)
         text = delta.text
-        if add is None or not text.isascii() or (type(delta) is TextDelta and delta.logprobs):
+        if chunks is None or not text.isascii() or (type(delta) is TextDelta and delta.logprobs):
             return False
-        add(text)
+        chunks.append(text)
         return True
 
     def process(self, event: LLMEvent) -> Sequence[LLMEvent]:
@@ -137,7 +144,7 @@ class SegmentFold:
 
     # -- deltas: the per-token path
 
-    def _delta(self, event: _Delta) -> Sequence[LLMEvent]:
+    def _delta(self, event: DeltaEvent) -> Sequence[LLMEvent]:
         if self.append(event):
             return (event,)
         kind = _KIND_OF[type(event)]
@@ -150,7 +157,7 @@ class SegmentFold:
         if opened.half:  # the next delta must be joined with it, even an ASCII one
             self._plain[type(event)].pop(event.id, None)
         else:
-            self._plain[type(event)][event.id] = opened.chunks.append
+            self._plain[type(event)][event.id] = opened.chunks
         return done
 
     # -- starts
@@ -181,7 +188,7 @@ class SegmentFold:
             return self._ended(f"the answer has more than {MAX_PARTS} parts")
         self._started.add(key)
         opened = self._open[key] = _Open(event, place)
-        self._plain[_DELTA_OF[kind]][event.id] = opened.chunks.append
+        self._plain[_DELTA_OF[kind]][event.id] = opened.chunks
         return (event,)
 
     # -- ends
@@ -315,8 +322,8 @@ class SegmentFold:
 
     def _ended(self, message: str) -> Sequence[LLMEvent]:
         self._handlers = _DISCARD_ALL
-        for appends in self._plain.values():
-            appends.clear()
+        for segments in self._plain.values():
+            segments.clear()
         return (ErrorEvent(StreamError(message)),)
 
     _HANDLERS: ClassVar[Mapping[type, _Handler]] = {
@@ -348,7 +355,7 @@ def _input_text(arguments: JsonValue) -> str:
     return arguments if isinstance(arguments, str) else json.dumps(arguments).decode()
 
 
-def _with_whole_characters(opened: _Open, event: _Delta) -> Sequence[LLMEvent]:
+def _with_whole_characters(opened: _Open, event: DeltaEvent) -> Sequence[LLMEvent]:
     """Return *event* with complete characters only; a trailing half is held in *opened*."""
     text = opened.half + event.text
     opened.half = text[-1:] if "\ud800" <= text[-1:] <= "\udbff" else ""

@@ -260,6 +260,18 @@ def close_block(state: _State, index: object) -> tuple[_State, Block]:
     return changed(state, open=without_entry(state.open, index)), state.open[index]
 
 
+_NO_BLOCK: Final[tuple[object, Block]] = None, Block(kind="opaque")
+
+
+def last_opened(state: BlockState) -> tuple[object, Block]:
+    """Return the index and the open block that was opened last; a slow one if there is none.
+
+    Among dozens that are open at once, which no API sends, it is not looked for.
+    """
+    blocks = state.open
+    return next(reversed(blocks.items()), _NO_BLOCK) if isinstance(blocks, dict) else _NO_BLOCK
+
+
 # -- calls of tools
 
 

@@ -19,7 +19,7 @@ from llmcore.protocols import tool_names
 from llmcore.protocols.tool_names import ToolNameRule
 from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.errors import LLMError
-from llmcore.schema.events import LLMEvent
+from llmcore.schema.events import DeltaEvent, LLMEvent
 from llmcore.schema.json import JsonObject, JsonValue, ProviderMetadata
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.result import Result
@@ -101,6 +101,18 @@ class ResumeRequest:
     query: Mapping[str, str] = field(factory=dict)
 
 
+@frozen
+class FastReader:
+    """How to read the frames that only add text to the open segment, as nearly all do."""
+
+    kind: type[DeltaEvent]
+    """The event that such a frame gives."""
+    segment: str
+    """The id of the segment."""
+    read: Callable[[Frame], str | None]
+    """Returns the text that a frame adds; None for a frame that may do more."""
+
+
 TextReader: TypeAlias = Callable[[bytes], str | None]
 """Returns the text that the event in a payload adds; None, or "", for any other event."""
 
@@ -134,9 +146,10 @@ class StreamMachine(Generic[Event, State]):
     `ErrorEvent`. Not called after a terminal event."""
     terminal: Callable[[Event], bool]
     """Whether the event is the last one, so that reading stops and the connection is freed."""
-    fast_delta: Callable[[State, Frame], LLMEvent | None] | None = None
-    """The per-token path: the delta of a frame that only continues what is open, and changes
-    no state; None for any other frame. What `step` would give, without reading the whole event."""
+    fast_reader: Callable[[State], FastReader | None] | None = None
+    """The per-token path: how to read the frames that only continue what is open in a state, and
+    do not change it. Each gives the delta that `step` would give, without reading the whole
+    event. None if there are no such frames in that state."""
     deltas: DeltaForm | None = None
     """The events that need not be stepped through one by one; None if there is no such form."""
     cursor: Callable[[State, Event], ProviderMetadata] | None = None

@@ -3,26 +3,24 @@
 The client, the cassettes and `decode_recorded` all read responses with `ResponseDecoder`. A
 streamed byte takes one of two paths; nearly all take the fast one:
 
-    chunk  ──▶ framing.feed ──▶ frame ──▶ fast_delta ──▶ TextDelta, ReasoningDelta, ToolInputDelta
-                                  │           │               │
-                                  │           │ None          ▼
-                                  │           │            SegmentFold.append ──▶ event
-                                  │           │               │ False: half a character, logprobs
-                                  │           ▼               ▼
-                                  └──────▶ decode ─▶ step ─▶ SegmentFold.process ──▶ events
-                                           native    events   joined text,              │
-                                           event     of the   ToolCall,                 ▼
-                                                     protocol closed segments  Accumulator.process
-                                                                               (not for deltas: it
-                                                                               shares their list)
+    chunk ──▶ framing.feed ──▶ frame ──▶ FastReader.read ──▶ text ──▶ chunks of the segment, deltas
+                                 │          │ None
+                                 │          ▼
+                                 └────▶ decode ─▶ step ─▶ SegmentFold.process ──▶ events
+                                        native    events   joined text,              │
+                                        event     of the   ToolCall,                 ▼
+                                                  protocol closed segments  Accumulator.process
+                                                                            (not for deltas: it
+                                                                            shares their list)
 
-`fast_delta` changes no state: it reads frames that only continue an open segment. `halt` returns
-the last events after the terminal native event or the last byte. Any failure becomes one
-`ErrorEvent`, after which nothing is read. A response that was not streamed goes through
-`Protocol.whole` instead of framing, `decode` and `step`.
+A `FastReader` is made after each step, of the state that it gives. It reads the frames that only
+continue an open segment, and so change no state. `halt` returns the last events after the
+terminal native event or the last byte. Any failure becomes one `ErrorEvent`, after which nothing
+is read. A response that was not streamed goes through `Protocol.whole` instead of framing,
+`decode` and `step`.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from attrs import evolve, frozen
@@ -31,7 +29,7 @@ from llmcore.folds.response import Accumulator
 from llmcore.folds.segments import SegmentFold
 from llmcore.protocols.failures.errors import error_from_response
 from llmcore.protocols.lowering import served_tier
-from llmcore.protocols.protocol import Frame, Protocol
+from llmcore.protocols.protocol import FastReader, Frame, Protocol
 from llmcore.protocols.tool_names import fit_tool_names
 from llmcore.routes.framing import Framing
 from llmcore.schema import json
@@ -52,6 +50,7 @@ from llmcore.schema.events import (
     ToolInputDelta,
     ToolInputStart,
     attach_native,
+    deltas,
 )
 from llmcore.schema.json import JsonValue, ProviderMetadata
 from llmcore.schema.request import LLMRequest
@@ -107,6 +106,8 @@ class ResponseDecoder:
         self._last: Frame | None = None
         """The last frame with content."""
         self._segments = SegmentFold()
+        self._run: tuple[FastReader, list[str]] | None = None
+        """The reader of frames that only continue an open segment, and that segment's chunks."""
         self.accumulator = accumulator or Accumulator()
         """The response so far."""
         self.ended = False
@@ -199,19 +200,13 @@ class ResponseDecoder:
     def _read(self, frames: Iterable[Frame]) -> list[LLMEvent]:
         events: list[LLMEvent] = []
         decode, step, terminal = self._machine.decode, self._machine.step, self._machine.terminal
-        fast_delta, append = self._machine.fast_delta, self._segments.append
-        for frame in frames:
-            if self.ended:
+        append = self._segments.append
+        left = iter(frames)
+        while not self.ended:
+            run = self._run
+            frame = next(left, None) if run is None else self._read_run(*run, left, events)
+            if frame is None:
                 break
-            if fast_delta is not None:
-                delta = fast_delta(self._state, frame)
-                if delta is not None:
-                    self._last = frame
-                    if append(delta):  # type: ignore[arg-type]
-                        events.append(delta)
-                    else:
-                        self._complete((delta,), events)
-                    continue
             try:
                 event = decode(frame)
                 if event is None:
@@ -222,11 +217,38 @@ class ResponseDecoder:
                 return events + self.fail(_unreadable(frame[1], error))
             if len(bare) == 1 and type(bare[0]) in _DELTAS and append(bare[0]):  # type: ignore[arg-type]
                 events.append(bare[0])
-                continue
-            self._complete(bare, events)
-            if not self.ended and terminal(event):
-                events += self._halted()
+            else:
+                self._complete(bare, events)
+                if not self.ended and terminal(event):
+                    events += self._halted()
+            self._run = self._new_run()
         return events
+
+    def _new_run(self) -> tuple[FastReader, list[str]] | None:
+        """Return how frames that only continue what is open now are read; None if none do."""
+        fast_reader = self._machine.fast_reader
+        reader = None if fast_reader is None else fast_reader(self._state)
+        if reader is None:
+            return None
+        chunks = self._segments.plain_chunks(reader.kind, reader.segment)
+        return None if chunks is None else (reader, chunks)
+
+    def _read_run(
+        self, reader: FastReader, chunks: list[str], frames: Iterator[Frame], events: list[LLMEvent]
+    ) -> Frame | None:
+        """Read *frames* as far as they only continue the segment; return the next one."""
+        read, texts = reader.read, []
+        after: Frame | None = None
+        for frame in frames:
+            text = read(frame)
+            if text is None:
+                after = frame
+                break
+            texts.append(text)
+            self._last = frame
+        chunks += texts
+        events += deltas(reader.kind, reader.segment, texts)
+        return after
 
     def _halted(self) -> list[LLMEvent]:
         """Return the last events of the machine; a StreamError if its state is invalid."""

@@ -12,8 +12,9 @@ without a field name: here one that begins with `{` starts a payload, which ends
 line, because Google's servers write an error inside a stream as bare JSON.
 """
 
+import re
 from itertools import takewhile
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from attrs import define, field
 
@@ -45,6 +46,8 @@ class SseDecoder:
     _after_cr: bool = field(init=False, default=False)
     """The last byte was a CR, so an LF that follows is part of the same line end."""
     _failure: str = field(init=False, default="")
+    _names: dict[bytes, str] = field(init=False, factory=lambda: {b"": ""})
+    """The names of events, by the lines that give them; a stream repeats the same few."""
     _plain: bool = field(init=False, default=False)
     """Whether the three above do not affect the next chunk, the usual case."""
 
@@ -56,7 +59,7 @@ class SseDecoder:
             return self._cut(chunk)
         if len(chunk) > self.max_frame_bytes:
             return self._within_limit(chunk)
-        return _events(chunk)
+        return _events(chunk, self._names)
 
     def close(self) -> "list[Frame]":
         """Return the event that lacks its blank line, if there is one."""
@@ -95,7 +98,7 @@ class SseDecoder:
             del held[:end]
         if len(complete) > self.max_frame_bytes or len(held) > self.max_frame_bytes:
             return self._within_limit(complete)
-        return _events(complete) if complete else []
+        return _events(complete, self._names) if complete else []
 
     def _within_limit(self, complete: bytes) -> "list[Frame]":
         """Return the events before the first that is too long; raise if there are none."""
@@ -107,17 +110,47 @@ class SseDecoder:
                 break
             end += len(event) + 2
         else:
-            return _events(complete)
+            return _events(complete, self._names)
         self._plain = False
         self._failure = f"a server-sent event has more than {self.max_frame_bytes} bytes"
-        frames = _events(complete[:end])
+        frames = _events(complete[:end], self._names)
         if not frames:
             raise StreamError(self._failure)
         return frames
 
 
-def _events(text: bytes) -> "list[Frame]":
-    """Return the events in *text*, whose lines end with LF and whose last one is blank."""
+_LARGE: Final = 64 * 1024
+"""Larger texts are not cut twice, which takes memory."""
+_MOST_NAMES: Final = 64
+"""So many names of events are remembered; APIs have fewer."""
+
+
+def _events(text: bytes, names: dict[bytes, str]) -> "list[Frame]":
+    """Return the events in *text*, whose lines end with LF and whose last one is blank.
+
+    *names* holds the name after each beginning of an event that was a line `event: ...`, or
+    nothing. Nearly all events are such a line and one of data.
+    """
+    if len(text) > _LARGE:
+        return _lines(text)
+    frames: list[Frame] = []
+    for event in text[:-2].split(b"\n\n"):
+        head, _, data = event.partition(b"data: ")
+        name = names.get(head)
+        if name is None or _LF in data or not data:
+            frames += _lines(event + b"\n")
+            if len(names) < _MOST_NAMES and _NAMED.fullmatch(head):
+                names[head] = head[7:-1].decode("utf-8", "replace")
+        else:
+            frames.append((name, data))
+    return frames
+
+
+_NAMED: Final = re.compile(rb"event: [^\n]*\n")
+
+
+def _lines(text: bytes) -> "list[Frame]":
+    """Return the events in *text*, line by line."""
     frames: list[Frame] = []
     name = ""
     data: bytes | None = None
@@ -130,18 +163,16 @@ def _events(text: bytes) -> "list[Frame]":
                 data = None
                 earlier = []
             name = ""
-        elif line[:6] == b"data: ":  # slices, for they are faster than startswith
+        elif line[:6] == b"data: ":
             if data is not None:
                 earlier.append(data)
             data = line[6:]
-        elif line[:7] == b"event: ":
-            name = line[7:].decode("utf-8", "replace")
         elif line[:1] == b"{":
-            data = b"\n".join([line, *takewhile(bool, lines)])
-            frames.append((name, data))
-            data = None
+            frames.append((name, b"\n".join([line, *takewhile(bool, lines)])))
+            data, name = None, ""
         else:
             field_name, _, value = line.partition(b":")
+            value = value.removeprefix(b" ")
             if field_name == b"data":
                 if data is not None:
                     earlier.append(data)

@@ -101,9 +101,9 @@ def _metadata() -> ProviderMetadata:
 
 
 class _Event:
-    """Base of all events. Its slot is not an attrs field, so that constructors ignore it."""
+    """Base of all events. Its slots are not attrs fields, so that constructors ignore them."""
 
-    __slots__ = ("_native",)
+    __slots__ = ("__weakref__", "_native")
 
     @property
     def native(self) -> JsonValue:
@@ -465,6 +465,47 @@ class ProviderEvent(_Event):
     """Whether it belongs into the message, so that later requests send it back."""
     provider_metadata: ProviderMetadata = _metadata()
     """Native data of the provider that is kept for later requests, by provider."""
+
+
+DeltaEvent: TypeAlias = TextDelta | ReasoningDelta | ToolInputDelta
+"""An event that adds to the text of an open segment."""
+
+
+class _ThawedDelta(_Event):
+    """A `ReasoningDelta` or `ToolInputDelta` before its class is set."""
+
+    __slots__ = ("id", "text")
+
+
+class _ThawedTextDelta(_Event):
+    """A `TextDelta` before its class is set."""
+
+    __slots__ = ("id", "logprobs", "text")
+
+
+def deltas(kind: type[DeltaEvent], id_: str, texts: Iterable[str]) -> "list[LLMEvent]":
+    """Return a delta of *kind* and segment *id_* for each of *texts* that is not empty.
+
+    One is made per token. The constructor of a frozen class, which sets each field by name, takes
+    four times as long as setting those of a class of the same layout and changing its class.
+    """
+    made: list[LLMEvent] = []
+    if kind is TextDelta:
+        for text in filter(None, texts):
+            delta = _ThawedTextDelta()
+            delta.id = id_  # type: ignore[attr-defined]
+            delta.text = text  # type: ignore[attr-defined]
+            delta.logprobs = ()  # type: ignore[attr-defined]
+            delta.__class__ = TextDelta  # type: ignore[assignment]
+            made.append(delta)  # type: ignore[arg-type]
+        return made
+    for text in filter(None, texts):
+        other = _ThawedDelta()
+        other.id = id_  # type: ignore[attr-defined]
+        other.text = text  # type: ignore[attr-defined]
+        other.__class__ = kind  # type: ignore[assignment]
+        made.append(other)  # type: ignore[arg-type]
+    return made
 
 
 LLMEvent: TypeAlias = Union[

@@ -47,7 +47,7 @@ def make(
             decode=stream.decode,
             initial=stream.initial,
             step=stream.step,
-            fast_delta=stream.fast_delta,
+            fast_reader=stream.fast_reader,
             halt=stream.halt,
             terminal=stream.terminal,
             deltas=stream.DELTAS,

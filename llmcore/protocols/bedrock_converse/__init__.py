@@ -44,7 +44,7 @@ protocol: Protocol[ConverseBody, Event, ConverseState] = Protocol(
         step=stream.step,
         halt=stream.halt,
         terminal=stream.terminal,
-        fast_delta=stream.fast_delta,
+        fast_reader=stream.fast_reader,
     ),
     whole=stream.whole,
 )

@@ -21,6 +21,7 @@ from llmcore.protocols.answering import (
     Block,
     empty_response,
     invalid_value_error,
+    last_opened,
     open_block,
     stream_context,
     truncated,
@@ -47,7 +48,7 @@ from llmcore.protocols.bedrock_converse.names import METADATA_KEY, PROTOCOL_ID
 from llmcore.protocols.bedrock_converse.state import ConverseState, Event, Native, keep_delta
 from llmcore.protocols.failures.errors import error_from_body
 from llmcore.protocols.native_json import object_or_empty, objects, str_or_none
-from llmcore.protocols.protocol import Frame
+from llmcore.protocols.protocol import FastReader, Frame
 from llmcore.schema import json
 from llmcore.schema.changed import changed
 from llmcore.schema.errors import InvalidRequestError
@@ -305,27 +306,28 @@ class _DeltaEvent(msgspec.Struct, rename="camel"):
 _read_delta: Final = msgspec.json.Decoder(_DeltaEvent).decode
 
 
-def fast_delta(state: ConverseState, frame: Frame) -> LLMEvent | None:
-    """Return the delta of an event that only continues an open block; None for any other.
+def fast_reader(state: ConverseState) -> FastReader | None:
+    """Return how to read the events that only continue the block that was opened last."""
+    index, block = last_opened(state)
+    outer, inner = block.fast_path
+    if not outer:
+        return None
 
-    Most events do. They are read without building the whole event; `step` would give the same
-    delta, at several times the cost.
-    """
-    name, data = frame
-    if name != "contentBlockDelta" or not state.open:
-        return None
-    try:
-        event = _read_delta(data)
-        block = state.open[event.content_block_index]
-        outer, inner = block.fast_path
-        delta = event.delta
-        if not outer or len(delta) != 1:
+    def read(frame: Frame) -> str | None:
+        name, data = frame
+        if name != "contentBlockDelta":
             return None
-        text = delta[outer]
-        if inner:
-            if len(text) != 1:
-                return None
-            text = text[inner]
-    except (msgspec.MsgspecError, LookupError, TypeError, ValueError, RecursionError):
-        return None
-    return block.emits(block.segment, text) if type(text) is str and text else None
+        try:
+            event = _read_delta(data)
+            delta = event.delta
+            text = delta[outer]
+            alone = len(delta) == 1
+            if inner:
+                alone = alone and len(text) == 1
+                text = text[inner]
+        except (msgspec.MsgspecError, LookupError, TypeError, ValueError, RecursionError):
+            return None
+        same = alone and event.content_block_index == index
+        return text if same and text and type(text) is str else None
+
+    return FastReader(block.emits, block.segment, read)

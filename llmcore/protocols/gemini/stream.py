@@ -307,7 +307,7 @@ def whole(document: JsonValue, request: LLMRequest) -> Iterable[LLMEvent]:
 # their own, which has no place for anything else, and a step with text makes no new `GeminiInfo`.
 # `as_chunk` gives the chunk back, for states in which it means more than that.
 #
-# `StreamMachine.fast_delta` cannot do this: each chunk restates the usage, and citations count in
+# `StreamMachine.fast_reader` cannot do this: each chunk restates the usage, and citations count in
 # the text so far, so that the state changes with every chunk.
 
 

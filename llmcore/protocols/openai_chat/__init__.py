@@ -27,7 +27,7 @@ from llmcore.protocols.openai_chat.names import (
     NativeObject,
 )
 from llmcore.protocols.openai_chat.state import ChatState
-from llmcore.protocols.openai_chat.stream import fast_delta
+from llmcore.protocols.openai_chat.stream import fast_reader
 from llmcore.protocols.protocol import BodyBuilder, Protocol, StreamMachine, TokenCounting
 
 _COUNTING = TokenCounting(endpoint="/chat/completions", target="/chat/completions/input_tokens")
@@ -47,7 +47,7 @@ def make(dialect: ChatDialect) -> Protocol[ChatBody, NativeObject, ChatState]:
             decode=stream.decode,
             initial=partial(stream.initial, dialect=dialect),
             step=stream.step,
-            fast_delta=fast_delta,
+            fast_reader=fast_reader,
             halt=stream.halt,
             terminal=stream.terminal,
             deltas=stream.DELTAS,

@@ -48,13 +48,14 @@ from llmcore.protocols.openai_chat.names import (
     NativeObject,
 )
 from llmcore.protocols.openai_chat.state import (
+    ChatCall,
     ChatState,
     ChatStreamContext,
     close_segment,
     open_segment,
 )
 from llmcore.protocols.persistent import to_list, with_entries
-from llmcore.protocols.protocol import DeltaForm, Frame, TextReader
+from llmcore.protocols.protocol import DeltaForm, FastReader, Frame, TextReader
 from llmcore.protocols.tools import freeform_text
 from llmcore.schema import json
 from llmcore.schema.changed import changed
@@ -396,43 +397,56 @@ class _Chunk(msgspec.Struct, gc=False):
 _read: Final = msgspec.json.Decoder(_Chunk).decode
 
 
-def fast_delta(state: ChatState, frame: Frame) -> LLMEvent | None:
-    """Return the delta of a chunk that only continues the open segment or call; else None."""
-    fast_field = state.fast_field
-    name, data = frame
-    if not fast_field or name == "error":
+def fast_reader(state: ChatState) -> FastReader | None:
+    """Return how to read the chunks that only continue the open segment or call."""
+    field, call = state.fast_field, state.calls.current
+    if field == "tool_calls":
+        return None if call is None else _arguments_reader(call)
+    if not field:
         return None
-    try:
-        delta = _read(data).choices[0].delta
-        value = delta[fast_field]
-        if len(delta) > 1:
-            for key, other in delta.items():
-                if other and key not in (fast_field, "role"):
-                    return None
-        if not value:
+
+    def read(frame: Frame) -> str | None:
+        name, data = frame
+        try:
+            delta = _read(data).choices[0].delta
+            text = delta[field]
+        except (msgspec.MsgspecError, LookupError, ValueError, RecursionError):
             return None
-        if fast_field == "tool_calls":
-            return _arguments(state, value)
-        if type(value) is not str:
-            return None
-    except (msgspec.MsgspecError, LookupError, TypeError, ValueError, RecursionError):
-        return None
-    kind = TextDelta if fast_field == "content" else ReasoningDelta
-    return kind(state.segment, value)
+        alone = len(delta) == 1 or len(_given(delta)) == 1
+        return text if text and type(text) is str and alone and name != "error" else None
+
+    kind = TextDelta if field == "content" else ReasoningDelta
+    return FastReader(kind, state.segment, read)
 
 
-def _arguments(state: ChatState, fragments: Any) -> LLMEvent | None:
-    """Return the delta of one fragment that only continues the current call."""
-    (fragment,) = fragments
-    call = state.calls.current
-    function = fragment["function"]
-    text = function["arguments"]
-    if call is None or type(text) is not str or not text or fragment.get("index") != call.index:
-        return None
-    id_, name = fragment.get("id"), function.get("name")
-    if (id_ and id_ != call.wire_id) or (name and (name != call.name or not id_)):
-        return None
-    return ToolInputDelta(call.id, text)
+def _arguments_reader(call: ChatCall) -> FastReader:
+    index, wire_id, name_ = call.index, call.wire_id, call.name
+
+    def read(frame: Frame) -> str | None:
+        name, data = frame
+        try:
+            delta = _read(data).choices[0].delta
+            (fragment,) = delta["tool_calls"]
+            function = fragment["function"]
+            text = function["arguments"]
+            id_, called = fragment.get("id"), function.get("name")
+            if fragment.get("index") != index or (id_ and id_ != wire_id):
+                return None
+        except (
+            msgspec.MsgspecError,
+            LookupError,
+            TypeError,
+            AttributeError,
+            ValueError,
+            RecursionError,
+        ):
+            return None
+        if called and (called != name_ or not id_):
+            return None
+        alone = len(delta) == 1 or len(_given(delta)) == 1
+        return text if text and type(text) is str and alone and name != "error" else None
+
+    return FastReader(ToolInputDelta, call.id, read)
 
 
 # -- chunks that only continue a text or a call, which a relay passes on unread

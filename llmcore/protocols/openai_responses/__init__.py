@@ -33,7 +33,7 @@ from llmcore.protocols.openai_responses.names import (
     ResponsesBody,
 )
 from llmcore.protocols.openai_responses.state import ResponsesState
-from llmcore.protocols.openai_responses.stream import fast_delta
+from llmcore.protocols.openai_responses.stream import fast_reader
 from llmcore.protocols.protocol import BodyBuilder, Protocol, StreamMachine, TokenCounting
 
 
@@ -51,7 +51,7 @@ def make(dialect: ResponsesDialect) -> Protocol[ResponsesBody, NativeObject, Res
             decode=stream.decode,
             initial=stream.initial,
             step=stream.step,
-            fast_delta=fast_delta,
+            fast_reader=fast_reader,
             halt=stream.halt,
             terminal=stream.terminal,
             deltas=stream.DELTAS,

@@ -69,7 +69,7 @@ from llmcore.protocols.openai_responses.state import (
     match_final,
     with_item,
 )
-from llmcore.protocols.protocol import DeltaForm, Frame, TextReader
+from llmcore.protocols.protocol import DeltaForm, FastReader, Frame, TextReader
 from llmcore.schema import json
 from llmcore.schema.changed import changed
 from llmcore.schema.errors import LLMError, StreamError
@@ -384,26 +384,30 @@ class _Delta(msgspec.Struct, gc=False):
 _read: Final = msgspec.json.Decoder(_Delta).decode
 
 
-def fast_delta(state: ResponsesState, frame: Frame) -> LLMEvent | None:
-    """Return the delta of an event that only continues the open segment; None for any other."""
+def fast_reader(state: ResponsesState) -> FastReader | None:
+    """Return how to read the events that only continue the open segment."""
     path = state.fast_path
-    name, data = frame
-    if path is None or name == "error":
+    if path is None:
         return None
-    try:
-        event = _read(data)
-    except (msgspec.MsgspecError, ValueError, RecursionError):
-        return None
-    if (
-        event.type != path.event_type
-        or event.item_id != path.item_id
-        or event.output_index != path.output_index
-        or getattr(event, path.index_field) != path.part_index
-        or event.logprobs
-        or not event.delta
-    ):
-        return None
-    return path.delta(path.segment, event.delta)
+    event_type, place = path.event_type, (path.item_id, path.output_index, path.part_index)
+    part_index = operator.attrgetter(path.index_field)
+
+    def read(frame: Frame) -> str | None:
+        name, data = frame
+        try:
+            event = _read(data)
+        except (msgspec.MsgspecError, ValueError, RecursionError):
+            return None
+        if (
+            event.type != event_type
+            or (event.item_id, event.output_index, part_index(event)) != place
+            or event.logprobs
+            or name == "error"
+        ):
+            return None
+        return event.delta or None
+
+    return FastReader(path.delta, path.segment, read)
 
 
 # -- events that only continue a segment, which a relay passes on unread
