@@ -20,7 +20,7 @@ from llmcore.bridge.service import Service, new_id
 from llmcore.client.large_requests import holds_much, is_large, off_the_loop
 from llmcore.fronts.encoding import JSON_LINES
 from llmcore.fronts.errors import FrontError, invalid
-from llmcore.fronts.front import AnswerInfo, ClientRequest, Event, ReadRequest
+from llmcore.fronts.front import AnswerInfo, ClientRequest, Event, ReadRequest, Upstream
 from llmcore.fronts.openai_responses import front
 from llmcore.fronts.openai_responses.answer import ResponsesWriter
 from llmcore.fronts.openai_responses.compaction import as_response_request, compacted, user_items
@@ -166,48 +166,29 @@ class Responses(Generation[Translation]):
     async def _in_background(self, call: OperationRequest) -> SentAnswer | Outcome:
         """Begin to make an answer that goes on without its client."""
         service, owner = self._service, call.caller.owner
-        ended: list[Record] = []
-        made: list[tuple[Callable[[], ResponsesWriter], Translation]] = []
-
-        async def keep(final: Record) -> None:
-            ended.append(final)
+        ending = _BackgroundEnding(owner)
 
         async def make(call: OperationRequest, chosen: Chosen) -> AnswerRun:
             call = self.marked(call, chosen)
             read = await self._checked(call, chosen)
-            info, context = self.answer_info(chosen), read.context
-            new_writer = partial(ResponsesWriter, info, context, chosen.upstream)
-            made.append((new_writer, context))
-            writer = new_writer()
+            info = self.answer_info(chosen)
+            writer = ending.begin(info, read.context, chosen.upstream)
             return self.run(
                 call,
                 chosen,
                 evolve(read, streaming=True),
                 info,
                 writer,
-                stored=_Stored(writer, keep, owner, is_large(read.request)),
-                is_large=holds_much(context.echo),
+                stored=_Stored(writer, ending.keep, owner, is_large(read.request)),
+                is_large=holds_much(read.context.echo),
                 encoding=JSON_LINES,
             )
 
-        async def refused(error: FrontError) -> bytes:
-            writer, cause = made[-1][0](), error.__cause__
-            told = cause if isinstance(cause, LLMError) else ServerError(error.message)
-            events = [*writer.start(), *writer.feed(ErrorEvent(told))]
-            ended.append(writer.record(owner))
-            return b"".join(map(JSON_LINES.encode, events))
-
         run = await self.pooled(call, make)
-        new_writer, context = made[-1]
-        record = Record(
-            id=run.info.id,
-            owner=owner,
-            response={**new_writer().response, "status": "queued"},
-            input_items=context.input_items,
-        )
+        record = ending.queued(run.info.id)
         charge = await service.accounts.open(call.caller, run)
         begun = service.background.start(
-            record, run, lambda: ended[0] if ended else None, refused, charge.close
+            record, run, lambda: ending.record, ending.refused, charge.close
         )
         await service.from_store(begun)
         if call.body.get("stream") is True:
@@ -410,6 +391,48 @@ class _Remembered:
 
     def continue_from(self, messages: tuple[Message, ...]) -> None:
         self.writer.continue_from(messages)
+
+
+class _BackgroundEnding:
+    """How a background answer ends: by its writer, or refused by all upstreams.
+
+    Each upstream that is tried has a writer of its own.
+    """
+
+    _new_writer: Callable[[], ResponsesWriter]
+    _input_items: tuple[JsonObject, ...]
+
+    def __init__(self, owner: str) -> None:
+        self._owner = owner
+        self.record: Record | None = None
+        """What is stored of the answer, once it has ended."""
+
+    def begin(self, info: AnswerInfo, context: Translation, upstream: Upstream) -> ResponsesWriter:
+        """Return the writer of the next try."""
+        self._new_writer = partial(ResponsesWriter, info, context, upstream)
+        self._input_items = context.input_items
+        return self._new_writer()
+
+    def queued(self, response_id: str) -> Record:
+        """Return what is stored before the answer begins."""
+        return Record(
+            id=response_id,
+            owner=self._owner,
+            response={**self._new_writer().response, "status": "queued"},
+            input_items=self._input_items,
+        )
+
+    async def keep(self, final: Record) -> None:
+        """Keep the record of the writer that ended."""
+        self.record = final
+
+    async def refused(self, error: FrontError) -> bytes:
+        """Return the events of an answer that failed before its first, as lines of JSON."""
+        writer, cause = self._new_writer(), error.__cause__
+        told = cause if isinstance(cause, LLMError) else ServerError(error.message)
+        events = [*writer.start(), *writer.feed(ErrorEvent(told))]
+        self.record = writer.record(self._owner)
+        return b"".join(map(JSON_LINES.encode, events))
 
 
 def _needs_no_store(body: JsonObject) -> bool:
