@@ -4,8 +4,7 @@ from typing import Final
 
 from attrs import frozen
 
-from llmcore.schema.errors import LLMError, StreamError
-from llmcore.schema.events import ErrorEvent, FinishReason, FinishReasonKind
+from llmcore.schema.events import FinishReason, FinishReasonKind
 from llmcore.schema.usage import Usage
 
 # -- finish reasons
@@ -40,20 +39,6 @@ _UNCUT: Final = (None, "stop", "completed")
 def ended_by_itself(reason: FinishReason) -> bool:
     """Return whether nothing cut an answer off: a refusal in it is then the model's own words."""
     return reason.raw in _UNCUT
-
-
-# -- failures
-
-
-def ending_error(error: LLMError | None) -> ErrorEvent:
-    """Return the event that ends an answer whose events stopped, by *error* if one is known."""
-    return ErrorEvent(error or StreamError("the upstream's answer ended before it was complete"))
-
-
-def usage_at_failure(event: ErrorEvent, before: Usage | None) -> Usage | None:
-    """Return what a failed answer consumed: the counts of its error, else those *before* it."""
-    partial = event.error.partial.usage if event.error.partial else None
-    return before if partial is None or partial.estimated else partial
 
 
 # -- usage

@@ -18,6 +18,7 @@ The writer is a private builder that lives as long as one answer; a delta costs 
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Final
 
+from llmcore.fronts.answer_builder import AnswerBuilder
 from llmcore.fronts.answer_record import AnswerRecord
 from llmcore.fronts.anthropic_messages.blocks import (
     BlockWriter,
@@ -43,21 +44,15 @@ from llmcore.fronts.anthropic_messages.hosted import (
 )
 from llmcore.fronts.anthropic_messages.request import MessagesContext
 from llmcore.fronts.errors import from_llm_error
-from llmcore.fronts.finishing import (
-    ending_error,
-    finish_kind,
-    usage_at_failure,
-)
+from llmcore.fronts.finishing import finish_kind
 from llmcore.fronts.front import AnswerInfo, Event, Upstream
 from llmcore.fronts.hosted_calls import found_pages, search_queries
 from llmcore.fronts.segment_order import SegmentOrder
 from llmcore.protocols.anthropic_messages.names import CALL_IDS, METADATA_KEY, Block
-from llmcore.protocols.diagnostics import Notes
 from llmcore.protocols.native_json import object_or_empty, str_or_none
 from llmcore.protocols.tools import fit
 from llmcore.schema.changed import changed
 from llmcore.schema.content import ContentPart, TextPart, ToolCallPart
-from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.errors import LLMError, StreamError
 from llmcore.schema.events import (
     ErrorEvent,
@@ -80,8 +75,6 @@ from llmcore.schema.events import (
     ToolResult,
 )
 from llmcore.schema.json import JsonObject
-from llmcore.schema.messages import Origin
-from llmcore.schema.usage import Usage
 
 _KINDS: Final[Mapping[type, str]] = {
     TextDelta: "text",
@@ -95,15 +88,14 @@ _USUAL: Final[Mapping[str, object]] = {"phase": "final_answer", "caller": {"type
 """Metadata that a provider takes for granted where it is missing."""
 
 
-class MessagesWriter:
+class MessagesWriter(AnswerBuilder):
     """Writes one answer, event by event."""
 
     def __init__(self, info: AnswerInfo, context: MessagesContext, upstream: Upstream) -> None:
+        super().__init__(context.diagnostics)
         self._info = info
         self._context = context
         self._order = SegmentOrder()
-        self._notes = Notes()
-        self._told: list[Diagnostic] = list(context.diagnostics)
         self._blocks = BlockWriter()
         self._record = AnswerRecord(info.id, upstream.sealer, sealing=True)
         self._hidden = False
@@ -120,27 +112,10 @@ class MessagesWriter:
         self._searched = 0
         self._refused = False
         self._start: StreamStart | None = None
-        self._usage: Usage | None = None
         self._message: dict[str, Any] = {}
-        self.error: LLMError | None = None
-        self.ended = False
         self.outcome = "in_progress"
 
     # -- what the server reads
-
-    @property
-    def usage(self) -> Usage | None:
-        """Tokens, as far as the upstream has counted them."""
-        return self._usage
-
-    @property
-    def diagnostics(self) -> tuple[Diagnostic, ...]:
-        """Everything lost, changed or invented, from the request to the last event."""
-        return (*self._told, *self._notes.entries)
-
-    def start(self) -> list[Event]:
-        """Return nothing: the first event says which model answers, and under which counts."""
-        return []
 
     def feed(self, event: LLMEvent) -> list[Event]:
         """Return the events that *event* amounts to. None come after a terminal one."""
@@ -152,16 +127,10 @@ class MessagesWriter:
         if self.ended:
             return []
         for one in self._order.add(event):
-            handler = self._HANDLERS.get(type(one))
-            if handler is not None:
-                handler(self, one)
-        return self._blocks.take()
+            self._handle(one)
+        return self._take()
 
-    def close(self, error: LLMError | None = None) -> list[Event]:
-        """Return the error event of an answer whose events stopped before their end."""
-        if self.ended:
-            return []
-        self._failed(ending_error(error))
+    def _take(self) -> list[Event]:
         return self._blocks.take()
 
     def whole(self) -> JsonObject:
@@ -378,10 +347,7 @@ class MessagesWriter:
         if self._start is not None:
             return
         self._start = event
-        self._record.origin = Origin(
-            provider=event.provider, model=event.model, protocol=event.protocol
-        )
-        self._told += event.diagnostics
+        self._record.origin = self._begin_answer(event)
         self._message = {
             "id": self._info.id,
             "type": "message",
@@ -396,23 +362,20 @@ class MessagesWriter:
 
     def _step_finish(self, event: StepFinish) -> None:
         for one in self._order.end():
-            handler = self._HANDLERS.get(type(one))
-            if handler is not None:
-                handler(self, one)
-        self._usage = event.usage
+            self._handle(one)
+        self.usage = event.usage
 
     def _finish(self, event: Finish) -> None:
-        self._told += event.diagnostics
-        self._usage = self._usage or event.usage
+        self._reported += event.diagnostics
+        self.usage = self.usage or event.usage
         reason = event.finish_reason
         if finish_kind(reason, called=bool(self._ids)) == "error":
-            words = f"the upstream ended the answer with an error ({reason.raw or 'no reason'})"
-            self._failed(ErrorEvent(StreamError(words)))
+            self._fail_by_reason(reason)
             return
         if self._start is None:
-            self._failed(ErrorEvent(StreamError("the upstream's answer has no beginning")))
+            self._fail(StreamError("the upstream's answer has no beginning"))
             return
-        self._usage = self._usage or self._start.usage
+        self.usage = self.usage or self._start.usage
         self._show_found(event)
         self._carry_rest()
         self._end(reason, event)
@@ -444,7 +407,7 @@ class MessagesWriter:
         if reason.reason == "other" and stop["stop_reason"] == "end_turn":
             why = f"the upstream's reason to stop ({reason.raw}) has no word here"
             self._notes.noted("finish-reason", "stop_reason", why)
-        usage = usage_fields(self._usage, self._start, searches=self._searched)
+        usage = usage_fields(self.usage, self._start, searches=self._searched)
         extras, outer = container_fields(own)
         self._message |= {**stop, **extras, **outer, "usage": {**self._message["usage"], **usage}}
         delta = {**stop, **extras}
@@ -454,12 +417,9 @@ class MessagesWriter:
         self.outcome = "incomplete" if cut else "completed"
         self.ended = True
 
-    def _failed(self, event: ErrorEvent) -> None:
-        self.error = event.error
-        self._usage = usage_at_failure(event, self._usage)
-        self._blocks.write(dict(envelope(from_llm_error(event.error))))
+    def _write_failure(self, error: LLMError) -> None:
+        self._blocks.write(dict(envelope(from_llm_error(error))))
         self.outcome = "failed"
-        self.ended = True
 
     _HANDLERS: ClassVar[Mapping[type, Callable[[Any, Any], None]]] = {
         StreamStart: _stream_start,
@@ -477,7 +437,7 @@ class MessagesWriter:
         Source: _source,
         StepFinish: _step_finish,
         Finish: _finish,
-        ErrorEvent: _failed,
+        ErrorEvent: AnswerBuilder.on_error,
     }
 
 

@@ -19,9 +19,9 @@ a turn of a chat with a chunk that has none (`chats._validate_response`).
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, Final
 
+from llmcore.fronts.answer_builder import AnswerBuilder
 from llmcore.fronts.answer_record import AnswerRecord
 from llmcore.fronts.errors import from_llm_error
-from llmcore.fronts.finishing import ending_error, usage_at_failure
 from llmcore.fronts.front import AnswerInfo, Event, Upstream
 from llmcore.fronts.gemini.carrier import carried
 from llmcore.fronts.gemini.content import Grounding, file_part, logprobs_result, read_media
@@ -36,14 +36,12 @@ from llmcore.fronts.gemini.request import GeminiContext
 from llmcore.fronts.gemini.text_run import TextRun, joined_texts
 from llmcore.fronts.hosted_calls import executed_code, hosted_call_kind, search_queries
 from llmcore.fronts.segment_order import SegmentOrder
-from llmcore.protocols.diagnostics import Notes
 from llmcore.protocols.gemini.names import METADATA_KEY, PROTOCOL_ID, ROLES, NativeObject
 from llmcore.protocols.gemini.parts import merge_native
 from llmcore.protocols.native_json import object_or_empty, str_or_none, text_or_json
 from llmcore.protocols.tools import freeform_arguments
 from llmcore.schema.content import ContentPart, TextPart, TokenLogprob, ToolCallPart
-from llmcore.schema.diagnostics import Diagnostic
-from llmcore.schema.errors import LLMError, StreamError
+from llmcore.schema.errors import LLMError
 from llmcore.schema.events import (
     ErrorEvent,
     File,
@@ -63,18 +61,16 @@ from llmcore.schema.events import (
     ToolResult,
 )
 from llmcore.schema.json import JsonObject
-from llmcore.schema.messages import Origin
 from llmcore.schema.usage import Usage
 
 
-class GeminiWriter:
+class GeminiWriter(AnswerBuilder):
     """Writes one `GenerateContentResponse`, event by event."""
 
     def __init__(self, info: AnswerInfo, context: GeminiContext, upstream: Upstream) -> None:
-        self._told: list[Diagnostic] = list(context.diagnostics)
+        super().__init__(context.diagnostics)
         self._thoughts = context.include_thoughts
         self._frame = {"modelVersion": info.model, "responseId": info.id}
-        self._notes = Notes()
         self._order = SegmentOrder()
         self._record = AnswerRecord(info.id, upstream.sealer, sealing=True)
         self._run = TextRun()
@@ -89,20 +85,10 @@ class GeminiWriter:
         self._native = False
         self._last: NativeObject = {}
         self._first_usage: Usage | None = None
-        self.usage: Usage | None = None
-        """Tokens, as far as the upstream has counted them."""
-        self.error: LLMError | None = None
-        """Why the answer failed, if it did."""
-        self.ended = False
-        """Whether the last chunk was written."""
         self.outcome = "incomplete"
         """How the answer ended: completed, incomplete or failed."""
 
     # -- what a server calls
-
-    def start(self) -> Sequence[Event]:
-        """Return nothing: a stream begins with the first part."""
-        return ()
 
     def feed(self, event: LLMEvent) -> Sequence[Event]:
         """Return the chunks that *event* amounts to. None come after the last one."""
@@ -117,13 +103,6 @@ class GeminiWriter:
             self._handle(one)
         return self._take()
 
-    def close(self, error: LLMError | None = None) -> Sequence[Event]:
-        """Return the error of an answer whose events stopped before their end."""
-        if self.ended:
-            return ()
-        self._failed(ending_error(error))
-        return self._take()
-
     def whole(self) -> JsonObject:
         """Return the response, once the answer has ended without an error."""
         parts = joined_texts(self._parts) or [{"text": ""}]
@@ -133,11 +112,6 @@ class GeminiWriter:
             for one in self._last.get("candidates", ())
         ]
         return {**self._last, **({"candidates": candidates} if candidates else {})}
-
-    @property
-    def diagnostics(self) -> Sequence[Diagnostic]:
-        """Everything lost, changed or invented, from the request to the last event."""
-        return (*self._told, *self._notes.entries)
 
     # -- chunks
 
@@ -176,9 +150,7 @@ class GeminiWriter:
     def _handle(self, event: LLMEvent) -> None:
         if self._held is not None and not isinstance(event, _NO_PARTS):
             self._end_held(cut=False)  # what another part follows was not cut off
-        handler = self._HANDLERS.get(type(event))
-        if handler is not None:
-            handler(self, event)
+        super()._handle(event)
 
     # -- text and thoughts
 
@@ -337,10 +309,7 @@ class GeminiWriter:
 
     def _stream_start(self, event: StreamStart) -> None:
         self._native = event.protocol == PROTOCOL_ID
-        self._record.origin = Origin(
-            provider=event.provider, model=event.model, protocol=event.protocol
-        )
-        self._told += event.diagnostics
+        self._record.origin = self._begin_answer(event)
         self._first_usage = event.usage
         if not self._frame["modelVersion"]:
             self._frame = {**self._frame, "modelVersion": event.model}
@@ -352,13 +321,11 @@ class GeminiWriter:
         self.usage = event.usage
 
     def _finish(self, event: Finish) -> None:
-        self._told += event.diagnostics
+        self._reported += event.diagnostics
         self.usage = self.usage or event.usage or self._first_usage
         word = finish_reason(event.finish_reason, native=self._native, called=self._calls > 0)
         if word is None:
-            reason = event.finish_reason.raw or "no reason"
-            words = f"the upstream ended the answer with an error ({reason})"
-            self._failed(ErrorEvent(StreamError(words)))
+            self._fail_by_reason(event.finish_reason)
             return
         own = object_or_empty(event.provider_metadata.get(METADATA_KEY)) if self._native else {}
         end = candidate_end(word, own, self._grounding.metadata())
@@ -386,12 +353,9 @@ class GeminiWriter:
         }
         self._chunks.append(self._last)
 
-    def _failed(self, event: ErrorEvent) -> None:
-        self.error = event.error
-        self.usage = usage_at_failure(event, self.usage)
-        self._chunks.append(dict(envelope(from_llm_error(event.error))))
+    def _write_failure(self, error: LLMError) -> None:
+        self._chunks.append(dict(envelope(from_llm_error(error))))
         self.outcome = "failed"
-        self.ended = True
 
     _HANDLERS: ClassVar[Mapping[type, Callable[[Any, Any], None]]] = {
         StreamStart: _stream_start,
@@ -408,7 +372,7 @@ class GeminiWriter:
         Source: _source,
         StepFinish: _step_finish,
         Finish: _finish,
-        ErrorEvent: _failed,
+        ErrorEvent: AnswerBuilder.on_error,
     }
 
 

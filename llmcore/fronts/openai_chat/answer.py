@@ -11,14 +11,10 @@ each, so that segments of one kind are put one after another.
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, Final
 
+from llmcore.fronts.answer_builder import AnswerBuilder
 from llmcore.fronts.answer_record import shown_part
 from llmcore.fronts.errors import from_llm_error
-from llmcore.fronts.finishing import (
-    ended_by_itself,
-    ending_error,
-    finish_kind,
-    usage_at_failure,
-)
+from llmcore.fronts.finishing import ended_by_itself, finish_kind
 from llmcore.fronts.front import AnswerInfo, Event, Upstream
 from llmcore.fronts.openai_chat.calls import CallWriter
 from llmcore.fronts.openai_chat.carrier import SHOWN_IDS, AnswerParts
@@ -33,13 +29,11 @@ from llmcore.fronts.openai_chat.request import ChatContext
 from llmcore.fronts.openai_chat.thinking import ThinkingWriter
 from llmcore.fronts.openai_forms import envelope, service_tier
 from llmcore.fronts.segment_order import SegmentOrder
-from llmcore.protocols.diagnostics import Notes
 from llmcore.protocols.native_json import object_or_empty, str_or_none
 from llmcore.protocols.openai_chat.names import FINISH_REASONS, METADATA_KEY
 from llmcore.protocols.tools import fit
 from llmcore.schema.content import ContentPart, ToolCallPart
-from llmcore.schema.diagnostics import Diagnostic
-from llmcore.schema.errors import LLMError, StreamError
+from llmcore.schema.errors import LLMError
 from llmcore.schema.events import (
     ErrorEvent,
     File,
@@ -62,8 +56,6 @@ from llmcore.schema.events import (
     ToolResult,
 )
 from llmcore.schema.json import JsonObject, JsonValue
-from llmcore.schema.messages import Origin
-from llmcore.schema.usage import Usage
 
 _WORDS: Final[Mapping[str, str]] = {
     **{kind: word for word, kind in reversed([*FINISH_REASONS.items()])},
@@ -73,14 +65,13 @@ _WORDS: Final[Mapping[str, str]] = {
 _MESSAGE: Final = "choices[0].message"
 
 
-class ChatWriter:
+class ChatWriter(AnswerBuilder):
     """Writes one completion."""
 
     def __init__(self, info: AnswerInfo, context: ChatContext, upstream: Upstream) -> None:
+        super().__init__(context.diagnostics)
         self._created_at = info.created_at
         self._context = context
-        self._notes = Notes()
-        self._reported: list[Diagnostic] = list(context.diagnostics)
         self._parts = AnswerParts(info.id, upstream.sealer)
         self._chunks = ChunkWriter(info, includes_usage=context.includes_usage)
         self._calls = CallWriter(
@@ -106,18 +97,8 @@ class ChatWriter:
         self._reason = ""
         self._counted = False
         """Whether the upstream counted the answer itself."""
-        self.usage: Usage | None = None
-        """Tokens, as far as the upstream has counted them."""
-        self.error: LLMError | None = None
-        """Why the answer failed, if it did."""
-        self.ended = False
-        """Whether the last event was written."""
 
     # -- what a server calls
-
-    def start(self) -> Sequence[Event]:
-        """Return no events: chunks name the model, which the upstream's first event states."""
-        return ()
 
     def feed(self, event: LLMEvent) -> Sequence[Event]:
         """Return the chunks that *event* amounts to. None come after the last one."""
@@ -127,11 +108,7 @@ class ChatWriter:
         handler(self, event)
         return self._chunks.take()
 
-    def close(self, error: LLMError | None = None) -> Sequence[Event]:
-        """Return the error that ends an answer whose events stopped before their end."""
-        if self.ended:
-            return ()
-        self._fail(ending_error(error))
+    def _take(self) -> Sequence[Event]:
         return self._chunks.take()
 
     @property
@@ -140,11 +117,6 @@ class ChatWriter:
         if self.error is not None or not self.ended:
             return "failed"
         return "incomplete" if self._reason in ("length", "content_filter") else "completed"
-
-    @property
-    def diagnostics(self) -> Sequence[Diagnostic]:
-        """Everything lost, changed or invented, from the request to the last event."""
-        return (*self._reported, *self._notes.entries)
 
     @property
     def sealed_calls(self) -> Mapping[str, str]:
@@ -289,11 +261,8 @@ class ChatWriter:
     # -- the frame
 
     def _start(self, event: StreamStart) -> None:
-        self._parts.origin = Origin(
-            provider=event.provider, model=event.model, protocol=event.protocol
-        )
+        self._parts.origin = self._begin_answer(event)
         self._chunks.model = self._chunks.model or event.model
-        self._reported += event.diagnostics
         self.usage = event.usage
 
     def _step_finish(self, event: StepFinish) -> None:
@@ -313,9 +282,7 @@ class ChatWriter:
             self.usage = event.usage or self.usage
         kind = finish_kind(event.finish_reason, called=bool(self._calls))
         if kind == "error":
-            raw = event.finish_reason.raw or "no reason"
-            words = f"the upstream ended the answer with an error ({raw})"
-            self._fail(ErrorEvent(StreamError(words)))
+            self._fail_by_reason(event.finish_reason)
             return
         self._reason = self._word(kind, event.finish_reason)
         self._thinking.finish()
@@ -355,11 +322,8 @@ class ChatWriter:
         if pages:
             self._fields["search_results"] = pages
 
-    def _fail(self, event: ErrorEvent) -> None:
-        self.error = event.error
-        self.usage = usage_at_failure(event, self.usage)
-        self._chunks.fail(envelope(from_llm_error(event.error)))
-        self.ended = True
+    def _write_failure(self, error: LLMError) -> None:
+        self._chunks.fail(envelope(from_llm_error(error)))
 
     _HANDLERS: ClassVar[Mapping[type, Callable[[Any, Any], None]]] = {
         StreamStart: _start,
@@ -378,7 +342,7 @@ class ChatWriter:
         Source: _source,
         StepFinish: _step_finish,
         Finish: _finish,
-        ErrorEvent: _fail,
+        ErrorEvent: AnswerBuilder.on_error,
     }
 
 

@@ -12,13 +12,10 @@ from typing import Any, ClassVar, Final
 
 from attrs import evolve
 
+from llmcore.fronts.answer_builder import AnswerBuilder
 from llmcore.fronts.answer_record import AnswerRecord
 from llmcore.fronts.errors import SERVER_ERROR
-from llmcore.fronts.finishing import (
-    ended_by_itself,
-    ending_error,
-    usage_at_failure,
-)
+from llmcore.fronts.finishing import ended_by_itself
 from llmcore.fronts.front import AnswerInfo, Event, Upstream
 from llmcore.fronts.openai_responses.compaction import Summary, compaction_item, summary_message
 from llmcore.fronts.openai_responses.errors import response_error
@@ -36,10 +33,8 @@ from llmcore.fronts.openai_responses.output_calls import CallItem, HostedItem
 from llmcore.fronts.openai_responses.request import Translation
 from llmcore.fronts.openai_responses.state import Record, StoredConversation
 from llmcore.fronts.segment_order import SegmentOrder
-from llmcore.protocols.diagnostics import Notes
 from llmcore.protocols.native_json import object_or_empty, str_or_none
 from llmcore.protocols.openai_responses.names import METADATA_KEY, PROTOCOL_ID
-from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.errors import LLMError, StreamError
 from llmcore.schema.events import (
     ErrorEvent,
@@ -64,7 +59,7 @@ from llmcore.schema.events import (
     ToolResult,
 )
 from llmcore.schema.json import JsonObject
-from llmcore.schema.messages import Message, Origin
+from llmcore.schema.messages import Message
 from llmcore.schema.usage import Usage
 
 _KINDS: Final[Mapping[type, str]] = {
@@ -75,7 +70,7 @@ _KINDS: Final[Mapping[type, str]] = {
 _INCOMPLETE: Final = {"length": "max_output_tokens", "content_filter": "content_filter"}
 
 
-class ResponsesWriter:
+class ResponsesWriter(AnswerBuilder):
     """Writes one response, event by event.
 
     *form* makes a whole answer into another object than the response.
@@ -89,6 +84,7 @@ class ResponsesWriter:
         *,
         form: Callable[[JsonObject], JsonObject] | None = None,
     ) -> None:
+        super().__init__(translation.diagnostics)
         self._translation = translation
         self._id = info.id
         self._form = form
@@ -96,7 +92,6 @@ class ResponsesWriter:
         self._sealer = upstream.sealer
         self._new_id = upstream.new_id
         self._writer = EventWriter()
-        self._notes = Notes()
         self._order = SegmentOrder()
         self._show_state = translation.shows_state
         self._record = AnswerRecord(
@@ -113,14 +108,9 @@ class ResponsesWriter:
         self._frame = ResponseFrame(info, translation.echo)
         self._sources = Sources()
         self._begun = False
-        self._told: list[Diagnostic] = list(translation.diagnostics)
         self._reason: FinishReason | None = None
-        self.error: LLMError | None = None
-        """Why the response failed, if it did."""
         self.response: JsonObject = self._frame.response("in_progress", ())
         """The response object: as it begins, and once the terminal event is written, whole."""
-        self.ended = False
-        """Whether the terminal event was written: nothing comes after it."""
 
     # -- what a server calls
 
@@ -142,16 +132,10 @@ class ResponsesWriter:
         if self.ended:
             return []
         for one in self._order.add(event):
-            handler = self._HANDLERS.get(type(one))
-            if handler is not None:
-                handler(self, one)
-        return self._writer.take()
+            self._handle(one)
+        return self._take()
 
-    def close(self, error: LLMError | None = None) -> list[Event]:
-        """Return the terminal event of a response whose events stopped before their end."""
-        if self.ended:
-            return []
-        self._failed(ending_error(error))
+    def _take(self) -> list[Event]:
         return self._writer.take()
 
     def conversation(self) -> StoredConversation:
@@ -203,19 +187,9 @@ class ResponsesWriter:
         return str(self.response.get("status"))
 
     @property
-    def usage(self) -> Usage | None:
-        """Tokens, as far as the upstream has counted them."""
-        return self._frame.usage
-
-    @property
     def stored_items(self) -> tuple[JsonObject, ...]:
         """The output items as they are kept, each with the state that it seals."""
         return tuple(self._writer.stored)
-
-    @property
-    def diagnostics(self) -> tuple[Diagnostic, ...]:
-        """Everything lost, changed or invented, from the request to the last event."""
-        return (*self._told, *self._notes.entries)
 
     # -- deltas: the per-token path
 
@@ -395,7 +369,7 @@ class ResponsesWriter:
             item = compaction_item(self._new_id("cmp"), summary, self._sealer)
             show_item(item, self._writer)
         else:
-            self._failed(ErrorEvent(StreamError("the upstream wrote no summary")))
+            self._fail(StreamError("the upstream wrote no summary"))
 
     def _source(self, event: Source) -> None:
         self._sources.add(event)
@@ -412,19 +386,16 @@ class ResponsesWriter:
         self._provider = event.provider
         self._same_api = event.protocol == PROTOCOL_ID
         self._first_usage = event.usage
-        self._record.origin = Origin(
-            provider=event.provider, model=event.model, protocol=event.protocol
-        )
-        self._told += event.diagnostics
+        self._record.origin = self._begin_answer(event)
         if not self._begun:
             self._frame.model = event.model
             self._begin()
 
     def _step_finish(self, event: StepFinish) -> None:
         for one in self._order.end():
-            self._HANDLERS[type(one)](self, one)
+            self._handle(one)
         self._reason = event.finish_reason
-        self._frame.usage = event.usage
+        self.usage = event.usage
         if self._summary is not None:
             self._show_summary(self._summary.text)
         cut = self._incomplete(event.finish_reason)
@@ -434,15 +405,14 @@ class ResponsesWriter:
             self._close_item()
 
     def _finish(self, event: Finish) -> None:
-        self._told += event.diagnostics
+        self._reported += event.diagnostics
         self._frame.finish(event)
-        self._frame.usage = self._frame.usage or self._first_usage
+        self.usage = self.usage or event.usage or self._first_usage
         self._sources.note(self._notes)
         reason = event.finish_reason
         incomplete = self._incomplete(reason)
         if reason.reason == "error":
-            words = f"the upstream ended the answer with an error ({reason.raw or 'no reason'})"
-            self._failed(ErrorEvent(StreamError(words)))
+            self._fail_by_reason(reason)
         elif incomplete is not None:
             self._end("incomplete", incomplete_details={"reason": incomplete})
         else:
@@ -457,16 +427,14 @@ class ResponsesWriter:
         refused = kind == "content_filter" and self._refused and ended_by_itself(reason)
         return None if refused else _INCOMPLETE.get(kind)
 
-    def _failed(self, event: ErrorEvent) -> None:
-        self.error = event.error
-        self._frame.usage = usage_at_failure(event, self._frame.usage)
+    def _write_failure(self, error: LLMError) -> None:
         self._item = None  # what is not whole must not be taken for an answer
-        self._end("failed", error=response_error(event.error))
+        self._end("failed", error=response_error(error))
 
     def _end(self, status: str, **fields: Any) -> None:
         if not self._begun:
             self._begin()
-        self.response = self._frame.response(status, self._writer.output, **fields)
+        self.response = self._frame.response(status, self._writer.output, self.usage, **fields)
         self._writer.write(f"response.{status}", response=self.response)
         self.ended = True
 
@@ -492,5 +460,5 @@ class ResponsesWriter:
         Source: _source,
         StepFinish: _step_finish,
         Finish: _finish,
-        ErrorEvent: _failed,
+        ErrorEvent: AnswerBuilder.on_error,
     }

@@ -88,15 +88,14 @@ class ResponseFrame:
         self.model = info.model
         """The model's name in the response."""
         self._tier: str | None = None
-        self.usage: Usage | None = None
-        """Tokens, as far as the upstream has counted them."""
 
     def finish(self, event: Finish) -> None:
-        """Read usage and service tier from the end of an answer."""
-        self.usage = self.usage or event.usage
+        """Read the service tier from the end of an answer."""
         self._tier = service_tier(event)
 
-    def response(self, status: str, output: Sequence[Any], **fields: Any) -> JsonObject:
+    def response(
+        self, status: str, output: Sequence[Any], usage: Usage | None = None, **fields: Any
+    ) -> JsonObject:
         """Return the response object as it is now."""
         return {
             "id": self._info.id,
@@ -109,7 +108,7 @@ class ResponseFrame:
             "model": self.model,
             **({"service_tier": self._tier} if self._tier else {}),
             "output": list(output),
-            "usage": usage_of(self.usage),
+            "usage": usage_of(usage),
             **fields,
         }
 
