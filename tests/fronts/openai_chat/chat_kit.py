@@ -106,7 +106,7 @@ class Written:
         if not self.writer.ended:
             self.chunks += self.writer.close()
         assert violations(self.chunks) == []
-        assert self.writer.close() == ()
+        assert list(self.writer.close()) == []
 
     @property
     def failed(self) -> bool:
