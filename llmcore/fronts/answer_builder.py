@@ -1,4 +1,4 @@
-"""What the writers of all fronts share: errors, usage and diagnostics of an answer."""
+"""The base of the writers of all fronts: errors, usage and diagnostics of an answer."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, ClassVar

@@ -405,7 +405,7 @@ class _BackgroundEnding:
     def __init__(self, owner: str) -> None:
         self._owner = owner
         self.record: Record | None = None
-        """What is stored of the answer, once it has ended."""
+        """The record to store, once the answer has ended."""
 
     def begin(self, info: AnswerInfo, context: Translation, upstream: Upstream) -> ResponsesWriter:
         """Return the writer of the next try."""
