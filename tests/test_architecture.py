@@ -31,7 +31,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "bridge": {*LAYERS, "inspector", "catalog", "sessions", "storage", "fronts", "bridge"},
     "cli": {*LAYERS, "catalog", "sessions", "fronts", "bridge", "testing", "sync", "inspector"}
     | {"cli"},
-    "sync": {*LAYERS, "catalog", "sessions", "sync"},
+    "sync": {*LAYERS, "catalog", "sessions", "mcp", "sync"},
     "mcp": {*LAYERS, "mcp"},
 }
 MAY_IMPORT["client"] |= {"catalog", "storage"}
@@ -121,6 +121,7 @@ SAME_NAME_FOR_A_REASON: dict[str, str] = {
     "Client": "sync mirrors the asynchronous API",
     "Conversation": "sync mirrors the asynchronous API",
     "EventStream": "sync mirrors the asynchronous API",
+    "McpServers": "sync mirrors the asynchronous API",
     "StreamObjectResult": "sync mirrors the asynchronous API",
     "StreamResult": "sync mirrors the asynchronous API",
 }

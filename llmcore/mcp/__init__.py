@@ -14,7 +14,7 @@ from llmcore.lazy_names import lazy_names
 __getattr__, __dir__, __all__ = lazy_names(
     __name__,
     {
-        "llmcore.mcp.oauth": "OAuthLogin",
+        "llmcore.mcp.oauth": "ClientCredentials OAuthLogin",
         "llmcore.mcp.server_group": "McpServers",
         "llmcore.mcp.servers": "HttpServer SdkServer StdioServer",
     },

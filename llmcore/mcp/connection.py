@@ -57,25 +57,29 @@ class ServerConnection:
         """Set when a connection that was started has ended."""
         self._client: mcp.Client | None = None
         self._http: LimitedTransport | None = None
-        self._stop = anyio.Event()
+        self._stopping = False
+        self._over = anyio.Event()
+        """Set to leave the session, for good or for a new one."""
+        self._begun = anyio.Event()
+        """Set while there is a session, and after the last one."""
         self._changed = anyio.Event()
         self._lock = anyio.Lock()
 
     async def run(self, *, task_status: TaskStatus[None]) -> None:
         """Connect, list, and keep the connection until `stop`. Raises LLMError before it starts."""
         self.started, ready = True, False
-        try:
-            async with AsyncExitStack() as stack:
-                self._client = await self._connected(stack)
-                self.instructions = self._client.instructions
-                tasks = await stack.enter_async_context(anyio.create_task_group())
-                await tasks.start(self._listen, self._client)
-                await self.refresh()
-                tasks.start_soon(self._follow)
-                ready = True
+
+        def begun() -> None:
+            nonlocal ready
+            if not ready:
                 task_status.started()
-                await self._stop.wait()
-                tasks.cancel_scope.cancel()
+            ready = True
+            self._begun.set()
+
+        try:
+            while not self._stopping:
+                self._over = anyio.Event()
+                await self._session(begun)
         except Exception as error:
             self.failure = self._error(error)
             if not ready and self.failure is error:
@@ -84,11 +88,29 @@ class ServerConnection:
                 raise self.failure from error
         finally:
             self._client = None
+            self._begun.set()
             self.done.set()
+
+    async def _session(self, begun: Callable[[], None]) -> None:
+        """Connect and list; call *begun*, and keep the session until it is over."""
+        async with AsyncExitStack() as stack:
+            client = await self._connected(stack)
+            self.instructions = client.instructions
+            tasks = await stack.enter_async_context(anyio.create_task_group())
+            await tasks.start(self._listen, client)
+            self._changed = anyio.Event()
+            self._use(await self._list(client))
+            self._client = client
+            tasks.start_soon(self._follow)
+            begun()
+            await self._over.wait()
+            self._client = None
+            tasks.cancel_scope.cancel()
 
     def stop(self) -> None:
         """End the connection: `done` is set when the server has been left."""
-        self._stop.set()
+        self._stopping = True
+        self._over.set()
 
     # -- listings
 
@@ -96,9 +118,12 @@ class ServerConnection:
         """List the server's tools again."""
         async with self._lock:
             self._changed = anyio.Event()
-            self.listing = await self._ask(self._list)
-            self.failure = None
-            self.listed(self.listing)
+            self._use(await self._ask(self._list))
+
+    def _use(self, listing: Listing) -> None:
+        self.listing = listing
+        self.failure = None
+        self.listed(listing)
 
     async def refresh_if_changed(self) -> None:
         """List again if the server said that its list has changed."""
@@ -184,14 +209,24 @@ class ServerConnection:
 
     # -- calls
 
-    async def call(self, tool: str, arguments: JsonObject) -> Output:
+    async def call(
+        self, tool: str, arguments: JsonObject, check: Callable[[], Awaitable[None]]
+    ) -> Output:
         """Return what *tool* returned. Raises ToolFailure for an error that the model should see.
 
-        Raises LLMError if the server cannot be reached, or breaks the protocol.
+        *check* is called before the call, and again if it is repeated in a new session. Raises
+        LLMError if the server cannot be reached, or breaks the protocol.
         """
+
+        async def called(client: "mcp.Client") -> "types.CallToolResult":
+            return await client.call_tool(tool, dict(arguments))
+
+        await check()
         try:
-            result = await self._ask(lambda client: client.call_tool(tool, dict(arguments)))
+            result = await self._ask(called, check)
         except ProviderError as error:  # the server refused the call
+            if self.done.is_set():
+                raise
             raise ToolFailure(error.message) from error
         output = self.checked(result_of(result.content, result.structured_content))
         if result.is_error:
@@ -216,7 +251,35 @@ class ServerConnection:
         except TimeoutError as error:
             raise self._error(error) from error
 
-    async def _ask(self, function: "Callable[[mcp.Client], Awaitable[_T]]") -> _T:
+    async def _ask(
+        self,
+        function: "Callable[[mcp.Client], Awaitable[_T]]",
+        again: Callable[[], Awaitable[None]] | None = None,
+    ) -> _T:
+        """Return what *function* returns; in a new session, after *again*, if this one was lost."""
+        try:
+            return await self._asked(function)
+        except ProviderError:
+            if self._http is None or not self._http.session_lost:
+                raise
+        await self._renewed()
+        if again is not None:
+            await again()
+        return await self._asked(function)
+
+    async def _renewed(self) -> None:
+        """Begin a new session: the server has forgotten this one, and answered nothing in it.
+
+        "When a client receives HTTP 404 in response to a request containing an MCP-Session-Id, it
+        MUST start a new session":
+        https://modelcontextprotocol.io/specification/2025-11-25/basic/transports#session-management
+        """
+        if self._begun.is_set() and not self.done.is_set():
+            self._begun = anyio.Event()
+            self._over.set()
+        await self._begun.wait()
+
+    async def _asked(self, function: "Callable[[mcp.Client], Awaitable[_T]]") -> _T:
         if self._client is None:
             message = f"the MCP server {self.name!r} is not connected: use `async with McpServers`"
             raise self.failure or ConfigurationError(message)

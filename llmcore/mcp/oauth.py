@@ -1,4 +1,4 @@
-"""Logins at MCP servers by OAuth 2.1, in a person's browser.
+"""Logins at MCP servers by OAuth 2.1: of a person in a browser, and of a program by its secret.
 
 The SDK discovers the authorization server, registers the client, and fetches and refreshes
 tokens (https://modelcontextprotocol.io/specification/2025-11-25/basic/authorization). This module
@@ -73,6 +73,36 @@ class OAuthLogin:
         auth = OAuthClientProvider(url, metadata, tokens, page.open, page.authorization_code)
         tokens.context = auth.context
         return auth
+
+
+@frozen(kw_only=True)
+class ClientCredentials:
+    """A login of a program by its own id and secret (`client_credentials`), without a person.
+
+    The secret is sent only to the authorization server *issuer*, whatever the MCP server names.
+    """
+
+    client_id: str
+    """The id that the authorization server gave to the program."""
+    client_secret: str = field(repr=False)
+    """Its secret."""
+    issuer: str
+    """The URL of the authorization server."""
+    scope: str | None = None
+    """The scopes to request, separated by spaces; None takes those that the server names."""
+
+    def build(self, url: str) -> "httpx2.Auth":
+        """Return the SDK's authentication for the server at *url*."""
+        from mcp.client.auth.extensions.client_credentials import ClientCredentialsOAuthProvider
+
+        return ClientCredentialsOAuthProvider(
+            url,
+            _Tokens(None),
+            self.client_id,
+            self.client_secret,
+            scope=self.scope,
+            issuer=self.issuer,
+        )
 
 
 # -- where tokens are kept

@@ -13,6 +13,7 @@ from anyio.abc import TaskGroup
 from llmcore.generation.approvals import ToolChangedError
 from llmcore.generation.tool import Tool
 from llmcore.mcp.connection import ServerConnection
+from llmcore.mcp.oauth import OAuthLogin
 from llmcore.mcp.server_tools import SEPARATOR, ServerTools, prompt_messages, read
 from llmcore.mcp.servers import HttpServer, McpServer, servers_of
 from llmcore.schema import json
@@ -181,7 +182,7 @@ class McpServers:
 
 def _seconds(server: McpServer) -> float:
     auth = server.auth if isinstance(server, HttpServer) else None
-    return server.connect_seconds + (0 if auth is None else auth.seconds)
+    return server.connect_seconds + (auth.seconds if isinstance(auth, OAuthLogin) else 0)
 
 
 def _checked(name: str) -> str:

@@ -6,6 +6,7 @@ can have tools of one name. What a provider does not take in a name is replaced 
 
 import hashlib
 from collections import OrderedDict
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from llmcore.generation.approvals import ToolChangedError
@@ -66,8 +67,8 @@ class ServerTools:
         approved = needs if isinstance(needs, bool) else name in needs
 
         async def call(arguments: dict[str, Any]) -> Output:
-            await self._check(name, digest, arguments, approved=approved)
-            return await connection.call(name, arguments)
+            check = partial(self._check, name, digest, arguments, approved=approved)
+            return await connection.call(name, arguments, check)
 
         def asked(arguments: JsonObject) -> bool:
             self._asked[_call(name, arguments)] = digest

@@ -6,7 +6,7 @@ from typing import Any, TypeAlias, Union
 
 from attrs import field, frozen
 
-from llmcore.mcp.oauth import OAuthLogin
+from llmcore.mcp.oauth import ClientCredentials, OAuthLogin
 from llmcore.schema.errors import ConfigurationError
 from llmcore.schema.json import JsonValue
 
@@ -80,7 +80,7 @@ class HttpServer(_Server):
     """The URL of its endpoint, such as `https://example.com/mcp`."""
     headers: Mapping[str, str] = field(factory=dict, kw_only=True, repr=False)
     """Headers of every request, such as `Authorization`."""
-    auth: OAuthLogin | None = field(default=None, kw_only=True)
+    auth: OAuthLogin | ClientCredentials | None = field(default=None, kw_only=True)
     """How tokens are obtained, if the server asks for one by OAuth."""
 
     def __attrs_post_init__(self) -> None:

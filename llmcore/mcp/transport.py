@@ -11,6 +11,8 @@ import httpx2
 from llmcore.mcp.servers import HttpServer
 
 _EVENT_STREAM = "text/event-stream"
+_SESSION_ID = "mcp-session-id"
+_NOT_FOUND = 404
 _TOO_LARGE = "the body is larger than the limit"
 
 
@@ -22,6 +24,8 @@ class LimitedTransport(httpx2.AsyncBaseTransport):
         """The status of the last failed response; None after one that did not fail."""
         self.error: Exception | None = None
         """The exception of the last exchange that got no response."""
+        self.session_lost = False
+        """Whether the server has forgotten the session: it answered it with a 404."""
         self._inner = inner
         self._max_bytes = max_bytes
 
@@ -34,6 +38,9 @@ class LimitedTransport(httpx2.AsyncBaseTransport):
             raise
         self.error = None
         self.status = response.status_code if response.status_code >= 400 else None
+        in_session = request.method == "POST" and _SESSION_ID in request.headers
+        if self.status == _NOT_FOUND and in_session:
+            self.session_lost = True
         if not response.headers.get("content-type", "").startswith(_EVENT_STREAM):
             stream = response.stream
             assert isinstance(stream, httpx2.AsyncByteStream)  # noqa: S101  (of an async transport)

@@ -8,7 +8,8 @@
 
 They may be used inside of a running event loop, such as a notebook's, from any thread, and after
 a fork. In reading order: `calls`, `client` and `conversation` (what callers use), `streams` (what
-they get), `iterate` (reading a stream from outside), `background` (the event loop).
+they get), `mcp` (servers of tools), `iterate` (reading a stream from outside), `background` (the
+event loop).
 """
 
 from llmcore.sync.background import shutdown as shutdown

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from llmcore.mcp import HttpServer, McpServers, OAuthLogin
+from llmcore.mcp import ClientCredentials, HttpServer, McpServers, OAuthLogin
 from llmcore.schema.errors import AuthenticationError
-from tests.support.servers.mcp_http import free_port, protected_server
+from tests.support.servers.mcp_http import free_port, program_server, protected_server
 
 pytestmark = [
     pytest.mark.anyio,
@@ -34,7 +34,7 @@ def login(pages: list[str], **options: Any) -> OAuthLogin:
     return OAuthLogin(port=free_port(), open_page=browser(pages), **options)
 
 
-async def sums(url: str, auth: OAuthLogin) -> Any:
+async def sums(url: str, auth: OAuthLogin | ClientCredentials) -> Any:
     async with McpServers({"t": HttpServer(url, auth=auth)}) as servers:
         tools = {tool.name: tool for tool in servers.current_tools()}
         return await tools["t__add"]({"a": 1, "b": 2})
@@ -92,3 +92,35 @@ async def test_file_that_is_no_login_is_an_authentication_error(tmp_path: Path) 
     reason = "delete the file to log in again"
     with protected_server() as (url, _), pytest.raises(AuthenticationError, match=reason):
         await sums(url, login([], file=file))
+
+
+# -- a program's own id and secret
+
+
+async def test_program_logs_in_by_its_secret() -> None:
+    """No person is needed; an expired token is replaced."""
+    with program_server("p-1", "hush") as (url, asked):
+        issuer = url.removesuffix("/mcp")
+        auth = ClientCredentials(client_id="p-1", client_secret="hush", issuer=issuer)
+        assert await sums(url, auth) == {"result": 3}
+
+    assert [form["grant_type"] for form in asked] == ["client_credentials"]
+    assert "hush" not in repr(auth)
+
+
+async def test_secret_is_sent_to_no_other_authorization_server() -> None:
+    with program_server("p-1", "hush") as (url, asked):
+        other = "https://elsewhere.example"
+        auth = ClientCredentials(client_id="p-1", client_secret="hush", issuer=other)
+        with pytest.raises(AuthenticationError, match="issuer"):
+            await sums(url, auth)
+
+    assert asked == []
+
+
+async def test_wrong_secret_is_an_authentication_error() -> None:
+    with program_server("p-1", "hush") as (url, _):
+        issuer = url.removesuffix("/mcp")
+        auth = ClientCredentials(client_id="p-1", client_secret="wrong", issuer=issuer)
+        with pytest.raises(AuthenticationError):
+            await sums(url, auth)

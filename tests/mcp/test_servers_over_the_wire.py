@@ -11,11 +11,13 @@ import pytest
 from attrs import evolve
 
 from llmcore.generation.generate import generate
+from llmcore.generation.tool import ToolFailure
 from llmcore.mcp import HttpServer, McpServers, StdioServer
 from llmcore.schema.content import AudioPart, DocumentPart, ImagePart, TextPart, ToolResultPart
 from llmcore.schema.errors import (
     AuthenticationError,
     ConfigurationError,
+    LLMError,
     NetworkError,
     RequestTimeoutError,
 )
@@ -255,3 +257,48 @@ async def test_rejected_key_is_an_authentication_error() -> None:
 
     assert raised.value.status_code == 401
     assert "k-77" not in repr(raised.value)
+
+
+# -- sessions that the server forgets
+
+
+async def test_lost_session_is_replaced_and_the_call_made_in_the_new_one() -> None:
+    """Servers close sessions that were idle; a run does not notice."""
+    with http_server(legacy=True) as (address, watched):
+        async with McpServers({"t": HttpServer(address)}) as servers:
+            first = await ran(servers, call("t__add", {"a": 1, "b": 2}))
+            watched.forget()
+            second = await ran(servers, call("t__add", {"a": 1, "b": 2}), call("t__process", {}))
+            watched.forget()
+            (part,) = await servers.read_resource("t", "note://one")
+
+    assert [one.content for one in first] == [{"result": 3}]
+    assert [one.is_error for one in second] == [False, False]
+    assert isinstance(part, TextPart)
+
+
+async def test_changed_tool_in_a_new_session_is_not_called() -> None:
+    """The call is checked against the list of the new session."""
+    with http_server(legacy=True) as (address, watched):
+        async with McpServers({"t": HttpServer(address)}) as servers:
+            tools = {tool.name: tool for tool in servers.current_tools()}
+            async with McpServers({"u": HttpServer(address)}) as others:
+                (changed,) = await ran(others, call("u__mutate", {}))
+                assert not changed.is_error
+            watched.forget()
+            with pytest.raises(ToolFailure, match="changed after it was given to the model"):
+                await tools["t__add"]({"a": 1, "b": 2})
+
+
+async def test_server_that_is_gone_when_its_session_is_lost_fails_the_call() -> None:
+    with http_server(legacy=True) as (address, watched):
+        servers = McpServers({"t": HttpServer(address)})
+        async with servers:
+            tools = {tool.name: tool for tool in servers.current_tools()}
+            watched.forget()
+            watched.legacy = False
+            watched.forgotten.add(None)  # type: ignore[arg-type]  # no session at all
+            with pytest.raises(LLMError):
+                await tools["t__add"]({"a": 1, "b": 2})
+            with pytest.raises(LLMError):
+                servers.current_tools()

@@ -3,6 +3,7 @@
 import socket
 import threading
 import time
+from base64 import b64encode
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from secrets import token_hex
@@ -19,6 +20,8 @@ from mcp.server.auth.provider import (
 )
 from mcp.server.auth.settings import AuthSettings, ClientRegistrationOptions
 from mcp.shared.auth import OAuthClientInformationFull, OAuthToken
+from starlette.requests import Request
+from starlette.responses import JSONResponse
 
 from tests.support.servers.mcp_program import made_server
 
@@ -46,6 +49,8 @@ class Watched:
     def __init__(self, *, legacy: bool) -> None:
         self.legacy = legacy
         self.requests: list[tuple[str, str, dict[str, str]]] = []
+        self.forgotten: set[str] = set()
+        """Ids of sessions that the server has forgotten, as after a restart."""
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         """Keep the request's method, path and headers, and pass it on."""
@@ -54,11 +59,17 @@ class Watched:
             return
         headers = {name.decode(): value.decode() for name, value in scope["headers"]}
         self.requests.append((scope["method"], scope["path"], headers))
-        if self.legacy and headers.get("mcp-method") == "server/discover":
+        undiscovered = self.legacy and headers.get("mcp-method") == "server/discover"
+        if undiscovered or headers.get("mcp-session-id") in self.forgotten:
             await send({"type": "http.response.start", "status": 404, "headers": []})
             await send({"type": "http.response.body", "body": b""})
             return
         await self.app(scope, receive, send)
+
+    def forget(self) -> None:
+        """Forget all sessions so far."""
+        sessions = (headers.get("mcp-session-id") for _, _, headers in self.requests)
+        self.forgotten.update(filter(None, sessions))
 
 
 @contextmanager
@@ -192,3 +203,62 @@ def protected_server() -> Iterator[tuple[str, Authorization]]:
 
     with serving(make_app, port) as url:
         yield f"{url}/mcp", authorization
+
+
+class _Issued:
+    """A verifier of the tokens that were issued."""
+
+    def __init__(self) -> None:
+        self.tokens: dict[str, AccessToken] = {}
+
+    async def verify_token(self, token: str) -> AccessToken | None:
+        return self.tokens.get(token)
+
+
+@contextmanager
+def program_server(client_id: str, secret: str) -> Iterator[tuple[str, list[dict[str, str]]]]:
+    """Serve the test server for programs that log in by a secret; yield its URL and the logins."""
+    port = free_port()
+    root = f"http://127.0.0.1:{port}"
+    issued = _Issued()
+    asked: list[dict[str, str]] = []
+    expected = "Basic " + b64encode(f"{client_id}:{secret}".encode()).decode()
+    metadata = {
+        "issuer": root,
+        "authorization_endpoint": f"{root}/authorize",
+        "token_endpoint": f"{root}/token",
+        "response_types_supported": ["code"],
+        "grant_types_supported": ["client_credentials"],
+        "token_endpoint_auth_methods_supported": ["client_secret_basic"],
+    }
+
+    async def token(request: Request) -> JSONResponse:
+        if request.headers.get("authorization") != expected:
+            return JSONResponse({"error": "invalid_client"}, 401)
+        form = {name: str(value) for name, value in (await request.form()).items()}
+        asked.append(form)
+        made = token_hex(16)
+        issued.tokens[made] = AccessToken(
+            token=made, client_id=client_id, scopes=[], resource=form.get("resource")
+        )
+        return JSONResponse({"access_token": made, "token_type": "Bearer", "expires_in": 3600})
+
+    async def described(_request: Request) -> JSONResponse:
+        return JSONResponse(metadata)
+
+    settings = AuthSettings.model_validate(
+        {
+            "issuer_url": root,
+            "resource_server_url": f"{root}/mcp",
+            "validate_token_resource": True,
+        }
+    )
+
+    def make_app() -> Any:
+        app = made_server(token_verifier=issued, auth=settings).streamable_http_app()
+        app.add_route("/token", token, methods=["POST"])
+        app.add_route("/.well-known/oauth-authorization-server", described)
+        return app
+
+    with serving(make_app, port) as url:
+        yield f"{url}/mcp", asked
