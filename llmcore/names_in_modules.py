@@ -30,6 +30,7 @@ NAMES_IN_MODULES: Final = {
     "llmcore.generation.approvals": "ToolChangedError",
     "llmcore.generation.batch": "BatchRun finished run_batch",
     "llmcore.generation.limits": "RunLimitError RunLimits",
+    "llmcore.generation.media": "generate_image generate_speech transcribe",
     "llmcore.generation.next_step": "NextStep",
     "llmcore.generation.objects": "StreamObjectResult",
     "llmcore.generation.results": "StepResult has_tool_call step_count_is",
@@ -53,6 +54,9 @@ NAMES_IN_MODULES: Final = {
     "llmcore.routes.route": "ModelLimits PreparedRequest Route RouteDefaults",
     "llmcore.routes.vertex": "Vertex",
     "llmcore.routes.xai": "XAI",
+    "llmcore.schema.audio": (
+        "SpeechRequest SpeechResponse TimedText TranscriptionRequest TranscriptionResponse"
+    ),
     "llmcore.schema.codec": "from_json to_json",
     "llmcore.schema.content": (
         "Citation ContentPart ProviderPart ReasoningPart RefusalPart TokenLogprob "
@@ -72,6 +76,7 @@ NAMES_IN_MODULES: Final = {
         "ToolInputDelta ToolInputEnd ToolInputStart ToolResult"
     ),
     "llmcore.schema.files": "FileUpload StoredFile",
+    "llmcore.schema.images": "ImageRequest ImageResponse",
     "llmcore.schema.messages": "Origin Role",
     "llmcore.schema.options": (
         "CachePolicy GenerationOptions HttpOverlay ReasoningOptions ResponseFormat"

@@ -36,9 +36,16 @@ from llmcore.protocols.embeddings import EmbeddingProtocol
 from llmcore.protocols.failures.errors import rejected_field
 from llmcore.routes.auth import TOKEN_TO_COME, AuthContext
 from llmcore.routes.endpoint import BaseUrlOf
+from llmcore.routes.media import image_route, speech_route, transcription_route
 from llmcore.routes.retrieval import embedding_protocol, embedding_route, rerank_route
 from llmcore.routes.route import PreparedRequest, Route, ToolChoiceMode, route_of
 from llmcore.routes.transport import Timeouts
+from llmcore.schema.audio import (
+    SpeechRequest,
+    SpeechResponse,
+    TranscriptionRequest,
+    TranscriptionResponse,
+)
 from llmcore.schema.changed import changed
 from llmcore.schema.embeddings import (
     EmbeddingRequest,
@@ -48,6 +55,7 @@ from llmcore.schema.embeddings import (
 )
 from llmcore.schema.errors import ConfigurationError, LLMError
 from llmcore.schema.files import StoredFile
+from llmcore.schema.images import ImageRequest, ImageResponse
 from llmcore.schema.json import ProviderMetadata
 from llmcore.schema.messages import Message
 from llmcore.schema.model import Body_co, Model
@@ -324,6 +332,24 @@ class Client:
     ) -> Result[RerankResponse, LLMError]:
         """Return the documents of *request* in the order of their scores. No middleware is run."""
         return await self._answered(rerank_route, request, timeouts)
+
+    async def generate_image(
+        self, request: ImageRequest, *, timeouts: Timeouts | None = None
+    ) -> Result[ImageResponse, LLMError]:
+        """Return the images of *request*. No middleware is run."""
+        return await self._answered(image_route, request, timeouts)
+
+    async def transcribe(
+        self, request: TranscriptionRequest, *, timeouts: Timeouts | None = None
+    ) -> Result[TranscriptionResponse, LLMError]:
+        """Return the text of the recording of *request*. No middleware is run."""
+        return await self._answered(transcription_route, request, timeouts)
+
+    async def generate_speech(
+        self, request: SpeechRequest, *, timeouts: Timeouts | None = None
+    ) -> Result[SpeechResponse, LLMError]:
+        """Return the text of *request* spoken. No middleware is run."""
+        return await self._answered(speech_route, request, timeouts)
 
     async def _answered(
         self,

@@ -14,5 +14,6 @@ conditions to stop), `abort` (aborting a call from other tasks and threads), `re
 (reasoning that a provider cannot decrypt); `objects` (structured output), `object_schema` (its
 schema), `object_nulls` and `object_text` (tolerated deviations), `partial_objects` (the value of an
 answer so far); `json_schema` (validation of objects and arguments); `unary` (settings and
-retries of calls that one document answers), `retrieval` (embedding and reranking).
+retries of calls that one document answers), `retrieval` (embedding and reranking),
+`media` (images, transcription, speech).
 """

@@ -14,6 +14,7 @@ what they share:
   (readers of JSON whose types no server guarantees), `skimming` (whole answers without their
   content), `failures` (errors of every API, limits that headers state);
 * for calls that one document answers: `unary` (their requests), `multipart` (bodies with files),
-  `embeddings`, `reranking`, `model_lists`, `files`, `batches`;
+  `embeddings`, `reranking`, `images`, `transcriptions`, `speech`, `google_media`
+  (out of Gemini), `model_lists`, `files`, `batches`;
 * for both: `claude` and `claude_tools` (rules of Claude's models, for all providers).
 """

@@ -30,9 +30,10 @@ from urllib.parse import quote
 from attrs import evolve, field, frozen
 
 from llmcore.protocols.diagnostics import Notes
-from llmcore.protocols.native_json import count_or_none, object_or_empty, objects, str_or_none
+from llmcore.protocols.google_media import VERTEX_MODELS, google_path
+from llmcore.protocols.native_json import count_or_none, object_or_empty, objects
 from llmcore.protocols.protocol import NativeAnswer, NativeRequest, UnaryProtocol
-from llmcore.protocols.unary import native_settings, posted
+from llmcore.protocols.unary import native_settings, posted, response_fields
 from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.embeddings import EmbeddingRequest, EmbeddingResponse, InputType, Vector
 from llmcore.schema.errors import InvalidRequestError, StreamError
@@ -128,18 +129,13 @@ def _same_path(path: str, _asked: EmbeddingRequest) -> str:
 # -- Google's bodies
 
 
-def _resource(asked: EmbeddingRequest, below: str) -> str:
-    model = asked.model_id
-    return model if "/" in model else f"{below}models/{model}"
-
-
 def _gemini_path(asked: EmbeddingRequest) -> str:
-    return f"/{quote(_resource(asked, ''), safe='/')}:batchEmbedContents"
+    return google_path(asked, "batchEmbedContents")
 
 
 def _gemini_body(asked: EmbeddingRequest, _notes: Notes) -> JsonObject:
     settings = _google_settings(asked)
-    model = _resource(asked, "")
+    model = asked.model_id if "/" in asked.model_id else f"models/{asked.model_id}"
     return {
         "requests": [
             {"model": model, "content": {"parts": [{"text": text}]}, **settings}
@@ -158,7 +154,7 @@ def _google_settings(asked: EmbeddingRequest) -> JsonObject:
 
 
 def _vertex_path(method: str, asked: EmbeddingRequest) -> str:
-    return f"/{quote(_resource(asked, 'publishers/google/'), safe='/@')}:{method}"
+    return google_path(asked, method, VERTEX_MODELS)
 
 
 def _predict_body(asked: EmbeddingRequest, _notes: Notes) -> JsonObject:
@@ -196,14 +192,9 @@ def read_embeddings(answer: NativeAnswer, asked: EmbeddingRequest) -> EmbeddingR
         message = "the text was longer than the model takes, and was cut"
         notes.changed("input-truncated", f"inputs[{number}]", message)
     tokens, raw_usage = _tokens(document, answer.headers)
-    return EmbeddingResponse(
-        embeddings=embeddings,
-        provider=asked.provider_id,
-        model=str_or_none(document.get("model")) or asked.model_id,
-        usage=Usage.make(input_tokens=tokens, output_tokens=0, raw=raw_usage),
-        diagnostics=(*answer.diagnostics, *notes.entries),
-        raw=answer.document,
-    )
+    usage = Usage.make(input_tokens=tokens, output_tokens=0, raw=raw_usage)
+    noted = evolve(answer, diagnostics=(*answer.diagnostics, *notes.entries))
+    return EmbeddingResponse(embeddings=embeddings, **response_fields(noted, asked, usage))
 
 
 def _vectors(document: JsonObject) -> Sequence[Any]:

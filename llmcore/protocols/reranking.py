@@ -14,9 +14,9 @@ from functools import partial
 from typing import Final
 
 from llmcore.protocols.diagnostics import Notes
-from llmcore.protocols.native_json import count_or_none, object_or_empty, objects, str_or_none
+from llmcore.protocols.native_json import count_or_none, object_or_empty, objects
 from llmcore.protocols.protocol import NativeAnswer, NativeRequest, UnaryProtocol
-from llmcore.protocols.unary import native_settings, posted
+from llmcore.protocols.unary import native_settings, posted, response_fields
 from llmcore.schema.embeddings import RankedDocument, RerankRequest, RerankResponse
 from llmcore.schema.errors import StreamError
 from llmcore.schema.json import JsonValue
@@ -47,16 +47,11 @@ def read_ranking(answer: NativeAnswer, asked: RerankRequest) -> RerankResponse:
     results.sort(key=lambda result: -result.score)
     usage = object_or_empty(document.get("usage"))
     tokens = count_or_none(usage.get("total_tokens", usage.get("prompt_tokens")))
-    return RerankResponse(
-        results=tuple(results[: asked.top_n]),
-        provider=asked.provider_id,
-        model=str_or_none(document.get("model")) or asked.model_id,
-        usage=Usage.make(
-            input_tokens=tokens, output_tokens=0, raw=usage or document.get("meta") or None
-        ),
-        diagnostics=answer.diagnostics,
-        raw=answer.document,
+    told = Usage.make(
+        input_tokens=tokens, output_tokens=0, raw=usage or document.get("meta") or None
     )
+    fields = response_fields(answer, asked, told)
+    return RerankResponse(results=tuple(results[: asked.top_n]), **fields)
 
 
 def _ranked(entry: dict[str, JsonValue], asked: RerankRequest) -> RankedDocument:

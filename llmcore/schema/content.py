@@ -167,14 +167,20 @@ class ImagePart(_Media):
         """
         if isinstance(source, ImagePart):
             return source
-        if isinstance(source, str):
-            remote = source.startswith(("http://", "https://", "data:"))
-            return cls(url=source) if remote else cls(path=source)
-        if isinstance(source, bytes | bytearray | memoryview):
-            return cls(data=bytes(source))
-        if isinstance(source, PurePath):
-            return cls(path=str(source))
+        given = _source(source)
+        if given is not None:
+            return cls(**given)
         return cls(data=_png(source), media_type="image/png")
+
+
+def _source(source: object) -> dict[str, Any] | None:
+    """Return a path, a URL or bytes as the fields of a part; None for anything else."""
+    if isinstance(source, str):
+        remote = source.startswith(("http://", "https://", "data:"))
+        return {"url": source} if remote else {"path": source}
+    if isinstance(source, bytes | bytearray | memoryview):
+        return {"data": bytes(source)}
+    return {"path": str(source)} if isinstance(source, PurePath) else None
 
 
 class _PngSink:
@@ -216,6 +222,21 @@ class AudioPart(_Media):
 
     transcript: str | None = None
     """The spoken text, if a model generated the audio."""
+
+    @classmethod
+    def of(cls, source: object) -> "AudioPart":
+        """Build a recording from a path, a URL or bytes; a part is returned as it is.
+
+        Text that begins like a URL (`http:`, `https:`, `data:`) is one, any other is a path. Raises
+        InvalidRequestError for another type.
+        """
+        if isinstance(source, AudioPart):
+            return source
+        given = _source(source)
+        if given is None:
+            kind = type(source).__name__
+            raise InvalidRequestError(f"AudioPart.of takes a path, a URL or bytes; got a {kind}")
+        return cls(**given)
 
 
 @readable

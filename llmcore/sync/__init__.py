@@ -17,13 +17,16 @@ from llmcore.sync.calls import SyncSettings as SyncSettings
 from llmcore.sync.calls import embed as embed
 from llmcore.sync.calls import embed_many as embed_many
 from llmcore.sync.calls import generate as generate
+from llmcore.sync.calls import generate_image as generate_image
 from llmcore.sync.calls import generate_many as generate_many
 from llmcore.sync.calls import generate_object as generate_object
+from llmcore.sync.calls import generate_speech as generate_speech
 from llmcore.sync.calls import rerank as rerank
 from llmcore.sync.calls import retry as retry
 from llmcore.sync.calls import set_default_client as set_default_client
 from llmcore.sync.calls import stream as stream
 from llmcore.sync.calls import stream_object as stream_object
+from llmcore.sync.calls import transcribe as transcribe
 from llmcore.sync.client import Client as Client
 from llmcore.sync.conversation import Conversation as Conversation
 from llmcore.sync.streams import EventStream as EventStream

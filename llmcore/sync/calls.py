@@ -13,6 +13,15 @@ from llmcore.generation import settings as call_settings
 from llmcore.generation.generate import generate as asynchronous_generate
 from llmcore.generation.many import Prompt
 from llmcore.generation.many import generate_many as asynchronous_generate_many
+from llmcore.generation.media import (
+    AudioSource,
+    ImageOptions,
+    SpeechOptions,
+    TranscriptionOptions,
+)
+from llmcore.generation.media import generate_image as asynchronous_generate_image
+from llmcore.generation.media import generate_speech as asynchronous_generate_speech
+from llmcore.generation.media import transcribe as asynchronous_transcribe
 from llmcore.generation.results import GenerateResult
 from llmcore.generation.retrieval import EmbeddingOptions
 from llmcore.generation.retrieval import embed as asynchronous_embed
@@ -23,8 +32,10 @@ from llmcore.generation.retry import retry as asynchronous_retry
 from llmcore.generation.settings import RunSettings, Settings
 from llmcore.generation.stream import stream as asynchronous_stream
 from llmcore.generation.unary import UnaryOptions
+from llmcore.schema.audio import SpeechResponse, TranscriptionResponse
 from llmcore.schema.embeddings import EmbeddingResponse, RerankResponse
 from llmcore.schema.errors import LLMError
+from llmcore.schema.images import ImageResponse
 from llmcore.schema.model import Model
 from llmcore.schema.result import Result
 from llmcore.sync.background import background
@@ -130,6 +141,42 @@ def rerank(
     return background().run(
         lambda: asynchronous_rerank(model, query, documents, top_n=top_n, **given)
     )
+
+
+class SyncImageSettings(SyncUnarySettings, ImageOptions, total=False):
+    """The keyword arguments of `generate_image`, blocking."""
+
+
+def generate_image(
+    model: Model | str, prompt: str, **settings: Unpack[SyncImageSettings]
+) -> ImageResponse:
+    """Return the image that *prompt* describes: the blocking `generate_image`."""
+    given = _plain(settings)
+    return background().run(lambda: asynchronous_generate_image(model, prompt, **given))
+
+
+class SyncTranscriptionSettings(SyncUnarySettings, TranscriptionOptions, total=False):
+    """The keyword arguments of `transcribe`, blocking."""
+
+
+def transcribe(
+    model: Model | str, audio: AudioSource, **settings: Unpack[SyncTranscriptionSettings]
+) -> TranscriptionResponse:
+    """Return the text of the recording *audio*: the blocking `transcribe`."""
+    given = _plain(settings)
+    return background().run(lambda: asynchronous_transcribe(model, audio, **given))
+
+
+class SyncSpeechSettings(SyncUnarySettings, SpeechOptions, total=False):
+    """The keyword arguments of `generate_speech`, blocking."""
+
+
+def generate_speech(
+    model: Model | str, text: str, **settings: Unpack[SyncSpeechSettings]
+) -> SpeechResponse:
+    """Return *text* spoken: the blocking `generate_speech`."""
+    given = _plain(settings)
+    return background().run(lambda: asynchronous_generate_speech(model, text, **given))
 
 
 def generate_many(

@@ -43,10 +43,7 @@ class Answered:
 
     def __init__(self, request: HttpRequest) -> None:
         self._chunks = _answer(urlsplit(request.url).path, _body(request))
-        streamed = self._chunks[0].startswith(b"data:")
-        self.headers: Mapping[str, str] = {
-            "content-type": "text/event-stream" if streamed else "application/json"
-        }
+        self.headers: Mapping[str, str] = {"content-type": _content_type(self._chunks[0])}
 
     def limit_reads(self, _seconds: float | None) -> bool:
         """Leave it to the caller."""
@@ -61,6 +58,12 @@ class Answered:
         """Hold nothing."""
 
 
+def _content_type(chunk: bytes) -> str:
+    if chunk.startswith(b"data:"):
+        return "text/event-stream"
+    return "audio/mpeg" if chunk.startswith(b"ID3") else "application/json"
+
+
 def _body(request: HttpRequest) -> Json:
     """Return the JSON body of *request*; empty for one without."""
     kind = request.headers.get("content-type", "")
@@ -69,6 +72,8 @@ def _body(request: HttpRequest) -> Json:
 
 
 def _answer(path: str, body: Json) -> Sequence[bytes]:
+    if path.endswith("/audio/speech"):
+        return [b"ID3..."]
     document = _document(path, body)
     if document is not None:
         return [_dumped(document)]
@@ -103,6 +108,10 @@ def _document(path: str, body: Json) -> Json | None:
     if path.endswith("/embeddings"):
         vectors = [{"index": n, "embedding": [0.6, 0.8]} for n in range(len(body["input"]))]
         return {"data": vectors, "model": body["model"], "usage": {"prompt_tokens": 3}}
+    if path.endswith(("/images/generations", "/images/edits")):
+        return {"data": [{"b64_json": "iVBORw0KGgo="}], "usage": {"input_tokens": 3}}
+    if path.endswith("/audio/transcriptions"):
+        return {"text": "Hello", "segments": [{"start": 0.0, "end": 0.5, "text": "Hello"}]}
     if path.endswith("/rerank"):
         scores = [
             {"index": n, "relevance_score": 1 / (n + 2)} for n in range(len(body["documents"]))

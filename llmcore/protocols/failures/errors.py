@@ -227,8 +227,8 @@ _RULES = (
         errors.ContentFilterError,
         frozenset({_UNKNOWN, 400, 403}),
         _codes(
-            "content_filter content_policy_violation ResponsibleAIPolicyViolation"
-            " image_content_policy_violation data_inspection_failed refusal"
+            "content_filter content_policy_violation moderation_blocked refusal"
+            " ResponsibleAIPolicyViolation image_content_policy_violation data_inspection_failed"
         ),
         _words(
             r"content[ _-]?filter",

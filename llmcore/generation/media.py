@@ -1,0 +1,122 @@
+"""`generate_image`, `transcribe` and `generate_speech`: images, and speech to text and back."""
+
+from collections.abc import Iterable
+from os import PathLike
+from typing import TypeAlias, TypedDict, Unpack
+
+from llmcore.generation.unary import UnarySettings, client_of, request_fields, retried
+from llmcore.schema.audio import (
+    Granularity,
+    SpeechRequest,
+    SpeechResponse,
+    TranscriptionRequest,
+    TranscriptionResponse,
+)
+from llmcore.schema.content import AudioPart, ImagePart
+from llmcore.schema.images import ImageRequest, ImageResponse
+from llmcore.schema.model import Model
+
+ImageSource: TypeAlias = ImagePart | str | bytes | PathLike[str]
+"""An image: a part, a path, a URL or bytes."""
+AudioSource: TypeAlias = AudioPart | str | bytes | PathLike[str]
+"""A recording: a part, a path, a URL or bytes."""
+
+
+class ImageOptions(TypedDict, total=False):
+    """The settings of `generate_image` beside those of every unary call."""
+
+    images: ImageSource | Iterable[ImageSource]
+    """The images to edit or to go by."""
+    mask: ImageSource | None
+    """An image whose transparent areas are those of the first image that may change."""
+    n: int | None
+    """How many images are made; None for one."""
+    size: str | None
+    """`1536x1024` in pixels, or a step such as `2K`, by what the model takes."""
+    aspect_ratio: str | None
+    """Such as `16:9`."""
+    quality: str | None
+    """The provider's own word, such as `low` or `high`."""
+    background: str | None
+    """`transparent`, `opaque` or `auto`."""
+    output_format: str | None
+    """`png`, `jpeg` or `webp`."""
+
+
+class ImageSettings(UnarySettings, ImageOptions, total=False):
+    """The settings of `generate_image`."""
+
+
+async def generate_image(
+    model: Model | str, prompt: str, **settings: Unpack[ImageSettings]
+) -> ImageResponse:
+    """Return the image that *prompt* describes, or *images* changed by it, with usage and cost.
+
+    *model* is one of OpenAI, Azure, Gemini, Vertex, xAI, Together, OpenRouter or a server like
+    OpenAI's, or an id such as `openai:gpt-image-2`. Raises LLMError.
+    """
+    asked = ImageRequest(model=model, prompt=prompt, **request_fields(settings))
+    return (await retried(client_of(settings).generate_image, asked, settings)).unwrap()
+
+
+class TranscriptionOptions(TypedDict, total=False):
+    """The settings of `transcribe` beside those of every unary call."""
+
+    language: str | None
+    """The spoken language, such as `en`; None lets the model find it."""
+    prompt: str | None
+    """Names and words that occur, or the text before."""
+    timestamps: Granularity | Iterable[Granularity]
+    """`segment`, `word` or both, to get the times of those."""
+    diarize: bool
+    """Whether segments have speakers."""
+    temperature: float | None
+    """From 0 to 1; None for the provider's."""
+
+
+class TranscriptionSettings(UnarySettings, TranscriptionOptions, total=False):
+    """The settings of `transcribe`."""
+
+
+async def transcribe(
+    model: Model | str, audio: AudioSource, **settings: Unpack[TranscriptionSettings]
+) -> TranscriptionResponse:
+    """Return the text of the recording *audio*, with times and speakers where they are asked for.
+
+    *model* is one of OpenAI, Azure, Groq, Mistral, Together, OpenRouter or a server like OpenAI's,
+    or an id such as `openai:gpt-4o-transcribe`. Raises LLMError.
+    """
+    source = AudioPart.of(audio)
+    asked = TranscriptionRequest(model=model, audio=source, **request_fields(settings))
+    return (await retried(client_of(settings).transcribe, asked, settings)).unwrap()
+
+
+class SpeechOptions(TypedDict, total=False):
+    """The settings of `generate_speech` beside those of every unary call."""
+
+    voice: str | None
+    """The provider's name or id of the voice, such as `alloy` or `Kore`."""
+    output_format: str | None
+    """`mp3`, `wav`, `opus`, `aac`, `flac` or `pcm`; None for the provider's."""
+    instructions: str | None
+    """The manner of speaking, for models that can be told."""
+    speed: float | None
+    """1.0 is the usual speed."""
+    language: str | None
+    """The language of the text, such as `en`."""
+
+
+class SpeechSettings(UnarySettings, SpeechOptions, total=False):
+    """The settings of `generate_speech`."""
+
+
+async def generate_speech(
+    model: Model | str, text: str, **settings: Unpack[SpeechSettings]
+) -> SpeechResponse:
+    """Return *text* spoken, as `audio` with its bytes and their type.
+
+    *model* is one of OpenAI, Azure, Gemini, Vertex, Groq, Mistral, Together, OpenRouter or a server
+    like OpenAI's, or an id such as `openai:gpt-4o-mini-tts`. Raises LLMError.
+    """
+    asked = SpeechRequest(model=model, text=text, **request_fields(settings))
+    return (await retried(client_of(settings).generate_speech, asked, settings)).unwrap()

@@ -1,0 +1,232 @@
+"""Images, over the APIs that make them: OpenAI's and those like it, and Gemini's models.
+
+Documents, read November 2026: https://developers.openai.com/api/reference/resources/images (and
+https://learn.microsoft.com/azure/foundry/openai/how-to/dall-e for Azure, which has the same),
+https://docs.x.ai/developers/model-capabilities/images/generation and .../multi-image-editing,
+https://pypi.org/project/together/3.1.1/ (`types/image_generate_params`),
+https://openrouter.ai/blog/tutorials/image-generation/,
+https://ai.google.dev/gemini-api/docs/image-generation. An answer of all but Gemini's:
+
+    {"created": 1765313051, "data": [{"b64_json": "iVBO...", "revised_prompt": "A red fox"}],
+     "output_format": "png", "usage": {"input_tokens": 9, "output_tokens": 272}}
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Final, TypeAlias
+
+from llmcore.protocols.diagnostics import Notes
+from llmcore.protocols.google_media import (
+    VERTEX_MODELS,
+    content_body,
+    google_path,
+    google_usage,
+    read_media,
+)
+from llmcore.protocols.media import data_url, decode_base64, raw_data, remote_url, sniffed
+from llmcore.protocols.native_json import object_or_empty, objects, str_or_none
+from llmcore.protocols.protocol import NativeAnswer, NativeRequest, UnaryProtocol
+from llmcore.protocols.unary import native_settings, posted, posted_form, response_fields, usage_of
+from llmcore.schema.content import ImagePart
+from llmcore.schema.errors import InvalidRequestError, StreamError
+from llmcore.schema.files import FileUpload
+from llmcore.schema.images import ImageRequest, ImageResponse
+from llmcore.schema.json import JsonObject, JsonValue
+
+ImageProtocol: TypeAlias = UnaryProtocol[ImageRequest, ImageResponse]
+_Names: TypeAlias = Mapping[str, str | None]
+
+_ALIKE: Final = ("n", "size", "aspect_ratio", "quality", "background", "output_format")
+_OPENAI: Final[_Names] = {name: name for name in _ALIKE} | {"aspect_ratio": None}
+_OPENROUTER: Final[_Names] = {name: name for name in _ALIKE if name != "size"} | {"mask": None}
+_XAI: Final[_Names] = {
+    "n": "n",
+    "aspect_ratio": "aspect_ratio",
+    "quality": "quality",
+    "background": None,
+    "output_format": None,
+}
+_TOGETHER: Final[_Names] = {
+    "n": "n",
+    "aspect_ratio": None,
+    "quality": None,
+    "background": None,
+    "output_format": "output_format",
+    "mask": None,
+}
+_GEMINI: Final[_Names] = {"quality": None, "background": None, "mask": None}
+
+_PIXELS: Final = re.compile(r"(\d{1,5})x(\d{1,5})")
+
+
+# -- requests
+
+
+def _build_openai(asked: ImageRequest) -> NativeRequest:
+    notes = Notes()
+    body = _words(asked) | native_settings(asked, _OPENAI, notes)
+    if not asked.images:
+        return posted(asked, "/images/generations", body, notes)
+    name = "image" if len(asked.images) == 1 else "image[]"
+    files = [(name, _upload(image)) for image in asked.images]
+    if asked.mask is not None:
+        files.append(("mask", _upload(asked.mask)))
+    return posted_form(asked, "/images/edits", body, notes, files)
+
+
+def _build_xai(asked: ImageRequest) -> NativeRequest:
+    notes = Notes()
+    body = _words(asked) | native_settings(asked, _XAI, notes)
+    body |= _step(asked, "resolution", str.lower, notes) | {"response_format": "b64_json"}
+    images: list[JsonValue] = [{"type": "image_url", "url": _url(one)} for one in asked.images]
+    if not images:
+        return posted(asked, "/images/generations", body, notes)
+    body |= {"image": images[0]} if len(images) == 1 else {"images": images}
+    if asked.mask is not None:
+        body["mask"] = {"type": "image_url", "url": _url(asked.mask)}
+    return posted(asked, "/images/edits", body, notes)
+
+
+def _build_together(asked: ImageRequest) -> NativeRequest:
+    notes = Notes()
+    body = _words(asked) | native_settings(asked, _TOGETHER, notes) | {"response_format": "base64"}
+    pixels = _PIXELS.fullmatch(asked.size or "")
+    if pixels:
+        body |= {"width": int(pixels[1]), "height": int(pixels[2])}
+    elif asked.size is not None:
+        notes.dropped("unsupported-parameter", "size", "the API takes sizes such as 1024x768 only")
+    urls = [_url(image) for image in asked.images]
+    if urls:
+        body |= {"image_url": urls[0]} if len(urls) == 1 else {"reference_images": [*urls]}
+    return posted(asked, "/images/generations", body, notes)
+
+
+def _build_openrouter(asked: ImageRequest) -> NativeRequest:
+    notes = Notes()
+    body = _words(asked) | native_settings(asked, _OPENROUTER, notes)
+    if asked.size is not None:
+        body["size" if _PIXELS.fullmatch(asked.size) else "resolution"] = asked.size
+    if asked.images:
+        body["input_references"] = [
+            {"type": "image_url", "image_url": {"url": _url(image)}} for image in asked.images
+        ]
+    return posted(asked, "/images", body, notes)
+
+
+def _build_gemini(asked: ImageRequest, *, below: str) -> NativeRequest:
+    notes = Notes()
+    native_settings(asked, _GEMINI, notes)
+    if asked.n not in (None, 1):
+        why = "the API makes one image for each request"
+        notes.dropped("unsupported-parameter", "n", why)
+    image = native_settings(asked, {"aspect_ratio": "aspectRatio"}, notes)
+    image |= _step(asked, "imageSize", str.upper, notes)
+    if asked.output_format is not None and below:
+        image["imageOutputOptions"] = {"mimeType": f"image/{asked.output_format}"}
+    elif asked.output_format is not None:
+        native_settings(asked, {"output_format": None}, notes)
+    config: dict[str, JsonValue] = {"responseModalities": ["IMAGE"]}
+    if image:
+        config["imageConfig"] = image
+    body = content_body(asked.prompt, asked.images, config)
+    return posted(asked, google_path(asked, "generateContent", below), body, notes)
+
+
+def _words(asked: ImageRequest) -> dict[str, JsonValue]:
+    return {"model": asked.model_id, "prompt": asked.prompt}
+
+
+def _step(
+    asked: ImageRequest, name: str, write: Callable[[str], str], notes: Notes
+) -> dict[str, JsonValue]:
+    """Return a size such as `2K` as the field *name*; a size in pixels is dropped."""
+    if asked.size is None:
+        return {}
+    if _PIXELS.fullmatch(asked.size):
+        why = "the API has no sizes in pixels: set aspect_ratio, and a size such as 2K"
+        notes.dropped("unsupported-parameter", "size", why)
+        return {}
+    return {name: write(asked.size)}
+
+
+def _upload(image: ImagePart) -> FileUpload:
+    found = raw_data(image)
+    if found is None:
+        raise InvalidRequestError("the API takes no URLs and no file ids of images: send the bytes")
+    media_type, data = found
+    name = f"image.{media_type.rpartition('/')[2]}"
+    return FileUpload(data=data, filename=name, media_type=media_type)
+
+
+def _url(image: ImagePart) -> str:
+    url = remote_url(image) or data_url(image)
+    if url is None:
+        raise InvalidRequestError("the API takes no file ids of images: send the bytes or a URL")
+    return url
+
+
+# -- answers
+
+
+def read_images(answer: NativeAnswer, asked: ImageRequest) -> ImageResponse:
+    """Return the images of an answer of any of these APIs but Gemini's.
+
+    Raises StreamError for an answer without any.
+    """
+    document = object_or_empty(answer.document)
+    entries = objects(document.get("data"))
+    stated = str_or_none(document.get("output_format"))
+    default = None if stated is None else _MEDIA_TYPES.get(stated, f"image/{stated}")
+    images = [image for entry in entries if (image := _image(entry, default)) is not None]
+    if not images:
+        raise StreamError("the answer has no image", retryable=False)
+    return ImageResponse(
+        images=tuple(images),
+        revised_prompt=str_or_none(entries[0].get("revised_prompt")),
+        **response_fields(answer, asked, usage_of(answer)),
+    )
+
+
+_MEDIA_TYPES: Final = {"svg": "image/svg+xml", "jpg": "image/jpeg"}
+
+
+def _image(entry: JsonObject, default: str | None) -> ImagePart | None:
+    """Return the image of *entry*; URLs are of the web, since others would name local files."""
+    text = str_or_none(entry.get("b64_json")) or ""
+    head, comma, rest = text.partition(",")  # xAI sends a data: URL
+    data = decode_base64(rest if comma else head)
+    if data:
+        stated = str_or_none(entry.get("media_type")) or default
+        return ImagePart(data=data, media_type=sniffed(data) or stated)
+    url = str_or_none(entry.get("url")) or ""
+    if url[:5].lower() == "data:":
+        return ImagePart(url=url)
+    return ImagePart(url=url) if url.startswith(("https://", "http://")) else None
+
+
+def _read_gemini(answer: NativeAnswer, asked: ImageRequest) -> ImageResponse:
+    found = read_media(answer, "image")
+    images = tuple(ImagePart(data=data, media_type=media_type) for media_type, data in found)
+    return ImageResponse(images=images, **response_fields(answer, asked, google_usage(answer)))
+
+
+# -- the APIs
+
+OPENAI: Final[ImageProtocol] = UnaryProtocol(
+    id="openai-images", build=_build_openai, read=read_images
+)
+"""Also of Azure and of servers that imitate it."""
+XAI: Final[ImageProtocol] = UnaryProtocol(id="xai-images", build=_build_xai, read=read_images)
+TOGETHER: Final[ImageProtocol] = UnaryProtocol(
+    id="together-images", build=_build_together, read=read_images
+)
+OPENROUTER: Final[ImageProtocol] = UnaryProtocol(
+    id="openrouter-images", build=_build_openrouter, read=read_images
+)
+GEMINI: Final[ImageProtocol] = UnaryProtocol(
+    id="gemini-images", build=partial(_build_gemini, below=""), read=_read_gemini
+)
+VERTEX: Final[ImageProtocol] = UnaryProtocol(
+    id="vertex-images", build=partial(_build_gemini, below=VERTEX_MODELS), read=_read_gemini
+)

@@ -1,0 +1,212 @@
+"""Speech to text, over the APIs that have it: OpenAI's, and those that differ in their fields.
+
+Documents, read November 2026: https://developers.openai.com/api/reference/resources/audio (and
+Azure, which has the same), https://console.groq.com/docs/speech-to-text,
+https://docs.mistral.ai/studio/audio/speech-to-text/transcribe-files,
+https://pypi.org/project/together/3.1.1/ (`types/audio`),
+https://openrouter.ai/docs/client-sdks/typescript/models/sttrequest. An answer with times:
+
+    {"text": "Hello.", "language": "english", "duration": 0.9,
+     "segments": [{"id": 0, "start": 0.0, "end": 0.9, "text": "Hello."}],
+     "words": [{"word": "Hello", "start": 0.0, "end": 0.6}],
+     "usage": {"type": "duration", "seconds": 1}}
+"""
+
+import math
+from collections.abc import Mapping
+from functools import partial
+from typing import Any, Final, TypeAlias
+
+from attrs import field, frozen
+
+from llmcore.protocols.diagnostics import Notes
+from llmcore.protocols.media import (
+    audio_format,
+    base64_data,
+    raw_data,
+    remote_url,
+    video_format,
+)
+from llmcore.protocols.native_json import object_or_empty, objects, str_or_none
+from llmcore.protocols.protocol import NativeAnswer, NativeRequest, UnaryProtocol
+from llmcore.protocols.unary import native_settings, posted, posted_form, response_fields, usage_of
+from llmcore.schema.audio import TimedText, TranscriptionRequest, TranscriptionResponse
+from llmcore.schema.errors import InvalidRequestError, StreamError
+from llmcore.schema.files import FileUpload
+from llmcore.schema.json import JsonObject, JsonValue
+
+TranscriptionProtocol: TypeAlias = UnaryProtocol[TranscriptionRequest, TranscriptionResponse]
+
+_PATH: Final = "/audio/transcriptions"
+
+
+@frozen(kw_only=True)
+class _Form:
+    """The native fields of a provider's requests."""
+
+    prompt: str | None = "prompt"
+    diarize: str | None = None
+    """The field that tells speakers apart; None if there is none, or no field for it."""
+    formats: bool = True
+    """Whether `response_format` decides about times."""
+    diarized: JsonObject = field(factory=dict)
+    """Fields of a request that tells speakers apart."""
+    speakers_have_times: bool = False
+    """Whether such a request must not ask for times, which segments have anyway."""
+    url: str | None = None
+    """The field of the recording's URL; None if the API takes none."""
+    file_id: str | None = None
+    """The field of the id of a stored file; None if the API takes none."""
+    list_mark: str = "[]"
+    """The end of the names of lists."""
+
+    def settings(self, asked: TranscriptionRequest, notes: Notes) -> dict[str, JsonValue]:
+        """Return the fields of *asked* apart from the recording."""
+        names: dict[str, str | None] = {
+            "language": "language",
+            "prompt": self.prompt,
+            "temperature": "temperature",
+        }
+        if asked.diarize and self.speakers_have_times:
+            if "word" in asked.timestamps:
+                why = "the API has no times of words where it tells speakers apart"
+                notes.dropped("unsupported-parameter", "timestamps", why)
+        else:
+            names["timestamps"] = "timestamp_granularities"
+        if not (asked.diarize and self.diarized):
+            names["diarize"] = self.diarize
+        body = {"model": asked.model_id} | native_settings(asked, names, notes)
+        if self.formats:
+            body["response_format"] = "verbose_json" if asked.timestamps else "json"
+        return {**body, **self.diarized} if asked.diarize else body
+
+
+_OPENAI: Final = _Form(
+    # the chunks are required beyond 30 seconds
+    diarized={"response_format": "diarized_json", "chunking_strategy": "auto"},
+    speakers_have_times=True,
+)
+_COMPATIBLE: Final = _Form()
+_GROQ: Final = _Form(url="url")
+_TOGETHER: Final = _Form(
+    diarize="diarize", diarized={"diarize": True, "response_format": "verbose_json"}, url="file"
+)
+_MISTRAL: Final = _Form(
+    prompt=None,
+    diarize="diarize",
+    formats=False,
+    url="file_url",
+    file_id="file_id",
+    list_mark="",  # https://pypi.org/project/mistralai/3.7.0/ (`client/utils/forms`)
+)
+_OPENROUTER: Final = _Form(prompt=None, diarize="diarize")
+
+
+def _build(asked: TranscriptionRequest, *, form: _Form) -> NativeRequest:
+    notes = Notes()
+    body = form.settings(asked, notes)
+    send = partial(posted_form, asked, _PATH, notes=notes, list_mark=form.list_mark)
+    audio = asked.audio
+    url = remote_url(audio)
+    if url is not None and form.url is not None:
+        return send(body | {form.url: url})
+    if audio.file_id is not None and form.file_id is not None:
+        return send(body | {form.file_id: audio.file_id})
+    found = raw_data(audio)
+    if found is None:
+        what = "URLs" if url is not None else "file ids"
+        raise InvalidRequestError(f"the API takes no {what} of recordings: send the bytes")
+    media_type, data = found
+    file = FileUpload(data=data, filename=f"audio.{_ending(media_type)}", media_type=media_type)
+    return send(body, files=[("file", file)])
+
+
+def _build_openrouter(asked: TranscriptionRequest) -> NativeRequest:
+    notes = Notes()
+    body = _OPENROUTER.settings(asked, notes)
+    url = remote_url(asked.audio)
+    found = base64_data(asked.audio)
+    if url is not None:
+        body["input_audio"] = {"url": url}
+    elif found is not None:
+        body["input_audio"] = {"data": found[1], "format": _ending(found[0])}
+    else:
+        raise InvalidRequestError("the API takes no file ids of recordings: send the bytes")
+    return posted(asked, _PATH, body, notes)
+
+
+def _ending(media_type: str) -> str:
+    """Return the ending of a file's name, by which servers know its form."""
+    known = audio_format(media_type) or video_format(media_type)
+    return known or media_type.rpartition("/")[2]
+
+
+# -- answers
+
+
+def read_transcript(answer: NativeAnswer, asked: TranscriptionRequest) -> TranscriptionResponse:
+    """Return the transcript of an answer of any of these APIs; StreamError if it has no text."""
+    document = object_or_empty(answer.document)
+    text = document.get("text")
+    if not isinstance(text, str):
+        raise StreamError("the answer has no transcript", retryable=False)
+    speakers = _timed(document.get("speaker_segments")) if asked.diarize else ()
+    return TranscriptionResponse(
+        text=text,
+        segments=speakers or _timed(document.get("segments")),
+        words=_timed(document.get("words")),
+        language=_language(document),
+        duration=_duration(document),
+        **response_fields(answer, asked, usage_of(answer)),
+    )
+
+
+def _timed(value: JsonValue) -> tuple[TimedText, ...]:
+    """Return the pieces of a list that have their times; others are of no use."""
+    return tuple(piece for one in objects(value) if (piece := _piece(one)) is not None)
+
+
+def _piece(one: Mapping[str, Any]) -> TimedText | None:
+    start, end = _seconds(one.get("start")), _seconds(one.get("end"))
+    text = one.get("text", one.get("word"))
+    if start is None or end is None or not isinstance(text, str):
+        return None
+    names = ("speaker_label", "speaker", "speaker_id")
+    said = next((one[name] for name in names if one.get(name) is not None), None)
+    return TimedText(text=text, start=start, end=end, speaker=None if said is None else str(said))
+
+
+def _seconds(value: object) -> float | None:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        return None
+    return float(value)
+
+
+def _language(document: JsonObject) -> str | None:
+    languages = document.get("languages")
+    first = languages[0] if isinstance(languages, list) and languages else None
+    code = object_or_empty(first).get("code")
+    return str_or_none(document.get("language")) or str_or_none(code)
+
+
+def _duration(document: JsonObject) -> float | None:
+    usage = object_or_empty(document.get("usage"))
+    stated = (document.get("duration"), usage.get("seconds"), usage.get("prompt_audio_seconds"))
+    return next((found for one in stated if (found := _seconds(one)) is not None), None)
+
+
+# -- the APIs
+
+
+def _make(id: str, form: _Form) -> TranscriptionProtocol:
+    return UnaryProtocol(id=id, build=partial(_build, form=form), read=read_transcript)
+
+
+OPENAI: Final = _make("openai-transcriptions", _OPENAI)
+COMPATIBLE: Final = _make("compatible-transcriptions", _COMPATIBLE)
+GROQ: Final = _make("groq-transcriptions", _GROQ)
+TOGETHER: Final = _make("together-transcriptions", _TOGETHER)
+MISTRAL: Final = _make("mistral-transcriptions", _MISTRAL)
+OPENROUTER: Final[TranscriptionProtocol] = UnaryProtocol(
+    id="openrouter-transcriptions", build=_build_openrouter, read=read_transcript
+)

@@ -1,0 +1,85 @@
+"""Images, transcription and speech: the route of each, beside a provider's generating one.
+
+A `Model` of any facade makes images or speech, or transcribes, where its provider can: these
+functions find the API and its address, configured like the model's own route.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Final, TypeAlias
+
+from llmcore.protocols import images, speech, transcriptions
+from llmcore.protocols.images import ImageProtocol
+from llmcore.protocols.speech import SpeechProtocol
+from llmcore.protocols.transcriptions import TranscriptionProtocol
+from llmcore.routes.route import Route
+from llmcore.routes.unary import UnaryRoute, missing, of_model
+from llmcore.schema.audio import (
+    SpeechRequest,
+    SpeechResponse,
+    TranscriptionRequest,
+    TranscriptionResponse,
+)
+from llmcore.schema.images import ImageRequest, ImageResponse
+
+ImageRoute: TypeAlias = UnaryRoute[ImageRequest, ImageResponse]
+TranscriptionRoute: TypeAlias = UnaryRoute[TranscriptionRequest, TranscriptionResponse]
+SpeechRoute: TypeAlias = UnaryRoute[SpeechRequest, SpeechResponse]
+
+# providers that differ from other servers of their API
+
+_IMAGES: Final[Mapping[str, ImageProtocol]] = {
+    "xai": images.XAI,
+    "together": images.TOGETHER,
+    "openrouter": images.OPENROUTER,
+}
+_TRANSCRIPTIONS: Final[Mapping[str, TranscriptionProtocol]] = {
+    "openai": transcriptions.OPENAI,
+    "azure": transcriptions.OPENAI,
+    "groq": transcriptions.GROQ,
+    "together": transcriptions.TOGETHER,
+    "mistral": transcriptions.MISTRAL,
+    "openrouter": transcriptions.OPENROUTER,
+}
+_SPEECH: Final[Mapping[str, SpeechProtocol]] = {
+    "openai": speech.OPENAI,
+    "azure": speech.OPENAI,
+    "groq": speech.GROQ,
+    "together": speech.TOGETHER,
+    "mistral": speech.MISTRAL,
+    "openrouter": speech.OPENROUTER,
+}
+
+_OPENAI_APIS: Final = ("openai-chat", "openai-responses")
+
+
+def image_route(route: Route[Any], model_id: str) -> ImageRoute:
+    """Return the route that makes images; ConfigurationError for a provider that cannot."""
+    if route.protocol.id == "gemini":
+        protocol = images.VERTEX if route.provider == "vertex" else images.GEMINI
+    elif route.protocol.id in _OPENAI_APIS:
+        protocol = _IMAGES.get(route.provider, images.OPENAI)
+    else:
+        raise missing(route, "images")
+    return of_model(route, protocol, model_id)
+
+
+def transcription_route(route: Route[Any], model_id: str) -> TranscriptionRoute:
+    """Return the route that transcribes; ConfigurationError for a provider that cannot.
+
+    Gemini's models do it as a generation, of a message with the recording.
+    """
+    if route.protocol.id not in _OPENAI_APIS or route.provider == "xai":
+        raise missing(route, "transcription")
+    protocol = _TRANSCRIPTIONS.get(route.provider, transcriptions.COMPATIBLE)
+    return of_model(route, protocol, model_id)
+
+
+def speech_route(route: Route[Any], model_id: str) -> SpeechRoute:
+    """Return the route that speaks; ConfigurationError for a provider that cannot."""
+    if route.protocol.id == "gemini":
+        protocol = speech.VERTEX if route.provider == "vertex" else speech.GEMINI
+    elif route.protocol.id in _OPENAI_APIS and route.provider != "xai":
+        protocol = _SPEECH.get(route.provider, speech.COMPATIBLE)
+    else:
+        raise missing(route, "speech")
+    return of_model(route, protocol, model_id)
