@@ -18,7 +18,7 @@ def _audio(given: object) -> AudioPart:
     return AudioPart.of(given)
 
 
-def _granularities(given: str | Iterable[str]) -> tuple[str, ...]:
+def _granularities(given: Granularity | Iterable[Granularity]) -> tuple[Granularity, ...]:
     return (given,) if isinstance(given, str) else tuple(given)
 
 
