@@ -4,6 +4,7 @@ import gc
 import os
 import signal
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -18,6 +19,8 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 
 register_profiles()
 
+gc.disable()  # until all is collected: it would visit a growing heap that is there to stay
+
 
 def pytest_configure(config: pytest.Config) -> None:
     """Let clients trust one certificate instead of the 150 of the system, unless for real servers.
@@ -31,13 +34,43 @@ def pytest_configure(config: pytest.Config) -> None:
         os.environ.pop("SSL_CERT_DIR", None)
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Put the tests of the embedded model first.
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Put the tests of the embedded model first, and slow ones where the second worker begins.
 
-    Workers of pytest-xdist begin with contiguous parts of the list: one worker then runs them all,
-    and loads the model once.
+    Workers of pytest-xdist begin with contiguous parts of the list: one worker then runs all tests
+    of the model, and loads it once; another has slow ones, and at the end none waits for any.
     """
-    items.sort(key=lambda item: item.get_closest_marker("local_model") is None)
+    workers = getattr(config, "workerinput", {}).get("workercount", 1)
+    if workers > 1:
+        model = [item for item in items if item.get_closest_marker("local_model")]
+        slow = [item for item in items if item.get_closest_marker("slow") and item not in model]
+        first = {*model, *slow}
+        quick = [item for item in items if item not in first]
+        start = max(0, len(items) // workers - len(model))
+        items[:] = model + quick[:start] + slow + quick[start:]
+
+
+def pytest_plugin_registered(plugin: object, manager: pytest.PytestPluginManager) -> None:
+    """Have workers of pytest-xdist send a message for a test that passes, not six.
+
+    The controller only counts tests, unless options ask for all phases or a report in a file;
+    messages are otherwise half of what the run of a small test costs.
+    """
+    if type(plugin).__name__ != "WorkerInteractor":
+        return
+    option = plugin.config.option  # type: ignore[attr-defined]
+    if option.durations is not None or option.xmlpath or option.verbose > 0:
+        return
+    send = plugin.sendevent  # type: ignore[attr-defined]
+
+    def send_what_counts(name: str, **event: Any) -> None:
+        phase = event.get("data", {}) if name == "testreport" else {"when": name}
+        if phase["when"] in ("setup", "teardown") and phase["outcome"] == "passed":
+            return
+        if name not in ("logstart", "logfinish"):
+            send(name, **event)
+
+    plugin.sendevent = send_what_counts  # type: ignore[attr-defined]
 
 
 def pytest_sessionstart() -> None:
@@ -46,12 +79,12 @@ def pytest_sessionstart() -> None:
 
 
 def pytest_collection_finish() -> None:
-    """Exclude modules and collected tests from garbage collection.
+    """Exclude modules and collected tests from garbage collection, which begins here.
 
     There are some hundred thousand objects of them, which every full collection would visit again.
     """
-    gc.collect()
     gc.freeze()
+    gc.enable()
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -1,5 +1,6 @@
 """The built site in a browser, wide and narrow, light and dark: nothing is cut, broken or dead."""
 
+import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -30,7 +31,9 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Build the site of a copy, so that a site of the checkout stays as it is."""
+    """Return `BUILT_SITE`, or build that of a copy: a site of the checkout stays as it is."""
+    if built := os.environ.get("BUILT_SITE"):
+        return ROOT / built
     if not site_pages.ZENSICAL.exists():
         pytest.skip("zensical is not installed: pip install --group docs")
     copy = tmp_path_factory.mktemp("checkout")
@@ -63,6 +66,8 @@ def test_every_page_has_a_markdown_twin(site: Path) -> None:
 
 
 VIEWS = {"wide-light": (1400, "light"), "narrow-dark": (390, "dark")}
+WITH_SCRIPTS = {".", "quickstart", "settings", "examples", "reference/sync"}
+"""One page of each kind; the same script is on every page, and runs longer than all else there."""
 
 
 @pytest.fixture(scope="module")
@@ -70,17 +75,20 @@ def faults(site: Path, browser: Any) -> dict[str, dict[str, list[str]]]:
     """Return the faults of the pages by view and page; each page is loaded once for all views."""
     found: dict[str, dict[str, list[str]]] = {view: {} for view in VIEWS}
     with site_pages.served(site) as url:
-        page = browser.new_page()
+        still, live = browser.new_page(java_script_enabled=False), browser.new_page()
         for path in sorted(site.rglob("index.html")):
             name = path.parent.relative_to(site).as_posix()
             if name.startswith("diagnostics/") and len(name) % 8:
                 continue  # made by one function: some of them are enough
+            page = live if name in WITH_SCRIPTS else still
             page.goto(url if name == "." else f"{url}{name}/")
             for view, (width, scheme) in VIEWS.items():
                 page.set_viewport_size({"width": width, "height": 900})
                 page.emulate_media(color_scheme=scheme)
                 found[view][name] = page.evaluate(FAULTS)
-        page.close()
+        still.close()
+        live.close()
+    assert found["wide-light"].keys() >= WITH_SCRIPTS
     return found
 
 

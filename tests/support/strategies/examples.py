@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from hypothesis import HealthCheck, settings
-from hypothesis.internal.conjecture.providers import HypothesisProvider
+from hypothesis.internal.conjecture import providers
 from hypothesis.internal.constants_ast import Constants
 
 _Test = TypeVar("_Test", bound=Callable[..., Any])
@@ -37,10 +37,12 @@ def leave_out_local_constants() -> None:
     """Keep the constants of imported modules out of examples, unless the profile is `many`.
 
     hypothesis collects them from the modules that are loaded by then, so that examples depend on
-    which tests a worker ran before. It has no setting for this.
+    which tests a worker ran before; it also takes a second, in each worker, to read the modules.
+    hypothesis has no setting for this.
     """
     if settings.get_current_profile_name() != "many":
-        HypothesisProvider._local_constants = Constants()  # type: ignore[assignment]
+        nothing = Constants()
+        providers._get_local_constants = lambda: nothing
 
 
 def costly(test: _Test) -> _Test:
