@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Self, TypeAlias, TypeVar, cast
 
 import anyio.to_thread
-from attrs import evolve
+from attrs import define, evolve
 
 from llmcore.client.call import Call, OnResponse, Outgoing
 from llmcore.client.configured_models import ConfiguredProviders, ModelSource
@@ -72,6 +72,13 @@ _PROBE_MODEL = "any"
 
 _Asked = TypeVar("_Asked", bound=UnaryRequest)
 _Answer = TypeVar("_Answer", bound=UnaryResponse)
+
+
+@define
+class _Outstanding:
+    """The request of one call; another takes its place if the server rejects it."""
+
+    request: LLMRequest
 
 
 class Client:
@@ -469,7 +476,7 @@ class Client:
         def run(effective: LLMRequest) -> EventStream:
             resolved = self.resolve(effective)
             call = Call(
-                lambda cursor: self._ready(effective, resolved, streaming, cursor),
+                partial(self._ready, _Outstanding(effective), resolved, streaming),
                 timeouts or self._timeouts_of(resolved),
                 raw=raw,
                 on_response=on_response,
@@ -515,12 +522,12 @@ class Client:
 
     async def _ready(
         self,
-        request: LLMRequest,
+        asked: _Outstanding,
         resolved: Result[Model, LLMError],
         streaming: bool,
         cursor: ProviderMetadata | None,
     ) -> Result[Outgoing, LLMError]:
-        """Return *request* prepared for sending, with its token fetched and its files read.
+        """Return the request prepared for sending, with its token fetched and its files read.
 
         With a *cursor*, it is the request for the rest of the response.
         """
@@ -529,8 +536,9 @@ class Client:
         model = resolved.value
         route = route_of(model)
         token = await self._credentials.token(route.auth, self.environ)
-        if names_files(request):
-            request = await anyio.to_thread.run_sync(load_files, request)
+        if names_files(asked.request):
+            asked.request = await anyio.to_thread.run_sync(load_files, asked.request)
+        request = asked.request
         context = self._context(token)
         rejected = self._rejected.get(_server(route), frozenset())
         step = partial(
@@ -554,12 +562,22 @@ class Client:
                 route=route,
                 transport=transport,
                 refused=lambda: self._credentials.refused(route.auth, token),
-                rejected=partial(self._learn_rejected, request_ready, route),
+                rejected=partial(self._learn_rejected, asked, request_ready, route),
             )
         )
 
-    def _learn_rejected(self, prepared: PreparedRequest, route: Route, error: LLMError) -> bool:
-        """Remember the optional field that a server rejects; return whether there is one."""
+    def _learn_rejected(
+        self, asked: _Outstanding, prepared: PreparedRequest, route: Route, error: LLMError
+    ) -> bool:
+        """Return whether to send the request again, without what the server rejects.
+
+        An optional field that it rejects is remembered for later requests.
+        """
+        instead = route.protocol.body.instead
+        other = None if instead is None else instead(prepared.request, error)
+        if other is not None:
+            asked.request = other
+            return True
         own = prepared.request.options_for(route.protocol.metadata_key, route.provider)
         optional = route.protocol.body.optional - own.keys()
         name = rejected_field(error, prepared.body, optional) if optional else None

@@ -276,9 +276,11 @@ class Accumulator:
             id=start.id,
             provider=start.provider,
             model=model,
-            message=Message.assistant(
-                parts,
+            message=Message(
+                "assistant",
+                tuple(parts),
                 origin=Origin(provider=start.provider, model=model, protocol=start.protocol),
+                provider_metadata=finish.message_metadata if finish else {},
             ),
             finish_reason=finish.finish_reason if finish else FinishReason("other"),
             usage=self._usage or (finish.usage or start.usage if finish else self._estimate(start)),

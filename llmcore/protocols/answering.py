@@ -88,6 +88,7 @@ def finish_events(
     diagnostics: Sequence[Diagnostic] = (),
     *,
     model: str | None = None,
+    message_metadata: ProviderMetadata | None = None,
 ) -> tuple[LLMEvent, LLMEvent]:
     """Return the end of an answer that is complete and has one step."""
     return (
@@ -98,6 +99,7 @@ def finish_events(
             model=model,
             diagnostics=tuple(diagnostics),
             provider_metadata=metadata,
+            message_metadata=message_metadata or {},
             raw=raw,
         ),
     )

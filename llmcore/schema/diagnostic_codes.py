@@ -294,6 +294,12 @@ _CODES: Final = {
         "In a stream each piece should hold what is new; the server repeats all so far in each.",
         "Nothing needs to be done; the arguments are those of the last piece.",
     ),
+    "response-chain": _Code(
+        "The whole conversation was sent, and not only what follows a stored response.",
+        "`previous_response_id` is `auto`, and the conversation was changed before its last "
+        "answer, is another provider's, or the server no longer has the response.",
+        "Nothing needs to be done: the answer is the same, and later requests continue it.",
+    ),
     "response-format-by-tool": _Code(
         "The answer's format is enforced by a tool that the model must call.",
         "The API has no other way to hold an answer to a schema.",

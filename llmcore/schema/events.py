@@ -430,6 +430,8 @@ class Finish(_Event):
     """Everything that was left out or changed in the answer."""
     provider_metadata: ProviderMetadata = _metadata()
     """Of the response as a whole: service tier, fingerprint, grounding, safety ratings."""
+    message_metadata: ProviderMetadata = _metadata()
+    """Of the message, which later requests of the conversation need."""
     raw: JsonValue = field(default=None, eq=False, repr=False)
     """The native response if it was not streamed; with `raw=True`, the list of a stream's native
     frames."""

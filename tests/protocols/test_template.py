@@ -37,6 +37,7 @@ EXTRA_MODULES = {
     "openai-responses": {
         "replay_grouping": "parts go back as the items that they came in",
         "call_inputs": "a dozen types of calls have inputs of their own",
+        "chain": "answers keep the ids by which requests continue them",
         "continuation": "the server keeps responses, and goes on from one",
     },
     "anthropic-messages": {"contract": "the API as strict values, for fronts and tests"},

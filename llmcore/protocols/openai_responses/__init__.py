@@ -11,7 +11,7 @@ comes encrypted, to be sent back. Options that use the provider's memory (`previ
 In reading order:
 
 * what both directions need: `names` (ids, shared words), `models` (`ResponsesDialect`: where
-  servers differ);
+  servers differ), `chain` (stored responses, continued by their ids);
 * building the request: `body`, `messages`, `replay_grouping` (which items of an answer go back
   together), `parts`, `tools`;
 * reading the answer: `state` (and which item an event belongs to), `content` (text, reasoning,
@@ -23,6 +23,7 @@ In reading order:
 from functools import partial
 
 from llmcore.protocols.openai_responses import body, finish, stream
+from llmcore.protocols.openai_responses.chain import without_lost_response
 from llmcore.protocols.openai_responses.continuation import cursor, resume
 from llmcore.protocols.openai_responses.models import OPENAI, ResponsesDialect
 from llmcore.protocols.openai_responses.names import (
@@ -39,6 +40,7 @@ from llmcore.protocols.protocol import BodyBuilder, Protocol, StreamMachine, Tok
 
 def make(dialect: ResponsesDialect) -> Protocol[ResponsesBody, NativeObject, ResponsesState]:
     """Return the protocol as servers of *dialect* speak it."""
+    digest = partial(body.input_digest, dialect=dialect)
     return Protocol(
         id=PROTOCOL_ID,
         metadata_key=METADATA_KEY,
@@ -46,10 +48,12 @@ def make(dialect: ResponsesDialect) -> Protocol[ResponsesBody, NativeObject, Res
         count_tokens=TokenCounting(
             endpoint="/responses", target="/responses/input_tokens", fields=body.COUNTED
         ),
-        body=BodyBuilder(build=partial(body.from_request, dialect=dialect)),
+        body=BodyBuilder(
+            build=partial(body.from_request, dialect=dialect), instead=without_lost_response
+        ),
         stream=StreamMachine(
             decode=stream.decode,
-            initial=stream.initial,
+            initial=partial(stream.initial, digest=digest),
             step=stream.step,
             fast_reader=fast_reader,
             halt=stream.halt,
@@ -58,7 +62,7 @@ def make(dialect: ResponsesDialect) -> Protocol[ResponsesBody, NativeObject, Res
             cursor=cursor,
             resume=resume,
         ),
-        whole=stream.whole,
+        whole=partial(stream.whole, digest=digest),
         skim=finish.skim,
         hosted_kinds=frozenset({"web_search", "code_execution", "mcp"}),
     )

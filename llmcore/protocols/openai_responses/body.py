@@ -8,6 +8,12 @@ from typing import Final, cast
 
 from llmcore.protocols.caching import openai_cache_fields
 from llmcore.protocols.diagnostics import Notes, collect_diagnostics
+from llmcore.protocols.openai_responses.chain import (
+    chains,
+    continued,
+    digests,
+    note_lost,
+)
 from llmcore.protocols.openai_responses.messages import ResponsesTarget, lower_messages, target_of
 from llmcore.protocols.openai_responses.models import SAMPLING, ResponsesDialect
 from llmcore.protocols.openai_responses.names import (
@@ -54,9 +60,11 @@ def from_request(
 def _lower(
     request: LLMRequest, stream: bool, dialect: ResponsesDialect, notes: Notes
 ) -> NativeObject:
-    options = request.options_for(METADATA_KEY, request.provider_id)
-    memory = lower_memory(options)
-    context = target_of(request, options, dialect, stateless=memory.get("store") is False)
+    given = request.options_for(METADATA_KEY, request.provider_id)
+    chained, options = _chain_of(given)
+    memory = {"store": True} if chained else lower_memory(options)
+    stateless = chained or memory.get("store") is False
+    context = target_of(request, options, dialect, stateless=stateless)
     words, items = lower_messages(request, context, notes)
     body: NativeObject = {
         "model": request.model_id,
@@ -71,6 +79,8 @@ def _lower(
     if request.metadata:
         body["metadata"] = dict(request.metadata)
     body |= memory
+    if chained and not note_lost(given, notes):
+        body |= continued(items, request.messages, context.policy, notes)
     included = lower_include(request, context, notes)
     if included:
         body["include"] = included
@@ -93,6 +103,28 @@ def _with_options(body: NativeObject, options: JsonObject, *, stream: bool) -> N
 
 
 # -- the provider's store
+
+
+def _chain_of(options: JsonObject) -> tuple[bool, JsonObject]:
+    """Return whether stored responses are continued, and the other options.
+
+    All items go back as to a server that stores nothing, so that the whole conversation can be
+    sent wherever the stored response is missing.
+    """
+    if not chains(options):
+        return False, options
+    rest = {name: value for name, value in options.items() if name != "previous_response_id"}
+    return options.get("store") is not False, rest
+
+
+def input_digest(request: LLMRequest, dialect: ResponsesDialect) -> bytes | None:
+    """Return the digest of the input of *request*; None unless responses are continued."""
+    chained, options = _chain_of(request.options_for(METADATA_KEY, request.provider_id))
+    if not chained:
+        return None
+    context = target_of(request, options, dialect, stateless=True)
+    _, items = lower_messages(request, context, Notes())
+    return digests(items)[-1]
 
 
 def lower_memory(options: JsonObject) -> NativeObject:

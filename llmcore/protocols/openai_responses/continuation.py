@@ -19,21 +19,18 @@ cut. Source: https://developers.openai.com/api/docs/guides/background ("Streamin
 response"), read November 2026.
 """
 
-import hashlib
-from collections.abc import Sequence
 from typing import Final, Self
 from urllib.parse import quote
 
 from attrs import field, frozen
 
-from llmcore.protocols.native_json import (
-    int_or_none,
-    json_or_text,
-    object_or_empty,
-    objects,
-    str_or_none,
+from llmcore.protocols.native_json import int_or_none, object_or_empty, objects, str_or_none
+from llmcore.protocols.openai_responses.chain import fingerprints
+from llmcore.protocols.openai_responses.names import (
+    METADATA_KEY,
+    TERMINAL_EVENTS,
+    NativeObject,
 )
-from llmcore.protocols.openai_responses.names import METADATA_KEY, TERMINAL_EVENTS, NativeObject
 from llmcore.protocols.openai_responses.state import ResponsesState
 from llmcore.protocols.protocol import ResumeRequest
 from llmcore.schema import json
@@ -109,49 +106,6 @@ class SocketRequest:
         return RemoteHistory(
             response_id=str(response_id), model=self.body.get("model"), items=items
         )
-
-
-# -- items
-# An item that the server sent and the same item as it goes back differ in fields that have no
-# meaning in an input. The others must be equal: a mistake here costs a request sent in full.
-
-_NO_MEANING: Final = frozenset({"status", "created_by"})
-_NAMELESS: Final = frozenset({"message", "function_call", "custom_tool_call"})
-"""Items that may go back without their ids."""
-
-
-def fingerprints(items: Sequence[NativeObject]) -> tuple[bytes, ...]:
-    """Return a digest of each of *items*."""
-    texts = (json.canonical(comparable_item(item)) for item in items)
-    return tuple(hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest() for text in texts)
-
-
-def comparable_item(item: NativeObject) -> JsonValue:
-    """Return *item* in a form that is equal for one that came and the same one going back."""
-    type_ = item.get("type")
-    compared: NativeObject = {
-        name: value
-        for name, value in item.items()
-        if value is not None
-        and name not in _NO_MEANING
-        and not (name == "id" and type_ in _NAMELESS)
-    }
-    if type_ == "message" and item.get("role") == "assistant":
-        compared["content"] = _text(item.get("content"))
-    elif type_ == "function_call":
-        compared["arguments"] = _parsed(item.get("arguments"))
-    return compared
-
-
-def _text(content: JsonValue) -> JsonValue:
-    """Return the text of an answer; citations and probabilities do not go back."""
-    if isinstance(content, str):
-        return content
-    return "".join(str(part.get("text") or part.get("refusal") or "") for part in objects(content))
-
-
-def _parsed(arguments: JsonValue) -> JsonValue:
-    return json_or_text(arguments) if isinstance(arguments, str) else arguments
 
 
 # -- messages of the server

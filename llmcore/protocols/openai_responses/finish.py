@@ -18,6 +18,7 @@ from llmcore.protocols.failures.errors import error_from_body
 from llmcore.protocols.lowering import served_tier
 from llmcore.protocols.native_json import count_or_none, object_or_empty, str_or_none
 from llmcore.protocols.openai_responses.call_inputs import input_text
+from llmcore.protocols.openai_responses.chain import chain_link
 from llmcore.protocols.openai_responses.content import flush_audio
 from llmcore.protocols.openai_responses.names import (
     INCOMPLETE_REASONS,
@@ -120,6 +121,7 @@ def finish(state: ResponsesState, response: NativeObject, events: list[LLMEvent]
         {METADATA_KEY: kept} if kept else {},
         response,
         to_list(state.info.notes),
+        message_metadata=chain_link(state.info.input_digest, response),
     )
     return _ended(state)
 

@@ -147,6 +147,8 @@ class ResponsesInfo:
     early: PersistentList | None = None
     """Notifications that came before the response began."""
     response_id: str | None = None
+    input_digest: bytes | None = None
+    """The digest of the input, where later requests are to continue the stored response."""
     background: bool = False
     """Whether the response continues without a reader, so that its stream can be resumed."""
     ended: bool = False

@@ -62,6 +62,7 @@ from llmcore.protocols.openai_responses.names import (
 )
 from llmcore.protocols.openai_responses.state import (
     Item,
+    ResponsesInfo,
     ResponsesState,
     begin_item,
     match_added,
@@ -118,12 +119,21 @@ Step: TypeAlias = tuple[ResponsesState, Sequence[LLMEvent]]
 Handler: TypeAlias = Callable[[ResponsesState, NativeObject, list[LLMEvent]], ResponsesState]
 
 
-def initial(request: LLMRequest) -> ResponsesState:
+InputDigest: TypeAlias = Callable[[LLMRequest], bytes | None]
+"""Returns the digest of the input of a request that continues stored responses."""
+
+
+def _undigested(_request: LLMRequest) -> None:
+    return None
+
+
+def initial(request: LLMRequest, *, digest: InputDigest = _undigested) -> ResponsesState:
     """Return the state before the first event."""
     return ResponsesState(
         context=StreamContext(
             provider=request.provider_id, model=request.model_id, turn=len(request.messages)
-        )
+        ),
+        info=ResponsesInfo(input_digest=digest(request)),
     )
 
 
@@ -344,9 +354,11 @@ def halt(state: ResponsesState) -> Sequence[LLMEvent]:
 # -- a whole body -------------------------------------------------------------------------
 
 
-def whole(document: JsonValue, request: LLMRequest) -> Iterable[LLMEvent]:
+def whole(
+    document: JsonValue, request: LLMRequest, *, digest: InputDigest = _undigested
+) -> Iterable[LLMEvent]:
     """Return the events of a `response`, also of one that is still running in the background."""
-    state = initial(request)
+    state = initial(request, digest=digest)
     if not isinstance(document, dict):
         return (empty_response("is not an object", document),)
     if not isinstance(document.get("output"), list):
