@@ -10,9 +10,15 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final, TypeVar
 
+from attrs import evolve
+
 from llmcore.fronts.errors import invalid
+from llmcore.protocols.diagnostics import Notes
 from llmcore.protocols.native_json import object_or_empty
+from llmcore.protocols.openai_chat.names import PROTOCOL_ID as CHAT
+from llmcore.protocols.openai_responses.names import PROTOCOL_ID as RESPONSES
 from llmcore.schema.content import CacheTtl
+from llmcore.schema.options import ReasoningOptions
 
 _T = TypeVar("_T")
 
@@ -77,6 +83,47 @@ def required(body: Fields, name: str, kind: type[_T], path: str = "") -> _T:
     return value
 
 
+def report_unknown(fields: Fields, known: frozenset[str], path: str, notes: Notes) -> None:
+    """Record each field of *fields* that has a value and is none of the *known* ones.
+
+    These are fields that only the client's API has, or that it got after its front was written.
+    """
+    if known.issuperset(fields):
+        return
+    unknown = [name for name in fields if name not in known and fields[name] is not None]
+    for name in unknown[:_MAX_UNKNOWN]:
+        why = "no place for it is known in the upstream's API"
+        notes.dropped("unknown-parameter", f"{path}.{str(name)[:100]}", why)
+
+
+_MAX_UNKNOWN: Final = 20
+
+
+# -- thinking
+
+_EFFORTS: Final = {2048: "low", 8192: "medium"}
+"""Efforts for budgets of at most so many tokens; a larger one is `high`."""
+
+
+def with_effort(
+    wanted: ReasoningOptions | None, protocol_id: str | None, notes: Notes
+) -> ReasoningOptions | None:
+    """Return *wanted* with an effort in place of a budget, where the upstream's API has no budgets.
+
+    Servers of Chat Completions that have their own field for budgets are sent both.
+    """
+    if wanted is None or wanted.effort is not None or protocol_id not in (CHAT, RESPONSES):
+        return wanted
+    budget = wanted.budget_tokens
+    if budget is None:
+        return wanted
+    effort = next((effort for most, effort in _EFFORTS.items() if budget <= most), "high")
+    why = f"the upstream's API has efforts instead: {budget} became {effort!r}"
+    notes.changed("reasoning-budget-changed", "reasoning.budget_tokens", why)
+    kept = budget if protocol_id == CHAT else None
+    return evolve(wanted, effort=effort, budget_tokens=kept)
+
+
 # -- media
 
 _SCHEME: Final = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*:")
@@ -99,6 +146,18 @@ def remote(address: str, path: str) -> str:
             "invalid_url",
         )
     return address
+
+
+def own_file(file_id: str, path: str, *, known: bool) -> str:
+    """Return the id of a stored file; FrontError if the upstream is not the vendor that stores it.
+
+    An id means nothing to another vendor, or another file.
+    """
+    if not known:
+        raise invalid(
+            f"{path} names a file by its id, which the upstream does not have: send the data.", path
+        )
+    return file_id
 
 
 def decoded(data: str, path: str) -> bytes:

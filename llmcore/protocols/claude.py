@@ -141,6 +141,9 @@ _BUDGETS: Final = {
     "max": 32000,
 }
 """Tokens of thinking for an effort, where the model counts tokens instead."""
+_THINKING_SHARE: Final = 0.8
+"""Of a request's limit, which includes thinking, for thinking of an effort: the rest is for the
+answer."""
 
 
 @frozen(kw_only=True)
@@ -262,7 +265,8 @@ def _with_budget(
             why = f"the model counts tokens of thinking: {word!r} became {budget}"
             notes.changed("reasoning-effort-changed", "reasoning.effort", why)
     limit = budget + DEFAULT_MAX_TOKENS if max_tokens is None else max_tokens
-    fitting = min(max(budget, _SMALLEST_BUDGET), limit - 1)
+    most = limit - 1 if wanted.budget_tokens is not None else int(limit * _THINKING_SHARE)
+    fitting = min(max(budget, _SMALLEST_BUDGET), max(most, min(_SMALLEST_BUDGET, limit - 1)))
     if fitting < _SMALLEST_BUDGET:
         why = f"max_tokens is too small: reasoning needs more than {_SMALLEST_BUDGET}"
         notes.dropped("unsupported-parameter", "reasoning", why)

@@ -151,6 +151,7 @@ def test_nothing_is_reported_but_what_is_known(name: str) -> None:
 
 KNOWN = {
     "claude_code": {"dropped metadata.user_id", "dropped context_management"},
+    "gemini_cli": {"changed reasoning.budget_tokens"},
     "langchain_google": {"dropped safetySettings"},
 }
 

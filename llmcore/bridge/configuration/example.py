@@ -109,7 +109,9 @@ port = 8787
 # custom_tools = "function"         # or native
 # reasoning_text = "auto"           # or summary, content
 # tools_path = "tools.json"
-# retry_without = ["text.verbosity", "parallel_tool_calls", "service_tier", "prompt_cache_key"]
+# retry_without = [
+#     "text.verbosity", "parallel_tool_calls", "service_tier", "prompt_cache_key", "reasoning",
+# ]
 # relay = true
 # check_stream = false
 

@@ -30,7 +30,13 @@ BudgetPeriod = Literal["day", "week", "month", "total"]
 
 _LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
 
-RETRY_WITHOUT = ("text.verbosity", "parallel_tool_calls", "service_tier", "prompt_cache_key")
+RETRY_WITHOUT = (
+    "text.verbosity",
+    "parallel_tool_calls",
+    "service_tier",
+    "prompt_cache_key",
+    "reasoning",
+)
 """Parameters that only tune, so that an answer without them is better than none."""
 
 _FORMATS: Final = dict.fromkeys(FRONT_IDS, get_args(StructuredOutput))

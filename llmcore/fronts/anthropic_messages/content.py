@@ -19,9 +19,11 @@ from llmcore.fronts.reading import (
     Fields,
     cache_ttl_of,
     decoded,
+    own_file,
     read,
     read_objects,
     remote,
+    report_unknown,
     required,
 )
 from llmcore.protocols.anthropic_messages.content import read_citation
@@ -42,6 +44,20 @@ from llmcore.schema.json import JsonValue
 
 # -- reading
 
+_ALWAYS: Final = frozenset({"cache_control", "type"})
+_FIELDS: Final[Mapping[str, frozenset[str]]] = {
+    "document": _ALWAYS | {"citations", "context", "source", "title"},
+    "image": _ALWAYS | {"source", "transformations"},
+    "redacted_thinking": _ALWAYS | {"data"},
+    "search_result": _ALWAYS | {"citations", "content", "source", "title"},
+    "text": _ALWAYS | {"citations", "text"},
+    "thinking": _ALWAYS | {"signature", "thinking"},
+    "tool_reference": _ALWAYS | {"tool_name"},
+    "tool_result": _ALWAYS | {"content", "is_error", "tool_use_id"},
+    "tool_use": _ALWAYS | {"caller", "id", "input", "name", "toolset_name"},
+}
+"""Fields of blocks, by their types."""
+
 
 @frozen(kw_only=True)
 class ContentReader:
@@ -61,6 +77,7 @@ class ContentReader:
 
     def read_block(self, block: Block, path: str) -> tuple[ContentPart, ...]:
         """Return the parts of one block, the last of them with its cache mark."""
+        self.check_fields(block, path)
         parts = self._read_parts(block, path)
         ttl = cache_ttl_of(block)
         if ttl is None or not parts or isinstance(parts[-1], ProviderPart):
@@ -73,6 +90,12 @@ class ContentReader:
         if content is None or isinstance(content, str):
             return content or ""
         return cast("tuple[ToolOutputPart, ...]", self.read_content(holder, path))
+
+    def check_fields(self, block: Block, path: str) -> None:
+        """Report the fields of *block* that nothing here reads."""
+        known = _FIELDS.get(str(block.get("type")))
+        if known is not None:  # a block of another kind goes up whole, or is left out whole
+            report_unknown(block, known, path, self.notes)
 
     def _read_parts(self, block: Block, path: str) -> tuple[ContentPart, ...]:
         match block.get("type"):
@@ -96,7 +119,7 @@ class ContentReader:
         source = required(block, "source", dict, f"{path}.")
         how = object_or_empty(block.get("transformations"))
         metadata = {METADATA_KEY: {"transformations": how}} if how else {}
-        return ImagePart(**_media(source, f"{path}.source"), provider_metadata=metadata)
+        return ImagePart(**self._media(source, f"{path}.source"), provider_metadata=metadata)
 
     def _document(self, block: Block, path: str) -> tuple[ContentPart, ...]:
         source = required(block, "source", dict, f"{path}.")
@@ -118,7 +141,24 @@ class ContentReader:
                 rest = [part for part in inner if not isinstance(part, TextPart)]
                 return (_text_document(text, about), *rest)
             case _:
-                return (DocumentPart(**_media(source, where), **about),)
+                return (DocumentPart(**self._media(source, where), **about),)
+
+    def _media(self, source: Fields, path: str) -> dict[str, Any]:
+        """Return the fields of a part whose data a source holds, or names."""
+        match source.get("type"):
+            case "base64":
+                data = required(source, "data", str, f"{path}.")
+                return {
+                    "data": decoded(data, f"{path}.data"),
+                    "media_type": read(source, "media_type", str, f"{path}."),
+                }
+            case "url":
+                return {"url": remote(required(source, "url", str, f"{path}."), f"{path}.url")}
+            case "file":
+                file_id = required(source, "file_id", str, f"{path}.")
+                return {"file_id": own_file(file_id, path, known=self.native)}
+            case kind:
+                raise invalid(f"{path} has the unknown type {kind!r}.", f"{path}.type")
 
     def _opaque(self, block: Block, kind: str, path: str) -> tuple[ContentPart, ...]:
         if self.native:
@@ -140,23 +180,6 @@ def text_block(block: Block, path: str) -> TextPart:
     """Return a block of text with its citations, whose native form stays with them."""
     text = required(block, "text", str, f"{path}.")
     return TextPart(text, citations=tuple(map(read_citation, objects(block.get("citations")))))
-
-
-def _media(source: Fields, path: str) -> dict[str, Any]:
-    """Return the fields of a part whose data a source holds, or names."""
-    match source.get("type"):
-        case "base64":
-            data = required(source, "data", str, f"{path}.")
-            return {
-                "data": decoded(data, f"{path}.data"),
-                "media_type": read(source, "media_type", str, f"{path}."),
-            }
-        case "url":
-            return {"url": remote(required(source, "url", str, f"{path}."), f"{path}.url")}
-        case "file":
-            return {"file_id": required(source, "file_id", str, f"{path}.")}
-        case kind:
-            raise invalid(f"{path} has the unknown type {kind!r}.", f"{path}.type")
 
 
 def _text_document(text: str, about: Mapping[str, Any]) -> DocumentPart:

@@ -164,7 +164,7 @@ def hosted_as_text(part: ToolResultPart) -> TextPart | None:
     pages = found_pages(part)
     if pages:
         lines = [f"- {page.get('title') or page['url']}: {page['url']}" for page in pages]
-        return TextPart("\n".join(["Found on the web:", *lines]))
+        return TextPart("\n".join(["Found on the web:", *lines, "", ""]))
     native = object_or_empty(content)
     printed = [str_or_none(native.get(name)) for name in ("stdout", "stderr")]
     said = [text for text in printed if text] or [
@@ -175,4 +175,4 @@ def hosted_as_text(part: ToolResultPart) -> TextPart | None:
         said = [text_or_json(fetched.get("data"))]
     if not said:
         return None
-    return TextPart("\n".join([f"{part.name or 'A tool'} returned:", *said]))
+    return TextPart("\n".join([f"{part.name or 'A tool'} returned:", *said, "", ""]))

@@ -31,7 +31,7 @@ from llmcore.fronts.anthropic_messages.hosted import (
 from llmcore.fronts.errors import invalid
 from llmcore.fronts.front import Upstream
 from llmcore.fronts.opaque_state import AnswerReader, Echo, EchoedHostedItem
-from llmcore.fronts.reading import Fields, cache_ttl_of, read, required
+from llmcore.fronts.reading import Fields, cache_ttl_of, read, report_unknown, required
 from llmcore.fronts.sealer import PREFIX
 from llmcore.protocols.anthropic_messages.names import METADATA_KEY, PROTOCOL_ID, Block
 from llmcore.protocols.diagnostics import Notes
@@ -51,6 +51,8 @@ _Part = TypeVar("_Part", TextPart, ToolCallPart, ToolResultPart)
 
 _SYSTEM_EXTRAS: Final = ("clear_at", "output_config")
 """Fields of system messages that only Anthropic reads."""
+_FIELDS: Final = frozenset({"content", "id", "model", "role", "type", *_SYSTEM_EXTRAS})
+"""Fields of messages, and those that clients keep of an answer."""
 
 
 class TurnReader:
@@ -88,6 +90,7 @@ class TurnReader:
         return texts
 
     def _read(self, native: Fields, path: str) -> None:
+        report_unknown(native, _FIELDS, path, self._notes)
         match required(native, "role", str, f"{path}."):
             case "assistant":
                 self._assistant(native, path)
@@ -131,6 +134,7 @@ class TurnReader:
             parts.clear()
 
     def _result(self, block: Block, path: str) -> ToolResultPart:
+        self._content.check_fields(block, path)
         call_id = required(block, "tool_use_id", str, f"{path}.")
         part = ToolResultPart(
             call_id,
@@ -156,6 +160,7 @@ class TurnReader:
             case "thinking" | "redacted_thinking":
                 self._thinking(block, path)
             case "text":
+                self._content.check_fields(block, path)
                 self._run.add(_marked(text_block(block, path), block))
             case "tool_use":
                 self._run.add(self._call(block, path))
@@ -169,6 +174,7 @@ class TurnReader:
                     self._run.add(part)
 
     def _thinking(self, block: Block, path: str) -> None:
+        self._content.check_fields(block, path)
         name = "signature" if block["type"] == "thinking" else "data"
         carried = read(block, name, str, f"{path}.")
         if carried is not None and carried.startswith(PREFIX):
@@ -188,6 +194,7 @@ class TurnReader:
             self._run.add(ReasoningPart(text))
 
     def _call(self, block: Block, path: str) -> ToolCallPart:
+        self._content.check_fields(block, path)
         call_id = required(block, "id", str, f"{path}.")
         name = required(block, "name", str, f"{path}.")
         self._names[call_id] = name

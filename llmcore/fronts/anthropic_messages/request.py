@@ -23,7 +23,14 @@ from llmcore.fronts.anthropic_messages.tools import MessagesOffer, read_offer
 from llmcore.fronts.billing_line import without_billing_line
 from llmcore.fronts.errors import FrontError, invalid
 from llmcore.fronts.front import ClientRequest, ReadRequest, Upstream, Wanted
-from llmcore.fronts.reading import Fields, read, read_objects, read_texts, required
+from llmcore.fronts.reading import (
+    Fields,
+    read,
+    read_objects,
+    read_texts,
+    required,
+    with_effort,
+)
 from llmcore.protocols.anthropic_messages.names import METADATA_KEY, PROTOCOL_ID, SERVICE_TIERS
 from llmcore.protocols.diagnostics import Notes
 from llmcore.protocols.native_json import json_or_text, object_or_empty, str_or_none
@@ -126,7 +133,7 @@ def _read(asked: ClientRequest, upstream: Upstream) -> ReadRequest[MessagesConte
         parallel_tool_calls=offer.parallel,
         generation=_generation(body, upstream, notes),
         response_format=_format(body),
-        reasoning=_reasoning(body),
+        reasoning=with_effort(_reasoning(body), upstream.protocol_id, notes),
         cache=_cache(asked, upstream),
         metadata=_metadata(body, upstream, notes),
         provider_options=_native_fields(asked, upstream, offer, notes),

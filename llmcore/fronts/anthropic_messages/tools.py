@@ -19,11 +19,19 @@ from attrs import field, frozen
 from llmcore.fronts.anthropic_messages.client_tools import client_tool
 from llmcore.fronts.errors import invalid
 from llmcore.fronts.front import Upstream
-from llmcore.fronts.reading import Fields, cache_ttl_of, read, read_objects, read_texts, required
+from llmcore.fronts.reading import (
+    Fields,
+    cache_ttl_of,
+    read,
+    read_objects,
+    read_texts,
+    report_unknown,
+    required,
+)
 from llmcore.fronts.tools_as_functions import HOSTED_AS_FUNCTIONS
 from llmcore.protocols.anthropic_messages.names import METADATA_KEY, PROTOCOL_ID, TOOL_CHOICES
 from llmcore.protocols.diagnostics import Notes
-from llmcore.protocols.native_json import objects, str_or_none
+from llmcore.protocols.native_json import object_or_empty, objects, str_or_none
 from llmcore.protocols.registry import protocol_by_id
 from llmcore.schema.errors import InvalidRequestError
 from llmcore.schema.tools import HostedTool, HostedToolKind, ToolChoice, ToolDefinition, ToolSpec
@@ -40,6 +48,18 @@ _EXTRAS: Final = ("defer_loading", "input_examples", "eager_input_streaming", "a
 """Fields of a client's tool that only Anthropic reads."""
 _QUIET: Final = frozenset({"defer_loading", "eager_input_streaming", "allowed_callers"})
 """Of these, the ones that say how tools are sent, and nothing to the model."""
+
+
+_NAMED: Final = frozenset({"cache_control", "name", "type"})
+_OF_TOOLS: Final = _NAMED | {"description", "input_schema", "strict", *_EXTRAS}
+_OF_CLIENT_TOOLS: Final = _NAMED | {"display_height_px", "display_width_px", *_QUIET}
+_OF_HOSTED: Final[Mapping[str, frozenset[str]]] = {
+    "web_search": _NAMED
+    | {"allowed_domains", "blocked_domains", "max_uses", "user_location", *_QUIET},
+    "web_fetch": _NAMED | {"max_uses", *_QUIET},
+    "mcp": _NAMED | {"configs", "default_config", "mcp_server_name"},
+}
+"""Fields of tools that are read; those of tools that the provider runs by their kinds."""
 
 
 @frozen(kw_only=True)
@@ -141,12 +161,14 @@ class _ToolReader:
             self._notes.changed("tool-search-unrolled", path, why)
             return None
         if (function := client_tool(type_, native)) is not None:
+            report_unknown(native, _OF_CLIENT_TOOLS, path, self._notes)
             return function
         return self._hosted(native, type_, kind, path)
 
     def _custom(self, native: Fields, path: str) -> ToolSpec:
         name = required(native, "name", str, f"{path}.")
         extras = [one for one in _EXTRAS if native.get(one) not in (None, False, [])]
+        report_unknown(native, _OF_TOOLS, path, self._notes)
         schema = read(native, "input_schema", dict, f"{path}.") or {}
         if schema and "type" not in schema and "$ref" not in schema:
             schema = {"type": "object", **schema}
@@ -171,6 +193,7 @@ class _ToolReader:
         if kind in self._kinds:
             made = self._lowered(kind, native, path)
             if made is not None:
+                report_unknown(native, _OF_HOSTED.get(made.kind, _NAMED), path, self._notes)
                 return made
         if self._policy == "error":
             raise invalid(
@@ -200,21 +223,26 @@ class _ToolReader:
             case "code_execution":
                 return HostedTool.code_execution()
             case "mcp":
-                return self._mcp(native)
+                return self._mcp(native, path)
             case _:
                 return None
 
-    def _mcp(self, native: Fields) -> HostedTool | None:
+    def _mcp(self, native: Fields, path: str) -> HostedTool | None:
+        """Return the tools of a server, all or those turned on by name; None if there are none.
+
+        Other providers have no list of tools that are turned off.
+        """
         server = self._servers.get(str_or_none(native.get("mcp_server_name")))
         url = None if server is None else str_or_none(server.get("url"))
         if server is None or url is None:
             return None
-        configs = native.get("configs")
-        allowed = [
-            name
-            for name, config in (configs.items() if isinstance(configs, dict) else ())
-            if isinstance(config, dict) and config.get("enabled") is True
-        ]
+        configs = object_or_empty(native.get("configs"))
+        enabled = {name: object_or_empty(one).get("enabled") for name, one in configs.items()}
+        by_default = object_or_empty(native.get("default_config")).get("enabled") is not False
+        all_on = by_default and False not in enabled.values()
+        allowed = [] if all_on else [name for name, on in enabled.items() if on is True]
+        if not allowed and not all_on:
+            return None
         return HostedTool.mcp(
             server_label=str(server.get("name") or "mcp"),
             server_url=url,

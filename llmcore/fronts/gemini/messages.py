@@ -19,6 +19,7 @@ from llmcore.fronts.errors import invalid
 from llmcore.fronts.front import Upstream
 from llmcore.fronts.gemini.content import camel_keys, read_media, read_part
 from llmcore.fronts.gemini.turns import read_turn
+from llmcore.fronts.reading import report_unknown
 from llmcore.protocols.diagnostics import Notes
 from llmcore.protocols.gemini.names import MEANINGFUL, METADATA_KEY, PROTOCOL_ID, NativeObject
 from llmcore.protocols.gemini.parts import MediaPart
@@ -95,6 +96,13 @@ _ROLES: Final[Mapping[object, Role]] = {
 
 
 _OF_GEMINI: Final = ("scheduling", "willContinue")
+_OF_CONTENT: Final = frozenset({"parts", "role"})
+_OF_PART: Final = frozenset(
+    {"codeExecutionResult", "executableCode", "fileData", "functionCall", "functionResponse"}
+    | {"inlineData", "mediaResolution", "text", "thought", "thoughtSignature"}
+)
+_OF_GEMINIS_PART: Final = frozenset({"partMetadata", "toolCall", "toolResponse", "videoMetadata"})
+"""Fields of parts, and those that a Gemini upstream takes besides."""
 
 
 class _ContentsReader:
@@ -116,6 +124,7 @@ class _ContentsReader:
         if known is None:
             raise invalid(f"{path}: use a valid role: user, model.", f"{path}.role")
         parts = _parts(content, path)
+        self._check_fields(content, parts, path)
         if known == "assistant":
             self._turn += parts
             return
@@ -125,6 +134,16 @@ class _ContentsReader:
             self._messages.append(Message("system", tuple(texts)))
         else:
             self._add_user(parts)
+
+    def _check_fields(
+        self, content: object, parts: list[tuple[NativeObject, str]], path: str
+    ) -> None:
+        """Report the fields that are not read; a part of an unknown kind is reported whole."""
+        report_unknown(object_or_empty(content), _OF_CONTENT, path, self._notes)
+        known = _OF_PART | _OF_GEMINIS_PART if self._native else _OF_PART
+        for part, where in parts:
+            if not known.isdisjoint(part):
+                report_unknown(part, known, where, self._notes)
 
     def finish(self) -> tuple[Message, ...]:
         """Return all messages."""

@@ -21,7 +21,7 @@ from llmcore.fronts.gemini.content import camel_keys
 from llmcore.fronts.gemini.messages import read_contents, read_system
 from llmcore.fronts.gemini.tools import json_schema, read_tools
 from llmcore.fronts.reading import read as read_field
-from llmcore.fronts.reading import read_texts
+from llmcore.fronts.reading import read_texts, with_effort
 from llmcore.protocols.diagnostics import Notes
 from llmcore.protocols.gemini.names import (
     GENERATION_FIELDS,
@@ -155,7 +155,7 @@ def _request(body: NativeObject, upstream: Upstream, notes: Notes) -> LLMRequest
         tool_choice=offer.choice,
         generation=evolve(_generation(config), service_tier=_service_tier(body)),
         response_format=_format(config, native=native),
-        reasoning=_reasoning(config, native=native),
+        reasoning=with_effort(_reasoning(config, native=native), upstream.protocol_id, notes),
         metadata=labels,
         provider_options={METADATA_KEY: own} if own else {},
     )
@@ -248,7 +248,8 @@ def _reasoning(config: NativeObject, *, native: bool) -> ReasoningOptions | None
     if not native and budget is not None and budget <= 0:
         effort = effort or (None if budget == _AUTOMATIC else "none")
         budget = None
-    if effort is None and budget is None and shown is None:
+    says_nothing = shown is None if native else not shown  # hidden thoughts need not be thought
+    if effort is None and budget is None and says_nothing:
         return None
     return ReasoningOptions(
         effort=effort,

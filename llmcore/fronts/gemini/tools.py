@@ -18,6 +18,7 @@ from attrs import evolve, field, frozen
 from llmcore.fronts.errors import invalid
 from llmcore.fronts.front import Upstream
 from llmcore.fronts.gemini.content import camel_keys
+from llmcore.fronts.reading import report_unknown
 from llmcore.fronts.tools_as_functions import HOSTED_AS_FUNCTIONS
 from llmcore.protocols.diagnostics import Notes
 from llmcore.protocols.gemini.names import METADATA_KEY, MODES, PROTOCOL_ID, NativeObject
@@ -52,6 +53,7 @@ def read_tools(body: NativeObject, upstream: Upstream, notes: Notes) -> OfferedT
     FrontError for an invalid tool, and for one that the policy refuses.
     """
     config = camel_keys(body.get("toolConfig"))
+    _report_config(config, native=upstream.protocol_id == PROTOCOL_ID, notes=notes)
     collector = _ToolCollector(upstream, config, notes)
     given = body.get("tools")
     for index, tool in enumerate(given if isinstance(given, list) else [given] if given else []):
@@ -60,6 +62,16 @@ def read_tools(body: NativeObject, upstream: Upstream, notes: Notes) -> OfferedT
     if len(offer.tools) > upstream.policy.max_tools:
         raise invalid(f"At most {upstream.policy.max_tools} tools are taken.", "tools")
     return _with_choice(offer, config, native=upstream.protocol_id == PROTOCOL_ID, notes=notes)
+
+
+def _report_config(config: NativeObject, *, native: bool, notes: Notes) -> None:
+    """Report what of `toolConfig` has no place at the upstream."""
+    read = {"functionCallingConfig", "includeServerSideToolInvocations"}
+    report_unknown(config, frozenset(read | {"retrievalConfig"}), "toolConfig", notes)
+    place = camel_keys(config.get("retrievalConfig"))
+    for name in place if not native else place.keys() - {"latLng"}:
+        path = f"toolConfig.retrievalConfig.{name}"
+        notes.dropped("unsupported-parameter", path, f"the upstream's tools take no {name}")
 
 
 class _ToolCollector:

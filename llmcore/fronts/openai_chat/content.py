@@ -16,7 +16,14 @@ from typing import Final, cast
 
 from llmcore.fronts.errors import invalid
 from llmcore.fronts.openai_forms import token_bytes
-from llmcore.fronts.reading import Fields, cache_ttl_of, decoded, remote, required
+from llmcore.fronts.reading import (
+    Fields,
+    cache_ttl_of,
+    decoded,
+    remote,
+    report_unknown,
+    required,
+)
 from llmcore.protocols import media
 from llmcore.protocols.diagnostics import Notes
 from llmcore.protocols.native_json import int_or_none, object_or_empty, objects, str_or_none
@@ -44,10 +51,18 @@ _TEXTS: Final = frozenset({"text", "input_text", "output_text"})
 _OTHERS: Final = {"video_url": "video/mp4", "document_url": None}
 """Parts by address that OpenAI's API does not have (OpenRouter's, Mistral's), and their types."""
 _DETAILS: Final = ("auto", "low", "high", "original")
+_FIELDS: Final = frozenset(
+    {"cache_control", "detail", "file", "image_url", "input_audio", "prompt_cache_breakpoint"}
+    | {"refusal", "text", "thinking", "type"}
+    | _OTHERS.keys()
+)
+"""Fields of parts."""
 _AUDIO_TYPES: Final = {"mp3": "audio/mpeg", "wav": "audio/wav"}
 
 
-def read_content(content: object, path: str, *, same_api: bool) -> tuple[ContentPart, ...]:
+def read_content(
+    content: object, path: str, *, same_api: bool, notes: Notes
+) -> tuple[ContentPart, ...]:
     """Return a message's content: a text, a list of parts, or nothing.
 
     Parts that OpenAI's API does not have go up unread to a server of the *same_api*. Raises
@@ -60,26 +75,28 @@ def read_content(content: object, path: str, *, same_api: bool) -> tuple[Content
     if not isinstance(content, list):
         raise invalid(f"{path} must be a text or a list of parts.", path)
     return tuple(
-        _read_part(part, f"{path}[{index}]", same_api=same_api)
+        _read_part(part, f"{path}[{index}]", same_api=same_api, notes=notes)
         for index, part in enumerate(content)
     )
 
 
 def read_result(
-    content: object, path: str, *, same_api: bool
+    content: object, path: str, *, same_api: bool, notes: Notes
 ) -> JsonValue | tuple[ToolOutputPart, ...]:
     """Return what a tool returned: a text, or parts. OpenAI's own API takes no pictures there."""
     if isinstance(content, str) or content is None:
         return content or ""
-    return cast("tuple[ToolOutputPart, ...]", read_content(content, path, same_api=same_api))
+    parts = read_content(content, path, same_api=same_api, notes=notes)
+    return cast("tuple[ToolOutputPart, ...]", parts)
 
 
-def _read_part(part: object, path: str, *, same_api: bool) -> ContentPart:
+def _read_part(part: object, path: str, *, same_api: bool, notes: Notes) -> ContentPart:
     if isinstance(part, str):
         return TextPart(part)
     native = object_or_empty(part)
     if same_api and str_or_none(native.get("type")) in _OTHERS:
         return ProviderPart(METADATA_KEY, native)
+    report_unknown(native, _FIELDS, path, notes)
     read = _read_native(native, path)
     ttl = cache_ttl_of(native)
     return read if ttl is None else cached(read, ttl=ttl)

@@ -26,7 +26,7 @@ from llmcore.fronts.openai_chat.content import (
     read_images,
     read_result,
 )
-from llmcore.fronts.reading import Fields, required
+from llmcore.fronts.reading import Fields, cache_ttl_of, own_file, report_unknown, required
 from llmcore.fronts.sealer import Sealer
 from llmcore.protocols.diagnostics import Notes
 from llmcore.protocols.native_json import object_or_empty, objects, str_or_none, text_or_json
@@ -49,6 +49,7 @@ from llmcore.schema.content import (
     TextPart,
     ToolCallPart,
     ToolResultPart,
+    cached,
     parse_arguments,
 )
 from llmcore.schema.errors import InvalidRequestError
@@ -61,6 +62,12 @@ _ROLES: Final[Mapping[str, Role]] = {
     "user": "user",
 }
 _THINKING: Final = frozenset({*REASONING_FIELDS, "reasoning_details", "thinking_blocks"})
+_FIELDS: Final = _THINKING | {
+    "annotations", "audio", "cache_control", "content", "extra_content", "function_call", "images",
+    "name", "refusal", "role", "search_results",
+    "tool_call_id", "tool_calls",
+}  # fmt: skip
+"""Fields of messages, those that the gateway's own answers have among them."""
 
 
 @frozen
@@ -92,6 +99,8 @@ class MessageReader:
             raise invalid(f"messages has {len(value)} entries; at most {self._limit} are taken.")
         messages = [self._read(one, f"messages[{i}]", i) for i, one in enumerate(value)]
         first, rest = messages[0], tuple(messages[1:])
+        if not rest:
+            return ReadMessages((), (first,))  # instructions alone are what to answer
         texts = tuple(part for part in first.content if isinstance(part, TextPart))
         if first.role == "system" and first.name is None and texts == first.content:
             return ReadMessages(texts, rest)
@@ -100,6 +109,7 @@ class MessageReader:
     def _read(self, value: object, path: str, index: int) -> Message:
         if not isinstance(value, dict):
             raise invalid(f"{path} must be an object.", path)
+        report_unknown(value, _FIELDS, path, self._notes)
         try:
             match value.get("role"):
                 case "assistant":
@@ -122,15 +132,17 @@ class MessageReader:
         return Message(role, content, name=str_or_none(native.get("name")))
 
     def _content(self, native: Fields, path: str) -> tuple[ContentPart, ...]:
-        return read_content(native.get("content"), f"{path}.content", same_api=self._same_api)
+        where = f"{path}.content"
+        parts = read_content(
+            native.get("content"), where, same_api=self._same_api, notes=self._notes
+        )
+        ttl = cache_ttl_of(native)
+        return parts if ttl is None or not parts else (*parts[:-1], cached(parts[-1], ttl=ttl))
 
     def _check_file(self, part: ContentPart, path: str) -> None:
         media = part if isinstance(part, ImagePart | AudioPart | DocumentPart) else None
-        if media is not None and media.file_id is not None and not self._takes_files:
-            raise invalid(
-                f"{path} names a file by its id, which the upstream does not have: send the data.",
-                path,
-            )
+        if media is not None and media.file_id is not None:
+            own_file(media.file_id, path, known=self._takes_files)
 
     # -- answers
 
@@ -253,14 +265,15 @@ class MessageReader:
             call_id = self._last_function.get(name or "") or synthetic_call_id(None, index, 0)
         if call_id is None:
             call_id = required(native, "tool_call_id", str, f"{path}.")
-        call = self._calls.get(call_id)
+        call, where = self._calls.get(call_id), f"{path}.content"
         part = ToolResultPart(
             call_id,
-            read_result(native.get("content"), f"{path}.content", same_api=self._same_api),
+            read_result(native.get("content"), where, same_api=self._same_api, notes=self._notes),
             name=call.name if call else name,
             kind=call.kind if call else "function",
         )
-        return Message("tool", (part,))
+        ttl = cache_ttl_of(native)
+        return Message("tool", (part if ttl is None else cached(part, ttl=ttl),))
 
 
 def _id_of(native: Fields) -> str | None:

@@ -106,7 +106,7 @@ def _read(body: Fields, upstream: Upstream) -> ReadRequest[ChatContext]:
         parallel_tool_calls=offer.parallel,
         generation=generation,
         response_format=_format(body),
-        reasoning=_reasoning(body),
+        reasoning=_reasoning(body, same_api=upstream.protocol_id in (None, PROTOCOL_ID)),
         cache=_cache(body),
         metadata=_metadata(body, notes),
         provider_options=_provider_options(body, upstream, notes),
@@ -202,8 +202,11 @@ def _format(body: Fields) -> ResponseFormat | None:
     )
 
 
-def _reasoning(body: Fields) -> ReasoningOptions | None:
-    """Return how much to think, in whichever of the spellings clients have for it."""
+def _reasoning(body: Fields, *, same_api: bool) -> ReasoningOptions | None:
+    """Return how much to think, in whichever of the spellings clients have for it.
+
+    A request only to hide thinking does not turn it on for models of other APIs.
+    """
     wanted = field(body, "reasoning", dict) or {}
     effort = field(body, "reasoning_effort", str)
     effort = field(wanted, "effort", str, "reasoning.") if effort is None else effort
@@ -225,7 +228,8 @@ def _reasoning(body: Fields) -> ReasoningOptions | None:
     state = next((one for one in states if isinstance(one, bool)), None)
     if effort is None and state is False:
         effort, budget = "none", None
-    if effort is None and budget is None and summary is None and state is None:
+    says_nothing = summary is None if same_api else summary in (None, "none")
+    if effort is None and budget is None and says_nothing and state is None:
         return None
     if summary not in (None, *_SUMMARIES):
         raise invalid(f"reasoning.summary is one of {', '.join(_SUMMARIES)}.", "reasoning.summary")

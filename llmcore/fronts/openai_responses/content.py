@@ -11,7 +11,7 @@ from typing import Any, Final, cast
 
 from llmcore.fronts.errors import invalid
 from llmcore.fronts.openai_forms import token_bytes
-from llmcore.fronts.reading import cache_ttl_of, decoded, remote
+from llmcore.fronts.reading import cache_ttl_of, decoded, remote, report_unknown
 from llmcore.protocols.diagnostics import Notes
 from llmcore.protocols.native_json import object_or_empty, objects, str_or_none
 from llmcore.protocols.openai_responses.names import METADATA_KEY
@@ -34,13 +34,18 @@ from llmcore.schema.json import JsonValue
 
 _DETAILS: Final = ("auto", "low", "high", "original")
 _TEXTS: Final = frozenset({"input_text", "output_text", "text", "summary_text", "reasoning_text"})
+_FIELDS: Final = frozenset(
+    {"annotations", "cache_control", "detail", "file_data", "file_id", "file_url", "filename"}
+    | {"image_url", "input_audio", "logprobs", "prompt_cache_breakpoint", "refusal", "text", "type"}
+)
+"""Fields of parts, and those that clients keep of an answer."""
 _AUDIO_TYPES: Final = {"mp3": "audio/mpeg", "wav": "audio/wav"}
 
 
-def read_content(content: object, path: str) -> tuple[ContentPart, ...]:
+def read_content(content: object, path: str, notes: Notes | None = None) -> tuple[ContentPart, ...]:
     """Return a message's content: a text, or a list of parts.
 
-    FrontError, naming the place, for what is neither.
+    FrontError, naming the place, for what is neither. Fields that are not read go to *notes*.
     """
     if isinstance(content, str):
         return (TextPart(content),)
@@ -48,6 +53,9 @@ def read_content(content: object, path: str) -> tuple[ContentPart, ...]:
         return ()
     if not isinstance(content, list):
         raise invalid(f"{path} must be a text or a list of parts.", path)
+    if notes is not None:
+        for index, part in enumerate(content):
+            report_unknown(object_or_empty(part), _FIELDS, f"{path}[{index}]", notes)
     return tuple(_read_marked(part, f"{path}[{index}]") for index, part in enumerate(content))
 
 

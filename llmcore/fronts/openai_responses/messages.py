@@ -35,14 +35,17 @@ from llmcore.fronts.openai_responses.content import read_content
 from llmcore.fronts.openai_responses.errors import item_not_found
 from llmcore.fronts.openai_responses.state import FindItem
 from llmcore.fronts.policy import TranslationPolicy
+from llmcore.fronts.reading import own_file, report_unknown
 from llmcore.fronts.sealer import Sealer
 from llmcore.fronts.tool_registry import ToolRegistry, function_name
 from llmcore.protocols.diagnostics import Notes
 from llmcore.protocols.media import decode_base64
 from llmcore.protocols.native_json import json_or_text, object_or_empty, objects, str_or_none
+from llmcore.protocols.openai_chat.names import PROTOCOL_ID as CHAT
 from llmcore.protocols.openai_responses.names import METADATA_KEY, PROTOCOL_ID
 from llmcore.schema.content import (
     ContentPart,
+    DocumentPart,
     ImagePart,
     ProviderPart,
     ReasoningPart,
@@ -167,6 +170,7 @@ _ROLES: Final[Mapping[object, Role]] = {
     "system": "system",
     "developer": "developer",
 }
+_OF_MESSAGES: Final = frozenset({"content", "id", "phase", "role", "status", "type"})
 _NO_WORDS: Final = frozenset({"additional_tools", "configuration_update"})
 """Items that change the request and are not part of the conversation."""
 _NAMED: Final = frozenset({"function_call", "custom_tool_call"})
@@ -214,6 +218,7 @@ class InputReader:
         self._registry = registry
         self._policy = policy
         self._native = protocol_id == PROTOCOL_ID
+        self._takes_files = protocol_id in (None, PROTOCOL_ID, CHAT)
         self._notes = notes
         self._sealer = sealer
         self._run = AnswerReader(sealer, notes)
@@ -282,7 +287,10 @@ class InputReader:
         if not is_output(item) or str(item.get("call_id")) in self._remote:
             return None
         self._end_run()
-        return result_part(item, self._calls, path, native=self._registry.native)
+        part = result_part(item, self._calls, path, native=self._registry.native)
+        for number, file in enumerate(part.parts):
+            self._check_file(file, f"{path}.output[{number}]")
+        return part
 
     def _read_tool_search(self, item: Item, path: str) -> None:
         """Read an item of a search among tools that the server ran."""
@@ -294,7 +302,10 @@ class InputReader:
 
     def _read_message(self, item: Item, path: str) -> None:
         role = item.get("role")
-        content = read_content(item.get("content"), f"{path}.content")
+        content = read_content(item.get("content"), f"{path}.content", self._notes)
+        report_unknown(item, _OF_MESSAGES, path, self._notes)
+        for number, part in enumerate(content):
+            self._check_file(part, f"{path}.content[{number}]")
         if role == "assistant":
             phase = str_or_none(item.get("phase")) if self._native else None
             parts = [_with_phase(part, phase) for part in content]
@@ -307,6 +318,10 @@ class InputReader:
         else:
             words = "user, assistant, system or developer"
             raise invalid(f"{path}: the role {role!r} is not {words}.", f"{path}.role")
+
+    def _check_file(self, part: object, path: str) -> None:
+        if isinstance(part, ImagePart | DocumentPart) and part.file_id is not None:
+            own_file(part.file_id, path, known=self._takes_files)
 
     def _read_reasoning(self, item: Item, path: str) -> None:
         sealed = str_or_none(item.get("encrypted_content"))

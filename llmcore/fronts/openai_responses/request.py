@@ -42,6 +42,7 @@ from llmcore.protocols.anthropic_messages.names import PROTOCOL_ID as MESSAGES
 from llmcore.protocols.diagnostics import Notes
 from llmcore.protocols.native_json import object_or_empty, objects, str_or_none
 from llmcore.protocols.openai_responses.names import PROTOCOL_ID
+from llmcore.schema.content import TextPart
 from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.errors import InvalidRequestError
 from llmcore.schema.json import JsonObject
@@ -210,6 +211,8 @@ def _request(
     empty = len(messages) == compacts  # the wish for a summary does not count
     if empty and (compacts or not instructions):
         raise invalid("The request is empty: input has no items.", "input")
+    if empty and protocol_id != PROTOCOL_ID:  # instructions alone are what to answer
+        messages, instructions = (Message("system", (TextPart(str(instructions)),)),), None
     request = LLMRequest(
         model="",
         messages=messages,

@@ -320,15 +320,19 @@ def _clean_result(
 def place_instructions(drafts: list[Draft], policy: HistoryPolicy, notes: Notes) -> list[TextPart]:
     """Treat system and developer messages as the policy says; return the lifted text.
 
-    *drafts* change in place: a lifted message is left without parts.
+    *drafts* change in place: a lifted message is left without parts. Where there are no others,
+    the last one is demoted, since a request needs a message to answer.
     """
     lifted: list[TextPart] = []
     leading = True
+    alone = all(draft.role in ("system", "developer") for draft in drafts if draft.parts)
     for draft in drafts:
         if draft.role not in ("system", "developer"):
             leading = leading and not draft.parts
         elif policy.system_messages == "keep":
             _rename_developer(draft, policy, notes)
+        elif alone and draft is drafts[-1] and draft.parts:
+            _demote(draft, notes)
         elif policy.system_messages == "lift" or leading:
             _lift(draft, lifted, notes, moved=not leading)
         elif draft.parts:

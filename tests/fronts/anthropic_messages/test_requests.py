@@ -293,10 +293,6 @@ def test_unsealed_thinking_stays_with_messages_upstreams() -> None:
             ImagePart(url="https://a.example/a.png"),
         ),
         (
-            {"type": "document", "source": {"type": "file", "file_id": "file_1"}},
-            DocumentPart(file_id="file_1"),
-        ),
-        (
             {
                 "type": "document",
                 "title": "A",
@@ -370,7 +366,7 @@ def test_an_invalid_field_is_refused_by_its_place(body: dict[str, Any], param: s
         ({"thinking": {"type": "adaptive"}}, ReasoningOptions()),
         (
             {"thinking": {"type": "enabled", "budget_tokens": 500}},
-            ReasoningOptions(budget_tokens=500),
+            ReasoningOptions(effort="low", budget_tokens=500),
         ),
         (
             {

@@ -140,7 +140,7 @@ def _hosted_turn(name: str, result: dict[str, Any]) -> list[dict[str, Any]]:
         (
             "web_search",
             {"type": "web_search_tool_result", "content": [PAGE]},
-            "Found on the web:\n- A: https://a.example",
+            "Found on the web:\n- A: https://a.example\n\n",
         ),
         (
             "code_execution",
@@ -148,12 +148,12 @@ def _hosted_turn(name: str, result: dict[str, Any]) -> list[dict[str, Any]]:
                 "type": "code_execution_tool_result",
                 "content": {"type": "code_execution_result", "stdout": "4", "stderr": "slow"},
             },
-            "code_execution returned:\n4\nslow",
+            "code_execution returned:\n4\nslow\n\n",
         ),
         (
             "tickets",
             {"type": "mcp_tool_result", "content": [{"type": "text", "text": "None open."}]},
-            "tickets returned:\nNone open.",
+            "tickets returned:\nNone open.\n\n",
         ),
         (
             "web_fetch",
@@ -161,7 +161,7 @@ def _hosted_turn(name: str, result: dict[str, Any]) -> list[dict[str, Any]]:
                 "type": "web_fetch_tool_result",
                 "content": {"content": {"source": {"type": "text", "data": "A page."}}},
             },
-            "web_fetch returned:\nA page.",
+            "web_fetch returned:\nA page.\n\n",
         ),
         ("tickets", {"type": "mcp_tool_result", "content": []}, None),
     ],

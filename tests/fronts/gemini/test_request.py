@@ -380,9 +380,9 @@ def _snake(name: str) -> str:
         ({"thinkingLevel": "HIGH"}, ReasoningOptions(effort="high")),
         ({"thinkingBudget": 0}, ReasoningOptions(effort="none")),
         ({"thinkingBudget": -1}, None),
-        ({"thinkingBudget": 512}, ReasoningOptions(budget_tokens=512)),
+        ({"thinkingBudget": 512}, ReasoningOptions(effort="low", budget_tokens=512)),
         ({"includeThoughts": True}, ReasoningOptions(summary="auto")),
-        ({"includeThoughts": False}, ReasoningOptions(summary="none")),
+        ({"includeThoughts": False}, None),
         ({"thinkingLevel": "THINKING_LEVEL_UNSPECIFIED"}, None),
     ],
 )

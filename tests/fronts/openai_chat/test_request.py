@@ -59,7 +59,11 @@ def test_the_limit_is_read_in_both_spellings(fields: dict[str, Any], limit: int 
         ({"reasoning": {"effort": "low"}}, ReasoningOptions(effort="low")),
         ({"reasoning": {"max_tokens": 2000}}, ReasoningOptions(budget_tokens=2000)),
         ({"reasoning": {"enabled": False}}, ReasoningOptions(effort="none")),
-        ({"reasoning": {"exclude": True}}, ReasoningOptions(summary="none")),
+        ({"reasoning": {"exclude": True}}, None),
+        (
+            {"reasoning": {"exclude": True, "effort": "low"}},
+            ReasoningOptions(effort="low", summary="none"),
+        ),
         ({"thinking": {"type": "disabled"}}, ReasoningOptions(effort="none")),
         (
             {"thinking": {"type": "enabled", "budget_tokens": 500}},

@@ -10,7 +10,6 @@ from attrs import evolve
 from botocore.eventstream import EventStream
 from botocore.exceptions import EventStreamError
 from botocore.parsers import EventStreamJSONParser
-from botocore.validate import ParamValidator
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -53,19 +52,15 @@ from tests.support.wire.bedrock import (
     tool_use,
 )
 from tests.support.wire.protocol import error, pieces, response
+from tests.support.wire.vendor_types import bedrock_misfits
 
 SERVICE: Any = botocore.session.get_session().get_service_model("bedrock-runtime")
-SHAPES = {
-    False: SERVICE.operation_model("Converse").input_shape,
-    True: SERVICE.operation_model("ConverseStream").input_shape,
-}
 STREAM = SERVICE.operation_model("ConverseStream").output_shape.members["stream"]
 
 
 def complaints(native: dict[str, Any], *, stream: bool, model: str = CLAUDE) -> str:
     """Return what botocore's validator says of a body; empty if it takes it."""
-    report = ParamValidator().validate({"modelId": model, **native}, SHAPES[stream])
-    return str(report.generate_report())
+    return bedrock_misfits(native, stream=stream, model=model)
 
 
 # -- bodies

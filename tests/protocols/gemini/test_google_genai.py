@@ -9,7 +9,6 @@ from attrs import evolve
 from google import genai
 from google.genai import types
 from hypothesis import given
-from pydantic import TypeAdapter, ValidationError
 
 from llmcore.protocols import gemini
 from llmcore.protocols.gemini import VERTEX
@@ -29,30 +28,9 @@ from tests.support.wire.gemini import (
     whole,
 )
 from tests.support.wire.protocol import response
+from tests.support.wire.vendor_types import gemini_misfits as misfits
 
 # -- what we send
-
-_FIELDS: dict[str, Any] = {
-    "systemInstruction": types.Content,
-    "contents": list[types.Content],
-    "tools": list[types.Tool],
-    "toolConfig": types.ToolConfig,
-    "generationConfig": types.GenerationConfig,
-    "labels": dict[str, str],
-    "safetySettings": list[types.SafetySetting],
-}
-
-
-def misfits(body: dict[str, Any]) -> list[str]:
-    """Return what of *body* the client's types refuse; unknown fields do not fit."""
-    found = [f"{name}: unknown" for name in body if name not in _FIELDS]
-    for name, declared in _FIELDS.items():
-        try:
-            if name in body:
-                TypeAdapter(declared).validate_python(body[name])
-        except ValidationError as problem:
-            found += [f"{name}{fault['loc']}: {fault['msg']}" for fault in problem.errors()]
-    return found
 
 
 def test_the_types_accept_a_full_body() -> None:

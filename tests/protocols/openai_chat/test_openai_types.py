@@ -1,15 +1,12 @@
 """The official client's request types accept every body we build, and it reads what we read."""
 
 import json
-import types
-import typing
-from collections.abc import Iterable, Mapping
-from typing import Any, Literal, Union, get_args, get_origin
+from collections.abc import Iterable
+from typing import Any
 
 import httpx2
 import openai
 import pytest
-import typing_extensions
 from attrs import evolve
 from hypothesis import given
 from hypothesis import strategies as st
@@ -44,60 +41,7 @@ from tests.support.wire.chat import (
     usage_chunk,
 )
 from tests.support.wire.protocol import response
-
-_PLAIN = (str, int, float, bool, type(None))
-
-
-def misfits(value: Any, declared: Any, path: str = "body") -> list[str]:
-    """Return where *value* is not of the *declared* type; unknown keys do not fit."""
-    origin, args = get_origin(declared), get_args(declared)
-    if declared is Any or declared is object:
-        return []
-    if typing_extensions.is_typeddict(declared):
-        return _dict_misfits(value, declared, path)
-    if origin in (Union, types.UnionType):
-        found = [misfits(value, arm, path) for arm in args]
-        return [] if any(not wrong for wrong in found) else min(found, key=len)
-    if origin is Literal:
-        return [] if value in args else [f"{path}: {value!r} is none of {args}"]
-    if origin in (dict, Mapping, typing.Mapping) or declared is dict:
-        if not isinstance(value, dict):
-            return [f"{path}: {value!r} is no object"]
-        inner = args[1] if args else Any
-        return [w for k, v in value.items() for w in misfits(v, inner, f"{path}.{k}")]
-    if declared in _PLAIN or declared is None:
-        return _plain_misfits(value, declared, path)
-    if args and not isinstance(value, str):  # Iterable, List, SequenceNotStr
-        if not isinstance(value, list):
-            return [f"{path}: {value!r} is no list"]
-        return [w for i, v in enumerate(value) for w in misfits(v, args[0], f"{path}[{i}]")]
-    return [f"{path}: {value!r} is no {declared}"]
-
-
-def _plain_misfits(value: Any, declared: Any, path: str) -> list[str]:
-    kind = type(None) if declared is None else declared
-    fits = type(value) is kind or (kind is float and type(value) is int)
-    return [] if fits else [f"{path}: {value!r} is no {kind.__name__}"]
-
-
-def _is_required(hint: Any) -> bool:
-    origin: Any = get_origin(hint)
-    return origin is typing.Required
-
-
-def _dict_misfits(value: Any, declared: Any, path: str) -> list[str]:
-    if not isinstance(value, dict):
-        return [f"{path}: {value!r} is no {declared.__name__}"]
-    hints = typing_extensions.get_type_hints(declared, include_extras=True)
-    needed = {key for key, hint in hints.items() if _is_required(hint)}
-    wrong = [f"{path}.{key} is missing" for key in sorted(needed - value.keys())]
-    for key, item in value.items():
-        if key not in hints:
-            wrong.append(f"{path}.{key} is no field of {declared.__name__}")
-        else:
-            hint = get_args(hints[key])[0] if key in needed else hints[key]
-            wrong += misfits(item, hint, f"{path}.{key}")
-    return wrong
+from tests.support.wire.vendor_types import misfits
 
 
 def _wrong(sent: Any, *, stream: bool = False) -> list[str]:

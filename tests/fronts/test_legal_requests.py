@@ -1,0 +1,234 @@
+"""Requests that the APIs' references allow, for an upstream of each protocol.
+
+What a vendor declares is what its upstream gets, and whatever a request says, its upstream gets or
+a Diagnostic names: a field is taken out, and that must change the one or the other.
+"""
+
+import copy
+import json
+import re
+from collections.abc import Iterator, Mapping
+from functools import cache
+from importlib import import_module
+from typing import Any
+
+import pytest
+
+from llmcore import Client
+from llmcore.fronts.front import FRONT_IDS, ClientRequest, Upstream, front_by_id
+from llmcore.fronts.policy import TranslationPolicy
+from llmcore.schema.diagnostics import Diagnostic
+from llmcore.schema.result import Failure, Success
+from llmcore.testing.fronts import SEALER
+from scripts.fronts_table import MODELS
+from tests.support.wire.vendor_types import body_misfits
+
+CLIENT = Client(environ={})
+REQUESTS: Mapping[str, Mapping[str, dict[str, Any]]] = {
+    front_id: import_module(f"tests.fronts.legal_requests.{front_id.replace('-', '_')}").REQUESTS
+    for front_id in FRONT_IDS
+}
+PATH = "/v1beta/models/m:streamGenerateContent"
+
+Sent = tuple[str, tuple[Diagnostic, ...], str]
+"""The body that an upstream gets, what is reported, and what the answer is written with."""
+
+
+def sent(front_id: str, protocol_id: str, body: dict[str, Any]) -> Sent | str:
+    """Return what becomes of a request; the message of one that is refused."""
+    upstream = Upstream(
+        model=MODELS[protocol_id],
+        protocol_id=protocol_id,
+        policy=TranslationPolicy(),
+        sealer=SEALER,
+        new_id="{}_1".format,
+    )
+    result = front_by_id(front_id).read(ClientRequest(body=body, path=PATH), upstream)
+    if isinstance(result, Failure):
+        assert 400 <= result.error.status < 500
+        return str(result.error.message)
+    read: Any = result.unwrap()
+    match CLIENT.prepare(read.request, streaming=read.streaming):
+        case Success(prepared):
+            native = json.dumps(prepared.body, default=dict)
+            written = f"{read.streaming} {_written(read.context)}"
+            return native, (*read.diagnostics, *prepared.diagnostics), written
+        case Failure(error):
+            return error.message
+
+
+def _written(context: Any) -> str:
+    """Return the settings that an answer is written with; Responses repeats the whole request."""
+    names = ("includes_usage", "shows_logprobs", "include_thoughts", "shows_thinking", "choices")
+    return str([getattr(context, name, None) for name in names])
+
+
+@cache
+def requests_of(front_id: str, protocol_id: str) -> Mapping[str, Sent | str]:
+    """Return what becomes of every request of a front."""
+    return {name: sent(front_id, protocol_id, body) for name, body in REQUESTS[front_id].items()}
+
+
+fronts = pytest.mark.parametrize("front_id", FRONT_IDS)
+upstreams = pytest.mark.parametrize("protocol_id", list(MODELS))
+
+
+# -- refused
+
+STORED = re.compile("stored files?")
+OWNERS = {
+    "openai-chat": {"openai-chat", "openai-responses"},
+    "openai-responses": {"openai-chat", "openai-responses"},
+    "anthropic-messages": {"anthropic-messages"},
+    "gemini": {"gemini"},
+}
+"""Whose files the ids in requests of a front name."""
+
+
+@upstreams
+@fronts
+def test_no_request_is_refused_but_for_a_file_that_the_upstream_does_not_have(
+    front_id: str, protocol_id: str
+) -> None:
+    """With a message that names it."""
+    found = requests_of(front_id, protocol_id)
+    refused = {name: text for name, text in found.items() if isinstance(text, str)}
+
+    expected = protocol_id not in OWNERS[front_id]
+    assert set(refused) == {name for name in found if STORED.fullmatch(name) and expected}
+    assert all("names " in text and "file" in text for text in refused.values())
+
+
+# -- what a vendor declares
+
+UNDECLARED = {
+    "anthropic-messages": r"body\.(temperature|top_k|top_p) is no field",  # gone from the types
+    "gemini": r"(serviceTier|store): unknown",  # newer than the types
+}
+FUTURE = r"body\.(another|future_field) is no field"
+
+
+@upstreams
+@fronts
+def test_an_upstream_gets_what_its_vendor_declares(front_id: str, protocol_id: str) -> None:
+    """But for fields of the future, which a server of the same API gets."""
+    known = [UNDECLARED.get(protocol_id, "$^"), FUTURE if front_id == protocol_id else "$^"]
+    wrong = []
+    for name, made in requests_of(front_id, protocol_id).items():
+        if not isinstance(made, str):
+            body = json.loads(made[0])
+            streams = body.get("stream") is True
+            found = body_misfits(protocol_id, body, stream=streams)
+            wrong += [(name, one) for one in found if not re.match("|".join(known), one)]
+
+    assert wrong == []
+
+
+@upstreams
+@fronts
+def test_a_request_has_a_message_and_room_for_its_answer(front_id: str, protocol_id: str) -> None:
+    """Also of instructions alone, and of much thinking."""
+    for name, made in requests_of(front_id, protocol_id).items():
+        body: dict[str, Any] = (
+            {"input": "refused"} if isinstance(made, str) else json.loads(made[0])
+        )
+        assert body.get("messages") or body.get("contents") or body.get("input"), name
+        budget = (body.get("thinking") or {}).get("budget_tokens", 0)
+        assert budget <= 0.8 * body.get("max_tokens", 0) or budget == 0, name
+
+
+# -- nothing is lost silently
+
+QUIET = (
+    r"\.(type|role|status|phase)$",
+    r"\.(mime_?[tT]ype|media_type|format)$",  # of data that shows it
+    r"\.(id|tool_use_id|name)$",  # of what is paired by order, and of what has only one name
+    r"(input|arguments|args)(\..*)?$",  # of a tool that the provider ran, or empty
+    r"cache_control(\.ttl)?$",  # where caching needs no mark
+    r"prompt_cache_breakpoint(\.mode)?$",
+    r"(annotations|citations)(\[.*)?$",  # of an earlier answer: the text stays, and the pages too
+    r"encrypted_(content|index)$",  # only its vendor can read it
+    r"additionalProperties$",  # added where a strict schema needs it
+    r"strict$",  # of schemas that are closed anyway; Gemini's forced calls keep to them
+    r"(json_schema|format)\.(name|description)$",  # a label of OpenAI's
+    r"(response_?[mM]ime_?[tT]ype|candidateCount|responseLogprobs)$",  # said by another field
+    r"^stream_options\.include_obfuscation$|^stream_options$",  # an answer has no padding
+    r"^include(\[0\])?$",  # of the answer, which has it where the upstream sends it
+    r"^metadata(\.run)?$|^store$",  # kept with the answer, by the gateway
+    r"tool_?[cC]onfig|tool_choice(\.disable_parallel_tool_use)?$|parallel_tool_calls$",
+    r"(allowed_|tools)\[\d\]|functionDeclarations\[2\]",  # what may not be called is not offered
+    r"propertyOrdering\[\d\]$",
+    r"(defer_loading|eager_input_streaming)$",  # how tools are sent
+    r"^thinking\.budget_tokens$|reasoning\.summary$|thinkingConfig(\.[a-zA-Z]+)?$",
+    r"^mcp_servers",  # of a toolset that is reported
+    r"max_output_length$|\.container$|require_approval$|detail$|is_error$",  # the default
+    r"(language|outcome)$",
+    r"user_location\.approximate\.[a-z]+$",  # reported as a whole
+    r"stop(_sequences|Sequences)?\[\d\]$",
+    r"summary(\[0\](\.text)?)?$|content\[0\]\.text$|input\[1\]\.content(\[0\])?$",
+    r"^text\.format$",
+    r"^input\[1\]\.output$",  # of a result without its call, which is reported
+)
+"""Fields that may be taken out without a change: what they say is so anyway, or said elsewhere."""
+
+
+def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    if path:
+        yield path
+    keys = value if isinstance(value, dict) else range(len(value) if isinstance(value, list) else 0)
+    for key in keys:
+        yield from places(value[key], (*path, key))
+
+
+def at(body: Any, path: tuple[Any, ...]) -> Any:
+    for key in path:
+        body = body[key]
+    return body
+
+
+def dotted(path: tuple[Any, ...]) -> str:
+    return "".join(f"[{one}]" if isinstance(one, int) else f".{one}" for one in path)[1:]
+
+
+def reported(place: str, diagnostics: tuple[Diagnostic, ...]) -> bool:
+    """Return whether one of *diagnostics* is of the place, or of what it is in."""
+    return any(
+        one.path and re.match(re.escape(one.path) + r"(?![a-zA-Z_])", place) for one in diagnostics
+    )
+
+
+def silent(front_id: str, protocol_id: str, name: str) -> Iterator[str]:
+    """Yield the fields of a request that change nothing if they are taken out."""
+    whole, body = requests_of(front_id, protocol_id)[name], REQUESTS[front_id][name]
+    if isinstance(whole, str):
+        return
+    for path in places(body):
+        place = dotted(path)
+        if at(body, path) in (None, "", [], {}, False) or path == ("model",):
+            continue
+        if re.search("|".join(QUIET), place) or reported(place, whole[1]):
+            continue
+        changed = copy.deepcopy(body)
+        del at(changed, path[:-1])[path[-1]]
+        if sent(front_id, protocol_id, changed) == whole:
+            yield place
+
+
+@upstreams
+@fronts
+def test_what_a_request_says_is_sent_or_reported(front_id: str, protocol_id: str) -> None:
+    """Field by field, and whole objects too."""
+    names = REQUESTS[front_id].keys() - {"empty contents"}
+    lost = {name: list(silent(front_id, protocol_id, name)) for name in names}
+
+    assert {name: found for name, found in lost.items() if found} == {}
+
+
+def test_a_field_that_is_lost_silently_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A control: a front that forgets to report."""
+    monkeypatch.setattr("llmcore.fronts.openai_chat.messages.report_unknown", lambda *_: None)
+    requests_of.cache_clear()
+    found = list(silent("openai-chat", "gemini", "what may come"))
+    requests_of.cache_clear()
+
+    assert found == ["messages[0].weight"]
