@@ -21,7 +21,7 @@ from llmcore.client.cost import with_cost
 from llmcore.client.counting import counted, with_overflow_note
 from llmcore.client.credentials import Credentials
 from llmcore.client.event_stream import EventStream
-from llmcore.client.files import Files, upload_of
+from llmcore.client.files import Files, upload_of, with_own_files
 from llmcore.client.http.options import HttpOptions
 from llmcore.client.http.transport import HttpClient
 from llmcore.client.large_requests import is_large, off_the_loop
@@ -612,4 +612,5 @@ def _prepared(
     resolved = request if known else changed(request, model=model, provider=None)
     route = route_of(model)
     prepared = route.prepare(resolved, streaming=streaming, context=context, rejected=rejected)
-    return prepared.map(lambda ready: with_overflow_note(ready, models))
+    owned = prepared.bind(lambda ready: with_own_files(ready, route))
+    return owned.map(lambda ready: with_overflow_note(ready, models))

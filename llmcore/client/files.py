@@ -17,10 +17,10 @@ from llmcore.routes.auth import AuthContext
 from llmcore.routes.endpoint import Endpoint, EndpointContext
 from llmcore.routes.http_request import HttpRequest
 from llmcore.routes.model_lists import beside_messages
-from llmcore.routes.route import Route
+from llmcore.routes.route import PreparedRequest, Route
 from llmcore.routes.transport import Timeouts
 from llmcore.routes.unary import UnaryRoute, rebased
-from llmcore.schema.content import DocumentPart
+from llmcore.schema.content import AudioPart, DocumentPart, ImagePart
 from llmcore.schema.errors import (
     ConfigurationError,
     InvalidRequestError,
@@ -28,6 +28,7 @@ from llmcore.schema.errors import (
     StreamError,
 )
 from llmcore.schema.files import FileUpload, StoredFile
+from llmcore.schema.model import Body_co
 from llmcore.schema.result import Failure, Result, Success
 
 _PURPOSES: Final = {"openai": "user_data", "azure": "assistants", "mistral": "ocr"}
@@ -107,18 +108,12 @@ class Files:
     @property
     def account(self) -> str | None:
         """A digest of the address and the credentials; None where a token is fetched."""
-        if self.route.auth.fetch is not None:
-            return None
         signed = self._base_url().bind(
             lambda url: self.route.auth.sign(
                 HttpRequest(method="GET", url=url), AuthContext(environ=self.calls.environ)
             )
         )
-        if isinstance(signed, Failure):
-            return None
-        request = signed.value
-        text = "\n".join((urlsplit(request.url).netloc, *request.secrets))
-        return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
+        return signed.map(lambda request: _account_of(request, self.route)).value_or(None)
 
     def _check_owner(self, file: StoredFile) -> None:
         if file.provider != self.route.provider:
@@ -129,11 +124,7 @@ class Files:
             )
         account = self.account
         if None not in (file.account, account) and file.account != account:
-            raise InvalidRequestError(
-                f"the file {file.id!r} belongs to another account of {file.provider}: upload it "
-                "with these credentials",
-                provider=self.route.provider,
-            )
+            raise _of_another_account(file.id, self.route)
 
     @property
     def _is_gemini(self) -> bool:
@@ -180,6 +171,39 @@ class Files:
             endpoint=Endpoint.path("", base_url=begun.value),
         )
         return await self.calls.call(finish, upload, self.timeouts)
+
+
+def _account_of(request: HttpRequest, route: Route[Any]) -> str | None:
+    """Return the digest of the address and the credentials of *request*, which is signed."""
+    if route.auth.fetch is not None:
+        return None
+    text = "\n".join((urlsplit(request.url).netloc, *request.secrets))
+    return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
+
+
+def _of_another_account(file_id: str, route: Route[Any]) -> InvalidRequestError:
+    return InvalidRequestError(
+        f"the file {file_id!r} belongs to another account of {route.provider}: upload it with "
+        "these credentials",
+        provider=route.provider,
+    )
+
+
+def with_own_files(
+    prepared: PreparedRequest[Body_co], route: Route[Any]
+) -> Result[PreparedRequest[Body_co], LLMError]:
+    """Return *prepared*; InvalidRequestError if it names a file of another account."""
+    parts = (part for message in prepared.request.messages for part in message.content)
+    named = {
+        part.file_account: part.file_id
+        for part in parts
+        if isinstance(part, ImagePart | AudioPart | DocumentPart) and part.file_account
+    }
+    if not named or not prepared.http.secrets:  # without a key, nothing can be sent anyway
+        return Success(prepared)
+    account = _account_of(prepared.http, route)
+    others = [file for owner, file in named.items() if account not in (None, owner)]
+    return Failure(_of_another_account(str(others[0]), route)) if others else Success(prepared)
 
 
 def _below_upload(base_url: str) -> str:

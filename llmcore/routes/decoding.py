@@ -324,6 +324,8 @@ class ResponseDecoder:
             error.provider = self._request.provider_id or None
         if error.request_id is None:
             error.request_id = self._context.request_id
+        if error.rate_limit is None:
+            error.rate_limit = self._context.rate_limit
         if error.partial is None:
             partial = self.accumulator.partial
             metadata = {**partial.provider_metadata}

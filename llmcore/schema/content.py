@@ -120,6 +120,9 @@ class _Media:
     """The id of a file that the provider stores."""
     file_owner: str | None = None
     """The provider that issued `file_id`, if known; requests to other providers reject it."""
+    file_account: str | None = None
+    """The account that stores it, if known, as `StoredFile.account` has it; requests of other
+    accounts reject it."""
     media_type: str | None = None
     """MIME type, such as `image/png`; if missing, it is detected from the bytes or the name."""
     provider_metadata: ProviderMetadata = _metadata()
@@ -135,8 +138,9 @@ class _Media:
             raise InvalidRequestError(
                 f"{type(self).__name__} needs exactly one of url, data, path or file_id; got {have}"
             )
-        if self.file_owner is not None and self.file_id is None:
-            raise InvalidRequestError("file_owner can only be set together with file_id")
+        for name in ("file_owner", "file_account"):
+            if getattr(self, name) is not None and self.file_id is None:
+                raise InvalidRequestError(f"{name} can only be set together with file_id")
 
 
 _SOURCES = ("url", "data", "path", "file_id")

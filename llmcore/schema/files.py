@@ -55,12 +55,15 @@ class StoredFile:
     def part(self) -> ImagePart | AudioPart | DocumentPart:
         """Return the part of a message that names the file.
 
-        Requests with it to another provider are an InvalidRequestError before they are sent.
+        Requests with it to another provider or account are an InvalidRequestError before they
+        are sent.
         """
         kind = (self.media_type or "").partition("/")[0]
-        owner, media_type = self.provider, self.media_type
-        if kind == "image":
-            return ImagePart(file_id=self.id, file_owner=owner, media_type=media_type)
-        if kind == "audio":
-            return AudioPart(file_id=self.id, file_owner=owner, media_type=media_type)
-        return DocumentPart(file_id=self.id, file_owner=owner, media_type=media_type)
+        kinds: dict[str, type[ImagePart | AudioPart]] = {"image": ImagePart, "audio": AudioPart}
+        part: type[ImagePart | AudioPart | DocumentPart] = kinds.get(kind, DocumentPart)
+        return part(
+            file_id=self.id,
+            file_owner=self.provider,
+            file_account=self.account,
+            media_type=self.media_type,
+        )

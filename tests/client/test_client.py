@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from datetime import UTC, datetime
 
 import anyio
 import pytest
@@ -34,6 +35,8 @@ from llmcore.schema.codec import from_json, to_json
 from llmcore.schema.errors import NotFoundError, StreamError
 from llmcore.schema.events import StreamStart
 from llmcore.schema.options import HttpOverlay
+from llmcore.schema.usage import RateLimitInfo
+from llmcore.testing import scripted
 from tests.support.servers.loopback import (
     Answer,
     Loopback,
@@ -150,6 +153,32 @@ async def test_an_error_status_is_an_error_event_in_a_stream(server: Loopback) -
     error = result.failure()
     assert isinstance(error, RateLimitError)
     assert (error.retry_after, error.request_id, error.retryable) == (3.0, "r-1", True)
+
+
+async def test_an_error_within_a_stream_has_the_limits_of_its_headers() -> None:
+    frames = [
+        b'data: {"id":"c","choices":[{"index":0,"delta":{"content":"Hi"}}]}\n\n',
+        b'data: {"error":{"message":"slow down","code":"rate_limit_exceeded"}}\n\n',
+    ]
+    headers = {
+        "content-type": "text/event-stream",
+        "date": "Mon, 23 Nov 2026 09:00:00 GMT",
+        "x-request-id": "r-1",
+        "x-ratelimit-limit-requests": "10",
+        "x-ratelimit-remaining-requests": "0",
+        "x-ratelimit-reset-requests": "6s",
+    }
+    model = OpenAICompatible.configure(name="loop", base_url="https://loop.example/v1").model("m")
+    async with Client(transport=scripted((200, headers, frames))) as client:
+        error = (await client.stream(request(model=model, prompt="Hi")).result()).failure()
+
+    assert isinstance(error, RateLimitError)
+    assert error.request_id == "r-1"
+    assert error.rate_limit == RateLimitInfo(
+        requests_limit=10,
+        requests_remaining=0,
+        requests_reset_at=datetime(2026, 11, 23, 9, 0, 6, tzinfo=UTC),
+    )
 
 
 async def test_no_server_is_a_network_error() -> None:

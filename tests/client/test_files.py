@@ -33,6 +33,7 @@ from llmcore.schema.errors import (
 )
 from llmcore.schema.files import StoredFile
 from llmcore.schema.messages import Message
+from llmcore.schema.result import Failure, Success
 from llmcore.testing import scripted
 from tests.support.strategies.requests import json_values
 
@@ -125,7 +126,10 @@ async def test_a_file_is_stored_as_the_provider_documents(provider: str, tmp_pat
     assert (stored.id, stored.provider, stored.size) == (file_id, provider, len(PDF))
     assert stored.created_at == datetime(2025, 12, 9, 20, 44, 11, tzinfo=UTC)
     assert stored.part() == DocumentPart(
-        file_id=file_id, file_owner=provider, media_type="application/pdf"
+        file_id=file_id,
+        file_owner=provider,
+        file_account=stored.account,
+        media_type="application/pdf",
     )
     assert "sk-secret" not in f"{stored!r}{to_json(stored)}"
     assert from_json(StoredFile, to_json(stored)) == stored
@@ -254,6 +258,21 @@ async def test_a_request_with_another_providers_file_is_refused_before_it_is_sen
 
     assert isinstance(found.failure(), InvalidRequestError)
     assert transport.requests == []
+
+
+async def test_a_request_with_another_accounts_file_is_refused_before_it_is_sent() -> None:
+    mine, _ = client_of(OPENAI_FILE, openai="sk-mine")
+    part = (await mine.upload_file(PDF, provider="openai")).unwrap().part()
+    theirs, transport = client_of(openai="sk-theirs")
+    asked = request(model="gpt-5.2", provider="openai", messages=[Message.user([part])])
+
+    refused = await theirs.generate(asked)
+
+    assert isinstance(refused.failure(), InvalidRequestError)
+    assert "another account of openai" in str(refused.failure())
+    assert transport.requests == []
+    assert isinstance(theirs.prepare(asked), Failure)
+    assert isinstance(mine.prepare(asked), Success)
 
 
 async def test_another_accounts_file_is_refused_and_one_of_the_same_is_not() -> None:
