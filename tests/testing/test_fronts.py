@@ -95,6 +95,22 @@ def test_a_written_answer_is_read_back_alike(
 
 @pytest.mark.parametrize("front_id", FRONT_IDS)
 @pytest.mark.parametrize("streaming", [True, False])
+def test_an_answer_that_another_model_continues_is_written_as_one(
+    front_id: str, streaming: bool
+) -> None:
+    """The segments of the second model may have the ids of the first."""
+    begin, *first = answer_of("The sum")[:-2]
+    _, _, *second = answer_of(" is 4.")
+    other = StreamStart(provider="other", model="n", protocol="gemini", id="r2")
+    events = [begin, *first, StepStart(continues=True, answer=other), *second]
+
+    written = write_as_front(front_id, events, streaming=streaming)
+
+    assert decoded(front_id, written, streaming=streaming).unwrap().text == "The sum is 4."
+
+
+@pytest.mark.parametrize("front_id", FRONT_IDS)
+@pytest.mark.parametrize("streaming", [True, False])
 def test_a_failed_answer_is_an_error_in_the_form_of_the_api(front_id: str, streaming: bool) -> None:
     """An answer that stops without an end fails too."""
     failed = [*answer_of("Hel")[:4], ErrorEvent(OverloadedError("too many calls"))]
