@@ -215,7 +215,9 @@ class Client:
             )
         except LLMError as error:
             return Failure(error)
-        return cast("Result[PreparedRequest[Body_co], LLMError]", prepared)
+        models = tuple(self.models)
+        priced = prepared.map(lambda ready: changed(ready, models=models))
+        return cast("Result[PreparedRequest[Body_co], LLMError]", priced)
 
     async def count_tokens(
         self, request: LLMRequest, *, timeouts: Timeouts | None = None

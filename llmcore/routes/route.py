@@ -148,6 +148,8 @@ class PreparedRequest(Generic[Body_co]):
     """Whether the answer is requested as a stream."""
     request: LLMRequest = field(repr=False)
     """The request with the route's defaults applied."""
+    models: "Sequence[ModelInfo]" = field(default=(), repr=False, eq=False)
+    """The own models of the client that prepared it, whose prices `estimate` takes first."""
 
     @property
     def method(self) -> str:
@@ -168,20 +170,22 @@ class PreparedRequest(Generic[Body_co]):
         self,
         count: TokenCount | None = None,
         *,
-        models: "Sequence[ModelInfo]" = (),
+        models: "Sequence[ModelInfo] | None" = None,
         at: datetime | None = None,
     ) -> "RequestEstimate":
         """Return the tokens of the request and what they cost at list prices; nothing is sent.
 
         Without *count*, which `client.count_tokens` returns, the tokens are estimated. *models*,
-        your own, go before those of the catalog; *at* matters where prices change with the hour.
+        your own, go before those of the catalog; None takes those of the client that prepared the
+        request. *at* matters where prices change with the hour.
         """
         from llmcore.catalog.estimate import estimate_of  # reads a data file
 
         model = self.request.model
         route = model.route if isinstance(model, Model) else None
         window = route.defaults.limits.context if isinstance(route, Route) else None
-        return estimate_of(self.request, count=count, window=window, models=models, at=at)
+        own = self.models if models is None else models
+        return estimate_of(self.request, count=count, window=window, models=own, at=at)
 
 
 def _without(

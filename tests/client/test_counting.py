@@ -211,13 +211,14 @@ def test_a_prepared_request_estimates_its_tokens_and_cost() -> None:
     client = Client(models=[HOUSE])
     prepared = client.prepare(request(model=house(), prompt="words " * 300, max_tokens=500))
 
-    estimate = prepared.unwrap().estimate(models=client.models)
+    estimate = prepared.unwrap().estimate()  # at the client's own prices
 
     assert estimate.count.estimated
     assert 300 <= estimate.input_tokens <= 1000
     assert (estimate.max_output_tokens, estimate.fits) == (500, True)
     assert estimate.input_cost == pytest.approx(estimate.input_tokens * 2 / 1e6)
     assert estimate.max_cost == pytest.approx((estimate.input_tokens * 2 + 500 * 10) / 1e6)
+    assert prepared.unwrap().estimate(models=()).input_cost is None
 
 
 async def test_an_exact_count_takes_the_place_of_the_estimate() -> None:
@@ -225,7 +226,7 @@ async def test_an_exact_count_takes_the_place_of_the_estimate() -> None:
     asked = request(model=house(), prompt="Hi")
 
     count = (await client.count_tokens(asked)).unwrap()
-    estimate = client.prepare(asked).unwrap().estimate(count, models=client.models)
+    estimate = client.prepare(asked).unwrap().estimate(count)
 
     assert (estimate.input_tokens, estimate.count.context_window, estimate.fits) == (
         4900,
