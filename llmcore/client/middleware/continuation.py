@@ -9,7 +9,8 @@
 The second model gets the text so far as the beginning of its own answer, where it continues one
 ("prefill"), or with the instruction to continue it. Reasoning goes with it only if it is signed and
 by the same model. Inputs of tools are delivered when they are complete, so that one that was cut
-leaves no trace. An answer that is cut after a complete call ends with the call: no other model is
+leaves no trace. If the second model begins with a repetition of the text so far, that is left out.
+An answer that is cut after a complete call ends with the call: no other model is
 asked for more, and the call can be run.
 """
 
@@ -69,6 +70,9 @@ CONTINUE: Final = (
 )
 """The instruction for models that do not continue a beginning of their answer by themselves."""
 
+_SHORTEST_ECHO: Final = 20
+"""Characters of a text whose repetition is not taken for more of the answer."""
+
 _TOOL_INPUT = (ToolInputStart, ToolInputDelta, ToolInputEnd, ToolCall)
 
 _Event = TypeVar("_Event", StepStart, StepFinish, Finish, TextDelta, TextEnd)
@@ -84,26 +88,47 @@ class Attempt:
     stream: EventStream
     request: LLMRequest
     target: ModelChoice
+    echo: str = ""
+    """The answer so far, with which the rest may begin once more: some models repeat it."""
     overlap: str = ""
-    """White space at the end of the answer so far, with which the rest can begin once more."""
+    """The white space at its end, if it was not sent, or after an echo."""
+    prefilled: bool = False
+    """Whether the answer so far was sent as the beginning of the model's own."""
 
 
 def rest_of(
-    request: LLMRequest, partial: LLMResponse, target: ModelChoice
-) -> tuple[LLMRequest, str]:
-    """Return *request* to *target* for what follows *partial*, and the overlap of both.
+    request: LLMRequest, partial: LLMResponse, target: ModelChoice, send: Callable[..., EventStream]
+) -> Attempt:
+    """Return the attempt to have what follows *partial* by *request*, which *target* answers.
 
     Without any text so far, it is the request itself.
     """
     text = partial.text.rstrip()
     if not text:
-        return request, ""
+        return Attempt(stream=send(request), request=request, target=target)
+    asked, prefilled = _request_of_rest(request, partial, text, target)
+    # what is short may be repeated with intent, unless it is the beginning of a document
+    repeatable = len(text) < _SHORTEST_ECHO and asked.response_format is request.response_format
+    return Attempt(
+        stream=send(asked),
+        request=asked,
+        target=target,
+        echo="" if repeatable else text,
+        overlap=partial.text[len(text) :],
+        prefilled=prefilled,
+    )
+
+
+def _request_of_rest(
+    request: LLMRequest, partial: LLMResponse, text: str, target: ModelChoice
+) -> tuple[LLMRequest, bool]:
+    """Return the request for what follows *text*, and whether it ends with *text*."""
     formatted = request.response_format is not None and request.response_format.type != "text"
     route = target.route
     continues = route is not None and route.protocol.prefills(target.model)
     if continues and not formatted and request.reasoning is None:
         answer = Message.assistant(text, origin=partial.message.origin)
-        return evolve(request, messages=(*request.messages, answer)), partial.text[len(text) :]
+        return evolve(request, messages=(*request.messages, answer)), True
     answer = Message.assistant(_beginning(partial, target), origin=partial.message.origin)
     words = CONTINUE
     if formatted and request.response_format is not None:
@@ -111,7 +136,7 @@ def rest_of(
         whole = format_in_words(request.response_format, "only the rest is requested", Notes())
         words = f"{words} The complete answer is to be as follows. {whole}"
     messages = (*request.messages, answer, Message.user(words))
-    return evolve(request, messages=messages, response_format=None), ""
+    return evolve(request, messages=messages, response_format=None), False
 
 
 def _beginning(partial: LLMResponse, target: ModelChoice) -> list[ContentPart]:
@@ -160,8 +185,10 @@ class ContinuedAnswer:
         self._held: list[LLMEvent] = []
         """The events since an input of a tool began that is not complete."""
         self._inputs: set[str] = set()
-        self._overlap = ""
-        self._trimmed = 0
+        self._echo = self._overlap = ""
+        self._heard: list[TextDelta] = []
+        """The deltas that are the beginning of an echo so far."""
+        self._matched = self._trimmed = 0  # characters
         self._usage: Usage | None = None
         """Of the models that were cut."""
         self._costs: list[float | None] = []
@@ -207,12 +234,39 @@ class ContinuedAnswer:
             return ()
         if isinstance(event, StepStart):
             return (_with(event, answer=self._answer, continues=True),)
-        if isinstance(event, TextDelta) and self._overlap:
-            return self._without_overlap(event)
+        if isinstance(event, TextDelta):
+            return self._without_repetition(event)
         if isinstance(event, TextEnd):
-            trimmed, self._trimmed, self._overlap = self._trimmed, 0, ""
-            return (_with(event, text=event.text[trimmed:]),)
+            held = self._without_echo(complete=False) if self._heard else ()
+            trimmed, self._trimmed, self._echo, self._overlap = self._trimmed, 0, "", ""
+            return (*held, _with(event, text=event.text[trimmed:]))
         return (event,)
+
+    def _without_repetition(self, event: TextDelta) -> Sequence[LLMEvent]:
+        """Return *event* without what it repeats of the answer; hold it while that is unknown."""
+        if not self._echo:
+            return self._without_overlap(event) if self._overlap else (event,)
+        expected = self._echo[self._matched : self._matched + len(event.text)]
+        self._heard.append(event)
+        self._matched += len(expected)
+        if not event.text.startswith(expected):
+            return self._without_echo(complete=False)
+        return self._without_echo(complete=True) if self._matched == len(self._echo) else ()
+
+    def _without_echo(self, *, complete: bool) -> Sequence[LLMEvent]:
+        """Return the deltas that were held, without the echo if they have all of it."""
+        left = len(self._echo) if complete else 0
+        if not complete and not self._answering.prefilled:
+            self._overlap = ""
+        heard, self._heard, self._echo = self._heard, [], ""
+        events: list[LLMEvent] = []
+        for delta in heard:
+            cut = min(left, len(delta.text))
+            left -= cut
+            self._trimmed += cut
+            if cut < len(delta.text):
+                events += self._without_repetition(_with(delta, text=delta.text[cut:]))
+        return events
 
     def _without_overlap(self, event: TextDelta) -> Sequence[LLMEvent]:
         pairs = zip(event.text, self._overlap, strict=False)
@@ -298,7 +352,11 @@ class ContinuedAnswer:
                 self._count(cut)
                 self._left -= 1
                 self._continuing = True
-                self._answering, self._overlap = attempt, attempt.overlap
+                self._answering, self._heard = attempt, []
+                self._matched = self._trimmed = 0
+                self._echo, self._overlap = attempt.echo, attempt.overlap
+                if not (attempt.echo or attempt.prefilled):
+                    self._overlap = ""
                 self._notes = (_note(cut.target, attempt.target, error, partial), *failures)
                 return True
             await attempt.stream.aclose()

@@ -125,8 +125,9 @@ class Fallback:
             if not listed:
                 return None
             return (
-                _continuing(_asking(model, request, next), partial, next)
+                rest_of(asked, partial, target_of(asked, next), next)
                 for model in _queue(queues, listed)
+                for asked in (_asking(model, request, next),)
             )
 
         first = Attempt(stream=stream, request=attempt, target=target_of(attempt, next))
@@ -159,13 +160,6 @@ _Queues: TypeAlias = dict[int, Iterator[Alternative]]
 
 def _queue(queues: _Queues, listed: Sequence[Alternative]) -> Iterator[Alternative]:
     return queues.setdefault(id(listed), iter(listed))
-
-
-def _continuing(request: LLMRequest, partial: LLMResponse, next: Next) -> Attempt:
-    """Return the attempt to have the rest of *partial* from the model of *request*."""
-    target = target_of(request, next)
-    rest, overlap = rest_of(request, partial, target)
-    return Attempt(stream=next(rest), request=rest, target=target, overlap=overlap)
 
 
 def _asking(model: Alternative, request: LLMRequest, next: Next) -> LLMRequest:

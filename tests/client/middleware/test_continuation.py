@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import AsyncIterator
+from itertools import pairwise
 from typing import Any
 
 import anyio
@@ -111,6 +112,12 @@ def cut(first: Column, second: Column, said: Said, at: int, *, by_server: bool =
 async def weather(city: str) -> str:
     """Tell the weather in a city."""
     return f"sunny in {city}"
+
+
+@frozen
+class Person:
+    name: str
+    age: int
 
 
 WORDS = st.text("ab é\n🙂", max_size=30)
@@ -237,6 +244,45 @@ async def test_an_answer_without_text_is_requested_again() -> None:
     first, second = transport.bodies
     assert {**first, "model": "n"} == second  # type: ignore[dict-item]
     assert (response.reasoning, response.text) == ("Well,", "Four.")
+
+
+SO_FAR = "The capital of Norway is the city of "
+
+
+@given(st.lists(st.integers(1, 60), max_size=4), st.sampled_from(["Oslo.", " Oslo.", ""]))
+def test_a_repetition_of_the_text_so_far_is_left_out(cuts: list[int], more: str) -> None:
+    """However it is cut into deltas."""
+    text = SO_FAR.rstrip() + more
+    places = sorted({0, len(text), *(at for at in cuts if at < len(text))})
+    deltas = [chat_chunk(delta={"content": text[a:b]}) for a, b in pairwise(places)]
+    ends = [one for one in chat_stream()[-3:] if isinstance(one, bytes)]
+    client, _ = client_of([Fallback("n", continue_after_cut=1)], half(SO_FAR), [*deltas, *ends])
+    _, result = anyio.run(read, client.stream(WANTED))
+
+    assert result.unwrap().text == SO_FAR + more.lstrip()
+
+
+@pytest.mark.parametrize(
+    ("so_far", "more"),
+    [("ha", "haha"), (SO_FAR, "The capital of Sweden"), (SO_FAR, "The"), (SO_FAR, " The")],
+)
+async def test_what_only_resembles_a_repetition_is_part_of_the_answer(
+    so_far: str, more: str
+) -> None:
+    client, _ = client_of([Fallback("n", continue_after_cut=1)], half(so_far), rest(more))
+
+    assert (await run(client, True)).unwrap().text == so_far + more
+
+
+async def test_object_that_is_repeated_from_its_beginning_is_whole() -> None:
+    client, _ = client_of(
+        [Fallback("n", continue_after_cut=1)],
+        half('{"name": "A'),
+        rest('{"name": "Ada", "age": 36}'),
+    )
+    made = await generate_object("m", "Hi", schema=Person, client=client, max_retries=0)
+
+    assert made.output == Person("Ada", 36)
 
 
 # -- what the reader gets
@@ -448,12 +494,6 @@ async def test_a_later_step_of_a_run_is_continued() -> None:
     assert steps == [(0, False), (1, False), (1, True)]
     assert final.text == "It is sunny."
     assert [note.code for note in final.diagnostics] == [CONTINUED]
-
-
-@frozen
-class Person:
-    name: str
-    age: int
 
 
 @pytest.mark.parametrize("streaming", [False, True])
