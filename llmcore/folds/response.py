@@ -5,19 +5,14 @@ from typing import Any, ClassVar
 
 from attrs import evolve
 
+from llmcore.folds.parts import part_of, without_opaque
 from llmcore.schema import json
 from llmcore.schema.content import (
-    AudioPart,
     ContentPart,
-    DocumentPart,
-    ImagePart,
-    ProviderPart,
     ReasoningPart,
     RefusalPart,
     TextPart,
     ToolCallPart,
-    ToolResultPart,
-    is_local,
 )
 from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.errors import LLMError, StreamError
@@ -350,24 +345,6 @@ class Accumulator:
         )
 
 
-def without_opaque(parts: Iterable[ContentPart]) -> tuple[ContentPart, ...]:
-    """Return *parts* as another model than their own can send them back.
-
-    Signatures, encrypted data, native parts and hosted tools are left out.
-    """
-    kept = (_without_opaque(part) for part in parts)
-    return tuple(part for part in kept if part is not None)
-
-
-def _without_opaque(part: ContentPart) -> ContentPart | None:
-    hosted = isinstance(part, ToolCallPart | ToolResultPart) and part.provider_executed
-    if hosted or isinstance(part, ProviderPart):
-        return None
-    if isinstance(part, ReasoningPart):
-        return ReasoningPart(part.text) if part.text else None
-    return evolve(part, provider_metadata={})
-
-
 def _merged(first: ProviderMetadata, second: ProviderMetadata) -> ProviderMetadata:
     """Return both merged by provider; fields of *second* replace those of *first*."""
     return {
@@ -385,89 +362,3 @@ def _characters(slot: ContentPart | list[str] | None) -> int:
     if isinstance(slot, ToolCallPart):
         return len(json.dumps(slot.arguments))
     return 0
-
-
-def part_of(event: LLMEvent, provider: str | None = None) -> ContentPart | None:
-    """Return the content part that *event* makes on its own; None for other events.
-
-    Ends of segments, calls, results of hosted tools, files and native items make a part. *provider*
-    is set as the owner of file ids.
-    """
-    match event:
-        case TextEnd() if event.refusal:
-            return RefusalPart(event.text, provider_metadata=event.provider_metadata)
-        case TextEnd():
-            return TextPart(
-                event.text,
-                citations=event.citations,
-                logprobs=event.logprobs,
-                provider_metadata=event.provider_metadata,
-            )
-        case ReasoningEnd():
-            return ReasoningPart(
-                event.text,
-                signature=event.signature,
-                encrypted=event.encrypted,
-                provider_metadata=event.provider_metadata,
-            )
-        case ToolCall():
-            return ToolCallPart(
-                event.id,
-                event.name,
-                event.arguments,
-                kind=event.kind,
-                provider_executed=event.provider_executed,
-                provider_metadata=event.provider_metadata,
-                raw_arguments=event.raw_arguments,
-            )
-        case ToolResult() if event.provider_executed:  # other results belong to the next message
-            return ToolResultPart(
-                event.tool_call_id,
-                event.content,
-                name=event.name,
-                is_error=event.is_error,
-                kind=event.kind,
-                provider_executed=True,
-                provider_metadata=event.provider_metadata,
-            )
-        case File():
-            return _file_part(event, provider)
-        case ProviderEvent() if event.replay:
-            return ProviderPart(
-                event.provider, event.data, provider_metadata=event.provider_metadata
-            )
-        case _:
-            return None
-
-
-def _file_part(event: File, provider: str | None) -> ContentPart | None:
-    """Return a generated file as a part that can be sent back; None if it has no source.
-
-    A relative URL is not used: a part would treat it as a local path, and a path that a server
-    names must never be read from the caller's disk.
-    """
-    url = None if event.url is None or is_local(event.url) else event.url
-    source = {"url": url, "data": event.data, "file_id": event.file_id}
-    given = {name: value for name, value in source.items() if value is not None}
-    if not given:
-        return None
-    first = dict(list(given.items())[:1])  # a part has one source
-    media_type = event.media_type
-    major = (media_type or "").partition("/")[0]
-    if provider is not None and "file_id" in first and major != "audio":
-        first["file_owner"] = provider  # other providers get the transcript of speech
-    if major == "image":
-        return ImagePart(**first, media_type=media_type, provider_metadata=event.provider_metadata)  # type: ignore[arg-type]
-    if major == "audio":
-        return AudioPart(
-            **first,  # type: ignore[arg-type]
-            media_type=media_type,
-            transcript=event.transcript,
-            provider_metadata=event.provider_metadata,
-        )
-    return DocumentPart(
-        **first,  # type: ignore[arg-type]
-        media_type=media_type,
-        name=event.name,
-        provider_metadata=event.provider_metadata,
-    )

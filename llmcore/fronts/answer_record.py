@@ -5,7 +5,7 @@ from typing import Any
 
 from attrs import evolve
 
-from llmcore.folds import response
+from llmcore.folds import parts
 from llmcore.fronts.opaque_state import ShownPart, needs_state, sealed_state
 from llmcore.fronts.sealer import Sealer
 from llmcore.protocols.openai_responses.names import CALL_IDS
@@ -23,7 +23,7 @@ def shown_part(
     Call ids are those that the client sees, which *ids* allows. Log probabilities are left out:
     nothing reads them again. The ids of files belong to *provider*.
     """
-    match response.part_of(event, provider):
+    match parts.part_of(event, provider):
         case TextPart() as part if part.logprobs:
             return evolve(part, logprobs=())
         case ToolCallPart() as part:

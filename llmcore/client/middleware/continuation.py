@@ -18,19 +18,16 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import takewhile
 from typing import Final, TypeVar
 
-from attrs import evolve, frozen
+from attrs import evolve
 
 from llmcore.client.cost import with_cost
-from llmcore.client.event_stream import EventStream
 from llmcore.client.middleware.outcome import CallOutcome, failure_before_answer
+from llmcore.client.middleware.rest_request import Attempt
 from llmcore.client.middleware.target import ModelChoice
 from llmcore.folds.grammar import has_content
-from llmcore.folds.response import Accumulator, without_opaque
-from llmcore.protocols.answer_format import format_in_words
-from llmcore.protocols.diagnostics import Notes
-from llmcore.protocols.history.policy import same_family
+from llmcore.folds.parts import without_opaque
+from llmcore.folds.response import Accumulator
 from llmcore.schema.changed import changed
-from llmcore.schema.content import ContentPart, ReasoningPart, TextPart
 from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.errors import LLMError
 from llmcore.schema.events import (
@@ -53,8 +50,6 @@ from llmcore.schema.events import (
     ToolInputStart,
     attach_native,
 )
-from llmcore.schema.messages import Message
-from llmcore.schema.request import LLMRequest
 from llmcore.schema.response import LLMResponse
 from llmcore.schema.usage import Usage
 
@@ -64,95 +59,9 @@ FELL_BACK: Final = "model-fallback"
 CONTINUED: Final = "answer-continued"
 """The code of the Diagnostic of an answer that was cut."""
 
-CONTINUE: Final = (
-    "Your answer above was cut off. Continue it exactly where it ends, beginning with its next "
-    "character. Repeat nothing of it, and add no introduction."
-)
-"""The instruction for models that do not continue a beginning of their answer by themselves."""
-
-_SHORTEST_ECHO: Final = 20
-"""Characters of a text whose repetition is not taken for more of the answer."""
-
 _TOOL_INPUT = (ToolInputStart, ToolInputDelta, ToolInputEnd, ToolCall)
 
 _Event = TypeVar("_Event", StepStart, StepFinish, Finish, TextDelta, TextEnd)
-
-
-# -- the request for the rest
-
-
-@frozen(kw_only=True)
-class Attempt:
-    """A request for the rest of an answer."""
-
-    stream: EventStream
-    request: LLMRequest
-    target: ModelChoice
-    echo: str = ""
-    """The answer so far, with which the rest may begin once more: some models repeat it."""
-    overlap: str = ""
-    """The white space at its end, if it was not sent, or after an echo."""
-    prefilled: bool = False
-    """Whether the answer so far was sent as the beginning of the model's own."""
-
-
-def rest_of(
-    request: LLMRequest, partial: LLMResponse, target: ModelChoice, send: Callable[..., EventStream]
-) -> Attempt:
-    """Return the attempt to have what follows *partial* by *request*, which *target* answers.
-
-    Without any text so far, it is the request itself.
-    """
-    text = partial.text.rstrip()
-    if not text:
-        return Attempt(stream=send(request), request=request, target=target)
-    asked, prefilled = _request_of_rest(request, partial, text, target)
-    # what is short may be repeated with intent, unless it is the beginning of a document
-    repeatable = len(text) < _SHORTEST_ECHO and asked.response_format is request.response_format
-    return Attempt(
-        stream=send(asked),
-        request=asked,
-        target=target,
-        echo="" if repeatable else text,
-        overlap=partial.text[len(text) :],
-        prefilled=prefilled,
-    )
-
-
-def _request_of_rest(
-    request: LLMRequest, partial: LLMResponse, text: str, target: ModelChoice
-) -> tuple[LLMRequest, bool]:
-    """Return the request for what follows *text*, and whether it ends with *text*."""
-    formatted = request.response_format is not None and request.response_format.type != "text"
-    route = target.route
-    continues = route is not None and route.protocol.prefills(target.model)
-    if continues and not formatted and request.reasoning is None:
-        answer = Message.assistant(text, origin=partial.message.origin)
-        return evolve(request, messages=(*request.messages, answer)), True
-    answer = Message.assistant(_beginning(partial, target), origin=partial.message.origin)
-    words = CONTINUE
-    if formatted and request.response_format is not None:
-        # a format would be enforced on the rest alone
-        whole = format_in_words(request.response_format, "only the rest is requested", Notes())
-        words = f"{words} The complete answer is to be as follows. {whole}"
-    messages = (*request.messages, answer, Message.user(words))
-    return evolve(request, messages=messages, response_format=None), False
-
-
-def _beginning(partial: LLMResponse, target: ModelChoice) -> list[ContentPart]:
-    """Return the text of *partial*, after its signed reasoning if *target* is the same model."""
-    origin = partial.message.origin
-    same = origin is not None and origin.provider == target.provider
-    signed = [
-        part
-        for part in partial.message.content
-        if isinstance(part, ReasoningPart) and (part.signature or part.encrypted)
-    ]
-    keep = same and same_family(partial.model, target.model)
-    return [*(signed if keep else ()), TextPart(partial.text)]
-
-
-# -- the events of all models as those of one answer
 
 
 class ContinuedAnswer:

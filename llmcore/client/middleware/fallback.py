@@ -9,8 +9,9 @@ from attrs import evolve
 
 from llmcore.client.event_stream import EventStream
 from llmcore.client.middleware.chain import Next, noted
-from llmcore.client.middleware.continuation import Attempt, ContinuedAnswer, failed_attempt, rest_of
+from llmcore.client.middleware.continuation import ContinuedAnswer, failed_attempt
 from llmcore.client.middleware.outcome import failure_before_answer
+from llmcore.client.middleware.rest_request import Attempt, rest_of
 from llmcore.client.middleware.target import ModelChoice, target_of
 from llmcore.schema.errors import (
     AbortError,

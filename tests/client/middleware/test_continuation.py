@@ -28,7 +28,8 @@ from llmcore import (
 )
 from llmcore.catalog.model_info import ModelInfo, Prices, Rates
 from llmcore.client.event_stream import EventStream
-from llmcore.client.middleware.continuation import CONTINUE, CONTINUED
+from llmcore.client.middleware.continuation import CONTINUED
+from llmcore.client.middleware.rest_request import CONTINUE
 from llmcore.folds.grammar import violations
 from llmcore.folds.response import collect
 from llmcore.schema.content import ReasoningPart
