@@ -120,7 +120,7 @@ class SseDecoder:
 
 
 _LARGE: Final = 64 * 1024
-"""Larger texts are not cut twice, which takes memory."""
+"""Events that are larger on average are not cut twice, which takes memory."""
 _MOST_NAMES: Final = 64
 """So many names of events are remembered; APIs have fewer."""
 
@@ -131,7 +131,7 @@ def _events(text: bytes, names: dict[bytes, str]) -> "list[Frame]":
     *names* holds the name after each beginning of an event that was a line `event: ...`, or
     nothing. Nearly all events are such a line and one of data.
     """
-    if len(text) > _LARGE:
+    if len(text) > _LARGE and len(text) > _LARGE * text.count(b"\n\n"):
         return _lines(text)
     frames: list[Frame] = []
     for event in text[:-2].split(b"\n\n"):
