@@ -103,13 +103,13 @@ def converse(tokens: int) -> list[bytes]:
 
 CHAT = OpenAICompatible(name="any", base_url="http://h/v1", api_key="k").model("m")
 ANSWERS: dict[str, tuple[Model, Callable[[int], Sequence[bytes]], int]] = {
-    "chat": (CHAT, chat, 520),
-    "chat, thinking": (CHAT, thinking, 520),
-    "chat, arguments": (CHAT, chat_arguments, 580),
-    "responses": (OpenAI(api_key="k").responses("gpt-5.2"), responses, 500),
-    "messages": (Anthropic(api_key="k").model("claude-sonnet-4-5"), messages, 500),
-    "gemini": (Google(api_key="k").model("gemini-2.5-flash"), gemini, 700),
-    "converse": (AmazonBedrock(region="us-east-1", api_key="k").model("m"), converse, 980),
+    "chat": (CHAT, chat, 310),
+    "chat, thinking": (CHAT, thinking, 310),
+    "chat, arguments": (CHAT, chat_arguments, 355),
+    "responses": (OpenAI(api_key="k").responses("gpt-5.2"), responses, 290),
+    "messages": (Anthropic(api_key="k").model("claude-sonnet-4-5"), messages, 290),
+    "gemini": (Google(api_key="k").model("gemini-2.5-flash"), gemini, 330),
+    "converse": (AmazonBedrock(region="us-east-1", api_key="k").model("m"), converse, 680),
 }
 """A model, its answer, and how many instructions a token of it may cost."""
 
@@ -123,7 +123,7 @@ FRONTS: dict[str, dict[str, Any]] = {
 
 RELAYED = "/v1/chat/completions relayed"
 IN_BURST, ALONE = True, False
-ARRIVAL = 2800
+ARRIVAL = 2200
 """The most that an arrival costs in addition, in all layers from the network to the caller."""
 
 

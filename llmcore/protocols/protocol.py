@@ -113,7 +113,10 @@ class FastReader:
     segment: str
     """The id of the segment."""
     read: Callable[[Frame], str | None]
-    """Returns the text that a frame adds; None for a frame that may do more."""
+    """Returns the text that a frame adds; None for a frame that may do more. Empty for one that
+    gives no event."""
+    after: Callable[[], Any] | None = None
+    """Returns the state after all that was read; None if it stays the same."""
 
 
 TextReader: TypeAlias = Callable[[bytes], str | None]
@@ -150,9 +153,9 @@ class StreamMachine(Generic[Event, State]):
     terminal: Callable[[Event], bool]
     """Whether the event is the last one, so that reading stops and the connection is freed."""
     fast_reader: Callable[[State], FastReader | None] | None = None
-    """The per-token path: how to read the frames that only continue what is open in a state, and
-    do not change it. Each gives the delta that `step` would give, without reading the whole
-    event. None if there are no such frames in that state."""
+    """The per-token path: how to read the frames that only continue what is open in a state. Each
+    gives the delta that `step` would give, without reading the whole event. None if there are no
+    such frames in that state."""
     deltas: DeltaForm | None = None
     """The events that need not be stepped through one by one; None if there is no such form."""
     cursor: Callable[[State, Event], ProviderMetadata] | None = None

@@ -14,10 +14,10 @@ streamed byte takes one of two paths; nearly all take the fast one:
                                                                             shares their list)
 
 A `FastReader` is made after each step, of the state that it gives. It reads the frames that only
-continue an open segment, and so change no state. `halt` returns the last events after the
-terminal native event or the last byte. Any failure becomes one `ErrorEvent`, after which nothing
-is read. A response that was not streamed goes through `Protocol.whole` instead of framing,
-`decode` and `step`.
+continue an open segment; the state after them is made when another frame needs it. `halt` returns
+the last events after the terminal native event or the last byte. Any failure becomes one
+`ErrorEvent`, after which nothing is read. A response that was not streamed goes through
+`Protocol.whole` instead of framing, `decode` and `step`.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -244,14 +244,19 @@ class ResponseDecoder:
             if text is None:
                 after = frame
                 break
-            texts.append(text)
+            if text:
+                texts.append(text)
             self._last = frame
+        if after is not None and reader.after is not None:
+            self._state = reader.after()
         chunks += texts
         events += deltas(reader.kind, reader.segment, texts)
         return after
 
     def _halted(self) -> list[LLMEvent]:
         """Return the last events of the machine; a StreamError if its state is invalid."""
+        if self._run is not None and self._run[0].after is not None:
+            self._state = self._run[0].after()
         try:
             return self._completed(self._machine.halt(self._state))
         except LLMError as error:  # joined pieces can be nested too deeply

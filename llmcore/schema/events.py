@@ -17,9 +17,9 @@ a second `StepStart` of the same step, with `continues`; no segment is open ther
 `llmcore.folds.grammar` checks these rules.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from enum import StrEnum
-from typing import TYPE_CHECKING, ClassVar, Final, Literal, TypeAlias, Union
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, TypeAlias, Union
 
 from attrs import field, frozen
 
@@ -475,33 +475,33 @@ DeltaEvent: TypeAlias = TextDelta | ReasoningDelta | ToolInputDelta
 
 
 _ThawedText: Final = thawed(TextDelta)
-_THAWED: Final = {kind: thawed(kind) for kind in (ReasoningDelta, ToolInputDelta)}
+_THAWED: Final[Mapping[type[DeltaEvent], Callable[[], Any]]] = {
+    kind: thawed(kind) for kind in (ReasoningDelta, ToolInputDelta)
+}
 
 
 def deltas(kind: type[DeltaEvent], id_: str, texts: Iterable[str]) -> "list[LLMEvent]":
-    """Return a delta of *kind* and segment *id_* for each of *texts* that is not empty.
+    """Return a delta of *kind* and segment *id_* for each of *texts*.
 
     One is made per token, so that none is made by the constructor.
     """
     made: list[LLMEvent] = []
     if kind is TextDelta:
         for text in texts:
-            if text:
-                delta = _ThawedText()
-                delta.id = id_
-                delta.text = text
-                delta.logprobs = ()
-                delta.__class__ = TextDelta
-                made.append(delta)
+            delta = _ThawedText()
+            delta.id = id_
+            delta.text = text
+            delta.logprobs = ()
+            delta.__class__ = TextDelta
+            made.append(delta)
         return made
     new = _THAWED[kind]
     for text in texts:
-        if text:
-            delta = new()
-            delta.id = id_
-            delta.text = text
-            delta.__class__ = kind
-            made.append(delta)
+        delta = new()
+        delta.id = id_
+        delta.text = text
+        delta.__class__ = kind
+        made.append(delta)
     return made
 
 

@@ -15,7 +15,7 @@ from llmcore.protocols import (
     openai_chat,
     openai_responses,
 )
-from llmcore.protocols.gemini.stream import FastChunk
+from llmcore.protocols.gemini.stream import fast_reader
 from llmcore.protocols.persistent import to_list
 from llmcore.protocols.protocol import Frame, Protocol
 from llmcore.schema.events import ReasoningDelta, TextDelta, ToolInputDelta, deltas
@@ -164,9 +164,9 @@ BY_NAME = pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 
 
 def _continued(case: Case, frame: Frame) -> object:
-    fast_reader = case.protocol.stream.fast_reader
-    assert fast_reader is not None
-    reader = fast_reader(case.state())
+    reader_of = case.protocol.stream.fast_reader
+    assert reader_of is not None
+    reader = reader_of(case.state())
     text = None if reader is None else reader.read(frame)
     return text and deltas(reader.kind, reader.segment, [text])[0]  # type: ignore[union-attr]
 
@@ -186,10 +186,10 @@ def test_a_continuation_is_read_at_once(case: Case) -> None:
 @BY_NAME
 def test_nothing_open_nothing_continued(case: Case) -> None:
     """Before anything is open, the short way reads nothing."""
-    fast_reader = case.protocol.stream.fast_reader
-    assert fast_reader is not None
+    reader_of = case.protocol.stream.fast_reader
+    assert reader_of is not None
 
-    assert fast_reader(case.protocol.stream.initial(ASKED)) is None
+    assert reader_of(case.protocol.stream.initial(ASKED)) is None
 
 
 def test_usage_in_the_choice_is_not_lost() -> None:
@@ -359,9 +359,10 @@ CHUNKS = {
 
 def _known(state: Any) -> object:
     call = state.info.call
-    opened = call and (call.id, call.name, call.native, to_list(call.pieces))
+    given = [one for piece in to_list(call and call.pieces) for one in piece.get("partialArgs", ())]
+    opened = call and (call.id, call.name, call.native, given)
     info = evolve(state.info, call=None, texts=None)
-    return info, to_list(state.info.texts), opened, state.usage, to_list(state.pieces)
+    return info, to_list(state.info.texts), opened, state.usage, "".join(to_list(state.pieces))
 
 
 def _gemini_state(before: tuple[Event, ...]) -> Any:
@@ -372,31 +373,22 @@ def _gemini_state(before: tuple[Event, ...]) -> Any:
     return state
 
 
-@pytest.mark.parametrize(("before", "chunk"), [("text", "text"), ("thoughts", "a thought")])
-def test_a_continuation_of_gemini_makes_no_new_answer(before: str, chunk: str) -> None:
-    """The usual chunk is decoded as one, and the facts of the answer stay one object."""
-    machine: Any = gemini.protocol.stream
+@pytest.mark.parametrize(
+    ("before", "chunk", "text"),
+    [("text", "text", "b"), ("thoughts", "a thought", "b"), ("a call", "arguments", "")],
+)
+def test_continuations_of_gemini_are_read_at_once(before: str, chunk: str, text: str) -> None:
+    """Arguments give no event: they come when the call is complete."""
     state = _gemini_state(BEFORE[before])
+    reader = fast_reader(state)
+    frame = "", json.dumps(CHUNKS[chunk]).encode()
 
-    event = machine.decode(("", json.dumps(CHUNKS[chunk]).encode()))
-    after, events = machine.step(state, event)
-
-    assert isinstance(event, FastChunk)
-    assert after.info is state.info
-    assert [one.text for one in events if isinstance(one, TextDelta | ReasoningDelta)] == ["b"]
-
-
-def test_arguments_that_continue_a_call_of_gemini_are_kept_without_an_event() -> None:
-    """The usual chunk is decoded as one; the arguments come when the call is complete."""
-    machine: Any = gemini.protocol.stream
-    state = _gemini_state(BEFORE["a call"])
-
-    event = machine.decode(("", json.dumps(CHUNKS["arguments"]).encode()))
-    after, events = machine.step(state, event)
-
-    assert isinstance(event, FastChunk)
-    assert list(events) == []
-    assert to_list(after.info.call.pieces)[1:] == [_arguments("b")["functionCall"]]
+    assert reader is not None
+    assert reader.after is not None
+    assert [reader.read(frame), reader.read(frame)] == [text, text]
+    long, _ = gemini.protocol.stream.step(state, CHUNKS[chunk])
+    long, _ = gemini.protocol.stream.step(long, CHUNKS[chunk])
+    assert _known(reader.after()) == _known(long)
 
 
 @pytest.mark.parametrize("chunk", CHUNKS.values(), ids=CHUNKS)
@@ -407,13 +399,15 @@ def test_whatever_comes_from_gemini_the_two_ways_agree(
     """A fast delta and the decoded chunk give the same events and the same state."""
     for change in asked:
         chunk = _change(chunk, change)
-    machine: Any = gemini.protocol.stream
-    event = machine.decode(("", json.dumps(chunk).encode()))
     for name, before in BEFORE.items():
         state = _gemini_state(before)
+        reader = fast_reader(state)
+        text = None if reader is None else reader.read(("", json.dumps(chunk).encode()))
+        if reader is None or text is None:
+            continue
 
-        short, said = machine.step(state, event)
-        long, whole = machine.step(state, chunk)
+        long, events = gemini.protocol.stream.step(state, chunk)
 
-        assert list(said) == list(whole), name
-        assert _known(short) == _known(long), name
+        assert reader.after is not None
+        assert list(events) == deltas(reader.kind, reader.segment, filter(None, [text])), name
+        assert _known(reader.after()) == _known(long), name

@@ -41,6 +41,7 @@ def make(dialect: GeminiDialect) -> Protocol[GeminiBody, Event, GeminiState]:
             step=stream.step,
             halt=stream.halt,
             terminal=stream.terminal,
+            fast_reader=stream.fast_reader,
             deltas=stream.DELTAS,
         ),
         whole=stream.whole,

@@ -25,7 +25,6 @@ from typing import Any, Final
 from llmcore.protocols.gemini.content import omit_keys, on_unknown
 from llmcore.protocols.gemini.names import METADATA_KEY, NativeObject
 from llmcore.protocols.gemini.state import (
-    GeminiInfo,
     GeminiState,
     OpenCall,
     change,
@@ -109,15 +108,6 @@ def _on_more(
     return state if call.get("willContinue") is True else end_call(state, events)
 
 
-def continued_call(info: GeminiInfo, arguments: list[NativeObject]) -> GeminiInfo | None:
-    """Return *info* with more `partialArgs` of the open call; None if no call is open."""
-    opened = info.call
-    if opened is None:
-        return None
-    call = {"partialArgs": arguments, "willContinue": True}
-    return changed(info, call=changed(opened, pieces=PersistentList(call, opened.pieces)))
-
-
 def end_call(state: GeminiState, events: list[LLMEvent], *, cut: bool = False) -> GeminiState:
     """End the open call, if there is one, and emit its input.
 
@@ -142,10 +132,14 @@ def _assembled(calls: Iterable[NativeObject]) -> NativeObject:
     """Return the arguments assembled from the pieces of a call."""
     arguments: NativeObject = {}
     texts: dict[tuple[str | int, ...], _StringBuffer] = {}
+    paths: dict[str, tuple[str | int, ...]] = {}
     for call in calls:
         arguments |= object_or_empty(call.get("args"))
         for piece in objects(call.get("partialArgs")):
-            path = _path(str_or_none(piece.get("jsonPath")) or "$")
+            written = str_or_none(piece.get("jsonPath")) or "$"
+            path = paths.get(written)
+            if path is None:
+                path = paths[written] = _path(written)
             text = piece.get("stringValue")
             if isinstance(text, str) and path in texts:
                 texts[path].append(text)

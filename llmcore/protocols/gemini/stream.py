@@ -12,7 +12,7 @@ the same events by construction.
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Final, Literal, TypeAlias
+from typing import Any, Final, Generic, Literal, TypeAlias, TypeVar
 
 import msgspec
 
@@ -25,7 +25,6 @@ from llmcore.protocols.answering import (
 )
 from llmcore.protocols.failures.errors import error_from_body
 from llmcore.protocols.gemini.calls import (
-    continued_call,
     end_call,
     on_code,
     on_code_result,
@@ -55,14 +54,16 @@ from llmcore.protocols.gemini.names import NativeObject
 from llmcore.protocols.gemini.state import (
     GeminiInfo,
     GeminiState,
+    OpenCall,
     change,
     close_segment,
     metadata_of,
 )
 from llmcore.protocols.native_json import object_or_empty, objects
 from llmcore.protocols.persistent import PersistentList, to_list
-from llmcore.protocols.protocol import DeltaForm, Frame, TextReader
+from llmcore.protocols.protocol import DeltaForm, FastReader, Frame, TextReader
 from llmcore.schema import json
+from llmcore.schema.changed import changed
 from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.errors import InvalidRequestError
 from llmcore.schema.events import (
@@ -72,6 +73,7 @@ from llmcore.schema.events import (
     ReasoningDelta,
     TextDelta,
     TextEnd,
+    ToolInputDelta,
 )
 from llmcore.schema.json import JsonValue
 from llmcore.schema.request import LLMRequest
@@ -79,38 +81,7 @@ from llmcore.schema.request import LLMRequest
 # -- frames -------------------------------------------------------------------------------
 
 
-class _Call(msgspec.Struct, rename="camel", forbid_unknown_fields=True, omit_defaults=True):
-    partial_args: list[dict[str, Any]]
-    will_continue: Literal[True]
-
-
-class _Part(msgspec.Struct, rename="camel", forbid_unknown_fields=True, omit_defaults=True):
-    text: str | msgspec.UnsetType = msgspec.UNSET
-    thought: bool = False
-    function_call: _Call | msgspec.UnsetType = msgspec.UNSET
-
-
-class _Content(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
-    parts: list[_Part]
-    role: str | None = None
-
-
-class _Candidate(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
-    content: _Content
-    index: Literal[0] | None = None
-
-
-class FastChunk(msgspec.Struct, rename="camel", forbid_unknown_fields=True, omit_defaults=True):
-    """A chunk with text or arguments, the usage, and the fields that every chunk repeats."""
-
-    candidates: list[_Candidate]
-    usage_metadata: dict[str, Any] | None = None
-    model_version: str | None = None
-    response_id: str | None = None
-    create_time: str | None = None
-
-
-Event: TypeAlias = FastChunk | NativeObject | list[NativeObject]
+Event: TypeAlias = NativeObject | list[NativeObject]
 """A chunk; or several in one frame, which is how errors come before a stream of JSON."""
 
 
@@ -121,8 +92,6 @@ def decode(frame: Frame) -> Event | None:
         data = data.strip()
         if not data or data == b"[DONE]":  # some gateways add OpenAI's sentinel
             return None
-    elif name != "error" and (fast := read_fast_chunk(data)) is not None:
-        return fast
     chunk = json.loads(data)
     if isinstance(chunk, dict):
         return {"error": chunk} if name == "error" and not chunk.get("error") else chunk
@@ -153,11 +122,6 @@ def initial(request: LLMRequest) -> GeminiState:
 
 def step(state: GeminiState, event: Event) -> Step:
     """Return the state after *event*, and the events that it gives."""
-    if isinstance(event, FastChunk):
-        more = fast_step(state, event)
-        if more is not None:
-            return more
-        event = as_chunk(event)
     if isinstance(event, list):
         return _steps(state, event)
     try:
@@ -303,62 +267,9 @@ def whole(document: JsonValue, request: LLMRequest) -> Iterable[LLMEvent]:
 
 # -- the per-token path -------------------------------------------------------------------
 #
-# Most chunks only bring more of the open text, thought or call. They are decoded into a type of
-# their own, which has no place for anything else, and a step with text makes no new `GeminiInfo`.
-# `as_chunk` gives the chunk back, for states in which it means more than that.
-#
-# `StreamMachine.fast_reader` cannot do this: each chunk restates the usage, and citations count in
-# the text so far, so that the state changes with every chunk.
-
-
-_read: Final = msgspec.json.Decoder(FastChunk).decode
-
-
-def read_fast_chunk(data: bytes) -> FastChunk | None:
-    """Return the chunk in *data*; None if it has other fields, or is not JSON."""
-    try:
-        return _read(data)
-    except (msgspec.MsgspecError, ValueError, RecursionError):
-        return None
-
-
-def as_chunk(event: FastChunk) -> NativeObject:
-    """Return *event* as the native chunk that it was decoded from."""
-    chunk: NativeObject = msgspec.to_builtins(event)
-    return chunk
-
-
-def fast_step(state: GeminiState, event: FastChunk) -> Step | None:
-    """Return the step of a chunk that only continues the open segment; None for any other."""
-    info, usage = state.info, event.usage_metadata
-    candidates = event.candidates
-    parts = candidates[0].content.parts if len(candidates) == 1 else ()
-    if len(parts) != 1 or not _repeats(event, info):
-        return None
-    part, text, call = parts[0], parts[0].text, parts[0].function_call
-    usage = state.usage if usage is None else latest(state.usage, usage)
-    if isinstance(text, str) and text and call is msgspec.UNSET:
-        if not part.thought and info.mode == "text":
-            state = GeminiState(info, usage, PersistentList(text, state.pieces))
-            return state, (TextDelta(info.segment, text),)
-        if part.thought and info.mode == "reasoning":
-            return GeminiState(info, usage, state.pieces), (ReasoningDelta(info.segment, text),)
-    elif isinstance(call, _Call) and text is msgspec.UNSET and not part.thought:
-        more = continued_call(info, call.partial_args)
-        if more is not None:
-            return GeminiState(more, usage, state.pieces), ()
-    return None
-
-
-def _repeats(event: FastChunk, info: GeminiInfo) -> bool:
-    """Return whether *event* has no new metadata of the response."""
-    return event.create_time is None or event.create_time == info.metadata.get("createTime")
-
-
-# -- chunks that only continue a text, which a relay passes on unread
-
-
-_ABSENT: Final = msgspec.Raw()
+# Most chunks only bring more of the open text, thought or call. They are decoded into types that
+# have no place for anything else. Each restates the usage, and citations count in the text so far:
+# the state after them is made when another chunk needs it.
 
 
 class _TextPart(msgspec.Struct, gc=False, forbid_unknown_fields=True):
@@ -366,25 +277,112 @@ class _TextPart(msgspec.Struct, gc=False, forbid_unknown_fields=True):
     thought: bool = False
 
 
-class _TextContent(msgspec.Struct, gc=False, forbid_unknown_fields=True):
-    parts: tuple[_TextPart]
+class _Call(msgspec.Struct, gc=False, rename="camel", forbid_unknown_fields=True):
+    partial_args: list[dict[str, Any]]
+    will_continue: Literal[True]
+
+
+class _CallPart(msgspec.Struct, gc=False, rename="camel", forbid_unknown_fields=True):
+    function_call: _Call
+    thought: Literal[False] = False
+
+
+_Part = TypeVar("_Part", _TextPart, _CallPart)
+
+
+class _Content(msgspec.Struct, Generic[_Part], gc=False, forbid_unknown_fields=True):
+    parts: tuple[_Part]
     role: str | None = None
 
 
-class _TextCandidate(msgspec.Struct, gc=False, forbid_unknown_fields=True):
-    content: _TextContent
+class _Candidate(msgspec.Struct, Generic[_Part], gc=False, forbid_unknown_fields=True):
+    content: _Content[_Part]
     index: Literal[0] | None = None
 
 
-class _TextChunk(msgspec.Struct, gc=False, rename="camel", forbid_unknown_fields=True):
-    candidates: tuple[_TextCandidate]
-    usage_metadata: msgspec.Raw = _ABSENT
+class _Chunk(msgspec.Struct, Generic[_Part], rename="camel", forbid_unknown_fields=True):
+    candidates: tuple[_Candidate[_Part]]
+    usage_metadata: dict[str, Any] | None = None
     model_version: str | None = None
     response_id: str | None = None
     create_time: str | None = None
 
 
-_read_text: Final = msgspec.json.Decoder(_TextChunk).decode
+_read_text: Final = msgspec.json.Decoder(_Chunk[_TextPart]).decode
+_read_call: Final = msgspec.json.Decoder(_Chunk[_CallPart]).decode
+_UNREADABLE: Final = (msgspec.MsgspecError, ValueError, RecursionError)
+
+
+def fast_reader(state: GeminiState) -> FastReader | None:
+    """Return how to read the chunks that only continue the open text, thought or call."""
+    info = state.info
+    if info.mode in {"text", "reasoning"}:
+        return _text_run(state, TextDelta if info.mode == "text" else ReasoningDelta)
+    return None if info.mode or info.call is None else _call_run(state, info.call)
+
+
+def _text_run(state: GeminiState, kind: type[TextDelta | ReasoningDelta]) -> FastReader:
+    info, usage = state.info, state.usage
+    created, thought = info.metadata.get("createTime"), kind is ReasoningDelta
+    texts: list[str] = []
+
+    def read(frame: Frame) -> str | None:
+        nonlocal usage
+        name, data = frame
+        try:
+            chunk = _read_text(data)
+        except _UNREADABLE:
+            return None
+        part, time = chunk.candidates[0].content.parts[0], chunk.create_time
+        text = part.text
+        new = time is not None and time != created
+        if part.thought != thought or not text or new or name == "error":
+            return None
+        found = chunk.usage_metadata
+        if found is not None:
+            usage = latest(usage, found)
+        texts.append(text)
+        return text
+
+    def after() -> GeminiState:
+        pieces = state.pieces
+        if texts and not thought:
+            pieces = PersistentList("".join(texts), pieces)
+        return GeminiState(info, usage, pieces)
+
+    return FastReader(kind, info.segment, read, after)
+
+
+def _call_run(state: GeminiState, opened: OpenCall) -> FastReader:
+    info, usage = state.info, state.usage
+    created = info.metadata.get("createTime")
+    arguments: list[NativeObject] = []
+
+    def read(frame: Frame) -> str | None:
+        nonlocal usage
+        name, data = frame
+        try:
+            chunk = _read_call(data)
+        except _UNREADABLE:
+            return None
+        time = chunk.create_time
+        if (time is not None and time != created) or name == "error":
+            return None
+        found = chunk.usage_metadata
+        if found is not None:
+            usage = latest(usage, found)
+        arguments.extend(chunk.candidates[0].content.parts[0].function_call.partial_args)
+        return ""
+
+    def after() -> GeminiState:
+        more = {"partialArgs": [*arguments], "willContinue": True}
+        pieces = PersistentList(more, opened.pieces) if arguments else opened.pieces
+        return GeminiState(changed(info, call=changed(opened, pieces=pieces)), usage, state.pieces)
+
+    return FastReader(ToolInputDelta, opened.id, read, after)
+
+
+# -- chunks that only continue a text, which a relay passes on unread
 
 
 def text_reader(data: bytes) -> TextReader | None:
@@ -394,7 +392,7 @@ def text_reader(data: bytes) -> TextReader | None:
     except (msgspec.MsgspecError, ValueError, RecursionError):
         return None
     thought, time = first.candidates[0].content.parts[0].thought, first.create_time
-    counts = first.usage_metadata is not _ABSENT
+    counts = first.usage_metadata is not None
 
     def read(data: bytes) -> str | None:
         try:
@@ -403,7 +401,7 @@ def text_reader(data: bytes) -> TextReader | None:
             return None
         part = event.candidates[0].content.parts[0]
         same = part.thought == thought and event.create_time == time
-        return part.text if same and (event.usage_metadata is not _ABSENT) == counts else None
+        return part.text if same and (event.usage_metadata is not None) == counts else None
 
     return read
 

@@ -475,7 +475,7 @@ def test_a_delta_changes_only_what_it_says() -> None:
     after, events = stream.step(state, more)
 
     assert after.info is state.info
-    assert events == (TextDelta("text_0", "b"),)
+    assert list(events) == [TextDelta("text_0", "b")]
     again, repeated = stream.step(state, more)
     assert (again.info, again.usage, repeated) == (after.info, after.usage, events)
 
