@@ -486,7 +486,7 @@ def test_part_costs_the_same_however_many_came_before(answer: str) -> None:
     """Nothing is searched for part by part; four times the parts run about four times the lines."""
     protocol, frames = ANSWERS[answer]
     lines_run(protocol, frames(2))  # what the first call alone does
-    some, many = (lines_run(protocol, frames(count)) for count in (50, 200))
+    some, many = (lines_run(protocol, frames(count)) for count in (100, 400))
 
     assert many < 4.4 * some
 
