@@ -266,36 +266,9 @@ class RunPlan:
             return evolve(self.request, tools=definitions_of(self.offered_tools()))
         if self.prompt is None and self.messages is None:
             raise InvalidRequestError("there is no input: give a prompt or messages")
-        return request(
-            model=self.model or "",  # empty: the provider's newest model
-            prompt=self.prompt,
-            messages=self.messages,
-            provider=self.provider,
-            system=self.system,
-            tools=definitions_of(current_tools(self.tools)),
-            tool_choice=self.tool_choice,
-            parallel_tool_calls=self.parallel_tool_calls,
-            temperature=self.temperature,
-            top_p=self.top_p,
-            max_tokens=self.max_tokens,
-            stop=self.stop,
-            top_k=self.top_k,
-            seed=self.seed,
-            presence_penalty=self.presence_penalty,
-            frequency_penalty=self.frequency_penalty,
-            logprobs=self.logprobs,
-            top_logprobs=self.top_logprobs,
-            service_tier=self.service_tier,
-            generation=self.generation,
-            response_format=self.response_format,
-            reasoning_effort=self.reasoning_effort,
-            reasoning=self.reasoning,
-            cache=self.cache,
-            metadata=self.metadata,
-            provider_options=self.provider_options,
-            http=self.http,
-            strict=self.strict,
-        )
+        described = {name: getattr(self, name) for name in _DESCRIPTIONS}
+        described["model"] = self.model or ""  # empty: the provider's newest model
+        return request(**described, tools=definitions_of(current_tools(self.tools)))
 
     def with_request(self, request: LLMRequest) -> "RunPlan":
         """Return the plan with *request* in place of the settings that describe one."""
@@ -350,13 +323,7 @@ class RunPlan:
         return limits if self.timeout is None else evolve(limits, total=self.timeout)
 
 
-_DESCRIPTIONS = {
-    *("model", "prompt", "messages", "system", "provider", "tool_choice", "parallel_tool_calls"),
-    *("response_format", "temperature", "top_p", "max_tokens", "stop", "top_k", "seed"),
-    *("presence_penalty", "frequency_penalty", "logprobs", "top_logprobs"),
-    *("service_tier", "generation"),
-    *("reasoning_effort", "reasoning", "cache", "metadata", "provider_options", "http", "strict"),
-}
+_DESCRIPTIONS: Final = frozenset(inspect.signature(request).parameters) - {"tools"}
 """The settings that belong to a request, as opposed to those of a run."""
 
 
