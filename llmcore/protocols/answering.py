@@ -132,6 +132,14 @@ def invalid_value_error(error: InvalidRequestError, raw: JsonValue) -> ErrorEven
     return ErrorEvent(StreamError(f"the answer cannot be read: {error.message}", raw=raw))
 
 
+def until_error(events: list[LLMEvent]) -> list[LLMEvent]:
+    """Return *events* up to the error that ends them, if there is one."""
+    for index, event in enumerate(events):
+        if type(event) is ErrorEvent:
+            return events[: index + 1]
+    return events
+
+
 def empty_response(why: str, document: JsonValue) -> ErrorEvent:
     """Return the error of a body that is not an answer; *why* completes "the response ..."."""
     return ErrorEvent(StreamError(f"the response {why}", raw=document))

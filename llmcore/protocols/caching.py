@@ -93,6 +93,13 @@ def drop_breakpoints(marked: Iterable[CacheCandidate], why: str, notes: Notes) -
         notes.dropped("cache-breakpoint-dropped", candidate.path, why)
 
 
+def note_cache_options(request: LLMRequest, notes: Notes) -> None:
+    """Report the options of the cache that APIs with breakpoints do not have."""
+    for name in ("key", "retention"):
+        if getattr(request.cache, name) is not None:
+            notes.dropped("unsupported-parameter", f"cache.{name}", f"the API has no cache {name}")
+
+
 def _remaining(
     marked: Sequence[CacheCandidate], limits: CacheLimits, notes: Notes
 ) -> list[CacheCandidate]:

@@ -32,6 +32,13 @@ def count_or_none(value: Any) -> int | None:
     return max(0, int(value)) if math.isfinite(value) else None
 
 
+def float_or_none(value: Any) -> float | None:
+    """Return a number as a float, else None."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return float(value)
+
+
 def object_or_empty(value: Any) -> dict[str, Any]:
     """Return an object; an empty one for anything else."""
     return value if isinstance(value, dict) else {}

@@ -32,6 +32,7 @@ from llmcore.protocols.anthropic_messages.tools import (
     format_tools,
     lower_tools,
 )
+from llmcore.protocols.caching import note_cache_options
 from llmcore.protocols.claude import (
     DEFAULT_MAX_TOKENS,
     ClaudeRules,
@@ -127,7 +128,7 @@ def _lower(
         "messages": said.messages,
     }
     body = _with_options(_present(fields), options)
-    _note_cache_options(request, notes)
+    note_cache_options(request, notes)
     automatic = options.get("auto_cache") is not False
     place_breakpoints(body, request.cache, automatic=automatic, notes=notes)
     return body, tools.betas
@@ -135,12 +136,6 @@ def _lower(
 
 def _present(fields: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in fields.items() if value is not None}
-
-
-def _note_cache_options(request: LLMRequest, notes: Notes) -> None:
-    for name in ("key", "retention"):
-        if getattr(request.cache, name) is not None:
-            notes.dropped("unsupported-parameter", f"cache.{name}", f"the API has no cache {name}")
 
 
 def _lower_metadata(request: LLMRequest, notes: Notes) -> JsonObject | None:

@@ -43,6 +43,7 @@ from llmcore.protocols.bedrock_converse.tools import (
     stub_tools,
     text_format,
 )
+from llmcore.protocols.caching import note_cache_options
 from llmcore.protocols.claude import (
     at_most_one,
     has_budget,
@@ -100,7 +101,7 @@ def _lower(request: LLMRequest, stream: bool, notes: Notes) -> dict[str, Any]:
     lists = {"tools": offered, "system": said.system, "messages": said.messages}
     automatic = options.get("auto_cache") is not False
     place_points(lists, request.cache, rules, automatic=automatic, notes=notes)
-    _note_cache_options(request, notes)
+    note_cache_options(request, notes)
     inference, own = lower_generation(request, rules, reasoning.with_native(options), notes)
     tool_config: dict[str, Any] = {"tools": offered} if offered else {}
     choice = format_choice(answer) or tools.choice
@@ -119,12 +120,6 @@ def _lower(request: LLMRequest, stream: bool, notes: Notes) -> dict[str, Any]:
     }
     filled = {name: value for name, value in body.items() if value}
     return _with_options(filled, options, stream, notes)
-
-
-def _note_cache_options(request: LLMRequest, notes: Notes) -> None:
-    for name in ("key", "retention"):
-        if getattr(request.cache, name) is not None:
-            notes.dropped("unsupported-parameter", f"cache.{name}", f"the API has no cache {name}")
 
 
 # -- how much to think

@@ -14,7 +14,13 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from llmcore.protocols.lowering import served_tier
-from llmcore.protocols.native_json import count_or_none, object_or_empty, objects, str_or_none
+from llmcore.protocols.native_json import (
+    count_or_none,
+    float_or_none,
+    object_or_empty,
+    objects,
+    str_or_none,
+)
 from llmcore.protocols.openai_chat.names import (
     FINISH_REASONS,
     METADATA_KEY,
@@ -178,17 +184,11 @@ def _cost(usage: Mapping[str, Any]) -> float | None:
     cost = usage.get("cost")
     if isinstance(cost, dict):
         cost = cost.get("total_cost")
-    dollars = _number(cost)
+    dollars = float_or_none(cost)
     if dollars is not None:
         return dollars
-    ticks = _number(usage.get("cost_in_usd_ticks"))
-    return _number(usage.get("estimated_cost")) if ticks is None else ticks / 1e10
-
-
-def _number(value: Any) -> float | None:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return None
-    return float(value)
+    ticks = float_or_none(usage.get("cost_in_usd_ticks"))
+    return float_or_none(usage.get("estimated_cost")) if ticks is None else ticks / 1e10
 
 
 # -- a whole body without its content

@@ -12,7 +12,7 @@ from typing import Any, Final, Literal, TypeAlias
 
 import msgspec
 
-from llmcore.protocols.answering import empty_response, finish_events, truncated
+from llmcore.protocols.answering import empty_response, finish_events, truncated, until_error
 from llmcore.protocols.failures.error_body import foreign_document
 from llmcore.protocols.failures.errors import error_from_body
 from llmcore.protocols.native_json import object_or_empty, objects, str_or_none
@@ -167,15 +167,7 @@ def step(state: ChatState, chunk: NativeObject) -> Step:
         else:
             events.append(ProviderEvent(state.context.provider, {"choice": choice}))
     state = on_sources(state, chunk, events)
-    return on_info(state, chunk), _until_error(events)
-
-
-def _until_error(events: list[LLMEvent]) -> list[LLMEvent]:
-    """Return *events* up to the error that ends them, if there is one."""
-    for index, event in enumerate(events):
-        if type(event) is ErrorEvent:
-            return events[: index + 1]
-    return events
+    return on_info(state, chunk), until_error(events)
 
 
 def _is_error(chunk: NativeObject) -> bool:

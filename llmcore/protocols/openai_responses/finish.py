@@ -16,7 +16,7 @@ from typing import Any, Final
 from llmcore.protocols.answering import finish_events
 from llmcore.protocols.failures.errors import error_from_body
 from llmcore.protocols.lowering import served_tier
-from llmcore.protocols.native_json import count_or_none, object_or_empty, str_or_none
+from llmcore.protocols.native_json import count_or_none, float_or_none, object_or_empty, str_or_none
 from llmcore.protocols.openai_responses.call_inputs import input_text
 from llmcore.protocols.openai_responses.chain import chain_link
 from llmcore.protocols.openai_responses.content import flush_audio
@@ -228,15 +228,9 @@ def _cost(usage: Mapping[str, Any]) -> float | None:
     OpenRouter: `cost` (https://openrouter.ai/docs/use-cases/usage-accounting); xAI: ticks of 1e-10
     dollars (https://docs.x.ai/developers/cost-tracking).
     """
-    dollars = _number(usage.get("cost"))
-    ticks = _number(usage.get("cost_in_usd_ticks"))
+    dollars = float_or_none(usage.get("cost"))
+    ticks = float_or_none(usage.get("cost_in_usd_ticks"))
     return dollars if ticks is None or dollars is not None else ticks / 1e10
-
-
-def _number(value: Any) -> float | None:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return None
-    return float(value)
 
 
 # -- a whole body without its content

@@ -14,7 +14,7 @@ from typing import Any, Final, TypeAlias
 
 import msgspec
 
-from llmcore.protocols.answering import StreamContext, empty_response, truncated
+from llmcore.protocols.answering import StreamContext, empty_response, truncated, until_error
 from llmcore.protocols.failures.error_body import foreign_document
 from llmcore.protocols.failures.errors import error_from_body
 from llmcore.protocols.native_json import int_or_none, object_or_empty, objects, str_or_none
@@ -170,15 +170,7 @@ def _step(state: ResponsesState, event: NativeObject) -> Step:
         state = handler(on_start(state, event, events), event, events)
     elif type_ not in _IGNORED:
         state = on_notification(state, event, events)
-    return state, _until_error(events)
-
-
-def _until_error(events: list[LLMEvent]) -> list[LLMEvent]:
-    """Return *events* up to the error that ends them, if there is one."""
-    for index, event in enumerate(events):
-        if type(event) is ErrorEvent:
-            return events[: index + 1]
-    return events
+    return state, until_error(events)
 
 
 def _is_error(event: NativeObject) -> bool:
@@ -368,7 +360,7 @@ def whole(
         _end(state, document, events)
     except (LLMError, RecursionError) as error:
         events.append(ErrorEvent(_invalid_value(error)))
-    return _until_error(events)
+    return until_error(events)
 
 
 def _error_without_output(document: NativeObject, request: LLMRequest) -> LLMError:
