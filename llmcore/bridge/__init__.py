@@ -6,8 +6,9 @@ reaches. In reading order:
 - `configuration/`, `tools_file`: what is configured
 - `model_map`, `upstream`, `model_names`: which provider answers to a model's name
 - `pools/`: several upstreams behind one name
-- `upstream_call`, `drop_rejected_parameters`, `rejected_betas`, `answer_run`: one answer under way;
-  `relay`: one that passes as it came, `relayed_bytes`: its bytes; `choices`: several answers as one
+- `upstream_call`, `drop_rejected_parameters`, `rejected_betas`: one call of an upstream
+- `answer_run`: one answer under way; `translated_run`: one that is translated; `relay`: one that
+  passes as it came, `relayed_bytes`: its bytes; `choices`: several answers as one
 - `api`: one API that clients speak: operations that return JSON, or an answer to run
 - `counting`: counts of tokens
 - `generation`: the operations that all fronts have; `apis/`: the APIs that there are

@@ -7,7 +7,7 @@ from typing import Any, Final, Generic, TypeAlias, TypeVar
 
 from attrs import evolve, frozen
 
-from llmcore.bridge.answer_run import AnswerPlan, AnswerRun, RunLabels, StoredAnswer
+from llmcore.bridge.answer_run import AnswerRun, RunLabels
 from llmcore.bridge.api import Caller, OperationRequest, Outcome
 from llmcore.bridge.configuration.settings import KeepAlive
 from llmcore.bridge.model_map import UpstreamModel
@@ -20,6 +20,7 @@ from llmcore.bridge.savings import (
     with_prompt_cache_marks,
 )
 from llmcore.bridge.service import Service, new_id
+from llmcore.bridge.translated_run import AnswerPlan, StoredAnswer
 from llmcore.bridge.upstream_call import CallLimits
 from llmcore.client.large_requests import holds_much
 from llmcore.fronts.encoding import COMMENT_FRAME

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import anyio
 
 from llmcore.bridge.accounts.charges import Accounts
-from llmcore.bridge.answer_run import AnswerPlan, AnswerRun, TranslatedRun
+from llmcore.bridge.answer_run import AnswerRun
 from llmcore.bridge.background.answers import BackgroundAnswers
 from llmcore.bridge.build import build_information
 from llmcore.bridge.configuration.settings import GatewaySettings
@@ -35,6 +35,7 @@ from llmcore.bridge.state.ledger import Ledger
 from llmcore.bridge.state.store import ResponseStore, StateUnavailableError
 from llmcore.bridge.state.stores import ledger_for, store_for
 from llmcore.bridge.tools_file import read_tools
+from llmcore.bridge.translated_run import AnswerPlan, TranslatedRun
 from llmcore.bridge.upstream import Upstreams
 from llmcore.bridge.upstream_call import RunContext, retry_policy, total_deadline
 from llmcore.client.large_requests import is_large, off_the_loop

@@ -1,0 +1,376 @@
+"""An answer that is translated: from the request that was read to the bytes that a client gets.
+
+Until a client was sent something, a failure is a FrontError, and what has not begun may be
+tried again; after that a failure is the stream's last event. An answer that is to be stored is
+stored before the event that ends it is handed out, so that the next request finds it.
+"""
+
+import logging
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
+from typing import Protocol
+
+from attrs import evolve, frozen
+
+from llmcore.bridge.answer_run import ErrorForm, RunLabels, WholeBody
+from llmcore.bridge.drop_rejected_parameters import rejected_parameter, without_parameter
+from llmcore.bridge.http.logs import LOGGER, log
+from llmcore.bridge.http.metrics import Metrics
+from llmcore.bridge.rejected_betas import HEADER, without_rejected_betas
+from llmcore.bridge.savings import CachedAnswer
+from llmcore.bridge.state.store import StateUnavailableError
+from llmcore.bridge.upstream_call import CallLimits, RunContext, UpstreamCall
+from llmcore.catalog.lookup import get_model_info
+from llmcore.client.event_stream import EventStream
+from llmcore.client.large_requests import holds_much, off_the_loop
+from llmcore.folds.grammar import has_content
+from llmcore.fronts.errors import FrontError, from_llm_error, state_unavailable
+from llmcore.fronts.front import (
+    AnswerWriter,
+    Event,
+    FailureResponse,
+    GrammarChecker,
+    StreamEncoding,
+)
+from llmcore.generation.rejected_reasoning import without_opaque_reasoning
+from llmcore.protocols.anthropic_messages.names import PROTOCOL_ID as MESSAGES
+from llmcore.routes.route import Route
+from llmcore.routes.transport import Timeouts
+from llmcore.schema import json
+from llmcore.schema.diagnostics import Diagnostic
+from llmcore.schema.errors import LLMError
+from llmcore.schema.events import ErrorEvent, Finish, LLMEvent
+from llmcore.schema.messages import Message
+from llmcore.schema.model import Model
+from llmcore.schema.request import LLMRequest
+from llmcore.schema.response import LLMResponse
+
+_MOST_DROPS = 3
+"""How often one request is tried again without something that the upstream rejects."""
+
+
+class StoredAnswer(Protocol):
+    """An answer that is stored at its end, and continued by a later request."""
+
+    async def keep(self) -> None:
+        """Store the answer, which has ended; StateUnavailableError if that fails."""
+        ...
+
+    def failed_instead(self, event: Event, message: str) -> Event:
+        """Return the event of a failure in place of *event*, which ended the stream."""
+        ...
+
+    def continue_from(self, messages: tuple[Message, ...]) -> None:
+        """Keep *messages*, which the upstream could read, as the conversation up to here."""
+        ...
+
+
+@frozen(kw_only=True)
+class AnswerPlan:
+    """A request that was read: the upstream's request, and how its answer is written."""
+
+    info: RunLabels
+    request: LLMRequest
+    writer: AnswerWriter
+    encoding: StreamEncoding
+    error: "ErrorForm"
+    checker: GrammarChecker | None = None
+    """Checks the stream, where streams are checked."""
+    stored: StoredAnswer | None = None
+    """The same answer, where it is to be stored."""
+    limits: CallLimits = CallLimits()
+    is_large: bool = False
+    """Whether events that repeat parts of the request take a while to serialize."""
+    cached: CachedAnswer | None = None
+    """Where the answer may come from instead of the upstream."""
+    diagnostics: tuple[Diagnostic, ...] = ()
+    """Everything changed in the request before it was read."""
+
+
+def with_output_limit(request: LLMRequest) -> LLMRequest:
+    """Return *request* with the limit of tokens that the Messages API requires.
+
+    A client of another API that names none may have all that the model can write.
+    """
+    model, generation = request.model, request.generation
+    if generation.max_tokens is not None or not isinstance(model, Model):
+        return request
+    if not isinstance(model.route, Route) or model.route.protocol.id != MESSAGES:
+        return request
+    known = get_model_info(model.id, model.provider)
+    if known is None or known.max_output is None:
+        return request
+    return evolve(request, generation=evolve(generation, max_tokens=known.max_output))
+
+
+class TranslatedRun:
+    """An answer that is read as events and written in the form of the client's API."""
+
+    def __init__(self, context: RunContext, plan: AnswerPlan) -> None:
+        self.info = plan.info
+        self.plan = plan
+        self.dropped: list[str] = []
+        self.outcome = "cancelled"
+        self.content_type = plan.encoding.content_type
+        self._removed: list[Diagnostic] = []
+        self._context = context
+        self._writer = plan.writer
+        self._request = with_output_limit(plan.request)
+        self._upstream = plan.info.upstream.provider
+        self._call = UpstreamCall(
+            context,
+            plan.info.upstream,
+            plan.limits,
+            self._attempt,
+            self._attempt_without_reasoning,
+        )
+        self._opened = False
+        self._unsent: list[Event] = []
+        """Events that were written and not handed out yet."""
+        self._begun = False
+        self._ended = False
+        self._tail_sent = False
+        self._refusal: LLMError | None = None
+        """Why the answer failed before anything of it was sent."""
+
+    def request(self) -> LLMRequest:
+        """Return the request as it was read."""
+        return self.plan.request
+
+    @property
+    def response(self) -> LLMResponse:
+        """The upstream's answer, as far as it has arrived."""
+        return self._call.response
+
+    @property
+    def choices(self) -> int:
+        """How many answers the upstream gives."""
+        return 1
+
+    @property
+    def is_sent(self) -> bool:
+        """Whether the upstream was asked."""
+        return self._call.is_sent and not self._is_repeated
+
+    @property
+    def first_event_s(self) -> float | None:
+        """Seconds from asking the upstream to its first event; None if none has arrived."""
+        return self._call.first_event_s
+
+    @property
+    def headers(self) -> Mapping[str, str]:
+        """Whether the answer came from the response cache, where it could."""
+        return {} if self.plan.cached is None else self.plan.cached.headers
+
+    @property
+    def error(self) -> LLMError | None:
+        """Why the answer failed, if it did."""
+        return self._refusal or self._writer.error
+
+    @property
+    def diagnostics(self) -> Sequence[Diagnostic]:
+        """Everything lost, changed or invented so far, on the way up and on the way back."""
+        return (*self.plan.diagnostics, *self._writer.diagnostics, *self._removed)
+
+    @property
+    def upstream_request_id(self) -> str | None:
+        """The upstream's id of the request."""
+        return self._call.request_id
+
+    def error_response(self, error: FrontError) -> FailureResponse:
+        """Return the response of an *error* that comes before anything was sent."""
+        return self.plan.error(error)
+
+    async def next_bytes(self) -> bytes:
+        """Return the next bytes of the stream; empty after the last.
+
+        Raises FrontError for a failure before anything was handed out.
+        """
+        if events := await self._next_events():
+            return await self._encoded(events)
+        if self._tail_sent or self._writer.error is not None:
+            return b""
+        self._tail_sent = True
+        return self.plan.encoding.tail
+
+    async def keep_alive(self) -> bytes:
+        """Return the events that open the stream, or else a heartbeat."""
+        return await self._encoded(self._open_stream()) or self.plan.encoding.heartbeat
+
+    async def failed_bytes(self, error: LLMError) -> bytes:
+        """Return the bytes that end a stream with *error*; none if it has ended."""
+        return await self._encoded(self._failed_events(error))
+
+    async def _encoded(self, events: Iterable[Event]) -> bytes:
+        step = partial(b"".join, map(self.plan.encoding.encode, events))
+        return await off_the_loop(step, large=True) if self.plan.is_large else step()
+
+    def _open_stream(self) -> Sequence[Event]:
+        """Return the events that open the stream, the first time; from then on it is one."""
+        if self._opened:
+            return ()
+        self._opened = True
+        return self._checked(self._writer.start())
+
+    async def _next_events(self) -> Sequence[Event]:
+        """Return the next events, at least one; empty after the last.
+
+        Raises FrontError for a failure before anything was handed out.
+        """
+        while not self._ended:
+            batch = await self._call.next_batch()
+            failure = None if self._begun else _plain_failure(batch)
+            if failure is None:
+                self._begun = True
+            elif await self._tries_without(failure):
+                continue
+            elif not self._opened:
+                self._ended = True
+                self._refusal = failure
+                self._count("failed")
+                raise from_llm_error(failure) from failure
+            if events := await self._folded(batch):
+                return events
+        return ()
+
+    async def whole(self) -> WholeBody:
+        """Return the answer as one object; FrontError if there is none."""
+        while await self._next_events():
+            pass
+        if self._writer.error is not None:
+            raise from_llm_error(self._writer.error) from self._writer.error
+        answer = self._writer.whole()
+        step = partial(json.dumps, answer)
+        body = await off_the_loop(step, large=holds_much(answer))
+        return WholeBody(body=body, headers=self.headers)
+
+    def _failed_events(self, error: LLMError) -> Sequence[Event]:
+        """Return the events that end an announced stream with *error*; none if it has ended."""
+        if self._ended:
+            return ()
+        self._ended = True
+        self._count("failed")
+        events = [*self._open_stream(), *self._unsent]
+        if self._writer.ended and self.plan.stored is not None:
+            events[-1] = self.plan.stored.failed_instead(events[-1], error.message)
+        return [*events, *self._checked(self._writer.close(error))]
+
+    async def aclose(self) -> None:
+        """Hang up on the upstream, if it is still at work."""
+        await self._call.aclose()
+        if not self._ended:
+            self._ended = True
+            self._count("cancelled")
+
+    # -- Calls of the upstream
+
+    def _attempt(self, timeouts: Timeouts) -> EventStream:
+        client = self._context.client
+        call = client.stream if self.info.streamed else client.events
+        attempt = partial(call, self._request, timeouts=timeouts)
+        return attempt() if self.plan.cached is None else self.plan.cached.through(attempt)
+
+    def _attempt_without_reasoning(self, timeouts: Timeouts) -> EventStream:
+        self._drop_reasoning()
+        return self._attempt(timeouts)
+
+    def _drop_reasoning(self) -> None:
+        """Go on without the encrypted reasoning that the upstream cannot read."""
+        self._request = without_opaque_reasoning(self._request)
+        if self.plan.stored is not None:
+            self.plan.stored.continue_from(self._request.messages)
+        why = "the upstream cannot read it: it is of another account, deployment or model"
+        self._removed.append(
+            Diagnostic("opaque-data-dropped", "input", action="dropped", message=why)
+        )
+        log(logging.WARNING, "encrypted_reasoning_dropped", provider=self._upstream)
+
+    async def _tries_without(self, error: LLMError) -> bool:
+        """Make way for one more try without the parameter that the upstream rejects."""
+        if len(self.dropped) >= _MOST_DROPS:
+            return False
+        name = rejected_parameter(error, self._context.policy, self._request)
+        betas = without_rejected_betas(self._request, error)
+        if betas is not None:
+            name, (self._request, diagnostic) = HEADER, betas
+        elif name is not None:
+            self._request, diagnostic = without_parameter(self._request, name)
+        else:
+            return False
+        self.dropped.append(diagnostic.path)
+        self._removed.append(diagnostic)
+        self._context.metrics.dropped.labels(name).inc()
+        log(logging.WARNING, "parameter_dropped", provider=self._upstream, parameter=name)
+        await self._call.renew()
+        return True
+
+    # -- Events
+
+    async def _folded(self, batch: Sequence[LLMEvent]) -> Sequence[Event]:
+        unsent = self._unsent
+        unsent += self._open_stream()
+        for event in batch:
+            unsent += self._checked(self._writer.feed(event))
+        if not batch or isinstance(batch[-1], Finish | ErrorEvent):
+            await self._end()
+        self._unsent = []
+        return unsent
+
+    async def _end(self) -> None:
+        """ResponseStore the answer if it is to be; if that fails, so does the answer."""
+        if not self._is_repeated:
+            self._context.metrics.count_tokens(self._upstream, self._writer.usage)
+        kept = await self._is_kept()
+        self._ended = True
+        self._count(self._writer.outcome if kept else "failed")
+        if kept:
+            return
+        if not self.info.streamed:
+            raise state_unavailable()
+        if self._writer.error is None and self.plan.stored is not None:
+            why = state_unavailable().message
+            self._unsent[-1] = self.plan.stored.failed_instead(self._unsent[-1], why)
+
+    @property
+    def _is_repeated(self) -> bool:
+        return self.plan.cached is not None and self.plan.cached.state == "hit"
+
+    async def _is_kept(self) -> bool:
+        """ResponseStore the answer if it is to be; return whether nothing went wrong."""
+        unseen = self._writer.error is not None and not self.info.streamed
+        if self.plan.stored is None or unseen:
+            return True
+        try:
+            await self.plan.stored.keep()
+        except StateUnavailableError as error:
+            log(logging.ERROR, "state_write_failed", error=str(error))
+        except Exception:  # noqa: BLE001  a fault of the gateway: the answer counts as not stored
+            LOGGER.exception("state_write_failed")
+        else:
+            return True
+        self._context.metrics.state_errors.inc()
+        return False
+
+    def _checked(self, events: Sequence[Event]) -> Sequence[Event]:
+        if self.plan.checker is not None:
+            for event in events:
+                for violation in self.plan.checker.feed(event):
+                    report_violation(self._context.metrics, violation, self.info)
+        return events
+
+    def _count(self, outcome: str) -> None:
+        self.outcome = outcome
+        self._context.metrics.answers.labels(self._upstream, outcome).inc()
+
+
+def report_violation(metrics: Metrics, violation: str, info: RunLabels) -> None:
+    """Count and log that a stream broke the grammar of its API."""
+    metrics.violations.inc()
+    log(logging.ERROR, "stream_violation", violation=violation, response_id=info.id)
+
+
+def _plain_failure(batch: Sequence[LLMEvent]) -> LLMError | None:
+    """Return the error of a call that failed before it said anything."""
+    if not batch or not isinstance(last := batch[-1], ErrorEvent):
+        return None
+    return None if has_content(batch) else last.error
