@@ -14,7 +14,6 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final
 from urllib.parse import quote
 
-from llmcore.protocols.gemini.finish import map_usage
 from llmcore.protocols.media import MediaPart, base64_data, decode_base64, media_type_of
 from llmcore.protocols.native_json import object_or_empty, objects, str_or_none
 from llmcore.protocols.protocol import NativeAnswer
@@ -90,4 +89,6 @@ def _no_media(document: JsonObject, kind: str) -> LLMError:
 
 def google_usage(answer: NativeAnswer) -> Usage:
     """Return the tokens of an answer."""
+    from llmcore.protocols.gemini.finish import map_usage  # clients of other providers need none
+
     return map_usage(object_or_empty(object_or_empty(answer.document).get("usageMetadata")))

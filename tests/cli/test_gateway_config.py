@@ -129,7 +129,7 @@ def test_what_is_shown_is_a_file_of_the_same_settings() -> None:
 def test_the_example_is_valid_and_so_is_everything_in_its_comments() -> None:
     """Every setting is in it, and every comment that looks like one."""
     path = Path("openbridge.toml")
-    whole = re.sub(r"(?m)^# (?=\[|[a-z\"_/]+ = )", "", EXAMPLE)
+    whole = re.sub(r"(?m)^# (?=\[|[a-z\"_/]+ = |    \"|\])", "", EXAMPLE)
     alone = re.sub(r"(?m)^(model_map_path|prices_path) = .*\n", "", whole)
 
     plain = settings_of({"OPENAI_API_KEY": "k"}, parse_document(path, EXAMPLE))
