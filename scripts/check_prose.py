@@ -93,10 +93,14 @@ def _prose(source: str, *, messages: bool) -> Iterator[tuple[int, str, bool]]:
 
 def main() -> int:
     """Print all faults; return 1 if there are any."""
+    modules = [
+        *sorted((ROOT / "llmcore").rglob("*.py")),
+        *sorted((ROOT / "tests").rglob("*.py")),
+        ROOT / "scripts" / "diagnostic_codes.py",
+    ]
     found = [
         fault
-        for folder in ("llmcore", "tests")
-        for module in sorted((ROOT / folder).rglob("*.py"))
+        for module in modules
         if "node_modules" not in module.parts
         for fault in faults_of(
             module.relative_to(ROOT).as_posix(), module.read_text(encoding="utf-8")

@@ -1,7 +1,7 @@
 """The codes of diagnostics: what each reports, why it happens, and what can be done about it.
 
-A `Diagnostic` has one of these codes. `scripts/diagnostic_pages.py` makes a page of the
-documentation for each; a test compares the table with the codes that the library uses.
+A `Diagnostic` has one of these codes. `diagnostic_pages.py` makes a page of the documentation for
+each; a test compares the table with the codes that the library uses.
 """
 
 from collections.abc import Mapping

@@ -1,9 +1,9 @@
 """The pages of diagnostic codes in `docs/diagnostics/`, made from the code.
 
-    python scripts/diagnostic_pages.py
+    python -m scripts.diagnostic_pages
 
 writes them; a test reports when that is due. What a code means is in
-`llmcore/schema/diagnostic_codes.py`; which packages report it, and whether something is then
+`diagnostic_codes.py`; which packages report it, and whether something is then
 dropped, changed, added or noted, is read from the calls in the source.
 """
 
@@ -15,7 +15,7 @@ from typing import Final
 
 from attrs import frozen
 
-from llmcore.schema.diagnostic_codes import CODES, DiagnosticCode
+from scripts.diagnostic_codes import CODES, DiagnosticCode
 
 ROOT: Final = Path(__file__).parents[1]
 FOLDER: Final = ROOT / "docs" / "diagnostics"

@@ -19,7 +19,7 @@ class Diagnostic:
     """
 
     code: str
-    """A stable code; `schema.diagnostic_codes` explains each."""
+    """A stable code; `docs/diagnostics/` has a page for each."""
     path: str
     """The position in the request or response."""
     action: DiagnosticAction = field(kw_only=True)

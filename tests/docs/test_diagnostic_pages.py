@@ -2,7 +2,7 @@
 
 import pytest
 
-from llmcore.schema.diagnostic_codes import CODES
+from scripts.diagnostic_codes import CODES
 from scripts.diagnostic_pages import FOLDER, pages, reports
 
 
