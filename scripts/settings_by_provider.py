@@ -64,12 +64,16 @@ MODELS: Final[dict[str, tuple[str, ...]]] = {
     "azure": ("gpt-4.1",),
     "openrouter": ("openai/gpt-4.1",),
     "bedrock": ("anthropic.claude-sonnet-4-5-20250929-v1:0", "amazon.nova-pro-v1:0"),
-    "vertex": ("gemini-2.5-pro", "claude-sonnet-4-5"),
+    "vertex": ("gemini-2.5-pro", "claude-sonnet-4-5", "mistral-medium-3", "openai/gpt-6-luna"),
 }
 """Example models, where the settings depend on the model; the others take any id."""
 
-KEYS: Final = {"AWS_ACCESS_KEY_ID": "x", "AWS_SECRET_ACCESS_KEY": "x"}
-"""The signature of Bedrock, which a request is prepared with."""
+KEYS: Final = {
+    "AWS_ACCESS_KEY_ID": "x",
+    "AWS_SECRET_ACCESS_KEY": "x",
+    "GOOGLE_CLOUD_LOCATION": "europe-west4",
+}
+"""What a request is prepared with: the signature of Bedrock, a region of Mistral on Vertex AI."""
 
 
 @frozen

@@ -241,8 +241,8 @@ PROVIDERS: Final = (
         home="llmcore.routes.vertex:Vertex",
         docs="https://docs.cloud.google.com/vertex-ai/generative-ai/docs",
         other_switches=("GOOGLE_CLOUD_PROJECT",),
-        protocols=("gemini", "anthropic-messages", "openai-chat"),
-        note="Gemini, Claude and open models; extra `vertex`",
+        protocols=("gemini", "anthropic-messages", "openai-chat", "openai-responses"),
+        note="Gemini, partners' and open models; extra `vertex`",
         read_later=("GOOGLE_CLOUD_LOCATION",),
     ),
     ProviderEntry(

@@ -1,4 +1,4 @@
-"""Vertex AI on Google Cloud: Gemini, Claude, and open models.
+"""Vertex AI on Google Cloud: Gemini, Claude, Mistral, other partners' models, and open models.
 
 Documents, read November 2026:
 https://docs.cloud.google.com/vertex-ai/generative-ai/docs/model-reference/inference,
@@ -6,6 +6,9 @@ https://docs.cloud.google.com/vertex-ai/generative-ai/docs/learn/locations (host
 https://cloud.google.com/vertex-ai/generative-ai/docs/start/express-mode/
 vertex-ai-express-mode-api-reference (keys),
 https://docs.cloud.google.com/vertex-ai/generative-ai/docs/maas/call-open-model-apis,
+https://docs.cloud.google.com/gemini-enterprise-agent-platform/models/partner-models/mistral,
+.../partner-models/grok/responses, .../partner-models/meta/muse-spark-1-3,
+.../partner-models/openai/responses,
 https://platform.claude.com/docs/en/build-with-claude/claude-on-vertex-ai and
 https://platform.claude.com/docs/en/build-with-claude/mid-conversation-system-messages.
 Credentials: those that google-auth finds (GOOGLE_APPLICATION_CREDENTIALS, `gcloud auth
@@ -14,23 +17,26 @@ Project: GOOGLE_CLOUD_PROJECT. Location: GOOGLE_CLOUD_LOCATION, else `global`.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Final, cast
+from typing import Any, Final, TypeVar, cast
 from urllib.parse import quote
 
 from attrs import evolve, frozen
 
-from llmcore.protocols import anthropic_messages, gemini, openai_chat
+from llmcore.protocols import anthropic_messages, gemini, openai_chat, openai_responses
 from llmcore.protocols.anthropic_messages import MessagesBody
 from llmcore.protocols.gemini import GeminiBody
 from llmcore.protocols.openai_chat import COMPATIBLE, ChatBody
-from llmcore.protocols.protocol import BodyBuilder, Built
+from llmcore.protocols.openai_responses import ResponsesBody
+from llmcore.protocols.protocol import Built, Protocol
 from llmcore.routes.auth import Auth, GoogleCredentials, choose_auth
 from llmcore.routes.base_url import checked_base_url
+from llmcore.routes.chat_providers import Mistral
 from llmcore.routes.endpoint import BaseUrlOf, Endpoint, EndpointContext
 from llmcore.routes.provider import ConfigurableProvider
 from llmcore.routes.route import Route, RouteDefaults
+from llmcore.routes.xai import grok_responses
 from llmcore.schema.errors import ConfigurationError, LLMError
 from llmcore.schema.model import Model
 from llmcore.schema.request import LLMRequest
@@ -47,6 +53,9 @@ _CHAT: Final = openai_chat.make(COMPATIBLE)
 _RESOURCES: Final = frozenset({"endpoints", "models", "projects", "publishers", "tunedModels"})
 """The first segments of the resource names of Gemini models."""
 _NAME: Final = re.compile(r"[a-z0-9][a-z0-9.:-]*")
+_MISTRAL_NAMES: Final = ("mistral", "codestral")
+_OVER_RESPONSES: Final = re.compile(r"meta/muse-.*|openai/(?!gpt-oss).*")
+"""Partners' models that have no other API than Responses."""
 
 
 @frozen(init=False)
@@ -57,8 +66,10 @@ class Vertex(ConfigurableProvider):
     """The route of Gemini models."""
     claude_route: Route
     """The route of Claude models."""
+    mistral_route: Route[ChatBody]
+    """The route of Mistral's models."""
     chat_route: Route[ChatBody]
-    """The route of open models, such as Llama, DeepSeek and Qwen."""
+    """The route of open models, such as Llama, DeepSeek and Qwen, and of Grok."""
 
     def __init__(
         self,
@@ -83,14 +94,15 @@ class Vertex(ConfigurableProvider):
         if api_key is not None and (project is not None or location is not None):
             raise ConfigurationError("api_key is for express mode, without project and location")
         below = defaults or RouteDefaults()
-        where = _place(project, location, express=api_key is not None)
+        own_url = None if base_url is None else checked_base_url(base_url)
+        place = partial(_place, project, location, express=api_key is not None)
         route = Route.make(
             id="vertex-gemini",
             provider=PROVIDER,
             protocol=gemini.make(gemini.VERTEX),
             endpoint=Endpoint.path(
                 gemini_path,
-                base_url=where if base_url is None else checked_base_url(base_url),
+                base_url=own_url or place(),
                 query=query,
             ),
             auth=_auth(api_key, auth, service_account_file),
@@ -99,14 +111,25 @@ class Vertex(ConfigurableProvider):
         claude = route.with_(
             id="vertex-claude",
             protocol=_CLAUDE,
-            endpoint=evolve(route.endpoint, target=claude_path),
+            endpoint=evolve(route.endpoint, target=partial(predict_path, "anthropic")),
+        )
+        mistral = route.with_(
+            id="vertex-mistral",
+            protocol=_MISTRAL,
+            endpoint=evolve(
+                route.endpoint,
+                target=partial(predict_path, "mistralai"),
+                base_url=own_url or place(regions="us-central1 or europe-west4"),
+            ),
         )
         chat = route.with_(
             id="vertex-chat",
             protocol=_CHAT,
             endpoint=evolve(route.endpoint, target="/endpoints/openapi/chat/completions"),
         )
-        self._set_fields(gemini_route=route, claude_route=claude, chat_route=chat)
+        self._set_fields(
+            gemini_route=route, claude_route=claude, mistral_route=mistral, chat_route=chat
+        )
 
     def gemini(self, model_id: str) -> Model[GeminiBody]:
         """Return the Gemini model *model_id*, or the one at an endpoint (`endpoints/123`)."""
@@ -116,16 +139,49 @@ class Vertex(ConfigurableProvider):
         """Return the Claude model *model_id*, reached over Messages."""
         return self.claude_route.model(model_id)
 
+    def mistral(self, model_id: str) -> Model[ChatBody]:
+        """Return the Mistral model *model_id* (`mistral-medium-3`), over Chat Completions.
+
+        A version (`codestral@2405`) is sent in the path alone. Mistral's models are in regions
+        and not at `global`: requests without a location are a ConfigurationError.
+        """
+        return self.mistral_route.model(model_id.removeprefix("mistralai/"))
+
     def chat(self, model_id: str) -> Model[ChatBody]:
-        """Return the open model *model_id* (`meta/llama-...`), reached over Chat Completions."""
+        """Return the model *model_id*, with its publisher, reached over Chat Completions.
+
+        Open models (`meta/llama-...-maas`) and Grok (`xai/grok-4.3`, at `global`) are.
+        """
         return self.chat_route.model(model_id)
 
-    def model(self, model_id: str) -> Model:
-        """Return the model *model_id*: by its name Claude, an open model, or else Gemini.
+    def responses(self, model_id: str) -> Model[ResponsesBody]:
+        """Return the partner's model *model_id*, with its publisher, reached over Responses.
 
-        Those of another publisher than Google are open models: `deepseek-ai/deepseek-v3.1-maas`.
+        They are those of OpenAI (`openai/gpt-6-luna`), Meta (`meta/muse-spark-1.3`) and xAI
+        (`xai/grok-4.3`), at `global` (OpenAI's at `us`, too). Raises ConfigurationError for an
+        id without publisher.
+        """
+        publisher, _, name = model_id.partition("/")
+        if not name:
+            raise ConfigurationError(f"write model {model_id!r} with its publisher: 'openai/...'")
+        target, protocol = f"/publishers/{quote(publisher, safe='')}/v1/responses", _RESPONSES
+        if publisher == "xai":
+            target, protocol = "/endpoints/openapi/responses", _uncounted(grok_responses(name))
+        endpoint = evolve(self.chat_route.endpoint, target=target)
+        route = self.chat_route.with_(id="vertex-responses", protocol=protocol, endpoint=endpoint)
+        return route.model(model_id)
+
+    def model(self, model_id: str) -> Model:
+        """Return the model *model_id*, reached over the API that it has.
+
+        It is a Claude or a Mistral model by its name, that of the publisher it is named with
+        (`deepseek-ai/deepseek-v3.1-maas`), or else a Gemini model.
         """
         publisher, slash, _ = model_id.partition("/")
+        if publisher == "mistralai" or model_id.startswith(_MISTRAL_NAMES):
+            return self.mistral(model_id)
+        if _OVER_RESPONSES.fullmatch(model_id):
+            return self.responses(model_id)
         if slash and publisher not in _RESOURCES:
             return self.chat(model_id)
         return (self.claude if model_id.startswith("claude") else self.gemini)(model_id)
@@ -139,29 +195,67 @@ def gemini_path(context: EndpointContext) -> str:
     return f"/{name}:{verb}"
 
 
-def claude_path(context: EndpointContext) -> str:
-    """Return the path of a call to Claude."""
+def predict_path(publisher: str, context: EndpointContext) -> str:
+    """Return the path of a call to a partner's model in the partner's own API."""
     verb = "streamRawPredict" if context.streaming else "rawPredict"
-    return f"/publishers/anthropic/models/{quote(context.model_id, safe='@')}:{verb}"
+    return f"/publishers/{publisher}/models/{quote(context.model_id, safe='@')}:{verb}"
 
 
-# mid-conversation system messages: "available on the Claude API and Claude Platform on AWS" only
-_MESSAGES: Final = anthropic_messages.make(system_messages=False, service_tiers=False)
+# -- bodies as Vertex takes them
+
+_Body = TypeVar("_Body")
 
 
-def _build_claude(request: LLMRequest, streaming: bool) -> Result[Built[MessagesBody], LLMError]:
-    """Build the body as Vertex takes it: the path names the model, the body the version."""
-    return _MESSAGES.body.build(request, streaming).map(
-        lambda built: evolve(built, body=_without_model(built.body))
-    )
+def _changing(
+    protocol: Protocol[_Body, Any, Any], change: Callable[[_Body], _Body]
+) -> Protocol[_Body, Any, Any]:
+    """Return *protocol* with a *change* to each of its bodies."""
+    usual = protocol.body
+
+    def build(request: LLMRequest, streaming: bool) -> Result[Built[_Body], LLMError]:
+        built = usual.build(request, streaming)
+        return built.map(lambda made: evolve(made, body=change(made.body)))
+
+    return evolve(protocol, body=evolve(usual, build=build))
+
+
+def _uncounted(protocol: Protocol[_Body, Any, Any]) -> Protocol[_Body, Any, Any]:
+    return evolve(protocol, count_tokens=None)  # no document has an endpoint that counts
 
 
 def _without_model(body: MessagesBody) -> MessagesBody:
+    """Return *body* without the model, which the path names, and with the version."""
     native = {name: value for name, value in body.items() if name != "model"}
     return cast("MessagesBody", {"anthropic_version": CLAUDE_VERSION, **native})
 
 
-_CLAUDE: Final = evolve(_MESSAGES, body=BodyBuilder(build=_build_claude))
+def _without_version(body: ChatBody) -> ChatBody:
+    return cast("ChatBody", {**body, "model": body["model"].partition("@")[0]})
+
+
+def _without_publisher(body: ResponsesBody) -> ResponsesBody:
+    return cast("ResponsesBody", {**body, "model": body["model"].partition("/")[2]})
+
+
+_CLAUDE: Final = _changing(
+    # mid-conversation system messages: "available on the Claude API and Claude Platform on AWS"
+    anthropic_messages.make(system_messages=False, service_tiers=False),
+    _without_model,
+)
+_MISTRAL: Final = _changing(
+    openai_chat.make(
+        # the parameters that https://github.com/mistralai/client-python sends there
+        # (packages/mistralai_gcp, ChatCompletionRequest)
+        evolve(
+            Mistral.profile.dialect,
+            prompt_cache_key=False,
+            reasoning_effort="none",
+            reasoning_replay="forbidden",
+        )
+    ),
+    _without_version,
+)
+_RESPONSES: Final = _uncounted(_changing(openai_responses.protocol, _without_publisher))
 
 
 def _auth(api_key: str | None, auth: Auth | None, service_account_file: str | None) -> Auth:
@@ -175,22 +269,32 @@ def _auth(api_key: str | None, auth: Auth | None, service_account_file: str | No
 # -- project and location
 
 
-def _place(project: str | None, location: str | None, *, express: bool) -> str | BaseUrlOf:
+def _place(
+    project: str | None, location: str | None, *, express: bool, regions: str = ""
+) -> str | BaseUrlOf:
     if express:
         return EXPRESS_URL
     for name, value in (("project", project), ("location", location)):
         if value is not None:
             _checked(value, name)
-    return partial(_below_project, project, location)
+    return partial(_below_project, project, location, regions)
 
 
-def _below_project(project: str | None, location: str | None, environ: Mapping[str, str]) -> str:
+def _below_project(
+    project: str | None, location: str | None, regions: str, environ: Mapping[str, str]
+) -> str:
     project = project or environ.get(PROJECT_VARIABLE, "").strip()
     if not project:
         raise ConfigurationError(
             f"no project: set {PROJECT_VARIABLE}, or configure the provider with project=..."
         )
-    location = location or environ.get(LOCATION_VARIABLE, "").strip() or "global"
+    location = location or environ.get(LOCATION_VARIABLE, "").strip()
+    if regions and not location:
+        raise ConfigurationError(
+            f"no location, and these models are not at 'global': set {LOCATION_VARIABLE}, or "
+            f"configure the provider with location=..., such as {regions}"
+        )
+    location = location or "global"
     _checked(project, PROJECT_VARIABLE)
     _checked(location, LOCATION_VARIABLE)
     return f"https://{_host(location)}/v1/projects/{project}/locations/{location}"

@@ -11,7 +11,9 @@ from attrs import evolve
 
 from llmcore.protocols import openai_responses
 from llmcore.protocols.openai_chat.models import COMPATIBLE
-from llmcore.protocols.openai_responses import ResponsesBody, ResponsesDialect
+from llmcore.protocols.openai_responses import ResponsesBody, ResponsesDialect, ResponsesState
+from llmcore.protocols.openai_responses.names import NativeObject
+from llmcore.protocols.protocol import Protocol
 from llmcore.routes.chat_provider import ChatProvider, Profile
 from llmcore.schema.model import Model
 
@@ -39,6 +41,14 @@ RESPONSES = ResponsesDialect(
 )
 
 
+def grok_responses(model_id: str) -> Protocol[ResponsesBody, NativeObject, ResponsesState]:
+    """Return the Responses protocol as the Grok model *model_id* takes it."""
+    dialect = RESPONSES
+    if re.fullmatch(_ALWAYS_THE_SAME, model_id):
+        dialect = evolve(dialect, unsupported=dialect.unsupported | {"reasoning"})
+    return openai_responses.make(dialect)
+
+
 class XAI(ChatProvider):
     """xAI, configured."""
 
@@ -51,12 +61,9 @@ class XAI(ChatProvider):
 
     def responses(self, model_id: str) -> Model[ResponsesBody]:
         """Return the model *model_id*, reached over Responses."""
-        dialect = RESPONSES
-        if re.fullmatch(_ALWAYS_THE_SAME, model_id):
-            dialect = evolve(dialect, unsupported=dialect.unsupported | {"reasoning"})
         route = self.chat_route.with_(
             id=f"{self.profile.id}-responses",
-            protocol=openai_responses.make(dialect),
+            protocol=grok_responses(model_id),
             endpoint=evolve(self.chat_route.endpoint, target="/responses"),
         )
         return route.model(model_id)

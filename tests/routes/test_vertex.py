@@ -1,19 +1,35 @@
 """Vertex AI's facade: `llmcore/routes/vertex.py`."""
 
+import json
 from typing import Any
 
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
+from llmcore.client.client import Client
 from llmcore.routes.auth import Auth, GoogleCredentials
 from llmcore.routes.providers import PROVIDERS
 from llmcore.routes.route import Route
 from llmcore.routes.vertex import Vertex
-from llmcore.schema.errors import AuthenticationError, ConfigurationError
+from llmcore.schema.errors import (
+    AuthenticationError,
+    ConfigurationError,
+    InvalidRequestError,
+    LLMError,
+    NotFoundError,
+    RateLimitError,
+)
 from llmcore.schema.messages import Message
 from llmcore.schema.model import Model
 from llmcore.schema.request import LLMRequest, request
+from tests.support.servers.loopback import Answer, Received, serve
+from tests.support.wire.chat import USAGE, completion, text_chunks, usage_chunk
+from tests.support.wire.chat import sse as chat_sse
 from tests.support.wire.prepared import SECRET, WEATHER, failure, prepare, shown
+from tests.support.wire.responses import document, events_of, message
+from tests.support.wire.responses import sse as responses_sse
+
+pytestmark = pytest.mark.anyio
 
 VERTEX = Vertex.configure(project="p-1", location="europe-west4", auth=Auth.bearer(SECRET))
 PLACE = "https://europe-west4-aiplatform.googleapis.com/v1/projects/p-1/locations/europe-west4"
@@ -24,7 +40,16 @@ def hello(model: Model) -> LLMRequest:
     return request(model=model, prompt="Hi", max_tokens=9)
 
 
-@pytest.mark.parametrize("model", ["gemini-3-pro-preview", "claude-sonnet-4-5@20250929"])
+MODELS = (
+    "gemini-3-pro-preview",
+    "claude-sonnet-4-5@20250929",
+    "codestral@2405",
+    "meta/muse-spark-1.3",
+    "xai/grok-4.3",
+)
+
+
+@pytest.mark.parametrize("model", MODELS)
 def test_a_text_request(model: str, snapshot: SnapshotAssertion) -> None:
     """Instructions and a question; the model stands in the path."""
     asked = request(model=VERTEX.model(model), system="Be brief.", prompt="Hello.", max_tokens=64)
@@ -32,7 +57,7 @@ def test_a_text_request(model: str, snapshot: SnapshotAssertion) -> None:
     assert shown(prepare(asked)) == snapshot
 
 
-@pytest.mark.parametrize("model", ["gemini-3-pro-preview", "claude-sonnet-4-5@20250929"])
+@pytest.mark.parametrize("model", MODELS)
 def test_a_tools_request(model: str, snapshot: SnapshotAssertion) -> None:
     asked = request(
         model=VERTEX.model(model), prompt="Weather in Oslo?", tools=[WEATHER], max_tokens=64
@@ -55,6 +80,21 @@ def test_a_tools_request(model: str, snapshot: SnapshotAssertion) -> None:
         (VERTEX.model("models/x"), False, "/models/x:generateContent"),
         (VERTEX.chat("meta/llama-x"), False, "/endpoints/openapi/chat/completions"),
         (VERTEX.model("qwen/qwen-x"), True, "/endpoints/openapi/chat/completions"),
+        (VERTEX.model("openai/gpt-oss-120b-maas"), True, "/endpoints/openapi/chat/completions"),
+        (VERTEX.model("meta/llama-x-maas"), True, "/endpoints/openapi/chat/completions"),
+        (VERTEX.mistral("m"), False, "/publishers/mistralai/models/m:rawPredict"),
+        (VERTEX.mistral("m@1"), True, "/publishers/mistralai/models/m@1:streamRawPredict"),
+        (
+            VERTEX.model("mistral-x"),
+            True,
+            "/publishers/mistralai/models/mistral-x:streamRawPredict",
+        ),
+        (VERTEX.model("codestral-2"), False, "/publishers/mistralai/models/codestral-2:rawPredict"),
+        (VERTEX.model("mistralai/m"), False, "/publishers/mistralai/models/m:rawPredict"),
+        (VERTEX.model("openai/gpt-6-luna"), True, "/publishers/openai/v1/responses"),
+        (VERTEX.model("meta/muse-spark-1.3"), False, "/publishers/meta/v1/responses"),
+        (VERTEX.responses("a?b/m"), False, "/publishers/a%3Fb/v1/responses"),
+        (VERTEX.responses("xai/grok-4.3"), True, "/endpoints/openapi/responses"),
     ],
 )
 def test_the_path_names_model_and_verb(model: Model, streaming: bool, path: str) -> None:
@@ -85,6 +125,49 @@ def test_the_location_makes_the_host(
     ready = prepare(hello(vertex.gemini("g")), environ={"GOOGLE_CLOUD_PROJECT": "p-2", **environ})
 
     assert ready.url.startswith(f"https://{host}/v1/projects/p-2/locations/{where}/publishers/")
+
+
+@pytest.mark.parametrize(
+    ("model", "named"),
+    [
+        (VERTEX.mistral("codestral@2405"), "codestral"),
+        (VERTEX.mistral("mistralai/mistral-medium-3"), "mistral-medium-3"),
+        (VERTEX.responses("openai/gpt-6-luna"), "gpt-6-luna"),
+        (VERTEX.responses("xai/grok-4.3"), "xai/grok-4.3"),
+        (VERTEX.chat("zai-org/glm-5-maas"), "zai-org/glm-5-maas"),
+    ],
+)
+def test_the_body_names_the_model_as_its_api_does(model: Model, named: str) -> None:
+    """Without a version for Mistral, without the publisher where the path has it."""
+    assert prepare(hello(model), streaming=True).body["model"] == named
+
+
+def test_a_mistral_model_is_asked_in_a_region() -> None:
+    """Without any location nothing is sent; the environment's is one."""
+    model = Vertex.configure(project="p-1", auth=Auth.none()).mistral("mistral-medium-3")
+    told = failure(hello(model))
+    ready = prepare(hello(model), environ={"GOOGLE_CLOUD_LOCATION": "us-central1"})
+
+    assert isinstance(told, ConfigurationError)
+    assert "europe-west4" in str(told)
+    assert ready.url.startswith("https://us-central1-aiplatform.googleapis.com/v1/projects/p-1/")
+
+
+def test_responses_need_a_publisher() -> None:
+    with pytest.raises(ConfigurationError, match="publisher"):
+        VERTEX.responses("gpt-6-luna")
+
+
+@pytest.mark.parametrize("model", ["grok-4-1-fast", "grok-4.20-reasoning"])
+def test_the_degree_of_thinking_is_not_sent_to_a_grok_that_has_none(model: str) -> None:
+    asked = request(
+        model=VERTEX.responses(f"xai/{model}"), prompt="Hi", max_tokens=9, reasoning_effort="low"
+    )
+
+    ready = prepare(asked)
+
+    assert "reasoning" not in ready.body
+    assert "unsupported-parameter" in {note.code for note in ready.diagnostics}
 
 
 def test_express_mode_needs_a_key_and_no_project() -> None:
@@ -178,3 +261,74 @@ def test_open_models_are_named_in_the_body_with_their_publisher() -> None:
 
     assert prepared.body["model"] == "deepseek-ai/deepseek-x"
     assert prepared.http.headers["authorization"] == f"Bearer {SECRET}"
+
+
+# -- answers over loopback
+
+
+async def test_answers_of_partners_models_arrive_streamed_and_whole() -> None:
+    """Chat Completions of `rawPredict` and Responses of a publisher, signed by Google's token."""
+    spoken = {
+        "/publishers/mistralai/models/mistral-medium-3": (
+            chat_sse([*text_chunks("Oslo", "."), usage_chunk()]),
+            completion({"content": "Oslo."}, usage=USAGE),
+        ),
+        "/publishers/meta/v1/responses": (
+            responses_sse(events_of([message("Oslo.")])),
+            document([message("Oslo.")]),
+        ),
+    }
+
+    def answer(received: Received) -> Answer:
+        path, _, verb = received.path.partition(":")
+        stream, whole = spoken[path]
+        streamed = json.loads(received.body).get("stream") is True
+        assert verb in ("", "streamRawPredict" if streamed else "rawPredict")
+        assert received.headers["authorization"] == f"Bearer {SECRET}"
+        if streamed:
+            return Answer([stream], headers={"content-type": "text/event-stream"})
+        return Answer([json.dumps(whole).encode()], headers={"content-type": "application/json"})
+
+    with serve(answer) as server:
+        vertex = Vertex(base_url=server.url, auth=Auth.bearer(SECRET))
+        async with Client() as client:
+            for name in ("mistral-medium-3", "meta/muse-spark-1.3"):
+                asked = hello(vertex.model(name))
+                streamed = await client.stream(asked).result()
+                generated = (await client.generate(asked)).unwrap()
+                assert streamed.unwrap().text == generated.text == "Oslo."
+                assert generated.usage.input_tokens
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "kind"),
+    [
+        (
+            429,
+            {"error": {"code": 429, "message": "Quota", "status": "RESOURCE_EXHAUSTED"}},
+            RateLimitError,
+        ),
+        (
+            404,
+            {"error": {"code": 404, "message": "Publisher Model not found", "status": "NOT_FOUND"}},
+            NotFoundError,
+        ),
+        (
+            422,
+            {"object": "error", "message": {"detail": [{"loc": ["body"], "msg": "Extra inputs"}]}},
+            InvalidRequestError,
+        ),
+    ],
+)
+async def test_errors_of_google_and_of_the_partner_are_typed(
+    status: int, body: dict[str, Any], kind: type[LLMError]
+) -> None:
+    """Google's own, and those that a partner's server answers through `rawPredict`."""
+    with serve(
+        lambda _: Answer([json.dumps(body).encode()], status, {"content-type": "application/json"})
+    ) as server:
+        vertex = Vertex(base_url=server.url, auth=Auth.none())
+        async with Client() as client:
+            told = (await client.generate(hello(vertex.mistral("mistral-medium-3")))).failure()
+
+    assert type(told) is kind
