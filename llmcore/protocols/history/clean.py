@@ -1,7 +1,7 @@
 """Each message by itself: what its target cannot read goes, the rest stays as it is."""
 
 from collections.abc import Mapping
-from typing import TypeAlias, TypeVar
+from typing import Final, TypeAlias, TypeVar
 
 from attrs import define, evolve
 
@@ -60,7 +60,8 @@ def clean(message: Message, index: int, policy: HistoryPolicy, notes: Notes) -> 
         parts = [entry for entry in parts if _is_kept_file(entry, policy, notes)]
     else:
         for place, part in parts:
-            _check_owner(part, at(place), policy)
+            if type(part) is not TextPart:
+                _check_owner(part, place, policy)
     draft = Draft(message, index, message.role, parts)
     if message.role == "assistant":
         _clean_answer(draft, policy, notes)
@@ -77,23 +78,26 @@ def _is_kept_file(entry: Placed, policy: HistoryPolicy, notes: Notes) -> bool:
     The caller did not choose it, so that it must not stop the conversation.
     """
     place, part = entry
-    owner = part.file_owner if isinstance(part, ImagePart | AudioPart | DocumentPart) else None
+    owner = part.file_owner if isinstance(part, _MEDIA) else None
     if owner in (None, policy.provider):
         return True
     notes.dropped("file-dropped", at(place), f"the file is {owner}'s, which made it")
     return False
 
 
-def _check_owner(part: object, path: str, policy: HistoryPolicy) -> None:
+_MEDIA: Final = (ImagePart, AudioPart, DocumentPart)
+
+
+def _check_owner(part: object, place: Place, policy: HistoryPolicy, inner: str = "") -> None:
     """Raise InvalidRequestError for a file id of another provider."""
-    if isinstance(part, ToolResultPart):
-        for number, item in enumerate(part.parts):
-            _check_owner(item, f"{path}.content[{number}]", policy)
-    if not isinstance(part, ImagePart | AudioPart | DocumentPart) or part.file_owner is None:
+    if isinstance(part, ToolResultPart) and isinstance(part.content, tuple):
+        for number, item in enumerate(part.content):
+            _check_owner(item, place, policy, f".content[{number}]")
+    if not isinstance(part, _MEDIA) or part.file_owner is None:
         return
     if part.file_owner != policy.provider:
         raise InvalidRequestError(
-            f"{path} names the file {part.file_id!r} of {part.file_owner}, which "
+            f"{at(place)}{inner} names the file {part.file_id!r} of {part.file_owner}, which "
             f"{policy.provider or 'the target'} does not have: set its data, or its id there"
         )
 
@@ -109,6 +113,9 @@ def _clean_answer(draft: Draft, policy: HistoryPolicy, notes: Notes) -> None:
     kept: list[Placed] = []
     lost_reasoning = False
     for place, part in draft.parts:
+        if trusted and type(part) is TextPart:
+            kept.append((place, part))
+            continue
         cleaned = _clean_part(part, at(place), draft.message, policy, notes, trusted=trusted)
         if cleaned is not None:
             kept.append((place, cleaned))
@@ -264,6 +271,8 @@ def _without_key(mapping: Mapping[str, _Value], key: str) -> dict[str, _Value]:
 
 def _drop_empty_text(draft: Draft, policy: HistoryPolicy, notes: Notes) -> None:
     """Drop text parts the target refuses; a cache mark moves to the part before."""
+    if all(type(part) is TextPart and part.text[:1].strip() for _, part in draft.parts):
+        return
     kept: list[Placed] = []
     for place, part in draft.parts:
         if isinstance(part, TextPart | RefusalPart) and _is_empty(part, policy):

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from itertools import chain
+from operator import is_
 from typing import TypeVar
 
 from attrs import define, field, frozen
@@ -52,7 +53,7 @@ def units_of(drafts: list[Draft], answers: Answers, policy: HistoryPolicy) -> It
         if draft.role == "assistant":
             yield Unit("assistant", draft.parts, draft.path, [draft.message])
             waiting.extend(answers_to(draft, answers))
-        if draft.role != "assistant" or not policy.alternate:
+        if waiting and (draft.role != "assistant" or not policy.alternate):
             yield from _results(waiting, policy)
             waiting = []
         if draft.role == "tool":
@@ -96,9 +97,11 @@ def arrange(
     """Return *units* as messages in an order the target takes, each with the path it came from."""
     groups: list[list[Unit]] = []
     for unit in units:
-        if groups and not _joins(groups[-1], unit, policy):
+        joins = bool(groups) and _joins(groups[-1], unit, policy)
+        if groups and not joins:
             _close(groups, policy, notes)
-        if groups and _joins(groups[-1], unit, policy):
+            joins = bool(groups) and _joins(groups[-1], unit, policy)
+        if joins:
             _note_merge(groups[-1][-1], unit, notes)
             groups[-1].append(unit)
         else:
@@ -141,6 +144,11 @@ def _close(groups: list[list[Unit]], policy: HistoryPolicy, notes: Notes) -> Non
 
 def _message(group: list[Unit], policy: HistoryPolicy, notes: Notes) -> Message:
     """Return *group* as one message: one of the caller's own if nothing changed."""
+    first = group[0]
+    if len(group) == 1 and len(first.sources) == 1 and first.parts:  # nearly always unchanged
+        own = first.sources[0]
+        if own.role == first.role and _same(own.content, [part for _, part in first.parts]):
+            return own
     parts = list(chain.from_iterable(unit.parts for unit in group))
     if group[0].side == "user":
         parts.sort(key=_results_first)
@@ -170,10 +178,8 @@ def _placeholder(unit: Unit, notes: Notes) -> tuple[TextPart, ...]:
     return (TextPart(EMPTY_MESSAGE),)
 
 
-def _same(before: tuple[ContentPart, ...], after: tuple[ContentPart, ...]) -> bool:
-    return len(before) == len(after) and all(
-        one is other for one, other in zip(before, after, strict=True)
-    )
+def _same(before: Sequence[ContentPart], after: Sequence[ContentPart]) -> bool:
+    return len(before) == len(after) and all(map(is_, before, after))
 
 
 def _name(sources: list[Message], role: Role, path: str, notes: Notes) -> str | None:
