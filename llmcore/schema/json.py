@@ -68,7 +68,10 @@ def loads_exact(text: str) -> JsonValue:
     Raises ValueError for anything that is not JSON, including NaN, and for nesting deeper than
     MAX_DEPTH, so that `plain` accepts the result.
     """
-    value = _standard_loads(text, parse_constant=_reject_constant, parse_float=_finite)
+    try:
+        value: JsonValue = _fast_loads(text)
+    except (ValueError, RecursionError):  # also for halves of emoji, and long integers
+        value = _standard_loads(text, parse_constant=_reject_constant, parse_float=_finite)
     if text.count("{") + text.count("[") > MAX_DEPTH and _too_deep(value):
         raise ValueError(f"nested more than {MAX_DEPTH} levels deep")
     return value
