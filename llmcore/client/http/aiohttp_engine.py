@@ -182,6 +182,8 @@ class _Connection(ResponseHandler):
     connection keeps reading while it is idle, and bytes read then would become the next response.
     """
 
+    _unread: "select.poll | None" = None
+    """Watches the socket."""
     _begun = _answered = True
     """Whether the response to the last request has begun, and whether it has ended."""
 
@@ -244,12 +246,13 @@ class _Connection(ResponseHandler):
 
     def _has_unread(self) -> bool:
         """Return whether the socket has data, or its end, that the loop has not read yet."""
-        file = None if self.transport is None else self.transport.get_extra_info("socket")
-        if file is None or file.fileno() < 0 or not hasattr(select, "poll"):  # on Windows
-            return False
-        unread = select.poll()
-        unread.register(file.fileno(), select.POLLIN)
-        return bool(unread.poll(0))
+        if self._unread is None:
+            file = None if self.transport is None else self.transport.get_extra_info("socket")
+            if file is None or file.fileno() < 0 or not hasattr(select, "poll"):  # on Windows
+                return False
+            self._unread = select.poll()
+            self._unread.register(file.fileno(), select.POLLIN)
+        return bool(self._unread.poll(0))  # also once the socket is closed
 
 
 def _new_session(socket: str | None) -> aiohttp.ClientSession:
