@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from typing import Any, Final, Generic, TypeAlias, TypeVar
 
+import anyio.lowlevel
 from attrs import evolve, frozen
 
 from llmcore.bridge.answer_run import AnswerRun, RunLabels
@@ -49,6 +50,8 @@ Context = TypeVar("Context")
 Reading: TypeAlias = Callable[[ClientRequest, Upstream], Result[ReadRequest[Context], FrontError]]
 """Reads a request, as `Front.read` does."""
 
+_MANY_MESSAGES: Final = 50
+"""After reading more than these, other requests get a turn."""
 _FORMAT_LOST: Final = frozenset({"response-format-in-words"})
 _FORMAT_PATH: Final = "response_format"
 _HEARTBEATS: Final[Mapping[KeepAlive, bytes]] = {
@@ -241,9 +244,12 @@ class Generation(Generic[Context]):
         step = partial(reading or self.front.read, asked, chosen.upstream)
         large = large or holds_much(asked.body)
         result = await self._service.off_the_loop(step, large=large)
-        if isinstance(result, Success):
-            return result.unwrap()
-        raise result.failure()
+        if not isinstance(result, Success):
+            raise result.failure()
+        read = result.unwrap()
+        if len(read.request.messages) > _MANY_MESSAGES:  # building the upstream's takes as long
+            await anyio.lowlevel.checkpoint()
+        return read
 
     def _labels(self, chosen: Chosen, *, streamed: bool) -> RunLabels:
         return RunLabels(

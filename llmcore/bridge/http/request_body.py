@@ -14,8 +14,10 @@ from llmcore.fronts.errors import FrontError, invalid, overloaded
 from llmcore.schema import json
 from llmcore.schema.json import JsonObject, JsonValue
 
-_THREAD_ABOVE_BYTES = 128 * 1024
-"""Larger bodies are parsed in a thread, as compressed ones are, so that others' streams go on."""
+_THREAD_ABOVE_BYTES = 1024 * 1024
+"""Larger bodies are parsed in a thread, as compressed ones are, so that others' streams go on;"""
+_THREAD_ABOVE_VALUES = 20_000
+"""and so are those of more values than this."""
 
 _MAX_WINDOW_BYTES = 64 * 1024 * 1024
 """Memory that a zstd frame may ask for."""
@@ -106,8 +108,7 @@ async def read_object(
             partial(_decompressed, packed, encodings, limit), large=True, limiter=threads
         )
         received(max(0, len(data) - len(packed)))
-    large = len(data) > _THREAD_ABOVE_BYTES
-    return await off_the_loop(partial(_parsed, data), large=large, limiter=threads)
+    return await off_the_loop(partial(_parsed, data), large=_is_long(data), limiter=threads)
 
 
 async def parsed_message(text: str | None) -> JsonObject:
@@ -117,8 +118,15 @@ async def parsed_message(text: str | None) -> JsonObject:
     """
     if text is None:
         raise invalid("messages must be text, and this one is binary", code="invalid_json")
-    large = len(text) > _THREAD_ABOVE_BYTES
-    return await off_the_loop(lambda: _parsed(text.encode()), large=large)
+    data = text.encode()
+    return await off_the_loop(partial(_parsed, data), large=_is_long(data))
+
+
+def _is_long(data: bytes) -> bool:
+    """Return whether parsing *data* takes more than a few milliseconds."""
+    return len(data) > _THREAD_ABOVE_BYTES or (
+        len(data) > _THREAD_ABOVE_VALUES and data.count(b",") > _THREAD_ABOVE_VALUES
+    )
 
 
 def _check_type(headers: Mapping[str, str]) -> None:
