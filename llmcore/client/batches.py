@@ -34,7 +34,7 @@ from llmcore.routes.decoding import ResponseDecoder
 from llmcore.routes.route import Route, route_of
 from llmcore.routes.unary import UnaryRoute
 from llmcore.schema import json
-from llmcore.schema.errors import ConfigurationError, InvalidRequestError, LLMError
+from llmcore.schema.errors import ConfigurationError, InvalidRequestError, LLMError, ProviderError
 from llmcore.schema.events import ErrorEvent
 from llmcore.schema.files import FileUpload
 from llmcore.schema.json import JsonObject, JsonValue
@@ -123,17 +123,24 @@ class Batches:
         *requests* are those that were submitted; they are needed only for tools whose names the
         API does not take, and for formats of answers that are brought about by a tool. The cost of
         the responses is not set, since catalogs list no prices of batches. Raises LLMError if the
-        results cannot be read, and InvalidRequestError while the batch is running.
+        results cannot be read or the batch failed without any, and InvalidRequestError while it is
+        running.
         """
         route, protocol = self._place_of(handle)
         native = await self._batch(route, protocol, handle)
-        if not protocol.read(native).done:
+        status = protocol.read(native)
+        if not status.done:
             message = f"the batch {handle.id} is running: ask for its status until it is done"
             raise InvalidRequestError(message, provider=handle.provider)
         asked = dict(requests or {})
-        for line in protocol.inline(native):
+        inline = tuple(protocol.inline(native))
+        paths = protocol.results(_quoted(handle.id), native)
+        if status.state == "failed" and not (inline or paths):
+            reason = "; ".join(status.errors) or "the provider states no reason"
+            raise ProviderError(f"the batch {handle.id} failed: {reason}", provider=route.provider)
+        for line in inline:
             yield self._read(route, protocol.item(line), asked, handle)
-        for path in protocol.results(_quoted(handle.id), native):
+        for path in paths:
             get = NativeRequest(path=path, method="GET")
             for line in objects(await self._call(route, get, answers="json-lines")):
                 yield self._read(route, protocol.item(line), asked, handle)

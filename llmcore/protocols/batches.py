@@ -21,6 +21,7 @@ and a line of the results of each: `{"custom_id": "a", "response": {"status_code
 
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final, Literal, TypeAlias
+from urllib.parse import quote
 
 from attrs import field, frozen
 
@@ -44,6 +45,8 @@ class BatchStatus:
     succeeded: int = 0
     failed: int = 0
     """Requests that failed, expired or were cancelled."""
+    errors: tuple[str, ...] = ()
+    """The reasons why the batch failed as a whole, where the provider states them."""
     raw: JsonValue = field(default=None, eq=False, repr=False)
     """The batch as the provider describes it."""
 
@@ -137,8 +140,15 @@ def _read_openai(native: JsonObject) -> BatchStatus:
         total=None if total is None else _count(total),
         succeeded=_count(counts.get("completed", native.get("succeeded_requests"))),
         failed=_count(counts.get("failed", native.get("failed_requests"))),
+        errors=_messages(native.get("errors")),
         raw=dict(native),
     )
+
+
+def _messages(errors: JsonValue) -> tuple[str, ...]:
+    """Return the messages of a list of errors: Mistral's, or OpenAI's below `data`."""
+    entries = objects(object_or_empty(errors).get("data", errors))
+    return tuple(str(entry["message"]) for entry in entries if entry.get("message"))
 
 
 def _files(content: str, names: tuple[str, ...]) -> Callable[[str, JsonObject], tuple[str, ...]]:
@@ -250,18 +260,29 @@ def _read_gemini(native: JsonObject) -> BatchStatus:
         total=None if total is None else _count(total),
         succeeded=_count(stats.get("successfulRequestCount")),
         failed=_count(stats.get("failedRequestCount")),
+        errors=_messages([native.get("error")]),
         raw=dict(native),
     )
 
 
-def _gemini_results(native: JsonObject) -> Iterator[JsonObject]:
+def _gemini_output(native: JsonObject) -> JsonObject:
     metadata = object_or_empty(native.get("metadata"))
-    output = object_or_empty(native.get("response")) or object_or_empty(metadata.get("output"))
-    yield from objects(object_or_empty(output.get("inlinedResponses")).get("inlinedResponses", []))
+    return object_or_empty(native.get("response")) or object_or_empty(metadata.get("output"))
+
+
+def _gemini_results(native: JsonObject) -> Iterator[JsonObject]:
+    inlined = object_or_empty(_gemini_output(native).get("inlinedResponses"))
+    yield from objects(inlined.get("inlinedResponses", []))
+
+
+def _gemini_files(_id: str, native: JsonObject) -> tuple[str, ...]:
+    """Return the path of a file of results: of batches whose requests were a file as well."""
+    file = str_or_none(_gemini_output(native).get("responsesFile"))
+    return () if file is None else (f"/{quote(file, safe='/')}:download?alt=media",)
 
 
 def _gemini_item(line: JsonObject) -> BatchItem:
-    id_ = str(object_or_empty(line.get("metadata")).get("key"))
+    id_ = str(object_or_empty(line.get("metadata")).get("key", line.get("key")))
     if line.get("response") is not None:
         return BatchItem(id=id_, body=line["response"])
     return BatchItem(id=id_, error={"error": line.get("error") or "the request has no response"})
@@ -288,7 +309,7 @@ GEMINI: Final = BatchProtocol(
     get="/{}".format,
     cancel=_cancel_at("/{}:cancel"),
     read=_read_gemini,
-    results=lambda _id, _native: (),
+    results=_gemini_files,
     item=_gemini_item,
     inline=_gemini_results,
 )

@@ -309,3 +309,107 @@ async def test_handle_of_another_api_is_refused() -> None:
     assert isinstance(result, Failure)
     assert isinstance(result.failure(), ConfigurationError)
     assert "give Batches the model" in result.failure().message
+
+
+EXPIRED = {"code": "batch_expired", "message": "not executed in time"}
+GEMINI_FAILED = {"name": "batches/1", "metadata": {"state": "BATCH_STATE_FAILED"}, "done": True}
+OTHER_ENDS: Any = {
+    "openai, requests refused": (
+        "openai",
+        {**OPENAI_BATCH, "status": "failed", "errors": {"data": [{"message": "line 1 is bad"}]}},
+        ("failed", ("line 1 is bad",)),
+        (),
+    ),
+    "openai, expired": (
+        "openai",
+        {**OPENAI_BATCH, "status": "expired", "output_file_id": "f2", "error_file_id": "f3"},
+        ("expired", ()),
+        (
+            lines({"custom_id": "a", "response": {"status_code": 200, "body": CHAT}}),
+            lines({"custom_id": "b", "response": None, "error": EXPIRED}),
+        ),
+    ),
+    "anthropic, cancelled": (
+        "anthropic",
+        APIS["anthropic"].ended,
+        ("ended", ()),
+        (lines(ANTHROPIC_LINES[0], {"custom_id": "b", "result": {"type": "expired"}}),),
+    ),
+    "mistral, failed": (
+        "mistral",
+        {**MISTRAL_BATCH, "status": "FAILED", "errors": [{"message": "no such model", "count": 2}]},
+        ("failed", ("no such model",)),
+        (),
+    ),
+    "mistral, out of time": (
+        "mistral",
+        {**MISTRAL_BATCH, "status": "TIMEOUT_EXCEEDED", "output_file": "f2", "error_file": "f3"},
+        ("expired", ()),
+        (
+            lines({"custom_id": "a", "response": {"status_code": 200, "body": CHAT}}),
+            lines({"custom_id": "b", "response": None, "error": {"message": "expired"}}),
+        ),
+    ),
+    "mistral, cancelled": (
+        "mistral",
+        {**MISTRAL_BATCH, "status": "CANCELLED", "output_file": "f2"},
+        ("cancelled", ()),
+        (http_lines(),),
+    ),
+    "gemini, failed": (
+        "gemini",
+        {**GEMINI_FAILED, "error": {"code": 9, "message": "too many tokens"}},
+        ("failed", ("too many tokens",)),
+        (),
+    ),
+    "gemini, a file of results": (
+        "gemini",
+        {
+            "name": "batches/1",
+            "done": True,
+            "metadata": {"state": "BATCH_STATE_SUCCEEDED"},
+            "response": {"responsesFile": "files/r1"},
+        },
+        ("ended", ()),
+        (
+            lines(
+                {"key": "a", "response": CONTENT},
+                {"key": "b", "error": {"code": 3, "message": "too hot"}},
+            ),
+        ),
+    ),
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "ended", "expected", "files"), OTHER_ENDS.values(), ids=OTHER_ENDS
+)
+async def test_batch_that_ends_otherwise_has_its_results_or_its_errors(
+    name: str, ended: Any, expected: Any, files: Any
+) -> None:
+    api = APIS[name]
+    batches, transport = batches_of(api, ended, ended, *files)
+    handle = BatchHandle(
+        id="batches/1" if name == "gemini" else "1",
+        provider=api.model.provider,
+        model="m",
+        protocol=api.model.route.protocol.id,
+    )
+
+    status = (await batches.status(handle)).unwrap()
+    results: Any = {}
+    failed = ""
+    try:
+        results = {id_: result async for id_, result in batches.results(handle)}
+    except LLMError as error:
+        failed = error.message
+
+    assert (status.state, status.errors) == expected
+    assert status.done
+    assert all(message in failed for message in status.errors)
+    assert bool(failed) == (not files)
+    if files:
+        assert results["a"].unwrap().text == "Hi"
+        assert results["b"].failure().provider == api.model.provider
+    if name == "gemini" and files:
+        assert transport.requests[-1].url.endswith("/v1beta/files/r1:download?alt=media")
