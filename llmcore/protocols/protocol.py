@@ -13,7 +13,7 @@ the `ToolCall`; `llmcore.folds.segments` completes them, for all protocols alike
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Generic, Literal, TypeAlias, TypeVar
 
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
 from llmcore.protocols import tool_names
 from llmcore.protocols.tool_names import ToolNameRule
@@ -194,6 +194,21 @@ class Protocol(Generic[Body_co, Event, State]):
     tool_names: ToolNameRule = tool_names.STRICTEST
     """Which tool names the API takes. Others never reach `body` or `stream`: the route fits them,
     and the decoder puts the caller's names back."""
+
+
+_Body = TypeVar("_Body")
+
+
+def with_bodies(
+    protocol: Protocol[_Body, Event, State], change: Callable[[Built[_Body]], Built[_Body]]
+) -> Protocol[_Body, Event, State]:
+    """Return *protocol* with a *change* to all that it builds, as a platform wants it."""
+    usual = protocol.body
+
+    def build(request: LLMRequest, streaming: bool) -> Result[Built[_Body], LLMError]:
+        return usual.build(request, streaming).map(change)
+
+    return evolve(protocol, body=evolve(usual, build=build))
 
 
 # -- calls that one document answers

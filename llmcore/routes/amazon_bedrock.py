@@ -1,11 +1,15 @@
 """Amazon Bedrock: the models of many makers over Converse, Chat Completions, Responses, Messages.
 
-The provider's id is `bedrock`. Converse and the two APIs of OpenAI are at `bedrock-runtime`, the
-Messages API at `bedrock-mantle`, another host with ids of its own (`anthropic.claude-opus-4-8`).
+The provider's id is `bedrock`. All APIs are at `bedrock-runtime`. The Messages API is at
+`bedrock-mantle`, too, another host with ids of its own (`anthropic.claude-opus-4-8`), and what
+InvokeModel takes and returns for Claude has its form.
 
 Documents, read November 2026:
 https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Converse.html,
 https://docs.aws.amazon.com/bedrock/latest/userguide/inference-responses-api.html,
+https://docs.aws.amazon.com/bedrock/latest/userguide/inference-messages-api.html,
+https://docs.aws.amazon.com/bedrock/latest/userguide/
+model-parameters-anthropic-claude-messages-request-response.html (InvokeModel),
 https://docs.aws.amazon.com/bedrock/latest/userguide/service-tiers-inference.html,
 https://docs.aws.amazon.com/bedrock/latest/userguide/api-keys-use.html (bearer keys),
 https://docs.aws.amazon.com/general/latest/gr/bedrock.html (endpoints).
@@ -17,7 +21,8 @@ the `bedrock` extra is installed.
 import re
 from collections.abc import Mapping
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, cast
+from urllib.parse import quote
 
 from attrs import evolve, frozen
 
@@ -26,9 +31,10 @@ from llmcore.protocols.anthropic_messages import MessagesBody
 from llmcore.protocols.bedrock_converse import ConverseBody
 from llmcore.protocols.openai_chat import COMPATIBLE, ChatBody
 from llmcore.protocols.openai_responses import ResponsesBody
+from llmcore.protocols.protocol import Built, with_bodies
 from llmcore.routes.auth import Auth, choose_auth
 from llmcore.routes.base_url import checked_base_url
-from llmcore.routes.endpoint import Endpoint
+from llmcore.routes.endpoint import Endpoint, EndpointContext, PathOf
 from llmcore.routes.framing import Framing
 from llmcore.routes.provider import ConfigurableProvider
 from llmcore.routes.route import Route, RouteDefaults
@@ -42,8 +48,12 @@ SERVICE: Final = "bedrock"
 MANTLE_SERVICE: Final = "bedrock-mantle"
 """The name for the host of the Messages API."""
 MESSAGES_VERSION: Final = "2023-06-01"
+MESSAGES_PATH: Final = "/anthropic/v1/messages"
+INVOKE_VERSION: Final = "bedrock-2023-05-31"
 KEY_VARIABLE: Final = "AWS_BEARER_TOKEN_BEDROCK"
 REGION_VARIABLES: Final = ("AWS_REGION", "AWS_DEFAULT_REGION")
+_RUNTIME_ID: Final = re.compile(r"[a-z-]+\.anthropic\..+|.+:.+")
+"""Ids of Claude models at `bedrock-runtime`: inference profiles, versions (`-v1:0`) and ARNs."""
 _REGION: Final = re.compile(r"[a-z]{2,}(-[a-z]+)+-\d+")
 _DOMAINS: Final = {
     "cn-": "amazonaws.com.cn",
@@ -63,7 +73,7 @@ class AmazonBedrock(ConfigurableProvider):
     route: Route[ConverseBody]
     """The route of all models over Converse."""
     messages_route: Route[MessagesBody]
-    """The route of Claude models over Messages."""
+    """The route of Claude models over Messages, at `bedrock-mantle`."""
 
     def __init__(
         self,
@@ -106,7 +116,7 @@ class AmazonBedrock(ConfigurableProvider):
             provider=PROVIDER,
             protocol=_MESSAGES,
             endpoint=Endpoint.path(
-                "/anthropic/v1/messages",
+                MESSAGES_PATH,
                 base_url=given or partial(_mantle_url, region_of),
                 query=query,
             ),
@@ -125,7 +135,20 @@ class AmazonBedrock(ConfigurableProvider):
         """The route of models over the Responses API."""
         return self._beside("bedrock-responses", openai_responses.protocol, "/openai/v1/responses")
 
-    def _beside(self, id_: str, protocol: Any, target: str) -> Route[Any]:
+    @property
+    def runtime_messages_route(self) -> Route[MessagesBody]:
+        """The route of Claude models over Messages, at `bedrock-runtime`."""
+        protocol = evolve(_MESSAGES, count_tokens=None)  # it has no such operation
+        route = self._beside("bedrock-runtime-messages", protocol, MESSAGES_PATH)
+        return route.with_(defaults=self.messages_route.defaults)
+
+    @property
+    def invoke_route(self) -> Route[MessagesBody]:
+        """The route of Claude models over InvokeModel and InvokeModelWithResponseStream."""
+        route = self._beside("bedrock-invoke", _INVOKED, invoke_path)
+        return route.with_(framing=Framing.aws_event_stream())
+
+    def _beside(self, id_: str, protocol: Any, target: str | PathOf) -> Route[Any]:
         endpoint = evolve(self.route.endpoint, target=target)
         return self.route.with_(id=id_, protocol=protocol, endpoint=endpoint, framing=Framing.sse())
 
@@ -142,14 +165,63 @@ class AmazonBedrock(ConfigurableProvider):
         return self.responses_route.model(model_id)
 
     def messages(self, model_id: str) -> Model[MessagesBody]:
-        """Return the Claude model *model_id* of `bedrock-mantle`, reached over Messages."""
-        return self.messages_route.model(model_id)
+        """Return the Claude model *model_id*, reached over Messages.
+
+        The id of an inference profile (`eu.anthropic....`), one with a version (`...-v1:0`) and
+        an ARN are of `bedrock-runtime`, others (`anthropic.claude-opus-4-8`) of `bedrock-mantle`.
+        """
+        runtime = _RUNTIME_ID.fullmatch(model_id)
+        return (self.runtime_messages_route if runtime else self.messages_route).model(model_id)
+
+    def invoke(self, model_id: str) -> Model[MessagesBody]:
+        """Return the Claude model *model_id*, reached over InvokeModel.
+
+        It is for what InvokeModel alone has: permissions of that name, guardrails by headers.
+        """
+        return self.invoke_route.model(model_id)
+
+
+def invoke_path(context: EndpointContext) -> str:
+    """Return the path of InvokeModel: the model's id or ARN encoded as one segment."""
+    operation = "invoke-with-response-stream" if context.streaming else "invoke"
+    return f"/model/{quote(context.model_id, safe='')}/{operation}"
 
 
 _CHAT: Final = openai_chat.make(
     evolve(COMPATIBLE, service_tiers=tuple(bedrock_converse.SERVICE_TIERS.items()))
 )
-_MESSAGES: Final = anthropic_messages.make(system_messages=False, service_tiers=False)
+_BETA_HEADER: Final = "anthropic-beta"
+_NOT_BETA: Final = frozenset({"prompt-caching-2024-07-31"})
+"""Features that Bedrock has without their names, which it may reject ("invalid beta flag")."""
+
+
+def _needed_betas(built: Built[MessagesBody]) -> Built[MessagesBody]:
+    """Return the same without the names of features that Bedrock has anyway."""
+    betas = [name for name in _betas(built) if name not in _NOT_BETA]
+    others = {name: value for name, value in built.headers.items() if name != _BETA_HEADER}
+    return evolve(built, headers={**others, **({_BETA_HEADER: ",".join(betas)} if betas else {})})
+
+
+def _betas(built: Built[MessagesBody]) -> list[str]:
+    return [name for name in built.headers.get(_BETA_HEADER, "").split(",") if name]
+
+
+def _invoked(built: Built[MessagesBody]) -> Built[MessagesBody]:
+    """Return what InvokeModel takes: model and stream are in the path, beta features in the body.
+
+    It is as https://pypi.org/project/anthropic/ sends it (`anthropic/lib/bedrock`).
+    """
+    native = {name: value for name, value in built.body.items() if name not in ("model", "stream")}
+    betas = {"anthropic_beta": _betas(built)} if _betas(built) else {}
+    body = cast("MessagesBody", {"anthropic_version": INVOKE_VERSION, **betas, **native})
+    others = {name: value for name, value in built.headers.items() if name != _BETA_HEADER}
+    return evolve(built, body=body, headers=others)
+
+
+_MESSAGES: Final = with_bodies(
+    anthropic_messages.make(system_messages=False, service_tiers=False), _needed_betas
+)
+_INVOKED: Final = evolve(with_bodies(_MESSAGES, _invoked), count_tokens=None)
 
 
 def _auth(

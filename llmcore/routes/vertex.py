@@ -17,7 +17,7 @@ Project: GOOGLE_CLOUD_PROJECT. Location: GOOGLE_CLOUD_LOCATION, else `global`.
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import partial
 from typing import Any, Final, TypeVar, cast
 from urllib.parse import quote
@@ -29,7 +29,7 @@ from llmcore.protocols.anthropic_messages import MessagesBody
 from llmcore.protocols.gemini import GeminiBody
 from llmcore.protocols.openai_chat import COMPATIBLE, ChatBody
 from llmcore.protocols.openai_responses import ResponsesBody
-from llmcore.protocols.protocol import Built, Protocol
+from llmcore.protocols.protocol import Built, Protocol, with_bodies
 from llmcore.routes.auth import Auth, GoogleCredentials, choose_auth
 from llmcore.routes.base_url import checked_base_url
 from llmcore.routes.chat_providers import Mistral
@@ -37,10 +37,8 @@ from llmcore.routes.endpoint import BaseUrlOf, Endpoint, EndpointContext
 from llmcore.routes.provider import ConfigurableProvider
 from llmcore.routes.route import Route, RouteDefaults
 from llmcore.routes.xai import grok_responses
-from llmcore.schema.errors import ConfigurationError, LLMError
+from llmcore.schema.errors import ConfigurationError
 from llmcore.schema.model import Model
-from llmcore.schema.request import LLMRequest
-from llmcore.schema.result import Result
 
 PROVIDER: Final = "vertex"
 PROJECT_VARIABLE: Final = "GOOGLE_CLOUD_PROJECT"
@@ -206,43 +204,35 @@ def predict_path(publisher: str, context: EndpointContext) -> str:
 _Body = TypeVar("_Body")
 
 
-def _changing(
-    protocol: Protocol[_Body, Any, Any], change: Callable[[_Body], _Body]
-) -> Protocol[_Body, Any, Any]:
-    """Return *protocol* with a *change* to each of its bodies."""
-    usual = protocol.body
-
-    def build(request: LLMRequest, streaming: bool) -> Result[Built[_Body], LLMError]:
-        built = usual.build(request, streaming)
-        return built.map(lambda made: evolve(made, body=change(made.body)))
-
-    return evolve(protocol, body=evolve(usual, build=build))
-
-
 def _uncounted(protocol: Protocol[_Body, Any, Any]) -> Protocol[_Body, Any, Any]:
     return evolve(protocol, count_tokens=None)  # no document has an endpoint that counts
 
 
-def _without_model(body: MessagesBody) -> MessagesBody:
-    """Return *body* without the model, which the path names, and with the version."""
-    native = {name: value for name, value in body.items() if name != "model"}
-    return cast("MessagesBody", {"anthropic_version": CLAUDE_VERSION, **native})
+def _claude_body(built: Built[MessagesBody]) -> Built[MessagesBody]:
+    """Return the body without the model, which the path names, and with the version."""
+    native = {name: value for name, value in built.body.items() if name != "model"}
+    body = cast("MessagesBody", {"anthropic_version": CLAUDE_VERSION, **native})
+    return evolve(built, body=body)
 
 
-def _without_version(body: ChatBody) -> ChatBody:
-    return cast("ChatBody", {**body, "model": body["model"].partition("@")[0]})
+def _mistral_body(built: Built[ChatBody]) -> Built[ChatBody]:
+    """Return the body without the model's version."""
+    name = built.body["model"].partition("@")[0]
+    return evolve(built, body=cast("ChatBody", {**built.body, "model": name}))
 
 
-def _without_publisher(body: ResponsesBody) -> ResponsesBody:
-    return cast("ResponsesBody", {**body, "model": body["model"].partition("/")[2]})
+def _responses_body(built: Built[ResponsesBody]) -> Built[ResponsesBody]:
+    """Return the body without the model's publisher, which the path names."""
+    name = built.body["model"].partition("/")[2]
+    return evolve(built, body=cast("ResponsesBody", {**built.body, "model": name}))
 
 
-_CLAUDE: Final = _changing(
+_CLAUDE: Final = with_bodies(
     # mid-conversation system messages: "available on the Claude API and Claude Platform on AWS"
     anthropic_messages.make(system_messages=False, service_tiers=False),
-    _without_model,
+    _claude_body,
 )
-_MISTRAL: Final = _changing(
+_MISTRAL: Final = with_bodies(
     openai_chat.make(
         # the parameters that https://github.com/mistralai/client-python sends there
         # (packages/mistralai_gcp, ChatCompletionRequest)
@@ -253,9 +243,9 @@ _MISTRAL: Final = _changing(
             reasoning_replay="forbidden",
         )
     ),
-    _without_version,
+    _mistral_body,
 )
-_RESPONSES: Final = _uncounted(_changing(openai_responses.protocol, _without_publisher))
+_RESPONSES: Final = _uncounted(with_bodies(openai_responses.protocol, _responses_body))
 
 
 def _auth(api_key: str | None, auth: Auth | None, service_account_file: str | None) -> Auth:

@@ -1,18 +1,35 @@
 """Amazon Bedrock's facade: `llmcore/routes/amazon_bedrock.py`."""
 
+import json
+from base64 import b64encode
 from typing import Any
 
 import pytest
 
+from llmcore.client.client import Client
 from llmcore.routes.amazon_bedrock import AmazonBedrock
 from llmcore.routes.auth import Auth
 from llmcore.routes.providers import PROVIDERS
 from llmcore.routes.route import Route
 from llmcore.routes.sigv4 import AwsCredentialChain
-from llmcore.schema.errors import AuthenticationError, ConfigurationError
+from llmcore.schema.errors import (
+    AuthenticationError,
+    ConfigurationError,
+    LLMError,
+    RateLimitError,
+    ServerError,
+    StreamError,
+)
 from llmcore.schema.model import Model
 from llmcore.schema.request import LLMRequest, request
+from tests.support.servers.loopback import Answer, Received, serve
+from tests.support.wire.anthropic import message as claude_message
+from tests.support.wire.anthropic import stream_of as claude_stream
+from tests.support.wire.anthropic import text as claude_text
+from tests.support.wire.bedrock import frames as aws_frames
 from tests.support.wire.prepared import SECRET, failure, prepare
+
+pytestmark = pytest.mark.anyio
 
 KEYS = {"AWS_ACCESS_KEY_ID": "AKID", "AWS_SECRET_ACCESS_KEY": SECRET}
 PROFILE = "arn:aws:bedrock:us-east-1:123456789012:application-inference-profile/abc"
@@ -198,6 +215,131 @@ def test_messages_api_has_its_version_and_is_signed_for_its_own_service() -> Non
     assert messages["anthropic-version"] == "2023-06-01"
     assert "/us-east-1/bedrock-mantle/aws4_request" in messages["authorization"]
     assert "/us-east-1/bedrock/aws4_request" in chat["authorization"]
+
+
+@pytest.mark.parametrize(
+    ("model", "host"),
+    [
+        ("anthropic.claude-opus-4-8", "bedrock-mantle.us-east-1.api.aws"),
+        ("eu.anthropic.claude-opus-4-8", "bedrock-runtime.us-east-1.amazonaws.com"),
+        ("us-gov.anthropic.claude-opus-5", "bedrock-runtime.us-east-1.amazonaws.com"),
+        ("anthropic.claude-3-haiku-20240307-v1:0", "bedrock-runtime.us-east-1.amazonaws.com"),
+        (PROFILE, "bedrock-runtime.us-east-1.amazonaws.com"),
+    ],
+)
+def test_the_id_decides_which_host_is_sent_messages(model: str, host: str) -> None:
+    """Ids of inference profiles, versions and ARNs are of the runtime, and signed for it."""
+    ready = prepare(hello(AmazonBedrock(region="us-east-1").messages(model)), environ=KEYS)
+
+    assert ready.url == f"https://{host}/anthropic/v1/messages"
+    assert ready.body["model"] == model
+    assert ready.headers["anthropic-version"] == "2023-06-01"
+    service = "bedrock-mantle" if "mantle" in host else "bedrock"
+    assert f"/us-east-1/{service}/aws4_request" in ready.http.headers["authorization"]
+
+
+def test_features_that_are_not_beta_at_bedrock_are_not_named() -> None:
+    """It rejects names that it does not know; others go up."""
+    bedrock = AmazonBedrock(region="us-east-1", api_key="k")
+    options = {"bedrock": {"betas": ["context-1m-2025-08-07"]}}
+    for model in (bedrock.messages("eu.anthropic.claude-opus-5"), bedrock.messages("anthropic.m")):
+        asked = request(
+            model=model, prompt="Hi", system="Be brief. " * 999, provider_options=options
+        )
+        assert prepare(asked).headers["anthropic-beta"] == "context-1m-2025-08-07"
+        assert "anthropic-beta" not in prepare(hello(model)).headers
+
+
+@pytest.mark.parametrize(
+    ("streaming", "operation", "accept"),
+    [
+        (False, "invoke", "application/json"),
+        (True, "invoke-with-response-stream", "application/vnd.amazon.eventstream"),
+    ],
+)
+def test_invoke_model_names_model_and_stream_in_the_path(
+    streaming: bool, operation: str, accept: str
+) -> None:
+    """Version and beta features are in the body; it is signed as Converse is."""
+    asked = request(
+        model=AmazonBedrock(region="us-east-1").invoke(PROFILE),
+        prompt="Hi",
+        provider_options={"bedrock": {"betas": ["context-1m-2025-08-07"]}},
+    )
+    ready = prepare(asked, streaming=streaming, environ=KEYS)
+    segment = PROFILE.replace(":", "%3A").replace("/", "%2F")
+
+    assert ready.url == (
+        f"https://bedrock-runtime.us-east-1.amazonaws.com/model/{segment}/{operation}"
+    )
+    assert not {"model", "stream"} & set(ready.body)
+    assert ready.body["anthropic_version"] == "bedrock-2023-05-31"
+    assert ready.body["anthropic_beta"] == ["context-1m-2025-08-07"]
+    assert "anthropic-beta" not in ready.headers
+    assert ready.headers["accept"] == accept
+    assert "/us-east-1/bedrock/aws4_request" in ready.http.headers["authorization"]
+
+
+# -- answers of InvokeModel over loopback
+
+
+def chunks(*events: dict[str, Any]) -> list[tuple[str, dict[str, str]]]:
+    """Return *events* as InvokeModelWithResponseStream sends them, but for the framing."""
+    encoded = [b64encode(json.dumps(event).encode()).decode() for event in events]
+    return [
+        ("chunk", {"bytes": text, "p": "abcd"[: index % 4]}) for index, text in enumerate(encoded)
+    ]
+
+
+DOCUMENT = claude_message(claude_text("Oslo is the capital."))
+
+
+async def test_answers_of_invoke_model_arrive_streamed_and_whole() -> None:
+    stream = aws_frames(chunks(*claude_stream(DOCUMENT)))
+
+    def answer(received: Received) -> Answer:
+        if received.path.endswith("/invoke"):
+            body = json.dumps(DOCUMENT).encode()
+            return Answer([body], headers={"content-type": "application/json"})
+        cut = [stream[at : at + 37] for at in range(0, len(stream), 37)]
+        return Answer(cut, headers={"content-type": "application/vnd.amazon.eventstream"})
+
+    with serve(answer) as server:
+        bedrock = AmazonBedrock(region="us-east-1", api_key=SECRET, base_url=server.url)
+        async with Client() as client:
+            asked = hello(bedrock.invoke("eu.anthropic.claude-opus-5"))
+            streamed = (await client.stream(asked).result()).unwrap()
+            whole = (await client.generate(asked)).unwrap()
+
+    assert streamed.text == whole.text == "Oslo is the capital."
+    assert streamed.usage.output_tokens == whole.usage.output_tokens == 7
+
+
+@pytest.mark.parametrize(
+    ("last", "kind"),
+    [
+        (("exception:throttlingException", {"message": "Too many tokens"}), RateLimitError),
+        (("exception:modelStreamErrorException", {"message": "No"}), ServerError),
+        (("error:InternalFailure", {"message": "No"}), ServerError),
+        (("chunk", {"p": "abcd"}), StreamError),
+        (("chunk", {"bytes": "%"}), StreamError),
+    ],
+)
+async def test_a_fault_within_a_stream_of_invoke_model_is_a_typed_error(
+    last: Any, kind: type[LLMError]
+) -> None:
+    events = chunks(*claude_stream(DOCUMENT)[:3])
+    body = aws_frames([*events, last])
+    with serve(
+        lambda _: Answer([body], headers={"content-type": "application/vnd.amazon.eventstream"})
+    ) as server:
+        bedrock = AmazonBedrock(region="us-east-1", api_key=SECRET, base_url=server.url)
+        async with Client() as client:
+            asked = hello(bedrock.invoke("eu.anthropic.claude-opus-5"))
+            told = (await client.stream(asked).result()).failure()
+
+    assert type(told) is kind
+    assert kind is StreamError or told.message.startswith(last[1]["message"])
 
 
 def test_other_apis_follow_a_base_url() -> None:

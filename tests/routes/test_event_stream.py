@@ -123,7 +123,7 @@ def test_the_text_of_an_error_becomes_its_payload() -> None:
 
 
 def test_anthropic_chunks_pass_as_they_are() -> None:
-    """The protocol reads the `chunk` of `invoke-with-response-stream`."""
+    """The protocol decodes the `chunk` of `invoke-with-response-stream`."""
     assert frames(event("chunk", b'{"bytes":"e30="}')) == [("chunk", b'{"bytes":"e30="}')]
 
 

@@ -5,11 +5,18 @@ Source: https://platform.claude.com/docs/en/build-with-claude/streaming, read No
     {"type": "message_start", "message": {"id": "msg_1", "model": "claude-opus-5", "content": [],
      "stop_reason": null, "usage": {"input_tokens": 25, "output_tokens": 1}, ...}}
 
+Bedrock's InvokeModelWithResponseStream has each event in a message of an AWS event stream, in
+base64 and beside padding
+(https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_PayloadPart.html):
+
+    chunk {"bytes": "eyJ0eXBlIjoibWVzc2FnZV9zdG9wIn0=", "p": "abcd"}
+
 A body that was not streamed is read as the events that would have brought it, each block complete
 at its start, so both give the same events by construction.
 """
 
 import operator
+from base64 import b64decode
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final, TypeAlias
 
@@ -76,6 +83,11 @@ from llmcore.schema.request import LLMRequest
 def decode(frame: Frame) -> Event | None:
     """Return the event of a frame; None for pings. ValueError if it is not JSON."""
     name, data = frame
+    if name == "chunk":
+        name, data = "", _chunk_bytes(data)
+    elif name.startswith(_FAULTS):
+        fault = object_or_empty(json.loads(data))
+        return {"type": "error", "error": {"type": name.partition(":")[2], **fault}}
     if name == "ping" or not data.strip() or data.strip() == b"[DONE]":
         return None
     if name == "error":
@@ -86,6 +98,17 @@ def decode(frame: Frame) -> Event | None:
     if "type" not in event and name:
         event["type"] = name
     return None if event.get("type") == "ping" else event
+
+
+_FAULTS: Final = ("exception:", "error:")
+"""How the names of frames begin that are exceptions and errors of an AWS event stream."""
+
+
+def _chunk_bytes(data: bytes) -> bytes:
+    within = str_or_none(object_or_empty(json.loads(data)).get("bytes"))
+    if within is None:
+        raise ValueError("a chunk without bytes")
+    return b64decode(within, validate=True)
 
 
 def _error_frame(data: bytes) -> Event:
