@@ -140,7 +140,7 @@ def _content_type(body: Body) -> str:
         return "application/json"
     if not isinstance(body, bytes | str):
         return "text/event-stream"
-    start = body[:100].decode("utf-8", "replace") if isinstance(body, bytes) else body[:100]
+    start = body.decode("utf-8", "replace") if isinstance(body, bytes) else body
     if start.lstrip().startswith(("{", "[")):
         return "application/json"
     is_events = start.startswith(("data:", "event:", "id:", "retry:", ":"))

@@ -306,8 +306,10 @@ async def test_a_file_whose_content_is_at_hand_is_stored_again_elsewhere() -> No
     ("media_type", "kind"),
     [("image/png", ImagePart), ("audio/wav", AudioPart), ("text/plain", DocumentPart)],
 )
-def test_the_part_of_a_file_is_of_its_kind(media_type: str, kind: type) -> None:
-    assert type(StoredFile(id="f", provider="p", media_type=media_type).part()) is kind
+def test_the_part_of_a_file_is_of_its_kind(media_type: str, kind: type[Any]) -> None:
+    file = StoredFile(id="f", provider="p", account="a", media_type=media_type)
+
+    assert file.part() == kind(file_id="f", file_owner="p", file_account="a", media_type=media_type)
 
 
 # -- reading and writing

@@ -268,6 +268,31 @@ def test_a_failing_test_records_nothing(
     assert (pytester.path / "cassettes" / "two.json").read_bytes() == before
 
 
+BROKEN_LATER = """
+    @pytest.fixture
+    def broken(cassette):
+        raise RuntimeError("after the cassette was begun")
+
+    @pytest.mark.cassette("two")
+    def test_two(broken):
+        pass
+"""
+
+
+def test_test_whose_other_fixture_fails_records_nothing_and_replays_without_a_second_error(
+    pytester: pytest.Pytester, run: Run, server: Loopback
+) -> None:
+    module(pytester, TWICE.format(count=1, holds="True"))
+    run("--record").assert_outcomes(passed=2)
+    before = (pytester.path / "cassettes" / "two.json").read_bytes()
+
+    module(pytester, BROKEN_LATER)
+    run("--record").assert_outcomes(errors=1)
+    run().assert_outcomes(errors=1)
+
+    assert (pytester.path / "cassettes" / "two.json").read_bytes() == before
+
+
 def test_a_secret_fails_the_test_and_writes_nothing(
     pytester: pytest.Pytester, run: Run, server: Loopback, monkeypatch: pytest.MonkeyPatch
 ) -> None:

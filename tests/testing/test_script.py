@@ -48,6 +48,7 @@ async def over_time(*chunks: bytes) -> AsyncIterator[bytes]:
         (": ping\n\n", 200, "text/event-stream", [b": ping\n\n"]),
         ('{"é":1}', 200, "application/json", ['{"é":1}'.encode()]),
         (" [1]", 200, "application/json", [b" [1]"]),
+        (b" " * 200 + b"{}", 200, "application/json", [b" " * 200 + b"{}"]),
         ("<html>", 200, "text/plain", [b"<html>"]),
         (b"\xff\xfe", 200, "text/plain", [b"\xff\xfe"]),
         ("", 200, "text/plain", []),

@@ -72,6 +72,31 @@ async def test_an_answer_comes_back_also_from_another_thread() -> None:
     assert answers == [42]
 
 
+async def test_other_tasks_run_while_a_call_waits_for_another_thread() -> None:
+    """One of them is what lets the other thread finish; without it, the wait ends after 5 s."""
+    serial, inside, leave = SerialExecutor(), threading.Event(), threading.Event()
+    in_time: list[bool] = []
+
+    def slow() -> None:
+        inside.set()
+        in_time.append(leave.wait(5))
+
+    thread = threading.Thread(target=serial.run, args=(slow,))
+    thread.start()
+    inside.wait(5)
+    async with anyio.create_task_group() as tasks:
+
+        async def let_it_finish() -> None:
+            leave.set()
+
+        tasks.start_soon(serial.submit, lambda: 42)
+        await anyio.lowlevel.checkpoint()
+        tasks.start_soon(let_it_finish)
+    thread.join()
+
+    assert in_time == [True]
+
+
 async def test_another_thread_can_wake_a_task() -> None:
     """Waking a task whose loop is closed does nothing."""
     waiter = Waiter()

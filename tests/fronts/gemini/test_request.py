@@ -262,6 +262,26 @@ def test_pictures_of_a_response_stand_in_their_places() -> None:
     assert part.content == (TextPart("Before"), picture, TextPart("after"))
 
 
+@pytest.mark.parametrize(
+    ("response", "files"),
+    [
+        ({"output": "x", "exit": 0}, []),
+        ({"error": "no", "code": 1}, []),
+        ({"answer": 42}, [{"inlineData": {"mimeType": "image/png", "data": PNG}}]),
+    ],
+    ids=["output and more", "error and more", "object beside a file"],
+)
+def test_response_that_has_no_neutral_form_goes_to_gemini_as_it_came(
+    response: dict[str, Any], files: list[Any]
+) -> None:
+    answer = {"name": "f", "response": response, **({"parts": files} if files else {})}
+    turn = {"role": "user", "parts": [{"functionResponse": answer}]}
+    made = read({"contents": [HELLO, called("f"), turn]}, "gemini")
+
+    sent = built(made.request, "gemini")["contents"][-1]["parts"]
+    assert [part["functionResponse"]["response"] for part in sent] == [response]
+
+
 # -- turns of the model that began elsewhere
 
 
