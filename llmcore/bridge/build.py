@@ -2,6 +2,7 @@
 
 import platform
 from collections.abc import Mapping
+from functools import cache
 from importlib.metadata import PackageNotFoundError, distribution, version
 from typing import Final
 
@@ -13,6 +14,7 @@ _DISTRIBUTION: Final = "llmcore-routes"
 _LIBRARIES: Final = ("uvicorn", "httptools", "uvloop", "aiohttp", "httpx", "redis", "psycopg")
 
 
+@cache  # all files of installed packages are looked through
 def build_information() -> JsonObject:
     """Return the revision that is installed, if known, and versions of Python and libraries."""
     return {

@@ -2,6 +2,7 @@
 
 import difflib
 from collections.abc import Collection, Mapping
+from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from typing import Final
 
@@ -14,9 +15,11 @@ ENTRY_POINT_GROUP = "llmcore.providers"
 """Where packages announce their `ProviderEntry` values."""
 
 
+@cache  # all installed packages are looked through, which takes 10 ms
 def provider_entries() -> tuple[ProviderEntry, ...]:
     """Return all providers: llmcore's own in their order, then those of other packages by name.
 
+    Those of a package that is installed later are found by the next process.
     Raises ConfigurationError for an invalid entry point.
     """
     found = {entry.id: entry for entry in (*PROVIDERS, *RETRIEVAL_PROVIDERS)}

@@ -2,6 +2,7 @@
 
 import re
 import sys
+from collections.abc import Iterator
 from importlib.metadata import EntryPoint, EntryPoints
 from types import ModuleType
 from typing import Any
@@ -35,8 +36,9 @@ class Acme:
 
 
 @pytest.fixture(autouse=True)
-def installed(monkeypatch: pytest.MonkeyPatch) -> list[EntryPoint]:
+def installed(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[EntryPoint]]:
     """Stand in for installed packages: what the test puts into the list is announced."""
+    provider_entries.cache_clear()
     points: list[EntryPoint] = []
     package: Any = ModuleType("acme_llmcore")
     package.Acme, package.ENTRY, package.NO_ENTRY = Acme, ACME, "acme"
@@ -46,7 +48,8 @@ def installed(monkeypatch: pytest.MonkeyPatch) -> list[EntryPoint]:
         return EntryPoints(points).select(group=group)
 
     monkeypatch.setattr(environment, "entry_points", announced)
-    return points
+    yield points
+    provider_entries.cache_clear()
 
 
 def point(value: str, name: str = "acme", group: str = ENTRY_POINT_GROUP) -> EntryPoint:

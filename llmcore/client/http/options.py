@@ -93,6 +93,7 @@ class HttpOptions:
         return shared_tls_context(file, folder, http2=self.http2)
 
 
+@functools.cache
 def with_version(package: str) -> str:
     """Return the name of an installed package, with its version."""
     return f"{package} {importlib.metadata.version(package)}"
