@@ -10,7 +10,7 @@ from typing import Final, Literal
 from attrs import field, frozen
 
 from llmcore.protocols.diagnostics import Notes
-from llmcore.protocols.native_json import text_or_json
+from llmcore.protocols.native_json import str_or_none, text_or_json
 from llmcore.protocols.tool_schema import Projected, SchemaTarget, project
 from llmcore.schema import json
 from llmcore.schema.json import JsonObject, JsonValue
@@ -80,6 +80,13 @@ def _wrapped(schema: JsonObject) -> JsonObject:
 _AT_ROOT: Final = frozenset({"$defs", "definitions", "$schema", "$id"})
 
 
+def with_description(schema: JsonObject, wanted: ResponseFormat) -> JsonObject:
+    """Return *schema* with the format's description, for an API that has no field for it."""
+    texts = (wanted.description, str_or_none(schema.get("description")))
+    known = dict.fromkeys(text for text in texts if text)
+    return {**schema, "description": "\n".join(known)} if known else schema
+
+
 # -- by a tool
 
 
@@ -125,7 +132,8 @@ def format_in_words(wanted: ResponseFormat, why: str, notes: Notes) -> str:
     words = "Answer with one JSON document and nothing else."
     if wanted.schema is None:
         return words
-    return f"{words} It must match this schema:\n{json.dumps(wanted.schema).decode()}"
+    schema = json.dumps(with_description(wanted.schema, wanted)).decode()
+    return f"{words} It must match this schema:\n{schema}"
 
 
 # -- in the body

@@ -60,6 +60,8 @@ class TokenLogprob:
     """The most likely tokens at this position, if `top_logprobs` was set."""
     data: bytes | None = None
     """The token's own bytes, where the provider has them: a character may span several tokens."""
+    id: int | None = None
+    """The token's number in the model's vocabulary, where the provider has it (Gemini)."""
 
 
 @readable

@@ -1,11 +1,15 @@
 """How answers ended, and what they consumed."""
 
+import json
+
 import pytest
 from hypothesis import given
 
 from llmcore.fronts.finishing import finish_kind, token_counts
+from llmcore.fronts.front import FRONT_IDS
 from llmcore.schema.events import FinishReason, FinishReasonKind
 from llmcore.schema.usage import Usage
+from llmcore.testing import recorded_events, write_as_front
 from tests.support.strategies.answers import usages
 
 
@@ -28,6 +32,25 @@ def test_a_finish_reason_agrees_with_the_calls_of_the_answer(
 ) -> None:
     """Calls are run; a call reason without calls is corrected; a cut answer stays one."""
     assert finish_kind(FinishReason(reason), called=called) == kind
+
+
+@pytest.mark.parametrize("status", ["queued", "in_progress"])
+@pytest.mark.parametrize("front_id", FRONT_IDS)
+@pytest.mark.parametrize("streaming", [False, True])
+def test_a_response_that_still_runs_is_no_answer(
+    front_id: str, status: str, streaming: bool
+) -> None:
+    """Clients would take the beginning for the whole."""
+    said = [{"type": "output_text", "text": "So far", "annotations": []}]
+    item = {"type": "message", "id": "m", "role": "assistant", "content": said}
+    body = {"id": "resp_1", "object": "response", "model": "m", "status": status, "output": [item]}
+    events = recorded_events(
+        "openai-responses", status=200, headers={}, body=json.dumps(body).encode(), streaming=False
+    )
+    made = write_as_front(front_id, events, streaming=streaming).decode()
+
+    assert f"the answer in the background (its status is {status})" in made
+    assert "response.completed" not in made
 
 
 @given(usages())

@@ -161,7 +161,7 @@ QUIET = (
     r"(defer_loading|eager_input_streaming)$",  # how tools are sent
     r"^thinking\.budget_tokens$|reasoning\.summary$|thinkingConfig(\.[a-zA-Z]+)?$",
     r"^mcp_servers",  # of a toolset that is reported
-    r"max_output_length$|\.container$|require_approval$|detail$|is_error$",  # the default
+    r"max_output_length$|\.container$|detail$|is_error$",  # the default
     r"(language|outcome)$",
     r"user_location\.approximate\.[a-z]+$",  # reported as a whole
     r"stop(_sequences|Sequences)?\[\d\]$",

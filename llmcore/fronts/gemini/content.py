@@ -187,7 +187,8 @@ def logprobs_result(tokens: Iterable[TokenLogprob]) -> NativeObject:
 
 
 def _token(one: TokenLogprob) -> NativeObject:
-    return {"token": one.token, "logProbability": one.logprob}
+    numbered = {} if one.id is None else {"tokenId": one.id}
+    return {"token": one.token, **numbered, "logProbability": one.logprob}
 
 
 # -- grounding

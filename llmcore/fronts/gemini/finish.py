@@ -24,17 +24,22 @@ _WORDS: Final[Mapping[FinishReasonKind, str]] = {
     "content_filter": "SAFETY",
     "other": "OTHER",
 }
+PAUSE: Final = "pause_turn"
+"""Anthropic's word for a turn in which its tools need more time: the conversation is sent back."""
 
 
 def finish_reason(reason: FinishReason, *, native: bool, called: bool) -> str | None:
     """Return `finishReason`; None where the upstream failed.
 
     A *native* upstream's own word stands, also for a call that it could not make. A prompt that it
-    blocked has no candidate to have one.
+    blocked has no candidate to have one. A pause of Anthropic's tools is a stop, as the client
+    can send the conversation back; Gemini's clients take `OTHER` for a failure.
     """
     raw = reason.raw or ""
     if native and FINISH_REASONS.get(raw) is not None:
         return raw
+    if reason.raw == PAUSE:
+        return "STOP"
     return _WORDS.get(finish_kind(reason, called=called))
 
 

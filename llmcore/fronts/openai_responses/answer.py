@@ -15,7 +15,7 @@ from attrs import evolve
 from llmcore.fronts.answer_builder import AnswerBuilder
 from llmcore.fronts.answer_record import AnswerRecord
 from llmcore.fronts.errors import SERVER_ERROR
-from llmcore.fronts.finishing import ended_by_itself
+from llmcore.fronts.finishing import ended_by_itself, finish_kind
 from llmcore.fronts.front import AnswerInfo, Event, Upstream
 from llmcore.fronts.openai_responses.compaction import Summary, compaction_item, summary_message
 from llmcore.fronts.openai_responses.errors import response_error
@@ -411,7 +411,7 @@ class ResponsesWriter(AnswerBuilder):
         self._sources.note(self._notes)
         reason = event.finish_reason
         incomplete = self._incomplete(reason)
-        if reason.reason == "error":
+        if finish_kind(reason, called=False) == "error":
             self._fail_by_reason(reason)
         elif incomplete is not None:
             self._end("incomplete", incomplete_details={"reason": incomplete})

@@ -85,9 +85,10 @@ def _code_execution(native: Mapping[str, Any], path: str, notes: Notes) -> Hoste
 def _mcp(native: Mapping[str, Any], path: str, notes: Notes) -> HostedTool:
     known = {"server_label", "server_url", "authorization", "allowed_tools", "require_approval"}
     _rest(native, known, path, notes)
-    if native.get("require_approval") not in (None, "never"):
+    if native.get("require_approval") != "never":  # left out, it is "always"
         raise invalid(
-            "The upstream calls MCP tools without asking: set require_approval to never.",
+            "The upstream calls MCP tools without asking for approval: set require_approval to "
+            '"never", or leave the tool out.',
             f"{path}.require_approval",
         )
     allowed = native.get("allowed_tools")

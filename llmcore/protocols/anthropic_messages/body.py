@@ -13,7 +13,7 @@ from typing import Any, Final, cast
 
 from attrs import evolve
 
-from llmcore.protocols.answer_format import lower_format
+from llmcore.protocols.answer_format import lower_format, with_description
 from llmcore.protocols.anthropic_messages.caching import is_cached, place_breakpoints
 from llmcore.protocols.anthropic_messages.messages import lower_messages, target_of
 from llmcore.protocols.anthropic_messages.models import plan_format, rules_of
@@ -51,7 +51,7 @@ from llmcore.protocols.native_json import object_or_empty, objects
 from llmcore.protocols.protocol import Built
 from llmcore.schema.errors import InvalidRequestError, LLMError
 from llmcore.schema.json import JsonObject, plain_object
-from llmcore.schema.options import merge_json
+from llmcore.schema.options import ResponseFormat, merge_json
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.result import Failure, Result, Success
 
@@ -111,7 +111,7 @@ def _lower(
     metadata = _lower_metadata(request, notes)
     choice = format_choice(answer, request) or tools.choice
     thinking = without_excluded_thinking(reasoning.thinking, choice, said.messages, notes)
-    enforced = None if answer.schema is None else {"type": "json_schema", "schema": answer.schema}
+    enforced = _enforced(answer.schema, request.response_format)
     fields: dict[str, Any] = {
         "model": request.model_id,
         "max_tokens": reasoning.max_tokens,
@@ -132,6 +132,13 @@ def _lower(
     automatic = options.get("auto_cache") is not False
     place_breakpoints(body, request.cache, automatic=automatic, notes=notes)
     return body, tools.betas
+
+
+def _enforced(schema: JsonObject | None, wanted: ResponseFormat | None) -> JsonObject | None:
+    """Return `output_config.format`; None where the API enforces no schema."""
+    if schema is None or wanted is None:
+        return None
+    return {"type": "json_schema", "schema": with_description(schema, wanted)}
 
 
 def _present(fields: Mapping[str, Any]) -> dict[str, Any]:

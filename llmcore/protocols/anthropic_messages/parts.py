@@ -158,6 +158,9 @@ def _document_source(part: DocumentPart) -> dict[str, Any] | str:
     found = media.base64_data(part)
     if found is not None and found[0] != "application/pdf":
         return f"the API accepts PDF and text, not {found[0]}"
+    named = media.media_type_of(part)
+    if found is None and named not in (None, "application/pdf"):
+        return f"the API opens addresses of PDF, not of {named}"
     return _source(part, found)
 
 

@@ -12,7 +12,7 @@ from typing import Final, cast
 
 from attrs import evolve
 
-from llmcore.protocols.answer_format import format_in_words
+from llmcore.protocols.answer_format import format_in_words, with_description
 from llmcore.protocols.diagnostics import Notes, collect_diagnostics
 from llmcore.protocols.gemini.messages import lower_messages, target_of
 from llmcore.protocols.gemini.models import LEVELS, GeminiDialect, GeminiRules, rules_of
@@ -133,9 +133,7 @@ def lower_response_format(
 
 def _lower_schema(wanted: ResponseFormat, rules: GeminiRules, notes: Notes) -> NativeObject:
     target = SchemaTarget.GEMINI_JSON_SCHEMA if rules.json_schema else SchemaTarget.GEMINI_OPENAPI
-    given = dict(wanted.schema or {})
-    if wanted.description:
-        given.setdefault("description", wanted.description)
+    given = with_description(wanted.schema or {}, wanted)
     projected = project(given, target, "response_format.schema")
     notes.extend(projected.diagnostics)
     return {"responseJsonSchema" if rules.json_schema else "responseSchema": projected.schema}

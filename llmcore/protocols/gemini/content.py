@@ -155,7 +155,8 @@ def read_logprobs(candidate: NativeObject) -> tuple[TokenLogprob, ...]:
 
 def _logprob(token: NativeObject, top: tuple[TokenLogprob, ...] = ()) -> TokenLogprob:
     probability = float(token["logProbability"])
-    return TokenLogprob(token=str(token.get("token") or ""), logprob=probability, top=top)
+    text, id_ = str(token.get("token") or ""), int_or_none(token.get("tokenId"))
+    return TokenLogprob(token=text, logprob=probability, top=top, id=id_)
 
 
 def _has_logprob(token: NativeObject) -> bool:

@@ -101,6 +101,7 @@ FINISH_REASONS: Final[Mapping[str, FinishReasonKind]] = {
     "tool_use": "tool_calls",
     "sensitive": "content_filter",  # Z.ai
     "error": "error",
+    "abort": "error",  # vLLM, SGLang
     "network_error": "error",  # Z.ai
     "insufficient_system_resource": "error",  # DeepSeek
 }

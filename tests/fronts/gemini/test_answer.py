@@ -169,6 +169,13 @@ def test_the_word_of_a_gemini_upstream_stands(raw: str) -> None:
     assert made.candidate["finishReason"] == raw
 
 
+def test_a_pause_of_the_providers_tools_is_a_stop() -> None:
+    """Clients take `OTHER` for a failure, and ask again."""
+    made = written(stream(text("Hi"), reason="other", raw="pause_turn"))
+
+    assert made.candidate["finishReason"] == "STOP"
+
+
 def test_a_call_that_ends_with_stop_ends_with_stop() -> None:
     made = written(stream(call("f", "{}"), reason="stop"))
 
@@ -277,13 +284,15 @@ def test_the_grounding_of_a_gemini_upstream_stands() -> None:
 
 
 def test_log_probabilities_are_those_of_the_chunk() -> None:
-    token = TokenLogprob(token="Hi", logprob=-0.5, top=(TokenLogprob(token="Ho", logprob=-1.5),))
+    token = TokenLogprob(
+        token="Hi", logprob=-0.5, top=(TokenLogprob(token="Ho", logprob=-1.5, id=7),)
+    )
     said: list[LLMEvent] = [TextStart("t"), TextDelta("t", "Hi", (token,)), TextEnd("t")]
     made = written(stream(said))
 
     expected = {
         "chosenCandidates": [{"token": "Hi", "logProbability": -0.5}],
-        "topCandidates": [{"candidates": [{"token": "Ho", "logProbability": -1.5}]}],
+        "topCandidates": [{"candidates": [{"token": "Ho", "tokenId": 7, "logProbability": -1.5}]}],
     }
     assert made.chunks[0]["candidates"][0]["logprobsResult"] == expected
     assert made.whole["candidates"][0]["logprobsResult"] == expected

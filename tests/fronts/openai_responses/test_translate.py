@@ -530,6 +530,20 @@ def test_a_field_of_another_type_is_refused(field: str, value: Any) -> None:
     assert (error.param or "").startswith(field)
 
 
+@pytest.mark.parametrize("approval", [None, "always", {"never": {"tool_names": ["roll"]}}])
+def test_an_mcp_tool_that_is_to_ask_is_refused_where_it_would_run_unasked(approval: Any) -> None:
+    """Without `require_approval`, OpenAI's servers ask before each call."""
+    tool = {"type": "mcp", "server_label": "a", "server_url": "https://a.example"}
+    if approval is not None:
+        tool["require_approval"] = approval
+    request = {"input": "x", "tools": [tool]}
+
+    assert refused(request, protocol_id="anthropic-messages").param == "tools[0].require_approval"
+    assert translated(request, protocol_id="openai-responses").request.tools
+    never = {"input": "x", "tools": [{**tool, "require_approval": "never"}]}
+    assert translated(never, protocol_id="anthropic-messages").request.tools
+
+
 def test_what_opens_an_mcp_server_is_not_repeated() -> None:
     """Responses are kept, and shown again."""
     tool = {

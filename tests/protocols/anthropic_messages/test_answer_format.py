@@ -4,6 +4,8 @@ from typing import Any
 
 import pytest
 
+from llmcore.protocols.answer_format import format_in_words
+from llmcore.protocols.diagnostics import Notes
 from llmcore.schema.content import TextPart
 from llmcore.schema.events import FinishReason, TextDelta
 from llmcore.schema.options import CachePolicy, ReasoningOptions, ResponseFormat
@@ -49,6 +51,32 @@ def test_by_the_api(model: str) -> None:
     assert sent["output_config"] == {"format": {"type": "json_schema", "schema": CLOSED}}
     assert not {"tools", "tool_choice"} & sent.keys()
     assert not codes(shaped(model))
+
+
+@pytest.mark.parametrize(
+    ("schema", "expected"),
+    [(SCHEMA, "Who it is"), ({**SCHEMA, "description": "A person"}, "Who it is\nA person")],
+)
+@pytest.mark.parametrize("model", ["claude-opus-5", OLD])
+def test_the_description_of_the_format_is_the_schemas(
+    schema: Any, expected: str, model: str
+) -> None:
+    """The API has no field for it, and the description of a tool is the format's alone."""
+    wanted = ResponseFormat.json_schema(schema, description="Who it is")
+    sent = body(ask(model, response_format=wanted))
+
+    if model == OLD:
+        assert sent["tools"][0]["description"] == "Who it is"
+        assert sent["tools"][0]["input_schema"].get("description") == schema.get("description")
+    else:
+        assert sent["output_config"]["format"]["schema"]["description"] == expected
+
+
+def test_words_that_ask_for_a_format_have_its_description() -> None:
+    wanted = ResponseFormat.json_schema(SCHEMA, description="Who it is")
+    words = format_in_words(wanted, "nothing else can ask for it", Notes())
+
+    assert '"description":"Who it is"' in words
 
 
 def test_by_the_api_beside_thinking() -> None:

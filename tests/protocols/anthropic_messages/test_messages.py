@@ -327,6 +327,11 @@ def test_media_is_sent_in_every_form_of_the_api(part: Any, block: dict[str, Any]
         (ImagePart(data=b"BM0000", media_type="image/bmp"), "[an image, left out]"),
         (AudioPart(data=b"RIFF", transcript="hello"), "[sound, left out: hello]"),
         (DocumentPart(data=b"x", media_type="video/mp4"), "[a document, left out]"),
+        (DocumentPart(url="https://x.example/a.mp4"), "[a document, left out]"),
+        (
+            DocumentPart(url="https://x.example/a", media_type="text/csv"),
+            "[a document, left out]",
+        ),
         (
             DocumentPart(data=b"x", media_type="application/msword", name="a.doc"),
             "[a document, left out: a.doc]",

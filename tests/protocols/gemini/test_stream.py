@@ -245,7 +245,7 @@ def test_files_have_what_the_service_says_of_them() -> None:
 def test_log_probabilities_come_with_the_text_of_their_chunk() -> None:
     """Those of a chunk go with its text, the likeliest at each place with each."""
     result = {
-        "chosenCandidates": [{"token": "a", "logProbability": -0.5}],
+        "chosenCandidates": [{"token": "a", "tokenId": 5, "logProbability": -0.5}],
         "topCandidates": [{"candidates": [{"token": "b", "logProbability": -1}]}],
     }
     said = chunk({"text": "a"}, finish="STOP", candidate={"logprobsResult": result})
@@ -253,7 +253,7 @@ def test_log_probabilities_come_with_the_text_of_their_chunk() -> None:
 
     assert isinstance(part, TextPart)
     assert part.logprobs == (
-        TokenLogprob(token="a", logprob=-0.5, top=(TokenLogprob(token="b", logprob=-1.0),)),
+        TokenLogprob(token="a", logprob=-0.5, top=(TokenLogprob(token="b", logprob=-1.0),), id=5),
     )
     unsaid = chunk(call(), finish="STOP", candidate={"logprobsResult": result})
     assert response(whole(unsaid)).provider_metadata["google"]["logprobsResult"] == result

@@ -327,6 +327,7 @@ def test_facts_of_the_response_are_kept() -> None:
         ("sensitive", "content_filter"),
         ("error", "error"),
         ("insufficient_system_resource", "error"),
+        ("abort", "error"),
         ("one of next year's", "other"),
     ],
 )
