@@ -64,6 +64,9 @@ class ServerConnection:
         """Set while there is a session, and after the last one."""
         self._changed = anyio.Event()
         self._lock = anyio.Lock()
+        self._calls = 0
+        self._idle = anyio.Event()
+        """Set when the last of the calls has ended."""
 
     async def run(self, *, task_status: TaskStatus[None]) -> None:
         """Connect, list, and keep the connection until `stop`. Raises LLMError before it starts."""
@@ -105,12 +108,16 @@ class ServerConnection:
             begun()
             await self._over.wait()
             self._client = None
+            if self._calls and not self._stopping:  # in a lost session, to be refused
+                self._idle = anyio.Event()
+                await self._idle.wait()
             tasks.cancel_scope.cancel()
 
     def stop(self) -> None:
         """End the connection: `done` is set when the server has been left."""
         self._stopping = True
         self._over.set()
+        self._idle.set()
 
     # -- listings
 
@@ -256,39 +263,43 @@ class ServerConnection:
         function: "Callable[[mcp.Client], Awaitable[_T]]",
         again: Callable[[], Awaitable[None]] | None = None,
     ) -> _T:
-        """Return what *function* returns; in a new session, after *again*, if this one was lost."""
+        """Return what *function* returns; in a new session, after *again*, if this one was lost.
+
+        A server answers nothing in a session that it has forgotten. "When a client receives HTTP
+        404 in response to a request containing an MCP-Session-Id, it MUST start a new session":
+        https://modelcontextprotocol.io/specification/2025-11-25/basic/transports#session-management
+        """
+        if self.started:
+            await self._begun.wait()
+        http = self._http  # another call may begin the new session before this one has failed
         try:
             return await self._asked(function)
         except ProviderError:
-            if self._http is None or not self._http.session_lost:
+            if http is None or not http.session_lost:
                 raise
-        await self._renewed()
-        if again is not None:
-            await again()
-        return await self._asked(function)
-
-    async def _renewed(self) -> None:
-        """Begin a new session: the server has forgotten this one, and answered nothing in it.
-
-        "When a client receives HTTP 404 in response to a request containing an MCP-Session-Id, it
-        MUST start a new session":
-        https://modelcontextprotocol.io/specification/2025-11-25/basic/transports#session-management
-        """
-        if self._begun.is_set() and not self.done.is_set():
+        if http is self._http and self._begun.is_set() and not self.done.is_set():
             self._begun = anyio.Event()
             self._over.set()
         await self._begun.wait()
+        if again is not None:
+            await again()
+        return await self._asked(function)
 
     async def _asked(self, function: "Callable[[mcp.Client], Awaitable[_T]]") -> _T:
         if self._client is None:
             message = f"the MCP server {self.name!r} is not connected: use `async with McpServers`"
             raise self.failure or ConfigurationError(message)
+        self._calls += 1
         try:
             return await function(self._client)
         except LLMError:
             raise
         except Exception as error:
             raise self._error(error) from error
+        finally:
+            self._calls -= 1
+            if not self._calls:
+                self._idle.set()
 
     def _error(self, error: Exception) -> LLMError:
         found = as_llm_error(self.name, error)

@@ -277,6 +277,17 @@ async def test_lost_session_is_replaced_and_the_call_made_in_the_new_one() -> No
     assert isinstance(part, TextPart)
 
 
+async def test_call_that_hears_of_the_lost_session_last_is_made_in_the_new_one() -> None:
+    """Two calls run at once, and the first of them begins the new session."""
+    with http_server(legacy=True) as (address, watched):
+        async with McpServers({"t": HttpServer(address)}) as servers:
+            watched.forget()
+            watched.late = b"process"
+            parts = await ran(servers, call("t__add", {"a": 1, "b": 2}), call("t__process", {}))
+
+    assert [one.is_error for one in parts] == [False, False]
+
+
 async def test_changed_tool_in_a_new_session_is_not_called() -> None:
     """The call is checked against the list of the new session."""
     with http_server(legacy=True) as (address, watched):
