@@ -22,6 +22,8 @@ SDK_MISSING: Final = "MCP servers need an extra: pip install 'llmcore-routes[mcp
 _CONNECTION_CLOSED: Final = -32000
 _REQUEST_TIMEOUT: Final = -32001
 """Codes of the SDK for errors that the server did not send."""
+_STAND_INS: Final = ("Not Found", "Session terminated", "Server returned an error response")
+"""Messages of the SDK for responses without an error of the protocol in their body."""
 
 
 def as_llm_error(name: str, error: BaseException) -> LLMError:
@@ -83,9 +85,14 @@ def _known(name: str, cause: BaseException) -> LLMError | None:
 
 
 def of_status(name: str, status: int, cause: BaseException) -> LLMError:
-    """Return the error of a response with *status*."""
+    """Return the error of a response with *status*, with the message of its body."""
+    from mcp import MCPError
+
     kind = {401: AuthenticationError, 403: AuthenticationError, 404: NotFoundError}
     message = f"the MCP server {name!r} answered with status {status}"
+    stated = str(cause)
+    if isinstance(cause, MCPError) and stated not in _STAND_INS:
+        message = f"{message}: {stated}"
     return kind.get(status, ProviderError)(
         message, provider=_provider(name), status_code=status, cause=cause
     )

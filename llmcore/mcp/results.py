@@ -44,15 +44,36 @@ Output: TypeAlias = Union[JsonValue, tuple[ToolOutputPart, ...]]
 def result_of(content: "Iterable[Block]", structured: JsonValue) -> Output:
     """Return a tool's result: text, JSON, or parts where there is more than one text.
 
-    Structured content replaces the texts that repeat it; otherwise it is a text of its own.
+    Structured content replaces the texts that repeat it; otherwise it is a text of its own. Where
+    it is the content once more, as servers of the Python SDK 1 send it for a tool that is declared
+    to return images, it is left out.
     """
-    parts = tuple(map(part_of, content))
+    blocks = tuple(content)
+    parts = tuple(map(part_of, blocks))
     texts = [part.text for part in parts if type(part) is TextPart]
-    if structured is None:
+    if structured is None or _is_content(structured, blocks):
         return texts[0] if len(parts) == len(texts) == 1 else parts
     if len(texts) == len(parts) and all(_repeats(text, structured) for text in texts):
         return structured
     return (*parts, TextPart(json.dumps(structured).decode()))
+
+
+def _is_content(structured: JsonValue, blocks: "Sequence[Block]") -> bool:
+    """Return whether *structured*, or a member of it, is the list of *blocks* or the only one."""
+    if not blocks:
+        return False
+    native: list[JsonValue] = [
+        block.model_dump(mode="json", by_alias=True, exclude_none=True) for block in blocks
+    ]
+    members = structured.values() if isinstance(structured, Mapping) else ()
+    found = [_without_nulls(value) for value in (structured, *members)]
+    return native in found or (len(native) == 1 and native[0] in found)
+
+
+def _without_nulls(value: JsonValue) -> JsonValue:
+    if isinstance(value, Mapping):
+        return {key: _without_nulls(item) for key, item in value.items() if item is not None}
+    return [_without_nulls(item) for item in value] if isinstance(value, list | tuple) else value
 
 
 def _repeats(text: str, structured: JsonValue) -> bool:

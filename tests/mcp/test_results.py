@@ -20,6 +20,8 @@ def text(words: str) -> Any:
 
 
 IMAGE = types.ImageContent(type="image", data="aGk=", mime_type="image/png")
+IMAGE_AGAIN = {"type": "image", "data": "aGk=", "mimeType": "image/png", "annotations": None}
+PART = ImagePart(data=b"hi", media_type="image/png")
 
 
 @pytest.mark.parametrize(
@@ -32,7 +34,19 @@ IMAGE = types.ImageContent(type="image", data="aGk=", mime_type="image/png")
         ([text("1"), text("2")], {"result": [1, 2]}, {"result": [1, 2]}),
         ([text("Sunny.")], {"c": 20}, (TextPart("Sunny."), TextPart('{"c":20}'))),
         ([], {"c": 20}, {"c": 20}),
-        ([IMAGE], {"c": 1}, (ImagePart(data=b"hi", media_type="image/png"), TextPart('{"c":1}'))),
+        ([IMAGE], {"c": 1}, (PART, TextPart('{"c":1}'))),
+        ([IMAGE], {"result": [IMAGE_AGAIN]}, (PART,)),
+        ([IMAGE], {"result": IMAGE_AGAIN}, (PART,)),
+        (
+            [text("a"), IMAGE],
+            {"result": [{"type": "text", "text": "a", "_meta": None}, IMAGE_AGAIN]},
+            (TextPart("a"), PART),
+        ),
+        (
+            [IMAGE],
+            {"result": [IMAGE_AGAIN, IMAGE_AGAIN]},
+            (PART, TextPart(json.dumps({"result": [IMAGE_AGAIN] * 2}, separators=(",", ":")))),
+        ),
     ],
 )
 def test_result_has_structured_content_once(content: Any, structured: Any, expected: Any) -> None:

@@ -259,6 +259,14 @@ async def test_rejected_key_is_an_authentication_error() -> None:
     assert "k-77" not in repr(raised.value)
 
 
+async def test_error_in_the_body_of_a_failed_response_is_in_the_message(url: str) -> None:
+    async with McpServers({"t": HttpServer(url)}) as servers:
+        with pytest.raises(LLMError, match=r"status 400: .*note://none") as raised:
+            await servers.read_resource("t", "note://none")
+
+    assert raised.value.status_code == 400
+
+
 # -- sessions that the server forgets
 
 
