@@ -12,6 +12,7 @@ NAMES_IN_MODULES: Final = {
     "llmcore.catalog.lookup": "get_latest_model get_model_info",
     "llmcore.catalog.model_info": "ModelInfo Prices Rates",
     "llmcore.client.batches": "BatchHandle Batches",
+    "llmcore.client.cached_contents": "CachedContents",
     "llmcore.client.event_stream": "EventStream",
     "llmcore.client.http.options": "HttpOptions",
     "llmcore.client.middleware": "Middleware Next",
@@ -57,6 +58,7 @@ NAMES_IN_MODULES: Final = {
     "llmcore.schema.audio": (
         "SpeechRequest SpeechResponse TimedText TranscriptionRequest TranscriptionResponse"
     ),
+    "llmcore.schema.cached_contents": "CachedContent",
     "llmcore.schema.codec": "from_json to_json",
     "llmcore.schema.content": (
         "Citation ContentPart ProviderPart ReasoningPart RefusalPart TokenLogprob "

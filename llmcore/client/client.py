@@ -15,13 +15,14 @@ from typing import TYPE_CHECKING, Self, TypeAlias, TypeVar, cast
 import anyio.to_thread
 from attrs import define, evolve
 
+from llmcore.client.accounts import with_own_contents
 from llmcore.client.call import Call, OnResponse, Outgoing
 from llmcore.client.configured_models import ConfiguredProviders, ModelSource
 from llmcore.client.cost import with_cost
 from llmcore.client.counting import counted, with_overflow_note
 from llmcore.client.credentials import Credentials
 from llmcore.client.event_stream import EventStream
-from llmcore.client.files import Files, upload_of, with_own_files
+from llmcore.client.files import Files, upload_of
 from llmcore.client.http.options import HttpOptions
 from llmcore.client.http.transport import HttpClient
 from llmcore.client.large_requests import is_large, off_the_loop
@@ -614,5 +615,5 @@ def _prepared(
     resolved = request if known else changed(request, model=model, provider=None)
     route = route_of(model)
     prepared = route.prepare(resolved, streaming=streaming, context=context, rejected=rejected)
-    owned = prepared.bind(lambda ready: with_own_files(ready, route))
+    owned = prepared.bind(lambda ready: with_own_contents(ready, route))
     return owned.map(lambda ready: with_overflow_note(ready, models))

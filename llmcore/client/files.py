@@ -1,6 +1,5 @@
 """Files stored by providers: uploads, lists, deletions, and the same file at another provider."""
 
-import hashlib
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit, urlunsplit
@@ -8,19 +7,17 @@ from urllib.parse import urlsplit, urlunsplit
 import anyio
 from attrs import evolve, frozen
 
+from llmcore.client.accounts import account_at, base_url_of, check_account
 from llmcore.client.unary import UnaryCalls
 from llmcore.protocols import files as protocols
 from llmcore.protocols.files import FileProtocol, file_protocol
 from llmcore.protocols.media import media_type_of
-from llmcore.protocols.model_lists import PageRequest
-from llmcore.routes.auth import AuthContext
-from llmcore.routes.endpoint import Endpoint, EndpointContext
-from llmcore.routes.http_request import HttpRequest
+from llmcore.routes.endpoint import Endpoint
 from llmcore.routes.model_lists import beside_messages
-from llmcore.routes.route import PreparedRequest, Route
+from llmcore.routes.route import Route
 from llmcore.routes.transport import Timeouts
 from llmcore.routes.unary import UnaryRoute, rebased
-from llmcore.schema.content import AudioPart, DocumentPart, ImagePart
+from llmcore.schema.content import DocumentPart
 from llmcore.schema.errors import (
     ConfigurationError,
     InvalidRequestError,
@@ -28,12 +25,10 @@ from llmcore.schema.errors import (
     StreamError,
 )
 from llmcore.schema.files import FileUpload, StoredFile
-from llmcore.schema.model import Body_co
 from llmcore.schema.result import Failure, Result, Success
 
 _PURPOSES: Final = {"openai": "user_data", "azure": "assistants", "mistral": "ocr"}
 """Of files that requests name. Azure does not support `user_data`."""
-_MOST_PAGES: Final = 100
 
 
 @frozen
@@ -66,21 +61,13 @@ class Files:
 
     async def list(self) -> Result[tuple[StoredFile, ...], LLMError]:
         """Return the files of the account, page after page."""
-        found: list[StoredFile] = []
-        after: str | None = None
         try:
             over = UnaryRoute.beside(self.route, self._protocol().listing)
         except LLMError as error:
             return Failure(error)
-        for _ in range(_MOST_PAGES):
-            page = await self.calls.call(over, PageRequest(after=after), self.timeouts)
-            if isinstance(page, Failure):
-                return page
-            found += [evolve(file, account=self.account) for file in page.value.items]
-            after = page.value.after
-            if after is None:
-                break
-        return Success(tuple(found))
+        found = await self.calls.all_pages(over, self.timeouts)
+        account = self.account
+        return found.map(lambda files: tuple(evolve(file, account=account) for file in files))
 
     async def delete(self, file: StoredFile) -> Result[None, LLMError]:
         """Delete *file*; InvalidRequestError if it is another provider's or account's."""
@@ -108,12 +95,7 @@ class Files:
     @property
     def account(self) -> str | None:
         """A digest of the address and the credentials; None where a token is fetched."""
-        signed = self._base_url().bind(
-            lambda url: self.route.auth.sign(
-                HttpRequest(method="GET", url=url), AuthContext(environ=self.calls.environ)
-            )
-        )
-        return signed.map(lambda request: _account_of(request, self.route)).value_or(None)
+        return account_at(self.route, self.calls.environ)
 
     def _check_owner(self, file: StoredFile) -> None:
         if file.provider != self.route.provider:
@@ -122,9 +104,7 @@ class Files:
                 "have: upload it there",
                 provider=self.route.provider,
             )
-        account = self.account
-        if None not in (file.account, account) and file.account != account:
-            raise _of_another_account(file.id, self.route)
+        check_account(f"the file {file.id!r}", file.account, self.account, self.route)
 
     @property
     def _is_gemini(self) -> bool:
@@ -152,10 +132,6 @@ class Files:
             f"the provider {provider!r} stores no files: send their data", provider=provider
         )
 
-    def _base_url(self) -> Result[str, LLMError]:
-        where = EndpointContext(model_id="", body={}, streaming=False, environ=self.calls.environ)
-        return evolve(self.route.endpoint, target="").url(where)
-
     async def _upload_in_two(self, upload: FileUpload) -> Result[StoredFile, LLMError]:
         start = UnaryRoute.beside(
             self.route, protocols.GEMINI_START, rebased(self.route, _below_upload)
@@ -163,7 +139,8 @@ class Files:
         begun = await self.calls.call(start, upload, self.timeouts)
         if isinstance(begun, Failure):
             return begun
-        if urlsplit(begun.value).netloc != urlsplit(self._base_url().unwrap()).netloc:
+        base_url = base_url_of(self.route, self.calls.environ).unwrap()
+        if urlsplit(begun.value).netloc != urlsplit(base_url).netloc:
             message = "the answer names a URL of another host to upload to"
             return Failure(StreamError(message, provider=self.route.provider, retryable=False))
         finish = evolve(
@@ -171,39 +148,6 @@ class Files:
             endpoint=Endpoint.path("", base_url=begun.value),
         )
         return await self.calls.call(finish, upload, self.timeouts)
-
-
-def _account_of(request: HttpRequest, route: Route[Any]) -> str | None:
-    """Return the digest of the address and the credentials of *request*, which is signed."""
-    if route.auth.fetch is not None:
-        return None
-    text = "\n".join((urlsplit(request.url).netloc, *request.secrets))
-    return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
-
-
-def _of_another_account(file_id: str, route: Route[Any]) -> InvalidRequestError:
-    return InvalidRequestError(
-        f"the file {file_id!r} belongs to another account of {route.provider}: upload it with "
-        "these credentials",
-        provider=route.provider,
-    )
-
-
-def with_own_files(
-    prepared: PreparedRequest[Body_co], route: Route[Any]
-) -> Result[PreparedRequest[Body_co], LLMError]:
-    """Return *prepared*; InvalidRequestError if it names a file of another account."""
-    parts = (part for message in prepared.request.messages for part in message.content)
-    named = {
-        part.file_account: part.file_id
-        for part in parts
-        if isinstance(part, ImagePart | AudioPart | DocumentPart) and part.file_account
-    }
-    if not named or not prepared.http.secrets:  # without a key, nothing can be sent anyway
-        return Success(prepared)
-    account = _account_of(prepared.http, route)
-    others = [file for owner, file in named.items() if account not in (None, owner)]
-    return Failure(_of_another_account(str(others[0]), route)) if others else Success(prepared)
 
 
 def _below_upload(base_url: str) -> str:

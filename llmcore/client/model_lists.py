@@ -2,13 +2,13 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import anyio
 from attrs import evolve
 
 from llmcore.client.unary import UnaryCalls
-from llmcore.protocols.model_lists import LiveModel, PageRequest
+from llmcore.protocols.model_lists import LiveModel
 from llmcore.protocols.protocol import NativeAnswer, NativeRequest, UnaryProtocol
 from llmcore.routes.auth import Auth
 from llmcore.routes.endpoint import Endpoint
@@ -24,8 +24,6 @@ from llmcore.schema.result import Failure, Result, Success
 if TYPE_CHECKING:  # a data file is behind it
     from llmcore.catalog.model_info import ModelInfo
 
-_MOST_PAGES: Final = 100
-
 
 async def listed_models(
     calls: UnaryCalls, route: Route[Any], timeouts: Timeouts | None
@@ -35,17 +33,7 @@ async def listed_models(
         lists = model_list_route(route)
     except LLMError as error:
         return Failure(error)
-    models: list[LiveModel] = []
-    after: str | None = None
-    for _ in range(_MOST_PAGES):
-        page = await calls.call(lists, PageRequest(after=after), timeouts)
-        if isinstance(page, Failure):
-            return page
-        models += page.value.items
-        after = page.value.after
-        if after is None:
-            break
-    return Success(tuple(models))
+    return await calls.all_pages(lists, timeouts)
 
 
 def with_facts(live: LiveModel, provider: str, models: "Sequence[ModelInfo]" = ()) -> "ModelInfo":

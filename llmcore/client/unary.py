@@ -19,6 +19,7 @@ from llmcore.client.credentials import Credentials
 from llmcore.client.transport import Exchange
 from llmcore.client.transports import Transports
 from llmcore.protocols.failures.errors import error_from_response
+from llmcore.protocols.model_lists import Item, Page, PageRequest
 from llmcore.protocols.protocol import Answer_co, Asked, BodyKind, NativeAnswer
 from llmcore.routes.auth import Auth, AuthContext
 from llmcore.routes.http_request import HttpRequest
@@ -34,6 +35,7 @@ from llmcore.schema.result import Failure, Result, Success
 _UNAUTHORIZED: Final = 401
 _REDIRECTED: Final = 300
 """The lowest status that is an error."""
+_MOST_PAGES: Final = 100
 
 
 class Way(Protocol):
@@ -88,6 +90,22 @@ class UnaryCalls:
         except LLMError as error:
             error.provider = error.provider or route.provider
             return Failure(error)
+
+    async def all_pages(
+        self, route: UnaryRoute[PageRequest, Page[Item]], timeouts: Timeouts | None = None
+    ) -> Result[tuple[Item, ...], LLMError]:
+        """Return the items of a list, page after page, of at most 100 pages."""
+        found: list[Item] = []
+        after: str | None = None
+        for _ in range(_MOST_PAGES):
+            page = await self.call(route, PageRequest(after=after), timeouts)
+            if isinstance(page, Failure):
+                return page
+            found += page.value.items
+            after = page.value.after
+            if after is None:
+                break
+        return Success(tuple(found))
 
     async def exchange(
         self,

@@ -15,6 +15,6 @@ what they share:
   content), `failures` (errors of every API, limits that headers state);
 * for calls that one document answers: `unary` (their requests), `multipart` (bodies with files),
   `embeddings`, `reranking`, `images`, `transcriptions`, `speech`, `google_media`
-  (out of Gemini), `model_lists`, `files`, `batches`;
+  (out of Gemini), `model_lists`, `files`, `cached_contents`, `batches`;
 * for both: `claude` and `claude_tools` (rules of Claude's models, for all providers).
 """

@@ -58,9 +58,9 @@ def read_file(native: JsonObject, provider: str) -> StoredFile:
         name=None if uri is None else name,
         filename=str_or_none(native.get("filename")) or str_or_none(native.get("displayName")),
         media_type=str_or_none(_first(native, "mime_type", "mimeType", "mimetype")),
-        size=_number(_first(native, "bytes", "size_bytes", "sizeBytes")),
-        created_at=_time(_first(native, "created_at", "createTime")),
-        expires_at=_time(_first(native, "expires_at", "expirationTime")),
+        size=read_count(_first(native, "bytes", "size_bytes", "sizeBytes")),
+        created_at=read_time(_first(native, "created_at", "createTime")),
+        expires_at=read_time(_first(native, "expires_at", "expirationTime")),
         raw=native,
     )
 
@@ -69,13 +69,15 @@ def _first(native: JsonObject, *names: str) -> JsonValue:
     return next((native[name] for name in names if native.get(name) is not None), None)
 
 
-def _number(value: JsonValue) -> int | None:
+def read_count(value: JsonValue) -> int | None:
+    """Return a number, or that of its digits; None for anything else."""
     if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 20:
         return int(value)
     return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 
-def _time(value: JsonValue) -> datetime | None:
+def read_time(value: JsonValue) -> datetime | None:
+    """Return the time of an ISO text or of Unix seconds, in UTC; None for anything else."""
     try:
         if isinstance(value, str):
             moment = datetime.fromisoformat(value)
@@ -97,7 +99,8 @@ def _upload(path: str, purpose: str | None, upload: FileUpload) -> NativeRequest
     return NativeRequest(path=path, content=body, content_type=kind)
 
 
-def _list(path: str, size: str, mark: str, asked: PageRequest) -> NativeRequest:
+def listed(path: str, size: str, mark: str, asked: PageRequest) -> NativeRequest:
+    """Return the request for a page of the list at *path*, by its parameters *size* and *mark*."""
     query = {size: "100"}
     if asked.after is not None:
         query[mark] = asked.after
@@ -141,7 +144,7 @@ def file_protocol(
         ),
         listing=UnaryProtocol(
             id=f"{provider}-file-list",
-            build=partial(_list, path, size, mark),
+            build=partial(listed, path, size, mark),
             read=partial(_read_list, provider),
         ),
         deleting=UnaryProtocol(

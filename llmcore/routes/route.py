@@ -338,6 +338,11 @@ class Route(Generic[Body_co]):
         body's optional fields, those that the server has *rejected* before are left out.
         """
         effective, notes = self._limited(self.defaults.applied_to(request))
+        if effective.cache.content is not None:
+            try:
+                effective.cache.content.check_use(self.provider, effective.model_id)
+            except InvalidRequestError as error:
+                return Failure(error)
         fitted = fit_tool_names(effective, self.protocol.tool_names)
         unknown = unknown_option_keys(effective, self.provider, self.protocol.metadata_key)
         notes = (*unknown, *notes, *fitted.diagnostics)

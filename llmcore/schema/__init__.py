@@ -2,10 +2,10 @@
 
 In reading order: `json` (JSON as Python values), `errors` (the error hierarchy), `result`,
 `diagnostics`, `usage` (tokens, counted and estimated; rate limits), `display` (reprs and hashes),
-`content` (parts), `chat_form` (messages and tools as dicts), `messages`, `tools`, `options`,
-`model`, `request`, `token_estimate` (the tokens of one, counted or estimated), `events`,
-`response`, `unary` (the fields of all unary calls), `embeddings` (and rankings), `images`,
-`audio` (transcripts and speech), `files`; `codec` converts all of them to JSON and back, `changed`
-copies them with other fields, without checks, and `secret_names` recognizes credentials by the
-names of headers and parameters.
+`content` (parts), `chat_form` (messages and tools as dicts), `messages`, `tools`,
+`cached_contents`, `options`, `model`, `request`, `token_estimate` (the tokens of one, counted or
+estimated), `events`, `response`, `unary` (the fields of all unary calls), `embeddings` (and
+rankings), `images`, `audio` (transcripts and speech), `files`; `codec` converts all of them to JSON
+and back, `changed` copies them with other fields, without checks, and `secret_names` recognizes
+credentials by the names of headers and parameters.
 """

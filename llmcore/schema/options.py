@@ -7,6 +7,7 @@ from typing import Final, Literal, Self, TypeAlias, TypeVar, Union, get_args
 
 from attrs import field, frozen
 
+from llmcore.schema.cached_contents import CachedContent
 from llmcore.schema.display import readable
 from llmcore.schema.errors import InvalidRequestError
 from llmcore.schema.json import JsonObject, JsonValue, plain_object
@@ -180,6 +181,8 @@ class CachePolicy:
     """Requests with the same key share a cache, where the provider routes by it."""
     retention: str | None = None
     """How long the provider keeps the cache, in its own words (`"in_memory"`, `"24h"`)."""
+    content: CachedContent | None = None
+    """Content that the provider keeps, with which the request begins (Gemini, Vertex AI)."""
 
 
 # -- words for the commonest options

@@ -8,11 +8,12 @@
 
 They may be used inside of a running event loop, such as a notebook's, from any thread, and after
 a fork. In reading order: `calls`, `client` and `conversation` (what callers use), `streams` (what
-they get), `mcp` (servers of tools), `iterate` (reading a stream from outside), `background` (the
-event loop).
+they get), `cached_contents`, `mcp` (servers of tools), `iterate` (reading a stream from outside),
+`background` (the event loop).
 """
 
 from llmcore.sync.background import shutdown as shutdown
+from llmcore.sync.cached_contents import CachedContents as CachedContents
 from llmcore.sync.calls import SyncSettings as SyncSettings
 from llmcore.sync.calls import embed as embed
 from llmcore.sync.calls import embed_many as embed_many

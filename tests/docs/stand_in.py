@@ -101,6 +101,9 @@ def _document(path: str, body: Json) -> Json | None:
         return {"data": [{"id": "gpt-5.2"}]}
     if path.endswith("/models.json"):
         return {"models": [{"id": "house-1", "provider": "house"}]}
+    if "/cachedContents" in path:
+        kept: Json = {"name": "cachedContents/abc", "model": "models/gemini-2.5-pro"}
+        return kept
     if path.endswith("/files"):
         return {"id": "file-1", "data": []}
     if "/files/" in path:

@@ -81,6 +81,7 @@ def _lower(request: LLMRequest, dialect: GeminiDialect, notes: Notes) -> NativeO
         "toolConfig": lowered.config or None,
         "generationConfig": lower_generation(request, rules, notes, wanted) or None,
         "labels": _lower_metadata(request, dialect, notes) or None,
+        "cachedContent": None if request.cache.content is None else request.cache.content.name,
         "serviceTier": None
         if dialect.tier_header
         else lower_service_tier(request, SERVICE_TIERS, notes),
@@ -185,7 +186,7 @@ def _note_caching(request: LLMRequest, notes: Notes) -> None:
     """Say what of the cache policy has no place: the service caches prefixes by itself."""
     for name in ("key", "retention", "ttl"):
         if getattr(request.cache, name) is not None:
-            why = "prefixes are cached automatically; use cachedContent for stored contexts"
+            why = "prefixes are cached automatically; use CachePolicy(content=...) for stored ones"
             notes.dropped("unsupported-parameter", f"cache.{name}", why)
 
 
