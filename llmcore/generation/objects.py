@@ -3,6 +3,7 @@
 import inspect
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Collection
+from contextlib import suppress
 from typing import Any, Generic, Self, TypeVar, Unpack, overload
 
 from attrs import evolve
@@ -32,6 +33,7 @@ from llmcore.schema.response import LLMResponse
 _T = TypeVar("_T")
 _T_co = TypeVar("_T_co", covariant=True)
 _Element = TypeVar("_Element")
+_Partial = TypeVar("_Partial")
 _F = TypeVar("_F", bound=Callable[..., object])
 
 _STOPPED = {
@@ -292,6 +294,23 @@ class StreamObjectResult(Generic[_T_co]):
             self._elements = _Elements(self, self._wanted.elements())
         return self._elements
 
+    def typed_partials(self, kind: type[_Partial]) -> AsyncIterator[_Partial]:
+        """Return the partial objects as values of *kind*, where iterating yields plain JSON.
+
+        *kind* is the type of what may be there so far, which no type checker can derive from the
+        type of the whole: a TypedDict with `total=False`, or a class whose fields have defaults.
+        Partial objects that are not of *kind*, such as one with half the name of an enumeration's
+        member, are left out. Raises InvalidRequestError if an object without any field is not of
+        *kind*.
+        """
+        accepted = ObjectSchema.of_type(kind)
+        try:
+            accepted.accept([] if accepted.is_array else {})
+        except ValueError as error:
+            message = f"{accepted.name} is not a type of partial objects: {error}; give each field"
+            raise InvalidRequestError(f"{message} a default, or use total=False") from error
+        return _TypedPartials(self, accepted)
+
     async def object(self) -> _T_co:
         """Read the rest and return the validated object; raises what `generate_object` raises."""
         return (await self.result()).output
@@ -332,6 +351,24 @@ class StreamObjectResult(Generic[_T_co]):
         if self._restarted and self._latest is not None and not contains(value, self._latest):
             return
         self._latest, self._has_new = value, True
+
+
+class _TypedPartials(Generic[_Partial]):
+    """Iterates over the partial objects that are of a type."""
+
+    def __init__(self, source: StreamObjectResult[Any], kind: ObjectSchema) -> None:
+        self._source = source
+        self._kind = kind
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> _Partial:
+        while True:
+            partial = await anext(self._source)
+            with suppress(ValueError):
+                value: _Partial = self._kind.accept(partial).value
+                return value
 
 
 class _Elements(Generic[_Element]):

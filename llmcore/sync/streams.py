@@ -18,6 +18,7 @@ from llmcore.sync.iterate import Connection, PulledIterator, single_items
 _T = TypeVar("_T")
 _T_co = TypeVar("_T_co", covariant=True)
 _Element = TypeVar("_Element")
+_Partial = TypeVar("_Partial")
 
 
 class StreamView(Generic[_T]):
@@ -155,6 +156,14 @@ class StreamObjectResult(StreamView[JsonValue], Generic[_T_co]):
                 self._connection, single_items(self._stream.element_stream)
             )
         return iter(self._elements)
+
+    def typed_partials(self, kind: type[_Partial]) -> Iterator[_Partial]:
+        """Return the partial objects as values of *kind*.
+
+        Raises what `StreamObjectResult.typed_partials` raises.
+        """
+        partials = self._stream.typed_partials(kind)
+        return iter(PulledIterator(self._connection, single_items(partials)))
 
     def object(self) -> _T_co:
         """Read the rest and return the validated object; raises what `generate_object` raises."""

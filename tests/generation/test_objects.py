@@ -1,13 +1,15 @@
 """`generate_object` and `stream_object`."""
 
+import dataclasses
 import inspect
 import json
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import Any
+from typing import Any, Literal, TypedDict
 
 import attrs
 import msgspec
+import pydantic
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -434,6 +436,89 @@ def test_each_partial_object_is_in_the_next(given_: tuple[list[dict[str, Any]], 
         assert [element async for element in result.element_stream] == found
 
     anyio.run(main)
+
+
+# -- typed partial objects
+
+
+class Place(TypedDict):
+    name: str
+    size: Literal["town", "city"]
+    streets: list[str]
+
+
+class PartialPlace(TypedDict, total=False):
+    name: str
+    size: Literal["town", "city"]
+    streets: list[str]
+
+
+@attrs.frozen
+class PlaceSoFar:
+    name: str = ""
+    streets: list[str] = attrs.field(factory=list)
+
+
+@dataclasses.dataclass
+class DatedPlace:
+    name: str | None = None
+    streets: list[str] = dataclasses.field(default_factory=list)
+
+
+class ModelledPlace(pydantic.BaseModel):
+    name: str | None = None
+    size: Literal["town", "city"] | None = None
+
+
+PLACE = '{"name": "Rome", "size": "city", "streets": ["Via Appia"]}'
+
+
+@pytest.mark.parametrize(
+    ("kind", "first", "last"),
+    [
+        (PartialPlace, {}, json.loads(PLACE)),
+        (PlaceSoFar, PlaceSoFar(), PlaceSoFar("Rome", ["Via Appia"])),
+        (DatedPlace, DatedPlace(), DatedPlace("Rome", ["Via Appia"])),
+        (ModelledPlace, ModelledPlace(), ModelledPlace(name="Rome", size="city")),
+    ],
+)
+async def test_partial_objects_are_of_the_type_stated_for_them(
+    kind: type[Any], first: Any, last: Any
+) -> None:
+    """Those with half a member of an enumeration are left out."""
+    client, _ = client_of(in_pieces(PLACE, 2))
+    result = stream_object(MODEL, "Hi", schema=Place, client=client)
+    partials = [partial async for partial in result.typed_partials(kind)]
+
+    assert (partials[0], partials[-1]) == (first, last)
+    assert len(partials) > 5
+    assert await result.object() == json.loads(PLACE)
+
+
+async def test_typed_partial_objects_may_be_lists() -> None:
+    client, _ = client_of(in_pieces(f'{{"value": [{PLACE}, {PLACE}]}}', 3))
+    result = stream_object(MODEL, "Hi", schema=list[Place], client=client)
+    partials = [partial async for partial in result.typed_partials(list[PlaceSoFar])]
+
+    assert partials[0] == [PlaceSoFar()]
+    assert partials[-1] == [PlaceSoFar("Rome", ["Via Appia"])] * 2
+
+
+async def test_typed_partial_objects_end_with_the_error_of_the_object() -> None:
+    client, _ = client_of(text_of('{"name": "Rome"}'))
+    partials = stream_object(MODEL, "Hi", schema=Place, client=client).typed_partials(PartialPlace)
+
+    assert await anext(partials) == {"name": "Rome"}
+    with pytest.raises(NoObjectGeneratedError, match="size"):
+        await anext(partials)
+
+
+async def test_a_type_with_required_fields_is_none_of_partial_objects() -> None:
+    client, _ = client_of(in_pieces(PLACE, 2))
+    result = stream_object(MODEL, "Hi", schema=Place, client=client)
+
+    with pytest.raises(InvalidRequestError, match=r"Place.*name.*total=False"):
+        result.typed_partials(Place)
 
 
 # -- elements

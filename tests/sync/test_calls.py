@@ -115,6 +115,14 @@ class City:
     people: int
 
 
+@frozen
+class CitySoFar:
+    """A city, as far as it has arrived."""
+
+    name: str = ""
+    people: int | None = None
+
+
 def test_objects_come_whole_or_as_growing_partials(server: Loopback, model: Model) -> None:
     """Whole ones, and partial ones that grow."""
     answering(server, text_of('{"name": "Ur', 'uk", "peo', 'ple": 40000}'))
@@ -126,6 +134,16 @@ def test_objects_come_whole_or_as_growing_partials(server: Loopback, model: Mode
         assert len(partials) > 1
         assert arriving.object() == City("Uruk", 40000)
         assert arriving.result().output == City("Uruk", 40000)
+
+
+def test_partial_objects_are_typed(server: Loopback, model: Model) -> None:
+    answering(server, text_of('{"name": "Ur', 'uk", "peo', 'ple": 40000}'))
+
+    with sync.stream_object(model, "Hi", schema=City) as arriving:
+        partials = list(arriving.typed_partials(CitySoFar))
+        assert arriving.object() == City("Uruk", 40000)
+    assert partials[0] == CitySoFar("Ur")
+    assert partials[-1] == CitySoFar("Uruk", 40000)
 
 
 def test_elements_of_an_array(server: Loopback, model: Model) -> None:

@@ -4,7 +4,7 @@
 # pyright: strict
 
 import dataclasses
-from typing import Any, assert_type
+from typing import Any, TypedDict, assert_type
 
 from llmcore import (
     LLMResponse,
@@ -21,6 +21,10 @@ from llmcore import (
 
 @dataclasses.dataclass
 class Town:
+    name: str
+
+
+class PartialTown(TypedDict, total=False):
     name: str
 
 
@@ -72,6 +76,8 @@ async def streams() -> None:
     async for town in arriving.element_stream:
         assert_type(town, Town)
     assert_type(await arriving.object(), list[Town])
+    async for partial in stream_object("m", "Hi", schema=Town).typed_partials(PartialTown):
+        assert_type(partial, PartialTown)
     assert_type(await stream_object("m", "Hi", schema=Town).object(), Town)
 
 
@@ -81,5 +87,7 @@ def blocking() -> None:
     arriving = sync.stream_object("m", "Hi", schema=tuple[Town, ...])
     for town in arriving.element_stream:
         assert_type(town, Town)
+    for partial in arriving.typed_partials(list[PartialTown]):
+        assert_type(partial, list[PartialTown])
     assert_type(arriving.object(), tuple[Town, ...])
     assert_type(arriving.result().output, tuple[Town, ...])
