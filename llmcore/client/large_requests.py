@@ -4,7 +4,7 @@ Size is measured by the bytes of all texts and by the number of values in all li
 since one message can have a million parts.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, TypeVar
 
 import anyio
@@ -56,35 +56,37 @@ def holds_much(*values: object) -> bool:
     They are JSON values, messages and tools. Counting stops when the result is known.
     """
     members = chars = 0
-    pending: list[Any] = list(values)
+    pending: list[Any] = [values]
     while pending:
         value = pending.pop()
         kind = type(value)
-        if kind is str or kind is bytes:
-            chars += len(value)
-            if kind is str and len(value) > LARGE_REQUEST_VALUES:
-                members += value.count(",")  # it may be JSON, such as arguments
-        elif kind in _SMALL:
-            continue
-        elif kind is list or kind is tuple:
-            members += len(value)
-            pending += value
+        inner: Iterable[object]
+        if kind is list or kind is tuple:
+            members, inner = members + len(value), value
         elif kind is dict:
-            members += len(value)
-            pending += value.values()
-        elif kind in _CONTENTS:
-            pending += _CONTENTS[kind](value)
+            members, inner = members + len(value), value.values()
+        elif kind is Message:  # as many as in JSON
+            members, inner = members + 1 + len(value.content), value.content
         else:
-            pending += _of_subclass(value)
+            inner = _CONTENTS[kind](value) if kind in _CONTENTS else _of_subclass(value)
         if members > LARGE_REQUEST_VALUES or chars > _LARGE_CHARS:
             return True
-    return False
+        for one in inner:  # texts, which most values are, do not go the long way round
+            if type(one) is str:
+                chars += len(one)
+                if len(one) > LARGE_REQUEST_VALUES:
+                    members += one.count(",")  # it may be JSON, such as arguments
+            elif type(one) is bytes:
+                chars += len(one)
+            elif type(one) not in _SMALL:
+                pending.append(one)
+    return members > LARGE_REQUEST_VALUES or chars > _LARGE_CHARS
 
 
 _SMALL: Final = frozenset({type(None), bool, int, float})
 
 _CONTENTS: Final[Mapping[type, Callable[[Any], tuple[object, ...]]]] = {
-    Message: lambda message: (message.content, (message.role,)),  # as many values as in JSON
+    Message: lambda message: (message.content,),
     TextPart: lambda part: (part.text, part.citations),
     RefusalPart: lambda part: (part.text,),
     ReasoningPart: lambda part: (part.text, part.encrypted),
