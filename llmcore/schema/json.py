@@ -10,7 +10,7 @@ integers of more than 64 bits.
 import json
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Final, Union
+from typing import TYPE_CHECKING, Any, Final, Union, cast
 
 import msgspec
 import orjson
@@ -164,10 +164,22 @@ def plain(value: object, where: str = "value") -> JsonValue:
     return _plain(value, where, MAX_DEPTH)
 
 
+_COPIED: Final = frozenset({str, bool, type(None)})
+"""Types whose values are their own copies, whatever they are."""
+
+
 def _plain(value: object, where: str, levels: int) -> JsonValue:
     kind = type(value)
-    if kind is str or value is None or kind is bool:
+    if kind in _COPIED:
         return value  # type: ignore[return-value]
+    if kind is dict:  # as nearly every object is, and so handled without a call for each text
+        below, items = _below(where, levels), cast("dict[Any, Any]", value).items()
+        return {
+            key if type(key) is str else _key(key, where): item
+            if type(item) in _COPIED
+            else _plain(item, f"{where}.{key}", below)
+            for key, item in items
+        }
     if isinstance(value, int):
         if not -_LARGEST < value < _LARGEST:
             raise InvalidRequestError(f"{where} is an integer of more than {MAX_DIGITS} digits")

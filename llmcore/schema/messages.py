@@ -25,6 +25,8 @@ Role = Literal["system", "user", "assistant", "tool", "developer"]
 
 _ROLES: tuple[Role, ...] = get_args(Role)
 _ASSISTANT_ONLY = (ToolCallPart, ReasoningPart, RefusalPart)
+_PART_TYPES = frozenset(PARTS)
+_OF_ANY_ROLE = _PART_TYPES - {*_ASSISTANT_ONLY, ToolResultPart}
 
 
 @readable
@@ -45,7 +47,9 @@ class Origin:
 
 
 def _content(value: PartInput) -> tuple[ContentPart, ...]:
-    if type(value) is tuple and all(isinstance(part, PARTS) for part in value):
+    if type(value) is tuple and (
+        _PART_TYPES.issuperset(map(type, value)) or all(isinstance(part, PARTS) for part in value)
+    ):
         return value
     return parts_of([value])
 
@@ -76,6 +80,8 @@ class Message:
     def __attrs_post_init__(self) -> None:
         if self.role not in _ROLES:
             raise InvalidRequestError(f"role {self.role!r} is not one of {', '.join(_ROLES)}")
+        if _OF_ANY_ROLE.issuperset(map(type, self.content)):
+            return
         for part in self.content:
             if not _allowed(self.role, part):
                 raise InvalidRequestError(

@@ -62,6 +62,8 @@ _ROLES: Final[Mapping[str, Role]] = {
     "user": "user",
 }
 _THINKING: Final = frozenset({*REASONING_FIELDS, "reasoning_details", "thinking_blocks"})
+_PLAIN: Final = frozenset({"content", "role", "tool_calls"})
+"""All fields of nearly every message, of hundreds in a request."""
 _FIELDS: Final = _THINKING | {
     "annotations", "audio", "cache_control", "content", "extra_content", "function_call", "images",
     "name", "refusal", "role", "search_results",
@@ -128,14 +130,14 @@ class MessageReader:
     def _spoken(self, role: Role, native: Fields, path: str) -> Message:
         content = self._content(native, path)
         for number, part in enumerate(content):
-            self._check_file(part, f"{path}.content[{number}]")
+            if type(part) is not TextPart:
+                self._check_file(part, f"{path}.content[{number}]")
         return Message(role, content, name=str_or_none(native.get("name")))
 
     def _content(self, native: Fields, path: str) -> tuple[ContentPart, ...]:
         where = f"{path}.content"
-        parts = read_content(
-            native.get("content"), where, same_api=self._same_api, notes=self._notes
-        )
+        content = native.get("content")
+        parts = read_content(content, where, same_api=self._same_api, notes=self._notes)
         ttl = cache_ttl_of(native)
         return parts if ttl is None or not parts else (*parts[:-1], cached(parts[-1], ttl=ttl))
 
@@ -147,17 +149,19 @@ class MessageReader:
     # -- answers
 
     def _assistant(self, native: Fields, path: str, index: int) -> Message:
+        is_plain = _PLAIN.issuperset(native)
         calls = self._calls_of(native, path, index)
-        shown = (*self._said(native, path), *calls)
+        said = self._content(native, path) if is_plain else self._said(native, path)
+        if is_plain and not calls:
+            return Message("assistant", tuple(said))
+        shown = (*said, *calls)
         for call in calls:
             self._calls[call.id] = call
         state = self._states.restored(seals_in(native), shown, path, self._notes)
         if state is not None:
             return Message.assistant(state[1], origin=state[0])
         parts = (*self._thinking(native, path), *shown, *self._fields(native, path))
-        name = str_or_none(native.get("name"))
-        answer = Message.assistant(parts)
-        return answer if name is None else evolve(answer, name=name)
+        return Message("assistant", parts, name=str_or_none(native.get("name")))
 
     def _said(self, native: Fields, path: str) -> Sequence[ContentPart]:
         """Return what the client shows of an answer besides its calls."""

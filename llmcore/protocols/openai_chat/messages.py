@@ -138,9 +138,17 @@ def _lower_instructions(
 
 
 def _lower_user(message: Message, path: str, context: ChatTarget, notes: Notes) -> NativeObject:
-    parts = _lower_parts(message.content, path, context, notes)
-    native: NativeObject = {"role": "user", "content": content_of(parts, context.dialect)}
-    return _named(native, message, path, context, notes)
+    content: str | list[NativeObject] | None = _only_text(message)
+    if content is None:
+        parts = _lower_parts(message.content, path, context, notes)
+        content = content_of(parts, context.dialect)
+    return _named({"role": "user", "content": content}, message, path, context, notes)
+
+
+def _only_text(message: Message) -> str | None:
+    """Return the text of a message that has nothing else, and no cache mark, as most have."""
+    part = message.content[0] if len(message.content) == 1 else None
+    return part.text if type(part) is TextPart and not part.provider_metadata else None
 
 
 def _lower_parts(
@@ -182,7 +190,10 @@ def _lower_assistant(
 
     Chat has one place for each, so text that came after a call moves before it.
     """
-    native: NativeObject = {
+    if (text := _only_text(message)) is not None:
+        native = {"role": "assistant", "content": text, **_lower_reasoning(message, context)}
+        return _named(native, message, path, context, notes)
+    native = {
         "role": "assistant",
         "content": _assistant_content(message, path, context, notes),
     }
