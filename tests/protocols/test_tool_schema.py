@@ -1336,3 +1336,13 @@ def test_nonsense_never_crashes(schema: Schema) -> None:
     for target in SchemaTarget:
         result = project(schema, target, "p")
         assert isinstance(result.schema, dict)
+
+
+def test_a_changed_projection_does_not_change_the_next_one() -> None:
+    """Results are kept, and callers get the body that they are part of."""
+    schema: Any = {"type": "object", "properties": {"a": {"type": "string"}}}
+    first: Any = project(schema, SchemaTarget.OPENAI_LOOSE, "tools[0].parameters").schema
+    first["properties"]["a"]["type"] = "integer"
+    again = project(schema, SchemaTarget.OPENAI_LOOSE, "tools[0].parameters")
+
+    assert again.schema == schema
