@@ -69,6 +69,14 @@ def listed_model(model: ListedModel) -> JsonObject:
     }
 
 
+# -- the end user
+
+END_USER: Final = frozenset({"safety_identifier", "user"})
+"""Fields of a request that name its end user, for whom Anthropic's API has one field.
+
+`user` is the older name: https://developers.openai.com/api/docs/guides/safety-best-practices.
+"""
+
 # -- the service tier
 
 _TIERS: Final = frozenset({"auto", "default", "fast", "flex", "scale", "priority"})

@@ -7,7 +7,7 @@ such as `messages[2].content[0].source.data`.
 import base64
 import binascii
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, TypeVar
 
 from attrs import evolve
@@ -91,12 +91,29 @@ def report_unknown(fields: Fields, known: frozenset[str], path: str, notes: Note
     if known.issuperset(fields):
         return
     unknown = [name for name in fields if name not in known and fields[name] is not None]
-    for name in unknown[:_MAX_UNKNOWN]:
-        why = "no place for it is known in the upstream's API"
-        notes.dropped("unknown-parameter", f"{path}.{str(name)[:100]}", why)
+    why = "no place for it is known in the upstream's API"
+    report_lost(unknown, path, why, notes, code="unknown-parameter")
 
 
-_MAX_UNKNOWN: Final = 20
+def report_lost(
+    names: Sequence[str],
+    path: str,
+    why: str,
+    notes: Notes,
+    *,
+    code: str = "unsupported-parameter",
+) -> None:
+    """Record each of *names*, fields of the object at *path*; of many, the first and a number."""
+    start = f"{path}." if path else ""
+    for name in names[:_MAX_NAMED]:
+        notes.dropped(code, f"{start}{name[:_MAX_NAME]}", why)
+    if more := len(names[_MAX_NAMED:]):
+        notes.dropped(code, f"{start}* ({more} more)", why)
+
+
+_MAX_NAMED: Final = 20
+_MAX_NAME: Final = 100
+"""Characters of a name: a client's object may have keys of any length."""
 
 
 # -- thinking

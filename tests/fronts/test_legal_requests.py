@@ -224,6 +224,59 @@ def test_what_a_request_says_is_sent_or_reported(front_id: str, protocol_id: str
     assert {name: found for name, found in lost.items() if found} == {}
 
 
+PLACES: Mapping[str, tuple[tuple[Any, ...], ...]] = {
+    "openai-chat": ((), ("messages", 0)),
+    "openai-responses": ((), ("input", 0)),
+    "anthropic-messages": ((), ("messages", 0), ("messages", 0, "content", 0)),
+    "gemini": ((), ("generationConfig",), ("contents", 0), ("contents", 0, "parts", 0)),
+}
+"""Objects of a request that may have fields of the future."""
+SHORT: Mapping[str, dict[str, Any]] = {
+    "openai-chat": {"messages": [{"role": "user", "content": "Hi"}]},
+    "openai-responses": {"input": [{"role": "user", "content": "Hi"}]},
+    "anthropic-messages": {
+        "max_tokens": 9,
+        "messages": [{"role": "user", "content": [{"type": "text", "text": "Hi"}]}],
+    },
+    "gemini": {"generationConfig": {}, "contents": [{"role": "user", "parts": [{"text": "Hi"}]}]},
+}
+
+
+@pytest.mark.parametrize("count", [2, 3000])
+@pytest.mark.parametrize("protocol_id", ["anthropic-messages", "bedrock-converse"])
+@fronts
+def test_of_many_fields_that_are_lost_each_is_reported_or_counted(
+    front_id: str, protocol_id: str, count: int
+) -> None:
+    """None in place of another: the first ones by name, and how many more there are."""
+    if front_id == protocol_id:
+        return
+    for path in PLACES[front_id]:
+        body = copy.deepcopy({"model": "m", **SHORT[front_id]})
+        at(body, path).update({f"later{number}": number for number in range(count)})
+        made = sent(front_id, protocol_id, body)
+
+        assert not isinstance(made, str)
+        notes = [one for one in made[1] if one.action == "dropped" and "later" in f"{one.path}"]
+        counted = [re.search(r"\* \(([0-9]+) more\)$", one.path or "") for one in made[1]]
+        rest = [int(one[1]) for one in counted if one]
+        assert [one.path for one in notes] == [
+            dotted((*path, f"later{number}")) for number in range(len(notes))
+        ]
+        assert len(notes) + sum(rest) == count
+
+
+@pytest.mark.parametrize("front_id", ["openai-chat", "openai-responses"])
+def test_of_two_names_of_the_end_user_one_is_sent_and_the_other_reported(front_id: str) -> None:
+    """Anthropic has one field for both."""
+    body = {"model": "m", "safety_identifier": "abc", "user": "xyz", **SHORT[front_id]}
+    made = sent(front_id, "anthropic-messages", body)
+
+    assert not isinstance(made, str)
+    assert '"user_id": "abc"' in made[0]
+    assert [one.path for one in made[1] if one.action == "dropped"] == ["user"]
+
+
 def test_a_field_that_is_lost_silently_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """A control: a front that forgets to report."""
     monkeypatch.setattr("llmcore.fronts.openai_chat.messages.report_unknown", lambda *_: None)

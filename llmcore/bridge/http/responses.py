@@ -4,6 +4,7 @@ import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from itertools import accumulate, takewhile
 
 import anyio
 from attrs import evolve, frozen
@@ -22,8 +23,10 @@ from llmcore.schema.errors import ServerError
 from llmcore.schema.json import JsonValue
 
 _MAX_HEADER_CHARS = 1024
-_MAX_CODES = 200
-"""Diagnostics that are named in headers and logs, which are cut off long before that."""
+_MAX_CODES_CHARS = 1000
+"""Characters of diagnostics in a header, and in a log line."""
+_MAX_CODE_CHARS = 200
+"""Characters of one of them: a request may have names of any length."""
 _FAREWELL_S = 2.0
 """For a last event or error to be sent, once the gateway is stopping."""
 
@@ -253,11 +256,14 @@ def diagnostic_headers(diagnostics: Sequence[Diagnostic]) -> Headers:
 
 
 def diagnostic_codes(diagnostics: Sequence[Diagnostic]) -> str | None:
-    """Return each diagnostic as `action code path`."""
-    codes: dict[str, None] = {}
-    for note in diagnostics[:_MAX_CODES]:
-        codes[f"{note.action} {note.code} {note.path}"] = None
-    return "; ".join(codes) or None
+    """Return each diagnostic as `action code path`; of too many the first, and how many more."""
+    named = (f"{one.action} {one.code} {one.path}"[:_MAX_CODE_CHARS] for one in diagnostics)
+    codes = list(dict.fromkeys(named))
+    chars = accumulate(len(code) + len("; ") for code in codes)
+    shown = sum(1 for _ in takewhile(lambda total: total <= _MAX_CODES_CHARS, chars))
+    if shown == len(codes):
+        return "; ".join(codes) or None
+    return "; ".join([*codes[:shown], f"and {len(codes) - shown} more"])
 
 
 def gateway_failed() -> FrontError:

@@ -28,6 +28,7 @@ from llmcore.fronts.reading import (
     read,
     read_objects,
     read_texts,
+    report_lost,
     required,
     with_effort,
 )
@@ -303,7 +304,6 @@ _SILENT: Final[Mapping[str, frozenset[object]]] = {
 """Values that say only what is so anyway."""
 _OF_OUTPUT_CONFIG: Final = frozenset({"effort", "format"})
 _BETAS: Final = "anthropic-beta"
-_MAX_UNKNOWN: Final = 100
 
 
 def _native_fields(
@@ -343,8 +343,4 @@ def _report_lost(fields: Mapping[str, Any], notes: Notes) -> None:
         for name, value in fields.items()
         if isinstance(value, dict | list) or value not in _SILENT.get(name, frozenset())
     ]
-    for name in lost[:_MAX_UNKNOWN]:
-        why = "the upstream's API has no such field"
-        notes.dropped("unsupported-parameter", name[:100], why)
-    if more := lost[_MAX_UNKNOWN:]:
-        notes.dropped("unsupported-parameter", "", f"{len(more)} more fields of this kind")
+    report_lost(lost, "", "the upstream's API has no such field", notes)

@@ -21,7 +21,7 @@ from llmcore.fronts.gemini.content import camel_keys
 from llmcore.fronts.gemini.messages import read_contents, read_system
 from llmcore.fronts.gemini.tools import json_schema, read_tools
 from llmcore.fronts.reading import read as read_field
-from llmcore.fronts.reading import read_texts, with_effort
+from llmcore.fronts.reading import read_texts, report_unknown, with_effort
 from llmcore.protocols.diagnostics import Notes
 from llmcore.protocols.gemini.names import (
     GENERATION_FIELDS,
@@ -298,7 +298,6 @@ _SILENT: Final[Mapping[str, frozenset[object]]] = {
     "store": frozenset({False}),
 }
 """Values that say only what is so anyway."""
-_MAX_UNKNOWN: Final = 100
 
 
 def _native_fields(
@@ -307,8 +306,8 @@ def _native_fields(
     """Return the fields for a Gemini upstream; for others, name what has no place there."""
     own = {name: body[name] for name in body if name in _OPTIONAL}
     settings = {name: item for name, item in config.items() if name not in _READ_SETTINGS}
-    _note_unknown(body.keys() - _UNDERSTOOD - _OPTIONAL, "", notes)
-    _note_unknown(settings.keys() - GENERATION_FIELDS, _CONFIG, notes)
+    report_unknown(body, _UNDERSTOOD | _OPTIONAL, "", notes)
+    report_unknown(settings, GENERATION_FIELDS, _CONFIG[:-1], notes)
     own |= {name: item for name, item in settings.items() if name in GENERATION_FIELDS}
     own = {name: item for name, item in own.items() if not _is_silent(name, item)}
     kind = config.get("responseMimeType")
@@ -337,11 +336,3 @@ _REFUSED: Final[Mapping[str, str]] = {
 
 def _is_text_only(value: object) -> bool:
     return isinstance(value, list) and {str(one).upper() for one in value} <= {"TEXT"}
-
-
-def _note_unknown(names: set[str], path: str, notes: Notes) -> None:
-    known = sorted(names)
-    for name in known[:_MAX_UNKNOWN]:
-        notes.dropped("unknown-parameter", f"{path}{name[:100]}", "the API has no such field")
-    if more := known[_MAX_UNKNOWN:]:
-        notes.dropped("unknown-parameter", path, f"{len(more)} more fields that are not known")

@@ -17,7 +17,8 @@ from llmcore.fronts.errors import FrontError, invalid
 from llmcore.fronts.front import ClientRequest, ReadRequest, Upstream, Wanted
 from llmcore.fronts.openai_chat.messages import MessageReader
 from llmcore.fronts.openai_chat.tools import Offer, own_forms, read_offer
-from llmcore.fronts.reading import Fields, cache_ttl_of, read_texts
+from llmcore.fronts.openai_forms import END_USER
+from llmcore.fronts.reading import Fields, cache_ttl_of, read_texts, report_lost
 from llmcore.fronts.reading import read as field
 from llmcore.protocols.anthropic_messages.names import PROTOCOL_ID as MESSAGES
 from llmcore.protocols.diagnostics import Notes
@@ -262,10 +263,8 @@ def _has_anthropic_marks(body: Fields) -> bool:
 
 def _metadata(body: Fields, notes: Notes) -> Mapping[str, str]:
     given = field(body, "metadata", dict) or {}
-    for name in given:
-        if not isinstance(given[name], str):
-            path = f"metadata.{str(name)[:100]}"
-            notes.dropped("unsupported-parameter", path, "values of metadata are texts")
+    lost = [name for name, value in given.items() if not isinstance(value, str)]
+    report_lost(lost, "metadata", "values of metadata are texts", notes)
     return {name: value for name, value in given.items() if isinstance(value, str)}
 
 
@@ -295,7 +294,6 @@ _SWITCHES: Final = frozenset(
 )
 """Fields that are read as how much to think, and mean more to the servers that know them."""
 _RESPONSES_TAKES: Final = frozenset({"moderation", "safety_identifier", "user"})
-_MAX_NAMED: Final = 100
 
 
 def _provider_options(
@@ -329,19 +327,17 @@ def _says_more(name: str, value: object) -> bool:
 
 def _translated(given: Mapping[str, Any], protocol_id: str, notes: Notes) -> dict[str, Any]:
     options: dict[str, Any] = {}
-    for name, value in list(given.items())[:_MAX_NAMED]:
+    lost: list[str] = []
+    for name, value in given.items():
         if name == "web_search_options":
             continue  # a tool
         if protocol_id == RESPONSES and name == "verbosity":
             options["text"] = {"verbosity": value}
         elif protocol_id == RESPONSES and name in _RESPONSES_TAKES:
             options[name] = value
-        elif protocol_id == MESSAGES and name in ("user", "safety_identifier"):
+        elif name in END_USER and protocol_id == MESSAGES and "metadata" not in options:
             options["metadata"] = {"user_id": str(value)}
         else:
-            path = str(name)[:100]
-            notes.dropped("unsupported-parameter", path, f"the upstream takes no {path}")
-    if len(given) > _MAX_NAMED:
-        more = f"{len(given) - _MAX_NAMED} more fields that the upstream does not take"
-        notes.dropped("unsupported-parameter", "", more)
+            lost.append(name)
+    report_lost(lost, "", "the upstream takes no such field", notes)
     return options

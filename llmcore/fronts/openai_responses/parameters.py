@@ -9,7 +9,9 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from llmcore.fronts.errors import invalid
+from llmcore.fronts.openai_forms import END_USER
 from llmcore.fronts.reading import read as read_field
+from llmcore.fronts.reading import report_unknown
 from llmcore.protocols.anthropic_messages.names import PROTOCOL_ID as MESSAGES
 from llmcore.protocols.diagnostics import Notes
 from llmcore.protocols.native_json import object_or_empty, str_or_none
@@ -211,12 +213,12 @@ def provider_options(
             continue
         if name in passed:
             options[name] = value
-        elif name in ("user", "safety_identifier") and protocol_id == MESSAGES:
+        elif name in END_USER and protocol_id == MESSAGES and "metadata" not in options:
             options["metadata"] = {"user_id": str(value)}
         else:
             notes.dropped("unsupported-parameter", name, f"the upstream takes no {name}")
     options |= _verbosity(body, protocol_id, notes) | _thinking(body, protocol_id, notes)
-    _note_unknown(body, notes)
+    report_unknown(body, _UNDERSTOOD, "", notes)
     if not protocol_id or not options:
         return {}
     return {protocol_by_id(protocol_id).metadata_key: options}
@@ -239,8 +241,6 @@ def _verbosity(body: Body, protocol_id: str | None, notes: Notes) -> dict[str, A
     return {}
 
 
-_MAX_UNKNOWN: Final = 100
-
 _STANDARD: Final = {"context": "auto", "mode": "standard"}
 
 
@@ -257,11 +257,3 @@ def _thinking(body: Body, protocol_id: str | None, notes: Notes) -> dict[str, An
     for name in own:
         notes.dropped("unsupported-parameter", f"reasoning.{name}", f"the upstream takes no {name}")
     return {}
-
-
-def _note_unknown(body: Body, notes: Notes) -> None:
-    unknown = [name for name in body if name not in _UNDERSTOOD]
-    for name in unknown[:_MAX_UNKNOWN]:
-        notes.dropped("unknown-parameter", str(name)[:100], "the bridge does not know it")
-    if more := unknown[_MAX_UNKNOWN:]:
-        notes.dropped("unknown-parameter", "", f"{len(more)} more fields that are not known")

@@ -21,12 +21,14 @@ from llmcore.bridge.configuration.settings import GatewaySettings, Limits
 from llmcore.bridge.http import metrics
 from llmcore.bridge.http.app import make_app
 from llmcore.bridge.http.logs import LOGGER, JsonFormatter
+from llmcore.bridge.http.responses import diagnostic_codes
 from llmcore.bridge.service import Service
 from llmcore.bridge.spend.row import SpendRow
 from llmcore.bridge.state.memory import MemoryResponseStore
 from llmcore.client.large_requests import LARGE_REQUEST_VALUES
 from llmcore.fronts.openai_responses import request as translate_module
 from llmcore.routes.route import Route
+from llmcore.schema.diagnostics import Diagnostic
 from tests.support.servers.bridge_service import asked, listening, refused, streamed
 from tests.support.servers.loopback import Loopback, chat_chunk, chat_stream
 
@@ -204,7 +206,31 @@ async def test_unknown_fields_are_named_up_to_a_number(settings: GatewaySettings
         answer = await client.post("/v1/responses", json=body)
 
     assert answer.status_code == 200
-    assert len(answer.headers["x-openbridge-diagnostics"]) <= 1024
+    named = answer.headers["x-openbridge-diagnostics"]
+    assert len(named) <= 1024
+    *first, rest = named.split("; ")
+    assert first[0] == "dropped unknown-parameter unknown_0"
+    assert rest == f"dropped unknown-parameter * ({5000 - len(first)} more)"
+
+
+def lost(path: str) -> Diagnostic:
+    return Diagnostic("unknown-parameter", path, action="dropped", message="no place for it")
+
+
+def test_diagnostics_that_a_header_has_no_room_for_are_counted() -> None:
+    """Whole ones are shown, however long the names are that a client invents."""
+    notes = [lost(f"field_{number}") for number in range(500)]
+    shown = diagnostic_codes([*notes, *notes])
+    long = diagnostic_codes([lost(f"{number}" * 5000) for number in range(10)])
+
+    assert shown is not None
+    assert len(shown) < 1024
+    *first, rest = shown.split("; ")
+    assert first == [f"dropped unknown-parameter field_{number}" for number in range(len(first))]
+    assert rest == f"and {500 - len(first)} more"
+    assert long is not None
+    assert len(long) < 1024
+    assert diagnostic_codes([]) is None
 
 
 @pytest.mark.anyio
