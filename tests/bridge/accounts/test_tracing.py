@@ -19,7 +19,7 @@ from opentelemetry.trace import SpanKind, StatusCode
 
 from llmcore.bridge.configuration.settings import AccountSettings, GatewaySettings
 from tests.bridge.accounts.test_charges import answering, body, key_for
-from tests.support.servers import bridge_process
+from tests.support.servers.bridge_process import gateway
 from tests.support.servers.bridge_service import asked, settings_for, sqlite_state
 from tests.support.servers.loopback import Loopback, serve
 
@@ -215,16 +215,15 @@ sys.exit(main(sys.argv[1:]))
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="workers share an address on Linux")
 def test_workers_export_spans_and_metrics_before_a_clean_stop_ends(
-    upstream: Loopback, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    upstream: Loopback, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(bridge_process, "PROGRAM", EXPORTING)
     named = {
         "OPENBRIDGE_UPSTREAM": "openai-compatible",
         "OPENBRIDGE_UPSTREAM_BASE_URL": f"{upstream.url}/v1",
         "OPENBRIDGE_WORKERS": "2",
         "OPENBRIDGE_TELEMETRY": "true",
     }
-    with bridge_process.gateway(tmp_path, **named) as running:
+    with gateway(tmp_path, program=EXPORTING, **named) as running:
         for _ in range(12):
             answer = httpx.post(f"{running.url}/responses", json=body(), timeout=30)
             assert answer.status_code == 200

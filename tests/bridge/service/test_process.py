@@ -14,7 +14,7 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.support.servers.bridge_process import PROGRAM, Gateway, environ, gateway
+from tests.support.servers.bridge_process import PROGRAM, Gateway, environ, gateway, refusal
 from tests.support.servers.bridge_service import UPSTREAM_KEY, events_of, streamed, text_of
 from tests.support.servers.loopback import chat_handler, chat_stream, serve
 from tests.support.servers.postgres_servers import running_postgres
@@ -39,7 +39,7 @@ def test_openrouter_is_the_upstream_and_sqlite_the_store(tmp_path: Path) -> None
             "OPENROUTER_HTTP_REFERER": "https://app.example",
             "OPENROUTER_X_TITLE": "App",
         }
-        with gateway(tmp_path, **named) as first:
+        with gateway(tmp_path, program=PROGRAM, **named) as first:
             made = post(first, ASK).json()
         with gateway(tmp_path, **named) as second:
             again = post(second, {**ASK, "previous_response_id": made["id"]}).json()
@@ -60,7 +60,7 @@ def test_memory_is_small_and_stays_so(tmp_path: Path) -> None:
     """A process with the store and all fronts, after its first answers and after many more."""
     with (
         serve(chat_handler) as upstream,
-        gateway(tmp_path, **openrouter(upstream.url)) as running,
+        gateway(tmp_path, program=PROGRAM, **openrouter(upstream.url)) as running,
         httpx.Client(timeout=30) as client,
     ):
 
@@ -136,20 +136,27 @@ def test_streams_that_outlast_the_patience_are_reported(tmp_path: Path) -> None:
 def test_what_cannot_work_is_reported_at_once(
     tmp_path: Path, variables: dict[str, str], says: str
 ) -> None:
-    """One line on stderr, and the exit code of a wrong configuration."""
+    """One line, and the exit code of a wrong configuration."""
+    code, output = refusal(tmp_path, **variables)
+
+    assert code == 9
+    assert says in output
+    assert output.count("\n") == 1
+
+
+def test_wrong_configuration_is_reported_on_stderr(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM, "serve", "--port", "0"],
         capture_output=True,
         check=False,
         text=True,
         cwd=tmp_path,
-        env=environ(tmp_path, **variables),
+        env=environ(tmp_path, OPENBRIDGE_UPSTREAM="openrouter"),
         timeout=30,
     )
 
     assert (done.returncode, done.stdout) == (9, "")
-    assert says in done.stderr
-    assert done.stderr.count("\n") == 1
+    assert "OPENROUTER_API_KEY" in done.stderr
 
 
 @pytest.fixture(params=["sqlite", "redis", "postgres"])

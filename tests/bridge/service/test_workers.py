@@ -13,7 +13,7 @@ import httpx
 import pytest
 
 from llmcore.bridge.http import workers as workers_module
-from tests.support.servers.bridge_process import PROGRAM, Gateway, environ, gateway
+from tests.support.servers.bridge_process import Gateway, environ, gateway, refusal
 from tests.support.servers.bridge_service import UPSTREAM_KEY, events_of, streamed, text_of
 from tests.support.servers.loopback import chat_handler, chat_stream, serve
 
@@ -113,18 +113,10 @@ def test_workers_end_when_their_supervisor_is_gone(tmp_path: Path) -> None:
 
 def test_a_store_that_no_other_process_sees_is_refused(tmp_path: Path) -> None:
     named = {**two_workers("http://localhost"), "OPENBRIDGE_STATE_BACKEND": "memory"}
-    done = subprocess.run(
-        [sys.executable, "-c", PROGRAM, "serve", "--port", "0"],
-        capture_output=True,
-        check=False,
-        text=True,
-        cwd=tmp_path,
-        env=environ(tmp_path, **named),
-        timeout=30,
-    )
+    code, output = refusal(tmp_path, **named)
 
-    assert done.returncode == 9
-    assert "several workers need a store that they share" in done.stderr
+    assert code == 9
+    assert "several workers need a store that they share" in output
 
 
 ONE_STARTS = """

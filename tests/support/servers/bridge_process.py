@@ -12,12 +12,14 @@ from typing import Any
 
 from attrs import frozen
 
+from tests.support.servers.warm_process import WarmProcess
+
 PROGRAM = "import sys; from llmcore.cli.openbridge import main; sys.exit(main(sys.argv[1:]))"
 
 
 @frozen
 class Gateway:
-    process: subprocess.Popen[str]
+    process: subprocess.Popen[str] | WarmProcess
     url: str
     """With `/v1`."""
     lines: list[Any]
@@ -34,19 +36,25 @@ def environ(folder: Path, **variables: str) -> dict[str, str]:
 
 
 @contextmanager
-def gateway(folder: Path, **variables: str) -> Iterator[Gateway]:
-    """Run `openbridge serve` on a free port for the block."""
-    process = subprocess.Popen(
-        [sys.executable, "-c", PROGRAM, "serve", "--port", "0"],
-        stderr=subprocess.PIPE,
-        text=True,
-        cwd=folder,
-        env=environ(folder, **variables),
-    )
+def gateway(folder: Path, *, program: str = "", **variables: str) -> Iterator[Gateway]:
+    """Run `openbridge serve` on a free port for the block.
+
+    A *program*, such as `PROGRAM`, runs in an interpreter that has imported nothing, as for users.
+    """
+    arguments, given = ["serve", "--port", "0"], environ(folder, **variables)
+    process: subprocess.Popen[str] | WarmProcess
+    if program:
+        command = [sys.executable, "-c", program, *arguments]
+        process = subprocess.Popen(
+            command, stderr=subprocess.PIPE, text=True, cwd=folder, env=given
+        )
+    else:
+        process = WarmProcess(arguments, folder, given)
     assert process.stderr is not None
     lines: list[Any] = []
     url = ""
     for line in process.stderr:
+        assert line.startswith("{"), line + process.stderr.read()
         lines.append(json.loads(line))
         if lines[-1]["event"] == "listening":
             url = lines[-1]["url"]
@@ -68,3 +76,11 @@ def gateway(folder: Path, **variables: str) -> Iterator[Gateway]:
             process.wait()
         reader.join(5)
         process.stderr.close()
+
+
+def refusal(folder: Path, **variables: str) -> tuple[int, str]:
+    """Return the exit code and the output of an `openbridge serve` that refuses its settings."""
+    process = WarmProcess(["serve", "--port", "0"], folder, environ(folder, **variables))
+    with process.stderr:
+        output = process.stderr.read()
+    return process.wait(30), output
