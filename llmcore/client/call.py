@@ -378,8 +378,15 @@ async def _error_of(exchange: Exchange, outgoing: Outgoing) -> LLMError:
     if isinstance(error, NotFoundError):  # a wrong URL is as likely as a wrong model
         sent = outgoing.prepared
         asked = f"{sent.method} {sent.url}, model {sent.request.model_id!r}"
-        error.message = f"{error.message} [request: {asked}]"
+        error.message = f"{error.message} [request: {asked}]{_hint(outgoing.route, sent.url)}"
     return error
+
+
+def _hint(route: Route, url: str) -> str:
+    """Return what may help where *url* was not found: many servers lack the Responses API."""
+    if route.protocol.id != "openai-responses" or "://api.openai.com/" in url:
+        return ""
+    return "; for a server of Chat Completions use OpenAI(...).chat(model), or OpenAICompatible"
 
 
 async def _close(exchange: Exchange, chunks: AsyncGenerator[bytes, None]) -> None:

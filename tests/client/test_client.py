@@ -138,6 +138,25 @@ async def test_complete_raises_what_generate_returns(server: Loopback) -> None:
     assert "no such model" in caught.value.message
 
 
+@pytest.mark.parametrize(
+    ("base_url", "api", "hinted"),
+    [
+        ("http://127.0.0.1:8000/v1", "responses", True),
+        ("http://127.0.0.1:8000/v1", "chat", False),
+        ("https://api.openai.com/v1", "responses", False),
+    ],
+)
+async def test_server_without_responses_is_an_error_that_names_chat(
+    base_url: str, api: str, hinted: bool
+) -> None:
+    provider = OpenAI(api_key="k", base_url=base_url)
+    model = provider.responses("m") if api == "responses" else provider.chat("m")
+    async with Client(transport=scripted((404, {}, {"detail": "Not Found"}))) as client:
+        result = await client.generate(request(model=model, prompt="Hi"))
+
+    assert ("use OpenAI(...).chat(model)" in result.failure().message) == hinted
+
+
 async def test_an_error_status_is_an_error_event_in_a_stream(server: Loopback) -> None:
     """A stream that is refused ends with one ErrorEvent and does not raise."""
     body = {"error": {"message": "slow down", "code": "rate_limit_exceeded"}}

@@ -112,6 +112,11 @@ class Accounts:
             clock=clock,
         )
 
+    def cost_of(self, target: UpstreamModel, response: LLMResponse) -> float | None:
+        """Return the cost of *response*, which *target* gave, in US dollars; None if unknown."""
+        cost = self._prices.cost(target, response, response.usage, self._clock())
+        return None if cost is None else cost / NANO
+
     def configure(self, settings: GatewaySettings) -> None:
         """Count answers that begin from now on by *settings*.
 

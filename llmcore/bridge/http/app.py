@@ -85,7 +85,8 @@ def make_app(service: Service) -> ASGIApp:
     sockets = dict.fromkeys(SOCKET_PATHS, _socket(service, bodies))
     routed: ASGIApp = _Routed(router, sockets, served)
     if feed is not None:
-        routed = CaptureMiddleware(routed, feed, record=service.settings.ui_record)
+        recorded, cost_of = service.settings.ui_record, service.accounts.cost_of
+        routed = CaptureMiddleware(routed, feed, cost_of, record=recorded)
     admitted = AccessMiddleware(routed, service, served)
     observed: ASGIApp = ObservabilityMiddleware(admitted, service.metrics, served)
     if service.settings.telemetry:

@@ -1,18 +1,25 @@
 """Around every operation: its line in the feed, and if recording is on, what was sent."""
 
 import time
-from typing import Final
+from collections.abc import Callable
+from functools import partial
+from typing import Final, TypeAlias
 
 from llmcore.bridge.answer_run import SentAnswer
 from llmcore.bridge.http.access import caller_of
 from llmcore.bridge.http.asgi import ASGIApp, Message, Receive, Scope, Send
 from llmcore.bridge.http.logs import REQUEST_ID
 from llmcore.bridge.http.observability import log_fields
+from llmcore.bridge.model_map import UpstreamModel
 from llmcore.bridge.ui.feed import Feed, FeedEntry, FeedRecording
 from llmcore.fronts.errors import FrontError
 from llmcore.fronts.front import ClientRequest
+from llmcore.schema.changed import changed
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.response import LLMResponse
+
+CostOf: TypeAlias = Callable[[UpstreamModel, LLMResponse], float | None]
+"""Returns the cost of the answer of a target in US dollars; None if it is unknown."""
 
 MAX_ANSWER_BYTES: Final = 4 * 1024 * 1024
 """Of one answer that is recorded."""
@@ -36,9 +43,10 @@ def note_run(scope: Scope, run: SentAnswer) -> None:
 class CaptureMiddleware:
     """Writes the requests for answers to a feed."""
 
-    def __init__(self, app: ASGIApp, feed: Feed, *, record: bool) -> None:
+    def __init__(self, app: ASGIApp, feed: Feed, cost_of: CostOf, *, record: bool) -> None:
         self._app = app
         self._feed = feed
+        self._cost_of = cost_of
         self._record = record
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -54,7 +62,7 @@ class CaptureMiddleware:
             path=scope["path"][:200],
             recording=FeedRecording() if self._record else None,
         )
-        watched = _Watched(entry, send)
+        watched = _Watched(entry, send, self._cost_of)
         self._feed.put(entry)
         try:
             await self._app(scope, receive, watched.send)
@@ -66,9 +74,10 @@ class CaptureMiddleware:
 class _Watched:
     """Measures one answer on its way out."""
 
-    def __init__(self, entry: FeedEntry, send: Send) -> None:
+    def __init__(self, entry: FeedEntry, send: Send, cost_of: CostOf) -> None:
         self._entry = entry
         self._send = send
+        self._cost_of = cost_of
         self._started = self._last = time.monotonic()
         self._refusal = b""  # the beginning of the body of an error
 
@@ -115,13 +124,15 @@ class _Watched:
         entry.diagnostics = str(fields.get("diagnostics") or "") or None
         failed = entry.error is not None or entry.status is None or entry.status >= 400
         entry.state = "failed" if failed else "done"
-        run = scope.get(_RUN)
+        run: SentAnswer | None = scope.get(_RUN)
         response = getattr(run, "response", None)
-        if isinstance(response, LLMResponse):
+        if run is not None and isinstance(response, LLMResponse):
+            entry.price = partial(self._cost_of, run.info.upstream)
             entry.read(response)
         if entry.recording is not None:
             entry.recording.asked = scope.get(_ASKED)
-            entry.recording.response = response
+            if isinstance(response, LLMResponse):
+                entry.recording.response = changed(response, cost=entry.cost)
             entry.recording.request = _request_of(run)
 
 

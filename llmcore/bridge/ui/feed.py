@@ -6,7 +6,7 @@ a request the next number.
 
 import secrets
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from attrs import Factory, define
@@ -67,6 +67,8 @@ class FeedEntry:
     """To the first byte of the answer's body."""
     answer: LLMResponse | None = None
     """The answer of the upstream, without its content."""
+    price: Callable[[LLMResponse], float | None] = response_cost
+    """Returns the cost of an answer whose provider states none."""
     error: str | None = None
     diagnostics: str | None = None
     recording: FeedRecording | None = None
@@ -86,7 +88,7 @@ class FeedEntry:
         answer = self.answer
         if answer is None or answer.cost is not None:
             return None if answer is None else answer.cost
-        return response_cost(answer)
+        return self.price(answer)
 
     def as_json(self) -> dict[str, Any]:
         """Return what the page lists; texts that look like credentials are replaced."""

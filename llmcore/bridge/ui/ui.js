@@ -107,19 +107,20 @@ function requestTable() {
   const list = newest();
   if (!list.length) return h("p", { class: "panel dim" }, "No requests yet. They appear here as they happen.");
   const head = ["Time", "Model", "Path", "Status", "First", "Total", "In", "Out", "Cost", ""];
+  const classes = [null, null, "less", null, "number less", "number", "number less", "number less", "number", null];  // less: not on a phone
   const rows = list.slice(0, 200).map((one) => h("tr", {},
     h("td", { class: "nowrap" }, new Date(one.at * 1000).toLocaleTimeString()),
-    h("td", {}, one.model || "–", one.provider ? h("span", { class: "dim" }, ` ${one.provider}`) : null),
-    h("td", { class: "nowrap" }, h("code", {}, one.path)),
+    h("td", { class: "title" }, one.model || "–", one.provider ? h("span", { class: "dim" }, ` ${one.provider}`) : null),
+    h("td", { class: "nowrap less" }, h("code", {}, one.path)),
     h("td", { class: one.state === "failed" ? "bad" : null, title: one.error }, one.state === "running" ? "running" : String(one.status)),
-    h("td", { class: "number" }, one.first_s === null ? "–" : seconds(one.first_s * 1000)),
+    h("td", { class: "number less" }, one.first_s === null ? "–" : seconds(one.first_s * 1000)),
     h("td", { class: "number" }, one.seconds === null ? "–" : seconds(one.seconds * 1000)),
-    h("td", { class: "number" }, number(one.usage.input_tokens)),
-    h("td", { class: "number" }, number(one.usage.output_tokens)),
+    h("td", { class: "number less" }, number(one.usage.input_tokens)),
+    h("td", { class: "number less" }, number(one.usage.output_tokens)),
     h("td", { class: "number" }, one.state === "running" || (one.cost === null && one.state === "failed") ? "–" : dollars(one.cost)),
-    h("td", {}, h("button", { type: "button", "aria-label": `Show request ${one.id}`, on: { click: () => inspect(one) } }, "Show"))));
+    h("td", { class: "act" }, h("button", { type: "button", "aria-label": `Show request ${one.id}`, on: { click: () => inspect(one) } }, "Show"))));
   return h("div", { class: "scroll panel", tabindex: "0", role: "region", "aria-label": "Requests" },
-    h("table", {}, h("thead", {}, h("tr", {}, head.map((text, index) => h("th", { class: index > 3 && index < 9 ? "number" : null }, text)))),
+    h("table", { class: "narrow" }, h("thead", {}, h("tr", {}, head.map((text, index) => h("th", { class: classes[index] }, text)))),
       h("tbody", {}, rows)));
 }
 

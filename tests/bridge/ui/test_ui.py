@@ -1,6 +1,7 @@
 """The gateway's page: what it may show to whom, and what it keeps."""
 
 import json
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -49,6 +50,23 @@ async def test_requests_are_listed_with_tokens_and_times() -> None:
     assert (broken["status"], broken["state"]) == (400, "failed")
     assert "input" in broken["error"]
     assert not chat["recorded"]
+
+
+@pytest.mark.anyio
+async def test_costs_are_by_the_configured_prices(tmp_path: Path) -> None:
+    """In the list and in the recorded exchange, as in the rows of spend."""
+    prices = tmp_path / "prices.json"
+    prices.write_text(json.dumps({"openai-compatible/gpt-5.2": {"input": 1e6, "output": 5e5}}))
+    with serve(chat_handler) as upstream:
+        accounts = AccountSettings(prices_path=prices)
+        settings = settings_for(upstream.url, accounts=accounts, ui_record=True)
+        async with asked(settings) as client:
+            await client.post("/v1/chat/completions", json=BODY)
+            (one,) = await requests(client)
+            shown = (await client.get(f"/ui/api/requests/{one['id']}")).text
+
+    assert one["cost"] == 4.0
+    assert '"cost":4.0' in shown
 
 
 @pytest.mark.anyio

@@ -69,7 +69,10 @@ def test_requests_appear_and_open(size: tuple[int, int, str], browser: Any, gate
         headers = {"authorization": "Bearer key-one"}
         httpx.post(f"{gateway}/v1/chat/completions", json=body, headers=headers)
         page.locator("table tbody tr").first.wait_for()
-        page.get_by_role("button", name="Show request").first.click()
+        show = page.get_by_role("button", name="Show request").first
+        box = show.bounding_box()
+        assert box["x"] + box["width"] <= size[0]  # without scrolling
+        show.click()
         page.locator("section.exchange").wait_for()
         assert page.locator("summary", has_text="The upstream's request").count() == 1
         page.get_by_role("button", name="Back to all requests").click()
