@@ -43,7 +43,7 @@ from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.json import JsonObject
 from llmcore.schema.model import Model
 from llmcore.schema.request import LLMRequest
-from llmcore.schema.result import Result, Success
+from llmcore.schema.result import Result
 
 Context = TypeVar("Context")
 
@@ -120,10 +120,9 @@ class Generation(Generic[Context]):
             return self.relayed(call, chosen, route)
         read = await self.read(call.asked, chosen)
         await self.check(read.request)
-        info = self.answer_info(chosen)
-        writer = self.front.writer(info, read.context, chosen.upstream)
+        writer = self.front.writer(chosen.info, read.context, chosen.upstream)
         cached = self.cached(call, chosen, read.request)
-        return self.run(call, chosen, read, info, writer, cached=cached)
+        return self.run(call, chosen, read, writer, cached=cached)
 
     def marked(self, call: OperationRequest, chosen: Chosen) -> OperationRequest:
         """Return *call* with marks for the upstream's cache of prompts, where they are wanted."""
@@ -211,7 +210,7 @@ class Generation(Generic[Context]):
     def relayed(self, call: OperationRequest, chosen: Chosen, route: Route) -> AnswerRun:
         """Return the answer of an upstream of the same API, to pass as it comes."""
         asked = call.asked
-        info, upstream = self.answer_info(chosen), chosen.upstream
+        info, upstream = chosen.info, chosen.upstream
         plan = RelayPlan(
             info=self._labels(chosen, streamed=chosen.streaming),
             request=self._service.relayed(asked, chosen.model, route),
@@ -227,10 +226,7 @@ class Generation(Generic[Context]):
         return self._service.relay(plan)
 
     def _read_now(self, asked: ClientRequest, upstream: Upstream) -> LLMRequest:
-        result = self.front.read(asked, upstream)
-        if isinstance(result, Success):
-            return result.unwrap().request
-        raise result.failure()
+        return self.front.read(asked, upstream).unwrap().request
 
     async def read(
         self,
@@ -243,10 +239,7 @@ class Generation(Generic[Context]):
         """Return the request that *asked* amounts to; *large* ones are read in a thread."""
         step = partial(reading or self.front.read, asked, chosen.upstream)
         large = large or holds_much(asked.body)
-        result = await self._service.off_the_loop(step, large=large)
-        if not isinstance(result, Success):
-            raise result.failure()
-        read = result.unwrap()
+        read = (await self._service.off_the_loop(step, large=large)).unwrap()
         if len(read.request.messages) > _MANY_MESSAGES:  # building the upstream's takes as long
             await anyio.lowlevel.checkpoint()
         return read
@@ -261,16 +254,11 @@ class Generation(Generic[Context]):
             target=chosen.target.model,
         )
 
-    def answer_info(self, chosen: Chosen) -> AnswerInfo:
-        """Return what an answer states of itself."""
-        return chosen.info
-
     def run(
         self,
         call: OperationRequest,
         chosen: Chosen,
         read: ReadRequest[Any],
-        info: AnswerInfo,
         writer: AnswerWriter,
         *,
         stored: StoredAnswer | None = None,

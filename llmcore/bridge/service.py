@@ -55,7 +55,6 @@ from llmcore.schema.errors import AuthenticationError, LLMError
 from llmcore.schema.json import JsonObject
 from llmcore.schema.model import Model
 from llmcore.schema.request import LLMRequest
-from llmcore.schema.result import Success
 from llmcore.version import VERSION
 
 _T = TypeVar("_T")
@@ -319,9 +318,7 @@ class Service:
         """Return what the upstream would be sent for *request*."""
         step = partial(self._upstreams.client.prepare, request, streaming=True)
         prepared = await self.off_the_loop(step, large=is_large(request))
-        if not isinstance(prepared, Success):
-            raise from_llm_error(prepared.failure())
-        return prepared.unwrap()
+        return prepared.alt(from_llm_error).unwrap()
 
     async def off_the_loop(self, step: Callable[[], _T], *, large: bool) -> _T:
         """Return what *step* returns, from one of a few threads if it is *large*."""

@@ -120,7 +120,7 @@ def exchange(
         "timed": answer.timed,
         **_timeline(steps),
     }
-    return {**document, **_outcome(provider, events)}
+    return {**document, **_outcome(events)}
 
 
 # -- reading the wire
@@ -296,7 +296,7 @@ def _gaps(times: Sequence[float]) -> list[list[float]]:
 # -- the outcome
 
 
-def _outcome(provider: str, events: Sequence[LLMEvent]) -> Document:
+def _outcome(events: Sequence[LLMEvent]) -> Document:
     result = collect(events)
     if isinstance(result, Success):
         return {"error": None, **_of_response(result.value)}

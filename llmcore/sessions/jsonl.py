@@ -8,7 +8,6 @@ from itertools import groupby
 
 from attrs import evolve
 
-from llmcore.schema.result import Success
 from llmcore.sessions.contract.codec import entry_from_text, entry_to_text
 from llmcore.sessions.contract.entries import MessageEntry
 from llmcore.sessions.contract.errors import ContractError
@@ -71,9 +70,7 @@ async def import_entries(
 async def _check_new(store: SessionStore, run_id: str, entries: Sequence[MessageEntry]) -> None:
     """Raise what stands against appending *entries* as run *run_id*."""
     texts_of(run_id, entries)
-    checked = check_run(entries)
-    if not isinstance(checked, Success):
-        raise checked.failure()
+    check_run(entries).unwrap()
     if await store.read(run_id, limit=1):
         message = f"there is a session {run_id!r} already: take another id, or delete it first"
         raise SeqConflictError(message, expected_seq=0)

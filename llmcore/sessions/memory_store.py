@@ -8,7 +8,6 @@ from typing import Self
 import anyio.lowlevel
 from attrs import define, field
 
-from llmcore.schema.result import Success
 from llmcore.sessions.contract.entries import MessageEntry
 from llmcore.sessions.contract.run_rules import check_next
 from llmcore.sessions.store import (
@@ -56,12 +55,10 @@ class MemoryStore:
             run = self._runs.get(run_id, _Run())
             if expected_seq is not None and expected_seq != len(run.entries):
                 raise conflict(run_id, expected_seq, len(run.entries))
-            checked = check_next(run_id, entries, run.answered)
-            if not isinstance(checked, Success):
-                raise checked.failure()
+            answers = check_next(run_id, entries, run.answered).unwrap()
             if entries:
                 run.entries.extend(entries)
-                run.answered.update(checked.unwrap())
+                run.answered.update(answers)
                 run.expires_at = None if self._ttl_s is None else self._clock() + self._ttl_s
                 self._runs[run_id] = run
             return len(run.entries)

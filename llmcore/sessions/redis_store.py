@@ -17,7 +17,6 @@ from typing import Any, Self, TypeVar
 import anyio.to_thread
 from attrs import frozen
 
-from llmcore.schema.result import Success
 from llmcore.sessions.contract.codec import entry_from_text
 from llmcore.sessions.contract.entries import MessageEntry
 from llmcore.sessions.contract.run_rules import call_ids, check_next
@@ -164,12 +163,10 @@ class RedisStore:
         answered = {
             id_: state == b"1" for id_, state in zip(ids, states, strict=True) if state is not None
         }
-        checked = check_next(run_id, entries, answered)
-        if not isinstance(checked, Success):
-            raise checked.failure()
+        answers = check_next(run_id, entries, answered).unwrap()
         if not entries:
             return last
-        self._queue(pipe, keys, texts, checked.unwrap())
+        self._queue(pipe, keys, texts, answers)
         _execute(pipe)
         return last + len(texts)
 

@@ -17,7 +17,6 @@ from typing import Final, Self, TypeVar
 import anyio.to_thread
 
 from llmcore.schema.errors import ConfigurationError
-from llmcore.schema.result import Success
 from llmcore.sessions.contract.codec import entry_from_text
 from llmcore.sessions.contract.entries import MessageEntry
 from llmcore.sessions.contract.run_rules import call_ids, check_next
@@ -177,9 +176,7 @@ class SQLiteStore:
         last: int = row[0] if row else 0
         if expected_seq is not None and expected_seq != last:
             raise conflict(run_id, expected_seq, last)
-        checked = check_next(run_id, entries, _answered(db, run_id, call_ids(entries)))
-        if not isinstance(checked, Success):
-            raise checked.failure()
+        answers = check_next(run_id, entries, _answered(db, run_id, call_ids(entries))).unwrap()
         if not entries:
             return last
         expires_at = None if self._ttl_s is None else self._clock() + self._ttl_s
@@ -187,7 +184,7 @@ class SQLiteStore:
         db.execute(_APPEND, (run_id, last + len(texts), *ends, expires_at))
         rows = [(run_id, seq, text) for seq, text in enumerate(texts, last + 1)]
         db.executemany("INSERT INTO entries VALUES (?, ?, ?)", rows)
-        calls = [(run_id, id_, done) for id_, done in checked.unwrap().items()]
+        calls = [(run_id, id_, done) for id_, done in answers.items()]
         db.executemany("INSERT OR REPLACE INTO tool_calls VALUES (?, ?, ?)", calls)
         return last + len(texts)
 

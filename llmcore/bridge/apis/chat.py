@@ -39,15 +39,14 @@ class ChatCompletions(Generation[ChatContext]):
         sealer = chosen.upstream.sealer
         messages = with_kept_state(read.request.messages, lookup, sealer, notes)
         read = evolve(read, request=evolve(read.request, messages=messages))
-        info = self.answer_info(chosen)
 
         def run(index: int, encoding: StreamEncoding) -> AnswerRun:
-            writer = ChatWriter(info, read.context, chosen.upstream)
+            writer = ChatWriter(chosen.info, read.context, chosen.upstream)
             stored = _KeptCalls(writer, self._states, owner)
             one = evolve(read, request=_reseeded(read.request, index))
             cached = self.cached(call, chosen, one.request) if read.context.choices == 1 else None
             return self.run(
-                call, chosen, one, info, writer, stored=stored, encoding=encoding, cached=cached
+                call, chosen, one, writer, stored=stored, encoding=encoding, cached=cached
             )
 
         encoding = self.encoding(call.asked)

@@ -103,12 +103,11 @@ class Responses(Generation[Translation]):
 
         async def make(call: OperationRequest, chosen: Chosen) -> AnswerRun:
             call = self.marked(call, chosen)
-            read, info, writer = await self._read_turn(call, chosen, memory)
+            read, writer = await self._read_turn(call, chosen, memory)
             return self.run(
                 call,
                 chosen,
                 read,
-                info,
                 writer,
                 stored=self._remembering(call, read, writer, memory),
                 is_large=holds_much(read.context.echo),
@@ -123,7 +122,7 @@ class Responses(Generation[Translation]):
         The next request continues from it. The upstream is not called: it has no such request.
         """
         chosen = await self.chosen(call.asked, call.caller)
-        read, _, writer = await self._read_turn(call, chosen, memory)
+        read, writer = await self._read_turn(call, chosen, memory)
         stop, nothing = FinishReason("stop"), Usage.make(input_tokens=0, output_tokens=0)
         events = [*writer.start(), *writer.feed(Finish(finish_reason=stop, usage=nothing))]
         kept = self._remembering(call, read, writer, memory).keep()
@@ -132,10 +131,9 @@ class Responses(Generation[Translation]):
 
     async def _read_turn(
         self, call: OperationRequest, chosen: Chosen, memory: "TurnMemory"
-    ) -> tuple[ReadRequest[Translation], AnswerInfo, ResponsesWriter]:
+    ) -> tuple[ReadRequest[Translation], ResponsesWriter]:
         read = await self._checked(call, chosen, memory.known)
-        info = self.answer_info(chosen)
-        return read, info, ResponsesWriter(info, read.context, chosen.upstream)
+        return read, ResponsesWriter(chosen.info, read.context, chosen.upstream)
 
     def _remembering(
         self,
@@ -171,13 +169,11 @@ class Responses(Generation[Translation]):
         async def make(call: OperationRequest, chosen: Chosen) -> AnswerRun:
             call = self.marked(call, chosen)
             read = await self._checked(call, chosen)
-            info = self.answer_info(chosen)
-            writer = ending.begin(info, read.context, chosen.upstream)
+            writer = ending.begin(chosen.info, read.context, chosen.upstream)
             return self.run(
                 call,
                 chosen,
                 evolve(read, streaming=True),
-                info,
                 writer,
                 stored=_Stored(writer, ending.keep, owner, is_large(read.request)),
                 is_large=holds_much(read.context.echo),
@@ -218,8 +214,8 @@ class Responses(Generation[Translation]):
         read: ReadRequest[Translation],
         form: Callable[[JsonObject], JsonObject] | None = None,
     ) -> AnswerRun:
-        info, context = self.answer_info(chosen), read.context
-        writer = ResponsesWriter(info, context, chosen.upstream, form=form)
+        context = read.context
+        writer = ResponsesWriter(chosen.info, context, chosen.upstream, form=form)
         large = is_large(read.request)
         put, owner = self._store.put, call.caller.owner
         stored = _Stored(writer, put, owner, large) if context.store else None
@@ -227,7 +223,6 @@ class Responses(Generation[Translation]):
             call,
             chosen,
             read,
-            info,
             writer,
             stored=stored,
             is_large=holds_much(context.echo),

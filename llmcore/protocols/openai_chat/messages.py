@@ -239,7 +239,7 @@ def _lower_content(
         case ReasoningPart(text=text) if text and dialect.thinks_in_content:
             proof = {"signature": part.signature} if part.signature else {}
             return [{"type": "thinking", "thinking": [{"type": "text", "text": text}], **proof}]
-        case ProviderPart() if not _is_of_message(part, context):
+        case ProviderPart() if not _is_of_message(part):
             return lower_part(part, path, dialect, context.keys, notes)
         case _:
             return []
@@ -285,7 +285,7 @@ def _lower_audio_id(message: Message, path: str, context: ChatTarget, notes: Not
     return {}
 
 
-def _is_of_message(part: ProviderPart, context: ChatTarget) -> bool:
+def _is_of_message(part: ProviderPart) -> bool:
     """Return whether *part* holds fields of the message, not a part of its content."""
     return part.provider_metadata.get(METADATA_KEY, {}).get("place") == "message"
 
@@ -296,7 +296,7 @@ def _lower_fields(message: Message, context: ChatTarget) -> NativeObject:
         return {}
     fields: NativeObject = {}
     for part in message.content:
-        if isinstance(part, ProviderPart) and _is_of_message(part, context):
+        if isinstance(part, ProviderPart) and _is_of_message(part):
             fields |= object_or_empty(part.data)
     return fields
 
