@@ -10,7 +10,7 @@ import asyncio
 import gc
 import sys
 import time
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from functools import cache
 from typing import Final
 
@@ -39,7 +39,7 @@ class _Answered:
         """Have no limits: nothing is waited for."""
         return True
 
-    async def chunks(self) -> AsyncIterator[bytes]:
+    async def chunks(self) -> AsyncGenerator[bytes, None]:
         """Iterate over the body."""
         for chunk in self._chunks:
             yield chunk

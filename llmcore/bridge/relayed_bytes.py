@@ -13,7 +13,7 @@ a place between them.
 """
 
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
 from typing import Any, Final
 
 from attrs import define, field, frozen
@@ -222,7 +222,7 @@ class RelayedBytes:
         self._limited = limited
         return limited
 
-    async def copied(self, chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    async def copied(self, chunks: AsyncIterator[bytes]) -> AsyncGenerator[bytes, None]:
         """Iterate over the bytes of *chunks* that the call is to read."""
         self._next_chunk = chunks.__anext__
         while True:
@@ -290,7 +290,7 @@ class _CopiedExchange:
     def limit_reads(self, seconds: float | None, /) -> bool:
         return self.copy.limited(self.inner.limit_reads(seconds))
 
-    def chunks(self) -> AsyncIterator[bytes]:
+    def chunks(self) -> AsyncGenerator[bytes, None]:
         return self.copy.copied(self.inner.chunks())
 
     async def aclose(self) -> None:

@@ -19,7 +19,7 @@ import contextlib
 import math
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
-from typing import TypeAlias, TypeVar, cast
+from typing import TypeAlias, TypeVar
 
 import anyio
 from attrs import define, frozen
@@ -232,7 +232,7 @@ class Call:
         prepared, route = outgoing.prepared, outgoing.route
         return _Answer(
             exchange=exchange,
-            chunks=_chunks(exchange),
+            chunks=exchange.chunks(),
             decoder=self._decoder(prepared, route, exchange),
             streamed=is_streamed(route.framing, exchange.headers, asked=prepared.streaming),
             limit=route.defaults.max_response_bytes,
@@ -334,10 +334,6 @@ class Call:
         redact_error(error, () if self._sent is None else self._sent.secrets)
 
 
-def _chunks(exchange: Exchange) -> AsyncGenerator[bytes, None]:
-    return cast("AsyncGenerator[bytes, None]", exchange.chunks())
-
-
 async def _read_whole(answer: _Answer) -> Sequence[LLMEvent]:
     chunks = []
     while (chunk := await answer.next_chunk()) is not None:
@@ -360,7 +356,7 @@ async def _read_out(chunks: AsyncGenerator[bytes, None]) -> None:
 async def _error_of(exchange: Exchange, outgoing: Outgoing) -> LLMError:
     """Return the error of an error response, after reading its body and closing it."""
     body = bytearray()
-    chunks = _chunks(exchange)
+    chunks = exchange.chunks()
     try:
         with contextlib.suppress(NetworkError):  # the status is sufficient
             async for chunk in chunks:

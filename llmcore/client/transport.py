@@ -3,7 +3,7 @@
 Connection pools are transports, and so are cassette players.
 """
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from typing import Protocol, runtime_checkable
 
 from llmcore.routes.http_request import HttpRequest
@@ -33,7 +33,7 @@ class Exchange(Protocol):
         """
         ...
 
-    def chunks(self) -> AsyncIterator[bytes]:
+    def chunks(self) -> AsyncGenerator[bytes, None]:
         """Iterate over the body. Raises NetworkError if it breaks off."""
         ...
 

@@ -6,10 +6,10 @@ generations, but no middleware.
 """
 
 import math
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import aclosing
 from datetime import UTC, datetime
-from typing import Final, Protocol, cast
+from typing import Final, Protocol
 
 import anyio
 from attrs import evolve, frozen
@@ -161,7 +161,7 @@ class UnaryCalls:
 async def _whole(exchange: Exchange, most: int, *, cut: bool) -> bytes:
     """Return the body; StreamError for one of more than *most* bytes, unless it may be *cut*."""
     body = bytearray()
-    async with aclosing(cast("AsyncGenerator[bytes, None]", exchange.chunks())) as chunks:
+    async with aclosing(exchange.chunks()) as chunks:
         async for chunk in chunks:
             body += chunk
             if len(body) > most:

@@ -13,9 +13,9 @@ import codecs
 import logging
 import re
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
-from typing import Final, cast
+from typing import Final
 
 from attrs import define, field
 
@@ -104,10 +104,10 @@ class _LoggedExchange:
     def limit_reads(self, seconds: float | None, /) -> bool:
         return self._inner.limit_reads(seconds)
 
-    async def chunks(self) -> AsyncIterator[bytes]:
+    async def chunks(self) -> AsyncGenerator[bytes, None]:
         """Iterate over the body. A secret that two chunks share is redacted, too."""
         lines = _Lines(self._request)
-        chunks = cast("AsyncGenerator[bytes, None]", self._inner.chunks())
+        chunks = self._inner.chunks()
         try:
             async with aclosing(chunks):
                 async for chunk in chunks:

@@ -145,6 +145,21 @@ def empty_response(why: str, document: JsonValue) -> ErrorEvent:
     return ErrorEvent(StreamError(f"the response {why}", raw=document))
 
 
+_SERVED_TIERS: Final[Mapping[str, str]] = {
+    "standard": "default",
+    "on_demand": "default",
+    "on_demand_flex": "flex",
+    "on_demand_priority": "priority",
+}
+
+
+def served_tier(word: object) -> str | None:
+    """Return the tier that a response states to have served it, in neutral words."""
+    if not isinstance(word, str) or not word:
+        return None
+    return _SERVED_TIERS.get(word.lower(), word)
+
+
 # -- log probabilities, in the form of OpenAI's APIs
 
 

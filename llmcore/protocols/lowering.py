@@ -120,21 +120,6 @@ def lower_service_tier(request: LLMRequest, words: Mapping[str, str], notes: Not
     return words.get(tier)
 
 
-_SERVED: Final[Mapping[str, str]] = {
-    "standard": "default",
-    "on_demand": "default",
-    "on_demand_flex": "flex",
-    "on_demand_priority": "priority",
-}
-
-
-def served_tier(word: object) -> str | None:
-    """Return the tier that a response states to have served it, in neutral words."""
-    if not isinstance(word, str) or not word:
-        return None
-    return _SERVED.get(word.lower(), word)
-
-
 # -- sampling parameters
 
 

@@ -13,10 +13,10 @@ streamed byte takes one of two paths; nearly all take the fast one:
                                                                             (not for deltas: it
                                                                             shares their list)
 
-A `FastReader` is made after each step, of the state that it gives. It reads the frames that only
-continue an open segment; the state after them is made when another frame needs it. `halt` returns
-the last events after the terminal native event or the last byte. Any failure becomes one
-`ErrorEvent`, after which nothing is read. A response that was not streamed goes through
+After each step, the state machine may return a `FastReader` for its new state. It reads the frames
+that only continue the open segment; the state after them is computed when another frame needs it.
+`halt` returns the last events after the terminal native event or the last byte. Any failure becomes
+one `ErrorEvent`, after which nothing is read. A response that was not streamed goes through
 `Protocol.whole` instead of framing, `decode` and `step`.
 """
 
@@ -27,8 +27,8 @@ from attrs import evolve, frozen
 
 from llmcore.folds.response import Accumulator
 from llmcore.folds.segments import SegmentFold
+from llmcore.protocols.answering import served_tier
 from llmcore.protocols.failures.errors import error_from_response
-from llmcore.protocols.lowering import served_tier
 from llmcore.protocols.protocol import FastReader, Frame, Protocol
 from llmcore.protocols.tool_names import fit_tool_names
 from llmcore.routes.framing import Framing

@@ -10,9 +10,9 @@ of `llmcore.sync`.
 """
 
 from abc import abstractmethod
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from functools import cache
-from typing import TYPE_CHECKING, Any, Final, Self, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 
 import anyio
 
@@ -101,7 +101,7 @@ class _Answer:
         self.library = library
         self._exchange = exchange
         self._request = request
-        self._chunks = cast("AsyncGenerator[bytes, None]", exchange.chunks())
+        self._chunks = exchange.chunks()
         limit = _read_limit(request)
         self._limit = None if exchange.limit_reads(limit) else limit
 

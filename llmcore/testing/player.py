@@ -1,7 +1,7 @@
 """Serves recorded responses to the requests they were recorded for."""
 
 import copy
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
 from typing import Literal, TypeAlias, TypeVar
 
 import anyio
@@ -191,7 +191,7 @@ class PlayedExchange:
         """Leave it to the caller."""
         return False
 
-    async def chunks(self) -> AsyncIterator[bytes]:
+    async def chunks(self) -> AsyncGenerator[bytes, None]:
         """Iterate over the body in the pieces that it came in, then fail as it failed."""
         response = self._response
         for piece, delay_ms in response.pieces():

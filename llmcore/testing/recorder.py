@@ -2,7 +2,6 @@
 
 from collections.abc import (
     AsyncGenerator,
-    AsyncIterator,
     Collection,
     Iterable,
     Mapping,
@@ -10,7 +9,6 @@ from collections.abc import (
 )
 from contextlib import aclosing
 from pathlib import Path
-from typing import cast
 
 import anyio
 import anyio.to_thread
@@ -139,11 +137,11 @@ class RecordedExchange:
         """Limit every further read of the body; False if that is not supported."""
         return self._inner.limit_reads(seconds)
 
-    async def chunks(self) -> AsyncIterator[bytes]:
+    async def chunks(self) -> AsyncGenerator[bytes, None]:
         """Iterate over the body as it comes."""
         track = self._track
         track.elapsed_ms()
-        chunks = cast("AsyncGenerator[bytes, None]", self._inner.chunks())
+        chunks = self._inner.chunks()
         async with aclosing(chunks):
             try:
                 async for chunk in chunks:

@@ -4,7 +4,7 @@ transport = scripted("data: [DONE]\n\n", {"error": {"message": "no"}}, NetworkEr
 client = Client(transport=transport)
 """
 
-from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterable, Iterable, Mapping
 from contextlib import AsyncExitStack, aclosing
 from typing import TypeAlias, TypeGuard, Union, cast
 
@@ -93,7 +93,7 @@ class ScriptedExchange:
         """Leave it to the caller."""
         return False
 
-    async def chunks(self) -> AsyncIterator[bytes]:
+    async def chunks(self) -> AsyncGenerator[bytes, None]:
         """Iterate over the body."""
         body = self._body
         if not isinstance(body, AsyncIterable):

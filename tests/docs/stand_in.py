@@ -5,7 +5,7 @@ gives one that fits. The answers are whole where nothing is lost by it: a client
 """
 
 import json
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 from urllib.parse import urlsplit
 
@@ -49,7 +49,7 @@ class Answered:
         """Leave it to the caller."""
         return False
 
-    async def chunks(self) -> AsyncIterator[bytes]:
+    async def chunks(self) -> AsyncGenerator[bytes, None]:
         """Iterate over the body."""
         for chunk in self._chunks:
             yield chunk

@@ -1,6 +1,6 @@
 """Answers that take minutes, on a clock that jumps."""
 
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from typing import Any
 
 import anyio
@@ -45,7 +45,7 @@ class Slow:
     def limit_reads(self, _seconds: float | None) -> bool:
         return False
 
-    async def chunks(self) -> AsyncIterator[bytes]:
+    async def chunks(self) -> AsyncGenerator[bytes, None]:
         for piece in self.pieces:
             await anyio.sleep(self.pause_s)
             yield piece

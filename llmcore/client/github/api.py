@@ -6,8 +6,8 @@ the source of https://github.com/microsoft/vscode-copilot-chat.
 """
 
 import contextlib
-from collections.abc import AsyncGenerator, Mapping
-from typing import Final, cast
+from collections.abc import Mapping
+from typing import Final
 from urllib.parse import urlencode
 
 import anyio
@@ -71,7 +71,7 @@ async def _ask(transport: HttpTransport, request: HttpRequest) -> Reply:
         with anyio.fail_after(_SECONDS):
             exchange = await transport.send(request, _LIMITS)
             body = b""
-            chunks = cast("AsyncGenerator[bytes, None]", exchange.chunks())
+            chunks = exchange.chunks()
             async with contextlib.aclosing(chunks):
                 async for chunk in chunks:
                     body += chunk

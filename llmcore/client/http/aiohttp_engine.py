@@ -9,7 +9,7 @@ import base64
 import functools
 import io
 import select
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote, urlsplit, urlunsplit
 
@@ -106,7 +106,7 @@ class AiohttpResponse:
         self._body.limit_reads(seconds)
         return True
 
-    async def chunks(self) -> AsyncIterator[bytes]:
+    async def chunks(self) -> AsyncGenerator[bytes, None]:
         """Iterate over the body, decompressed. Closes the response when the iteration ends."""
         encoding = self.headers.get("content-encoding", "").strip().lower()
         raw = self._body

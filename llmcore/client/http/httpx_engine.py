@@ -7,7 +7,7 @@ not apply to API calls. httpx2, the maintained continuation of httpx, has the sa
 import contextlib
 import functools
 import importlib
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final, Protocol
 from urllib.parse import unquote, urlsplit
 
@@ -272,7 +272,7 @@ class HttpxResponse:
         self._network.read_limit = seconds
         return True
 
-    async def chunks(self) -> AsyncIterator[bytes]:
+    async def chunks(self) -> AsyncGenerator[bytes, None]:
         """Iterate over the body, decompressed. Closes the response when the iteration ends."""
         body = await self._body()
         whole = False

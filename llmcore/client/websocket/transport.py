@@ -6,7 +6,7 @@ the server may have begun to answer, nothing is sent again.
 """
 
 import time
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from types import MappingProxyType
 
 from attrs import evolve
@@ -162,7 +162,7 @@ class WebSocketExchange:
         """Return False: the caller limits reads, since a socket is read for several responses."""
         return False
 
-    async def chunks(self) -> AsyncIterator[bytes]:
+    async def chunks(self) -> AsyncGenerator[bytes, None]:
         """Iterate over the response. StreamError if the socket closes before it is complete."""
         messages = self._first
         try:
@@ -235,7 +235,7 @@ class FallbackExchange:
         """Limit every further read of the body; False if that is not supported."""
         return self._inner.limit_reads(seconds)
 
-    def chunks(self) -> AsyncIterator[bytes]:
+    def chunks(self) -> AsyncGenerator[bytes, None]:
         """Iterate over the body."""
         return self._inner.chunks()
 

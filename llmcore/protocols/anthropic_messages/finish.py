@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from llmcore.protocols.answering import finish_events as finish_response
-from llmcore.protocols.answering import map_finish_reason
+from llmcore.protocols.answering import map_finish_reason, served_tier
 from llmcore.protocols.anthropic_messages.names import (
     CACHE_READ_TOKENS,
     CACHE_WRITE_TOKENS,
@@ -26,7 +26,6 @@ from llmcore.protocols.anthropic_messages.names import (
     PROTOCOL_ID,
 )
 from llmcore.protocols.anthropic_messages.state import MessagesState
-from llmcore.protocols.lowering import served_tier
 from llmcore.protocols.native_json import count_or_none, object_or_empty, str_or_none
 from llmcore.protocols.persistent import with_entries
 from llmcore.protocols.skimming import all_objects, has_only, skimmed

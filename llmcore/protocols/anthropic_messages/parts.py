@@ -29,7 +29,6 @@ from llmcore.schema.content import (
     ReasoningPart,
     TextPart,
     ToolCallPart,
-    ToolOutputPart,
     ToolResultPart,
     cache_ttl,
 )
@@ -201,10 +200,9 @@ def lower_result(
     """Return a tool's result; *toolset* is the family that the called tool belongs to."""
     content: str | list[Block]
     if isinstance(part.content, tuple):
-        output = cast("tuple[ToolOutputPart, ...]", part.content)
         content = [
             lower_part(item, f"{path}.content[{index}]", target, notes)
-            for index, item in enumerate(output)
+            for index, item in enumerate(part.parts)
         ]
     else:
         content = text_or_json(part.content)

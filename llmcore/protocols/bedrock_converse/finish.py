@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from llmcore.protocols.answering import finish_events as finish_response
-from llmcore.protocols.answering import map_finish_reason
+from llmcore.protocols.answering import map_finish_reason, served_tier
 from llmcore.protocols.bedrock_converse.names import (
     CACHE_READ_TOKENS,
     CACHE_WRITE_TOKENS,
@@ -24,7 +24,6 @@ from llmcore.protocols.bedrock_converse.names import (
     TOTAL_TOKENS,
 )
 from llmcore.protocols.bedrock_converse.state import ConverseState, Native
-from llmcore.protocols.lowering import served_tier
 from llmcore.protocols.native_json import count_or_none, object_or_empty, objects
 from llmcore.protocols.persistent import with_entries
 from llmcore.schema.changed import changed

@@ -8,7 +8,7 @@ stores no files.
 
 import base64
 from collections.abc import Mapping
-from typing import Final, cast
+from typing import Final
 
 from attrs import field, frozen
 
@@ -193,10 +193,9 @@ def _result_content(
     if isinstance(content, Mapping):
         return [{"json": dict(content)}]
     if isinstance(content, tuple):
-        output = cast("tuple[ToolOutputPart, ...]", content)
         blocks = [
             _lower_output(item, f"{path}.content[{index}]", target, notes)
-            for index, item in enumerate(output)
+            for index, item in enumerate(part.parts)
         ]
     else:
         text = text_or_json(content)

@@ -13,10 +13,10 @@ JSON does.
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
+from llmcore.protocols.answering import served_tier
 from llmcore.protocols.gemini.content import omit_keys
 from llmcore.protocols.gemini.names import FINISH_REASONS, PROTOCOL_ID, NativeObject
 from llmcore.protocols.gemini.state import GeminiState, change, metadata_of
-from llmcore.protocols.lowering import served_tier
 from llmcore.protocols.native_json import count_or_none, object_or_empty, str_or_none
 from llmcore.protocols.persistent import with_entries
 from llmcore.protocols.skimming import all_objects, has_only, skimmed

@@ -204,8 +204,7 @@ def lower_result(part: ToolResultPart, path: str, lowering: ToolResultLowering) 
     if not isinstance(part.content, tuple):
         native["response"] = _response(part.content, is_error=part.is_error)
         return {"functionResponse": native}
-    items = cast("tuple[ToolOutputPart, ...]", part.content)
-    words, held = _lower_items(items, path, native["name"], lowering)
+    words, held = _lower_items(part.parts, path, native["name"], lowering)
     native["response"] = _response(words, is_error=part.is_error)
     if held:
         native["parts"] = held

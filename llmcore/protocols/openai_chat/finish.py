@@ -13,7 +13,7 @@ https://api-docs.deepseek.com/api/create-chat-completion.
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from llmcore.protocols.lowering import served_tier
+from llmcore.protocols.answering import served_tier
 from llmcore.protocols.native_json import (
     count_or_none,
     float_or_none,

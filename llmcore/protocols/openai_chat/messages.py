@@ -7,7 +7,7 @@ https://docs.mistral.ai/capabilities/reasoning.
 """
 
 from collections.abc import Sequence
-from typing import Final, cast
+from typing import Final
 
 from attrs import frozen
 
@@ -36,7 +36,6 @@ from llmcore.schema.content import (
     RefusalPart,
     TextPart,
     ToolCallPart,
-    ToolOutputPart,
     ToolResultPart,
     cache_ttl,
 )
@@ -394,7 +393,7 @@ def _lower_result(
         return [marked]
     natives: list[NativeObject] = [{"type": "text", "text": "Error:"}] if part.is_error else []
     shown = 0
-    for index, item in enumerate(cast("tuple[ToolOutputPart, ...]", part.content)):
+    for index, item in enumerate(part.parts):
         where = f"{path}.content[{index}]"
         lowered = _lower_marked(item, where, context, notes)
         for native in lowered:

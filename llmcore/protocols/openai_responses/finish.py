@@ -13,9 +13,8 @@ https://developers.openai.com/api/docs/guides/background.
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from llmcore.protocols.answering import finish_events
+from llmcore.protocols.answering import finish_events, served_tier
 from llmcore.protocols.failures.errors import error_from_body
-from llmcore.protocols.lowering import served_tier
 from llmcore.protocols.native_json import count_or_none, float_or_none, object_or_empty, str_or_none
 from llmcore.protocols.openai_responses.call_inputs import input_text
 from llmcore.protocols.openai_responses.chain import chain_link

@@ -5,7 +5,7 @@ https://developers.openai.com/api/docs/guides/file-inputs.
 """
 
 from collections.abc import Callable, Mapping
-from typing import Any, Final, cast
+from typing import Any, Final
 
 from llmcore.protocols import media
 from llmcore.protocols.diagnostics import Notes
@@ -25,7 +25,6 @@ from llmcore.schema.content import (
     ImagePart,
     ProviderPart,
     TextPart,
-    ToolOutputPart,
     ToolResultPart,
     text_of,
 )
@@ -162,7 +161,7 @@ def _lower_output(
     natives: list[NativeObject] = (
         [{"type": "input_text", "text": "Error:"}] if part.is_error else []
     )
-    for index, item in enumerate(cast("tuple[ToolOutputPart, ...]", part.content)):
+    for index, item in enumerate(part.parts):
         natives += lower_part(item, f"{path}.content[{index}]", keys, notes)
     return natives
 
@@ -171,9 +170,8 @@ def _plain(part: ToolResultPart, path: str, notes: Notes) -> JsonValue:
     """Return a result as JSON; of parts, their text."""
     if not isinstance(part.content, tuple):
         return part.content
-    items = cast("tuple[ToolOutputPart, ...]", part.content)
-    text = text_of(items)
-    if any(not hasattr(item, "text") for item in items):
+    text = text_of(part.parts)
+    if any(not hasattr(item, "text") for item in part.parts):
         why = "the output of this tool must be text: its other parts are omitted"
         notes.dropped("unsupported-content", f"{path}.content", why)
     return text
@@ -250,8 +248,7 @@ def _computer(part: ToolResultPart, path: str, _call: NativeObject, notes: Notes
 
     They stand in the result's metadata: `{"openai": {"acknowledged_safety_checks": [...]}}`.
     """
-    content = part.content if isinstance(part.content, tuple) else ()
-    image = next((item for item in content if isinstance(item, ImagePart)), None)
+    image = next((item for item in part.parts if isinstance(item, ImagePart)), None)
     if image is None and not part.is_error:
         raise InvalidRequestError(
             f"{path}: the result of a computer call is a screenshot: give an ImagePart"

@@ -2,7 +2,7 @@
 
 import asyncio
 import sys
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from types import FrameType
 from typing import Any, Final
 
@@ -87,7 +87,7 @@ class _Streaming:
         """Have no limits: nothing is waited for."""
         return True
 
-    async def chunks(self) -> AsyncIterator[bytes]:
+    async def chunks(self) -> AsyncGenerator[bytes, None]:
         """Iterate over the body."""
         for chunk in self._chunks:
             yield chunk
