@@ -22,6 +22,8 @@ TITLES: Final = {
         "mcp_servers.py": "Tools of MCP servers",
         "objects.py": "Structured output",
         "media.py": "Images, documents, audio",
+        "images.py": "Making and editing images",
+        "speech.py": "Speech and transcription",
         "many_calls.py": "200 calls at once",
         "batch_file.py": "A file of requests",
         "fallback.py": "Retries, fallback, logging",

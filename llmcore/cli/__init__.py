@@ -3,9 +3,8 @@
 `main` is the entry point of `llmcore`; it imports nothing before it can handle Ctrl-C. In reading
 order: `commands` (all commands of `llmcore`, and the parser of both programs), each a module with
 `add_options(parser)` and `run(args)`, which returns the exit code: `ask`, `chat`, `batch`,
-`prepare`, `providers`, `models`, `config`, `keys`, `login`, `local`, `logs`, `sessions`,
-`inspect`, `doctor`
-and `completion`. `ask` and `chat` share
+`media` (`image`, `speak` and `transcribe`), `prepare`, `providers`, `models`, `config`, `keys`,
+`login`, `local`, `logs`, `sessions`, `inspect`, `doctor` and `completion`. `ask` and `chat` share
 `request_options`, `attachments` (files, schemas and functions that options name), `conversation`
 (stored conversations), `printing`, `user_config` and `stored_keys`; `chat` has `chat_input` and
 `markdown_printer` too. `openbridge` (its commands), `gateway`, `gateway_clients`, `gateway_config`,

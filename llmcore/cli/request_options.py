@@ -137,7 +137,7 @@ class Options:
         Raises InvalidRequestError without a prompt.
         """
         args = self.args
-        piped = "" if "-" in args.attach else _stdin()
+        piped = "" if "-" in args.attach else stdin_text()
         text = "\n\n".join(part for part in (" ".join(args.prompt), piped) if part)
         text = self.template.fill(text, dict(map(_parameter, args.param)))
         parts = [*map(_image, args.image), *map(attachment, args.attach)]
@@ -183,8 +183,8 @@ def _parameter(text: str) -> tuple[str, str]:
     return name, value
 
 
-def _stdin() -> str:
-    """Return the text on stdin; empty if it is a terminal."""
+def stdin_text() -> str:
+    """Return the text on stdin; empty if it is a terminal. InvalidRequestError for bytes."""
     if sys.stdin.isatty():
         return ""
     try:

@@ -1,0 +1,216 @@
+"""`llmcore image`, `speak` and `transcribe`: images, and text to speech and back.
+
+llmcore image "A fox in the snow" -m openai:gpt-image-2 -o fox.png
+llmcore speak "Hello." -m openai:gpt-4o-mini-tts --voice alloy -o hello.mp3
+llmcore transcribe hello.mp3 -m openai:whisper-1
+"""
+
+import argparse
+import mimetypes
+import os
+import sys
+import time
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from itertools import count
+from pathlib import Path
+from typing import Any, Final, TypeVar, get_args
+
+import anyio
+
+from llmcore.cli.attachments import attachment
+from llmcore.cli.printing import describe
+from llmcore.cli.program import json_output, json_text, note, say
+from llmcore.cli.request_options import make_client, model_of, stdin_text
+from llmcore.cli.user_config import read_config
+from llmcore.generation.media import generate_image, generate_speech, transcribe
+from llmcore.generation.type_schema import to_plain
+from llmcore.schema.audio import Granularity, TimedText
+from llmcore.schema.content import AudioPart
+from llmcore.schema.errors import InvalidRequestError
+from llmcore.schema.unary import UnaryResponse
+
+_Answer = TypeVar("_Answer", bound=UnaryResponse)
+
+_IMAGE: Final[Mapping[str, Mapping[str, Any]]] = {
+    "images": {"flags": ("-i", "--image"), "action": "append", "help": "an image to edit"},
+    "mask": {"help": "an image whose transparent areas may change"},
+    "n": {"flags": ("-n",), "type": int, "help": "how many images are made"},
+    "size": {"help": "such as 1536x1024, or 2K"},
+    "aspect_ratio": {"help": "such as 16:9"},
+    "quality": {"help": "the provider's word, such as high"},
+    "background": {"help": "transparent, opaque or auto"},
+    "output_format": {"help": "png, jpeg or webp"},
+}
+_SPEECH: Final[Mapping[str, Mapping[str, Any]]] = {
+    "voice": {"help": "the provider's name of the voice, such as alloy or Kore"},
+    "output_format": {"help": "mp3, wav, opus, aac, flac or pcm"},
+    "instructions": {"help": "the manner of speaking"},
+    "speed": {"type": float, "help": "1.0 is the usual speed"},
+    "language": {"help": "the language of the text, such as en"},
+}
+_TRANSCRIPTION: Final[Mapping[str, Mapping[str, Any]]] = {
+    "language": {"help": "the spoken language, such as en"},
+    "prompt": {"help": "names and words that occur, or the text before"},
+    "timestamps": {"action": "append", "choices": get_args(Granularity), "help": "print times"},
+    "diarize": {"action": "store_true", "help": "print who speaks"},
+    "temperature": {"type": float, "help": "from 0 to 1"},
+}
+"""The settings that are options, by their names."""
+
+
+def add_image_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `llmcore image`."""
+    parser.add_argument("prompt", nargs="*", help="what is to be seen; text on stdin is appended")
+    _add(parser, _IMAGE)
+    _add_output(parser)
+    parser.set_defaults(run=lambda args: anyio.run(_image, args))
+
+
+def add_speech_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `llmcore speak`."""
+    parser.add_argument("text", nargs="*", help="the text to read out; text on stdin is appended")
+    _add(parser, _SPEECH)
+    _add_output(parser)
+    parser.set_defaults(run=lambda args: anyio.run(_speak, args))
+
+
+def add_transcription_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `llmcore transcribe`."""
+    parser.add_argument("recording", metavar="FILE|URL|-", help="the recording, - for stdin")
+    _add(parser, _TRANSCRIPTION)
+    parser.add_argument("--json", action="store_true", help="print text and times as JSON")
+    parser.set_defaults(run=lambda args: anyio.run(_transcribe, args))
+
+
+def _add(parser: argparse.ArgumentParser, options: Mapping[str, Mapping[str, Any]]) -> None:
+    parser.add_argument(
+        "-m",
+        "--model",
+        metavar="PROVIDER:ID",
+        required=True,
+        help="such as openai:gpt-image-2, openai:gpt-4o-mini-tts or openai:whisper-1; or an alias",
+    )
+    for name, given in options.items():
+        rest = {key: value for key, value in given.items() if key != "flags"}
+        flags = given.get("flags", ("--" + name.replace("_", "-"),))
+        parser.add_argument(*flags, dest=name, default=None, **rest)
+
+
+def _add_output(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "-o", "--output", metavar="FILE|-", help="the file that is written, - for stdout"
+    )
+
+
+# -- the commands
+
+
+async def _image(args: argparse.Namespace) -> int:
+    """Write each image to a file of its own and print its name, or the URL of one elsewhere."""
+    prompt = _words(args.prompt, "describe the image")
+    _check_folder(args.output)
+    drawn = await _answer(args, _IMAGE, lambda model, more: generate_image(model, prompt, **more))
+    for image in drawn.images:
+        if image.data is None:
+            say(image.url or "")
+        else:
+            _put(args.output, "image", image.data, image.media_type)
+    return 0
+
+
+async def _speak(args: argparse.Namespace) -> int:
+    text = _words(args.text, "give the text")
+    _check_folder(args.output)
+    said = await _answer(args, _SPEECH, lambda model, more: generate_speech(model, text, **more))
+    _put(args.output, "speech", said.audio.data or b"", said.audio.media_type)
+    return 0
+
+
+async def _transcribe(args: argparse.Namespace) -> int:
+    recording = attachment(args.recording)
+    if not isinstance(recording, AudioPart):
+        raise InvalidRequestError(f"{args.recording} is not a recording")
+    heard = await _answer(
+        args, _TRANSCRIPTION, lambda model, more: transcribe(model, recording, **more)
+    )
+    if args.json:
+        fields = ("text", "language", "duration", "segments", "words")
+        document = {name: to_plain(getattr(heard, name)) for name in fields}
+        print(json_text(document, indent=2), file=json_output())
+    else:
+        say("\n".join(_line(timed) for timed in heard.segments or heard.words) or heard.text)
+    return 0
+
+
+def _line(timed: TimedText) -> str:
+    speaker = f"{timed.speaker}: " if timed.speaker else ""
+    return f"[{timed.start:.2f} - {timed.end:.2f}] {speaker}{timed.text.strip()}"
+
+
+async def _answer(
+    args: argparse.Namespace,
+    options: Mapping[str, Any],
+    call: Callable[[Any, Any], Awaitable[_Answer]],
+) -> _Answer:
+    """Return the answer to *call*, given the model and the options that were set."""
+    more = {name: getattr(args, name) for name in options if getattr(args, name) not in (None, ())}
+    started = time.monotonic()
+    async with make_client() as client:
+        name = read_config(os.environ).model_named(args.model)
+        model = model_of(name, client, local=False, keyless=False)
+        answer = await call(model, {**more, "client": client})
+    for diagnostic in answer.diagnostics:
+        note(f"note: {diagnostic}")
+    note(describe(answer.usage, answer.cost, started, None))
+    return answer
+
+
+def _words(given: list[str], missing: str) -> str:
+    text = "\n\n".join(part for part in (" ".join(given), stdin_text()) if part)
+    if not text:
+        raise InvalidRequestError(f"there is nothing to do: {missing}, or put text on stdin")
+    return text
+
+
+# -- files
+
+
+def _check_folder(output: str | None) -> None:
+    """Raise InvalidRequestError if *output* is in no folder, before anything is paid for."""
+    folder = Path(output or "").expanduser().parent
+    if not folder.is_dir():
+        raise InvalidRequestError(f"cannot write {output}: there is no folder {folder}")
+
+
+def _put(output: str | None, usual: str, data: bytes, media_type: str | None) -> None:
+    """Write *data* to *output*, or to *usual* with the ending of its kind, and print the name.
+
+    Nothing is overwritten: where there is a file, the next free name is taken, such as `fox-2.png`.
+    """
+    if output == "-":
+        sys.stdout.buffer.write(data)
+        return
+    path = Path(output).expanduser() if output else Path(usual + _ending(media_type))
+    for candidate in _names(path):
+        try:
+            with candidate.open("xb") as file:
+                file.write(data)
+        except FileExistsError:
+            continue
+        except OSError as error:
+            raise InvalidRequestError(f"cannot write {candidate}: {error.strerror}") from error
+        say(str(candidate))
+        return
+
+
+def _ending(media_type: str | None) -> str:
+    kind = (media_type or "").partition(";")[0].lower()
+    return mimetypes.guess_extension(kind) or (".pcm" if kind in _SAMPLES else ".bin")
+
+
+_SAMPLES: Final = frozenset({"audio/l16", "audio/pcm"})
+
+
+def _names(path: Path) -> Iterator[Path]:
+    yield path
+    yield from (path.with_stem(f"{path.stem}-{number}") for number in count(2))
