@@ -89,6 +89,8 @@ class ModelInfo:
     """The modes of `ToolChoice` it takes, where they are fewer than its API has."""
     prices: Prices | None = None
     """The list prices; None if unknown."""
+    endpoints: tuple[str, ...] = ()
+    """The paths of the APIs that serve it, such as `/v1/messages`, where a provider lists them."""
     aliases: tuple[str, ...] = ()
     """Other ids of the model."""
     release_date: date | None = None

@@ -20,7 +20,7 @@ _FLAGS: Final = (
     *("supports_tools", "supports_vision", "supports_reasoning", "supports_structured_output"),
     "deprecated",
 )
-_LISTS: Final = ("aliases", "tool_choice_modes")
+_LISTS: Final = ("aliases", "endpoints", "tool_choice_modes")
 _FIELDS: Final = frozenset({*_TEXTS, *_COUNTS, *_FLAGS, *_LISTS, "prices"})
 _RATES: Final = ("input", "output", "cache_read", "cache_write", "cache_write_1h")
 

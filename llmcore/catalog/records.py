@@ -59,7 +59,7 @@ def model_from(stored: Record) -> ModelInfo:
     """Return the model that a record states."""
     record = dict(stored)
     prices, released = record.pop("prices", None), record.pop("release_date", None)
-    for name in ("aliases", "tool_choice_modes"):
+    for name in ("aliases", "endpoints", "tool_choice_modes"):
         if name in record:
             record[name] = tuple(record[name])
     return ModelInfo(

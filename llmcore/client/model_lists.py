@@ -51,6 +51,7 @@ def with_facts(live: LiveModel, provider: str, models: "Sequence[ModelInfo]" = (
         display_name=live.display_name or known.display_name,
         context_window=live.context_window or known.context_window,
         max_output=live.max_output or known.max_output,
+        endpoints=live.endpoints or known.endpoints,
         release_date=known.release_date or live.created,
     )
 

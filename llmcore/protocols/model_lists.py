@@ -60,6 +60,8 @@ class LiveModel:
     """The most tokens of one answer."""
     created: date | None = None
     """When it was released."""
+    endpoints: tuple[str, ...] = ()
+    """The paths of the APIs that serve it, where the list names them."""
     raw: JsonObject = field(factory=dict, eq=False, repr=False)
     """The provider's own entry."""
 
@@ -132,8 +134,13 @@ def _model(entry: JsonObject) -> LiveModel | None:
         context_window=window,
         max_output=_first_count((entry, limits), (*_OUTPUTS, "max_output_tokens")),
         created=_date(entry.get("created_at", entry.get("created"))),
+        endpoints=tuple(_texts(entry.get("supported_endpoints"))),  # GitHub Copilot
         raw=entry,
     )
+
+
+def _texts(value: JsonValue) -> Iterable[str]:
+    return (item for item in value if isinstance(item, str)) if isinstance(value, list) else ()
 
 
 def _first_text(entry: JsonObject, names: Iterable[str]) -> str | None:

@@ -32,6 +32,7 @@ from llmcore.protocols.bedrock_converse import ConverseBody
 from llmcore.protocols.openai_chat import COMPATIBLE, ChatBody
 from llmcore.protocols.openai_responses import ResponsesBody
 from llmcore.protocols.protocol import Built, with_bodies
+from llmcore.routes.anthropic import BETA_HEADER, betas_of, needed_betas
 from llmcore.routes.auth import Auth, choose_auth
 from llmcore.routes.base_url import checked_base_url
 from llmcore.routes.endpoint import Endpoint, EndpointContext, PathOf
@@ -190,20 +191,6 @@ def invoke_path(context: EndpointContext) -> str:
 _CHAT: Final = openai_chat.make(
     evolve(COMPATIBLE, service_tiers=tuple(bedrock_converse.SERVICE_TIERS.items()))
 )
-_BETA_HEADER: Final = "anthropic-beta"
-_NOT_BETA: Final = frozenset({"prompt-caching-2024-07-31"})
-"""Features that Bedrock has without their names, which it may reject ("invalid beta flag")."""
-
-
-def _needed_betas(built: Built[MessagesBody]) -> Built[MessagesBody]:
-    """Return the same without the names of features that Bedrock has anyway."""
-    betas = [name for name in _betas(built) if name not in _NOT_BETA]
-    others = {name: value for name, value in built.headers.items() if name != _BETA_HEADER}
-    return evolve(built, headers={**others, **({_BETA_HEADER: ",".join(betas)} if betas else {})})
-
-
-def _betas(built: Built[MessagesBody]) -> list[str]:
-    return [name for name in built.headers.get(_BETA_HEADER, "").split(",") if name]
 
 
 def _invoked(built: Built[MessagesBody]) -> Built[MessagesBody]:
@@ -212,14 +199,14 @@ def _invoked(built: Built[MessagesBody]) -> Built[MessagesBody]:
     It is as https://pypi.org/project/anthropic/ sends it (`anthropic/lib/bedrock`).
     """
     native = {name: value for name, value in built.body.items() if name not in ("model", "stream")}
-    betas = {"anthropic_beta": _betas(built)} if _betas(built) else {}
+    betas = {"anthropic_beta": betas_of(built)} if betas_of(built) else {}
     body = cast("MessagesBody", {"anthropic_version": INVOKE_VERSION, **betas, **native})
-    others = {name: value for name, value in built.headers.items() if name != _BETA_HEADER}
+    others = {name: value for name, value in built.headers.items() if name != BETA_HEADER}
     return evolve(built, body=body, headers=others)
 
 
 _MESSAGES: Final = with_bodies(
-    anthropic_messages.make(system_messages=False, service_tiers=False), _needed_betas
+    anthropic_messages.make(system_messages=False, service_tiers=False), needed_betas
 )
 _INVOKED: Final = evolve(with_bodies(_MESSAGES, _invoked), count_tokens=None)
 

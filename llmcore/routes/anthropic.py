@@ -16,6 +16,7 @@ from attrs import evolve, frozen
 
 from llmcore.protocols import anthropic_messages
 from llmcore.protocols.anthropic_messages import MessagesBody
+from llmcore.protocols.protocol import Built
 from llmcore.routes.auth import Auth, choose_auth
 from llmcore.routes.base_url import checked_base_url
 from llmcore.routes.endpoint import Endpoint
@@ -29,6 +30,11 @@ PROVIDER: Final = "anthropic"
 BASE_URL: Final = "https://api.anthropic.com"
 VERSION: Final = "2023-06-01"
 """Not the latest: `2026-10-21` takes no sampling parameters, whatever the model."""
+
+BETA_HEADER: Final = "anthropic-beta"
+_NOT_BETA: Final = frozenset({"prompt-caching-2024-07-31"})
+"""Features that other platforms have without their names, which they may reject: "invalid beta
+flag" (Bedrock), "unsupported beta header(s)" (Copilot)."""
 
 AUTH: Final = Auth.first_of(
     Auth.env("ANTHROPIC_API_KEY", header="x-api-key", prefix=""),
@@ -121,6 +127,21 @@ class AnthropicCompatible(ConfigurableProvider):
     def model(self, model_id: str) -> Model[MessagesBody]:
         """Return the model *model_id*."""
         return self.route.model(model_id)
+
+
+# -- beta features, for other platforms of Claude
+
+
+def needed_betas(built: Built[MessagesBody]) -> Built[MessagesBody]:
+    """Return *built* without the names of features that Bedrock and Copilot have anyway."""
+    betas = [name for name in betas_of(built) if name not in _NOT_BETA]
+    others = {name: value for name, value in built.headers.items() if name != BETA_HEADER}
+    return evolve(built, headers={**others, **({BETA_HEADER: ",".join(betas)} if betas else {})})
+
+
+def betas_of(built: Built[MessagesBody]) -> list[str]:
+    """Return the beta features that *built* names."""
+    return [name for name in built.headers.get(BETA_HEADER, "").split(",") if name]
 
 
 def _chosen(api_key: str | None, auth: Auth | None, fallback: Auth) -> Auth:

@@ -2,7 +2,9 @@
 
 The API has no public reference. What is known of it, read November 2026: the source of the
 editor's own extension (https://github.com/microsoft/vscode-copilot-chat: headers, endpoints,
-token), https://github.com/ericc-ch/copilot-api/issues/155 (pictures by URL are refused),
+token), https://github.com/anomalyco/opencode (the endpoints that lists of models name, headers of
+Messages), https://github.com/caozhiyuan/copilot-api/pull/103 (beta features that are refused),
+https://github.com/ericc-ch/copilot-api/issues/155 (pictures by URL are refused),
 https://github.com/BerriAI/litellm/issues/30071 (ids of items change in every event).
 Credentials: the login that `llmcore login github-copilot` keeps, or the token in
 GITHUB_COPILOT_TOKEN. A GitHub token is exchanged for a short-lived one of Copilot's, which also
@@ -15,11 +17,14 @@ from typing import Any, Final, Literal
 
 from attrs import evolve, frozen
 
-from llmcore.protocols import openai_chat, openai_responses
+from llmcore.protocols import anthropic_messages, openai_chat, openai_responses
+from llmcore.protocols.anthropic_messages import MessagesBody
 from llmcore.protocols.openai_chat import ChatBody
 from llmcore.protocols.openai_chat.models import COMPATIBLE
 from llmcore.protocols.openai_responses import ResponsesBody
-from llmcore.protocols.protocol import Built, Protocol
+from llmcore.protocols.protocol import Built, Protocol, with_bodies
+from llmcore.routes.anthropic import BETA_HEADER, needed_betas
+from llmcore.routes.anthropic import VERSION as MESSAGES_VERSION
 from llmcore.routes.auth import Auth, AuthContext, CredentialSource, Fetch
 from llmcore.routes.base_url import checked_base_url
 from llmcore.routes.endpoint import Endpoint
@@ -34,7 +39,7 @@ from llmcore.routes.github_credentials import (
 )
 from llmcore.routes.http_request import HttpRequest
 from llmcore.routes.provider import ConfigurableProvider
-from llmcore.routes.route import Route, RouteDefaults
+from llmcore.routes.route import Route, RouteDefaults, layered
 from llmcore.schema.content import ContentPart, ImagePart, ToolResultPart
 from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.errors import AuthenticationError, ConfigurationError, LLMError
@@ -53,6 +58,9 @@ CHAT: Final = evolve(
 RESPONSES: Final = evolve(openai_responses.OPENAI, item_ids="reasoning")
 _INTENT: Final = {"openai-intent": "conversation-edits"}
 _RESPONSES_MODELS: Final = re.compile(r"gpt-([5-9]|[12]\d)(?!\d|-mini)")
+_MESSAGES_PATH: Final = "/v1/messages"
+_INTERLEAVED: Final = {BETA_HEADER: "interleaved-thinking-2025-05-14"}
+"""For thinking between calls of tools, by models whose thinking has a budget."""
 _MEMORY: Final = ("previous_response_id", "conversation", "background")
 """Options of Responses for what the provider stores; Copilot stores nothing."""
 
@@ -134,7 +142,27 @@ def _without_memory(request: LLMRequest) -> tuple[LLMRequest, tuple[Diagnostic, 
     return (evolve(request, provider_options=kept) if notes else request), tuple(notes)
 
 
+def _interleaved(built: Built[MessagesBody]) -> Built[MessagesBody]:
+    """Return *built* with the beta features that Copilot takes.
+
+    Its clients name one where they set a budget of thinking.
+    """
+    built = needed_betas(built)
+    thinking = built.body.get("thinking") or {}
+    if thinking.get("type") != "enabled":
+        return built
+    return evolve(built, headers=layered(_INTERLEAVED, built.headers))
+
+
 _CHAT: Final = _of_copilot(openai_chat.make(CHAT))
+_MESSAGES: Final = evolve(
+    _of_copilot(
+        with_bodies(
+            anthropic_messages.make(system_messages=False, service_tiers=False), _interleaved
+        )
+    ),
+    count_tokens=None,
+)
 _RESPONSES: Final = _of_copilot(openai_responses.make(RESPONSES))
 
 
@@ -201,6 +229,18 @@ class GithubCopilot(ConfigurableProvider):
             endpoint=evolve(self.chat_route.endpoint, target="/responses"),
         )
 
+    @property
+    def messages_route(self) -> Route[MessagesBody]:
+        """The route to `POST /v1/messages`, configured alike."""
+        below = self.chat_route.defaults
+        headers = {"anthropic-version": MESSAGES_VERSION, **below.headers}
+        return self.chat_route.with_(
+            id=f"{PROVIDER}-messages",
+            protocol=_MESSAGES,
+            endpoint=evolve(self.chat_route.endpoint, target=_MESSAGES_PATH),
+            defaults=evolve(below, headers=headers),
+        )
+
     def chat(self, model_id: str) -> Model[ChatBody]:
         """Return the model *model_id*, reached over Chat Completions."""
         return self.chat_route.model(model_id)
@@ -209,11 +249,21 @@ class GithubCopilot(ConfigurableProvider):
         """Return the model *model_id*, reached over Responses."""
         return self.responses_route.model(model_id)
 
-    def model(self, model_id: str) -> Model:
+    def messages(self, model_id: str) -> Model[MessagesBody]:
+        """Return the Claude model *model_id*, reached over Messages."""
+        return self.messages_route.model(model_id)
+
+    def model(self, model_id: str, *, endpoints: Sequence[str] = ()) -> Model:
         """Return the model *model_id*, over the API that serves it.
 
-        Responses for `gpt-5` and later, but for `gpt-5-mini`; Chat Completions for all others.
+        Of the *endpoints* that `client.list_models` names for it, Messages is taken before
+        Responses, and this before Chat Completions. Without them it is Responses for `gpt-5` and
+        later, but for `gpt-5-mini`; Chat Completions for all others.
         """
+        if _MESSAGES_PATH in endpoints:
+            return self.messages(model_id)
+        if endpoints:
+            return (self.responses if "/responses" in endpoints else self.chat)(model_id)
         return (self.responses if _RESPONSES_MODELS.match(model_id) else self.chat)(model_id)
 
 

@@ -223,7 +223,7 @@ PROVIDERS: Final = (
         docs="https://docs.github.com/en/copilot",
         key_variables=("GITHUB_COPILOT_TOKEN",),
         login="llmcore login github-copilot",
-        protocols=("openai-chat", "openai-responses"),
+        protocols=("openai-chat", "openai-responses", "anthropic-messages"),
         note="subscriptions",
     ),
     ProviderEntry(

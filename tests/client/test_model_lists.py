@@ -32,6 +32,7 @@ CLAUDE: JsonObject = {
 }
 COPILOT: JsonObject = {
     "id": "gpt-5.2",
+    "supported_endpoints": ["/chat/completions", "/responses", 7],
     "capabilities": {"limits": {"max_context_window_tokens": 264_000, "max_output_tokens": 64_000}},
 }
 LISTS: dict[str, tuple[Any, list[str], list[Any], tuple[Any, ...]]] = {
@@ -140,9 +141,10 @@ async def test_a_listed_model_has_what_the_catalog_knows_of_it() -> None:
     assert (mine.display_name, mine.context_window) == ("Own X", 7)
 
 
-def test_copilots_limits_are_read() -> None:
+def test_copilots_limits_and_endpoints_are_read() -> None:
     page = read_models(NativeAnswer(document={"data": [COPILOT]}))
 
+    assert page.items[0].endpoints == ("/chat/completions", "/responses")
     assert (page.items[0].context_window, page.items[0].max_output) == (264_000, 64_000)
 
 

@@ -86,6 +86,78 @@ def test_which_api_serves_a_model(model: str, path: str) -> None:
     assert prepare(hello(COPILOT.responses(model))).url.endswith("/responses")
 
 
+@pytest.mark.parametrize(
+    ("endpoints", "path"),
+    [
+        (["/chat/completions", "/v1/messages"], "/v1/messages"),
+        (["/v1/messages", "/responses"], "/v1/messages"),
+        (["/chat/completions", "/responses", "ws:/responses"], "/responses"),
+        (["/chat/completions"], "/chat/completions"),
+        (["/completions"], "/chat/completions"),
+        ([], "/responses"),
+    ],
+)
+def test_listed_endpoints_decide_before_the_name(endpoints: list[str], path: str) -> None:
+    ready = prepare(hello(COPILOT.model("gpt-5.2", endpoints=endpoints)))
+
+    assert ready.url == f"https://api.githubcopilot.com{path}"
+
+
+# -- Messages
+
+
+def test_a_messages_request(snapshot: SnapshotAssertion) -> None:
+    """A tool loop with a picture and thinking, streamed: bearer token, marks of the cache."""
+    history = [
+        Message.user("Weather?", ImagePart(url=PNG)),
+        Message.assistant(ToolCallPart("call_1", "get_weather", {"city": "Oslo"})),
+        Message.tool("call_1", {"celsius": 4}, name="get_weather"),
+    ]
+    asked = request(
+        model=COPILOT.messages("claude-sonnet-4.5"),
+        system="Be brief.",
+        messages=history,
+        tools=[WEATHER],
+        reasoning_effort="low",
+    )
+
+    assert shown(prepare(asked, streaming=True)).replace(VERSION, "VERSION") == snapshot
+
+
+@pytest.mark.parametrize(
+    ("model", "given", "betas"),
+    [
+        ("claude-sonnet-4.5", {}, None),
+        ("claude-sonnet-4.5", {"reasoning_effort": "low"}, "interleaved-thinking-2025-05-14"),
+        ("claude-opus-4.7", {"reasoning_effort": "low"}, None),
+        (
+            "claude-sonnet-4.5",
+            {
+                "reasoning_effort": "low",
+                "provider_options": {"anthropic": {"betas": ["context-1m-2025-08-07"]}},
+            },
+            "interleaved-thinking-2025-05-14,context-1m-2025-08-07",
+        ),
+    ],
+)
+def test_thinking_between_calls_is_a_beta_feature_of_models_with_a_budget(
+    model: str, given: dict[str, Any], betas: str | None
+) -> None:
+    ready = prepare(hello(COPILOT.messages(model), **given))
+
+    assert ready.headers.get("anthropic-beta") == betas
+    assert ready.headers["anthropic-version"] == "2023-06-01"
+    assert "x-api-key" not in ready.headers
+
+
+def test_a_service_tier_over_messages_is_reported() -> None:
+    """Copilot has none."""
+    ready = prepare(hello(COPILOT.messages("claude-sonnet-4.5"), service_tier="priority"))
+
+    assert "service_tier" not in ready.body
+    assert [note.path for note in ready.diagnostics] == ["generation.service_tier"]
+
+
 RESULT = ToolResultPart("c", "4")
 PICTURED = ToolResultPart("c", (TextPart("see"), ImagePart(url=PNG)))
 

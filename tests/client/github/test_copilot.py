@@ -37,8 +37,12 @@ from llmcore.schema.errors import (
 )
 from llmcore.schema.request import request
 from tests.support.servers.github_loopback import Github, answer, github
+from tests.support.servers.loopback import Answer, sse
+from tests.support.wire.anthropic import message, stream_of, text
 
 pytestmark = pytest.mark.anyio
+
+EVENTS = [sse(event) for event in stream_of(message(text("Hello")))]
 
 
 @pytest.fixture
@@ -340,6 +344,32 @@ async def test_a_call_by_the_stored_login(stand_in: Github, environ: dict[str, s
     assert received.path == "/copilot/chat/completions"
     assert received.headers["authorization"] == "Bearer tid=1;exp=9;sku=x"
     assert received.headers["x-initiator"] == "user"
+
+
+async def test_claude_over_messages_as_the_list_names_it(
+    stand_in: Github, environ: dict[str, str]
+) -> None:
+    """The list is read, and the answer streamed, over a real server and the stored login."""
+    write_login(environ, stored(stand_in))
+    listed = {"id": "claude-x", "supported_endpoints": ["/chat/completions", "/v1/messages"]}
+    stand_in.chat = lambda got: (
+        answer({"data": [listed]})
+        if got.path.endswith("/models")
+        else Answer(EVENTS, headers={"content-type": "text/event-stream"})
+    )
+    copilot = GithubCopilot.configure()
+    async with Client(environ=environ, providers={"github-copilot": copilot}) as client:
+        (info,) = (await client.list_models("github-copilot")).unwrap()
+        model = copilot.model(info.id, endpoints=info.endpoints)
+        async with client.stream(request(model=model, prompt="Hi")) as stream:
+            response = (await stream.result()).unwrap()
+
+    sent = stand_in.chats[1]
+    assert response.text == "Hello"
+    assert (sent.method, sent.path) == ("POST", "/copilot/v1/messages")
+    assert sent.headers["authorization"].startswith("Bearer tid=1")
+    assert sent.headers["x-initiator"] == "user"
+    assert "anthropic-beta" not in sent.headers
 
 
 async def test_a_call_by_a_provider_of_tokens(stand_in: Github) -> None:
