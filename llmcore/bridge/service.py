@@ -119,7 +119,6 @@ class Service:
         self._use(settings, model_map, upstreams)
         self._sealer = None if settings.seal_key is None else Sealer(settings.seal_key.encode())
         self._running = 0
-        self._build = build_information()
         self._checking = anyio.Lock()
         self._checked_until = -math.inf
         self._health: JsonObject = {}
@@ -371,7 +370,7 @@ class Service:
         return {
             "name": "openbridge",
             "version": VERSION,
-            "build": self._build,
+            "build": build_information(),
             "upstream": settings.upstream,
             "models": self.names.mapped,
             "state": {"backend": settings.state.backend, "ttl_seconds": settings.state.ttl_s},

@@ -7,15 +7,14 @@ would take all that a process can have.
 
 import asyncio
 import json
-from typing import ClassVar, Final
+from functools import cache
+from typing import Any, ClassVar, Final
 
 import httptools
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
-from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 
 from llmcore.bridge.http.asgi import BODY_IS_THERE
 from llmcore.bridge.http.client_connection import SCOPE_KEY, ClientConnection
-from llmcore.bridge.websocket.connection import STOPPING
 
 _FRAMING_BYTES: Final = 20
 """The framing of one chunk of a body: up to sixteen hexadecimal digits and two line ends.
@@ -149,19 +148,33 @@ class HeadWithBody:
             self._transport.write(head)
 
 
-class DrainingWebSocket(WebSocketsSansIOProtocol):
-    """uvicorn's WebSocket, which a shutdown asks to end; uvicorn itself would cut it at once.
+def web_socket(**settings: Any) -> asyncio.Protocol:
+    """Return the protocol of a connection that becomes a WebSocket, for uvicorn's *settings*."""
+    protocol: asyncio.Protocol = _web_socket_class()(**settings)
+    return protocol
+
+
+@cache
+def _web_socket_class() -> type[Any]:
+    """Return uvicorn's WebSocket, which a shutdown asks to end; uvicorn itself would cut it.
 
     The application gets a `websocket.disconnect` with the code 1012, and closes when it can.
-    uvicorn waits for it as long as for requests.
+    uvicorn waits for it as long as for requests. What it needs is imported with the first one:
+    most clients open none.
     """
+    from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 
-    def shutdown(self) -> None:
-        """Ask the application to end the connection."""
-        if self.handshake_complete and not self.close_sent:
-            self.queue.put_nowait({"type": "websocket.disconnect", "code": STOPPING})
-        else:
-            super().shutdown()
+    from llmcore.bridge.websocket.connection import STOPPING
+
+    class DrainingWebSocket(WebSocketsSansIOProtocol):
+        def shutdown(self) -> None:
+            """Ask the application to end the connection."""
+            if self.handshake_complete and not self.close_sent:
+                self.queue.put_nowait({"type": "websocket.disconnect", "code": STOPPING})
+            else:
+                super().shutdown()
+
+    return DrainingWebSocket
 
 
 def _refusal(status: int, reason: str) -> bytes:

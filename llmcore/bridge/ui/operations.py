@@ -14,7 +14,8 @@ Each key sees its own requests alone. The admin key sees all, below `/admin/ui` 
 
 import re
 from collections.abc import Mapping
-from typing import Final, cast
+from functools import cache
+from typing import TYPE_CHECKING, Final, cast
 
 from llmcore.bridge.api import Operation, OperationRequest
 from llmcore.bridge.http.asgi import ASGIApp, Receive, Scope, Send
@@ -23,25 +24,31 @@ from llmcore.bridge.http.responses import BytesResponse
 from llmcore.bridge.service import Service
 from llmcore.bridge.ui.feed import Feed, FeedEntry, FeedRecording
 from llmcore.fronts.errors import FrontError
-from llmcore.inspector.exchange import (
-    Document,
-    RecordedAnswer,
-    exchange,
-    protocol_of_url,
-    request_stage,
-)
-from llmcore.inspector.page import html_page, package_text
-from llmcore.inspector.redaction import safe_json
 from llmcore.schema import json
 from llmcore.schema.codec import to_json
 from llmcore.schema.errors import LLMError
 from llmcore.schema.json import JsonObject, JsonValue
 
+if TYPE_CHECKING:
+    from llmcore.inspector.exchange import Document
+
 PAGE: Final = "/ui"
 
 
 def page_route() -> ASGIApp:
-    """Return the application that serves the page."""
+    """Return the application that serves the page, which is made when it is first asked for."""
+
+    async def page(scope: Scope, receive: Receive, send: Send) -> None:
+        name_operation(scope, "ui")
+        await _page()(scope, receive, send)
+
+    return page
+
+
+@cache
+def _page() -> BytesResponse:
+    from llmcore.inspector.page import html_page, package_text
+
     script = package_text("llmcore.inspector", "viewer.js") + package_text(
         "llmcore.bridge.ui", "ui.js"
     )
@@ -53,12 +60,7 @@ def page_route() -> ASGIApp:
         (b"referrer-policy", b"no-referrer"),
         (b"x-content-type-options", b"nosniff"),
     ]
-
-    async def page(scope: Scope, receive: Receive, send: Send) -> None:
-        name_operation(scope, "ui")
-        await BytesResponse(200, made.html.encode(), headers)(scope, receive, send)
-
-    return page
+    return BytesResponse(200, made.html.encode(), headers)
 
 
 def operations(service: Service, feed: Feed) -> list[Operation]:
@@ -116,8 +118,11 @@ def _not_found(message: str) -> FrontError:
     return FrontError(status=404, message=message, code="not_found")
 
 
-async def _document(service: Service, entry: FeedEntry, recording: FeedRecording) -> Document:
+async def _document(service: Service, entry: FeedEntry, recording: FeedRecording) -> "Document":
     """Return the exchange through all its stages."""
+    from llmcore.inspector.exchange import RecordedAnswer, exchange, protocol_of_url, request_stage
+    from llmcore.inspector.redaction import safe_json
+
     asked, request, response = recording.asked, recording.request, recording.response
     stages: list[Document] = []
     if asked is not None:
