@@ -12,6 +12,7 @@ prefill); https://platform.claude.com/docs/en/build-with-claude/extended-thinkin
 
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any, Final, Literal
 
 from attrs import frozen
@@ -58,6 +59,7 @@ class ClaudeRules:
     """The version of the computer tool."""
 
 
+@lru_cache(maxsize=256)
 def rules_of(name: str) -> ClaudeRules:
     """Return the rules of the Claude model of this name, whichever platform's name it is."""
     line, version = _parsed(name.lower())

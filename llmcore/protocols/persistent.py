@@ -71,7 +71,7 @@ _Node: TypeAlias = "_Leaf | tuple[_Node, ...]"
 
 def with_entry(entries: Mapping[_K, _V], key: _K, value: _V) -> Mapping[_K, _V]:
     """Return *entries* with *value* at *key*; a new key comes last."""
-    if not isinstance(entries, _Tree):
+    if type(entries) is not _Tree:
         if len(entries) < _SMALL or key in entries:
             return {**entries, key: value}
         entries = _Tree.of(entries)
@@ -87,7 +87,7 @@ def with_entries(entries: Mapping[_K, _V], new: Mapping[_K, _V]) -> Mapping[_K, 
 
 def without_entry(entries: Mapping[_K, _V], key: _K) -> Mapping[_K, _V]:
     """Return *entries* without *key*, which must be one of theirs."""
-    if isinstance(entries, _Tree):
+    if type(entries) is _Tree:
         return entries.without_entry(key)
     rest = dict(entries)
     del rest[key]

@@ -13,28 +13,27 @@ statements, which takes a tenth of the time:
     delta.__class__ = TextDelta
 """
 
-from collections import deque
 from collections.abc import Callable
-from itertools import repeat
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from attrs import fields
+from attrs import fields, make_class
 
 __all__ = ["changed", "thawed"]
 
 _T = TypeVar("_T")
 
 
-def thawed(kind: type[Any]) -> Callable[[], Any]:
+def thawed(kind: type[Any], init: object = object.__init__) -> Callable[..., Any]:
     """Return the class of values of the slotted attrs class *kind* before they are frozen.
 
-    Its values have no fields yet. Once they are set, `__class__` is to be set to *kind*.
+    Its values have the fields that *init* sets, or none yet. Once all are set, `__class__` is to be
+    set to *kind*.
     """
-    plain = {name: getattr(object, name) for name in ("__init__", "__setattr__", "__delattr__")}
+    plain = {name: getattr(object, name) for name in ("__setattr__", "__delattr__")}
     metaclass: Any = type(kind)
-    made: Callable[[], Any] = metaclass(
-        f"Thawed{kind.__name__}", (kind,), {"__slots__": (), **plain}
+    made: Callable[..., Any] = metaclass(
+        f"Thawed{kind.__name__}", (kind,), {"__slots__": (), "__init__": init, **plain}
     )
     return made
 
@@ -46,9 +45,8 @@ else:
     def changed(value: _T, /, **changes: object) -> _T:
         """Return a copy of the slotted attrs *value* with *changes*, unchecked."""
         kind = type(value)
-        new, names, get = _SHAPES.get(kind) or _shape(kind)
-        copy = new()
-        deque(map(setattr, repeat(copy), names, get(value)), 0)  # a loop in C
+        new, fields_of = _SHAPES.get(kind) or _shape(kind)
+        copy = new(*fields_of(value))
         for name, item in changes.items():
             setattr(copy, name, item)
         copy.__class__ = kind
@@ -56,12 +54,13 @@ else:
 
 
 _SHAPES: dict[type, Any] = {}
-"""For each class: what makes a thawed value, the names of the fields, and a getter of them all."""
+"""For each class: the thawed class, made of its fields in order, and a getter of them all."""
 
 
 def _shape(kind: type) -> Any:
     names = [attribute.name for attribute in fields(kind)]
     several = attrgetter(*names)
     get = several if len(names) > 1 else lambda value: (several(value),)
-    shape = _SHAPES[kind] = (thawed(kind), names, get)
+    plain: Any = make_class("Fields", names, eq=False, repr=False)
+    shape = _SHAPES[kind] = (thawed(kind, init=plain.__init__), get)
     return shape

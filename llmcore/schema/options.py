@@ -30,6 +30,14 @@ def check_kind(name: str, value: object, kinds: tuple[type, ...], instead: str) 
         raise InvalidRequestError(f"{name} is {shown}{article} {kind}; give {instead}")
 
 
+def check_kinds(value: object, kinds_of: Iterable[tuple[str, tuple[type, ...], str]]) -> None:
+    """Check fields of *value*, each given as its name, its kinds, and what to write instead."""
+    for name, kinds, instead in kinds_of:
+        given = getattr(value, name)
+        if type(given) not in kinds:  # as hardly ever: of a subclass, or wrong
+            check_kind(name, given, kinds, instead)
+
+
 ServiceTier = Literal["auto", "default", "flex", "priority"]
 
 
@@ -64,8 +72,7 @@ class GenerationOptions:
     cheaper, "priority" faster and more expensive."""
 
     def __attrs_post_init__(self) -> None:
-        for name, kinds, instead in _OPTION_KINDS:
-            check_kind(name, getattr(self, name), kinds, instead)
+        check_kinds(self, _OPTION_KINDS)
         for name in ("temperature", "top_p", "presence_penalty", "frequency_penalty"):
             value = getattr(self, name)
             if isinstance(value, float) and not math.isfinite(value):
@@ -74,8 +81,8 @@ class GenerationOptions:
             check_kind("stop", text, (str,), "a text, or several")
 
 
-_NUMBER: Final = ((int, float, NoneType), "a number")
-_COUNT: Final = ((int, NoneType), "a whole number")
+_NUMBER: Final = ((NoneType, int, float), "a number")
+_COUNT: Final = ((NoneType, int), "a whole number")
 _OPTION_KINDS: Final = (
     ("temperature", *_NUMBER),
     ("top_p", *_NUMBER),
@@ -223,8 +230,9 @@ def _word(name: str, value: _Word, words: tuple[str, ...]) -> _Word:
 
 def _string_map(value: Mapping[str, str] | None) -> Mapping[str, str]:
     """Return a copy of headers or query fields; numbers become text."""
-    given = value or {}
-    for name, item in given.items():
+    if not value:
+        return {}
+    for name, item in value.items():
         if not isinstance(name, str) or isinstance(item, bool):
             raise InvalidRequestError(
                 f"the value of the header or query field {name!r} must be text"
@@ -235,7 +243,7 @@ def _string_map(value: Mapping[str, str] | None) -> Mapping[str, str]:
                 f" not {type(item).__name__}"
             )
     try:
-        texts = {name: str(item) for name, item in given.items()}
+        texts = {name: str(item) for name, item in value.items()}
         "".join([*texts, *texts.values()]).encode()
     except ValueError as error:  # half a surrogate pair, or too many digits
         raise InvalidRequestError("a header or query field is not text", cause=error) from error

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from types import NoneType
-from typing import Generic, TypeAlias, TypeVar, Union, cast
+from typing import Final, Generic, TypeAlias, TypeVar, Union, cast
 
 from attrs import field, frozen
 
@@ -24,7 +24,7 @@ from llmcore.schema.options import (
     as_cache_policy,
     as_reasoning_options,
     as_response_format,
-    check_kind,
+    check_kinds,
 )
 from llmcore.schema.tools import (
     ToolChoice,
@@ -80,6 +80,11 @@ _KINDS: tuple[tuple[str, tuple[type, ...], str], ...] = (
 """The types of fields that no converter checks, and what to write instead."""
 
 
+_NO_OPTIONS: Final = GenerationOptions()
+_NO_POLICY: Final = CachePolicy()
+_NO_OVERLAY: Final = HttpOverlay()
+
+
 def _only(items: tuple[_Item, ...], kinds: tuple[type, ...], rule: str) -> tuple[_Item, ...]:
     """Return *items* if all are instances of *kinds*; else InvalidRequestError with *rule*."""
     for item in items:
@@ -112,26 +117,25 @@ class LLMRequest(Generic[Body_co]):
     """Whether and which tools must be called; None leaves it to the model."""
     parallel_tool_calls: bool | None = None
     """Whether one answer may have several calls; None leaves it to the provider."""
-    generation: GenerationOptions = GenerationOptions()
+    generation: GenerationOptions = _NO_OPTIONS
     """Sampling parameters, limits and the service tier."""
     response_format: ResponseFormat | None = None
     """The format of the answer; None means text."""
     reasoning: ReasoningOptions | None = None
     """How much the model reasons; None is the provider's default."""
-    cache: CachePolicy = CachePolicy()
+    cache: CachePolicy = _NO_POLICY
     """Prompt caching."""
     metadata: Mapping[str, str] = field(factory=dict, converter=_metadata)
     """Labels for the provider's dashboards."""
     provider_options: ProviderMetadata = field(factory=dict, converter=plain_metadata)
     """Native fields of the body, by provider id."""
-    http: HttpOverlay = HttpOverlay()
+    http: HttpOverlay = _NO_OVERLAY
     """Headers, query parameters and body fields that replace those of the request."""
     strict: bool = False
     """Raise before sending if anything would be lost or changed."""
 
     def __attrs_post_init__(self) -> None:
-        for field_name, kinds, instead in _KINDS:
-            check_kind(field_name, getattr(self, field_name), kinds, instead)
+        check_kinds(self, _KINDS)
         names = [name for tool in self.tools if (name := getattr(tool, "name", None))]
         twice = sorted({name for name in names if names.count(name) > 1})
         if twice:
@@ -228,12 +232,12 @@ def request(
         tools=tools,
         tool_choice=as_tool_choice(tool_choice),
         parallel_tool_calls=parallel_tool_calls,
-        generation=generation or GenerationOptions(**given),  # type: ignore[arg-type]
+        generation=generation or (GenerationOptions(**given) if given else _NO_OPTIONS),  # type: ignore[arg-type]
         response_format=as_response_format(response_format),
         reasoning=as_reasoning_options(reasoning),
-        cache=as_cache_policy(cache) or CachePolicy(),
+        cache=as_cache_policy(cache) or _NO_POLICY,
         metadata=metadata or {},
         provider_options=provider_options or {},
-        http=http or HttpOverlay(),
+        http=http or _NO_OVERLAY,
         strict=strict,
     )

@@ -73,7 +73,8 @@ def from_request(
     """
     notes = Notes()
     rules = rules_of(request.model_id)
-    rules = evolve(rules, system_messages=rules.system_messages and system_messages)
+    if rules.system_messages and not system_messages:
+        rules = evolve(rules, system_messages=False)
     try:
         tiers = SERVICE_TIERS if service_tiers else {}
         body, betas = _lower(request, rules, tiers, stream, notes)

@@ -42,12 +42,12 @@ _INPUTS: Final = (INPUT_TOKENS, CACHE_READ_TOKENS, CACHE_WRITE_TOKENS)
 
 def map_usage(usage: Mapping[str, Any]) -> Usage:
     """Return a native usage object by the inclusive contract."""
-    uncached, read, write = (count_or_none(usage.get(name)) for name in _INPUTS)
+    uncached, read, write = [count_or_none(usage.get(name)) for name in _INPUTS]
     creation = object_or_empty(usage.get("cache_creation"))
     long_lived = count_or_none(creation.get("ephemeral_1h_input_tokens"))
     if write is None and creation:
         write = (count_or_none(creation.get("ephemeral_5m_input_tokens")) or 0) + (long_lived or 0)
-    stated = any(number is not None for number in (uncached, read, write))
+    stated = not (uncached is None and read is None and write is None)
     details = object_or_empty(usage.get("output_tokens_details"))
     return Usage.make(
         input_tokens=(uncached or 0) + (read or 0) + (write or 0) if stated else None,

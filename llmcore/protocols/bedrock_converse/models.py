@@ -12,6 +12,7 @@ which model it is; the provider option `base_model` does.
 """
 
 import re
+from functools import lru_cache
 from typing import Final, Literal, Protocol
 from urllib.parse import quote
 
@@ -77,6 +78,7 @@ _OPAQUE: Final = re.compile(
 )
 
 
+@lru_cache(maxsize=256)
 def rules_of(model_id: str) -> ConverseRules:
     """Return the settings that the model accepts; *model_id* is an id or an ARN."""
     name = model_id.lower()

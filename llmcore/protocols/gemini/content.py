@@ -237,14 +237,14 @@ def _announce(state: GeminiState, origin: _Origin, events: list[LLMEvent]) -> Ge
 
 
 def cite(
-    texts: Sequence[Text], groundings: Iterable[NativeObject], quotations: Iterable[NativeObject]
+    texts: Sequence[Text], groundings: Sequence[NativeObject], quotations: Sequence[NativeObject]
 ) -> list[tuple[Citation, ...]]:
     """Return the citations of each of *texts*, without duplicates.
 
     A citation without a usable position belongs to the last text, without indexes.
     """
-    if not texts:
-        return []
+    if not texts or not (groundings or quotations):
+        return [()] * len(texts)
     cited: list[dict[str, Citation]] = [{} for _ in texts]
     full = _FullText("".join(text.text for text in texts))
     ends = list(accumulate(len(text.text) for text in texts))

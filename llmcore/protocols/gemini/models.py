@@ -13,6 +13,7 @@ Gemini's (a tuned model, an endpoint) is assumed to support everything.
 """
 
 import re
+from functools import lru_cache
 from typing import Final, Literal
 
 from attrs import frozen
@@ -100,6 +101,7 @@ class GeminiRules:
     """Whether a request may end with the model's turn, which the answer then goes on from."""
 
 
+@lru_cache(maxsize=256)
 def rules_of(model_id: str) -> GeminiRules:
     """Return what the model called *model_id* takes."""
     name = model_id.rsplit("/", 1)[-1].lower()

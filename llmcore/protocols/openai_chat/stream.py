@@ -340,14 +340,8 @@ def whole(document: JsonValue, request: LLMRequest, dialect: ChatDialect) -> Ite
     if not isinstance(document, dict):
         return (empty_response("is not an object", document),)
     start = initial(request, dialect)
-    foreign = None if document.get("error") else foreign_document(document, PROTOCOL_ID)
-    if foreign is not None:
-        return (ErrorEvent(foreign),)
-    if _is_error(document):
-        return (_error(start, document),)
-    choices = objects(document.get("choices"))
-    if not choices:
-        return (empty_response("has no choices", document),)
+    if not objects(document.get("choices")):
+        return (_error_without_choices(start, document),)
     start = changed(start, info=changed(start.info, raw=document))
     state, events = step(start, document)
     if any(type(event) is ErrorEvent for event in events):
@@ -355,6 +349,15 @@ def whole(document: JsonValue, request: LLMRequest, dialect: ChatDialect) -> Ite
     if state.info.reason is None:  # a whole body is complete without a reason
         state = changed(state, info=changed(state.info, reason=""))
     return (*events, *halt(state))
+
+
+def _error_without_choices(state: ChatState, document: NativeObject) -> ErrorEvent:
+    foreign = None if document.get("error") else foreign_document(document, PROTOCOL_ID)
+    if foreign is not None:
+        return ErrorEvent(foreign)
+    if _is_error(document):
+        return _error(state, document)
+    return empty_response("has no choices", document)
 
 
 # -- the per-token path -------------------------------------------------------------------

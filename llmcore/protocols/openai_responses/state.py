@@ -195,21 +195,36 @@ class ResponsesState:
 
 def with_item(state: ResponsesState, item: Item) -> ResponsesState:
     """Return *state* with *item* at its position."""
-    before = state.items.get(item.position)
-    items = with_entry(state.items, item.position, item)
-    state = changed(state, items=items, fast_path=None)
+    position, type_ = item.position, item.type
+    before = state.items.get(position)
+    items = with_entry(state.items, position, item)
+    ids, unfinished, next_position = state.ids, state.unfinished, state.next_position
     if before is None or before.native is not item.native:
-        state = changed(state, ids=_with_ids(state, before, item))
+        ids = _with_ids(ids, items, before, item)
     if before is None:
-        state = _with_unfinished(state, item)
-    return _without_done(state, item.type) if item.done else state
+        chain = PersistentList((item.order, position), unfinished.get(type_))
+        unfinished = with_entry(unfinished, type_, chain)
+        next_position = max(next_position, position + 1)
+    if item.done:
+        unfinished = _without_done(unfinished, items, type_)
+    return changed(
+        state,
+        items=items,
+        ids=ids,
+        unfinished=unfinished,
+        next_position=next_position,
+        fast_path=None,
+    )
 
 
 def _with_ids(
-    state: ResponsesState, before: Item | None, item: Item
+    ids: Mapping[ItemId, tuple[int, ...]],
+    items: Mapping[int, Item],
+    before: Item | None,
+    item: Item,
 ) -> Mapping[ItemId, tuple[int, ...]]:
-    """Return the ids of *state* with those of *item* in place of those that it had *before*."""
-    ids, position = state.ids, item.position
+    """Return *ids* with those of *item* in place of those that it had *before*."""
+    position = item.position
     new = item_ids(item.type, item.native)
     old = [] if before is None else item_ids(before.type, before.native)
     for key in old:
@@ -217,26 +232,19 @@ def _with_ids(
             ids = with_entry(ids, key, tuple(at for at in ids.get(key, ()) if at != position))
     for key in new:
         if position not in ids.get(key, ()):
-            same = sorted((*ids.get(key, ()), position), key=lambda at: state.items[at].order)
+            same = sorted((*ids.get(key, ()), position), key=lambda at: items[at].order)
             ids = with_entry(ids, key, tuple(same[-SAME_ID:]))
     return ids
 
 
-def _with_unfinished(state: ResponsesState, item: Item) -> ResponsesState:
-    chain = PersistentList((item.order, item.position), state.unfinished.get(item.type))
-    unfinished = with_entry(state.unfinished, item.type, chain)
-    next_position = max(state.next_position, item.position + 1)
-    return changed(state, unfinished=unfinished, next_position=next_position)
-
-
-def _without_done(state: ResponsesState, type_: str) -> ResponsesState:
-    """Return *state* in which the first of the unfinished items of a type is not done."""
-    first = chain = state.unfinished.get(type_)
-    while chain is not None and state.items[chain.value[1]].done:
+def _without_done(
+    unfinished: Mapping[str, PersistentList | None], items: Mapping[int, Item], type_: str
+) -> Mapping[str, PersistentList | None]:
+    """Return *unfinished* in which the first of the items of a type is not done."""
+    first = chain = unfinished.get(type_)
+    while chain is not None and items[chain.value[1]].done:
         chain = chain.rest
-    if chain is first:
-        return state
-    return changed(state, unfinished=with_entry(state.unfinished, type_, chain))
+    return unfinished if chain is first else with_entry(unfinished, type_, chain)
 
 
 def item_ids(type_: str, native: NativeObject) -> list[ItemId]:
