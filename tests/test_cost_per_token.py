@@ -184,6 +184,28 @@ def test_token_costs_the_client_the_same_few_instructions_at_any_place(
     assert late < budget + (0 if in_burst else ARRIVAL)
 
 
+class _Left:
+    """A cycle, such as another test may leave, whose finaliser runs instructions of Python."""
+
+    def __init__(self) -> None:
+        self.itself = self
+
+    def __del__(self) -> None:
+        for _ in range(1000):
+            pass
+
+
+def test_count_of_instructions_is_the_same_where_others_left_garbage() -> None:
+    def makes_objects() -> None:
+        _kept = [[] for _ in range(5000)]  # type: ignore[var-annotated]
+
+    alone = opcodes(makes_objects)
+    for _ in range(50):
+        _Left()
+
+    assert opcodes(makes_objects) == alone
+
+
 @pytest.mark.parametrize("in_burst", [IN_BURST, ALONE], ids=["in a burst", "alone"])
 @pytest.mark.parametrize("path", [*FRONTS, RELAYED])
 def test_token_costs_the_gateway_the_same_few_instructions_at_any_place(

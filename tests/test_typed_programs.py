@@ -11,8 +11,9 @@ import pytest
 from tests.docs.test_code_blocks import ROOT, blocks_of
 
 pytestmark = pytest.mark.slow
-MYPY = ["mypy", "--strict", "--config-file", "", "--cache-dir", f"{ROOT}/.mypy_cache/programs", "."]
-PYRIGHT = ["pyright", "--pythonpath", sys.executable, "--project", "."]
+MYPY = ["mypy", "--strict"]
+"""With the configuration of the project, and so with what it has cached in `make lint`."""
+PYRIGHT = ["pyright", "--pythonpath", sys.executable, "--project"]
 
 UNTYPED = {"celery_tasks.py", "django_app.py", "streamlit_app.py"}
 """Programs over libraries that have no complete types."""
@@ -36,12 +37,11 @@ def checkers(
     for path in TYPED:
         (folder / path.name).write_text(path.read_text())
     (folder / "pyrightconfig.json").write_text(json.dumps({"typeCheckingMode": "strict"}))
-    environ = {**os.environ, "MYPYPATH": str(ROOT), "PYTHONPATH": str(ROOT)}
     running = {
         command[0]: subprocess.Popen(
-            [sys.executable, "-m", *command],
-            cwd=folder,
-            env=environ,
+            [sys.executable, "-m", *command, str(folder)],
+            cwd=ROOT,
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,

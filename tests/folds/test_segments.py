@@ -40,6 +40,7 @@ from llmcore.schema.events import (
 )
 from llmcore.schema.response import LLMResponse
 from llmcore.schema.usage import Usage
+from tests.support.opcodes import uncollected
 from tests.support.strategies.values import (
     SEGMENT_STYLES,
     Segment,
@@ -421,12 +422,11 @@ def calls_made(count: int) -> int:
         calls += event in {"call", "c_call"}
 
     fold = SegmentFold()
-    gc.disable()  # its callbacks are calls, too
-    sys.setprofile(count_call)
-    for event in stream:
-        fold.process(event)
-    sys.setprofile(None)
-    gc.enable()
+    with uncollected():
+        sys.setprofile(count_call)
+        for event in stream:
+            fold.process(event)
+        sys.setprofile(None)
     return calls
 
 

@@ -18,6 +18,7 @@ from llmcore.schema.request import LLMRequest
 from llmcore.schema.response import LLMResponse
 from llmcore.schema.result import Result
 from llmcore.testing import decode_recorded
+from tests.support.opcodes import uncollected
 from tests.support.wire import bedrock
 
 Frames = Callable[[int], Sequence[dict[str, Any]]]
@@ -428,11 +429,12 @@ def lines_run(protocol: str, frames: Sequence[dict[str, Any]]) -> int:
         return count
 
     before = sys.gettrace()
-    sys.settrace(count)
-    try:
-        decoded(protocol, frames).unwrap()
-    finally:
-        sys.settrace(before)
+    with uncollected():
+        sys.settrace(count)
+        try:
+            decoded(protocol, frames).unwrap()
+        finally:
+            sys.settrace(before)
     return lines
 
 

@@ -26,6 +26,7 @@ from llmcore.routes.http_request import HttpRequest
 from llmcore.routes.transport import Timeouts
 from llmcore.schema.errors import NetworkError
 from llmcore.schema.response import LLMResponse
+from tests.support.opcodes import uncollected
 
 _USER: Final = [{"role": "user", "content": "Hi"}]
 
@@ -241,11 +242,12 @@ def _calls(api: str, events: int, per_chunk: int, *, relay: bool) -> int:
 
     async def read() -> None:
         service, run = await _made(api, _Streaming(chunks), relay=relay)
-        sys.setprofile(note)
-        try:
-            await _all_bytes(run)
-        finally:
-            sys.setprofile(None)
+        with uncollected():
+            sys.setprofile(note)
+            try:
+                await _all_bytes(run)
+            finally:
+                sys.setprofile(None)
         await service.aclose()
 
     asyncio.run(read())
