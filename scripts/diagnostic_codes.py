@@ -33,6 +33,11 @@ _CODES: Final = {
         "The connection or the server failed, and `Fallback` has `continue_after_cut`.",
         "The message has the error; read the answer where the path says that the model changed.",
     ),
+    "answer-unfinished": _Code(
+        "The answer is what there was of a response that continues in the background.",
+        "The request asked for a background response, and it was read before it was complete.",
+        "Read the response again until its status is another; `resume` in the metadata has its id.",
+    ),
     "asked-again": _Code(
         "The model was asked again after an answer, or arguments of a tool, that were invalid.",
         "The run has `validation_retries`, and the object or the arguments failed validation.",

@@ -61,6 +61,8 @@ def _action(call: ast.Call) -> str | None:
         return name
     if name == "_cut":  # of a schema, in `protocols/tool_schema/references`
         return "changed"
+    if isinstance(call.func, ast.Name) and call.func.id == "report_lost":  # in `fronts/reading`
+        return "dropped"
     if isinstance(call.func, ast.Name) and call.func.id == "Diagnostic":
         stated = (word.value for word in call.keywords if word.arg == "action")
         action = next(stated, None)
@@ -70,7 +72,8 @@ def _action(call: ast.Call) -> str | None:
 
 def _code(call: ast.Call) -> str | None:
     at = 2 if isinstance(call.func, ast.Attribute) and call.func.attr == "_cut" else 0
-    given = call.args[at] if len(call.args) > at else None
+    named = (word.value for word in call.keywords if word.arg == "code")
+    given = next(named, call.args[at] if len(call.args) > at else None)
     if isinstance(given, ast.Name):
         return _constants().get(given.id)
     value = given.value if isinstance(given, ast.Constant) else None

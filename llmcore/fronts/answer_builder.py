@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
-from llmcore.fronts.finishing import STILL_RUNNING
 from llmcore.fronts.front import Event
 from llmcore.protocols.diagnostics import Notes
 from llmcore.schema.diagnostics import Diagnostic
@@ -67,10 +66,7 @@ class AnswerBuilder:
     def _fail_by_reason(self, reason: FinishReason) -> None:
         """End an answer whose upstream gives an error as its reason to stop."""
         raw = reason.raw or "no reason"
-        why = f"the upstream ended the answer with an error ({raw})"
-        if raw in STILL_RUNNING:
-            why = f"the upstream continues the answer in the background (its status is {raw})"
-        self._fail(StreamError(why))
+        self._fail(StreamError(f"the upstream ended the answer with an error ({raw})"))
 
     def _fail(self, error: LLMError) -> None:
         self.error = error

@@ -12,9 +12,9 @@ from llmcore.schema.usage import Usage
 _OF_WHOLE_CALLS: Final = frozenset({"UNEXPECTED_TOOL_CALL"})
 """Errors of an answer whose calls are whole: Gemini was offered no tools, and called one. Source:
 https://ai.google.dev/api/generate-content#FinishReason, read November 2026."""
-STILL_RUNNING: Final = frozenset({"queued", "in_progress"})
-"""Statuses of a response of OpenAI's that goes on in the background: what there is of it is not the
-answer. Source: https://developers.openai.com/api/docs/guides/background, read November 2026."""
+_STILL_RUNNING: Final = frozenset({"queued", "in_progress"})
+"""Statuses of a response that OpenAI continues in the background: what there is of it is cut off.
+Source: https://developers.openai.com/api/docs/guides/background, read November 2026."""
 
 
 def finish_kind(reason: FinishReason, *, called: bool) -> FinishReasonKind:
@@ -25,8 +25,8 @@ def finish_kind(reason: FinishReason, *, called: bool) -> FinishReasonKind:
     asks again, without an end.
     """
     match reason.reason, called:
-        case ("other", _) if reason.raw in STILL_RUNNING:
-            return "error"
+        case ("other", _) if reason.raw in _STILL_RUNNING:
+            return "length"
         case ("stop" | "other", True):
             return "tool_calls"
         case ("error", True) if reason.raw in _OF_WHOLE_CALLS:

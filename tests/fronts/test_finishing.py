@@ -7,7 +7,7 @@ from hypothesis import given
 
 from llmcore.fronts.finishing import finish_kind, token_counts
 from llmcore.fronts.front import FRONT_IDS
-from llmcore.schema.events import FinishReason, FinishReasonKind
+from llmcore.schema.events import Finish, FinishReason, FinishReasonKind
 from llmcore.schema.usage import Usage
 from llmcore.testing import recorded_events, write_as_front
 from tests.support.strategies.answers import usages
@@ -34,10 +34,18 @@ def test_a_finish_reason_agrees_with_the_calls_of_the_answer(
     assert finish_kind(FinishReason(reason), called=called) == kind
 
 
+_CUT_OFF = {
+    "openai-chat": '"finish_reason":"length"',
+    "openai-responses": '"status":"incomplete"',
+    "anthropic-messages": '"stop_reason":"max_tokens"',
+    "gemini": '"finishReason":"MAX_TOKENS"',
+}
+
+
 @pytest.mark.parametrize("status", ["queued", "in_progress"])
 @pytest.mark.parametrize("front_id", FRONT_IDS)
 @pytest.mark.parametrize("streaming", [False, True])
-def test_a_response_that_still_runs_is_no_answer(
+def test_a_response_that_still_runs_is_cut_off_and_that_is_reported(
     front_id: str, status: str, streaming: bool
 ) -> None:
     """Clients would take the beginning for the whole."""
@@ -49,8 +57,11 @@ def test_a_response_that_still_runs_is_no_answer(
     )
     made = write_as_front(front_id, events, streaming=streaming).decode()
 
-    assert f"the answer in the background (its status is {status})" in made
-    assert "response.completed" not in made
+    assert "So far" in made
+    assert _CUT_OFF[front_id] in made.replace(": ", ":")
+    finish = events[-1]
+    assert isinstance(finish, Finish)
+    assert [(one.code, one.path) for one in finish.diagnostics] == [("answer-unfinished", "status")]
 
 
 @given(usages())

@@ -411,7 +411,7 @@ class ResponsesWriter(AnswerBuilder):
         self._sources.note(self._notes)
         reason = event.finish_reason
         incomplete = self._incomplete(reason)
-        if finish_kind(reason, called=False) == "error":
+        if reason.reason == "error":
             self._fail_by_reason(reason)
         elif incomplete is not None:
             self._end("incomplete", incomplete_details={"reason": incomplete})
@@ -423,7 +423,7 @@ class ResponsesWriter(AnswerBuilder):
 
     def _incomplete(self, reason: FinishReason) -> str | None:
         """Return why the answer is incomplete; None for a whole one, such as a refusal."""
-        kind = reason.reason
+        kind = finish_kind(reason, called=False)
         refused = kind == "content_filter" and self._refused and ended_by_itself(reason)
         return None if refused else _INCOMPLETE.get(kind)
 

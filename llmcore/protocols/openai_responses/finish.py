@@ -112,14 +112,17 @@ def finish(state: ResponsesState, response: NativeObject, events: list[LLMEvent]
     flush_audio(state, events)
     usage = response.get("usage")
     kept = {name: response[name] for name in _METADATA if response.get(name) is not None}
-    if response.get("status") in ("queued", "in_progress"):
+    notes = to_list(state.info.notes)
+    if (status := response.get("status")) in ("queued", "in_progress"):
         kept["resume"] = {"response_id": response.get("id"), "sequence_number": None}
+        message = f"the response continues in the background (its status is {status})"
+        notes += (Diagnostic("answer-unfinished", "status", action="noted", message=message),)
     events += finish_events(
         map_reason(response, state.info),
         map_usage(usage, kept.get("service_tier")) if isinstance(usage, dict) and usage else None,
         {METADATA_KEY: kept} if kept else {},
         response,
-        to_list(state.info.notes),
+        notes,
         message_metadata=chain_link(state.info.input_digest, response),
     )
     return _ended(state)
