@@ -68,7 +68,8 @@ class ConfiguredProviders:
         """Return the provider and the id of the model that *request* names.
 
         `openai:gpt-5.2` names both. An id alone belongs to the default provider if one was set;
-        otherwise it is looked up in the catalog among the configured providers.
+        otherwise it is looked up in the catalog among the configured providers. One that names a
+        known provider without a configuration is never sent to another.
         """
         model_id = request.model_id
         if request.provider_id:
@@ -82,6 +83,8 @@ class ConfiguredProviders:
             for provider in self.by_name:
                 if get_model_info(model_id, provider, models=models) is not None:
                     return provider, model_id
+            if after and _is_known(before):
+                return before, after
         return self.default, model_id
 
     @property
@@ -100,6 +103,15 @@ class ConfiguredProviders:
 
         other = PROVIDER_ALIASES.get(provider, provider)
         return other if other in self.by_name else provider
+
+
+def _is_known(provider: str) -> bool:
+    """Return whether *provider* is the id or an alias of a provider that can be configured."""
+    from llmcore.catalog.model_names import PROVIDER_ALIASES  # loads the catalog's modules
+    from llmcore.client.environment import provider_entries
+
+    own = PROVIDER_ALIASES.get(provider, provider)
+    return any(entry.id == own for entry in provider_entries())
 
 
 def _named(model_id: str, provider: str, models: "Sequence[ModelInfo]") -> str:

@@ -207,6 +207,19 @@ def test_two_providers_of_one_id(installed: list[EntryPoint]) -> None:
         provider_entries()
 
 
+@pytest.mark.parametrize("model", ["anthropic:claude-opus-5", "gemini:gemini-3-pro", "mistral:7b"])
+def test_model_of_a_known_provider_is_not_sent_to_the_default_one(model: str) -> None:
+    environ = {"OPENAI_API_KEY": "k"}
+    asked = request(model=model, prompt="Hi")
+    failure = Client.from_env(environ=environ).resolve(asked).failure()
+    chosen = Client.from_env(environ=environ, default_provider="openai").resolve(asked).unwrap()
+    tag = Client.from_env(environ=environ).resolve(request(model="qwen:7b", prompt="Hi")).unwrap()
+
+    assert f"{model.partition(':')[0]!r} is not configured (configured: openai)" in failure.message
+    assert (chosen.provider, chosen.id) == ("openai", model)
+    assert (tag.provider, tag.id) == ("openai", "qwen:7b")
+
+
 @pytest.mark.parametrize(
     ("model", "provider", "message"),
     [
