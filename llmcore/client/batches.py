@@ -35,7 +35,6 @@ from llmcore.routes.route import Route, route_of
 from llmcore.routes.unary import UnaryRoute
 from llmcore.schema import json
 from llmcore.schema.errors import ConfigurationError, InvalidRequestError, LLMError, ProviderError
-from llmcore.schema.events import ErrorEvent
 from llmcore.schema.files import FileUpload
 from llmcore.schema.json import JsonObject, JsonValue
 from llmcore.schema.model import Model
@@ -208,14 +207,10 @@ class Batches:
             )
             return item.id, Failure(error)
         request = asked.get(item.id, LLMRequest(model=handle.model, messages=()))
-        decoder = ResponseDecoder(
-            route.protocol, route.framing, evolve(request, model=handle.model, provider=None)
-        )
-        last = decoder.whole(json.dumps(item.body))[-1]
-        if isinstance(last, ErrorEvent):
-            last.error.provider = last.error.provider or route.provider
-            return item.id, Failure(last.error)
-        return item.id, Success(decoder.partial)
+        named = evolve(request, model=handle.model, provider=handle.provider)
+        decoder = ResponseDecoder(route.protocol, route.framing, named)
+        decoder.whole(json.dumps(item.body))
+        return item.id, decoder.accumulator.response()
 
 
 def _quoted(id_: str) -> str:
