@@ -308,7 +308,9 @@ class ServerConnection:
             return found
         if http.error is not None:
             return as_llm_error(self.name, http.error)
-        return found if http.status is None else of_status(self.name, http.status, error)
+        if http.status is None:
+            return found
+        return of_status(self.name, http.status, error, http.login_url)
 
     # -- connecting
 

@@ -84,12 +84,17 @@ def _known(name: str, cause: BaseException) -> LLMError | None:
     return None
 
 
-def of_status(name: str, status: int, cause: BaseException) -> LLMError:
-    """Return the error of a response with *status*, with the message of its body."""
+def of_status(name: str, status: int, cause: BaseException, login_url: str = "") -> LLMError:
+    """Return the error of a response with *status*, with the message of its body.
+
+    *login_url* is the address that answered, if it is not the server's own.
+    """
     from mcp import MCPError
 
     kind = {401: AuthenticationError, 403: AuthenticationError, 404: NotFoundError}
     message = f"the MCP server {name!r} answered with status {status}"
+    if login_url:
+        message = f"the login at the MCP server {name!r} failed: {login_url} answered with {status}"
     stated = str(cause)
     if isinstance(cause, MCPError) and stated not in _STAND_INS:
         message = f"{message}: {stated}"

@@ -19,9 +19,12 @@ _TOO_LARGE = "the body is larger than the limit"
 class LimitedTransport(httpx2.AsyncBaseTransport):
     """Limits the bodies of answers, except streams of events, whose events the SDK limits."""
 
-    def __init__(self, inner: httpx2.AsyncBaseTransport, max_bytes: int) -> None:
+    def __init__(self, inner: httpx2.AsyncBaseTransport, max_bytes: int, url: str) -> None:
+        self._own = _address(httpx2.URL(url))
         self.status: int | None = None
         """The status of the last failed response; None after one that did not fail."""
+        self.login_url = ""
+        """The address of the last response, if it was one of a login and not the server's own."""
         self.error: Exception | None = None
         """The exception of the last exchange that got no response."""
         self.session_lost = False
@@ -38,6 +41,8 @@ class LimitedTransport(httpx2.AsyncBaseTransport):
             raise
         self.error = None
         self.status = response.status_code if response.status_code >= 400 else None
+        address = _address(request.url)
+        self.login_url = "" if address == self._own else address
         in_session = request.method == "POST" and _SESSION_ID in request.headers
         if self.status == _NOT_FOUND and in_session:
             self.session_lost = True
@@ -50,6 +55,10 @@ class LimitedTransport(httpx2.AsyncBaseTransport):
     async def aclose(self) -> None:
         """Close the connections."""
         await self._inner.aclose()
+
+
+def _address(url: httpx2.URL) -> str:
+    return str(url.copy_with(query=None)).rstrip("/")
 
 
 class _LimitedStream(httpx2.AsyncByteStream):
@@ -82,7 +91,7 @@ def limited_client(
     server: HttpServer, auth: httpx2.Auth | None
 ) -> tuple[httpx2.AsyncClient, LimitedTransport]:
     """Return the HTTP client for *server*, and its transport."""
-    transport = LimitedTransport(httpx2.AsyncHTTPTransport(), server.max_body_bytes)
+    transport = LimitedTransport(httpx2.AsyncHTTPTransport(), server.max_body_bytes, server.url)
     client = httpx2.AsyncClient(
         headers=dict(server.headers),
         auth=auth,

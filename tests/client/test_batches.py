@@ -226,7 +226,7 @@ async def test_batch_is_submitted_watched_read_and_cancelled(api: Api) -> None:
     assert (second.state, second.succeeded, second.failed) == ("ended", 1, 1)
     response = results["a"].unwrap()
     assert (response.text, response.usage.input_tokens) == ("Hi", 3)
-    assert (response.provider, response.finish_reason) == (handle.provider, "stop")
+    assert (response.provider, response.finish_reason.reason) == (handle.provider, "stop")
     assert response.message.origin is not None
     assert response.message.origin.provider == handle.provider
     failure = results["b"].failure()

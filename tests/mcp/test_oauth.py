@@ -122,5 +122,7 @@ async def test_wrong_secret_is_an_authentication_error() -> None:
     with program_server("p-1", "hush") as (url, _):
         issuer = url.removesuffix("/mcp")
         auth = ClientCredentials(client_id="p-1", client_secret="wrong", issuer=issuer)
-        with pytest.raises(AuthenticationError):
+        with pytest.raises(
+            AuthenticationError, match=r"login at .* failed: .*/token answered with 401"
+        ):
             await sums(url, auth)
