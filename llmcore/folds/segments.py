@@ -208,7 +208,9 @@ class SegmentFold:
             logprobs=event.logprobs or tuple(opened.logprobs),
             refusal=event.refusal or (isinstance(opened.start, TextStart) and opened.start.refusal),
         )
-        return (TextDelta(event.id, rest), completed) if rest else (completed,)
+        # Of a text that came as a whole, all tokens are those of its only delta.
+        tokens = event.logprobs if rest == text and not opened.logprobs else ()
+        return (TextDelta(event.id, rest, tokens), completed) if rest else (completed,)
 
     def _end_reasoning(self, event: ReasoningEnd) -> Sequence[LLMEvent]:
         opened = self._close("reasoning", event.id)

@@ -17,7 +17,8 @@ from llmcore.fronts.front import Event, GrammarChecker
 from llmcore.protocols.native_json import int_or_none, object_or_empty, objects, str_or_none
 
 _FLAGS: Final = frozenset(
-    {"audioMetadata", "documentMetadata", "mediaProcessing", "mediaResolution", "partMetadata"}
+    {"audioMetadata", "audioTranscription", "documentMetadata", "mediaProcessing"}
+    | {"mediaResolution", "partMetadata"}
     | {"speechMetadata", "spreadsheetMetadata", "thought", "thoughtSignature", "videoMetadata"}
 )
 _COUNTED: Final = (

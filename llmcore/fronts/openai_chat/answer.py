@@ -285,9 +285,9 @@ class ChatWriter(AnswerBuilder):
             self._fail_by_reason(event.finish_reason)
             return
         self._reason = self._word(kind, event.finish_reason)
-        self._thinking.finish()
-        if self._annotations:
+        if self._annotations:  # while their text is the last: sealed state ends it
             self._chunks.write({"annotations": self._annotations})
+        self._thinking.finish()
         self._fields |= _known_fields(event)
         self._write_sources()
         self._chunks.finish(self._reason, self._fields)
@@ -355,9 +355,24 @@ def _known_fields(event: Finish) -> dict[str, JsonValue]:
     native = object_or_empty(event.provider_metadata.get(METADATA_KEY))
     tier = service_tier(event)
     build = str_or_none(native.get("system_fingerprint"))
-    moderation = object_or_empty(native.get("moderation"))
+    moderation = _moderation(object_or_empty(native.get("moderation")))
     return {
         **({"service_tier": tier} if tier else {}),
         **({} if build is None else {"system_fingerprint": build}),
         **({"moderation": moderation} if moderation.keys() == {"input", "output"} else {}),
+    }
+
+
+def _moderation(native: JsonObject) -> dict[str, JsonValue]:
+    """Return what was found of the input and the output: here it is a list, in Responses it is not.
+
+    Responses: {"type": "moderation_result", "model": "omni-moderation", "flagged": false, ...}
+    here: {"type": "moderation_results", "model": "omni-moderation", "results": [{...}]}
+    """
+    found = {name: object_or_empty(one) for name, one in native.items()}
+    return {
+        name: {"type": "moderation_results", "model": one.get("model"), "results": [one]}
+        if one.get("type") == "moderation_result"
+        else one
+        for name, one in found.items()
     }

@@ -18,6 +18,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Final
 
 from llmcore.fronts.front import Event, GrammarChecker
+from llmcore.fronts.openai_responses.items import WHOLE_TYPES
 from llmcore.protocols.native_json import object_or_empty
 
 _TERMINAL: Final = {
@@ -121,7 +122,8 @@ class ResponsesChecker(GrammarChecker):
         self._expect(self._item is None, "another item is open")
         self._expect(event.get("output_index") == len(self._done), "output_index has a gap")
         self._expect(item.get("id") and item.get("id") not in self._ids, "its id is not its own")
-        self._expect(item.get("status") in (None, "in_progress"), "it begins with an end's status")
+        begins = item.get("status") in (None, "in_progress") or item.get("type") in WHOLE_TYPES
+        self._expect(begins, "it begins with an end's status")
         missing = _ITEM_FIELDS.get(str(item.get("type")), frozenset()) - item.keys()
         self._expect(not missing, f"the item lacks {', '.join(sorted(missing))}")
         self._ids.add(item.get("id"))

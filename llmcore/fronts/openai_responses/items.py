@@ -310,8 +310,8 @@ def _hosted_native_item(
     native: Mapping[str, Any], files: list[File], item_id: str, status: str
 ) -> dict[str, Any]:
     item = {**native, "id": item_id}
-    if status == "in_progress" and "status" in item:
-        item["status"] = status
+    if status == "in_progress" or item.get("status") in _UNDER_WAY:
+        item = dict(with_status(item, status))
     if item["type"] == "image_generation_call":
         item["result"] = picture(files[0]) if files else None
     return item
@@ -380,11 +380,24 @@ def show_native(
 def show_item(item: Item, writer: EventWriter) -> None:
     """Show an item from its beginning to its end."""
     type_ = str(item["type"])
-    begun = {**item, "status": "in_progress"} if "status" in item else item
-    writer.item_added({**begun, "result": None} if "result" in item else begun)
+    item = with_status(item, "completed") if item.get("status") in _UNDER_WAY else item
+    begun = item if type_ in WHOLE_TYPES else with_status(item, "in_progress")
+    drawn = type_ == "image_generation_call" and "result" in item
+    writer.item_added({**begun, "result": None} if drawn else begun)
     for name in LIFECYCLE.get(type_, ()):
         writer.write(f"response.{type_}.{name}", item_id=item["id"], output_index=writer.index)
     writer.item_done(item)
+
+
+WHOLE_TYPES: Final = frozenset({"apply_patch_call_output", "program_output"})
+"""Items that the API has no beginning of: their `status` is one of the end."""
+_UNDER_WAY: Final = frozenset({"calling", "generating", "in_progress", "interpreting", "searching"})
+"""Statuses of items that are not done. Some servers leave them so in a response that is."""
+
+
+def with_status(item: Item, status: str) -> Item:
+    """Return *item* with another status; one of a type without a status as it is."""
+    return {**item, "status": status} if "status" in item else item
 
 
 def _picture_item(item_id: str, result: str, media_type: str | None) -> Item:

@@ -1,0 +1,189 @@
+"""Answers that the vendors' packages declare, in the words of every front.
+
+What a front writes has its grammar and its vendor's types, and is the same answer streamed and
+whole; so it is of streams in which an event is missing, comes twice or comes too early.
+"""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import count
+from typing import Any
+
+import pytest
+from anthropic.types.beta import BetaMessage
+from google.genai.types import GenerateContentResponse
+from openai.types.chat import ChatCompletion, ChatCompletionChunk
+from pydantic import BaseModel
+
+from llmcore.folds.response import collect
+from llmcore.fronts.front import (
+    FRONT_IDS,
+    AnswerInfo,
+    AnswerWriter,
+    ClientRequest,
+    Upstream,
+    front_by_id,
+)
+from llmcore.fronts.policy import TranslationPolicy
+from llmcore.schema.content import ReasoningPart, TextPart
+from llmcore.schema.events import LLMEvent
+from llmcore.schema.response import LLMResponse
+from llmcore.schema.result import Failure
+from llmcore.testing import recorded_events
+from llmcore.testing.fronts import SEALER
+from tests.fronts.openai_responses.openai_types import check_event, check_response
+from tests.support.wire.matrix import ANTHROPIC, COMPATIBLE, GEMINI, OPENAI, Column, Said
+from tests.support.wire.sdk_answers import PROTOCOL_IDS, answers
+
+fronts = pytest.mark.parametrize("front_id", FRONT_IDS)
+
+
+def read(protocol_id: str, body: bytes, *, streaming: bool, kind: str = "") -> Sequence[LLMEvent]:
+    """Return the events of a body of *protocol_id*."""
+    usual = "text/event-stream" if streaming else "application/json"
+    headers = {"content-type": kind or usual}
+    return recorded_events(protocol_id, status=200, headers=headers, body=body, streaming=streaming)
+
+
+# -- what a front writes
+
+_CHUNKS: Mapping[str, type[BaseModel]] = {
+    "openai-chat": ChatCompletionChunk,
+    "gemini": GenerateContentResponse,
+}
+_WHOLE: Mapping[str, type[BaseModel]] = {
+    "openai-chat": ChatCompletion,
+    "anthropic-messages": BetaMessage,
+    "gemini": GenerateContentResponse,
+}
+_NEWER = frozenset({"serviceTier"})
+"""Fields of Gemini's usage that its package does not have yet."""
+
+
+def check_types(front_id: str, chunks: Iterable[Any], whole: Any) -> None:
+    """Raise for what the vendor's types do not have."""
+    for chunk in chunks:
+        if front_id == "openai-responses":
+            check_event(chunk)
+        elif front_id in _CHUNKS:
+            _CHUNKS[front_id].model_validate(_known(chunk))
+    if whole is not None and front_id == "openai-responses":
+        check_response(whole)
+    elif whole is not None:
+        _WHOLE[front_id].model_validate(_known(whole))
+
+
+def _known(chunk: Mapping[str, Any]) -> dict[str, Any]:
+    counts = {k: v for k, v in chunk.get("usageMetadata", {}).items() if k not in _NEWER}
+    return {**chunk, **({"usageMetadata": counts} if counts else {})}
+
+
+def written(front_id: str, events: Iterable[LLMEvent]) -> tuple[AnswerWriter, list[Any]]:
+    """Return the writer of an answer, and the chunks of its stream as JSON."""
+    numbers = count(1)
+    upstream = Upstream(
+        model="m",
+        protocol_id=front_id,
+        policy=TranslationPolicy(),
+        sealer=SEALER,
+        new_id=lambda prefix: f"{prefix}_{next(numbers):024d}",
+    )
+    front = front_by_id(front_id)
+    info = AnswerInfo(id=f"{front.id_prefix}_1", created_at=1, model="")
+    writer = front.writer(info, front.no_request(upstream), upstream)
+    made = [*writer.start()]
+    for event in events:
+        made += writer.feed(event)
+    made += () if writer.ended else writer.close()
+    return writer, [json.loads(json.dumps(one)) for one in made]
+
+
+def check_answer(front_id: str, events: Sequence[LLMEvent]) -> None:
+    """Raise unless the answer that a front writes is a good one, streamed and whole."""
+    front = front_by_id(front_id)
+    writer, chunks = written(front_id, events)
+    assert front.checker().violations(chunks) == []
+    whole = None if writer.error is not None else json.loads(json.dumps(writer.whole()))
+    check_types(front_id, [one for one in chunks if "error" not in one], whole)
+
+    encoding = front.encoding(ClientRequest(body={}, query={"alt": "sse"}))
+    tail = encoding.tail if writer.error is None else b""
+    body = b"".join(map(encoding.encode, chunks)) + tail
+    streamed = collect(read(front_id, body, streaming=True))
+    assert isinstance(streamed, Failure) == (writer.error is not None)
+    if whole is not None and all(call.is_valid for call in collect(events).unwrap().tool_calls):
+        single = collect(read(front_id, json.dumps(whole).encode(), streaming=False))
+        assert _said(single.unwrap()) == _said(streamed.unwrap())
+
+
+def _said(answer: LLMResponse) -> tuple[Any, ...]:
+    """Return what an answer says; in Chat, thoughts and texts have no common order."""
+    texts: dict[type, str] = {}
+    cited: list[str] = []
+    for part in answer.message.content:
+        if isinstance(part, TextPart | ReasoningPart):
+            texts[type(part)] = texts.get(type(part), "") + part.text
+        if isinstance(part, TextPart):
+            cited += [f"{one.url} {one.start_index} {one.end_index}" for one in part.citations]
+    calls = [(call.name, call.arguments) for call in answer.message.tool_calls]
+    usage = answer.usage
+    counts = (usage.input_tokens, usage.output_tokens, usage.reasoning_tokens)
+    return {k: v for k, v in texts.items() if v}, cited, calls, answer.finish_reason, counts
+
+
+# -- of the types
+
+
+@pytest.mark.slow
+@fronts
+@pytest.mark.parametrize("protocol_id", PROTOCOL_IDS)
+def test_an_answer_of_any_declared_kind_is_one_in_every_front(
+    protocol_id: str, front_id: str
+) -> None:
+    """Every content, every reason to end and every count, one at a time."""
+    for body in answers(protocol_id):
+        events = read(protocol_id, json.dumps(body).encode(), streaming=False)
+        try:
+            check_answer(front_id, events)
+        except Exception as error:
+            raise AssertionError(json.dumps(body)) from error
+
+
+# -- of streams
+
+SAID = Said(text="It rains in both.", thinking="Two cities.", cities=("Oslo", "Rome"))
+STREAMED: Mapping[str, Column] = {
+    "openai-chat": COMPATIBLE,
+    "openai-responses": OPENAI,
+    "anthropic-messages": ANTHROPIC,
+    "gemini": GEMINI,
+}
+
+
+def disturbed(column: Column) -> Iterable[tuple[str, bytes]]:
+    """Yield streams in which one event is missing, comes twice, or comes before the one before."""
+    whole = column.streamed(column.whole(SAID))
+    frames = [one + b"\n\n" for one in whole.replace(b"\r\n", b"\n").split(b"\n\n") if one]
+    for at, frame in enumerate(frames):
+        if b'.delta"' in frame:
+            continue  # its text comes again, as a whole
+        before, after = frames[:at], frames[at + 1 :]
+        yield f"without {frame!r}", b"".join([*before, *after])
+        yield f"twice {frame!r}", b"".join([*before, frame, frame, *after])
+        if before:
+            yield f"early {frame!r}", b"".join([*before[:-1], frame, before[-1], *after])
+
+
+@pytest.mark.slow
+@fronts
+@pytest.mark.parametrize("protocol_id", list(STREAMED))
+def test_a_stream_out_of_order_is_an_answer_or_an_error_in_every_front(
+    protocol_id: str, front_id: str
+) -> None:
+    """Nothing of it breaks the grammar of the front, or makes two answers of one."""
+    for what, body in disturbed(STREAMED[protocol_id]):
+        events = read(protocol_id, body, streaming=True)
+        try:
+            check_answer(front_id, events)
+        except Exception as error:
+            raise AssertionError(what) from error
