@@ -10,8 +10,8 @@ The second model gets the text so far as the beginning of its own answer, where 
 ("prefill"), or with the instruction to continue it. Reasoning goes with it only if it is signed and
 by the same model. Inputs of tools are delivered when they are complete, so that one that was cut
 leaves no trace. If the second model begins with a repetition of the text so far, that is left out.
-An answer that is cut after a complete call ends with the call: no other model is
-asked for more, and the call can be run.
+An answer that is cut after a complete call ends with the call, which can be run: no other model
+is asked for more.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -86,7 +86,8 @@ class ContinuedAnswer:
         self._closed = False
         self._answer: StreamStart | None = None
         """The start of the model that continues, with the diagnostics of the change."""
-        self._continuing = False
+        self._repetition: _Repetition | None = None
+        """Of the model that continues; None while the first one answers."""
         self._notes: tuple[Diagnostic, ...] = ()
         self._open: dict[tuple[str, str], list[str]] = {}
         """The texts of open segments that were delivered."""
@@ -94,10 +95,6 @@ class ContinuedAnswer:
         self._held: list[LLMEvent] = []
         """The events since an input of a tool began that is not complete."""
         self._inputs: set[str] = set()
-        self._echo = self._overlap = ""
-        self._heard: list[TextDelta] = []
-        """The deltas that are the beginning of an echo so far."""
-        self._matched = self._trimmed = 0  # characters
         self._usage: Usage | None = None
         """Of the models that were cut."""
         self._costs: list[float | None] = []
@@ -135,7 +132,7 @@ class ContinuedAnswer:
         """Return *event* as one of the whole answer."""
         if isinstance(event, StepFinish):
             return (_with(event, usage=self._added(event.usage)),)
-        if not self._continuing:
+        if self._repetition is None:
             return (event,)
         if isinstance(event, StreamStart):
             notes = (*self._notes, *event.diagnostics)
@@ -144,46 +141,10 @@ class ContinuedAnswer:
         if isinstance(event, StepStart):
             return (_with(event, answer=self._answer, continues=True),)
         if isinstance(event, TextDelta):
-            return self._without_repetition(event)
+            return self._repetition.feed(event)
         if isinstance(event, TextEnd):
-            held = self._without_echo(complete=False) if self._heard else ()
-            trimmed, self._trimmed, self._echo, self._overlap = self._trimmed, 0, "", ""
-            return (*held, _with(event, text=event.text[trimmed:]))
+            return self._repetition.finish(event)
         return (event,)
-
-    def _without_repetition(self, event: TextDelta) -> Sequence[LLMEvent]:
-        """Return *event* without what it repeats of the answer; hold it while that is unknown."""
-        if not self._echo:
-            return self._without_overlap(event) if self._overlap else (event,)
-        expected = self._echo[self._matched : self._matched + len(event.text)]
-        self._heard.append(event)
-        self._matched += len(expected)
-        if not event.text.startswith(expected):
-            return self._without_echo(complete=False)
-        return self._without_echo(complete=True) if self._matched == len(self._echo) else ()
-
-    def _without_echo(self, *, complete: bool) -> Sequence[LLMEvent]:
-        """Return the deltas that were held, without the echo if they have all of it."""
-        left = len(self._echo) if complete else 0
-        if not complete and not self._answering.prefilled:
-            self._overlap = ""
-        heard, self._heard, self._echo = self._heard, [], ""
-        events: list[LLMEvent] = []
-        for delta in heard:
-            cut = min(left, len(delta.text))
-            left -= cut
-            self._trimmed += cut
-            if cut < len(delta.text):
-                events += self._without_repetition(_with(delta, text=delta.text[cut:]))
-        return events
-
-    def _without_overlap(self, event: TextDelta) -> Sequence[LLMEvent]:
-        pairs = zip(event.text, self._overlap, strict=False)
-        same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
-        self._trimmed += same
-        self._overlap = self._overlap[same:] if same == len(event.text) else ""
-        rest = event.text[same:]
-        return (_with(event, text=rest),) if rest else ()
 
     def _added(self, usage: Usage | None) -> Usage | None:
         """Return *usage* with that of the models that were cut."""
@@ -243,7 +204,7 @@ class ContinuedAnswer:
                 return [*events, *self._ended_with_calls(event.error)]
             if attempts is not None and await self._continued(attempts, partial, event.error):
                 return [*events, *self._ends()]
-        if self._continuing:
+        if self._repetition is not None:
             event.error.partial = self.accumulator.partial
         unfinished = [one for one in held if _is_input_of(one, open_inputs)]
         return [*events, *self._passed([*unfinished, event])]
@@ -260,12 +221,7 @@ class ContinuedAnswer:
             if self._closed or failure is None:
                 self._count(cut)
                 self._left -= 1
-                self._continuing = True
-                self._answering, self._heard = attempt, []
-                self._matched = self._trimmed = 0
-                self._echo, self._overlap = attempt.echo, attempt.overlap
-                if not (attempt.echo or attempt.prefilled):
-                    self._overlap = ""
+                self._answering, self._repetition = attempt, _Repetition(attempt)
                 self._notes = (_note(cut.target, attempt.target, error, partial), *failures)
                 return True
             await attempt.stream.aclose()
@@ -307,6 +263,68 @@ class ContinuedAnswer:
             *self._ends(),
             *self._passed([StepFinish(finish_reason=reason, usage=usage), finish]),
         ]
+
+
+class _Repetition:
+    """Removes from the rest of an answer what it repeats of the answer so far.
+
+    The rest may begin with an echo, which is all of the text so far, and with an overlap, which is
+    the white space at the end of that text:
+
+        so far      "The sum "
+        the rest    "The sum is 4."  ->  "is 4."
+    """
+
+    def __init__(self, attempt: Attempt) -> None:
+        self._echo = attempt.echo
+        self._overlap = attempt.overlap if attempt.echo or attempt.prefilled else ""
+        self._prefilled = attempt.prefilled
+        self._heard: list[TextDelta] = []
+        """The deltas that are the beginning of an echo so far."""
+        self._matched = 0
+        """The characters of the echo that they have."""
+        self._removed = 0
+        """The characters that were left out of the open text."""
+
+    def feed(self, event: TextDelta) -> Sequence[TextDelta]:
+        """Return *event* without what it repeats; hold it while that is unknown."""
+        if not self._echo:
+            return self._without_overlap(event) if self._overlap else (event,)
+        expected = self._echo[self._matched : self._matched + len(event.text)]
+        self._heard.append(event)
+        self._matched += len(expected)
+        if not event.text.startswith(expected):
+            return self._without_echo(complete=False)
+        return self._without_echo(complete=True) if self._matched == len(self._echo) else ()
+
+    def finish(self, event: TextEnd) -> Sequence[TextDelta | TextEnd]:
+        """Return the end of a text, after the deltas that were held; texts after it may repeat."""
+        held = self._without_echo(complete=False) if self._heard else ()
+        removed, self._removed, self._echo, self._overlap = self._removed, 0, "", ""
+        return (*held, _with(event, text=event.text[removed:]))
+
+    def _without_echo(self, *, complete: bool) -> Sequence[TextDelta]:
+        """Return the deltas that were held, without the echo if they have all of it."""
+        left = len(self._echo) if complete else 0
+        if not complete and not self._prefilled:
+            self._overlap = ""
+        heard, self._heard, self._echo = self._heard, [], ""
+        deltas: list[TextDelta] = []
+        for delta in heard:
+            cut = min(left, len(delta.text))
+            left -= cut
+            self._removed += cut
+            if cut < len(delta.text):
+                deltas += self.feed(_with(delta, text=delta.text[cut:]))
+        return deltas
+
+    def _without_overlap(self, event: TextDelta) -> Sequence[TextDelta]:
+        pairs = zip(event.text, self._overlap, strict=False)
+        same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
+        self._removed += same
+        self._overlap = self._overlap[same:] if same == len(event.text) else ""
+        rest = event.text[same:]
+        return (_with(event, text=rest),) if rest else ()
 
 
 def _is_input_of(event: LLMEvent, ids: set[str]) -> bool:
