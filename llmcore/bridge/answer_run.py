@@ -118,7 +118,7 @@ class SentAnswer(Protocol):
         ...
 
     async def aclose(self) -> None:
-        """Hang up on the upstream, if it is still at work."""
+        """Close the call of the upstream, if it has not ended."""
         ...
 
 
@@ -159,7 +159,7 @@ class AnswerRun(SentAnswer, Protocol):
 
 
 def has_ended(run: AnswerRun) -> bool:
-    """Return whether nothing of the upstream's is to come."""
+    """Return whether the upstream's answer has ended, complete or failed."""
     return run.outcome != "cancelled"
 
 

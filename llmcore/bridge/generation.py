@@ -190,7 +190,7 @@ class Generation(Generic[Context]):
     def relay_route(self, asked: ClientRequest, chosen: Chosen) -> Route | None:
         """Return the route to an upstream of the same API, which gets the request as it came.
 
-        None where the gateway has a part in it: sealed state of earlier answers, policies on tools,
+        None where the gateway must change or keep something: sealed state of earlier answers, policies on tools,
         a cache of answers, or a framing that the upstream does not send.
         """
         service, policy, route = self._service, self._service.policy, chosen.model.route
@@ -365,7 +365,7 @@ def _ends_with_answer(request: LLMRequest) -> bool:
 
 
 def _choices(body: JsonObject) -> int:
-    """Return how many answers a request wants that passes as it came."""
+    """Return the number of answers that the body of a relayed request asks for."""
     config = body.get("generationConfig")
     count = body.get("n") or (config.get("candidateCount") if isinstance(config, dict) else None)
     return count if isinstance(count, int) and count > 0 else 1

@@ -142,7 +142,7 @@ class RelayPlan:
     read: Callable[[], LLMRequest]
     """Reads the client's request, which passes without being read. Raises FrontError."""
     choices: int = 1
-    """How many answers the client wants of the request."""
+    """The number of answers that the request asks for."""
     limits: CallLimits = CallLimits()
     diagnostics: tuple[Diagnostic, ...] = field(default=())
 

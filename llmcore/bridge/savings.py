@@ -58,7 +58,7 @@ class CachedAnswer:
     large: bool
     """Whether computing the name takes a while."""
     is_fresh: bool
-    """Whether the client wants a new answer, which takes the place of a kept one."""
+    """Whether the client asks for a new answer, which replaces a kept one."""
     state: Literal["hit", "miss"] = field(default="miss", init=False)
 
     @property

@@ -256,7 +256,7 @@ class TranslatedRun:
         return [*events, *self._checked(self._writer.close(error))]
 
     async def aclose(self) -> None:
-        """Hang up on the upstream, if it is still at work."""
+        """Close the call of the upstream, if it has not ended."""
         await self._call.aclose()
         if not self._ended:
             self._ended = True
@@ -275,7 +275,7 @@ class TranslatedRun:
         return self._attempt(timeouts)
 
     def _drop_reasoning(self) -> None:
-        """Go on without the encrypted reasoning that the upstream cannot read."""
+        """Remove the encrypted reasoning, which the upstream cannot read, from the request."""
         self._request = without_opaque_reasoning(self._request)
         if self.plan.stored is not None:
             self.plan.stored.continue_from(self._request.messages)
@@ -286,7 +286,7 @@ class TranslatedRun:
         log(logging.WARNING, "encrypted_reasoning_dropped", provider=self._upstream)
 
     async def _tries_without(self, error: LLMError) -> bool:
-        """Make way for one more try without the parameter that the upstream rejects."""
+        """Renew the call without the field that the upstream rejects; False if it names none."""
         if len(self.dropped) >= _MOST_DROPS:
             return False
         name = rejected_parameter(error, self._context.policy, self._request)
@@ -317,7 +317,7 @@ class TranslatedRun:
         return unsent
 
     async def _end(self) -> None:
-        """ResponseStore the answer if it is to be; if that fails, so does the answer."""
+        """Store the answer if that is planned, and count it; it fails if the write does."""
         if not self._is_repeated:
             self._context.metrics.count_tokens(self._upstream, self._writer.usage)
         kept = await self._is_kept()
@@ -336,7 +336,7 @@ class TranslatedRun:
         return self.plan.cached is not None and self.plan.cached.state == "hit"
 
     async def _is_kept(self) -> bool:
-        """ResponseStore the answer if it is to be; return whether nothing went wrong."""
+        """Store the answer if that is planned; return False if that failed."""
         unseen = self._writer.error is not None and not self.info.streamed
         if self.plan.stored is None or unseen:
             return True
@@ -370,7 +370,7 @@ def report_violation(metrics: Metrics, violation: str, info: RunLabels) -> None:
 
 
 def _plain_failure(batch: Sequence[LLMEvent]) -> LLMError | None:
-    """Return the error of a call that failed before it said anything."""
+    """Return the error of a call that failed before any content; None for other batches."""
     if not batch or not isinstance(last := batch[-1], ErrorEvent):
         return None
     return None if has_content(batch) else last.error

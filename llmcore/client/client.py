@@ -203,7 +203,7 @@ class Client:
         """Return the exact native request: method, URL, headers, body, diagnostics.
 
         Nothing is sent. Local files are read. A placeholder stands in for a token that would be
-        fetched, and for a key that is missing, which a Diagnostic tells.
+        fetched, and for a key that is missing, which a Diagnostic reports.
         """
         resolved = self.resolve(request)
         if isinstance(resolved, Failure):

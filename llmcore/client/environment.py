@@ -64,7 +64,7 @@ def unconfigured(
 ) -> ConfigurationError:
     """Return the error of a model whose provider is not among *configured*.
 
-    It names the variables to set, if *provider*, the prefix of the id or the catalog tells which
+    It names the variables to set, if *provider*, the prefix of the id or the catalog shows which
     provider is meant, or the provider whose name is nearest to a misspelt one.
     """
     known = f"(configured: {', '.join(configured) or 'none'})"

@@ -159,7 +159,7 @@ class EventStream:
 
     @property
     def text_stream(self) -> AsyncIterator[str]:
-        """The text deltas alone; `result()` tells a complete response from an error."""
+        """The text deltas alone; only `result()` shows whether the response is complete."""
         return TextStream(self)
 
     @property

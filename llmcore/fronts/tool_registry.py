@@ -66,7 +66,7 @@ class ToolRegistry:
         return self._by_identity.get((name, namespace))
 
     def over(self, earlier: Iterable[ToolEntry]) -> "ToolRegistry":
-        """Return a registry that knows *earlier* tools too, where no name of theirs is taken."""
+        """Return a registry with *earlier* tools too, except those whose name is taken."""
         kept = [
             entry
             for entry in earlier

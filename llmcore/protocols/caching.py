@@ -43,7 +43,7 @@ class CacheCandidate:
     allowed: bool
     """Whether the API accepts a breakpoint here."""
     ttl: CacheTtl | None = None
-    """How long the caller wants the prefix kept that ends here; None without a breakpoint."""
+    """How long the prefix that ends here is to be kept; None without a breakpoint."""
 
     @property
     def section(self) -> Section:

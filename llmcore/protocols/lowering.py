@@ -51,7 +51,7 @@ def _quoted(text: str) -> str:
 
 
 def file_name(part: DocumentPart) -> str:
-    """Return the document's name, or one with the ending that tells the server the format."""
+    """Return the document's name, or one whose ending names the format."""
     if part.name or part.title:
         return str(part.name or part.title)
     ending = media.document_format(media.media_type_of(part) or "")
@@ -68,7 +68,7 @@ def result_text(part: ToolResultPart) -> str:
 
 
 def _says_error(text: str) -> bool:
-    """Return whether a result tells by itself that something went wrong."""
+    """Return whether a result already begins with a word for an error."""
     return "error" in text[:40].lower()
 
 

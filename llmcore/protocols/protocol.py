@@ -182,7 +182,7 @@ class Protocol(Generic[Body_co, Event, State]):
     """Its first and last events alone, `StreamStart`, `StepFinish` and `Finish`; None for a body
     that is to be read as `whole` does. See `protocols.skimming`."""
     framings: tuple[FramingId, ...] = ("sse", "ndjson", "aws-event-stream")
-    """How its streams may be cut into frames: the first where no content type tells."""
+    """How its streams may be cut into frames: the first, if the content type does not state it."""
     operation: str = "chat"
     """`gen_ai.operation.name` of OpenTelemetry's conventions."""
     count_tokens: TokenCounting | None = None
@@ -202,7 +202,7 @@ _Body = TypeVar("_Body")
 def with_bodies(
     protocol: Protocol[_Body, Event, State], change: Callable[[Built[_Body]], Built[_Body]]
 ) -> Protocol[_Body, Event, State]:
-    """Return *protocol* with a *change* to all that it builds, as a platform wants it."""
+    """Return *protocol* with a *change* to all bodies that it builds, as a platform requires."""
     usual = protocol.body
 
     def build(request: LLMRequest, streaming: bool) -> Result[Built[_Body], LLMError]:

@@ -46,11 +46,11 @@ class _Form:
 
     prompt: str | None = "prompt"
     diarize: str | None = None
-    """The field that tells speakers apart; None if there is none, or no field for it."""
+    """The field that asks for speakers; None if the API has no such field."""
     formats: bool = True
     """Whether `response_format` decides about times."""
     diarized: JsonObject = field(factory=dict)
-    """Fields of a request that tells speakers apart."""
+    """Further fields of a request that asks for speakers."""
     speakers_have_times: bool = False
     """Whether such a request must not ask for times, which segments have anyway."""
     url: str | None = None

@@ -51,7 +51,7 @@ TOKEN_TO_COME: Final = "[fetched when sent]"  # noqa: S105
 class CredentialSource:
     """The source of a token that files, processes or requests provide, as data.
 
-    Each kind is a subclass; the client knows how to ask it.
+    Each kind is a subclass, for which the client fetches the token.
     """
 
 

@@ -35,7 +35,7 @@ GATEWAY_HEADER: Final = "cf-aig-authorization"
 
 WORKERS_AUTH: Final = Auth.env("CLOUDFLARE_API_TOKEN")
 GATEWAY_AUTH: Final = Auth.first_of(Auth.env("CF_AIG_TOKEN", header=GATEWAY_HEADER), Auth.none())
-"""A gateway asks for a key only if its owner wants it to."""
+"""A gateway asks for a key only if its owner has switched that on."""
 
 UPSTREAMS: Final[Mapping[str, str]] = {
     "anthropic": "anthropic",

@@ -6,7 +6,7 @@ After the Amazon Event Stream Specification of Smithy 2.0
     total length 4 | headers length 4 | CRC-32 of those 8 | headers | payload | CRC-32 of all
 
 One header: length of the name 1 | name | type of the value 1 | value. Most are not
-needed; `:message-type` tells events from modelled exceptions from errors.
+needed; `:message-type` distinguishes events, modelled exceptions and errors.
 """
 
 from struct import Struct

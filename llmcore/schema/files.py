@@ -34,7 +34,7 @@ class StoredFile:
     """The provider that stores it."""
     account: str | None = None
     """A digest of the address and the credentials that it was stored with; None for credentials
-    that are fetched. Not secret: it tells accounts apart, and nothing else."""
+    that are fetched. Not secret: it only distinguishes accounts."""
     name: str | None = None
     """The id that lists and deletions name it by, where that is another."""
     filename: str | None = None

@@ -65,7 +65,7 @@ class EventStream(StreamView[LLMEvent]):
 
     @property
     def text_stream(self) -> Iterator[str]:
-        """The text deltas alone; `result()` tells a complete response from an error."""
+        """The text deltas alone; only `result()` shows whether the response is complete."""
         return _texts_of(self)
 
     @property

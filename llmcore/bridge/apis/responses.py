@@ -117,7 +117,7 @@ class Responses(Generation[Translation]):
         return await self.pooled(call, make)
 
     async def warm_up(self, call: OperationRequest, memory: "TurnMemory") -> bytes:
-        """Return the events of a request that wants no answer yet, as lines of JSON.
+        """Return the events of a request that asks for no answer yet, as lines of JSON.
 
         The next request continues from it. The upstream is not called: it has no such request.
         """

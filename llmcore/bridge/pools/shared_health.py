@@ -2,7 +2,7 @@
 
 Each worker keeps its own and answers by it alone. About once a second it writes what it has found
 to one named value of the store, and reads what others have: no request waits for that, and while
-the store cannot be reached each worker goes by what it knows.
+the store cannot be reached each worker uses its own state.
 """
 
 import logging

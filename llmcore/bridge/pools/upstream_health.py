@@ -1,4 +1,4 @@
-"""The state of all upstreams as one worker knows it: their health, and their running answers."""
+"""The state of all upstreams in one worker: their health, and their running answers."""
 
 import logging
 import time

@@ -112,7 +112,7 @@ class SocketConnection:
                 lane = lane_of(event)
                 if event.get("type") == "response.steer":
                     await self._send_event(steering_refused(event), lane)
-                elif event.get("type") != "response.processed":  # which wants no answer
+                elif event.get("type") != "response.processed":  # which needs no answer
                     self._take(read_create(event), len(message["text"]), tasks)
             except FrontError as error:
                 await self._send_error(error, lane)

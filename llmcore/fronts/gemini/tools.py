@@ -142,7 +142,7 @@ class _ToolCollector:
             self._notes.dropped("hosted-tool-dropped", path, f"the upstream has no {name} tool")
 
     def _own(self, kind: HostedToolKind, name: str, value: object) -> HostedTool:
-        """Return a tool for a Gemini upstream, which knows all options."""
+        """Return a tool for a Gemini upstream, which takes all options as they are."""
         read = _OPTIONS.get(kind)
         if read is None:
             return HostedTool.raw(METADATA_KEY, {name: value})  # type: ignore[dict-item]

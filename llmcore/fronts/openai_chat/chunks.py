@@ -74,7 +74,7 @@ class ChunkWriter:
         self._events.append({**self._frame, "choices": [choice], **fields})
 
     def write_usage(self, usage: Usage | None) -> None:
-        """Add the chunk of usage, if the client wants one and the upstream counted."""
+        """Add the chunk of usage, if the client asked for one and the upstream counted."""
         counted = usage_of(usage)
         if self._usage and counted is not None:
             self._events.append({**self._frame, "choices": [], "usage": counted})

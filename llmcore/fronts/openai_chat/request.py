@@ -52,7 +52,7 @@ class ChatContext:
     legacy: bool = False
     """Whether calls are written as `function_call`, as the API had them before tools."""
     choices: int = 1
-    """How many answers the client wants, at most `TranslationPolicy.max_choices`."""
+    """The number of answers that the client asks for, at most `TranslationPolicy.max_choices`."""
     diagnostics: tuple[Diagnostic, ...] = ()
     """All that reading the request lost, changed or invented."""
 

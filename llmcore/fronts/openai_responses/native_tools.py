@@ -33,7 +33,7 @@ def offer_hosted(
 ) -> HostedTool | None:
     """Return a hosted tool as the upstream has it; None, with a Diagnostic, if it is left out.
 
-    FrontError where the policy wants it.
+    FrontError if the policy is to refuse it.
     """
     type_ = str(native.get("type"))
     kind = kind_of(type_)

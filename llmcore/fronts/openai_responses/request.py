@@ -89,7 +89,7 @@ class Translation:
 
     @property
     def shows_state(self) -> bool:
-        """Whether the client wants encrypted reasoning."""
+        """Whether the client asks for encrypted reasoning."""
         return _ENCRYPTED_REASONING in self.include
 
     @property

@@ -314,7 +314,7 @@ def _grammar(form: Mapping[str, Any], path: str) -> Grammar | None:
 # -- parameters
 
 _MARKS: Final = frozenset({"encrypted"})
-"""Keywords that clients add to schemas for their own server; no other knows them."""
+"""Keywords that clients add to schemas for their own server; others do not support them."""
 
 
 def _parameters(schema: object, path: str, notes: Notes) -> JsonObject | None:

@@ -92,7 +92,7 @@ def _ttl(item: Block) -> CacheTtl | None:
 
 
 def _takes_mark(block: Block) -> bool:
-    """Return whether a block can be marked; of unknown types, only their author knows."""
+    """Return whether a block can be marked; an unknown type only if its author marked it."""
     kind = str(block.get("type"))
     if kind in ("thinking", "redacted_thinking"):
         return False

@@ -14,8 +14,7 @@ https://platform.claude.com/docs/en/build-with-claude/prompt-caching#tracking-ca
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from llmcore.protocols.answering import finish_events as finish_response
-from llmcore.protocols.answering import map_finish_reason, served_tier
+from llmcore.protocols.answering import finish_events, map_finish_reason, served_tier
 from llmcore.protocols.anthropic_messages.names import (
     CACHE_READ_TOKENS,
     CACHE_WRITE_TOKENS,
@@ -99,7 +98,7 @@ def with_facts(
 # -- the end
 
 
-def finish_events(state: MessagesState) -> Sequence[LLMEvent]:
+def closing_events(state: MessagesState) -> Sequence[LLMEvent]:
     """Return the end of a complete response."""
     info = state.info
     events: list[LLMEvent] = []
@@ -109,7 +108,7 @@ def finish_events(state: MessagesState) -> Sequence[LLMEvent]:
     )
     usage = None if info.usage is None else map_usage(info.usage)
     metadata = {METADATA_KEY: dict(info.metadata)} if info.metadata else {}
-    return (*events, *finish_response(reason, usage, metadata, info.raw, model=info.model))
+    return (*events, *finish_events(reason, usage, metadata, info.raw, model=info.model))
 
 
 def _explain_refusal(state: MessagesState, events: list[LLMEvent]) -> None:

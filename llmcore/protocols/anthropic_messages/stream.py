@@ -54,7 +54,7 @@ from llmcore.protocols.anthropic_messages.finish import (
     NOT_OF_DELTA,
     NOT_OF_EVENT,
     NOT_OF_MESSAGE,
-    finish_events,
+    closing_events,
     map_usage,
     with_facts,
 )
@@ -319,7 +319,7 @@ def halt(state: MessagesState) -> Sequence[LLMEvent]:
     events: list[LLMEvent] = []
     for index in list(state.open):
         state = _close(state, index, events)
-    return (*events, *finish_events(state))
+    return (*events, *closing_events(state))
 
 
 # -- a whole body -------------------------------------------------------------------------

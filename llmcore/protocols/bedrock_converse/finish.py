@@ -13,8 +13,7 @@ https://docs.aws.amazon.com/bedrock/latest/userguide/prompt-caching.html.
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from llmcore.protocols.answering import finish_events as finish_response
-from llmcore.protocols.answering import map_finish_reason, served_tier
+from llmcore.protocols.answering import finish_events, map_finish_reason, served_tier
 from llmcore.protocols.bedrock_converse.names import (
     CACHE_READ_TOKENS,
     CACHE_WRITE_TOKENS,
@@ -90,7 +89,7 @@ def with_usage(state: ConverseState, data: Native) -> ConverseState:
 # -- the end
 
 
-def finish_events(state: ConverseState) -> Sequence[LLMEvent]:
+def closing_events(state: ConverseState) -> Sequence[LLMEvent]:
     """Return the end of a complete response."""
     info = state.info
     reason = map_finish_reason(
@@ -100,7 +99,7 @@ def finish_events(state: ConverseState) -> Sequence[LLMEvent]:
     usage = None if info.usage is None else map_usage(info.usage, tier)
     metadata = {METADATA_KEY: dict(info.metadata)} if info.metadata else {}
     diagnostics = () if info.counted else (_UNCOUNTED,)
-    return finish_response(reason, usage, metadata, info.raw, diagnostics)
+    return finish_events(reason, usage, metadata, info.raw, diagnostics)
 
 
 _UNCOUNTED: Final = Diagnostic(

@@ -137,7 +137,7 @@ _FORCED: Final = ("claude", "nova")
 
 
 def base_model(request: LLMRequest) -> str:
-    """Return the id that tells the family of the model: its own, or the option `base_model`."""
+    """Return the id that shows the family of the model: its own, or the option `base_model`."""
     named = request.options_for(METADATA_KEY, request.provider_id).get("base_model")
     return named if isinstance(named, str) else request.model_id
 

@@ -42,7 +42,7 @@ from llmcore.protocols.bedrock_converse.content import (
     on_reasoning_start,
     on_text,
 )
-from llmcore.protocols.bedrock_converse.finish import finish_events, with_facts, with_usage
+from llmcore.protocols.bedrock_converse.finish import closing_events, with_facts, with_usage
 from llmcore.protocols.bedrock_converse.models import plan_format
 from llmcore.protocols.bedrock_converse.names import METADATA_KEY, PROTOCOL_ID
 from llmcore.protocols.bedrock_converse.state import ConverseState, Event, Native, keep_delta
@@ -253,7 +253,7 @@ def halt(state: ConverseState) -> Sequence[LLMEvent]:
     try:
         for index in list(state.open):
             state = close(state, index, events)
-        return (*events, *finish_events(state))
+        return (*events, *closing_events(state))
     except InvalidRequestError as error:
         return (invalid_value_error(error, None),)
 

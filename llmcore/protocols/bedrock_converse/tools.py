@@ -134,7 +134,7 @@ def _function(
     return {"toolSpec": spec}
 
 
-# -- tools that only the history knows
+# -- tools that only the history has
 
 
 def stub_tools(

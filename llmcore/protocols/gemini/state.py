@@ -11,7 +11,7 @@ text it counts in: these two change with every chunk, by one small value. All el
     any            the same kind, not signed     its delta (none for sound)    the same
     any            another kind, or signed       the end of the segment        as from ""
 
-A `TextEnd` waits until the stream ends: only its last chunk tells what the text cites.
+A `TextEnd` waits until the stream ends: only its last chunk states what the text cites.
 """
 
 from collections.abc import Mapping

@@ -101,7 +101,7 @@ def decode(frame: Frame) -> Event | None:
 
 
 def terminal(_event: Event) -> bool:
-    """Return False: no chunk tells that it is the last."""
+    """Return False: the last chunk has no mark of its own."""
     return False
 
 

@@ -377,7 +377,7 @@ def _lift(draft: Draft, lifted: list[TextPart], notes: Notes, *, moved: bool) ->
 
 
 def _demote(draft: Draft, notes: Notes) -> None:
-    """Make *draft* the user's, its text in a tag that tells who speaks."""
+    """Make *draft* the user's, its text in a tag that names the speaker."""
     tag = draft.role
     notes.changed(
         "system-message-demoted",

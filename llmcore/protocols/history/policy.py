@@ -36,7 +36,7 @@ class HistoryPolicy:
     other message, and turn later ones into user text in a `<system>` tag, which leaves
     the cached prefix of a running conversation as it is."""
     developer_role: bool = True
-    """Whether the target knows it; if not, developer messages become system messages."""
+    """Whether the target supports it; if not, developer messages become system messages."""
     empty_text: Literal["keep", "drop_empty", "drop_blank"] = "keep"
     """`drop_empty`: text parts of no characters go, unless they carry the target's own data;
     `drop_blank`: those of nothing but white space go too, whatever they carry."""
@@ -106,7 +106,7 @@ _SNAPSHOT = re.compile(
 
 
 def model_family(model_id: str) -> str:
-    """Return the model's name without what only tells its snapshots apart.
+    """Return the model's name without the part that differs between its snapshots.
 
     Dates, revisions, `latest` and `preview` go, and so do path, region and vendor:
     `us.anthropic.claude-sonnet-4-5-20250929-v1:0` and `claude-sonnet-4-5` are one.

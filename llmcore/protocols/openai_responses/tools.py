@@ -174,7 +174,7 @@ def _computer_use(options: NativeObject, path: str, model: str, notes: Notes) ->
 
 
 def _shell(options: NativeObject, _path: str, model: str, _notes: Notes) -> NativeObject:
-    """Return the shell that *model* knows: `codex-mini-latest` has only the older one."""
+    """Return the shell that *model* supports: `codex-mini-latest` has only the older one."""
     return {"type": "local_shell" if "codex-mini" in model else "shell", **options}
 
 

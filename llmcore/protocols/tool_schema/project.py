@@ -144,7 +144,7 @@ def _branches(schema: object) -> list[JsonObject]:
 
 
 def _forms(keyword: str, shapes: list[Schema]) -> str:
-    """Return a sentence that tells which properties go together."""
+    """Return a sentence that states which properties go together."""
     forms = [", ".join(names_in(s.get("required")) or list(_properties(s))) for s in shapes]
     distinct = [form for form in dict.fromkeys(forms) if form]
     if not distinct:

@@ -156,7 +156,7 @@ class Rewriter:
         return {**without(schema, "prefixItems", "items"), "items": items if distinct else {}}
 
     def _typed(self, schema: Schema, path: str) -> Schema:
-        """Return *schema* with a type, where the target wants one and it can be told."""
+        """Return *schema* with a type, where the target requires one and it can be inferred."""
         if not (self._rules.typed or self._rules.closed):
             return schema
         if schema.keys() & {"type", "anyOf", "allOf", "$ref", "const"}:

@@ -152,7 +152,7 @@ _LONGEST = 400
 
 
 def is_constraint(keyword: str) -> bool:
-    """Whether *keyword* tells the model something it should know."""
+    """Return whether *keyword* is described to the model where a schema cannot have it."""
     return keyword in _SENTENCES or keyword == "uniqueItems"
 
 

@@ -254,7 +254,7 @@ class RedactedThinkingBlock:
 
 @frozen(kw_only=True)
 class ToolUseBlock:
-    """The model wants a tool run."""
+    """A call of a tool that the caller is to run."""
 
     type: ClassVar[str] = "tool_use"
     id: str
