@@ -190,8 +190,8 @@ class Generation(Generic[Context]):
     def relay_route(self, asked: ClientRequest, chosen: Chosen) -> Route | None:
         """Return the route to an upstream of the same API, which gets the request as it came.
 
-        None where the gateway must change or keep something: sealed state of earlier answers, policies on tools,
-        a cache of answers, or a framing that the upstream does not send.
+        None where the gateway must change or keep something: sealed state of earlier answers,
+        policies on tools, a cache of answers, or a framing that the upstream does not send.
         """
         service, policy, route = self._service, self._service.policy, chosen.model.route
         if not service.settings.relay or not isinstance(route, Route):
