@@ -123,6 +123,7 @@ SAME_NAME_FOR_A_REASON: dict[str, str] = {
     "Conversation": "sync mirrors the asynchronous API",
     "EventStream": "sync mirrors the asynchronous API",
     "McpServers": "sync mirrors the asynchronous API",
+    "ByteStream": "sync mirrors the asynchronous API",
     "StreamObjectResult": "sync mirrors the asynchronous API",
     "StreamResult": "sync mirrors the asynchronous API",
 }

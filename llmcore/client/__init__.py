@@ -1,7 +1,8 @@
 """Sends prepared requests and reads their responses: all network I/O is here.
 
 In reading order: `client` (what callers use), `configured_models` (which
-model a request names), `event_stream` (the result of a call), `call` (one
+model a request names), `event_stream` (the result of a call), `byte_stream` (content
+that is read while it arrives), `call` (one
 call over a transport), `transport` (the interface), `transports` (which transport runs which
 route), `http/` (HTTP: the engines and their options), `websocket/` (Responses over sockets that
 stay open), `pool` (one connection pool for each event loop), `loop_task` (tasks and calls on an

@@ -16,6 +16,7 @@ import anyio.to_thread
 from attrs import define, evolve
 
 from llmcore.client.accounts import with_own_contents
+from llmcore.client.byte_stream import ByteStream
 from llmcore.client.call import Call, OnResponse, Outgoing
 from llmcore.client.configured_models import ConfiguredProviders, ModelSource
 from llmcore.client.cost import with_cost
@@ -28,7 +29,7 @@ from llmcore.client.http.transport import HttpClient
 from llmcore.client.large_requests import is_large, off_the_loop
 from llmcore.client.media_files import load_files, names_files
 from llmcore.client.middleware.chain import ClientCheck, Middleware, Next, compose
-from llmcore.client.model_calls import FindRoute, answered
+from llmcore.client.model_calls import FindRoute, answered, spoken
 from llmcore.client.model_lists import listed_models, loaded_models, with_facts
 from llmcore.client.transport import Transport
 from llmcore.client.transports import Transports
@@ -360,6 +361,19 @@ class Client:
     ) -> Result[SpeechResponse, LLMError]:
         """Return the text of *request* spoken. No middleware is run."""
         return await self._answered(speech_route, request, timeouts)
+
+    async def stream_speech(
+        self, request: SpeechRequest, *, timeouts: Timeouts | None = None
+    ) -> Result[ByteStream, LLMError]:
+        """Return the text of *request* spoken, to be read while it arrives.
+
+        The recording is what `generate_speech` would return as a whole. A ConfigurationError where
+        the API answers with a document, as those of Gemini and Mistral do. No middleware is run.
+        """
+        found = self._resolved(request.model, request.provider)
+        if isinstance(found, Failure):
+            return found
+        return await spoken(self._unary, request, found.value, timeouts)
 
     async def _answered(
         self,

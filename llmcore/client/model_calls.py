@@ -6,12 +6,16 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 import anyio.to_thread
 from attrs import evolve
 
+from llmcore.client.byte_stream import ByteStream
 from llmcore.client.media_files import load_unary_files
 from llmcore.client.unary import UnaryCalls
+from llmcore.protocols.speech import NOT_RECORDINGS
+from llmcore.routes.media import speech_route
 from llmcore.routes.route import Route, route_of
 from llmcore.routes.transport import Timeouts
 from llmcore.routes.unary import UnaryRoute
-from llmcore.schema.errors import LLMError
+from llmcore.schema.audio import SpeechRequest
+from llmcore.schema.errors import ConfigurationError, LLMError, StreamError
 from llmcore.schema.model import Model
 from llmcore.schema.result import Failure, Result
 from llmcore.schema.unary import UnaryRequest, UnaryResponse
@@ -43,6 +47,28 @@ async def answered(
         return Failure(error)
     found = await calls.call(route, loaded, timeouts)
     return found.map(lambda answer: _with_cost(answer, model, models))
+
+
+async def spoken(
+    calls: UnaryCalls, asked: SpeechRequest, model: Model, timeouts: Timeouts | None
+) -> Result[ByteStream, LLMError]:
+    """Return *asked* spoken by *model*, to be read while it arrives."""
+    try:
+        route = speech_route(route_of(model), model.id)
+    except LLMError as error:
+        return Failure(error)
+    if route.protocol.answers != "bytes":
+        message = f"the API of {model.provider!r} answers with the whole recording: use "
+        return Failure(ConfigurationError(message + "generate_speech", provider=model.provider))
+    opened = await calls.opened(route, evolve(asked, model=model, provider=None), timeouts)
+    if isinstance(opened, Failure):
+        return opened
+    stated = opened.value.media_type or ""
+    if stated.startswith(NOT_RECORDINGS):
+        await opened.value.aclose()
+        message = f"the answer is not a recording, but {stated}"
+        return Failure(StreamError(message, provider=model.provider, retryable=False))
+    return opened
 
 
 def _with_cost(answer: _Answer, model: Model, models: "Sequence[ModelInfo]") -> _Answer:

@@ -6,14 +6,15 @@ generations, but no middleware.
 """
 
 import math
-from collections.abc import Callable, Mapping
-from contextlib import aclosing
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import aclosing, contextmanager
 from datetime import UTC, datetime
 from typing import Final, Protocol
 
 import anyio
 from attrs import evolve, frozen
 
+from llmcore.client.byte_stream import ByteStream
 from llmcore.client.call import MAX_ERROR_BYTES, redact_error
 from llmcore.client.credentials import Credentials
 from llmcore.client.transport import Exchange
@@ -107,6 +108,37 @@ class UnaryCalls:
                 break
         return Success(tuple(found))
 
+    async def opened(
+        self, route: UnaryRoute[Asked, Answer_co], asked: Asked, timeouts: Timeouts | None = None
+    ) -> Result[ByteStream, LLMError]:
+        """Return the answer to *asked* over *route*, whose content is yet to be read."""
+        prepared: list[PreparedCall] = []
+
+        def prepare(context: AuthContext) -> Result[HttpRequest, LLMError]:
+            def http(call: PreparedCall) -> HttpRequest:
+                prepared[:] = (call,)
+                return call.http
+
+            return route.prepare(asked, context=context).map(http)
+
+        limits = self._limits(route, timeouts)
+        try:
+            with _time_limit(route, limits):
+                exchange, secrets = await self._opened(route, prepare, limits)
+        except LLMError as error:
+            error.provider = error.provider or route.provider
+            return Failure(error)
+        return Success(
+            ByteStream(
+                exchange,
+                provider=route.provider,
+                diagnostics=prepared[-1].diagnostics,
+                idle=limits.idle,
+                most=route.defaults.max_response_bytes,
+                secrets=secrets,
+            )
+        )
+
     async def exchange(
         self,
         way: Way,
@@ -114,48 +146,85 @@ class UnaryCalls:
         timeouts: Timeouts | None = None,
         answers: BodyKind = "json",
     ) -> NativeAnswer:
-        """Return the answer to the request that *prepare* makes; raises LLMError.
+        """Return the answer to the request that *prepare* makes; raises LLMError."""
+        limits = self._limits(way, timeouts)
+        with _time_limit(way, limits):
+            exchange, secrets = await self._opened(way, prepare, limits)
+            try:
+                body = await _closed(exchange, way.defaults.max_response_bytes)
+                return _answer(way, exchange.headers, body, answers)
+            except LLMError as error:
+                redact_error(error, secrets)
+                raise
+
+    def _limits(self, way: Way, timeouts: Timeouts | None) -> Timeouts:
+        return timeouts or way.defaults.timeouts or self.timeouts
+
+    async def _opened(
+        self,
+        way: Way,
+        prepare: Callable[[AuthContext], Result[HttpRequest, LLMError]],
+        limits: Timeouts,
+    ) -> tuple[Exchange, tuple[str, ...]]:
+        """Return the successful answer to a request, before its body, and the request's secrets.
 
         After a 401, credentials that can be renewed are, and the request is made once more.
         """
-        limits = timeouts or way.defaults.timeouts or self.timeouts
-        wholes = {name: getattr(limits, name) for name in ("first_event", "step", "total")}
-        name, seconds = min(wholes.items(), key=lambda item: item[1] or math.inf)
-        request = None
+        secrets: tuple[str, ...] = ()
+        renewed = False
         try:
-            with anyio.fail_after(seconds):
-                for last in (False, True):
-                    token = await self.credentials.token(way.auth, self.environ)
-                    context = AuthContext(environ=self.environ, now=datetime.now(UTC), token=token)
-                    request = prepare(context).unwrap()
-                    status, headers, body = await self._sent(way, request, limits)
-                    renewed = status == _UNAUTHORIZED and self.credentials.refused(way.auth, token)
-                    if last or not renewed:
-                        break
-                return _answer(way, status, headers, body, answers)
-        except TimeoutError as error:
-            message = f"the time limit {name!r} of {seconds:g} seconds expired"
-            raise RequestTimeoutError(
-                message, provider=way.provider, error_code=name, cause=error
-            ) from error
+            while True:
+                token = await self.credentials.token(way.auth, self.environ)
+                context = AuthContext(environ=self.environ, now=datetime.now(UTC), token=token)
+                request = prepare(context).unwrap()
+                secrets = request.secrets
+                exchange = await self._sent(way, request, limits)
+                if exchange.status < _REDIRECTED:
+                    return exchange, secrets
+                body = await _closed(exchange, MAX_ERROR_BYTES, cut=True)
+                refused = exchange.status == _UNAUTHORIZED and self.credentials.refused(
+                    way.auth, token
+                )
+                if renewed or not refused:
+                    raise error_from_response(
+                        provider=way.provider,
+                        status=exchange.status,
+                        headers=exchange.headers,
+                        body=body,
+                    )
+                renewed = True
         except LLMError as error:
-            redact_error(error, () if request is None else request.secrets)
+            redact_error(error, secrets)
             raise
 
-    async def _sent(
-        self, way: Way, request: HttpRequest, limits: Timeouts
-    ) -> tuple[int, Mapping[str, str], bytes]:
+    async def _sent(self, way: Way, request: HttpRequest, limits: Timeouts) -> Exchange:
         spec = Http() if isinstance(way.transport, WebSocket) else way.transport
         transport, ready = await self.transports.for_unary(spec, request)
-        exchange = await transport.send(ready, limits)
-        failed = exchange.status >= _REDIRECTED
-        most = MAX_ERROR_BYTES if failed else way.defaults.max_response_bytes
-        try:
-            body = await _whole(exchange, most, cut=failed)
-        finally:
-            with anyio.CancelScope(shield=True):
-                await exchange.aclose()
-        return exchange.status, exchange.headers, body
+        return await transport.send(ready, limits)
+
+
+@contextmanager
+def _time_limit(way: Way, limits: Timeouts) -> Iterator[None]:
+    """Raise RequestTimeoutError where what is inside takes longer than *limits* allow."""
+    wholes = {name: getattr(limits, name) for name in ("first_event", "step", "total")}
+    name, seconds = min(wholes.items(), key=lambda item: item[1] or math.inf)
+    try:
+        with anyio.fail_after(seconds):
+            yield
+    except TimeoutError as error:
+        message = f"the time limit {name!r} of {seconds:g} seconds expired"
+        raise RequestTimeoutError(
+            message, provider=way.provider, error_code=name, cause=error
+        ) from error
+
+
+async def _closed(exchange: Exchange, most: int, *, cut: bool = False) -> bytes:
+    """Return the body, as `_whole` does, and free the connection."""
+    try:
+        return await _whole(exchange, most, cut=cut)
+    finally:
+        with anyio.CancelScope(shield=True):
+            await exchange.aclose()
 
 
 async def _whole(exchange: Exchange, most: int, *, cut: bool) -> bytes:
@@ -172,11 +241,7 @@ async def _whole(exchange: Exchange, most: int, *, cut: bool) -> bytes:
     return bytes(body[:most])
 
 
-def _answer(
-    way: Way, status: int, headers: Mapping[str, str], body: bytes, answers: BodyKind
-) -> NativeAnswer:
-    if status >= _REDIRECTED:
-        raise error_from_response(provider=way.provider, status=status, headers=headers, body=body)
+def _answer(way: Way, headers: Mapping[str, str], body: bytes, answers: BodyKind) -> NativeAnswer:
     if answers == "bytes":
         return NativeAnswer(content=body, headers=headers)
     document: JsonValue = None

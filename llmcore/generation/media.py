@@ -1,9 +1,10 @@
-"""`generate_image`, `transcribe` and `generate_speech`: images, and speech to text and back."""
+"""Images (`generate_image`), transcription and speech (`generate_speech`, `stream_speech`)."""
 
 from collections.abc import Iterable
 from os import PathLike
 from typing import TypeAlias, TypedDict, Unpack
 
+from llmcore.client.byte_stream import ByteStream
 from llmcore.generation.unary import UnarySettings, client_of, request_fields, retried
 from llmcore.schema.audio import (
     Granularity,
@@ -120,3 +121,15 @@ async def generate_speech(
     """
     asked = SpeechRequest(model=model, text=text, **request_fields(settings))
     return (await retried(client_of(settings).generate_speech, asked, settings)).unwrap()
+
+
+async def stream_speech(
+    model: Model | str, text: str, **settings: Unpack[SpeechSettings]
+) -> ByteStream:
+    """Return *text* spoken, as pieces of the recording that can be played while the rest arrives.
+
+    The arguments are those of `generate_speech`; Gemini, Vertex and Mistral answer with the whole
+    recording alone. Raises LLMError, here until the recording begins, and then while it is read.
+    """
+    asked = SpeechRequest(model=model, text=text, **request_fields(settings))
+    return (await retried(client_of(settings).stream_speech, asked, settings)).unwrap()

@@ -3,6 +3,7 @@
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final, TypedDict, TypeVar
 
+from llmcore.client.byte_stream import ByteStream
 from llmcore.client.client import Client
 from llmcore.generation.retry import RetryPolicy, retry
 from llmcore.generation.settings import default_client
@@ -12,7 +13,7 @@ from llmcore.schema.json import JsonObject
 from llmcore.schema.result import Result
 from llmcore.schema.unary import UnaryRequest, UnaryResponse
 
-_Answer = TypeVar("_Answer", bound=UnaryResponse)
+_Answer = TypeVar("_Answer", bound=UnaryResponse | ByteStream)
 
 
 class UnaryOptions(TypedDict, total=False):

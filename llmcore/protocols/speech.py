@@ -36,6 +36,8 @@ from llmcore.schema.json import JsonValue
 
 SpeechProtocol: TypeAlias = UnaryProtocol[SpeechRequest, SpeechResponse]
 
+NOT_RECORDINGS: Final = ("application/json", "text/")
+"""How the content types begin of answers that are not the recording itself."""
 _PATH: Final = "/audio/speech"
 _MEDIA_TYPES: Final[Mapping[str, str]] = {
     "mp3": "audio/mpeg",
@@ -105,7 +107,7 @@ def _build_gemini(asked: SpeechRequest, *, below: str) -> NativeRequest:
 def read_speech(answer: NativeAnswer, asked: SpeechRequest) -> SpeechResponse:
     """Return the recording that an answer is; StreamError for an empty one, or for JSON."""
     stated = answer.headers.get("content-type", "")
-    if stated.startswith(("application/json", "text/")):
+    if stated.startswith(NOT_RECORDINGS):
         text = answer.content[:200].decode("utf-8", "replace")
         raise StreamError(f"the answer is not a recording: {text!r}", retryable=False)
     return _response(answer, asked, answer.content, stated)

@@ -27,9 +27,11 @@ from llmcore.sync.calls import retry as retry
 from llmcore.sync.calls import set_default_client as set_default_client
 from llmcore.sync.calls import stream as stream
 from llmcore.sync.calls import stream_object as stream_object
+from llmcore.sync.calls import stream_speech as stream_speech
 from llmcore.sync.calls import transcribe as transcribe
 from llmcore.sync.client import Client as Client
 from llmcore.sync.conversation import Conversation as Conversation
+from llmcore.sync.streams import ByteStream as ByteStream
 from llmcore.sync.streams import EventStream as EventStream
 from llmcore.sync.streams import StreamObjectResult as StreamObjectResult
 from llmcore.sync.streams import StreamResult as StreamResult

@@ -21,6 +21,7 @@ from llmcore.generation.media import (
 )
 from llmcore.generation.media import generate_image as asynchronous_generate_image
 from llmcore.generation.media import generate_speech as asynchronous_generate_speech
+from llmcore.generation.media import stream_speech as asynchronous_stream_speech
 from llmcore.generation.media import transcribe as asynchronous_transcribe
 from llmcore.generation.results import GenerateResult
 from llmcore.generation.retrieval import EmbeddingOptions
@@ -40,7 +41,7 @@ from llmcore.schema.model import Model
 from llmcore.schema.result import Result
 from llmcore.sync.background import background
 from llmcore.sync.client import Client
-from llmcore.sync.streams import StreamObjectResult, StreamResult
+from llmcore.sync.streams import ByteStream, StreamObjectResult, StreamResult
 
 _T = TypeVar("_T")
 _F = TypeVar("_F", bound=Callable[..., object])
@@ -177,6 +178,14 @@ def generate_speech(
     """Return *text* spoken: the blocking `generate_speech`."""
     given = _plain(settings)
     return background().run(lambda: asynchronous_generate_speech(model, text, **given))
+
+
+def stream_speech(
+    model: Model | str, text: str, **settings: Unpack[SyncSpeechSettings]
+) -> ByteStream:
+    """Return *text* spoken, piece by piece: the blocking `stream_speech`."""
+    given = _plain(settings)
+    return ByteStream(background().run(lambda: asynchronous_stream_speech(model, text, **given)))
 
 
 def generate_many(

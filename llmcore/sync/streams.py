@@ -3,6 +3,7 @@
 from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Sequence
 from typing import Any, Generic, Self, TypeVar
 
+from llmcore.client import byte_stream
 from llmcore.client import event_stream as events
 from llmcore.generation import objects
 from llmcore.generation import stream as runs
@@ -128,6 +129,21 @@ class StreamResult(StreamView[LLMEvent]):
     def response(self) -> LLMResponse:
         """Read what is left and return the last response; raises the run's error."""
         return self.result().response
+
+
+class ByteStream(StreamView[bytes]):
+    """The content of an answer while it arrives: `llmcore.client.byte_stream.ByteStream`, blocking.
+
+    Leaving the `with` block closes the connection; without one, leaving the loop does.
+    """
+
+    def __init__(self, stream: byte_stream.ByteStream) -> None:
+        connection = Connection(stream)
+        super().__init__(connection, PulledIterator(connection, single_items(stream)))
+        self.media_type = stream.media_type
+        """The type of the content, such as `audio/mpeg`, if it is stated."""
+        self.diagnostics = stream.diagnostics
+        """Everything that was left out or changed of the request."""
 
 
 class StreamObjectResult(StreamView[JsonValue], Generic[_T_co]):
