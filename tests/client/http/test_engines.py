@@ -3,6 +3,8 @@
 import asyncio
 import gc
 import gzip
+import json
+import os
 import socket
 import subprocess
 import sys
@@ -438,43 +440,64 @@ async def test_a_unix_socket_carries_requests(tmp_path: Path) -> None:
 # -- which engine
 
 
-def loaded_by(code: str) -> set[str]:
-    """Return which of the engines a program that runs *code* has loaded."""
-    code += "\nimport sys; print(*{'httpx', 'aiohttp'} & sys.modules.keys())"
-    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
-    return set(done.stdout.split())
+ENGINES: dict[str, tuple[dict[str, Any], str, str]] = {
+    "default": ({}, "asyncio", "aiohttp"),
+    "aiohttp": ({"engine": "aiohttp"}, "asyncio", "aiohttp"),
+    "httpx": ({"engine": "httpx"}, "asyncio", "httpx"),
+    "default on trio": ({}, "trio", "httpx"),
+    "aiohttp on trio": ({"engine": "aiohttp"}, "trio", "httpx"),
+    "http2": ({"http2": True}, "asyncio", "httpx"),
+    "aiohttp with http2": ({"engine": "aiohttp", "http2": True}, "asyncio", "httpx"),
+    "socks5": ({"proxy": "socks5://127.0.0.1:9"}, "asyncio", "httpx"),
+    "https proxy": ({"proxy": "https://127.0.0.1:9"}, "asyncio", "httpx"),
+    "http proxy": ({"proxy": "http://127.0.0.1:9"}, "asyncio", "aiohttp"),
+}
+"""Options, event loop, and the engine."""
 
-
-@pytest.mark.parametrize(
-    ("options", "loop", "loaded"),
-    [
-        ("", "asyncio", {"aiohttp"}),
-        ("engine='aiohttp'", "asyncio", {"aiohttp"}),
-        ("engine='httpx'", "asyncio", {"httpx"}),
-        ("", "trio", {"httpx"}),
-        ("engine='aiohttp'", "trio", {"httpx"}),
-        ("http2=True", "asyncio", {"httpx"}),
-        ("engine='aiohttp', http2=True", "asyncio", {"httpx"}),
-        ("proxy='socks5://127.0.0.1:9'", "asyncio", {"httpx"}),
-        ("proxy='https://127.0.0.1:9'", "asyncio", {"httpx"}),
-        ("proxy='http://127.0.0.1:9'", "asyncio", {"aiohttp"}),
-    ],
-)
-def test_the_engine_follows_from_options_and_loop(
-    options: str, loop: str, loaded: set[str]
-) -> None:
-    """aiohttp where it can be used; only the engine that is used is loaded."""
-    code = f"""
+ASKING = """
+import json, os, sys
 import anyio
 from llmcore import Client, OpenAICompatible, request
 from llmcore.client.http.options import HttpOptions
-async def main():
+
+async def main(options):
     model = OpenAICompatible.configure(name="x", base_url="https://127.0.0.1:9").model("m")
-    async with Client(http=HttpOptions({options})) as client:
+    async with Client(http=HttpOptions(**options)) as client:
         assert "fail" in str(await client.generate(request(model=model, prompt="Hi")))
-anyio.run(main, backend={loop!r})
+
+def loaded():
+    return {"httpx", "aiohttp"} & sys.modules.keys()
+
+assert not loaded()
+for name, (options, loop, _) in json.loads(sys.argv[1]).items():
+    if os.fork() == 0:
+        anyio.run(main, options, backend=loop)
+        print(json.dumps([name, sorted(loaded())]), flush=True)
+        os._exit(0)
+    os.wait()
 """
-    assert loaded_by(code) == loaded
+
+
+@pytest.fixture(scope="module")
+def loaded_engines() -> dict[str, list[str]]:
+    """Return which engines a program has loaded, by its case: a fork of one that has loaded none.
+
+    An interpreter for each would take ten seconds of a core.
+    """
+    command = [sys.executable, "-c", ASKING, json.dumps(ENGINES)]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    return dict(json.loads(line) for line in done.stdout.splitlines())
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="the programs are forked")
+@pytest.mark.parametrize("case", ENGINES)
+def test_the_engine_follows_from_options_and_loop(
+    case: str, loaded_engines: dict[str, list[str]]
+) -> None:
+    """aiohttp where it can be used; only the engine that is used is loaded."""
+    _, _, engine = ENGINES[case]
+
+    assert loaded_engines[case] == [engine]
 
 
 def test_an_engine_that_is_unknown_is_refused() -> None:
