@@ -8,6 +8,7 @@ dropped, changed, added or noted, is read from the calls in the source.
 """
 
 import ast
+import re
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -22,6 +23,8 @@ FOLDER: Final = ROOT / "docs" / "diagnostics"
 ACTIONS: Final = ("dropped", "changed", "added", "noted")
 LEFT_OUT: Final = "left_out"
 """The method of `Notes` for content; its code is `unsupported-content`."""
+_REPORTING: Final = re.compile(rf"\b({'|'.join((*ACTIONS, LEFT_OUT, '_cut', 'Diagnostic'))})\(")
+_CONSTANT: Final = re.compile(r'^(_?[A-Z][A-Z0-9_]*)(?:: .+)? = "([a-z-]+)"$', re.MULTILINE)
 
 
 @frozen
@@ -45,7 +48,9 @@ def reports() -> frozenset[Report]:
 def _reports_of(path: Path) -> Iterator[Report]:
     place = path.relative_to(ROOT / "llmcore").with_suffix("").as_posix()
     place = "/".join(place.split("/")[:2])
-    for call in (node for node in ast.walk(_tree(path)) if isinstance(node, ast.Call)):
+    text = path.read_text("utf-8")
+    tree = ast.parse(text if _REPORTING.search(text) else "")  # parsing all takes seconds
+    for call in (node for node in ast.walk(tree) if isinstance(node, ast.Call)):
         action = _action(call)
         if action == LEFT_OUT:
             yield Report("unsupported-content", "dropped", place)
@@ -81,22 +86,12 @@ def _code(call: ast.Call) -> str | None:
 
 
 @cache
-def _tree(path: Path) -> ast.Module:
-    return ast.parse(path.read_text("utf-8"))
-
-
-@cache
 def _constants() -> dict[str, str]:
-    """Return the texts that names in capitals stand for; some codes are shared that way."""
+    """Return the codes that names in capitals stand for; some are shared that way."""
     return {
-        target.id: node.value.value
+        name: code
         for path in sorted((ROOT / "llmcore").rglob("*.py"))
-        for node in _tree(path).body
-        if isinstance(node, ast.Assign | ast.AnnAssign)
-        and isinstance(node.value, ast.Constant)
-        and isinstance(node.value.value, str)
-        for target in (node.targets if isinstance(node, ast.Assign) else [node.target])
-        if isinstance(target, ast.Name) and target.id.isupper()
+        for name, code in _CONSTANT.findall(path.read_text("utf-8"))
     }
 
 

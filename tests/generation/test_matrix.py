@@ -237,6 +237,7 @@ async def test_parallel_tool_calls(column: Column) -> None:
     begun: list[str] = []
     ended: list[str] = []
     all_there = anyio.Event()
+    left = {city: anyio.Event() for city in cities}
 
     @tool(name="weather")
     async def meeting(city: str) -> str:
@@ -245,8 +246,10 @@ async def test_parallel_tool_calls(column: Column) -> None:
         if len(begun) == len(cities):
             all_there.set()
         await all_there.wait()
-        await anyio.sleep(0.02 * (len(cities) - cities.index(city)))
+        for after in cities[cities.index(city) + 1 :]:
+            await left[after].wait()
         ended.append(city)
+        left[city].set()
         return f"sunny in {city}"
 
     with playing(column, called, called, DONE) as scene:
