@@ -55,7 +55,7 @@ _LINGERING_BYTES = 64 * 1024
 _UNAUTHORIZED = 401
 _REDIRECTED = 300
 """The lowest status that is an error."""
-_GEMINI_TIER = "x-gemini-service-tier"
+_TIERS = ("x-gemini-service-tier", "x-amzn-bedrock-service-tier")
 """Source: https://ai.google.dev/gemini-api/docs/priority-inference, read November 2026."""
 REQUEST_IDS = ("x-request-id", "request-id", "x-amzn-requestid", "apim-request-id", "cf-ray")
 
@@ -419,5 +419,5 @@ def _context(prepared: PreparedRequest, exchange: Exchange) -> ResponseContext:
         diagnostics=(*prepared.diagnostics, *getattr(exchange, "diagnostics", ())),
         rate_limit=rate_limit_from(headers),
         request_id=next((headers[name] for name in REQUEST_IDS if headers.get(name)), None),
-        service_tier=headers.get(_GEMINI_TIER),
+        service_tier=next((headers[name] for name in _TIERS if headers.get(name)), None),
     )

@@ -50,6 +50,7 @@ MANTLE_SERVICE: Final = "bedrock-mantle"
 """The name for the host of the Messages API."""
 MESSAGES_VERSION: Final = "2023-06-01"
 MESSAGES_PATH: Final = "/anthropic/v1/messages"
+TIER_HEADER: Final = "x-amzn-bedrock-service-tier"
 INVOKE_VERSION: Final = "bedrock-2023-05-31"
 KEY_VARIABLE: Final = "AWS_BEARER_TOKEN_BEDROCK"
 REGION_VARIABLES: Final = ("AWS_REGION", "AWS_DEFAULT_REGION")
@@ -193,22 +194,37 @@ _CHAT: Final = openai_chat.make(
 )
 
 
+_OUTSIDE: Final = frozenset({"model", "stream", "service_tier"})
+"""Fields of the Messages API that are not in the body of InvokeModel."""
+
+
 def _invoked(built: Built[MessagesBody]) -> Built[MessagesBody]:
     """Return what InvokeModel takes: model and stream are in the path, beta features in the body.
 
-    It is as https://pypi.org/project/anthropic/ sends it (`anthropic/lib/bedrock`).
+    It is as https://pypi.org/project/anthropic/ sends it (`anthropic/lib/bedrock`). The service
+    tier is a header: https://docs.aws.amazon.com/bedrock/latest/APIReference/
+    API_runtime_InvokeModel.html, read November 2026.
     """
-    native = {name: value for name, value in built.body.items() if name not in ("model", "stream")}
+    native = {name: value for name, value in built.body.items() if name not in _OUTSIDE}
     betas = {"anthropic_beta": betas_of(built)} if betas_of(built) else {}
     body = cast("MessagesBody", {"anthropic_version": INVOKE_VERSION, **betas, **native})
     others = {name: value for name, value in built.headers.items() if name != BETA_HEADER}
-    return evolve(built, body=body, headers=others)
+    tier = built.body.get("service_tier")
+    return evolve(built, body=body, headers={**others, **({TIER_HEADER: tier} if tier else {})})
 
 
 _MESSAGES: Final = with_bodies(
-    anthropic_messages.make(system_messages=False, service_tiers=False), needed_betas
+    anthropic_messages.make(system_messages=False, service_tiers={}), needed_betas
 )
-_INVOKED: Final = evolve(with_bodies(_MESSAGES, _invoked), count_tokens=None)
+_INVOKED: Final = evolve(
+    with_bodies(
+        anthropic_messages.make(
+            system_messages=False, service_tiers=bedrock_converse.SERVICE_TIERS
+        ),
+        lambda built: _invoked(needed_betas(built)),
+    ),
+    count_tokens=None,
+)
 
 
 def _auth(

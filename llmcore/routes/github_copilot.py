@@ -157,9 +157,7 @@ def _interleaved(built: Built[MessagesBody]) -> Built[MessagesBody]:
 _CHAT: Final = _of_copilot(openai_chat.make(CHAT))
 _MESSAGES: Final = evolve(
     _of_copilot(
-        with_bodies(
-            anthropic_messages.make(system_messages=False, service_tiers=False), _interleaved
-        )
+        with_bodies(anthropic_messages.make(system_messages=False, service_tiers={}), _interleaved)
     ),
     count_tokens=None,
 )

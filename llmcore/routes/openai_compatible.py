@@ -11,10 +11,11 @@ from llmcore.protocols import openai_responses
 from llmcore.protocols.openai_chat import ChatBody
 from llmcore.protocols.openai_chat.models import COMPATIBLE, ChatDialect
 from llmcore.protocols.openai_responses import ResponsesBody
-from llmcore.routes import chat_providers
+from llmcore.routes import chat_providers, xai
 from llmcore.routes.auth import Auth
 from llmcore.routes.chat_provider import ChatProvider, Profile
 from llmcore.routes.openai import PROFILE as OPENAI
+from llmcore.routes.openrouter import OpenRouter
 from llmcore.routes.provider import ConfigurableProvider
 from llmcore.routes.route import Route, RouteDefaults
 from llmcore.schema.errors import ConfigurationError
@@ -77,7 +78,10 @@ class OpenAICompatible(ConfigurableProvider):
 
     def responses(self, model_id: str) -> Model[ResponsesBody]:
         """Return the model *model_id*, reached over the Responses API."""
-        return self.responses_route.model(model_id)
+        route = self.responses_route
+        if _host_of(str(route.endpoint.base_url)) == _host_of(xai.XAI.profile.base_url):
+            route = route.with_(protocol=xai.grok_responses(model_id))
+        return route.model(model_id)
 
     def chat(self, model_id: str) -> Model[ChatBody]:
         """Return the model *model_id*."""
@@ -90,12 +94,15 @@ class OpenAICompatible(ConfigurableProvider):
 
 def _dialect_at(base_url: str) -> ChatDialect:
     """Return the dialect of the provider at *base_url*; any other may be llama.cpp."""
-    try:
-        host = urlsplit(base_url).hostname
-    except ValueError:  # preparing a request raises the error
-        host = None
     unknown = evolve(COMPATIBLE, counts_tokens=True)  # other servers answer 404 to a count
-    return _dialects().get(host or "", unknown)
+    return _dialects().get(_host_of(base_url), unknown)
+
+
+def _host_of(base_url: str) -> str:
+    try:
+        return urlsplit(base_url).hostname or ""
+    except ValueError:  # preparing a request raises the error
+        return ""
 
 
 @cache
@@ -106,6 +113,6 @@ def _dialects() -> Mapping[str, ChatDialect]:
         for item in vars(chat_providers).values()
         if isinstance(item, type) and issubclass(item, ChatProvider) and item is not ChatProvider
     )
-    profiles = (OPENAI, *(facade.profile for facade in facades))
-    hosts = ((urlsplit(profile.base_url).hostname, profile) for profile in profiles)
-    return {host: profile.dialect for host, profile in hosts if host}
+    own = (OPENAI, OpenRouter.profile, xai.XAI.profile)
+    profiles = (*own, *(facade.profile for facade in facades))
+    return {_host_of(profile.base_url): profile.dialect for profile in profiles}

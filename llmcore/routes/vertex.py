@@ -229,7 +229,7 @@ def _responses_body(built: Built[ResponsesBody]) -> Built[ResponsesBody]:
 
 _CLAUDE: Final = with_bodies(
     # mid-conversation system messages: "available on the Claude API and Claude Platform on AWS"
-    anthropic_messages.make(system_messages=False, service_tiers=False),
+    anthropic_messages.make(system_messages=False, service_tiers={}),
     _claude_body,
 )
 _MISTRAL: Final = with_bodies(

@@ -35,9 +35,9 @@ KEYS = {"AWS_ACCESS_KEY_ID": "AKID", "AWS_SECRET_ACCESS_KEY": SECRET}
 PROFILE = "arn:aws:bedrock:us-east-1:123456789012:application-inference-profile/abc"
 
 
-def hello(model: Model) -> LLMRequest:
+def hello(model: Model, **given: Any) -> LLMRequest:
     """Return a greeting."""
-    return request(model=model, prompt="Hi")
+    return request(model=model, prompt="Hi", **given)
 
 
 def auth_of(bedrock: AmazonBedrock) -> Auth:
@@ -280,6 +280,34 @@ def test_invoke_model_names_model_and_stream_in_the_path(
     assert "/us-east-1/bedrock/aws4_request" in ready.http.headers["authorization"]
 
 
+@pytest.mark.parametrize(
+    ("tier", "header"),
+    [
+        ("flex", "flex"),
+        ("priority", "priority"),
+        ("default", "default"),
+        ("reserved", "reserved"),
+        ("auto", None),
+    ],
+)
+def test_invoke_model_has_the_service_tier_as_a_header(tier: str, header: str | None) -> None:
+    model = AmazonBedrock(region="us-east-1").invoke(PROFILE)
+    ready = prepare(hello(model, service_tier=tier), environ=KEYS)
+
+    assert ready.headers.get("x-amzn-bedrock-service-tier") == header
+    assert "service_tier" not in ready.body
+    assert ready.diagnostics == ()
+
+
+def test_a_service_tier_of_the_messages_endpoint_is_reported() -> None:
+    """Its documents name none."""
+    model = AmazonBedrock(region="us-east-1").messages("anthropic.claude-opus-5")
+    ready = prepare(hello(model, service_tier="flex"), environ=KEYS)
+
+    assert "service_tier" not in ready.body
+    assert [note.path for note in ready.diagnostics] == ["generation.service_tier"]
+
+
 # -- answers of InvokeModel over loopback
 
 
@@ -300,7 +328,8 @@ async def test_answers_of_invoke_model_arrive_streamed_and_whole() -> None:
     def answer(received: Received) -> Answer:
         if received.path.endswith("/invoke"):
             body = json.dumps(DOCUMENT).encode()
-            return Answer([body], headers={"content-type": "application/json"})
+            served = {"x-amzn-bedrock-service-tier": "flex"}
+            return Answer([body], headers={"content-type": "application/json", **served})
         cut = [stream[at : at + 37] for at in range(0, len(stream), 37)]
         return Answer(cut, headers={"content-type": "application/vnd.amazon.eventstream"})
 
@@ -313,6 +342,7 @@ async def test_answers_of_invoke_model_arrive_streamed_and_whole() -> None:
 
     assert streamed.text == whole.text == "Oslo is the capital."
     assert streamed.usage.output_tokens == whole.usage.output_tokens == 7
+    assert (streamed.usage.service_tier, whole.usage.service_tier) == (None, "flex")
 
 
 @pytest.mark.parametrize(

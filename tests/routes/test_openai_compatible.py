@@ -13,6 +13,8 @@ from llmcore.routes.auth import Auth
 from llmcore.routes.chat_providers import DeepSeek, Groq
 from llmcore.routes.openai import OpenAI
 from llmcore.routes.openai_compatible import OpenAICompatible
+from llmcore.routes.openrouter import OpenRouter
+from llmcore.routes.xai import XAI
 from llmcore.schema.errors import ConfigurationError
 from llmcore.schema.events import Finish, TextDelta, ToolCall
 from llmcore.schema.request import request
@@ -122,8 +124,10 @@ async def test_text_tools_and_streaming_through_a_new_provider(server: Loopback)
         ("https://api.groq.com/openai/v1", Groq),
         ("https://API.deepseek.com/beta", DeepSeek),
         ("https://api.openai.com/v1", OpenAI),
+        ("https://openrouter.ai/api/v1", OpenRouter),
+        ("https://api.x.ai/v1", XAI),
     ],
-    ids=["groq", "deepseek", "openai"],
+    ids=["groq", "deepseek", "openai", "openrouter", "xai"],
 )
 def test_known_host_has_the_dialect_of_its_facade(base_url: str, facade: Any) -> None:
     asked: Any = {"max_tokens": 9, "reasoning_effort": "low", "prompt": "Hi"}
@@ -137,6 +141,21 @@ def test_known_host_has_the_dialect_of_its_facade(base_url: str, facade: Any) ->
 
     assert mine.body == expected.body
     assert mine.url == expected.url
+
+
+def test_responses_at_the_host_of_xai_are_in_its_dialect() -> None:
+    """Models of Grok whose thinking has no degrees get no `reasoning`."""
+    made = OpenAICompatible(name="mine", base_url="https://api.x.ai/v1", api_key="k")
+    asked: Any = {"reasoning_effort": "low", "prompt": "Hi"}
+    client = Client()
+
+    mine, expected = (
+        client.prepare(request(model=one.responses("grok-4-fast"), **asked)).unwrap()
+        for one in (made, XAI(api_key="k"))
+    )
+
+    assert mine.body == expected.body
+    assert "reasoning" not in mine.body
 
 
 def test_given_dialect_goes_before_that_of_the_host() -> None:

@@ -202,6 +202,15 @@ def test_claude_takes_no_instructions_among_the_messages() -> None:
     assert [message["role"] for message in messages] == ["user", "assistant", "user"]
 
 
+def test_a_service_tier_of_claude_is_reported() -> None:
+    """The header of Priority and Flex PayGo is documented for Gemini alone."""
+    ready = prepare(request(model=VERTEX.claude("claude-opus-5"), prompt="Hi", service_tier="flex"))
+
+    assert "service_tier" not in ready.body
+    assert "x-vertex-ai-llm-shared-request-type" not in ready.headers
+    assert [note.path for note in ready.diagnostics] == ["generation.service_tier"]
+
+
 def test_google_credentials_are_fetched_unless_auth_is_given() -> None:
     """They are fetched, unless another way to sign is given; without them nothing is sent."""
     usual = Vertex.configure(project="p-1")

@@ -266,7 +266,8 @@ class Accounts:
         cost = 0
         if any(_is_money(meter) for meter in meters):
             for target in targets:
-                found = prices.largest_cost(target, tokens, self._clock())
+                tier = request.generation.service_tier
+                found = prices.largest_cost(target, tokens, self._clock(), tier)
                 if found is None:
                     raise _unpriced(target)
                 cost = max(cost, found)

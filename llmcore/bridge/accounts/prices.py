@@ -59,10 +59,13 @@ class PriceList:
         cost = response_cost(answered, asked=model, at=when, models=self.models)
         return None if cost is None else nano(cost)
 
-    def largest_cost(self, target: UpstreamModel, tokens: tuple[int, int], at: float) -> int | None:
+    def largest_cost(
+        self, target: UpstreamModel, tokens: tuple[int, int], at: float, tier: str | None = None
+    ) -> int | None:
         """Return the most that so many *tokens* of input and output can cost; None if unknown.
 
-        Writing input to a cache can cost more than input that no cache holds.
+        Writing input to a cache can cost more than input that no cache holds, and the requested
+        *tier* more than the standard one, which the upstream may serve in its place.
         """
         usages = (
             Usage.make(
@@ -75,7 +78,11 @@ class PriceList:
         )
         when = datetime.fromtimestamp(at, UTC)
         seller, own = self._seller(target), self.models
-        costs = [cost_of(seller, target.model, one, at=when, models=own) for one in usages]
+        costs = [
+            cost_of(seller, target.model, one, service_tier=asked, at=when, models=own)
+            for one in usages
+            for asked in (None, tier)
+        ]
         return max((nano(cost) for cost in costs if cost is not None), default=None)
 
     def most_output(self, target: UpstreamModel, limit: int | None) -> int:

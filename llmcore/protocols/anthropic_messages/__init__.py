@@ -11,6 +11,7 @@ are in `llmcore.protocols.claude`. `contract` is the API as strict values; the p
 reads and writes plain JSON.
 """
 
+from collections.abc import Mapping
 from functools import partial
 
 from llmcore.protocols.anthropic_messages import body, finish, stream
@@ -18,6 +19,7 @@ from llmcore.protocols.anthropic_messages.models import rules_of
 from llmcore.protocols.anthropic_messages.names import (
     METADATA_KEY,
     PROTOCOL_ID,
+    SERVICE_TIERS,
     TOOL_NAMES,
     MessagesBody,
 )
@@ -26,11 +28,12 @@ from llmcore.protocols.protocol import BodyBuilder, Protocol, StreamMachine, Tok
 
 
 def make(
-    *, system_messages: bool = True, service_tiers: bool = True
+    *, system_messages: bool = True, service_tiers: Mapping[str, str] = SERVICE_TIERS
 ) -> Protocol[MessagesBody, Event, MessagesState]:
     """Return the protocol for a platform.
 
-    Not all take instructions among the messages, or have Anthropic's service tiers.
+    Not all take instructions among the messages. *service_tiers* are the platform's words by those
+    of `GenerationOptions`.
     """
     build = partial(body.from_request, system_messages=system_messages, service_tiers=service_tiers)
     return Protocol(

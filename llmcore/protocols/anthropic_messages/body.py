@@ -64,20 +64,23 @@ _OURS: Final = frozenset({"auto_cache", "structured_output", "stream", *_BETA_OP
 
 
 def from_request(
-    request: LLMRequest, stream: bool, *, system_messages: bool = True, service_tiers: bool = True
+    request: LLMRequest,
+    stream: bool,
+    *,
+    system_messages: bool = True,
+    service_tiers: Mapping[str, str] = SERVICE_TIERS,
 ) -> Result[Built[MessagesBody], LLMError]:
     """Build the body of *request*; streamed and whole ones differ only in `stream`.
 
     Without *system_messages* no instructions stand among the messages, whatever the model takes;
-    without *service_tiers* the body names none.
+    *service_tiers* are the platform's words for tiers.
     """
     notes = Notes()
     rules = rules_of(request.model_id)
     if rules.system_messages and not system_messages:
         rules = evolve(rules, system_messages=False)
     try:
-        tiers = SERVICE_TIERS if service_tiers else {}
-        body, betas = _lower(request, rules, tiers, stream, notes)
+        body, betas = _lower(request, rules, service_tiers, stream, notes)
         headers = _beta_headers(body, betas, _options(request))
     except LLMError as error:
         return Failure(error)

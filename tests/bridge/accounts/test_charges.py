@@ -21,6 +21,7 @@ from llmcore.bridge.spend.report import spend_rows
 from llmcore.bridge.spend.row import SpendRow
 from llmcore.bridge.state.ledger import Ledger
 from llmcore.bridge.state.stores import ledger_for
+from llmcore.testing import scripted
 from tests.bridge.service.test_websocket import connected, turn
 from tests.support.servers.bridge_service import (
     JSON,
@@ -386,6 +387,25 @@ async def test_a_budget_in_dollars_refuses_models_without_a_price(
     assert "OPENBRIDGE_PRICES_PATH" in no.json()["error"]["message"]
     assert yes.status_code == 200
     assert row.target == "m-2"
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(
+    ("tier", "is_sent"), [(None, True), ("default", True), ("flex", True), ("priority", False)]
+)
+async def test_the_requested_tier_sets_the_price_that_is_reserved(
+    settings: GatewaySettings, ledger: Ledger, tier: str | None, is_sent: bool
+) -> None:
+    """1000 tokens of output cost 1.4 cents at list price, and 2.8 with priority."""
+    _, mine = key_for(ledger, budget_usd=0.02)
+    upstream = scripted((400, {}, {"error": {"message": "no"}}))
+    priced = evolve(settings, upstream="openai", environ={"OPENAI_API_KEY": "sk-1"})
+    async with asked(priced, upstream) as client:
+        sent = body(model="gpt-5.2", max_output_tokens=1000, service_tier=tier)
+        answer = await client.post("/v1/responses", json=sent, headers=mine)
+
+    assert len(upstream.requests) == is_sent
+    assert answer.status_code == (400 if is_sent else 429)
 
 
 @pytest.mark.anyio
