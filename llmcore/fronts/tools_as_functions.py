@@ -99,6 +99,15 @@ HOSTED_AS_FUNCTIONS: Final[Mapping[HostedToolKind, Builtin]] = {
     "web_search": _hosted(
         "web_search", "Searches the web and returns what it finds.", "query", query=_TEXT
     ),
+    "web_fetch": _hosted(
+        "web_fetch",
+        "Fetches a page or a document of the web and returns its text.",
+        "url",
+        url={
+            "type": "string",
+            "description": "The whole address, beginning with https:// or http://.",
+        },
+    ),
     "file_search": _hosted(
         "file_search",
         "Searches the files that belong to this conversation.",

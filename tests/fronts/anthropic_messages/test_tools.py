@@ -185,13 +185,18 @@ def test_results_of_hosted_tools_are_text_for_other_upstreams(
 
 
 @pytest.mark.parametrize("protocol_id", [MESSAGES, RESPONSES, CHAT])
+@pytest.mark.parametrize(
+    ("native", "argument"),
+    [(CODE, "code"), ({"type": "web_fetch_20250910", "name": "web_fetch"}, "url")],
+)
 def test_a_hosted_tool_is_a_function_everywhere_where_the_policy_has_it_so(
-    protocol_id: str,
+    protocol_id: str, native: dict[str, Any], argument: str
 ) -> None:
     """Its calls are the client's to run, also in front of an upstream that has the tool."""
-    made = read({"tools": [CODE]}, protocol_id, hosted_tools="function")
+    made = read({"tools": [native]}, protocol_id, hosted_tools="function")
 
     (tool,) = made.request.tools
     assert isinstance(tool, ToolDefinition)
-    assert tool.name == "code_execution"
+    assert tool.name == native["name"]
+    assert [*tool.parameters["required"]] == [argument]
     assert "hosted-tool-as-function" in codes(made)

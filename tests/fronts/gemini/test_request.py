@@ -584,13 +584,18 @@ def test_tools_of_google_are_hosted_tools(tool: Any, kind: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("policy", "found"),
-    [("native", []), ("drop", []), ("function", ["web_search"])],
+    ("policy", "tool", "found"),
+    [
+        ("native", "googleSearch", []),
+        ("drop", "googleSearch", []),
+        ("function", "googleSearch", ["web_search"]),
+        ("function", "urlContext", ["web_fetch"]),
+    ],
 )
 def test_a_hosted_tool_that_the_upstream_lacks_follows_the_policy(
-    policy: str, found: list[str]
+    policy: str, tool: str, found: list[str]
 ) -> None:
-    made = read({"tools": [{"googleSearch": {}}]}, hosted_tools=policy)
+    made = read({"tools": [{tool: {}}]}, hosted_tools=policy)
 
     assert [getattr(tool, "name", "") for tool in made.request.tools] == found
     assert len(made.diagnostics) == 1
