@@ -27,7 +27,7 @@ def count_or_none(value: Any) -> int | None:
     """Return a count, never negative; servers that count in floats mean whole numbers."""
     if type(value) is int:
         return value if value > 0 else 0
-    if isinstance(value, bool) or not isinstance(value, int | float):
+    if value is None or isinstance(value, bool) or not isinstance(value, int | float):
         return None
     return max(0, int(value)) if math.isfinite(value) else None
 
