@@ -5,13 +5,15 @@ CPU is the server's own, per request or per event; medians of some rounds. `BENC
 """
 
 import asyncio
+import itertools
+import json
 import os
 import statistics
 import tempfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from benchmarks.bridge_servers import Asked, all_servers, gateway, last_core, upstream
 from benchmarks.bridge_upstream import connected
@@ -102,19 +104,44 @@ async def _growth(upstream_url: str, folder: Path) -> None:
             print(f"{events:8} {used / events * 1e6:8.1f} {asked.resident_mb:8.1f} MB", flush=True)
 
 
-async def _large_requests(upstream_url: str, folder: Path) -> None:
-    """Print what a large request of a coding agent costs, and how long others wait meanwhile."""
-    print(f"\na request of {LARGE_BYTES // 1000} kB, whole answers: milliseconds")
-    print(f"{'':24} {'CPU':>8} {'added':>8} {'of another request':>20}")
+def _short_turns(asked: Asked) -> dict[str, Any]:
+    """Return 400 short messages, as of a long chat."""
     words = "words " * 60
     turns = [{"role": ("user", "assistant")[n % 2], "content": words} for n in range(399)]
-    for relay in ("false", "true"):
+    size = len(asked.request(stream=False, more={"messages": turns}))
+    return {"messages": [*turns, {"role": "user", "content": "x" * (LARGE_BYTES - size)}]}
+
+
+def _agent_turns(_asked: Asked) -> dict[str, Any]:
+    """Return what a coding agent sends: 20 tools, and 40 calls with results of some kilobytes."""
+    fields = {f"field_{n}": {"type": "string", "description": "a thing " * 10} for n in range(6)}
+    parameters = {"type": "object", "properties": fields, "required": ["field_0"]}
+    tools = [
+        {"name": f"tool_{n}", "description": "words " * 170, "parameters": parameters}
+        for n in range(20)
+    ]
+    messages: list[dict[str, Any]] = [{"role": "system", "content": "words " * 3500}]
+    for n in range(40):
+        arguments = json.dumps({"field_0": f"/src/module_{n}.py", "field_1": "line\n" * 20})
+        function = {"name": "tool_1", "arguments": arguments}
+        call = {"id": f"call_{n}", "type": "function", "function": function}
+        result = "def double(x): return 2 * x\n" * 100
+        messages += [
+            {"role": "assistant", "content": "I will read it.", "tool_calls": [call]},
+            {"role": "tool", "tool_call_id": f"call_{n}", "content": result},
+        ]
+    return {"messages": messages, "tools": [{"type": "function", "function": t} for t in tools]}
+
+
+async def _large_requests(upstream_url: str, folder: Path) -> None:
+    """Print what a large request costs, and how long others wait meanwhile."""
+    print(f"\na request of some {LARGE_BYTES // 1000} kB, whole answers: milliseconds")
+    print(f"{'':32} {'CPU':>8} {'added':>8} {'of another request':>20}")
+    for relay, turns in itertools.product(("false", "true"), (_short_turns, _agent_turns)):
         base = f"{upstream_url}/chat/1/0"
         with gateway(base, folder, OPENBRIDGE_RELAY=relay) as (url, pid, _):
             asked = Asked("large", pid, url, "chat")
-            size = len(asked.request(stream=False, more={"messages": turns}))
-            more = {"messages": [*turns, {"role": "user", "content": "x" * (LARGE_BYTES - size)}]}
-            large = asked.request(stream=False, more=more)
+            large = asked.request(stream=False, more=turns(asked))
             direct = Asked("direct", os.getpid(), f"{upstream_url}", "chat")
             bare = large.replace(b"POST /", b"POST /chat/1/0/", 1)
             await load(asked, 1, 5, 0, large)
@@ -125,7 +152,8 @@ async def _large_requests(upstream_url: str, folder: Path) -> None:
             _, _, small = await waits
             row = (used / 30 * 1e3, (first - without) * 1e3, small * 1e3)
             name = "chat relayed" if relay == "true" else "chat > chat"
-            print(f"{name:24} {row[0]:8.2f} {row[1]:8.2f} {row[2]:20.2f}", flush=True)
+            name += ", an agent's" if turns is _agent_turns else ", 400 messages"
+            print(f"{name:32} {row[0]:8.2f} {row[1]:8.2f} {row[2]:20.2f}", flush=True)
 
 
 async def _sizes(upstream_url: str, folder: Path) -> None:
