@@ -17,6 +17,7 @@ from llmcore.schema.errors import InvalidRequestError, LLMError
 from llmcore.schema.model import Body_co
 from llmcore.schema.result import Failure, Result, Success
 
+_FILES: Final = (ImagePart, AudioPart, DocumentPart)
 _PROJECT: Final = re.compile(r"projects/[^/]+/locations/[^/]+")
 """The owner of what Vertex AI keeps."""
 
@@ -64,11 +65,11 @@ def with_own_contents(
     prepared: PreparedRequest[Body_co], route: Route[Any]
 ) -> Result[PreparedRequest[Body_co], LLMError]:
     """Return *prepared*; InvalidRequestError if another account has what it refers to."""
-    parts = (part for message in prepared.request.messages for part in message.content)
     named = {
         part.file_account: f"the file {part.file_id!r}"
-        for part in parts
-        if isinstance(part, ImagePart | AudioPart | DocumentPart) and part.file_account
+        for message in prepared.request.messages
+        for part in message.content
+        if isinstance(part, _FILES) and part.file_account
     }
     content = prepared.request.cache.content
     if content is not None and content.account:

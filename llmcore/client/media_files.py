@@ -11,6 +11,7 @@ from llmcore.schema.content import (
     ContentPart,
     DocumentPart,
     ImagePart,
+    TextPart,
     ToolOutputPart,
     ToolResultPart,
 )
@@ -28,7 +29,12 @@ _MEDIA = (ImagePart, AudioPart, DocumentPart)
 
 def names_files(request: LLMRequest) -> bool:
     """Return whether *request* contains a path of a local file."""
-    return any(_names_file(part) for message in request.messages for part in message.content)
+    return any(
+        _names_file(part)
+        for message in request.messages
+        for part in message.content
+        if type(part) is not TextPart
+    )
 
 
 def _names_file(part: object) -> bool:

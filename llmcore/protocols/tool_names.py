@@ -18,7 +18,7 @@ from typing import Final
 
 from attrs import evolve, frozen
 
-from llmcore.schema.content import ContentPart, ToolCallPart, ToolResultPart
+from llmcore.schema.content import ContentPart, TextPart, ToolCallPart, ToolResultPart
 from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.messages import Message
 from llmcore.schema.request import LLMRequest
@@ -113,6 +113,8 @@ def _names(request: LLMRequest) -> dict[str, str]:
             names.setdefault(tool.name, f"tools[{index}].name")
     for index, message in enumerate(request.messages):
         for number, part in enumerate(message.content):
+            if type(part) is TextPart:
+                continue
             name = _name_of(part)
             if name is not None and name not in names:
                 names[name] = f"messages[{index}].content[{number}].name"

@@ -50,7 +50,12 @@ def as_system(value: SystemInput | None) -> tuple[TextPart, ...]:
     return _only(texts, (TextPart,), "system must be text")
 
 
+_MESSAGE = frozenset({Message})
+
+
 def _messages(value: Iterable[MessageInput]) -> tuple[Message, ...]:
+    if type(value) is tuple and _MESSAGE.issuperset(map(type, value)):
+        return cast("tuple[Message, ...]", value)
     if isinstance(value, Message | Mapping):
         return (as_message(cast("MessageInput", value)),)
     return tuple(map(as_message, value))
