@@ -103,7 +103,19 @@ def test_a_call_without_a_name_is_kept_as_it_came() -> None:
             [piece("$.a[0].n", stringValue="x"), piece("$.a[1].n", stringValue="y")],
             {"a": [{"n": "x"}, {"n": "y"}]},
         ),
+        (
+            [
+                piece("$.a[0].n", stringValue="x"),
+                piece("$.a[0].m", numberValue=1),
+                piece("$.a[1].n", stringValue="y"),
+            ],
+            {"a": [{"n": "x", "m": 1}, {"n": "y"}]},
+        ),
         ([piece("$.a[0]", stringValue="x"), piece("$.a[1]", numberValue=2)], {"a": ["x", 2]}),
+        (
+            [piece("$.a[0]", numberValue=1), piece("$.a[0]", numberValue=2)],
+            {"a": [2]},
+        ),
         ([piece("$.a[9]", stringValue="x")], {"a": ["x"]}),
         ([piece("$['a b']['c.d']", stringValue="x")], {"a b": {"c.d": "x"}}),
         ([piece('$["it\'s"]', stringValue="x")], {"it's": "x"}),
