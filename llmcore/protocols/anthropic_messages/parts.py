@@ -15,7 +15,7 @@ from llmcore.protocols.anthropic_messages.caching import cache_mark
 from llmcore.protocols.anthropic_messages.names import METADATA_KEY, Block
 from llmcore.protocols.claude import ClaudeRules
 from llmcore.protocols.diagnostics import Notes
-from llmcore.protocols.history import LoweringContext
+from llmcore.protocols.history import LoweringTarget
 from llmcore.protocols.lowering import native_citations, omitted_text
 from llmcore.protocols.native_json import object_or_empty, text_or_json
 from llmcore.protocols.tools import FREEFORM_FIELD, object_arguments
@@ -38,7 +38,7 @@ _IMAGES: Final = frozenset({"image/jpeg", "image/png", "image/gif", "image/webp"
 
 
 @frozen(kw_only=True)
-class MessagesTarget(LoweringContext):
+class MessagesTarget(LoweringTarget):
     """The model and the request that content is lowered for."""
 
     rules: ClaudeRules

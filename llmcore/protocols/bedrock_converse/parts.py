@@ -16,7 +16,7 @@ from llmcore.protocols import media
 from llmcore.protocols.bedrock_converse.models import ConverseRules
 from llmcore.protocols.bedrock_converse.names import METADATA_KEY, Block
 from llmcore.protocols.diagnostics import Notes
-from llmcore.protocols.history import LoweringContext
+from llmcore.protocols.history import LoweringTarget
 from llmcore.protocols.lowering import native_citations, omitted_text
 from llmcore.protocols.native_json import text_or_json
 from llmcore.protocols.tools import object_arguments
@@ -37,7 +37,7 @@ from llmcore.schema.json import JsonValue
 
 
 @frozen(kw_only=True)
-class ConverseTarget(LoweringContext):
+class ConverseTarget(LoweringTarget):
     """The model and the request that content is lowered for."""
 
     rules: ConverseRules

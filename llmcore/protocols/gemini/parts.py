@@ -16,7 +16,7 @@ from llmcore.protocols import media
 from llmcore.protocols.diagnostics import Notes
 from llmcore.protocols.gemini.models import GeminiRules
 from llmcore.protocols.gemini.names import MEANINGFUL, RESOLUTIONS, SKIP_SIGNATURE, NativeObject
-from llmcore.protocols.history import LoweringContext
+from llmcore.protocols.history import LoweringTarget
 from llmcore.protocols.native_json import object_or_empty, text_or_json
 from llmcore.protocols.tools import freeform_arguments
 from llmcore.schema.content import (
@@ -94,7 +94,7 @@ def _lower_detail(part: ImagePart, path: str, rules: GeminiRules, notes: Notes) 
 
 
 @frozen(kw_only=True)
-class GeminiTarget(LoweringContext):
+class GeminiTarget(LoweringTarget):
     """The target that messages are lowered for."""
 
     rules: GeminiRules

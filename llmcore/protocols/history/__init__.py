@@ -31,7 +31,7 @@ the steps in order).
 
 from llmcore.protocols.history.policy import (
     HistoryPolicy,
-    LoweringContext,
+    LoweringTarget,
     model_family,
     native_provider_ids,
 )
@@ -39,7 +39,7 @@ from llmcore.protocols.history.repair import Repaired, repair
 
 __all__ = [
     "HistoryPolicy",
-    "LoweringContext",
+    "LoweringTarget",
     "Repaired",
     "model_family",
     "native_provider_ids",

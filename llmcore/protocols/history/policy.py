@@ -72,7 +72,7 @@ class HistoryPolicy:
 
 
 @frozen(kw_only=True)
-class LoweringContext:
+class LoweringTarget:
     """The target that messages are lowered for."""
 
     policy: HistoryPolicy

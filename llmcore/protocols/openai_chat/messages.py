@@ -14,7 +14,7 @@ from attrs import frozen
 from llmcore.protocols.caching import mark_breakpoint
 from llmcore.protocols.diagnostics import Notes
 from llmcore.protocols.history import HistoryPolicy, Repaired, repair
-from llmcore.protocols.history.policy import LoweringContext, native_provider_ids
+from llmcore.protocols.history.policy import LoweringTarget, native_provider_ids
 from llmcore.protocols.lowering import result_text
 from llmcore.protocols.native_json import object_or_empty, text_or_json
 from llmcore.protocols.openai_chat.models import ChatDialect
@@ -45,7 +45,7 @@ from llmcore.schema.request import LLMRequest
 
 
 @frozen(kw_only=True)
-class ChatTarget(LoweringContext):
+class ChatTarget(LoweringTarget):
     """The request's facts that lowering its messages needs."""
 
     dialect: ChatDialect

@@ -13,7 +13,7 @@ from attrs import frozen
 from llmcore.protocols.caching import mark_breakpoint
 from llmcore.protocols.diagnostics import Notes
 from llmcore.protocols.history import HistoryPolicy, Repaired, repair
-from llmcore.protocols.history.policy import LoweringContext, native_provider_ids
+from llmcore.protocols.history.policy import LoweringTarget, native_provider_ids
 from llmcore.protocols.native_json import object_or_empty, str_or_none
 from llmcore.protocols.openai_responses.models import ResponsesDialect
 from llmcore.protocols.openai_responses.names import (
@@ -39,7 +39,7 @@ _PARAGRAPHS: Final = "\n\n"
 
 
 @frozen(kw_only=True)
-class ResponsesTarget(LoweringContext):
+class ResponsesTarget(LoweringTarget):
     """The request's facts that lowering its messages needs."""
 
     dialect: ResponsesDialect

@@ -8,7 +8,7 @@
 from llmcore.protocols.diagnostics import Notes
 from llmcore.protocols.history import (
     HistoryPolicy,
-    LoweringContext,
+    LoweringTarget,
     native_provider_ids,
     repair,
 )
@@ -26,11 +26,7 @@ from llmcore.schema.request import LLMRequest
 from tests.support.parley.names import CALL_IDS, METADATA_KEY, PROTOCOL_ID, ROLES, NativeObject
 
 
-class ParleyTarget(LoweringContext):
-    """The target that messages are lowered for."""
-
-
-def target_of(request: LLMRequest) -> ParleyTarget:
+def target_of(request: LLMRequest) -> LoweringTarget:
     """Return the target of the messages of *request*."""
     policy = HistoryPolicy(
         protocol=PROTOCOL_ID,
@@ -43,11 +39,11 @@ def target_of(request: LLMRequest) -> ParleyTarget:
         system_messages="lift",
         empty_text="drop_empty",
     )
-    return ParleyTarget(policy=policy, keys=native_provider_ids(request, METADATA_KEY))
+    return LoweringTarget(policy=policy, keys=native_provider_ids(request, METADATA_KEY))
 
 
 def lower_messages(
-    request: LLMRequest, target: ParleyTarget, notes: Notes
+    request: LLMRequest, target: LoweringTarget, notes: Notes
 ) -> tuple[str, list[NativeObject]]:
     """Return `rules`, the text of the system, and `turns`."""
     repaired = repair(request.messages, target.policy)
@@ -68,7 +64,7 @@ def lower_messages(
 # -- parts
 
 
-def lower_part(part: ContentPart, path: str, target: ParleyTarget, notes: Notes) -> NativeObject:
+def lower_part(part: ContentPart, path: str, target: LoweringTarget, notes: Notes) -> NativeObject:
     """Return *part* as an object of one field, which names its kind."""
     match part:
         case TextPart(text=text) | RefusalPart(text=text):
