@@ -23,23 +23,18 @@ from llmcore.client.cost import with_cost
 from llmcore.client.counting import counted, with_overflow_note
 from llmcore.client.credentials import Credentials
 from llmcore.client.event_stream import EventStream
-from llmcore.client.files import Files, upload_of
 from llmcore.client.http.options import HttpOptions
 from llmcore.client.http.transport import HttpClient
 from llmcore.client.large_requests import is_large, off_the_loop
 from llmcore.client.media_files import load_files, names_files
 from llmcore.client.middleware.chain import ClientCheck, Middleware, Next, compose
 from llmcore.client.model_calls import FindRoute, answered, spoken
-from llmcore.client.model_lists import listed_models, loaded_models, with_facts
 from llmcore.client.transport import Transport
 from llmcore.client.transports import Transports
 from llmcore.client.unary import UnaryCalls
-from llmcore.protocols.embeddings import EmbeddingProtocol
 from llmcore.protocols.failures.errors import rejected_field
 from llmcore.routes.auth import TOKEN_TO_COME, AuthContext
 from llmcore.routes.endpoint import BaseUrlOf
-from llmcore.routes.media import image_route, speech_route, transcription_route
-from llmcore.routes.retrieval import embedding_protocol, embedding_route, rerank_route
 from llmcore.routes.route import PreparedRequest, Route, ToolChoiceMode, route_of
 from llmcore.routes.transport import Timeouts
 from llmcore.schema.audio import (
@@ -67,8 +62,10 @@ from llmcore.schema.result import Failure, Result, Success
 from llmcore.schema.token_estimate import TokenCount
 from llmcore.schema.unary import UnaryRequest, UnaryResponse
 
-if TYPE_CHECKING:  # loads the catalog's modules
+if TYPE_CHECKING:  # these load the catalog's modules, and protocols that few programs use
     from llmcore.catalog.model_info import ModelInfo
+    from llmcore.client.files import Files
+    from llmcore.protocols.embeddings import EmbeddingProtocol
 
 _PROBE_MODEL = "any"
 
@@ -317,6 +314,8 @@ class Client:
         resolved = self._resolved(_PROBE_MODEL, provider or self.default_provider)
         if isinstance(resolved, Failure):
             return resolved
+        from llmcore.client.model_lists import listed_models, with_facts
+
         model = resolved.value
         found = await listed_models(self._unary, route_of(model), timeouts)
         return found.map(
@@ -331,10 +330,14 @@ class Client:
         InvalidRequestError for more texts than the provider takes at once: `embed_many` splits
         them. Middleware is not run.
         """
+        from llmcore.routes.retrieval import embedding_route
+
         return await self._answered(embedding_route, request, timeouts)
 
-    def embedding_limits(self, request: EmbeddingRequest) -> EmbeddingProtocol:
+    def embedding_limits(self, request: EmbeddingRequest) -> "EmbeddingProtocol":
         """Return the API that embeds *request*, with its limits; raises ConfigurationError."""
+        from llmcore.routes.retrieval import embedding_protocol
+
         model = self._resolved(request.model, request.provider).unwrap()
         return embedding_protocol(route_of(model), model.id)
 
@@ -342,24 +345,32 @@ class Client:
         self, request: RerankRequest, *, timeouts: Timeouts | None = None
     ) -> Result[RerankResponse, LLMError]:
         """Return the documents of *request* in the order of their scores. No middleware is run."""
+        from llmcore.routes.retrieval import rerank_route
+
         return await self._answered(rerank_route, request, timeouts)
 
     async def generate_image(
         self, request: ImageRequest, *, timeouts: Timeouts | None = None
     ) -> Result[ImageResponse, LLMError]:
         """Return the images of *request*. No middleware is run."""
+        from llmcore.routes.media import image_route
+
         return await self._answered(image_route, request, timeouts)
 
     async def transcribe(
         self, request: TranscriptionRequest, *, timeouts: Timeouts | None = None
     ) -> Result[TranscriptionResponse, LLMError]:
         """Return the text of the recording of *request*. No middleware is run."""
+        from llmcore.routes.media import transcription_route
+
         return await self._answered(transcription_route, request, timeouts)
 
     async def generate_speech(
         self, request: SpeechRequest, *, timeouts: Timeouts | None = None
     ) -> Result[SpeechResponse, LLMError]:
         """Return the text of *request* spoken. No middleware is run."""
+        from llmcore.routes.media import speech_route
+
         return await self._answered(speech_route, request, timeouts)
 
     async def stream_speech(
@@ -399,6 +410,8 @@ class Client:
 
         `file.part()` of the result is the part of a message that names it.
         """
+        from llmcore.client.files import upload_of
+
         upload = await upload_of(source, filename, media_type, purpose)
         if isinstance(upload, Failure):
             return upload
@@ -427,7 +440,9 @@ class Client:
         found = self._files(provider)
         return found if isinstance(found, Failure) else await found.value.here(file)
 
-    def _files(self, provider: str | None) -> Result[Files, LLMError]:
+    def _files(self, provider: str | None) -> "Result[Files, LLMError]":
+        from llmcore.client.files import Files
+
         model = self._resolved(_PROBE_MODEL, provider or self.default_provider)
         return model.map(lambda found: Files(self._unary, route_of(found)))
 
@@ -443,6 +458,8 @@ class Client:
         same provider and id in `models`, and are returned. Call it again to refresh them. A file
         that cannot be read changes nothing.
         """
+        from llmcore.client.model_lists import loaded_models
+
         loaded = await loaded_models(self._unary, source, timeouts)
         if isinstance(loaded, Success):
             from llmcore.catalog.own_models import merged

@@ -9,8 +9,6 @@ from attrs import evolve
 from llmcore.client.byte_stream import ByteStream
 from llmcore.client.media_files import load_unary_files
 from llmcore.client.unary import UnaryCalls
-from llmcore.protocols.speech import NOT_RECORDINGS
-from llmcore.routes.media import speech_route
 from llmcore.routes.route import Route, route_of
 from llmcore.routes.transport import Timeouts
 from llmcore.routes.unary import UnaryRoute
@@ -53,6 +51,9 @@ async def spoken(
     calls: UnaryCalls, asked: SpeechRequest, model: Model, timeouts: Timeouts | None
 ) -> Result[ByteStream, LLMError]:
     """Return *asked* spoken by *model*, to be read while it arrives."""
+    from llmcore.protocols.speech import NOT_RECORDINGS
+    from llmcore.routes.media import speech_route
+
     try:
         route = speech_route(route_of(model), model.id)
     except LLMError as error:

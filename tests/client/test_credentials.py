@@ -266,10 +266,12 @@ async def test_without_google_auth(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_sources_cost_nothing_until_they_are_used() -> None:
-    """A client loads neither the libraries nor the facades that need them."""
+    """A client loads neither the libraries nor the facades that need them, nor any API."""
     code = (
         "import sys, llmcore.client.client;"
-        "heavy = {'botocore', 'google.auth', 'llmcore.routes.vertex', 'llmcore.protocols.gemini'};"
+        "heavy = {'botocore', 'google.auth', 'llmcore.routes.vertex', 'llmcore.protocols.gemini',"
+        "'llmcore.protocols.openai_chat', 'llmcore.protocols.openai_responses',"
+        "'llmcore.protocols.embeddings', 'llmcore.protocols.images', 'llmcore.protocols.files'};"
         "assert not heavy & set(sys.modules), heavy & set(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
