@@ -16,7 +16,12 @@ from llmcore.schema.errors import LLMError
 from llmcore.schema.model import Model
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.result import Failure, Result, Success
-from llmcore.schema.token_estimate import TokenCount, estimated_tokens, overflow_note
+from llmcore.schema.token_estimate import (
+    TokenCount,
+    cached_tokens,
+    estimated_tokens,
+    overflow_note,
+)
 
 if TYPE_CHECKING:  # a data file is behind it
     from llmcore.catalog.model_info import ModelInfo
@@ -48,6 +53,8 @@ async def counted(
         if error.error_code != CANNOT_COUNT and error.status_code not in _CANNOT:
             return Failure(error)
     if tokens is not None:
+        if counting is not None and counting.fields is not None:  # the content is not sent
+            tokens += cached_tokens(request)
         return Success(TokenCount(tokens=tokens, context_window=window))
     step = partial(estimated_tokens, request)
     estimate = await off_the_loop(step, large=is_large(request))

@@ -120,7 +120,13 @@ def estimated_tokens(request: LLMRequest) -> int:
     form = request.response_format
     if form is not None and form.schema is not None:
         total += _TOOLS_TOKENS + _json(form.schema)
-    return max(1, round(total))
+    return max(1, round(total) + cached_tokens(request))
+
+
+def cached_tokens(request: LLMRequest) -> int:
+    """Return the tokens of the cached content that *request* begins with; 0 where none is known."""
+    content = request.cache.content
+    return 0 if content is None else content.total_tokens or 0
 
 
 def _parts(parts: Iterable[ContentPart]) -> float:

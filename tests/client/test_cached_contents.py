@@ -34,6 +34,7 @@ from llmcore.schema.errors import (
 )
 from llmcore.schema.options import CachePolicy
 from llmcore.schema.request import LLMRequest
+from llmcore.schema.token_estimate import estimated_tokens
 from llmcore.testing import scripted
 from tests.support.servers.loopback import Answer, Loopback, Received
 from tests.support.strategies.requests import json_values
@@ -404,6 +405,18 @@ async def test_cached_tokens_have_their_own_price() -> None:
     assert rates.cache_read < rates.input
     expected = 4000 * rates.cache_read + 10 * rates.input + 10 * rates.output
     assert answer.cost == pytest.approx(expected / 1e6)
+
+
+async def test_counts_and_estimates_include_the_content() -> None:
+    """Vertex AI counts what is sent: the tokens of the content are added."""
+    client, _ = client_of({"totalTokens": 10})
+    native = {**NATIVE, "name": f"{PROJECT}cachedContents/1"}
+    content = evolve(read_cached_content(native), provider="vertex")
+    plain = request(model=FLASH, provider="vertex", prompt="Who?")
+    asked = evolve(plain, cache=policy(content))
+
+    assert (await client.count_tokens(asked)).unwrap().tokens == 4010
+    assert estimated_tokens(asked) == estimated_tokens(plain) + 4000
 
 
 @given(json_values())
