@@ -198,5 +198,5 @@ def test_a_hosted_tool_is_a_function_everywhere_where_the_policy_has_it_so(
     (tool,) = made.request.tools
     assert isinstance(tool, ToolDefinition)
     assert tool.name == native["name"]
-    assert [*tool.parameters["required"]] == [argument]
+    assert tool.parameters["required"] == [argument]
     assert "hosted-tool-as-function" in codes(made)
