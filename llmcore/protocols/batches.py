@@ -285,7 +285,28 @@ def _gemini_item(line: JsonObject) -> BatchItem:
     id_ = str(object_or_empty(line.get("metadata")).get("key", line.get("key")))
     if line.get("response") is not None:
         return BatchItem(id=id_, body=line["response"])
-    return BatchItem(id=id_, error={"error": line.get("error") or "the request has no response"})
+    error = line.get("error") or "the request has no response"
+    if isinstance(error, Mapping):
+        error = {"status": _RPC_CODES.get(str(error.get("code"))), **error}
+    return BatchItem(id=id_, error={"error": error})
+
+
+_RPC_CODES: Final = {
+    "1": "CANCELLED",
+    "3": "INVALID_ARGUMENT",
+    "4": "DEADLINE_EXCEEDED",
+    "5": "NOT_FOUND",
+    "7": "PERMISSION_DENIED",
+    "8": "RESOURCE_EXHAUSTED",
+    "9": "FAILED_PRECONDITION",
+    "13": "INTERNAL",
+    "14": "UNAVAILABLE",
+    "16": "UNAUTHENTICATED",
+}
+"""The names of codes of https://github.com/googleapis/googleapis/blob/master/google/rpc/code.proto.
+
+Results have the numbers alone; errors of calls have an HTTP status as `code`, and the name.
+"""
 
 
 GEMINI: Final = BatchProtocol(

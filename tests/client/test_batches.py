@@ -13,10 +13,15 @@ from llmcore.client.batches import Batches, BatchHandle
 from llmcore.routes.chat_providers import Mistral
 from llmcore.schema.codec import from_json, to_json
 from llmcore.schema.errors import (
+    AccessDeniedError,
     AuthenticationError,
     ConfigurationError,
     InvalidRequestError,
     LLMError,
+    ProviderError,
+    RateLimitError,
+    RequestTimeoutError,
+    ServerError,
 )
 from llmcore.schema.result import Failure
 from llmcore.testing import scripted
@@ -312,6 +317,31 @@ async def test_handle_of_another_api_is_refused() -> None:
     assert isinstance(result, Failure)
     assert isinstance(result.failure(), ConfigurationError)
     assert "give Batches the model" in result.failure().message
+
+
+@pytest.mark.parametrize(
+    ("code", "kind"),
+    [
+        (3, InvalidRequestError),
+        (4, RequestTimeoutError),
+        (7, AccessDeniedError),
+        (8, RateLimitError),
+        (13, ServerError),
+        (14, ServerError),
+        (99, ProviderError),
+    ],
+)
+async def test_errors_of_geminis_results_are_of_the_class_of_their_code(
+    code: int, kind: type[LLMError]
+) -> None:
+    error = {"metadata": {"key": "a"}, "error": {"code": code, "message": "no"}}
+    output = {"inlinedResponses": {"inlinedResponses": [error]}}
+    batches, _ = batches_of(APIS["gemini"], {**APIS["gemini"].ended, "response": output})
+    handle = BatchHandle(id="batches/1", provider="google", model="m", protocol="gemini")
+
+    ((_, result),) = [one async for one in batches.results(handle)]
+
+    assert type(result.failure()) is kind
 
 
 EXPIRED = {"code": "batch_expired", "message": "not executed in time"}
