@@ -143,7 +143,9 @@ def describe(usage: Usage, cost: float | None, started: float, first: float | No
     streamed.
     """
     now = time.monotonic()
-    facts = [f"{usage.input_tokens or 0} tokens in", f"{usage.output_tokens or 0} out"]
+    counts = ((usage.input_tokens, "in"), (usage.output_tokens, "out"))
+    known = [f"{count} {way}" for count, way in counts if count is not None]
+    facts = [known[0].replace(" ", " tokens "), *known[1:]] if known else ["tokens unknown"]
     if usage.reasoning_tokens:
         facts.append(f"{usage.reasoning_tokens} of them reasoning")
     if usage.cache_read_tokens:
