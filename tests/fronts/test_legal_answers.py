@@ -10,8 +10,10 @@ from itertools import count
 from typing import Any
 
 import pytest
-from anthropic.types.beta import BetaMessage
+from anthropic.types import ModelInfo
+from anthropic.types.beta import BetaMessage, BetaModelInfo
 from google.genai.types import GenerateContentResponse
+from openai.types import model as openai_models
 from openai.types.chat import ChatCompletion, ChatCompletionChunk
 from pydantic import BaseModel
 
@@ -21,6 +23,7 @@ from llmcore.fronts.front import (
     AnswerInfo,
     AnswerWriter,
     ClientRequest,
+    ListedModel,
     Upstream,
     front_by_id,
 )
@@ -147,6 +150,30 @@ def test_an_answer_of_any_declared_kind_is_one_in_every_front(
             check_answer(front_id, events)
         except Exception as error:
             raise AssertionError(json.dumps(body)) from error
+
+
+# -- lists of models
+
+
+@pytest.mark.parametrize(
+    ("front_id", "kind"),
+    [
+        ("openai-chat", openai_models.Model),
+        ("openai-responses", openai_models.Model),
+        ("anthropic-messages", ModelInfo),
+        ("anthropic-messages", BetaModelInfo),
+    ],
+)
+@pytest.mark.parametrize("limit", [None, 4096])
+def test_a_listed_model_has_every_field_that_its_vendor_declares_as_required(
+    front_id: str, kind: type[BaseModel], limit: int | None
+) -> None:
+    """The strict mode of the packages refuses a list without one."""
+    model = ListedModel(id="m", owner="acme", max_input_tokens=limit, max_output_tokens=limit)
+    made = dict(front_by_id(front_id).model(model))
+
+    read = kind.model_validate(made)
+    assert made.keys() - read.model_dump(by_alias=True).keys() <= {"max_model_len"}
 
 
 # -- of streams

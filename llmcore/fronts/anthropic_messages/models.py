@@ -1,7 +1,7 @@
 """Lists of models, and counts of tokens, in Anthropic's form.
 
     {"data": [{"type": "model", "id": "claude-opus-5", "display_name": "claude-opus-5",
-               "created_at": "1970-01-01T00:00:00Z"}],
+               "created_at": "1970-01-01T00:00:00Z", "lifecycle": "active"}],
      "has_more": false, "first_id": "claude-opus-5", "last_id": "claude-opus-5"}
     {"input_tokens": 2095}
 
@@ -33,6 +33,7 @@ def listed_model(model: ListedModel) -> JsonObject:
         "id": model.id,
         "display_name": model.id,
         "created_at": _UNKNOWN,
+        "lifecycle": "active",
         **{name: limit for name, limit in limits.items() if limit is not None},
     }
 
