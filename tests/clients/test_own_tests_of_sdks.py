@@ -1,8 +1,8 @@
 """The tests that the official Python SDKs bring in their source distributions, against a gateway.
 
 They are made for a mock server of the whole API, whose address `TEST_API_BASE_URL` names. Those of
-creating answers and counting tokens hold for any server; others need ids that the mock invents, or
-leave the model out. Google's package is not tried here.
+creating answers, counting tokens and listing models hold for any server; others need ids that the
+mock invents, or leave the model out. Google's package is not tried here.
 """
 
 import os
@@ -49,6 +49,8 @@ class Package:
     base: str
     upstream: Column
     """One of another API, so that all is translated."""
+    answered: int = 8
+    """Requests that the upstream answers at least; the gateway itself lists models."""
 
 
 PACKAGES = (
@@ -67,6 +69,24 @@ PACKAGES = (
         chosen="TestMessages and not deprecated",
         base="",
         upstream=OPENAI,
+    ),
+    Package(
+        name="openai",
+        client="OpenAI",
+        file="tests/api_resources/test_models.py",
+        chosen="TestModels and not delete",
+        base="/v1",
+        upstream=ANTHROPIC,
+        answered=0,
+    ),
+    Package(
+        name="anthropic",
+        client="Anthropic",
+        file="tests/api_resources/test_models.py",
+        chosen="TestModels and not list_with_all_params",
+        base="",
+        upstream=OPENAI,
+        answered=0,
     ),
 )
 
@@ -89,7 +109,7 @@ def unpacked(package: Package, folder: Path) -> None:
     (folder / "tests/conftest.py").write_text(conftest)
 
 
-@pytest.mark.parametrize("package", PACKAGES, ids=lambda package: package.name)
+@pytest.mark.parametrize("package", PACKAGES, ids=lambda one: f"{one.name} {Path(one.file).stem}")
 def test_the_packages_own_tests_pass(package: Package, tmp_path: Path) -> None:
     """With every parameter that the API has, in the strict mode of the client too."""
     unpacked(package, tmp_path)
@@ -112,4 +132,4 @@ def test_the_packages_own_tests_pass(package: Package, tmp_path: Path) -> None:
         )
 
     assert done.returncode == 0, done.stdout
-    assert len(scene.server.received) >= 8
+    assert len(scene.server.received) >= package.answered
