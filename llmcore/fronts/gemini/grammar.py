@@ -17,10 +17,11 @@ from llmcore.fronts.front import Event, GrammarChecker
 from llmcore.protocols.native_json import int_or_none, object_or_empty, objects, str_or_none
 
 _FLAGS: Final = frozenset(
-    {"audioMetadata", "audioTranscription", "documentMetadata", "mediaProcessing"}
-    | {"mediaResolution", "partMetadata"}
+    {"audioMetadata", "documentMetadata", "mediaProcessing", "mediaResolution", "partMetadata"}
     | {"speechMetadata", "spreadsheetMetadata", "thought", "thoughtSignature", "videoMetadata"}
 )
+_TRANSCRIPTION: Final = frozenset({"audioTranscription"})
+"""Beside the audio, or a part by itself where the audio is elsewhere."""
 _COUNTED: Final = (
     "promptTokenCount",
     "candidatesTokenCount",
@@ -84,7 +85,8 @@ class GeminiChecker(GrammarChecker):
 
     def _part(self, part: Mapping[str, Any]) -> None:
         kinds = part.keys() - _FLAGS
-        self._expect(len(kinds) == 1, f"a part is {sorted(kinds)}")
+        one = kinds == _TRANSCRIPTION or len(kinds - _TRANSCRIPTION) == 1
+        self._expect(one, f"a part is {sorted(kinds)}")
         self._expect(None not in part.values(), "a field of a part is null")
         if "text" in part:
             self._expect(isinstance(part["text"], str), "text is not a string")
