@@ -2,7 +2,8 @@
 
 They are made for a mock server of the whole API, whose address `TEST_API_BASE_URL` names. Those of
 creating answers, counting tokens and listing models hold for any server; others need ids that the
-mock invents, or leave the model out. Google's package is not tried here.
+mock invents, or leave the model out. Those of Google's package replay recordings that are not in
+it, and take no server's address.
 """
 
 import os

@@ -277,6 +277,15 @@ def test_of_two_names_of_the_end_user_one_is_sent_and_the_other_reported(front_i
     assert [one.path for one in made[1] if one.action == "dropped"] == ["user"]
 
 
+def test_metadata_that_has_anthropics_name_of_the_end_user_is_kept() -> None:
+    body = {"model": "m", "metadata": {"user_id": "abc"}, "user": "xyz", **SHORT["openai-chat"]}
+    made = sent("openai-chat", "anthropic-messages", body)
+
+    assert not isinstance(made, str)
+    assert '"user_id": "abc"' in made[0]
+    assert [one.path for one in made[1] if one.action == "dropped"] == ["user"]
+
+
 def test_a_field_that_is_lost_silently_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """A control: a front that forgets to report."""
     monkeypatch.setattr("llmcore.fronts.openai_chat.messages.report_unknown", lambda *_: None)

@@ -312,11 +312,9 @@ def _provider_options(
         if upstream.policy.hosted_tools in ("drop", "function"):
             options.pop("web_search_options", None)
     else:
-        options = _translated(
-            {name: value for name, value in given.items() if name not in _SWITCHES},
-            protocol_id,
-            notes,
-        )
+        given = {name: value for name, value in given.items() if name not in _SWITCHES}
+        has_user = "user_id" in (field(body, "metadata", dict) or {})
+        options = _translated(given, protocol_id, notes, has_user=has_user)
     key = protocol_by_id(protocol_id or PROTOCOL_ID).metadata_key
     return {key: options} if options else {}
 
@@ -325,7 +323,9 @@ def _says_more(name: str, value: object) -> bool:
     return name not in _READ and value is not None and value not in _SAID_ALREADY.get(name, ())
 
 
-def _translated(given: Mapping[str, Any], protocol_id: str, notes: Notes) -> dict[str, Any]:
+def _translated(
+    given: Mapping[str, Any], protocol_id: str, notes: Notes, *, has_user: bool
+) -> dict[str, Any]:
     options: dict[str, Any] = {}
     lost: list[str] = []
     for name, value in given.items():
@@ -335,8 +335,9 @@ def _translated(given: Mapping[str, Any], protocol_id: str, notes: Notes) -> dic
             options["text"] = {"verbosity": value}
         elif protocol_id == RESPONSES and name in _RESPONSES_TAKES:
             options[name] = value
-        elif name in END_USER and protocol_id == MESSAGES and "metadata" not in options:
+        elif name in END_USER and protocol_id == MESSAGES and not has_user:
             options["metadata"] = {"user_id": str(value)}
+            has_user = True
         else:
             lost.append(name)
     report_lost(lost, "", "the upstream takes no such field", notes)
