@@ -187,6 +187,8 @@ def playing(column: Column, *replies: Reply) -> Iterator[Scene]:
     left = list(replies)
 
     def handler(received: Received) -> Answer:
+        if received.method == "GET":
+            return _json(404, {})  # it has no list of models
         reply = left.pop(0) if len(left) > 1 else left[0]
         if isinstance(reply, Refused):
             return column.refusal(reply)
