@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -44,8 +45,10 @@ class WarmProcess:
         self.pid: int = self._process.pid
 
     def send_signal(self, which: signal.Signals) -> None:
+        """Send *which*, unless the process has ended; the fork server may report that later."""
         if self._process.is_alive():
-            os.kill(self.pid, which)
+            with suppress(ProcessLookupError):
+                os.kill(self.pid, which)
 
     def terminate(self) -> None:
         self.send_signal(signal.SIGTERM)
