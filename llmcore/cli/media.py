@@ -179,7 +179,7 @@ def _check_folder(output: str | None) -> None:
     """Raise InvalidRequestError if *output* is in no folder, before anything is paid for."""
     folder = Path(output or "").expanduser().parent
     if not folder.is_dir():
-        raise InvalidRequestError(f"cannot write {output}: there is no folder {folder}")
+        raise InvalidRequestError(f"cannot write {output}: the folder {folder} does not exist")
 
 
 def _put(output: str | None, usual: str, data: bytes, media_type: str | None) -> None:

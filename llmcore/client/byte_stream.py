@@ -6,8 +6,9 @@ import anyio
 
 from llmcore.client.call import redact_error
 from llmcore.client.transport import Exchange
+from llmcore.routes.transport import Timeouts
 from llmcore.schema.diagnostics import Diagnostic
-from llmcore.schema.errors import LLMError, RequestTimeoutError, StreamError
+from llmcore.schema.errors import LLMError, StreamError
 
 
 class ByteStream:
@@ -23,7 +24,7 @@ class ByteStream:
         *,
         provider: str,
         diagnostics: tuple[Diagnostic, ...],
-        idle: float | None,
+        limits: Timeouts,
         most: int,
         secrets: tuple[str, ...],
     ) -> None:
@@ -35,7 +36,7 @@ class ByteStream:
         """Everything that was left out or changed of the request."""
         self._exchange = exchange
         self._chunks = exchange.chunks()
-        self._idle = idle
+        self._limits = limits
         self._left = most
         self._secrets = secrets
 
@@ -53,18 +54,14 @@ class ByteStream:
 
     async def __anext__(self) -> bytes:
         try:
-            with anyio.fail_after(self._idle):
+            with anyio.fail_after(self._limits.idle):
                 chunk = await anext(self._chunks)
         except StopAsyncIteration:
             await self.aclose()
             raise
         except TimeoutError as error:
-            message = f"the time limit 'idle' of {self._idle:g} seconds expired"
-            timeout = RequestTimeoutError(
-                message, provider=self.provider, error_code="idle", cause=error
-            )
             await self.aclose()
-            raise timeout from error
+            raise self._limits.expired("idle", self.provider, error) from error
         except LLMError as error:
             error.provider = error.provider or self.provider
             redact_error(error, self._secrets)

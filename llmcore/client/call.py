@@ -310,9 +310,7 @@ class Call:
             name = "step" if step is not None and (total is None or step < total) else "total"
         else:
             name = self._waiting_for
-        seconds = getattr(self._timeouts, name)
-        message = f"the time limit {name!r} of {seconds:g} seconds expired"
-        return RequestTimeoutError(message, error_code=name)
+        return self._timeouts.expired(name)
 
     def _as_limit(self, error: LLMError) -> LLMError:
         """Return the error of the call's own limit for a transport's read timeout."""

@@ -9,7 +9,8 @@ import math
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import aclosing, contextmanager
 from datetime import UTC, datetime
-from typing import Final, Protocol
+from functools import partial
+from typing import Any, Final, Protocol
 
 import anyio
 from attrs import evolve, frozen
@@ -29,7 +30,7 @@ from llmcore.routes.transport import Http, Timeouts, TransportSpec, WebSocket
 from llmcore.routes.unary import PreparedCall, UnaryRoute
 from llmcore.schema import json
 from llmcore.schema.diagnostics import Diagnostic
-from llmcore.schema.errors import LLMError, RequestTimeoutError, StreamError
+from llmcore.schema.errors import LLMError, StreamError
 from llmcore.schema.json import JsonValue
 from llmcore.schema.result import Failure, Result, Success
 
@@ -77,16 +78,9 @@ class UnaryCalls:
     ) -> Result[Answer_co, LLMError]:
         """Return the answer to *asked* over *route*."""
         notes: list[Diagnostic] = []
-
-        def prepared(context: AuthContext) -> Result[HttpRequest, LLMError]:
-            def http(call: PreparedCall) -> HttpRequest:
-                notes[:] = call.diagnostics
-                return call.http
-
-            return route.prepare(asked, context=context).map(http)
-
+        prepare = partial(_prepared, route, asked, notes)
         try:
-            answer = await self.exchange(route, prepared, timeouts, route.protocol.answers)
+            answer = await self.exchange(route, prepare, timeouts, route.protocol.answers)
             return Success(route.protocol.read(evolve(answer, diagnostics=tuple(notes)), asked))
         except LLMError as error:
             error.provider = error.provider or route.provider
@@ -112,15 +106,8 @@ class UnaryCalls:
         self, route: UnaryRoute[Asked, Answer_co], asked: Asked, timeouts: Timeouts | None = None
     ) -> Result[ByteStream, LLMError]:
         """Return the answer to *asked* over *route*, whose content is yet to be read."""
-        prepared: list[PreparedCall] = []
-
-        def prepare(context: AuthContext) -> Result[HttpRequest, LLMError]:
-            def http(call: PreparedCall) -> HttpRequest:
-                prepared[:] = (call,)
-                return call.http
-
-            return route.prepare(asked, context=context).map(http)
-
+        notes: list[Diagnostic] = []
+        prepare = partial(_prepared, route, asked, notes)
         limits = self._limits(route, timeouts)
         try:
             with _time_limit(route, limits):
@@ -132,8 +119,8 @@ class UnaryCalls:
             ByteStream(
                 exchange,
                 provider=route.provider,
-                diagnostics=prepared[-1].diagnostics,
-                idle=limits.idle,
+                diagnostics=tuple(notes),
+                limits=limits,
                 most=route.defaults.max_response_bytes,
                 secrets=secrets,
             )
@@ -203,6 +190,18 @@ class UnaryCalls:
         return await transport.send(ready, limits)
 
 
+def _prepared(
+    route: UnaryRoute[Asked, Any], asked: Asked, notes: list[Diagnostic], context: AuthContext
+) -> Result[HttpRequest, LLMError]:
+    """Return the request for *asked*, and leave its diagnostics, of the last try, in *notes*."""
+
+    def http(call: PreparedCall) -> HttpRequest:
+        notes[:] = call.diagnostics
+        return call.http
+
+    return route.prepare(asked, context=context).map(http)
+
+
 @contextmanager
 def _time_limit(way: Way, limits: Timeouts) -> Iterator[None]:
     """Raise RequestTimeoutError where what is inside takes longer than *limits* allow."""
@@ -212,10 +211,7 @@ def _time_limit(way: Way, limits: Timeouts) -> Iterator[None]:
         with anyio.fail_after(seconds):
             yield
     except TimeoutError as error:
-        message = f"the time limit {name!r} of {seconds:g} seconds expired"
-        raise RequestTimeoutError(
-            message, provider=way.provider, error_code=name, cause=error
-        ) from error
+        raise limits.expired(name, way.provider, error) from error
 
 
 async def _closed(exchange: Exchange, most: int, *, cut: bool = False) -> bytes:

@@ -37,7 +37,7 @@ from llmcore.generation.settings import RunPlan
 from llmcore.routes.transport import Timeouts
 from llmcore.schema.content import ToolCallPart
 from llmcore.schema.diagnostics import Diagnostic
-from llmcore.schema.errors import AbortError, InvalidRequestError, LLMError, RequestTimeoutError
+from llmcore.schema.errors import AbortError, InvalidRequestError, LLMError
 from llmcore.schema.events import ErrorEvent, Finish, LLMEvent
 from llmcore.schema.messages import Message
 from llmcore.schema.request import LLMRequest
@@ -154,8 +154,7 @@ class Run:
             signal.throw_if_aborted()
         if limits.seconds is not None and limits.seconds == min(bounds):
             raise limits.error("seconds")
-        message = f"the time limit 'total' of {total:g} seconds expired"
-        raise RequestTimeoutError(message, error_code="total")
+        raise self._timeouts.expired("total")
 
     async def _advance(self) -> Sequence[LLMEvent]:
         while not self.ended:

@@ -9,7 +9,7 @@ from typing import TypeAlias, Union
 
 from attrs import field, frozen, validators
 
-from llmcore.schema.errors import ConfigurationError
+from llmcore.schema.errors import ConfigurationError, RequestTimeoutError
 
 
 @frozen(kw_only=True)
@@ -86,3 +86,13 @@ class Timeouts:
     """A whole call, over all steps and retries."""
     tool: float | None = _limit(None)
     """One run of a tool."""
+
+    def expired(
+        self, name: str, provider: str = "", cause: BaseException | None = None
+    ) -> RequestTimeoutError:
+        """Return the error for the limit *name*, such as `idle`, which expired.
+
+        *cause* is the exception that showed it.
+        """
+        message = f"the time limit {name!r} of {getattr(self, name):g} seconds expired"
+        return RequestTimeoutError(message, provider=provider, error_code=name, cause=cause)
