@@ -18,6 +18,5 @@ def test_an_unknown_id_is_a_typed_error() -> None:
         protocol_by_id("openai")
 
 
-def test_ids_are_unique() -> None:
-    """Five protocols."""
-    assert len(set(PROTOCOL_IDS)) == len(PROTOCOL_IDS) == 5
+def test_each_protocol_has_the_id_of_its_row() -> None:
+    assert [protocol_by_id(id_).id for id_ in PROTOCOL_IDS] == [*PROTOCOL_IDS]
