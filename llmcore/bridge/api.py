@@ -35,7 +35,7 @@ class OperationRequest:
     """One request for an operation."""
 
     caller: Caller
-    asked: ClientRequest
+    request: ClientRequest
     """As the client sent it, without its credentials; the body is empty for operations that take
     none."""
     path: Mapping[str, str] = field(factory=dict)
@@ -46,17 +46,17 @@ class OperationRequest:
     @property
     def body(self) -> JsonObject:
         """The request's body."""
-        return self.asked.body
+        return self.request.body
 
     @property
     def query(self) -> Mapping[str, str]:
         """The parameters of the URL."""
-        return self.asked.query
+        return self.request.query
 
     @property
     def headers(self) -> Mapping[str, str]:
         """The headers by their names in lower case."""
-        return self.asked.headers
+        return self.request.headers
 
 
 @frozen(kw_only=True)

@@ -33,9 +33,9 @@ from llmcore.fronts.front import (
     Front,
     ListedModel,
     ReadRequest,
+    Routing,
     StreamEncoding,
     Upstream,
-    Wanted,
 )
 from llmcore.protocols.anthropic_messages.names import PROTOCOL_ID as MESSAGES
 from llmcore.routes.route import Route
@@ -98,27 +98,27 @@ class Generation(Generic[Context]):
 
         Where a name has several targets, it is made for one after another until one begins.
         """
-        service, asked = self._service, call.asked
-        wanted = self._allowed(asked, call.caller)
-        pool = service.names.pool(wanted.model)
+        service, request = self._service, call.request
+        routing = self._allowed(request, call.caller)
+        pool = service.names.pool(routing.model)
         if not service.is_pooled(pool):
-            info = self._info(wanted.model)
-            return await answer(call, await self._chosen(wanted, pool.first, info))
-        conversation = conversation_of(asked)
-        info = self._info(wanted.model, conversation)
+            info = self._info(routing.model)
+            return await answer(call, await self._chosen(routing, pool.first, info))
+        conversation = conversation_of(request)
+        info = self._info(routing.model, conversation)
 
         async def make(target: UpstreamModel, limits: CallLimits) -> AnswerRun:
-            chosen = await self._chosen(wanted, target, info)
+            chosen = await self._chosen(routing, target, info)
             return await answer(call, evolve(chosen, limits=limits))
 
-        return await service.pooled(wanted.model, pool, conversation, make)
+        return await service.pooled(routing.model, pool, conversation, make)
 
     async def answer(self, call: OperationRequest, chosen: Chosen) -> AnswerRun:
         """Return the answer of the *chosen* model, to be run."""
         call = self.marked(call, chosen)
-        if route := self.relay_route(call.asked, chosen):
+        if route := self.relay_route(call.request, chosen):
             return self.relayed(call, chosen, route)
-        read = await self.read(call.asked, chosen)
+        read = await self.read(call.request, chosen)
         await self.check(read.request)
         writer = self.front.writer(chosen.info, read.context, chosen.upstream)
         cached = self.cached(call, chosen, read.request)
@@ -129,8 +129,8 @@ class Generation(Generic[Context]):
         if not self._service.settings.cache.prompt_marks:
             return call
         protocol, owner = chosen.upstream.protocol_id, call.caller.owner
-        asked, notes = with_prompt_cache_marks(call.asked, self.front.id, protocol, owner)
-        return evolve(call, asked=asked, diagnostics=(*call.diagnostics, *notes))
+        request, notes = with_prompt_cache_marks(call.request, self.front.id, protocol, owner)
+        return evolve(call, request=request, diagnostics=(*call.diagnostics, *notes))
 
     def cached(
         self, call: OperationRequest, chosen: Chosen, request: LLMRequest
@@ -138,30 +138,30 @@ class Generation(Generic[Context]):
         """Return where the answer to *request* may come from instead of the upstream."""
         service, owner = self._service, call.caller.owner
         cache = service.settings.cache
-        return cached_answer(cache, service.store, owner, call.asked, chosen.model, request)
+        return cached_answer(cache, service.store, owner, call.request, chosen.model, request)
 
-    def _allowed(self, asked: ClientRequest, caller: Caller) -> Wanted:
-        """Return the model that *asked* is for; 403 if the key does not allow it."""
-        wanted = self.front.wanted(asked)
-        if not allows(caller, self._service.names.plain(wanted.model)):
-            message = f"this key does not allow the model {wanted.model!r}"
+    def _allowed(self, request: ClientRequest, caller: Caller) -> Routing:
+        """Return the model that *request* is for; 403 if the key does not allow it."""
+        routing = self.front.routing(request)
+        if not allows(caller, self._service.names.plain(routing.model)):
+            message = f"this key does not allow the model {routing.model!r}"
             raise FrontError(
                 status=403, message=message, type="permission_error", code="model_not_allowed"
             )
-        return wanted
+        return routing
 
-    async def chosen(self, asked: ClientRequest, caller: Caller) -> Chosen:
-        """Return the model that *asked* is for.
+    async def chosen(self, request: ClientRequest, caller: Caller) -> Chosen:
+        """Return the model that *request* is for.
 
         Raises FrontError: 404 if no provider has it, 403 if the caller's key does not allow it.
         """
-        wanted = self._allowed(asked, caller)
-        pool = self._service.names.pool(wanted.model)
-        conversation = conversation_of(asked) if self._service.is_pooled(pool) else ""
+        routing = self._allowed(request, caller)
+        pool = self._service.names.pool(routing.model)
+        conversation = conversation_of(request) if self._service.is_pooled(pool) else ""
         target = self._service.first_of(pool, conversation)
-        return await self._chosen(wanted, target, self._info(wanted.model, conversation))
+        return await self._chosen(routing, target, self._info(routing.model, conversation))
 
-    async def _chosen(self, wanted: Wanted, target: UpstreamModel, info: AnswerInfo) -> Chosen:
+    async def _chosen(self, routing: Routing, target: UpstreamModel, info: AnswerInfo) -> Chosen:
         service = self._service
         model = service.model(target)
         route = model.route
@@ -174,8 +174,8 @@ class Generation(Generic[Context]):
             new_id=new_id,
         )
         return Chosen(
-            name=wanted.model,
-            streaming=wanted.streaming,
+            name=routing.model,
+            streaming=routing.streaming,
             target=target,
             model=model,
             upstream=upstream,
@@ -187,7 +187,7 @@ class Generation(Generic[Context]):
             id=new_id(self.front.id_prefix, conversation), created_at=int(time.time()), model=name
         )
 
-    def relay_route(self, asked: ClientRequest, chosen: Chosen) -> Route | None:
+    def relay_route(self, request: ClientRequest, chosen: Chosen) -> Route | None:
         """Return the route to an upstream of the same API, which gets the request as it came.
 
         None where the gateway must change or keep something: sealed state of earlier answers,
@@ -200,45 +200,45 @@ class Generation(Generic[Context]):
             return None
         if policy.hosted_tools != "native" or policy.registered_tools:
             return None
-        if may_be_cached(service.settings.cache, asked):
+        if may_be_cached(service.settings.cache, request):
             return None
-        framed = self.encoding(asked).content_type.startswith("text/event-stream")
-        if (chosen.streaming and not framed) or holds_sealed_state(asked.body):
+        framed = self.encoding(request).content_type.startswith("text/event-stream")
+        if (chosen.streaming and not framed) or holds_sealed_state(request.body):
             return None
         return route
 
     def relayed(self, call: OperationRequest, chosen: Chosen, route: Route) -> AnswerRun:
         """Return the answer of an upstream of the same API, to pass as it comes."""
-        asked = call.asked
+        request = call.request
         info, upstream = chosen.info, chosen.upstream
         plan = RelayPlan(
             info=self._labels(chosen, streamed=chosen.streaming),
-            request=self._service.relayed(asked, chosen.model, route),
+            request=self._service.relayed(request, chosen.model, route),
             route=route,
             writer=lambda: self.front.writer(info, self.front.no_request(upstream), upstream),
-            encoding=self.encoding(asked),
+            encoding=self.encoding(request),
             error=self.front.error,
-            choices=_choices(asked.body),
+            choices=_choices(request.body),
             limits=chosen.limits,
             diagnostics=call.diagnostics,
-            read=partial(self._read_now, asked, upstream),
+            read=partial(self._read_now, request, upstream),
         )
         return self._service.relay(plan)
 
-    def _read_now(self, asked: ClientRequest, upstream: Upstream) -> LLMRequest:
-        return self.front.read(asked, upstream).unwrap().request
+    def _read_now(self, request: ClientRequest, upstream: Upstream) -> LLMRequest:
+        return self.front.read(request, upstream).unwrap().request
 
     async def read(
         self,
-        asked: ClientRequest,
+        request: ClientRequest,
         chosen: Chosen,
         reading: Reading[Context] | None = None,
         *,
         large: bool = False,
     ) -> ReadRequest[Context]:
-        """Return the request that *asked* amounts to; *large* ones are read in a thread."""
-        step = partial(reading or self.front.read, asked, chosen.upstream)
-        large = large or holds_much(asked.body)
+        """Return the request that *request* amounts to; *large* ones are read in a thread."""
+        step = partial(reading or self.front.read, request, chosen.upstream)
+        large = large or holds_much(request.body)
         read = (await self._service.off_the_loop(step, large=large)).unwrap()
         if len(read.request.messages) > _MANY_MESSAGES:  # building the upstream's takes as long
             await anyio.lowlevel.checkpoint()
@@ -273,7 +273,7 @@ class Generation(Generic[Context]):
             info=self._labels(chosen, streamed=read.streaming),
             request=read.request,
             writer=writer,
-            encoding=encoding or self.encoding(call.asked),
+            encoding=encoding or self.encoding(call.request),
             error=front.error,
             checker=front.checker() if checks else None,
             stored=stored,
@@ -284,9 +284,9 @@ class Generation(Generic[Context]):
         )
         return self._service.run(plan)
 
-    def encoding(self, asked: ClientRequest) -> StreamEncoding:
+    def encoding(self, request: ClientRequest) -> StreamEncoding:
         """Return how events become bytes, with the heartbeat that is configured."""
-        encoding = self.front.encoding(asked)
+        encoding = self.front.encoding(request)
         word = self._service.settings.keep_alive_by_front.get(self.front.id)
         return encoding if word is None else evolve(encoding, heartbeat=_HEARTBEATS[word])
 
@@ -322,7 +322,7 @@ class Generation(Generic[Context]):
 
     async def count(self, call: OperationRequest) -> Outcome:
         """Return how many tokens a request has."""
-        return await self.counted(call, partial(self.read, call.asked))
+        return await self.counted(call, partial(self.read, call.request))
 
     async def counted(
         self,
@@ -330,16 +330,18 @@ class Generation(Generic[Context]):
         read: Callable[[Chosen], Awaitable[ReadRequest[Context]]],
     ) -> Outcome:
         """Return the number of tokens of a request, which *read* reads unless its count is kept."""
-        asked = call.asked
-        chosen = await self.chosen(asked, call.caller)
+        client_request = call.request
+        chosen = await self.chosen(client_request, call.caller)
 
         async def request() -> LLMRequest:
             return (await read(chosen)).request
 
         name = f"{self.front.id} {chosen.target.provider} {chosen.target.model}"
-        route = self.relay_route(asked, chosen)
-        relayed = None if route is None else self._service.relayed(asked, chosen.model, route)
-        count = await self._service.counter.count(asked.body, name, request, relayed)
+        route = self.relay_route(client_request, chosen)
+        relayed = (
+            None if route is None else self._service.relayed(client_request, chosen.model, route)
+        )
+        count = await self._service.counter.count(client_request.body, name, request, relayed)
         return Outcome(body=self.front.token_count(count.tokens), diagnostics=count.diagnostics)
 
     async def models(self, call: OperationRequest) -> JsonObject:

@@ -140,8 +140,8 @@ def _rebuilt(request: LLMRequest, fields: AbstractSet[str], gone: tuple[str, ...
     builder = route.protocol.body
     unnamed = gone + tuple(prefix for name in fields for prefix in _BETAS_OF[name])
 
-    def build(asked: LLMRequest, streaming: bool) -> Result[Built[Any], LLMError]:
-        return builder.build(asked, streaming).map(
+    def build(request: LLMRequest, streaming: bool) -> Result[Built[Any], LLMError]:
+        return builder.build(request, streaming).map(
             lambda built: changed(
                 built,
                 body=_stripped(built.body, fields),

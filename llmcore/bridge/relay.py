@@ -83,14 +83,14 @@ class RelayedRequest(LLMRequest[Any]):
         relayed = Model(model.id, model.provider, route=changed(route, protocol=relaying))
         return cls(model=relayed, messages=(_ANYTHING,))
 
-    def of(self, asked: ClientRequest) -> Self:
-        """Return the request with the body of *asked*, and the headers that go up with it."""
-        headers, query = asked.headers, asked.query
+    def of(self, request: ClientRequest) -> Self:
+        """Return the request with the body of *request*, and the headers that go up with it."""
+        headers, query = request.headers, request.query
         sent = {name: headers[name] for name in _FORWARDED_HEADERS if name in headers}
         named = {name: query[name] for name in _FORWARDED_QUERY if name in query}
         if not (sent or named):
-            return changed(self, body=asked.body)
-        return changed(self, body=asked.body, http=HttpOverlay(headers=sent, query=named))
+            return changed(self, body=request.body)
+        return changed(self, body=request.body, http=HttpOverlay(headers=sent, query=named))
 
 
 def _skimming(

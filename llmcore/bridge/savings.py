@@ -114,14 +114,14 @@ def _unpacked(data: bytes) -> list[LLMEvent]:
     return unpacked(zlib.decompressobj().decompress(data, MAX_ANSWER_BYTES))
 
 
-def may_be_cached(settings: CacheSettings, asked: ClientRequest) -> bool:
+def may_be_cached(settings: CacheSettings, request: ClientRequest) -> bool:
     """Return whether the answer of a request may come from the cache.
 
     `deterministic` is for requests with a temperature of 0. `cache-control: no-store` is obeyed.
     """
-    if settings.responses == "off" or "no-store" in asked.headers.get("cache-control", ""):
+    if settings.responses == "off" or "no-store" in request.headers.get("cache-control", ""):
         return False
-    return settings.responses == "all" or _temperature(asked.body) == 0
+    return settings.responses == "all" or _temperature(request.body) == 0
 
 
 def _temperature(body: JsonObject) -> object:
@@ -133,7 +133,7 @@ def cached_answer(
     settings: CacheSettings,
     store: ResponseStore,
     owner: str,
-    asked: ClientRequest,
+    client_request: ClientRequest,
     model: Model,
     request: LLMRequest,
 ) -> CachedAnswer | None:
@@ -143,14 +143,14 @@ def cached_answer(
     is the same in everything that determines its answer.
     """
     route = model.route
-    if not may_be_cached(settings, asked) or not isinstance(route, Route):
+    if not may_be_cached(settings, client_request) or not isinstance(route, Route):
         return None
     return CachedAnswer(
         store=store,
         name=partial(_name, owner, model, route, request),
         ttl_s=settings.ttl_s,
         large=is_large(request),
-        is_fresh="no-cache" in asked.headers.get("cache-control", ""),
+        is_fresh="no-cache" in client_request.headers.get("cache-control", ""),
     )
 
 
@@ -173,9 +173,9 @@ Marked: TypeAlias = tuple[ClientRequest, tuple[Diagnostic, ...]]
 
 
 def with_prompt_cache_marks(
-    asked: ClientRequest, front_id: str, protocol_id: str | None, owner: str
+    request: ClientRequest, front_id: str, protocol_id: str | None, owner: str
 ) -> Marked:
-    """Return *asked* with marks by which its upstream caches its prompt; unchanged if it has some.
+    """Return *request* with marks for the upstream to cache its prompt; unchanged if it has some.
 
     Requests of the Messages API to Anthropic or Bedrock get `cache_control`, which caches up to the
     last message (https://platform.claude.com/docs/en/build-with-claude/prompt-caching). Requests
@@ -183,22 +183,22 @@ def with_prompt_cache_marks(
     beginning (https://developers.openai.com/api/docs/guides/prompt-caching), read November 2026.
     """
     to_anthropic = front_id == MESSAGES and protocol_id in (MESSAGES, _BEDROCK)
-    if to_anthropic and b'"cache_control"' not in json.dumps(asked.body):
-        return _marked(asked, "cache_control", {"type": "ephemeral"})
+    if to_anthropic and b'"cache_control"' not in json.dumps(request.body):
+        return _marked(request, "cache_control", {"type": "ephemeral"})
     to_openai = front_id in (CHAT, RESPONSES) and protocol_id in (CHAT, RESPONSES)
-    if to_openai and asked.body.get("prompt_cache_key") is None:
-        return _marked(asked, "prompt_cache_key", _beginning(asked.body, owner))
-    return asked, ()
+    if to_openai and request.body.get("prompt_cache_key") is None:
+        return _marked(request, "prompt_cache_key", _beginning(request.body, owner))
+    return request, ()
 
 
-def _marked(asked: ClientRequest, name: str, value: Any) -> Marked:
+def _marked(request: ClientRequest, name: str, value: Any) -> Marked:
     note = Diagnostic(
         "prompt-cache-mark",
         name,
         action="added",
         message=f"{name} was added, so that the upstream caches the prompt",
     )
-    return evolve(asked, body={**asked.body, name: value}), (note,)
+    return evolve(request, body={**request.body, name: value}), (note,)
 
 
 def _beginning(body: JsonObject, owner: str) -> str:

@@ -244,8 +244,8 @@ class Service:
         except LLMError as error:
             raise from_llm_error(error) from error
 
-    def relayed(self, asked: ClientRequest, model: Model, route: Route[Any]) -> LLMRequest:
-        """Return the request that takes the body of *asked* to *model*, which `model` returned."""
+    def relayed(self, request: ClientRequest, model: Model, route: Route[Any]) -> LLMRequest:
+        """Return the request that sends the body of *request* to *model*, a result of `model`."""
         known = self._relayed.get(id(model))
         if known is None or known[0] is not model:
             if len(self._relayed) >= _MODELS_KEPT:
@@ -254,7 +254,7 @@ class Service:
             skims = not (self.settings.ui_record or self._upstreams.client.middleware)
             known = (model, RelayedRequest.to(model, route, skims=skims))
             self._relayed[id(model)] = known
-        return known[1].of(asked)
+        return known[1].of(request)
 
     def is_pooled(self, pool: ModelPool) -> bool:
         """Return whether an answer of *pool* may have to wait, or go to another target."""

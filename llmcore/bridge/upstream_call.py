@@ -115,20 +115,20 @@ class UpstreamCall:
         self._deadline = (
             total_deadline(context.settings) if limits.deadline is None else (limits.deadline)
         )
-        self._asked_at: float | None = None
+        self._sent_at: float | None = None
         self._call = self._new_call()
 
     async def next_batch(self) -> Sequence[LLMEvent]:
         """Return the next events, at least one; the last batch ends with a terminal event."""
-        if self._asked_at is None:
-            self._asked_at = time.monotonic()
+        if self._sent_at is None:
+            self._sent_at = time.monotonic()
         batch = await self._call.next_batch()
         if not self._is_answered and not isinstance(batch[-1], ErrorEvent):
             self._is_answered = True
             self._context.health.succeeded(self._target, self._began_at)
         first, last = batch[0], batch[-1]
         if isinstance(first, StreamStart):
-            self.first_event_s = time.monotonic() - self._asked_at
+            self.first_event_s = time.monotonic() - self._sent_at
             seconds = self._context.metrics.first_event_seconds
             seconds.labels(self._provider).observe(self.first_event_s)
             self.request_id = first.request_id or self.request_id
@@ -141,7 +141,7 @@ class UpstreamCall:
     @property
     def is_sent(self) -> bool:
         """Whether the upstream was asked."""
-        return self._asked_at is not None
+        return self._sent_at is not None
 
     @property
     def response(self) -> LLMResponse:

@@ -68,13 +68,13 @@ def stated_cost(usage: Usage) -> float | None:
 def response_cost(
     response: LLMResponse,
     *,
-    asked: str = "",
+    requested: str = "",
     at: datetime | None = None,
     models: Sequence[ModelInfo] = (),
 ) -> float | None:
     """Return what *response* cost, at the service tier it was answered by; see `cost_of`.
 
-    The price is that of the model that answered or, if it has none, of the model *asked*.
+    The price is that of the model that answered or, if it has none, of the model *requested*.
     """
     usage = response.usage
     stated = stated_cost(usage)
@@ -85,7 +85,7 @@ def response_cost(
         if said.get("inference_geo") not in (None, "") and said["inference_geo"] not in _ANYWHERE:
             return None  # a surcharge that the catalog does not have
         tier = tier or _tier(said)
-    names = dict.fromkeys(filter(None, (response.model, asked)))
+    names = dict.fromkeys(filter(None, (response.model, requested)))
     costs = (
         cost_of(response.provider, name, usage, service_tier=tier, at=at, models=models)
         for name in names

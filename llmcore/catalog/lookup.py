@@ -53,15 +53,15 @@ def list_models(
     *models*, your own, come first, and replace those of the catalog that have the same id.
     ConfigurationError if *provider* is a misspelled id.
     """
-    wanted = PROVIDER_ALIASES.get(provider, provider) if provider is not None else None
-    if wanted is not None and wanted not in {model.provider for model in models}:
-        _reject_misspelled(wanted)
-    own = tuple(model for model in models if wanted in (None, model.provider))
+    provider_id = PROVIDER_ALIASES.get(provider, provider) if provider is not None else None
+    if provider_id is not None and provider_id not in {model.provider for model in models}:
+        _reject_misspelled(provider_id)
+    own = tuple(model for model in models if provider_id in (None, model.provider))
     replaced = {(model.provider, model.id) for model in own}
     return own + tuple(
         model_at(number)
         for number, record in enumerate(catalog().records)
-        if wanted in (None, record["provider"])
+        if provider_id in (None, record["provider"])
         and (record["provider"], record["id"]) not in replaced
     )
 

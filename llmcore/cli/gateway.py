@@ -206,8 +206,8 @@ async def _run_one(responses: "Responses", body: JsonObject, caller: "Caller") -
     from llmcore.fronts.openai_forms import envelope
 
     try:
-        asked = ClientRequest(body={**body, "stream": True}, path="/v1/responses")
-        run = await responses.generate(OperationRequest(asked=asked, caller=caller))
+        request = ClientRequest(body={**body, "stream": True}, path="/v1/responses")
+        run = await responses.generate(OperationRequest(request=request, caller=caller))
         try:
             while data := await run.next_bytes():
                 for line in data.split(b"\n"):

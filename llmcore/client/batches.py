@@ -28,7 +28,7 @@ from llmcore.protocols.batches import (
 from llmcore.protocols.failures.errors import error_from_body
 from llmcore.protocols.multipart import multipart
 from llmcore.protocols.native_json import object_or_empty, objects
-from llmcore.protocols.protocol import BodyKind, NativeAnswer, NativeRequest, UnaryProtocol
+from llmcore.protocols.protocol import BodyKind, NativeRequest, NativeResponse, UnaryProtocol
 from llmcore.routes.batches import OPENAI_PATHS, batch_protocol
 from llmcore.routes.decoding import ResponseDecoder
 from llmcore.routes.route import Route, route_of
@@ -184,7 +184,7 @@ class Batches:
     ) -> JsonValue:
         """Return the document that answers *request*; raises LLMError."""
 
-        def read(answer: NativeAnswer, _asked: None) -> JsonValue:
+        def read(answer: NativeResponse, _asked: None) -> JsonValue:
             return answer.document
 
         protocol = UnaryProtocol(id="batches", build=lambda _: request, read=read, answers=answers)

@@ -22,7 +22,7 @@ from llmcore.protocols.cached_contents import (
     UPDATING,
     CachedContentRequest,
 )
-from llmcore.protocols.protocol import Answer_co, Asked, UnaryProtocol
+from llmcore.protocols.protocol import Request, Response_co, UnaryProtocol
 from llmcore.routes.route import Route, route_of
 from llmcore.routes.unary import UnaryRoute, missing, rebased
 from llmcore.schema.cached_contents import CachedContent
@@ -100,10 +100,10 @@ class CachedContents:
         """Keep *content* for *ttl* from now on, and return it as it is then."""
         try:
             route = self._owner(content)
-            asked = CachedContentRequest(name=content.name, ttl=ttl)
+            request = CachedContentRequest(name=content.name, ttl=ttl)
         except LLMError as error:
             return Failure(error)
-        found = await self._call(route, UPDATING, asked, content.name)
+        found = await self._call(route, UPDATING, request, content.name)
         return found.map(lambda kept: self._owned(evolve(kept, model=content.model), route))
 
     async def delete(self, content: CachedContent) -> Result[None, LLMError]:
@@ -119,8 +119,8 @@ class CachedContents:
     def _route(self, provider: str | None) -> Route[Any]:
         """Return the route to *provider*; raises ConfigurationError if it keeps no contents."""
         named = provider or self._client.default_provider
-        asked = LLMRequest(model="any", provider=named, messages=())
-        return _checked(route_of(self._model or self._client.resolve(asked).unwrap()))
+        request = LLMRequest(model="any", provider=named, messages=())
+        return _checked(route_of(self._model or self._client.resolve(request).unwrap()))
 
     def _owner(self, content: CachedContent) -> Route[Any]:
         route = self._route(content.provider)
@@ -138,13 +138,13 @@ class CachedContents:
     async def _call(
         self,
         route: Route[Any],
-        protocol: UnaryProtocol[Asked, Answer_co],
-        asked: Asked,
+        protocol: UnaryProtocol[Request, Response_co],
+        request: Request,
         name: str = "",
-    ) -> Result[Answer_co, LLMError]:
+    ) -> Result[Response_co, LLMError]:
         """Return the answer; the names of Vertex AI begin with the project, as its URLs do."""
         base = rebased(route, _above_project) if name.startswith("projects/") else None
-        return await self._client.unary.call(UnaryRoute.beside(route, protocol, base), asked)
+        return await self._client.unary.call(UnaryRoute.beside(route, protocol, base), request)
 
 
 def _checked(route: Route[Any]) -> Route[Any]:

@@ -234,7 +234,7 @@ class Call:
             exchange=exchange,
             chunks=exchange.chunks(),
             decoder=self._decoder(prepared, route, exchange),
-            streamed=is_streamed(route.framing, exchange.headers, asked=prepared.streaming),
+            streamed=is_streamed(route.framing, exchange.headers, requested=prepared.streaming),
             limit=route.defaults.max_response_bytes,
         )
 

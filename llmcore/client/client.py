@@ -69,7 +69,7 @@ if TYPE_CHECKING:  # these load the catalog's modules, and protocols that few pr
 
 _PROBE_MODEL = "any"
 
-_Asked = TypeVar("_Asked", bound=UnaryRequest)
+_Request = TypeVar("_Request", bound=UnaryRequest)
 _Answer = TypeVar("_Answer", bound=UnaryResponse)
 
 
@@ -231,8 +231,8 @@ class Client:
         if isinstance(resolved, Failure):
             return resolved
         model = resolved.value
-        asked = evolve(request, model=model, provider=None)
-        return await counted(self._unary, route_of(model), asked, self.models, timeouts)
+        counted_request = evolve(request, model=model, provider=None)
+        return await counted(self._unary, route_of(model), counted_request, self.models, timeouts)
 
     def supports_tool_choice(
         self, mode: ToolChoiceMode, model: Model | str, *, provider: str | None = None
@@ -388,14 +388,14 @@ class Client:
 
     async def _answered(
         self,
-        find: FindRoute[_Asked, _Answer],
-        asked: _Asked,
+        find: FindRoute[_Request, _Answer],
+        request: _Request,
         timeouts: Timeouts | None,
     ) -> Result[_Answer, LLMError]:
-        found = self._resolved(asked.model, asked.provider)
+        found = self._resolved(request.model, request.provider)
         if isinstance(found, Failure):
             return found
-        return await answered(self._unary, find, asked, found.value, self.models, timeouts)
+        return await answered(self._unary, find, request, found.value, self.models, timeouts)
 
     async def upload_file(
         self,
@@ -515,8 +515,8 @@ class Client:
                 raw=raw,
                 on_response=on_response,
             )
-            asked = resolved.map(lambda model: model.id).value_or("")
-            priced = partial(with_cost, models=self.models, asked=asked)
+            requested = resolved.map(lambda model: model.id).value_or("")
+            priced = partial(with_cost, models=self.models, requested=requested)
             return EventStream(call, call.accumulator, priced)
 
         if not self.middleware:
@@ -556,7 +556,7 @@ class Client:
 
     async def _ready(
         self,
-        asked: _Outstanding,
+        pending: _Outstanding,
         resolved: Result[Model, LLMError],
         streaming: bool,
         cursor: ProviderMetadata | None,
@@ -570,9 +570,9 @@ class Client:
         model = resolved.value
         route = route_of(model)
         token = await self._credentials.token(route.auth, self.environ)
-        if names_files(asked.request):
-            asked.request = await anyio.to_thread.run_sync(load_files, asked.request)
-        request = asked.request
+        if names_files(pending.request):
+            pending.request = await anyio.to_thread.run_sync(load_files, pending.request)
+        request = pending.request
         context = self._context(token)
         rejected = self._rejected.get(_server(route), frozenset())
         step = partial(
@@ -596,12 +596,12 @@ class Client:
                 route=route,
                 transport=transport,
                 refused=lambda: self._credentials.refused(route.auth, token),
-                rejected=partial(self._learn_rejected, asked, request_ready, route),
+                rejected=partial(self._learn_rejected, pending, request_ready, route),
             )
         )
 
     def _learn_rejected(
-        self, asked: _Outstanding, prepared: PreparedRequest, route: Route, error: LLMError
+        self, pending: _Outstanding, prepared: PreparedRequest, route: Route, error: LLMError
     ) -> bool:
         """Return whether to send the request again, without what the server rejects.
 
@@ -610,7 +610,7 @@ class Client:
         instead = route.protocol.body.instead
         other = None if instead is None else instead(prepared.request, error)
         if other is not None:
-            asked.request = other
+            pending.request = other
             return True
         own = prepared.request.options_for(route.protocol.metadata_key, route.provider)
         optional = route.protocol.body.optional - own.keys()

@@ -19,12 +19,12 @@ def _is_cached(response: LLMResponse) -> bool:
 
 
 def with_cost(
-    response: LLMResponse, models: "Sequence[ModelInfo]" = (), asked: str = ""
+    response: LLMResponse, models: "Sequence[ModelInfo]" = (), requested: str = ""
 ) -> LLMResponse:
     """Return *response* with its cost set, unless it is unknown or already set.
 
     The cost of a cached response is 0. Prices of *models* take precedence over the catalog's. The
-    model *asked* counts if the one that answered has no price.
+    model *requested* counts if the one that answered has no price.
     """
     if response.cost is not None:
         return response
@@ -32,5 +32,5 @@ def with_cost(
         return changed(response, cost=0.0)
     from llmcore.catalog.cost import response_cost  # a data file is behind it
 
-    cost = response_cost(response, asked=asked, at=datetime.now(UTC), models=models)
+    cost = response_cost(response, requested=requested, at=datetime.now(UTC), models=models)
     return response if cost is None else changed(response, cost=cost)

@@ -23,7 +23,7 @@ from llmcore.schema.unary import UnaryRequest
 MAX_FILE_BYTES = 512 * 1024 * 1024
 """The largest file that can be sent inline; providers accept no larger ones."""
 
-_Asked = TypeVar("_Asked", bound=UnaryRequest)
+_Request = TypeVar("_Request", bound=UnaryRequest)
 _MEDIA = (ImagePart, AudioPart, DocumentPart)
 
 
@@ -55,7 +55,7 @@ def load_files(request: LLMRequest) -> LLMRequest:
     return evolve(request, messages=messages)
 
 
-def load_unary_files(request: _Asked) -> _Asked:
+def load_unary_files(request: _Request) -> _Request:
     """Do the same for the request of a unary call, whose fields are media or tuples of media."""
     changes: dict[str, object] = {}
     for one in fields(type(request)):

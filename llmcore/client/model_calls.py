@@ -21,25 +21,25 @@ from llmcore.schema.unary import UnaryRequest, UnaryResponse
 if TYPE_CHECKING:  # a data file is behind it
     from llmcore.catalog.model_info import ModelInfo
 
-_Asked = TypeVar("_Asked", bound=UnaryRequest)
+_Request = TypeVar("_Request", bound=UnaryRequest)
 _Answer = TypeVar("_Answer", bound=UnaryResponse)
 
-FindRoute: TypeAlias = Callable[[Route[Any], str], UnaryRoute[_Asked, _Answer]]
+FindRoute: TypeAlias = Callable[[Route[Any], str], UnaryRoute[_Request, _Answer]]
 """Returns the route of an operation for a generating route and a model's id."""
 
 
 async def answered(
     calls: UnaryCalls,
-    find: FindRoute[_Asked, _Answer],
-    asked: _Asked,
+    find: FindRoute[_Request, _Answer],
+    request: _Request,
     model: Model,
     models: "Sequence[ModelInfo]",
     timeouts: Timeouts | None,
 ) -> Result[_Answer, LLMError]:
-    """Return the answer of *model* to *asked*, over the route that *find* returns."""
+    """Return the answer of *model* to *request*, over the route that *find* returns."""
     try:
         route = find(route_of(model), model.id)
-        named = evolve(asked, model=model, provider=None)
+        named = evolve(request, model=model, provider=None)
         loaded = await anyio.to_thread.run_sync(load_unary_files, named)
     except LLMError as error:
         return Failure(error)
@@ -48,9 +48,9 @@ async def answered(
 
 
 async def spoken(
-    calls: UnaryCalls, asked: SpeechRequest, model: Model, timeouts: Timeouts | None
+    calls: UnaryCalls, request: SpeechRequest, model: Model, timeouts: Timeouts | None
 ) -> Result[ByteStream, LLMError]:
-    """Return *asked* spoken by *model*, to be read while it arrives."""
+    """Return *request* spoken by *model*, to be read while it arrives."""
     from llmcore.protocols.speech import NOT_RECORDINGS
     from llmcore.routes.media import speech_route
 
@@ -61,7 +61,7 @@ async def spoken(
     if route.protocol.answers != "bytes":
         message = f"the API of {model.provider!r} answers with the whole recording: use "
         return Failure(ConfigurationError(message + "generate_speech", provider=model.provider))
-    opened = await calls.opened(route, evolve(asked, model=model, provider=None), timeouts)
+    opened = await calls.opened(route, evolve(request, model=model, provider=None), timeouts)
     if isinstance(opened, Failure):
         return opened
     stated = opened.value.media_type or ""

@@ -9,7 +9,7 @@ from attrs import evolve
 
 from llmcore.client.unary import UnaryCalls
 from llmcore.protocols.model_lists import LiveModel
-from llmcore.protocols.protocol import NativeAnswer, NativeRequest, UnaryProtocol
+from llmcore.protocols.protocol import NativeRequest, NativeResponse, UnaryProtocol
 from llmcore.routes.auth import Auth
 from llmcore.routes.endpoint import Endpoint
 from llmcore.routes.model_lists import model_list_route
@@ -83,7 +83,7 @@ async def _document(
 
 
 def _at(url: str) -> UnaryRoute[None, JsonValue]:
-    def read(answer: NativeAnswer, _asked: None) -> JsonValue:
+    def read(answer: NativeResponse, _asked: None) -> JsonValue:
         return answer.document
 
     protocol = UnaryProtocol(

@@ -22,7 +22,7 @@ from llmcore.client.transport import Exchange
 from llmcore.client.transports import Transports
 from llmcore.protocols.failures.errors import error_from_response
 from llmcore.protocols.model_lists import Item, Page, PageRequest
-from llmcore.protocols.protocol import Answer_co, Asked, BodyKind, NativeAnswer
+from llmcore.protocols.protocol import BodyKind, NativeResponse, Request, Response_co
 from llmcore.routes.auth import Auth, AuthContext
 from llmcore.routes.http_request import HttpRequest
 from llmcore.routes.route import RouteDefaults
@@ -74,14 +74,17 @@ class UnaryCalls:
     timeouts: Timeouts
 
     async def call(
-        self, route: UnaryRoute[Asked, Answer_co], asked: Asked, timeouts: Timeouts | None = None
-    ) -> Result[Answer_co, LLMError]:
-        """Return the answer to *asked* over *route*."""
+        self,
+        route: UnaryRoute[Request, Response_co],
+        request: Request,
+        timeouts: Timeouts | None = None,
+    ) -> Result[Response_co, LLMError]:
+        """Return the answer to *request* over *route*."""
         notes: list[Diagnostic] = []
-        prepare = partial(_prepared, route, asked, notes)
+        prepare = partial(_prepared, route, request, notes)
         try:
             answer = await self.exchange(route, prepare, timeouts, route.protocol.answers)
-            return Success(route.protocol.read(evolve(answer, diagnostics=tuple(notes)), asked))
+            return Success(route.protocol.read(evolve(answer, diagnostics=tuple(notes)), request))
         except LLMError as error:
             error.provider = error.provider or route.provider
             return Failure(error)
@@ -103,11 +106,14 @@ class UnaryCalls:
         return Success(tuple(found))
 
     async def opened(
-        self, route: UnaryRoute[Asked, Answer_co], asked: Asked, timeouts: Timeouts | None = None
+        self,
+        route: UnaryRoute[Request, Response_co],
+        request: Request,
+        timeouts: Timeouts | None = None,
     ) -> Result[ByteStream, LLMError]:
-        """Return the answer to *asked* over *route*, whose content is yet to be read."""
+        """Return the answer to *request* over *route*, whose content is yet to be read."""
         notes: list[Diagnostic] = []
-        prepare = partial(_prepared, route, asked, notes)
+        prepare = partial(_prepared, route, request, notes)
         limits = self._limits(route, timeouts)
         try:
             with _time_limit(route, limits):
@@ -132,7 +138,7 @@ class UnaryCalls:
         prepare: Callable[[AuthContext], Result[HttpRequest, LLMError]],
         timeouts: Timeouts | None = None,
         answers: BodyKind = "json",
-    ) -> NativeAnswer:
+    ) -> NativeResponse:
         """Return the answer to the request that *prepare* makes; raises LLMError."""
         limits = self._limits(way, timeouts)
         with _time_limit(way, limits):
@@ -191,15 +197,15 @@ class UnaryCalls:
 
 
 def _prepared(
-    route: UnaryRoute[Asked, Any], asked: Asked, notes: list[Diagnostic], context: AuthContext
+    route: UnaryRoute[Request, Any], request: Request, notes: list[Diagnostic], context: AuthContext
 ) -> Result[HttpRequest, LLMError]:
-    """Return the request for *asked*, and leave its diagnostics, of the last try, in *notes*."""
+    """Return the request for *request*, and leave its diagnostics, of the last try, in *notes*."""
 
     def http(call: PreparedCall) -> HttpRequest:
         notes[:] = call.diagnostics
         return call.http
 
-    return route.prepare(asked, context=context).map(http)
+    return route.prepare(request, context=context).map(http)
 
 
 @contextmanager
@@ -237,9 +243,9 @@ async def _whole(exchange: Exchange, most: int, *, cut: bool) -> bytes:
     return bytes(body[:most])
 
 
-def _answer(way: Way, headers: Mapping[str, str], body: bytes, answers: BodyKind) -> NativeAnswer:
+def _answer(way: Way, headers: Mapping[str, str], body: bytes, answers: BodyKind) -> NativeResponse:
     if answers == "bytes":
-        return NativeAnswer(content=body, headers=headers)
+        return NativeResponse(content=body, headers=headers)
     document: JsonValue = None
     if body.strip():
         try:
@@ -248,7 +254,7 @@ def _answer(way: Way, headers: Mapping[str, str], body: bytes, answers: BodyKind
             text = body[:200].decode("utf-8", "replace")
             message = f"the answer is not JSON: {text!r}"
             raise StreamError(message, provider=way.provider, cause=error) from error
-    return NativeAnswer(document=document, headers=headers)
+    return NativeResponse(document=document, headers=headers)
 
 
 def _json_lines(body: bytes) -> list[JsonValue]:

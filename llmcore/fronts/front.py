@@ -53,7 +53,7 @@ class ClientRequest:
 
 
 @frozen(kw_only=True)
-class Wanted:
+class Routing:
     """The facts of a request known before it is read: its model, and whether it streams."""
 
     model: str
@@ -238,7 +238,7 @@ class Front(Generic[Context]):
     """That of the protocol whose other side it is, such as `anthropic-messages`."""
     id_prefix: str
     """How the ids of its answers begin, such as `msg`."""
-    wanted: Callable[[ClientRequest], Wanted]
+    routing: Callable[[ClientRequest], Routing]
     """Raises FrontError for a request that names no model."""
     read: Callable[[ClientRequest, Upstream], Result[ReadRequest[Context], FrontError]]
     """An invalid request is a Failure; what the upstream has no place for is a

@@ -123,22 +123,22 @@ _EFFORTS: Final = {2048: "low", 8192: "medium"}
 
 
 def with_effort(
-    wanted: ReasoningOptions | None, protocol_id: str | None, notes: Notes
+    reasoning: ReasoningOptions | None, protocol_id: str | None, notes: Notes
 ) -> ReasoningOptions | None:
-    """Return *wanted* with an effort in place of a budget, where the upstream's API has no budgets.
+    """Return *reasoning* with an effort in place of a budget if the upstream's API has none.
 
     Servers of Chat Completions that have their own field for budgets are sent both.
     """
-    if wanted is None or wanted.effort is not None or protocol_id not in (CHAT, RESPONSES):
-        return wanted
-    budget = wanted.budget_tokens
+    if reasoning is None or reasoning.effort is not None or protocol_id not in (CHAT, RESPONSES):
+        return reasoning
+    budget = reasoning.budget_tokens
     if budget is None:
-        return wanted
+        return reasoning
     effort = next((effort for most, effort in _EFFORTS.items() if budget <= most), "high")
     why = f"the upstream's API has efforts instead: {budget} became {effort!r}"
     notes.changed("reasoning-budget-changed", "reasoning.budget_tokens", why)
     kept = budget if protocol_id == CHAT else None
-    return evolve(wanted, effort=effort, budget_tokens=kept)
+    return evolve(reasoning, effort=effort, budget_tokens=kept)
 
 
 # -- media

@@ -144,22 +144,22 @@ class _Run:
 
     async def work(self, waiting: Iterator[tuple[str, LLMRequest]]) -> None:
         """Run requests until there are no more."""
-        for id_, asked in waiting:
-            outcome = await self._outcome(id_, asked)
+        for id_, llm_request in waiting:
+            outcome = await self._outcome(id_, llm_request)
             if self._on_result is not None:
                 returned = self._on_result(id_, outcome)
                 if inspect.isawaitable(returned):
                     await returned
             self._advance()
 
-    async def _outcome(self, id_: str, asked: LLMRequest) -> Result[LLMResponse, LLMError]:
-        digest = hashlib.sha256(json.dumps(to_json(asked))).hexdigest()
+    async def _outcome(self, id_: str, llm_request: LLMRequest) -> Result[LLMResponse, LLMError]:
+        digest = hashlib.sha256(json.dumps(to_json(llm_request))).hexdigest()
         found = None if self._kept is None else await self._kept.get(id_, digest)
         so_far = self.summary
         if found is not None:
             self.summary = evolve(so_far, resumed=so_far.resumed + 1)
             return Success(from_json(LLMResponse, found))
-        call = partial(self._client.generate, asked, timeouts=self._timeouts)
+        call = partial(self._client.generate, llm_request, timeouts=self._timeouts)
         outcome = await retry(call, self._policy)
         so_far = self.summary
         if isinstance(outcome, Failure):
@@ -244,13 +244,13 @@ class _Once:
         return self
 
     def __next__(self) -> tuple[str, LLMRequest]:
-        id_, asked = next(self._pairs)
+        id_, llm_request = next(self._pairs)
         if id_ in self._seen:
             raise InvalidRequestError(f"two requests have the id {id_!r}")
         self._seen.add(id_)
-        if not asked.model and self._model is not None:
-            asked = evolve(asked, model=self._model)
-        return id_, asked
+        if not llm_request.model and self._model is not None:
+            llm_request = evolve(llm_request, model=self._model)
+        return id_, llm_request
 
     def close(self) -> None:
         """Close the file behind the requests, if there is one."""

@@ -56,8 +56,8 @@ async def generate_image(
     *model* is one of OpenAI, Azure, Gemini, Vertex, xAI, Together, OpenRouter or a server like
     OpenAI's, or an id such as `openai:gpt-image-2`. Raises LLMError.
     """
-    asked = ImageRequest(model=model, prompt=prompt, **request_fields(settings))
-    return (await retried(client_of(settings).generate_image, asked, settings)).unwrap()
+    request = ImageRequest(model=model, prompt=prompt, **request_fields(settings))
+    return (await retried(client_of(settings).generate_image, request, settings)).unwrap()
 
 
 class TranscriptionOptions(TypedDict, total=False):
@@ -88,8 +88,8 @@ async def transcribe(
     or an id such as `openai:gpt-4o-transcribe`. Raises LLMError.
     """
     source = AudioPart.of(audio)
-    asked = TranscriptionRequest(model=model, audio=source, **request_fields(settings))
-    return (await retried(client_of(settings).transcribe, asked, settings)).unwrap()
+    request = TranscriptionRequest(model=model, audio=source, **request_fields(settings))
+    return (await retried(client_of(settings).transcribe, request, settings)).unwrap()
 
 
 class SpeechOptions(TypedDict, total=False):
@@ -119,8 +119,8 @@ async def generate_speech(
     *model* is one of OpenAI, Azure, Gemini, Vertex, Groq, Mistral, Together, OpenRouter or a server
     like OpenAI's, or an id such as `openai:gpt-4o-mini-tts`. Raises LLMError.
     """
-    asked = SpeechRequest(model=model, text=text, **request_fields(settings))
-    return (await retried(client_of(settings).generate_speech, asked, settings)).unwrap()
+    request = SpeechRequest(model=model, text=text, **request_fields(settings))
+    return (await retried(client_of(settings).generate_speech, request, settings)).unwrap()
 
 
 async def stream_speech(
@@ -131,5 +131,5 @@ async def stream_speech(
     The arguments are those of `generate_speech`; Gemini, Vertex and Mistral answer with the whole
     recording alone. Raises LLMError, here until the recording begins, and then while it is read.
     """
-    asked = SpeechRequest(model=model, text=text, **request_fields(settings))
-    return (await retried(client_of(settings).stream_speech, asked, settings)).unwrap()
+    request = SpeechRequest(model=model, text=text, **request_fields(settings))
+    return (await retried(client_of(settings).stream_speech, request, settings)).unwrap()

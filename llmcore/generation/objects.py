@@ -100,10 +100,10 @@ async def generate_object(
     NoObjectGeneratedError, with the response as `partial`, if the answer does not match it. With
     `validation_retries`, the model is first asked again, with the reason.
     """
-    wanted = ObjectSchema.of(schema)
+    object_schema = ObjectSchema.of(schema)
     plan = plan_of("generate_object", model, prompt, settings)
-    plan = _with_format(plan, wanted.response_format(schema_name, schema_description))
-    return _with_output(await completed(plan, _check_of(wanted)), wanted)
+    plan = _with_format(plan, object_schema.response_format(schema_name, schema_description))
+    return _with_output(await completed(plan, _check_of(object_schema)), object_schema)
 
 
 def _with_format(plan: RunPlan, made: ResponseFormat) -> RunPlan:
@@ -119,12 +119,12 @@ def _with_format(plan: RunPlan, made: ResponseFormat) -> RunPlan:
 # -- from a response to an object
 
 
-def _check_of(wanted: ObjectSchema) -> AnswerCheck:
+def _check_of(schema: ObjectSchema) -> AnswerCheck:
     """Return the check for answers that have no such object, but could have."""
 
     def check(response: LLMResponse) -> str | None:
         try:
-            _object_in(response, wanted)
+            _object_in(response, schema)
         except NoObjectGeneratedError as error:
             return error.message if error.error_code in ("not_json", "invalid") else None
         return None
@@ -132,9 +132,9 @@ def _check_of(wanted: ObjectSchema) -> AnswerCheck:
     return check
 
 
-def _with_output(result: GenerateResult, wanted: ObjectSchema) -> GenerateResult:
+def _with_output(result: GenerateResult, schema: ObjectSchema) -> GenerateResult:
     """Return *result* with the object in its response; NoObjectGeneratedError if there is none."""
-    document, accepted = _object_in(result.response, wanted)
+    document, accepted = _object_in(result.response, schema)
     notes = (*_text_around(document), *_absences(accepted))
     if not notes:
         return evolve(result, output=accepted.value)
@@ -144,30 +144,30 @@ def _with_output(result: GenerateResult, wanted: ObjectSchema) -> GenerateResult
     return evolve(result, steps=steps, output=accepted.value)
 
 
-def _object_in(response: LLMResponse, wanted: ObjectSchema) -> tuple[Document, Accepted]:
+def _object_in(response: LLMResponse, schema: ObjectSchema) -> tuple[Document, Accepted]:
     refusals = [part.text for part in response.message.content if isinstance(part, RefusalPart)]
     if refusals:
         raise _no_object(response, "refusal", f"the model refused: {''.join(refusals)}")
     reason = response.finish_reason.reason
     if reason in _STOPPED:
-        raise _no_object(response, reason, _STOPPED[reason], _best_effort(response, wanted))
+        raise _no_object(response, reason, _STOPPED[reason], _best_effort(response, schema))
     try:
         document = document_in(response.text)
     except ValueError as error:
-        so_far = _best_effort(response, wanted)
+        so_far = _best_effort(response, schema)
         message = f"the answer is not JSON: {error}"
         raise _no_object(response, "not_json", message, so_far) from error
-    value = wanted.unwrapped(document.value)
+    value = schema.unwrapped(document.value)
     try:
-        return document, wanted.accept(value)
+        return document, schema.accept(value)
     except ValueError as error:
         message = f"the answer does not match the schema: {error}"
         raise _no_object(response, "invalid", message, value) from error
 
 
-def _best_effort(response: LLMResponse, wanted: ObjectSchema) -> JsonValue:
+def _best_effort(response: LLMResponse, schema: ObjectSchema) -> JsonValue:
     """Return the partial value of an incomplete document."""
-    return _Partials(wanted, response.text).read()
+    return _Partials(schema, response.text).read()
 
 
 def _no_object(
@@ -204,9 +204,9 @@ def _absences(accepted: Accepted) -> tuple[Diagnostic, ...]:
 class _Partials:
     """Partial values of a response's growing text."""
 
-    def __init__(self, wanted: ObjectSchema, text: str = "") -> None:
-        self._wanted = wanted
-        self._value = PartialValue("{[" if wanted.wrapped else "{")
+    def __init__(self, schema: ObjectSchema, text: str = "") -> None:
+        self._wanted = schema
+        self._value = PartialValue("{[" if schema.wrapped else "{")
         self.feed(text)
 
     def feed(self, text: str) -> JsonValue:
@@ -243,11 +243,11 @@ class StreamObjectResult(Generic[_T_co]):
     yields one. After the last, iteration raises what `object` raises.
     """
 
-    def __init__(self, run: Run, wanted: ObjectSchema) -> None:
+    def __init__(self, run: Run, schema: ObjectSchema) -> None:
         self.stream: StreamResult = _ObservedStream(run, self._observe)
         """The events. Reading them here takes nothing from the other views."""
-        self._wanted = wanted
-        self._partials = _Partials(wanted)
+        self._wanted = schema
+        self._partials = _Partials(schema)
         self._scanner = ElementScanner()
         self._latest: JsonValue = None
         self._has_new = False
@@ -459,7 +459,7 @@ def stream_object(
 
     Invalid arguments raise here; all other errors are raised while reading.
     """
-    wanted = ObjectSchema.of(schema)
+    object_schema = ObjectSchema.of(schema)
     plan = plan_of("stream_object", model, prompt, settings)
-    plan = _with_format(plan, wanted.response_format(schema_name, schema_description))
-    return StreamObjectResult(Run(plan, live=True, check=_check_of(wanted)), wanted)
+    plan = _with_format(plan, object_schema.response_format(schema_name, schema_description))
+    return StreamObjectResult(Run(plan, live=True, check=_check_of(object_schema)), object_schema)

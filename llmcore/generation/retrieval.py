@@ -61,8 +61,8 @@ async def embed_many(
     if concurrency < 1:
         raise InvalidRequestError(f"concurrency is {concurrency}; it counts requests, from 1")
     client = client_of(settings)
-    asked = EmbeddingRequest(model=model, inputs=tuple(texts), **request_fields(settings))
-    requests = batches(asked, client.embedding_limits(asked))
+    request = EmbeddingRequest(model=model, inputs=tuple(texts), **request_fields(settings))
+    requests = batches(request, client.embedding_limits(request))
     answers: dict[int, EmbeddingResponse] = {}
     waiting = iter(enumerate(requests))
 
@@ -99,7 +99,7 @@ async def rerank(
     as `cohere:rerank-v3.5`. With *top_n*, only so many are returned. Raises LLMError.
     """
     fields = request_fields(settings)
-    asked = RerankRequest(
+    request = RerankRequest(
         model=model, query=query, documents=tuple(documents), top_n=top_n, **fields
     )
-    return (await retried(client_of(settings).rerank, asked, settings)).unwrap()
+    return (await retried(client_of(settings).rerank, request, settings)).unwrap()

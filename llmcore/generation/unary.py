@@ -53,9 +53,9 @@ def client_of(settings: UnarySettings) -> Client:
 
 async def retried(
     send: Callable[..., Awaitable[Result[_Answer, LLMError]]],
-    asked: UnaryRequest,
+    request: UnaryRequest,
     settings: UnarySettings,
 ) -> Result[_Answer, LLMError]:
-    """Return what *send*, a method of the client, returns for *asked*; errors are retried."""
+    """Return what *send*, a method of the client, returns for *request*; errors are retried."""
     policy = RetryPolicy(max_retries=settings.get("max_retries", 2))
-    return await retry(lambda: send(asked, timeouts=settings.get("timeouts")), policy)
+    return await retry(lambda: send(request, timeouts=settings.get("timeouts")), policy)

@@ -152,7 +152,7 @@ class _Reading:
         self._request = LLMRequest(model=Model("recorded", provider), messages=())
         self._decoder = ResponseDecoder(protocol, self._framing, self._request, raw=True)
         self._answer = answer
-        self._streamed = is_streamed(self._framing, answer.headers, asked=streaming)
+        self._streamed = is_streamed(self._framing, answer.headers, requested=streaming)
 
     def read(self) -> list[_Step]:
         """Return the steps, the last of which has the terminal event."""

@@ -51,20 +51,20 @@ class FormatPlan:
     """Whether the answer is in a property of the tool's input."""
 
 
-def plan_answer(wanted: ResponseFormat | None, ways: Ways) -> FormatPlan:
-    """Return how to enforce the format *wanted*."""
-    if wanted is None or wanted.type == "text":
+def plan_answer(response_format: ResponseFormat | None, ways: Ways) -> FormatPlan:
+    """Return how to enforce the format *response_format*."""
+    if response_format is None or response_format.type == "text":
         return FormatPlan()
-    if wanted.schema is None:
+    if response_format.schema is None:
         return FormatPlan(by="words")
     if ways.format:
-        projected = project(wanted.schema, ways.format_target, _PATH)
+        projected = project(response_format.schema, ways.format_target, _PATH)
         if projected.strict:
             return FormatPlan(by="format", projected=projected)
     if not ways.tool:
         return FormatPlan(by="words")
-    wrapped = wanted.schema.get("type") != "object"
-    schema = _wrapped(wanted.schema) if wrapped else wanted.schema
+    wrapped = response_format.schema.get("type") != "object"
+    schema = _wrapped(response_format.schema) if wrapped else response_format.schema
     return FormatPlan(
         by="tool", projected=project(schema, ways.tool_target, _PATH), wrapped=wrapped
     )
@@ -80,9 +80,9 @@ def _wrapped(schema: JsonObject) -> JsonObject:
 _AT_ROOT: Final = frozenset({"$defs", "definitions", "$schema", "$id"})
 
 
-def with_description(schema: JsonObject, wanted: ResponseFormat) -> JsonObject:
+def with_description(schema: JsonObject, response_format: ResponseFormat) -> JsonObject:
     """Return *schema* with the format's description, for an API that has no field for it."""
-    texts = (wanted.description, str_or_none(schema.get("description")))
+    texts = (response_format.description, str_or_none(schema.get("description")))
     known = dict.fromkeys(text for text in texts if text)
     return {**schema, "description": "\n".join(known)} if known else schema
 
@@ -124,15 +124,15 @@ def unwrapped(arguments: JsonValue) -> str:
 # -- in words
 
 
-def format_in_words(wanted: ResponseFormat, why: str, notes: Notes) -> str:
-    """Return the words that ask for *wanted*; *why* says that nothing else can."""
+def format_in_words(response_format: ResponseFormat, why: str, notes: Notes) -> str:
+    """Return the words that ask for *response_format*; *why* says that nothing else can."""
     notes.changed(
         "response-format-in-words", "response_format", f"{why}: the format is only requested"
     )
     words = "Answer with one JSON document and nothing else."
-    if wanted.schema is None:
+    if response_format.schema is None:
         return words
-    schema = json.dumps(with_description(wanted.schema, wanted)).decode()
+    schema = json.dumps(with_description(response_format.schema, response_format)).decode()
     return f"{words} It must match this schema:\n{schema}"
 
 
@@ -164,18 +164,18 @@ def lower_format(
     Without *may_force* no call can be forced, although the model itself takes forced calls
     (beside a budget of thinking). *unenforced* says why nothing but words can ask for the shape.
     """
-    wanted = request.response_format
+    response_format = request.response_format
     notes.extend(planned.projected.diagnostics)
-    if wanted is None or planned.by == "nothing":
+    if response_format is None or planned.by == "nothing":
         return ForcedFormat()
     if planned.by == "format":
         return ForcedFormat(schema=planned.projected.schema)
     if planned.by == "words":
-        return ForcedFormat(instructions=(format_in_words(wanted, unenforced, notes),))
+        return ForcedFormat(instructions=(format_in_words(response_format, unenforced, notes),))
     name = answer_tool(request)
     forced = ForcedFormat(
         tool=name,
-        tool_description=wanted.description or TOOL_DESCRIPTION,
+        tool_description=response_format.description or TOOL_DESCRIPTION,
         tool_schema=planned.projected.schema,
         choice=_forced_choice(request, name) if may_force else None,
         instructions=() if may_force else (ask_for_call(name, notes),),

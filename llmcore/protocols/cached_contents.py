@@ -23,7 +23,7 @@ from llmcore.protocols.diagnostics import Notes
 from llmcore.protocols.files import listed, read_count, read_time
 from llmcore.protocols.model_lists import Page, PageRequest
 from llmcore.protocols.native_json import object_or_empty, objects, str_or_none
-from llmcore.protocols.protocol import NativeAnswer, NativeRequest, UnaryProtocol
+from llmcore.protocols.protocol import NativeRequest, NativeResponse, UnaryProtocol
 from llmcore.schema.cached_contents import CachedContent
 from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.errors import InvalidRequestError, StreamError
@@ -75,29 +75,31 @@ def checked_name(name: str) -> str:
 # -- requests
 
 
-def _create(asked: CachedContentRequest) -> NativeRequest:
+def _create(request: CachedContentRequest) -> NativeRequest:
     notes = Notes()
-    notes.extend(asked.diagnostics)
-    for name in [name for name in asked.body if name not in _FIELDS]:
+    notes.extend(request.diagnostics)
+    for name in [name for name in request.body if name not in _FIELDS]:
         notes.dropped("unsupported-parameter", name, f"cached contents have no {name}")
-    model = _MODEL.search(unquote(urlsplit(asked.url).path))
-    if model is None or not any(map(asked.body.get, _FIELDS[:3])):
+    model = _MODEL.search(unquote(urlsplit(request.url).path))
+    if model is None or not any(map(request.body.get, _FIELDS[:3])):
         raise InvalidRequestError("the request has no messages, system prompt or tools to cache")
-    kept = {name: asked.body[name] for name in _FIELDS if asked.body.get(name)}
-    named = {} if asked.display_name is None else {"displayName": asked.display_name}
-    body = {"model": model.group(), **kept, **named, **_lifetime(asked)}
+    kept = {name: request.body[name] for name in _FIELDS if request.body.get(name)}
+    named = {} if request.display_name is None else {"displayName": request.display_name}
+    body = {"model": model.group(), **kept, **named, **_lifetime(request)}
     return NativeRequest(path="/cachedContents", body=body, diagnostics=tuple(notes.entries))
 
 
-def _lifetime(asked: CachedContentRequest) -> JsonObject:
+def _lifetime(request: CachedContentRequest) -> JsonObject:
     """Return `ttl` in seconds with at most six fractional digits, such as `3.5s`."""
-    if asked.ttl is None:
+    if request.ttl is None:
         return {}
-    return {"ttl": f"{asked.ttl.total_seconds():.6f}".rstrip("0").rstrip(".") + "s"}
+    return {"ttl": f"{request.ttl.total_seconds():.6f}".rstrip("0").rstrip(".") + "s"}
 
 
-def _update(asked: CachedContentRequest) -> NativeRequest:
-    return NativeRequest(path=f"/{checked_name(asked.name)}", method="PATCH", body=_lifetime(asked))
+def _update(request: CachedContentRequest) -> NativeRequest:
+    return NativeRequest(
+        path=f"/{checked_name(request.name)}", method="PATCH", body=_lifetime(request)
+    )
 
 
 def _named(method: str, name: str) -> NativeRequest:
@@ -125,12 +127,12 @@ def read_cached_content(native: JsonObject) -> CachedContent:
     )
 
 
-def _read(answer: NativeAnswer, _asked: object) -> CachedContent:
+def _read(answer: NativeResponse, _asked: object) -> CachedContent:
     found = read_cached_content(object_or_empty(answer.document))
     return evolve(found, diagnostics=answer.diagnostics)
 
 
-def _read_list(answer: NativeAnswer, _asked: PageRequest) -> Page[CachedContent]:
+def _read_list(answer: NativeResponse, _asked: PageRequest) -> Page[CachedContent]:
     document = object_or_empty(answer.document)
     found = objects(document.get("cachedContents"))
     token = str_or_none(document.get("nextPageToken")) or None

@@ -134,7 +134,7 @@ def _ordered(
 
 
 def _with_lifetimes(
-    chosen: dict[Position, CacheTtl | None], limits: CacheLimits, wanted: CacheTtl
+    chosen: dict[Position, CacheTtl | None], limits: CacheLimits, preferred: CacheTtl
 ) -> dict[Position, CacheTtl]:
     """Return *chosen* with lifetimes for the automatic ones: the longer-lived stand first."""
     lifetimes: dict[Position, CacheTtl] = {}
@@ -146,7 +146,7 @@ def _with_lifetimes(
         elif "1h" in after or (limits.long_lived_end and "5m" not in before):
             lifetimes[position] = "1h"
         else:
-            lifetimes[position] = "5m" if "5m" in before else wanted
+            lifetimes[position] = "5m" if "5m" in before else preferred
     return lifetimes
 
 

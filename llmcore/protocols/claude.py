@@ -161,25 +161,27 @@ class Thinking:
 
 
 def lower_thinking(
-    wanted: ReasoningOptions | None, max_tokens: int | None, rules: ClaudeRules, notes: Notes
+    reasoning: ReasoningOptions | None, max_tokens: int | None, rules: ClaudeRules, notes: Notes
 ) -> Thinking:
     """Return how much to think, and the token limit that includes it."""
     limit = DEFAULT_MAX_TOKENS if max_tokens is None else max_tokens
-    if wanted is None:
+    if reasoning is None:
         return Thinking(max_tokens=limit)
-    if wanted.effort == "none":
+    if reasoning.effort == "none":
         return _lower_none(limit, rules, notes)
-    effort = _lower_effort(wanted.effort, rules, notes)
-    if "adaptive" in rules.thinking and not _takes_budget(wanted, rules):
+    effort = _lower_effort(reasoning.effort, rules, notes)
+    if "adaptive" in rules.thinking and not _takes_budget(reasoning, rules):
         return Thinking(
-            thinking=_thinking_of("adaptive", display=_display(wanted)),
-            effort=effort if effort or wanted.budget_tokens is None else _budgeted(wanted, notes),
+            thinking=_thinking_of("adaptive", display=_display(reasoning)),
+            effort=effort
+            if effort or reasoning.budget_tokens is None
+            else _budgeted(reasoning, notes),
             max_tokens=limit,
         )
     if "enabled" not in rules.thinking:
         notes.dropped("unsupported-parameter", "reasoning", "the model does not think")
         return Thinking(max_tokens=limit)
-    return _with_budget(wanted, effort, max_tokens, rules, notes)
+    return _with_budget(reasoning, effort, max_tokens, rules, notes)
 
 
 def _thinking_of(kind: str, **fields: Any) -> JsonObject:
@@ -196,8 +198,8 @@ def has_budget(thinking: JsonObject | None) -> bool:
     return thinking is not None and thinking.get("type") == "enabled"
 
 
-def _takes_budget(wanted: ReasoningOptions, rules: ClaudeRules) -> bool:
-    return wanted.budget_tokens is not None and "enabled" in rules.thinking
+def _takes_budget(reasoning: ReasoningOptions, rules: ClaudeRules) -> bool:
+    return reasoning.budget_tokens is not None and "enabled" in rules.thinking
 
 
 def _lower_none(limit: int, rules: ClaudeRules, notes: Notes) -> Thinking:
@@ -236,48 +238,48 @@ def _highest_below(effort: str, levels: tuple[str, ...]) -> str:
     return max((e for e in levels if order.index(e) < order.index(effort)), key=order.index)
 
 
-def _budgeted(wanted: ReasoningOptions, notes: Notes) -> str | None:
+def _budgeted(reasoning: ReasoningOptions, notes: Notes) -> str | None:
     notes.dropped(
         "unsupported-parameter",
         "reasoning.budget_tokens",
-        f"the model thinks as much as it needs; {wanted.budget_tokens} tokens cannot be its limit",
+        f"the model decides how much to think; {reasoning.budget_tokens} tokens cannot be a limit",
     )
     return None
 
 
-def _display(wanted: ReasoningOptions) -> str | None:
-    if wanted.summary is None:
+def _display(reasoning: ReasoningOptions) -> str | None:
+    if reasoning.summary is None:
         return None
-    return "omitted" if wanted.summary == "none" else "summarized"
+    return "omitted" if reasoning.summary == "none" else "summarized"
 
 
 def _with_budget(
-    wanted: ReasoningOptions,
+    reasoning: ReasoningOptions,
     effort: str | None,
     max_tokens: int | None,
     rules: ClaudeRules,
     notes: Notes,
 ) -> Thinking:
     """Return thinking with a budget, which must be smaller than the request's limit."""
-    budget = wanted.budget_tokens
+    budget = reasoning.budget_tokens
     if budget is None:
-        word = wanted.effort or "medium"
+        word = reasoning.effort or "medium"
         budget = _BUDGETS.get(word, _BUDGETS["medium"])
-        if wanted.effort is not None and effort is None:
+        if reasoning.effort is not None and effort is None:
             why = f"the model counts tokens of thinking: {word!r} became {budget}"
             notes.changed("reasoning-effort-changed", "reasoning.effort", why)
     limit = budget + DEFAULT_MAX_TOKENS if max_tokens is None else max_tokens
-    most = limit - 1 if wanted.budget_tokens is not None else int(limit * _THINKING_SHARE)
+    most = limit - 1 if reasoning.budget_tokens is not None else int(limit * _THINKING_SHARE)
     fitting = min(max(budget, _SMALLEST_BUDGET), max(most, min(_SMALLEST_BUDGET, limit - 1)))
     if fitting < _SMALLEST_BUDGET:
         why = f"max_tokens is too small: reasoning needs more than {_SMALLEST_BUDGET}"
         notes.dropped("unsupported-parameter", "reasoning", why)
         return Thinking(effort=effort, max_tokens=limit)
-    if wanted.budget_tokens not in (None, fitting):
+    if reasoning.budget_tokens not in (None, fitting):
         why = f"{budget} became {fitting}, which is at least 1024 and below max_tokens"
         notes.changed("reasoning-budget-changed", "reasoning.budget_tokens", why)
-    shown = _display(wanted) if "adaptive" in rules.thinking else None
-    if wanted.summary == "none" and shown is None:
+    shown = _display(reasoning) if "adaptive" in rules.thinking else None
+    if reasoning.summary == "none" and shown is None:
         why = "the model always shows its thinking"
         notes.dropped("unsupported-parameter", "reasoning.summary", why)
     thinking = _thinking_of("enabled", budget_tokens=fitting, display=shown)

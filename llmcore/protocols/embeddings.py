@@ -32,7 +32,7 @@ from attrs import evolve, field, frozen
 from llmcore.protocols.diagnostics import Notes
 from llmcore.protocols.google_media import VERTEX_MODELS, google_path
 from llmcore.protocols.native_json import count_or_none, object_or_empty, objects
-from llmcore.protocols.protocol import NativeAnswer, NativeRequest, UnaryProtocol
+from llmcore.protocols.protocol import NativeRequest, NativeResponse, UnaryProtocol
 from llmcore.protocols.unary import native_settings, posted, response_fields
 from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.embeddings import EmbeddingRequest, EmbeddingResponse, InputType, Vector
@@ -78,31 +78,31 @@ class _Flat:
     fixed: JsonObject = field(factory=lambda: MappingProxyType({}))
     """Fields of every body."""
 
-    def body(self, asked: EmbeddingRequest, notes: Notes) -> JsonObject:
-        """Return the native body of *asked*."""
-        body: dict[str, JsonValue] = {"model": asked.model_id} if self.names_model else {}
-        body[self.inputs] = asked.inputs[0] if self.single else list(asked.inputs)
+    def body(self, request: EmbeddingRequest, notes: Notes) -> JsonObject:
+        """Return the native body of *request*."""
+        body: dict[str, JsonValue] = {"model": request.model_id} if self.names_model else {}
+        body[self.inputs] = request.inputs[0] if self.single else list(request.inputs)
         body.update(self.fixed)
         names = {"dimensions": self.dimensions, "input_type": self.input_type}
-        settings = native_settings(asked, names, notes)
-        if self.input_type in settings and asked.input_type is not None:
-            settings[self.input_type] = self.types[asked.input_type]
+        settings = native_settings(request, names, notes)
+        if self.input_type in settings and request.input_type is not None:
+            settings[self.input_type] = self.types[request.input_type]
         return body | settings
 
 
 def _build(
-    asked: EmbeddingRequest,
+    request: EmbeddingRequest,
     *,
     path: Callable[[EmbeddingRequest], str],
     body: Callable[[EmbeddingRequest, Notes], JsonObject],
     max_inputs: int,
 ) -> NativeRequest:
-    if len(asked.inputs) > max_inputs:
-        message = f"{len(asked.inputs)} texts are more than the {max_inputs} of one request to "
-        message += f"{asked.provider_id}: `embed_many` sends several"
-        raise InvalidRequestError(message, provider=asked.provider_id)
+    if len(request.inputs) > max_inputs:
+        message = f"{len(request.inputs)} texts are more than the {max_inputs} of one request to "
+        message += f"{request.provider_id}: `embed_many` sends several"
+        raise InvalidRequestError(message, provider=request.provider_id)
     notes = Notes()
-    return posted(asked, path(asked), body(asked, notes), notes)
+    return posted(request, path(request), body(request, notes), notes)
 
 
 def _make(
@@ -129,54 +129,54 @@ def _same_path(path: str, _asked: EmbeddingRequest) -> str:
 # -- Google's bodies
 
 
-def _gemini_path(asked: EmbeddingRequest) -> str:
-    return google_path(asked, "batchEmbedContents")
+def _gemini_path(request: EmbeddingRequest) -> str:
+    return google_path(request, "batchEmbedContents")
 
 
-def _gemini_body(asked: EmbeddingRequest, _notes: Notes) -> JsonObject:
-    settings = _google_settings(asked)
-    model = asked.model_id if "/" in asked.model_id else f"models/{asked.model_id}"
+def _gemini_body(request: EmbeddingRequest, _notes: Notes) -> JsonObject:
+    settings = _google_settings(request)
+    model = request.model_id if "/" in request.model_id else f"models/{request.model_id}"
     return {
         "requests": [
             {"model": model, "content": {"parts": [{"text": text}]}, **settings}
-            for text in asked.inputs
+            for text in request.inputs
         ]
     }
 
 
-def _google_settings(asked: EmbeddingRequest) -> JsonObject:
+def _google_settings(request: EmbeddingRequest) -> JsonObject:
     settings: dict[str, JsonValue] = {}
-    if asked.input_type is not None:
-        settings["taskType"] = _RETRIEVAL[asked.input_type]
-    if asked.dimensions is not None:
-        settings["outputDimensionality"] = asked.dimensions
+    if request.input_type is not None:
+        settings["taskType"] = _RETRIEVAL[request.input_type]
+    if request.dimensions is not None:
+        settings["outputDimensionality"] = request.dimensions
     return settings
 
 
-def _vertex_path(method: str, asked: EmbeddingRequest) -> str:
-    return google_path(asked, method, VERTEX_MODELS)
+def _vertex_path(method: str, request: EmbeddingRequest) -> str:
+    return google_path(request, method, VERTEX_MODELS)
 
 
-def _predict_body(asked: EmbeddingRequest, _notes: Notes) -> JsonObject:
-    kind = {} if asked.input_type is None else {"task_type": _RETRIEVAL[asked.input_type]}
+def _predict_body(request: EmbeddingRequest, _notes: Notes) -> JsonObject:
+    kind = {} if request.input_type is None else {"task_type": _RETRIEVAL[request.input_type]}
     body: dict[str, JsonValue] = {
-        "instances": [{"content": text, **kind} for text in asked.inputs],
+        "instances": [{"content": text, **kind} for text in request.inputs],
     }
-    if asked.dimensions is not None:
-        body["parameters"] = {"outputDimensionality": asked.dimensions}
+    if request.dimensions is not None:
+        body["parameters"] = {"outputDimensionality": request.dimensions}
     return body
 
 
-def _embed_content_body(asked: EmbeddingRequest, _notes: Notes) -> JsonObject:
-    settings = _google_settings(asked)
-    body: dict[str, JsonValue] = {"content": {"parts": [{"text": asked.inputs[0]}]}}
+def _embed_content_body(request: EmbeddingRequest, _notes: Notes) -> JsonObject:
+    settings = _google_settings(request)
+    body: dict[str, JsonValue] = {"content": {"parts": [{"text": request.inputs[0]}]}}
     return {**body, "embedContentConfig": settings} if settings else body
 
 
 # -- reading
 
 
-def read_embeddings(answer: NativeAnswer, asked: EmbeddingRequest) -> EmbeddingResponse:
+def read_embeddings(answer: NativeResponse, request: EmbeddingRequest) -> EmbeddingResponse:
     """Return the vectors of an answer of any of these APIs, in the order of the texts.
 
     Raises StreamError if it does not have one vector for each text.
@@ -184,8 +184,8 @@ def read_embeddings(answer: NativeAnswer, asked: EmbeddingRequest) -> EmbeddingR
     document = object_or_empty(answer.document)
     vectors = [_vector(native) for native in _vectors(document)]
     embeddings = tuple(vector for vector in vectors if vector is not None)
-    if not len(embeddings) == len(vectors) == len(asked.inputs):
-        message = f"the answer has {len(embeddings)} vectors for {len(asked.inputs)} texts"
+    if not len(embeddings) == len(vectors) == len(request.inputs):
+        message = f"the answer has {len(embeddings)} vectors for {len(request.inputs)} texts"
         raise StreamError(message, retryable=False)
     notes = Notes()
     for number in _truncated(document):
@@ -194,7 +194,7 @@ def read_embeddings(answer: NativeAnswer, asked: EmbeddingRequest) -> EmbeddingR
     tokens, raw_usage = _tokens(document, answer.headers)
     usage = Usage.make(input_tokens=tokens, output_tokens=0, raw=raw_usage)
     noted = evolve(answer, diagnostics=(*answer.diagnostics, *notes.entries))
-    return EmbeddingResponse(embeddings=embeddings, **response_fields(noted, asked, usage))
+    return EmbeddingResponse(embeddings=embeddings, **response_fields(noted, request, usage))
 
 
 def _vectors(document: JsonObject) -> Sequence[Any]:
@@ -280,8 +280,8 @@ def _tokens(document: JsonObject, headers: Mapping[str, str]) -> tuple[int | Non
 # -- batches
 
 
-def batches(asked: EmbeddingRequest, protocol: EmbeddingProtocol) -> list[EmbeddingRequest]:
-    """Return *asked* as requests that keep to the limits of *protocol*, texts in order.
+def batches(request: EmbeddingRequest, protocol: EmbeddingProtocol) -> list[EmbeddingRequest]:
+    """Return *request* as requests that keep to the limits of *protocol*, texts in order.
 
     Tokens are estimated, rather too high. A text that is too large alone is a request of its own,
     for the provider to cut or refuse.
@@ -289,7 +289,7 @@ def batches(asked: EmbeddingRequest, protocol: EmbeddingProtocol) -> list[Embedd
     found: list[list[str]] = [[]]
     room = math.inf if protocol.max_tokens is None else protocol.max_tokens
     tokens = 0.0
-    for text in asked.inputs:
+    for text in request.inputs:
         size = estimated_text_tokens(text) + 1
         full = len(found[-1]) == protocol.max_inputs or tokens + size > room
         if found[-1] and full:
@@ -297,7 +297,7 @@ def batches(asked: EmbeddingRequest, protocol: EmbeddingProtocol) -> list[Embedd
             tokens = 0.0
         found[-1].append(text)
         tokens += size
-    return [evolve(asked, inputs=texts) for texts in found]
+    return [evolve(request, inputs=texts) for texts in found]
 
 
 def joined(answers: Sequence[EmbeddingResponse]) -> EmbeddingResponse:
@@ -338,8 +338,8 @@ def _joined_notes(answers: Sequence[EmbeddingResponse]) -> tuple[Diagnostic, ...
 # -- the APIs
 
 
-def _invoke_path(asked: EmbeddingRequest) -> str:
-    return f"/model/{quote(asked.model_id, safe='')}/invoke"
+def _invoke_path(request: EmbeddingRequest) -> str:
+    return f"/model/{quote(request.model_id, safe='')}/invoke"
 
 
 _COHERE_FIELDS: Final = _Flat(

@@ -24,7 +24,7 @@ from attrs import frozen
 from llmcore.protocols.model_lists import Page, PageRequest
 from llmcore.protocols.multipart import multipart, plain_media_type
 from llmcore.protocols.native_json import object_or_empty, objects, str_or_none
-from llmcore.protocols.protocol import NativeAnswer, NativeRequest, UnaryProtocol
+from llmcore.protocols.protocol import NativeRequest, NativeResponse, UnaryProtocol
 from llmcore.schema.errors import StreamError
 from llmcore.schema.files import FileUpload, StoredFile
 from llmcore.schema.json import JsonObject, JsonValue
@@ -99,22 +99,22 @@ def _upload(path: str, purpose: str | None, upload: FileUpload) -> NativeRequest
     return NativeRequest(path=path, content=body, content_type=kind)
 
 
-def listed(path: str, size: str, mark: str, asked: PageRequest) -> NativeRequest:
+def listed(path: str, size: str, mark: str, page: PageRequest) -> NativeRequest:
     """Return the request for a page of the list at *path*, by its parameters *size* and *mark*."""
     query = {size: "100"}
-    if asked.after is not None:
-        query[mark] = asked.after
+    if page.after is not None:
+        query[mark] = page.after
     return NativeRequest(path=path, method="GET", query=query)
 
 
-def _read_list(provider: str, answer: NativeAnswer, asked: PageRequest) -> Page[StoredFile]:
+def _read_list(provider: str, answer: NativeResponse, page: PageRequest) -> Page[StoredFile]:
     document = object_or_empty(answer.document)
     found = document.get("data", document.get("files", []))
     files = tuple(read_file(entry, provider) for entry in objects(found))
-    return Page(items=files, after=_after(document, files, asked))
+    return Page(items=files, after=_after(document, files, page))
 
 
-def _after(document: JsonObject, files: tuple[StoredFile, ...], asked: PageRequest) -> str | None:
+def _after(document: JsonObject, files: tuple[StoredFile, ...], request: PageRequest) -> str | None:
     token = str_or_none(document.get("nextPageToken"))
     if token is not None:
         return token
@@ -122,7 +122,7 @@ def _after(document: JsonObject, files: tuple[StoredFile, ...], asked: PageReque
         return str_or_none(document.get("last_id")) or files[-1].id
     total = document.get("total")  # Mistral counts pages, from 0
     if isinstance(total, int) and files and document.get("object") == "list":
-        page = int(asked.after or 0)
+        page = int(request.after or 0)
         return str(page + 1) if total > (page + 1) * 100 else None
     return None
 
@@ -171,7 +171,7 @@ def _start(upload: FileUpload) -> NativeRequest:
     )
 
 
-def _upload_url(answer: NativeAnswer, _upload: FileUpload) -> str:
+def _upload_url(answer: NativeResponse, _upload: FileUpload) -> str:
     url = answer.headers.get("x-goog-upload-url", "")
     if urlsplit(url).scheme not in ("http", "https"):
         raise StreamError("the answer names no URL to upload to", retryable=False)

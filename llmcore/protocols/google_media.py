@@ -16,7 +16,7 @@ from urllib.parse import quote
 
 from llmcore.protocols.media import MediaPart, base64_data, decode_base64, media_type_of
 from llmcore.protocols.native_json import object_or_empty, objects, str_or_none
-from llmcore.protocols.protocol import NativeAnswer
+from llmcore.protocols.protocol import NativeResponse
 from llmcore.schema.errors import ContentFilterError, LLMError, StreamError
 from llmcore.schema.json import JsonObject, JsonValue
 from llmcore.schema.unary import UnaryRequest
@@ -29,9 +29,9 @@ _REFUSALS: Final = ("SAFETY", "PROHIBITED", "BLOCKLIST", "RECITATION", "SPII")
 """In the finish reasons of answers that a filter withheld, such as `IMAGE_SAFETY`."""
 
 
-def google_path(asked: UnaryRequest, method: str, below: str = "") -> str:
+def google_path(request: UnaryRequest, method: str, below: str = "") -> str:
     """Return the path of *method* of the model: `/models/m:method`, with *below* before it."""
-    model = asked.model_id
+    model = request.model_id
     resource = model if "/" in model else f"{below}models/{model}"
     return f"/{quote(resource, safe='/@')}:{method}"
 
@@ -50,7 +50,7 @@ def _lowered(part: MediaPart) -> JsonObject:
     return {"fileData": {"fileUri": part.url or part.file_id, "mimeType": known}}
 
 
-def read_media(answer: NativeAnswer, kind: str) -> list[tuple[str, bytes]]:
+def read_media(answer: NativeResponse, kind: str) -> list[tuple[str, bytes]]:
     """Return the MIME type and the bytes of the parts of *kind*, such as `image`.
 
     Raises ContentFilterError if they were withheld, StreamError if there are none.
@@ -87,7 +87,7 @@ def _no_media(document: JsonObject, kind: str) -> LLMError:
     return StreamError(message, retryable=False)
 
 
-def google_usage(answer: NativeAnswer) -> Usage:
+def google_usage(answer: NativeResponse) -> Usage:
     """Return the tokens of an answer."""
     from llmcore.protocols.gemini.finish import map_usage  # clients of other providers need none
 

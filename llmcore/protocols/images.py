@@ -26,7 +26,7 @@ from llmcore.protocols.google_media import (
 )
 from llmcore.protocols.media import data_url, decode_base64, raw_data, remote_url, sniffed
 from llmcore.protocols.native_json import object_or_empty, objects, str_or_none
-from llmcore.protocols.protocol import NativeAnswer, NativeRequest, UnaryProtocol
+from llmcore.protocols.protocol import NativeRequest, NativeResponse, UnaryProtocol
 from llmcore.protocols.unary import native_settings, posted, posted_form, response_fields, usage_of
 from llmcore.schema.content import ImagePart
 from llmcore.schema.errors import InvalidRequestError, StreamError
@@ -63,91 +63,93 @@ _PIXELS: Final = re.compile(r"(\d{1,5})x(\d{1,5})")
 # -- requests
 
 
-def _build_openai(asked: ImageRequest) -> NativeRequest:
+def _build_openai(request: ImageRequest) -> NativeRequest:
     notes = Notes()
-    body = _words(asked) | native_settings(asked, _OPENAI, notes)
-    if not asked.images:
-        return posted(asked, "/images/generations", body, notes)
-    name = "image" if len(asked.images) == 1 else "image[]"
-    files = [(name, _upload(image)) for image in asked.images]
-    if asked.mask is not None:
-        files.append(("mask", _upload(asked.mask)))
-    return posted_form(asked, "/images/edits", body, notes, files)
+    body = _words(request) | native_settings(request, _OPENAI, notes)
+    if not request.images:
+        return posted(request, "/images/generations", body, notes)
+    name = "image" if len(request.images) == 1 else "image[]"
+    files = [(name, _upload(image)) for image in request.images]
+    if request.mask is not None:
+        files.append(("mask", _upload(request.mask)))
+    return posted_form(request, "/images/edits", body, notes, files)
 
 
-def _build_xai(asked: ImageRequest) -> NativeRequest:
+def _build_xai(request: ImageRequest) -> NativeRequest:
     notes = Notes()
-    body = _words(asked) | native_settings(asked, _XAI, notes)
-    body |= _step(asked, "resolution", str.lower, notes) | {"response_format": "b64_json"}
-    images: list[JsonValue] = [{"type": "image_url", "url": _url(one)} for one in asked.images]
+    body = _words(request) | native_settings(request, _XAI, notes)
+    body |= _step(request, "resolution", str.lower, notes) | {"response_format": "b64_json"}
+    images: list[JsonValue] = [{"type": "image_url", "url": _url(one)} for one in request.images]
     if not images:
-        return posted(asked, "/images/generations", body, notes)
+        return posted(request, "/images/generations", body, notes)
     body |= {"image": images[0]} if len(images) == 1 else {"images": images}
-    if asked.mask is not None:
-        body["mask"] = {"type": "image_url", "url": _url(asked.mask)}
-    return posted(asked, "/images/edits", body, notes)
+    if request.mask is not None:
+        body["mask"] = {"type": "image_url", "url": _url(request.mask)}
+    return posted(request, "/images/edits", body, notes)
 
 
-def _build_together(asked: ImageRequest) -> NativeRequest:
+def _build_together(request: ImageRequest) -> NativeRequest:
     notes = Notes()
-    body = _words(asked) | native_settings(asked, _TOGETHER, notes) | {"response_format": "base64"}
-    pixels = _PIXELS.fullmatch(asked.size or "")
+    body = (
+        _words(request) | native_settings(request, _TOGETHER, notes) | {"response_format": "base64"}
+    )
+    pixels = _PIXELS.fullmatch(request.size or "")
     if pixels:
         body |= {"width": int(pixels[1]), "height": int(pixels[2])}
-    elif asked.size is not None:
+    elif request.size is not None:
         notes.dropped("unsupported-parameter", "size", "the API takes sizes such as 1024x768 only")
-    urls = [_url(image) for image in asked.images]
+    urls = [_url(image) for image in request.images]
     if urls:
         body |= {"image_url": urls[0]} if len(urls) == 1 else {"reference_images": [*urls]}
-    return posted(asked, "/images/generations", body, notes)
+    return posted(request, "/images/generations", body, notes)
 
 
-def _build_openrouter(asked: ImageRequest) -> NativeRequest:
+def _build_openrouter(request: ImageRequest) -> NativeRequest:
     notes = Notes()
-    body = _words(asked) | native_settings(asked, _OPENROUTER, notes)
-    if asked.size is not None:
-        body["size" if _PIXELS.fullmatch(asked.size) else "resolution"] = asked.size
-    if asked.images:
+    body = _words(request) | native_settings(request, _OPENROUTER, notes)
+    if request.size is not None:
+        body["size" if _PIXELS.fullmatch(request.size) else "resolution"] = request.size
+    if request.images:
         body["input_references"] = [
-            {"type": "image_url", "image_url": {"url": _url(image)}} for image in asked.images
+            {"type": "image_url", "image_url": {"url": _url(image)}} for image in request.images
         ]
-    return posted(asked, "/images", body, notes)
+    return posted(request, "/images", body, notes)
 
 
-def _build_gemini(asked: ImageRequest, *, below: str) -> NativeRequest:
+def _build_gemini(request: ImageRequest, *, below: str) -> NativeRequest:
     notes = Notes()
-    native_settings(asked, _GEMINI, notes)
-    if asked.n not in (None, 1):
+    native_settings(request, _GEMINI, notes)
+    if request.n not in (None, 1):
         why = "the API makes one image for each request"
         notes.dropped("unsupported-parameter", "n", why)
-    image = native_settings(asked, {"aspect_ratio": "aspectRatio"}, notes)
-    image |= _step(asked, "imageSize", str.upper, notes)
-    if asked.output_format is not None and below:
-        image["imageOutputOptions"] = {"mimeType": f"image/{asked.output_format}"}
-    elif asked.output_format is not None:
-        native_settings(asked, {"output_format": None}, notes)
+    image = native_settings(request, {"aspect_ratio": "aspectRatio"}, notes)
+    image |= _step(request, "imageSize", str.upper, notes)
+    if request.output_format is not None and below:
+        image["imageOutputOptions"] = {"mimeType": f"image/{request.output_format}"}
+    elif request.output_format is not None:
+        native_settings(request, {"output_format": None}, notes)
     config: dict[str, JsonValue] = {"responseModalities": ["IMAGE"]}
     if image:
         config["imageConfig"] = image
-    body = content_body(asked.prompt, asked.images, config)
-    return posted(asked, google_path(asked, "generateContent", below), body, notes)
+    body = content_body(request.prompt, request.images, config)
+    return posted(request, google_path(request, "generateContent", below), body, notes)
 
 
-def _words(asked: ImageRequest) -> dict[str, JsonValue]:
-    return {"model": asked.model_id, "prompt": asked.prompt}
+def _words(request: ImageRequest) -> dict[str, JsonValue]:
+    return {"model": request.model_id, "prompt": request.prompt}
 
 
 def _step(
-    asked: ImageRequest, name: str, write: Callable[[str], str], notes: Notes
+    request: ImageRequest, name: str, write: Callable[[str], str], notes: Notes
 ) -> dict[str, JsonValue]:
     """Return a size such as `2K` as the field *name*; a size in pixels is dropped."""
-    if asked.size is None:
+    if request.size is None:
         return {}
-    if _PIXELS.fullmatch(asked.size):
+    if _PIXELS.fullmatch(request.size):
         why = "the API has no sizes in pixels: set aspect_ratio, and a size such as 2K"
         notes.dropped("unsupported-parameter", "size", why)
         return {}
-    return {name: write(asked.size)}
+    return {name: write(request.size)}
 
 
 def _upload(image: ImagePart) -> FileUpload:
@@ -169,7 +171,7 @@ def _url(image: ImagePart) -> str:
 # -- answers
 
 
-def read_images(answer: NativeAnswer, asked: ImageRequest) -> ImageResponse:
+def read_images(answer: NativeResponse, request: ImageRequest) -> ImageResponse:
     """Return the images of an answer of any of these APIs but Gemini's.
 
     Raises StreamError for an answer without any.
@@ -184,7 +186,7 @@ def read_images(answer: NativeAnswer, asked: ImageRequest) -> ImageResponse:
     return ImageResponse(
         images=tuple(images),
         revised_prompt=str_or_none(entries[0].get("revised_prompt")),
-        **response_fields(answer, asked, usage_of(answer)),
+        **response_fields(answer, request, usage_of(answer)),
     )
 
 
@@ -205,10 +207,10 @@ def _image(entry: JsonObject, default: str | None) -> ImagePart | None:
     return ImagePart(url=url) if url.startswith(("https://", "http://")) else None
 
 
-def _read_gemini(answer: NativeAnswer, asked: ImageRequest) -> ImageResponse:
+def _read_gemini(answer: NativeResponse, request: ImageRequest) -> ImageResponse:
     found = read_media(answer, "image")
     images = tuple(ImagePart(data=data, media_type=media_type) for media_type, data in found)
-    return ImageResponse(images=images, **response_fields(answer, asked, google_usage(answer)))
+    return ImageResponse(images=images, **response_fields(answer, request, google_usage(answer)))
 
 
 # -- the APIs

@@ -21,7 +21,7 @@ from typing import Final, Generic, TypeVar
 from attrs import field, frozen
 
 from llmcore.protocols.native_json import object_or_empty, objects
-from llmcore.protocols.protocol import NativeAnswer, NativeRequest, UnaryProtocol
+from llmcore.protocols.protocol import NativeRequest, NativeResponse, UnaryProtocol
 from llmcore.schema.errors import StreamError
 from llmcore.schema.json import JsonObject, JsonValue
 
@@ -89,16 +89,16 @@ def paged(
     *size* is the parameter of a page's size, which is then 1000 models.
     """
 
-    def build(asked: PageRequest) -> NativeRequest:
+    def build(page: PageRequest) -> NativeRequest:
         given = {**query, **({size: "1000"} if size else {})}
-        if asked.after is not None:
-            given[mark] = asked.after
+        if page.after is not None:
+            given[mark] = page.after
         return NativeRequest(path=path, method="GET", query=given)
 
     return UnaryProtocol(id=id, build=build, read=lambda answer, _asked: read_models(answer))
 
 
-def read_models(answer: NativeAnswer) -> Page[LiveModel]:
+def read_models(answer: NativeResponse) -> Page[LiveModel]:
     """Return the models that a document lists; entries without an id are passed over.
 
     Raises StreamError for a document without a list.

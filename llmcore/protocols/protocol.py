@@ -214,9 +214,9 @@ def with_bodies(
 # -- calls that one document answers
 
 
-Asked = TypeVar("Asked")
+Request = TypeVar("Request")
 """The value of a request, such as an `EmbeddingRequest`."""
-Answer_co = TypeVar("Answer_co", covariant=True)
+Response_co = TypeVar("Response_co", covariant=True)
 """The value that the answer is read as."""
 
 
@@ -243,7 +243,7 @@ class NativeRequest:
 
 
 @frozen(kw_only=True)
-class NativeAnswer:
+class NativeResponse:
     """A native answer with a status of success."""
 
     document: JsonValue = None
@@ -257,7 +257,7 @@ class NativeAnswer:
 
 
 @frozen(kw_only=True)
-class UnaryProtocol(Generic[Asked, Answer_co]):
+class UnaryProtocol(Generic[Request, Response_co]):
     """Builds the requests of one operation of an API other than generation, and reads its answers.
 
     Such as embedding and listing. It is pure as well: `Protocol` is its counterpart.
@@ -265,9 +265,9 @@ class UnaryProtocol(Generic[Asked, Answer_co]):
 
     id: str
     """Such as `openai-embeddings`."""
-    build: Callable[[Asked], NativeRequest]
+    build: Callable[[Request], NativeRequest]
     """Raises InvalidRequestError for what the API cannot do."""
-    read: Callable[[NativeAnswer, Asked], Answer_co]
+    read: Callable[[NativeResponse, Request], Response_co]
     """Raises StreamError for a document of another shape."""
     answers: BodyKind = "json"
     """The form of the answers."""

@@ -15,7 +15,7 @@ from typing import Final
 
 from llmcore.protocols.diagnostics import Notes
 from llmcore.protocols.native_json import count_or_none, object_or_empty, objects
-from llmcore.protocols.protocol import NativeAnswer, NativeRequest, UnaryProtocol
+from llmcore.protocols.protocol import NativeRequest, NativeResponse, UnaryProtocol
 from llmcore.protocols.unary import native_settings, posted, response_fields
 from llmcore.schema.embeddings import RankedDocument, RerankRequest, RerankResponse
 from llmcore.schema.errors import StreamError
@@ -23,17 +23,17 @@ from llmcore.schema.json import JsonValue
 from llmcore.schema.usage import Usage
 
 
-def _build(asked: RerankRequest, *, path: str, top_n: str) -> NativeRequest:
+def _build(request: RerankRequest, *, path: str, top_n: str) -> NativeRequest:
     body: dict[str, JsonValue] = {
-        "model": asked.model_id,
-        "query": asked.query,
-        "documents": list(asked.documents),
+        "model": request.model_id,
+        "query": request.query,
+        "documents": list(request.documents),
     }
     notes = Notes()
-    return posted(asked, path, body | native_settings(asked, {"top_n": top_n}, notes), notes)
+    return posted(request, path, body | native_settings(request, {"top_n": top_n}, notes), notes)
 
 
-def read_ranking(answer: NativeAnswer, asked: RerankRequest) -> RerankResponse:
+def read_ranking(answer: NativeResponse, request: RerankRequest) -> RerankResponse:
     """Return the documents of an answer of any of these APIs, the best first.
 
     Servers that do not sort, or return more than they were asked for, are corrected. Raises
@@ -41,7 +41,7 @@ def read_ranking(answer: NativeAnswer, asked: RerankRequest) -> RerankResponse:
     """
     document = object_or_empty(answer.document)
     entries = objects(document.get("results")) or objects(document.get("data"))
-    results = [_ranked(entry, asked) for entry in entries]
+    results = [_ranked(entry, request) for entry in entries]
     if not results or len({result.index for result in results}) < len(results):
         raise StreamError("the answer has no score for each document", retryable=False)
     results.sort(key=lambda result: -result.score)
@@ -50,18 +50,18 @@ def read_ranking(answer: NativeAnswer, asked: RerankRequest) -> RerankResponse:
     told = Usage.make(
         input_tokens=tokens, output_tokens=0, raw=usage or document.get("meta") or None
     )
-    fields = response_fields(answer, asked, told)
-    return RerankResponse(results=tuple(results[: asked.top_n]), **fields)
+    fields = response_fields(answer, request, told)
+    return RerankResponse(results=tuple(results[: request.top_n]), **fields)
 
 
-def _ranked(entry: dict[str, JsonValue], asked: RerankRequest) -> RankedDocument:
+def _ranked(entry: dict[str, JsonValue], request: RerankRequest) -> RankedDocument:
     index, score = entry.get("index"), entry.get("relevance_score", entry.get("score"))
     known = isinstance(index, int) and not isinstance(index, bool)
-    if not (known and isinstance(index, int) and 0 <= index < len(asked.documents)):
+    if not (known and isinstance(index, int) and 0 <= index < len(request.documents)):
         raise StreamError(f"the answer names the document {index!r:.40}", retryable=False)
     if isinstance(score, bool) or not isinstance(score, int | float) or math.isnan(score):
         raise StreamError(f"the score of document {index} is {score!r:.40}", retryable=False)
-    return RankedDocument(index=index, score=float(score), document=asked.documents[index])
+    return RankedDocument(index=index, score=float(score), document=request.documents[index])
 
 
 def _make(id: str, path: str, top_n: str = "top_n") -> UnaryProtocol[RerankRequest, RerankResponse]:

@@ -27,7 +27,7 @@ from llmcore.protocols.google_media import (
 )
 from llmcore.protocols.media import decode_base64, sniffed
 from llmcore.protocols.native_json import object_or_empty
-from llmcore.protocols.protocol import NativeAnswer, NativeRequest, UnaryProtocol
+from llmcore.protocols.protocol import NativeRequest, NativeResponse, UnaryProtocol
 from llmcore.protocols.unary import native_settings, posted, response_fields, usage_of
 from llmcore.schema.audio import SpeechRequest, SpeechResponse
 from llmcore.schema.content import AudioPart
@@ -60,9 +60,9 @@ class _Fields:
     speed: str | None = "speed"
     language: str | None = None
 
-    def body(self, asked: SpeechRequest, notes: Notes) -> dict[str, JsonValue]:
-        """Return the body of *asked*."""
-        if self.needs_voice and asked.voice is None:
+    def body(self, request: SpeechRequest, notes: Notes) -> dict[str, JsonValue]:
+        """Return the body of *request*."""
+        if self.needs_voice and request.voice is None:
             message = "the API needs a voice: set voice, such as voice='alloy'"
             raise InvalidRequestError(message)
         names = {
@@ -72,13 +72,13 @@ class _Fields:
             "speed": self.speed,
             "language": self.language,
         }
-        settings = native_settings(asked, names, notes)
-        return {"model": asked.model_id, "input": asked.text} | settings
+        settings = native_settings(request, names, notes)
+        return {"model": request.model_id, "input": request.text} | settings
 
 
-def _build(asked: SpeechRequest, *, fields: _Fields) -> NativeRequest:
+def _build(request: SpeechRequest, *, fields: _Fields) -> NativeRequest:
     notes = Notes()
-    return posted(asked, _PATH, fields.body(asked, notes), notes)
+    return posted(request, _PATH, fields.body(request, notes), notes)
 
 
 _GEMINI: Final[Mapping[str, str | None]] = {
@@ -88,57 +88,57 @@ _GEMINI: Final[Mapping[str, str | None]] = {
 }
 
 
-def _build_gemini(asked: SpeechRequest, *, below: str) -> NativeRequest:
+def _build_gemini(request: SpeechRequest, *, below: str) -> NativeRequest:
     notes = Notes()
-    native_settings(asked, _GEMINI, notes)
-    speech = native_settings(asked, {"language": "languageCode"}, notes)
-    if asked.voice is not None:
-        speech["voiceConfig"] = {"prebuiltVoiceConfig": {"voiceName": asked.voice}}
+    native_settings(request, _GEMINI, notes)
+    speech = native_settings(request, {"language": "languageCode"}, notes)
+    if request.voice is not None:
+        speech["voiceConfig"] = {"prebuiltVoiceConfig": {"voiceName": request.voice}}
     config: dict[str, JsonValue] = {"responseModalities": ["AUDIO"]}
     if speech:
         config["speechConfig"] = speech
-    body = content_body(asked.text, (), config)
-    return posted(asked, google_path(asked, "generateContent", below), body, notes)
+    body = content_body(request.text, (), config)
+    return posted(request, google_path(request, "generateContent", below), body, notes)
 
 
 # -- answers
 
 
-def read_speech(answer: NativeAnswer, asked: SpeechRequest) -> SpeechResponse:
+def read_speech(answer: NativeResponse, request: SpeechRequest) -> SpeechResponse:
     """Return the recording that an answer is; StreamError for an empty one, or for JSON."""
     stated = answer.headers.get("content-type", "")
     if stated.startswith(NOT_RECORDINGS):
         text = answer.content[:200].decode("utf-8", "replace")
         raise StreamError(f"the answer is not a recording: {text!r}", retryable=False)
-    return _response(answer, asked, answer.content, stated)
+    return _response(answer, request, answer.content, stated)
 
 
-def _read_mistral(answer: NativeAnswer, asked: SpeechRequest) -> SpeechResponse:
+def _read_mistral(answer: NativeResponse, request: SpeechRequest) -> SpeechResponse:
     data = decode_base64(object_or_empty(answer.document).get("audio_data"))
-    return _response(answer, asked, data or b"", "")
+    return _response(answer, request, data or b"", "")
 
 
 def _response(
-    answer: NativeAnswer, asked: SpeechRequest, data: bytes, stated: str
+    answer: NativeResponse, request: SpeechRequest, data: bytes, stated: str
 ) -> SpeechResponse:
     if not data:
         raise StreamError("the answer has no recording", retryable=False)
     known = stated if stated.startswith("audio/") else sniffed(data)
-    media_type = known or _MEDIA_TYPES.get(asked.output_format or "")
+    media_type = known or _MEDIA_TYPES.get(request.output_format or "")
     return SpeechResponse(
         audio=AudioPart(data=data, media_type=media_type),
-        **response_fields(answer, asked, usage_of(answer)),
+        **response_fields(answer, request, usage_of(answer)),
     )
 
 
-def _read_gemini(answer: NativeAnswer, asked: SpeechRequest) -> SpeechResponse:
+def _read_gemini(answer: NativeResponse, request: SpeechRequest) -> SpeechResponse:
     """Return the recording of Gemini: samples of 16 bits, the low byte first.
 
     Its type has their rate, as in `audio/L16;codec=pcm;rate=24000`.
     """
     found = read_media(answer, "audio")
     audio = AudioPart(data=b"".join(data for _, data in found), media_type=found[0][0])
-    return SpeechResponse(audio=audio, **response_fields(answer, asked, google_usage(answer)))
+    return SpeechResponse(audio=audio, **response_fields(answer, request, google_usage(answer)))
 
 
 # -- the APIs

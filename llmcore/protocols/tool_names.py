@@ -134,9 +134,9 @@ def _replacements(names: Collection[str], rule: ToolNameRule) -> dict[str, str]:
     if not wrong:
         return {}
     kept = [name for name in names if rule.allows(name)]
-    wanted = Counter([*kept, *map(rule.fit, wrong)])
+    counts = Counter([*kept, *map(rule.fit, wrong)])
     for digits in (_DIGITS, 32):
-        sent = {n: rule.fit(n, digits=digits if wanted[rule.fit(n)] > 1 else 0) for n in wrong}
+        sent = {n: rule.fit(n, digits=digits if counts[rule.fit(n)] > 1 else 0) for n in wrong}
         if len({*kept, *sent.values()}) == len(kept) + len(wrong):
             break
     return sent

@@ -28,7 +28,7 @@ from llmcore.protocols.media import (
     video_format,
 )
 from llmcore.protocols.native_json import object_or_empty, objects, str_or_none
-from llmcore.protocols.protocol import NativeAnswer, NativeRequest, UnaryProtocol
+from llmcore.protocols.protocol import NativeRequest, NativeResponse, UnaryProtocol
 from llmcore.protocols.unary import native_settings, posted, posted_form, response_fields, usage_of
 from llmcore.schema.audio import TimedText, TranscriptionRequest, TranscriptionResponse
 from llmcore.schema.errors import InvalidRequestError, StreamError
@@ -60,25 +60,25 @@ class _Form:
     list_mark: str = "[]"
     """The end of the names of lists."""
 
-    def settings(self, asked: TranscriptionRequest, notes: Notes) -> dict[str, JsonValue]:
-        """Return the fields of *asked* apart from the recording."""
+    def settings(self, request: TranscriptionRequest, notes: Notes) -> dict[str, JsonValue]:
+        """Return the fields of *request* apart from the recording."""
         names: dict[str, str | None] = {
             "language": "language",
             "prompt": self.prompt,
             "temperature": "temperature",
         }
-        if asked.diarize and self.speakers_have_times:
-            if "word" in asked.timestamps:
+        if request.diarize and self.speakers_have_times:
+            if "word" in request.timestamps:
                 why = "the API has no times of words where it tells speakers apart"
                 notes.dropped("unsupported-parameter", "timestamps", why)
         else:
             names["timestamps"] = "timestamp_granularities"
-        if not (asked.diarize and self.diarized):
+        if not (request.diarize and self.diarized):
             names["diarize"] = self.diarize
-        body = {"model": asked.model_id} | native_settings(asked, names, notes)
+        body = {"model": request.model_id} | native_settings(request, names, notes)
         if self.formats:
-            body["response_format"] = "verbose_json" if asked.timestamps else "json"
-        return {**body, **self.diarized} if asked.diarize else body
+            body["response_format"] = "verbose_json" if request.timestamps else "json"
+        return {**body, **self.diarized} if request.diarize else body
 
 
 _OPENAI: Final = _Form(
@@ -102,11 +102,11 @@ _MISTRAL: Final = _Form(
 _OPENROUTER: Final = _Form(prompt=None, diarize="diarize")
 
 
-def _build(asked: TranscriptionRequest, *, form: _Form) -> NativeRequest:
+def _build(request: TranscriptionRequest, *, form: _Form) -> NativeRequest:
     notes = Notes()
-    body = form.settings(asked, notes)
-    send = partial(posted_form, asked, _PATH, notes=notes, list_mark=form.list_mark)
-    audio = asked.audio
+    body = form.settings(request, notes)
+    send = partial(posted_form, request, _PATH, notes=notes, list_mark=form.list_mark)
+    audio = request.audio
     url = remote_url(audio)
     if url is not None and form.url is not None:
         return send(body | {form.url: url})
@@ -121,18 +121,18 @@ def _build(asked: TranscriptionRequest, *, form: _Form) -> NativeRequest:
     return send(body, files=[("file", file)])
 
 
-def _build_openrouter(asked: TranscriptionRequest) -> NativeRequest:
+def _build_openrouter(request: TranscriptionRequest) -> NativeRequest:
     notes = Notes()
-    body = _OPENROUTER.settings(asked, notes)
-    url = remote_url(asked.audio)
-    found = base64_data(asked.audio)
+    body = _OPENROUTER.settings(request, notes)
+    url = remote_url(request.audio)
+    found = base64_data(request.audio)
     if url is not None:
         body["input_audio"] = {"url": url}
     elif found is not None:
         body["input_audio"] = {"data": found[1], "format": _ending(found[0])}
     else:
         raise InvalidRequestError("the API takes no file ids of recordings: send the bytes")
-    return posted(asked, _PATH, body, notes)
+    return posted(request, _PATH, body, notes)
 
 
 def _ending(media_type: str) -> str:
@@ -144,20 +144,20 @@ def _ending(media_type: str) -> str:
 # -- answers
 
 
-def read_transcript(answer: NativeAnswer, asked: TranscriptionRequest) -> TranscriptionResponse:
+def read_transcript(answer: NativeResponse, request: TranscriptionRequest) -> TranscriptionResponse:
     """Return the transcript of an answer of any of these APIs; StreamError if it has no text."""
     document = object_or_empty(answer.document)
     text = document.get("text")
     if not isinstance(text, str):
         raise StreamError("the answer has no transcript", retryable=False)
-    speakers = _timed(document.get("speaker_segments")) if asked.diarize else ()
+    speakers = _timed(document.get("speaker_segments")) if request.diarize else ()
     return TranscriptionResponse(
         text=text,
         segments=speakers or _timed(document.get("segments")),
         words=_timed(document.get("words")),
         language=_language(document),
         duration=_duration(document),
-        **response_fields(answer, asked, usage_of(answer)),
+        **response_fields(answer, request, usage_of(answer)),
     )
 
 

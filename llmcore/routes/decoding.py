@@ -346,7 +346,7 @@ def _unreadable(data: bytes, error: Exception) -> StreamError:
     return StreamError(f"the response {what}: {text!r}", cause=error, raw=text)
 
 
-def is_streamed(framing: Framing, headers: Mapping[str, str], *, asked: bool) -> bool:
+def is_streamed(framing: Framing, headers: Mapping[str, str], *, requested: bool) -> bool:
     """Return whether a body is to be read as a stream.
 
     Servers answer a request for a stream with one JSON document when they do not stream,
@@ -355,7 +355,7 @@ def is_streamed(framing: Framing, headers: Mapping[str, str], *, asked: bool) ->
     """
     content_type = next((v for k, v in headers.items() if k.lower() == "content-type"), "")
     media_type = content_type.partition(";")[0].strip().lower()
-    if not asked:
+    if not requested:
         return media_type in framing.content_types and not media_type.endswith("json")
     if not media_type or media_type in framing.content_types:
         return True
@@ -381,7 +381,7 @@ def decode_response(
         )
         return [ErrorEvent(error)]
     decoder = ResponseDecoder(protocol, framing, request, context, raw=raw)
-    if not is_streamed(framing, headers, asked=streaming):
+    if not is_streamed(framing, headers, requested=streaming):
         return decoder.whole(b"".join(chunks))
     events = [event for chunk in chunks for event in decoder.feed(chunk)]
     return events + decoder.end()

@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 from attrs import evolve, field, frozen
 
-from llmcore.protocols.protocol import Answer_co, Asked, NativeRequest, UnaryProtocol
+from llmcore.protocols.protocol import NativeRequest, Request, Response_co, UnaryProtocol
 from llmcore.routes.auth import Auth, AuthContext
 from llmcore.routes.endpoint import BaseUrlOf, Endpoint, EndpointContext
 from llmcore.routes.http_request import HttpRequest, sendable, with_query
@@ -35,12 +35,12 @@ class PreparedCall:
 
 
 @frozen(kw_only=True)
-class UnaryRoute(Generic[Asked, Answer_co]):
+class UnaryRoute(Generic[Request, Response_co]):
     """A way to one operation of a provider."""
 
     provider: str
     """The provider's id."""
-    protocol: UnaryProtocol[Asked, Answer_co] = field(repr=lambda protocol: protocol.id)
+    protocol: UnaryProtocol[Request, Response_co] = field(repr=lambda protocol: protocol.id)
     """Builds the request and reads the answer."""
     endpoint: Endpoint
     """The base URL and the query of every request; the protocol has the path."""
@@ -54,9 +54,9 @@ class UnaryRoute(Generic[Asked, Answer_co]):
     @staticmethod
     def beside(
         route: Route,
-        protocol: UnaryProtocol[Asked, Answer_co],
+        protocol: UnaryProtocol[Request, Response_co],
         base_url: str | BaseUrlOf | None = None,
-    ) -> "UnaryRoute[Asked, Answer_co]":
+    ) -> "UnaryRoute[Request, Response_co]":
         """Return the route of *protocol* at the provider of *route*, configured alike.
 
         *base_url* replaces that of *route*, for operations that stand elsewhere.
@@ -71,7 +71,7 @@ class UnaryRoute(Generic[Asked, Answer_co]):
             defaults=route.defaults,
         )
 
-    def prepare(self, asked: Asked, *, context: AuthContext) -> Result[PreparedCall, LLMError]:
+    def prepare(self, asked: Request, *, context: AuthContext) -> Result[PreparedCall, LLMError]:
         """Return the native request of *asked*; nothing is sent."""
         try:
             native = self.protocol.build(asked)
@@ -113,8 +113,8 @@ class UnaryRoute(Generic[Asked, Answer_co]):
 
 
 def of_model(
-    route: Route[Any], protocol: UnaryProtocol[Asked, Answer_co], model_id: str
-) -> UnaryRoute[Asked, Answer_co]:
+    route: Route[Any], protocol: UnaryProtocol[Request, Response_co], model_id: str
+) -> UnaryRoute[Request, Response_co]:
     """Return the route of *protocol* for a model: below its deployment, in Azure's dated versions.
 
     See https://learn.microsoft.com/azure/foundry/openai/reference.

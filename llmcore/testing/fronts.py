@@ -41,12 +41,12 @@ def read_as_front(
     """
     front = front_by_id(front_id)
     lower = {name.lower(): value for name, value in (headers or {}).items()}
-    asked = ClientRequest(body=body, path=path, headers=lower)
+    client_request = ClientRequest(body=body, path=path, headers=lower)
     try:
-        model = front.wanted(asked).model
+        model = front.routing(client_request).model
     except FrontError as error:
         return Failure(_as_llm_error(error))
-    match front.read(asked, _upstream(front_id, model)):
+    match front.read(client_request, _upstream(front_id, model)):
         case Success(read):
             return Success(read.request)
         case Failure(refusal):
@@ -69,10 +69,12 @@ def write_as_front(
     a request that cannot be read.
     """
     front = front_by_id(front_id)
-    asked = ClientRequest(body=request or {}, path=path, query={"alt": "sse"})
-    model = "" if request is None else _wanted_model(front, asked)
+    client_request = ClientRequest(body=request or {}, path=path, query={"alt": "sse"})
+    model = "" if request is None else _wanted_model(front, client_request)
     upstream = _upstream(front_id, model)
-    context = front.no_request(upstream) if request is None else _context(front, asked, upstream)
+    context = (
+        front.no_request(upstream) if request is None else _context(front, client_request, upstream)
+    )
     info = AnswerInfo(id=upstream.new_id(front.id_prefix), created_at=0, model=model)
     writer = front.writer(info, context, upstream)
     written: list[Event] = [*writer.start()]
@@ -81,7 +83,7 @@ def write_as_front(
     if not writer.ended:
         written += writer.close()
     if streaming:
-        encoding = front.encoding(asked)
+        encoding = front.encoding(client_request)
         tail = encoding.tail if writer.error is None else b""
         return b"".join(map(encoding.encode, written)) + tail
     if writer.error is not None:
@@ -105,15 +107,15 @@ def _numbered() -> Callable[[str], str]:
     return lambda prefix: f"{prefix}_{next(numbers):024d}"
 
 
-def _wanted_model(front: Front[Any], asked: ClientRequest) -> str:
+def _wanted_model(front: Front[Any], request: ClientRequest) -> str:
     try:
-        return front.wanted(asked).model
+        return front.routing(request).model
     except FrontError as error:
         raise _as_llm_error(error) from error
 
 
-def _context(front: Front[Any], asked: ClientRequest, upstream: Upstream) -> Any:
-    match front.read(asked, upstream):
+def _context(front: Front[Any], request: ClientRequest, upstream: Upstream) -> Any:
+    match front.read(request, upstream):
         case Success(read):
             return read.context
         case Failure(error):

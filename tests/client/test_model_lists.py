@@ -12,7 +12,7 @@ from llmcore import AmazonBedrock, Anthropic, Azure, Client, Google, OpenAI, Ope
 from llmcore.catalog.model_info import ModelInfo
 from llmcore.catalog.own_models import models_from
 from llmcore.protocols.model_lists import read_models
-from llmcore.protocols.protocol import NativeAnswer
+from llmcore.protocols.protocol import NativeResponse
 from llmcore.routes.chat_servers import VLLM
 from llmcore.routes.vertex import Vertex
 from llmcore.schema.errors import ConfigurationError, StreamError
@@ -142,7 +142,7 @@ async def test_a_listed_model_has_what_the_catalog_knows_of_it() -> None:
 
 
 def test_copilots_limits_and_endpoints_are_read() -> None:
-    page = read_models(NativeAnswer(document={"data": [COPILOT]}))
+    page = read_models(NativeResponse(document={"data": [COPILOT]}))
 
     assert page.items[0].endpoints == ("/chat/completions", "/responses")
     assert (page.items[0].context_window, page.items[0].max_output) == (264_000, 64_000)
@@ -168,7 +168,7 @@ async def test_an_answer_that_is_not_a_list_is_an_error() -> None:
 @given(json_values())
 def test_reading_a_list_never_fails_otherwise(document: Any) -> None:
     try:
-        page = read_models(NativeAnswer(document=document))
+        page = read_models(NativeResponse(document=document))
     except StreamError:
         return
     assert all(model.id for model in page.items)

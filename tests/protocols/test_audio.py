@@ -15,7 +15,7 @@ from pydantic import TypeAdapter
 
 from llmcore import Anthropic, AudioPart, Azure, Google, Model, OpenAI, OpenAICompatible, OpenRouter
 from llmcore.protocols import speech
-from llmcore.protocols.protocol import NativeAnswer
+from llmcore.protocols.protocol import NativeResponse
 from llmcore.protocols.speech import read_speech
 from llmcore.protocols.transcriptions import read_transcript
 from llmcore.routes.auth import Auth, AuthContext
@@ -219,7 +219,7 @@ def test_a_transcript_with_times_is_read() -> None:
         "usage": {"type": "duration", "seconds": 1},
     }
 
-    found = read_transcript(NativeAnswer(document=document), ASKED)
+    found = read_transcript(NativeResponse(document=document), ASKED)
 
     assert (found.text, found.language, found.duration) == ("Hello.", "english", 0.9)
     assert found.segments == (TimedText(text="Hello.", start=0.0, end=0.9),)
@@ -237,8 +237,8 @@ def test_the_speakers_of_segments_are_read(named: Any, speaker: str) -> None:
     plain: Any = {"text": "Hi", "segments": [segment]}
     by: Any = {"text": "Hi", "segments": [{**segment, "text": "no"}], "speaker_segments": [segment]}
 
-    (first,) = read_transcript(NativeAnswer(document=plain), SPOKEN).segments
-    (second,) = read_transcript(NativeAnswer(document=by), SPOKEN).segments
+    (first,) = read_transcript(NativeResponse(document=plain), SPOKEN).segments
+    (second,) = read_transcript(NativeResponse(document=by), SPOKEN).segments
 
     assert first == second == TimedText(text="Hi", start=0.0, end=1.0, speaker=speaker)
 
@@ -260,7 +260,7 @@ def test_the_speakers_of_segments_are_read(named: Any, speaker: str) -> None:
 def test_usage_and_length_are_read(usage: Any, tokens: Any, duration: Any, cost: Any) -> None:
     document = {"text": "", "usage": usage, "languages": [{"code": "en"}]}
 
-    found = read_transcript(NativeAnswer(document=document), ASKED)
+    found = read_transcript(NativeResponse(document=document), ASKED)
 
     assert (found.usage.input_tokens, found.usage.output_tokens) == tokens
     assert (found.duration, found.usage.cost_usd) == (duration, cost)
@@ -270,7 +270,7 @@ def test_usage_and_length_are_read(usage: Any, tokens: Any, duration: Any, cost:
 @pytest.mark.parametrize("document", [None, {}, {"text": None}, [], "text"])
 def test_an_answer_without_a_transcript_is_an_error(document: Any) -> None:
     with pytest.raises(StreamError, match="no transcript"):
-        read_transcript(NativeAnswer(document=document), ASKED)
+        read_transcript(NativeResponse(document=document), ASKED)
 
 
 @given(
@@ -282,7 +282,7 @@ def test_reading_a_transcript_fails_in_no_other_way(value: Any, name: str) -> No
     parts = [piece | {key: value} for key in ("start", "end", "text", "speaker")]
     for document in (value, {"text": "a", name: value}, {"text": "a", "segments": parts}):
         try:
-            found = read_transcript(NativeAnswer(document=document), SPOKEN)
+            found = read_transcript(NativeResponse(document=document), SPOKEN)
         except StreamError:
             continue
         assert all(isinstance(one.start, float) for one in (*found.segments, *found.words))
@@ -376,7 +376,7 @@ SAY = SpeechRequest(model=Model("m", "p"), text="Hello", output_format="mp3")
 def test_a_recording_has_the_type_that_is_stated_or_seen_or_asked_for(
     content: bytes, stated: str, media_type: str
 ) -> None:
-    answer = NativeAnswer(content=content, headers={"content-type": stated})
+    answer = NativeResponse(content=content, headers={"content-type": stated})
 
     found = read_speech(answer, SAY)
 
@@ -390,7 +390,7 @@ def test_a_recording_has_the_type_that_is_stated_or_seen_or_asked_for(
 )
 def test_an_answer_without_a_recording_is_an_error(content: bytes, stated: str, said: str) -> None:
     with pytest.raises(StreamError, match=said):
-        read_speech(NativeAnswer(content=content, headers={"content-type": stated}), SAY)
+        read_speech(NativeResponse(content=content, headers={"content-type": stated}), SAY)
 
 
 def test_the_recordings_of_gemini_and_mistral_are_read_out_of_json() -> None:
@@ -401,8 +401,8 @@ def test_the_recordings_of_gemini_and_mistral_are_read_out_of_json() -> None:
         "usageMetadata": {"promptTokenCount": 2, "candidatesTokenCount": 30},
     }
 
-    gemini = speech.GEMINI.read(NativeAnswer(document=document), SAY)
-    mistral = speech.MISTRAL.read(NativeAnswer(document={"audio_data": B64}), SAY)
+    gemini = speech.GEMINI.read(NativeResponse(document=document), SAY)
+    mistral = speech.MISTRAL.read(NativeResponse(document={"audio_data": B64}), SAY)
 
     assert (gemini.audio.data, gemini.audio.media_type) == (b"\0\1\2\3", kind)
     assert gemini.usage.output_tokens == 30
@@ -411,8 +411,8 @@ def test_the_recordings_of_gemini_and_mistral_are_read_out_of_json() -> None:
 
 @given(json_values(), st.binary(max_size=30), st.text(max_size=30))
 def test_reading_speech_fails_in_no_other_way(value: Any, content: bytes, stated: str) -> None:
-    answer = NativeAnswer(document=value, content=content, headers={"content-type": stated})
-    also = NativeAnswer(document={"audio_data": value, "usage": value})
+    answer = NativeResponse(document=value, content=content, headers={"content-type": stated})
+    also = NativeResponse(document={"audio_data": value, "usage": value})
     for read in (read_speech, speech.MISTRAL.read, speech.GEMINI.read):
         for one in (answer, also):
             try:
@@ -451,7 +451,7 @@ def test_the_openai_package_sends_the_same_form_and_reads_the_same_transcript() 
     )
 
     ours = asked_for(OPENAI, language="en", timestamps="word").unwrap().http
-    read = read_transcript(NativeAnswer(document=document), ASKED)
+    read = read_transcript(NativeResponse(document=document), ASKED)
 
     (request,) = seen
     assert ours.url == str(request.url)
@@ -480,7 +480,7 @@ def test_the_openai_package_sends_the_same_for_speech() -> None:
     (request,) = seen
     assert (ours.url, json.loads(ours.body)) == (str(request.url), json.loads(request.content))
     headers = {"content-type": "audio/mpeg"}
-    assert read_speech(NativeAnswer(content=recording.content, headers=headers), SAY).audio.data
+    assert read_speech(NativeResponse(content=recording.content, headers=headers), SAY).audio.data
 
 
 @pytest.mark.parametrize("settings", [settings for model, settings, *_ in FORMS if model is OPENAI])

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from llmcore import AmazonBedrock, Anthropic, Azure, Google, Model, Ollama, OpenAI, OpenAICompatible
 from llmcore.protocols.embeddings import EmbeddingProtocol, batches, joined, read_embeddings
-from llmcore.protocols.protocol import NativeAnswer
+from llmcore.protocols.protocol import NativeResponse
 from llmcore.protocols.reranking import read_ranking
 from llmcore.routes.auth import Auth, AuthContext
 from llmcore.routes.chat_providers import Mistral
@@ -275,7 +275,7 @@ ONE = EmbeddingRequest(model=Model("m", "p"), inputs=("a",))
 def test_vectors_are_read_in_the_order_of_the_texts(shape: str) -> None:
     document, headers, tokens = ANSWERS[shape]
 
-    response = read_embeddings(NativeAnswer(document=document, headers=headers), TWO)
+    response = read_embeddings(NativeResponse(document=document, headers=headers), TWO)
 
     assert response.embeddings == ((1.0, 0.0), (0.0, 1.0))
     assert response.usage.input_tokens == tokens
@@ -284,7 +284,7 @@ def test_vectors_are_read_in_the_order_of_the_texts(shape: str) -> None:
 
 @pytest.mark.parametrize("shape", SINGLE)
 def test_the_vector_of_a_single_text_is_read(shape: str) -> None:
-    response = read_embeddings(NativeAnswer(document=SINGLE[shape]), ONE)
+    response = read_embeddings(NativeResponse(document=SINGLE[shape]), ONE)
 
     assert (response.embedding, response.usage.input_tokens) == ((1.0, 0.0), 5)
 
@@ -295,7 +295,7 @@ def test_a_text_that_the_provider_cut_is_reported() -> None:
     }
     whole: Any = {"embeddings": {"values": [1.0], "statistics": {"truncated": False}}}
 
-    response = read_embeddings(NativeAnswer(document={"predictions": [whole, cut]}), TWO)
+    response = read_embeddings(NativeResponse(document={"predictions": [whole, cut]}), TWO)
 
     assert [(n.code, n.path) for n in response.diagnostics] == [("input-truncated", "inputs[1]")]
     assert response.usage.input_tokens is None
@@ -315,14 +315,14 @@ def test_a_text_that_the_provider_cut_is_reported() -> None:
 )
 def test_an_answer_without_a_vector_for_each_text_is_an_error(document: Any) -> None:
     with pytest.raises(StreamError, match="vectors for 2 texts"):
-        read_embeddings(NativeAnswer(document=document), TWO)
+        read_embeddings(NativeResponse(document=document), TWO)
 
 
 @given(json_values(), st.sampled_from(["data", "embeddings", "predictions", "embedding", "usage"]))
 def test_reading_vectors_fails_in_no_other_way(value: Any, name: str) -> None:
     for document in (value, {name: value}, {"data": [{"embedding": [1.0]}] * 2, name: value}):
         try:
-            response = read_embeddings(NativeAnswer(document=document), TWO)
+            response = read_embeddings(NativeResponse(document=document), TWO)
         except StreamError:
             continue
         assert len(response.embeddings) == 2
@@ -364,7 +364,7 @@ def test_joined_answers_add_usage_cost_and_places_up() -> None:
                 for p in ("0", "1")
             ]
         }
-        read = read_embeddings(NativeAnswer(document=document), TWO)
+        read = read_embeddings(NativeResponse(document=document), TWO)
         usage = Usage.make(input_tokens=n, output_tokens=0)
         return EmbeddingResponse(
             embeddings=read.embeddings,
@@ -417,7 +417,7 @@ def test_a_ranking_is_sorted_and_cut_whatever_the_server_does(name: str) -> None
     scores = [{"index": n, "relevance_score": s} for n, s in ((0, 0.1), (1, -4), (2, 0.9))]
     document: Any = {name: scores, "usage": {"total_tokens": 7}}
 
-    response = read_ranking(NativeAnswer(document=document), RERANK)
+    response = read_ranking(NativeResponse(document=document), RERANK)
 
     assert [(r.index, r.score, r.document) for r in response.results] == [
         (2, 0.9, "c"),
@@ -439,14 +439,14 @@ def test_a_ranking_is_sorted_and_cut_whatever_the_server_does(name: str) -> None
 )
 def test_an_invalid_ranking_is_an_error(entries: Any) -> None:
     with pytest.raises(StreamError):
-        read_ranking(NativeAnswer(document={"results": entries}), RERANK)
+        read_ranking(NativeResponse(document={"results": entries}), RERANK)
 
 
 @given(json_values())
 def test_reading_a_ranking_fails_in_no_other_way(value: Any) -> None:
     for document in (value, {"results": value}, {"data": [value]}):
         try:
-            response = read_ranking(NativeAnswer(document=document), RERANK)
+            response = read_ranking(NativeResponse(document=document), RERANK)
         except StreamError:
             continue
         assert 1 <= len(response.results) <= 2
@@ -473,7 +473,7 @@ def test_the_openai_package_sends_and_reads_the_same(shape: str) -> None:
     theirs = openai.OpenAI(api_key="k", http_client=http)
 
     read = theirs.embeddings.create(model="m", input=["a", "b"], dimensions=8)
-    ours = read_embeddings(NativeAnswer(document=answer), TWO)
+    ours = read_embeddings(NativeResponse(document=answer), TWO)
 
     model, url, body = SENT["openai"]
     assert str(sent[0].url) == url == prepared(model).http.url
@@ -502,7 +502,7 @@ def test_the_google_package_sends_and_reads_the_same(
     config = google_types.EmbedContentConfig(task_type="RETRIEVAL_QUERY", output_dimensionality=8)
 
     read = theirs.models.embed_content(model=model, contents=texts, config=config)
-    ours = read_embeddings(NativeAnswer(document=answer), TWO if len(texts) > 1 else ONE)
+    ours = read_embeddings(NativeResponse(document=answer), TWO if len(texts) > 1 else ONE)
 
     _, url, body = SENT[name]
     assert sent[0].url.path.rpartition("/")[2] == url.rpartition("/")[2]

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from llmcore import Anthropic, Azure, Google, ImagePart, Model, OpenAI, OpenAICompatible, OpenRouter
 from llmcore.protocols.images import GEMINI, read_images
-from llmcore.protocols.protocol import NativeAnswer
+from llmcore.protocols.protocol import NativeResponse
 from llmcore.routes.auth import Auth, AuthContext
 from llmcore.routes.chat_providers import Together
 from llmcore.routes.media import image_route
@@ -337,7 +337,7 @@ ASKED = ImageRequest(model=Model("m", "p"), prompt="A fox")
     ],
 )
 def test_an_image_is_read_with_its_type_and_usage(document: Any, image: Any, tokens: Any) -> None:
-    response = read_images(NativeAnswer(document=document), ASKED)
+    response = read_images(NativeResponse(document=document), ASKED)
 
     assert response.images == (image,)
     assert response.image == image
@@ -355,7 +355,7 @@ def test_an_image_is_read_with_its_type_and_usage(document: Any, image: Any, tok
 def test_an_answer_without_an_image_is_an_error(document: Any) -> None:
     """A URL that would name a local file is not an image."""
     with pytest.raises(StreamError, match="no image"):
-        read_images(NativeAnswer(document=document), ASKED)
+        read_images(NativeResponse(document=document), ASKED)
 
 
 GEMINI_ANSWER: dict[str, Any] = {
@@ -378,7 +378,7 @@ GEMINI_ANSWER: dict[str, Any] = {
 
 
 def test_geminis_images_are_read_without_those_of_its_thoughts() -> None:
-    response = GEMINI.read(NativeAnswer(document=GEMINI_ANSWER), ASKED)
+    response = GEMINI.read(NativeResponse(document=GEMINI_ANSWER), ASKED)
 
     assert response.images == (ImagePart(data=PNG, media_type="image/png"),)
     assert response.model == "gemini-3.1-flash-image"
@@ -400,7 +400,7 @@ def test_geminis_images_are_read_without_those_of_its_thoughts() -> None:
 )
 def test_an_image_that_gemini_withholds_is_an_error(document: Any, error: Any, said: str) -> None:
     with pytest.raises(error, match=said):
-        GEMINI.read(NativeAnswer(document=document), ASKED)
+        GEMINI.read(NativeResponse(document=document), ASKED)
 
 
 @given(json_values(), st.sampled_from(["data", "candidates", "usage", "output_format"]))
@@ -410,7 +410,7 @@ def test_reading_images_fails_in_no_other_way(value: Any, name: str) -> None:
     for document in (value, {name: value}, whole | {name: value}, {"data": [value]}, part):
         for read in (read_images, GEMINI.read):
             try:
-                assert read(NativeAnswer(document=document), ASKED).images
+                assert read(NativeResponse(document=document), ASKED).images
             except LLMError:
                 continue
 
@@ -441,7 +441,7 @@ def test_the_google_package_sends_and_reads_the_same() -> None:
     assert str(request.url).rpartition("/models/")[2] == ours.url.rpartition("/models/")[2]
     # both spellings are read: https://protobuf.dev/programming-guides/json
     assert json.loads(request.content.replace(b"mime_type", b"mimeType")) == json.loads(ours.body)
-    read = GEMINI.read(NativeAnswer(document=GEMINI_ANSWER), ASKED)
+    read = GEMINI.read(NativeResponse(document=GEMINI_ANSWER), ASKED)
     (part,) = [one for one in theirs.parts or [] if one.inline_data and not one.thought]
     assert part.inline_data is not None
     assert read.image.data == part.inline_data.data

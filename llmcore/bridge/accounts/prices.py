@@ -56,7 +56,7 @@ class PriceList:
             usage=usage,
         )
         when = datetime.fromtimestamp(at, UTC)
-        cost = response_cost(answered, asked=model, at=when, models=self.models)
+        cost = response_cost(answered, requested=model, at=when, models=self.models)
         return None if cost is None else nano(cost)
 
     def largest_cost(
@@ -79,9 +79,9 @@ class PriceList:
         when = datetime.fromtimestamp(at, UTC)
         seller, own = self._seller(target), self.models
         costs = [
-            cost_of(seller, target.model, one, service_tier=asked, at=when, models=own)
+            cost_of(seller, target.model, one, service_tier=service_tier, at=when, models=own)
             for one in usages
-            for asked in (None, tier)
+            for service_tier in (None, tier)
         ]
         return max((nano(cost) for cost in costs if cost is not None), default=None)
 

@@ -30,9 +30,9 @@ class ChatCompletions(Generation[ChatContext]):
     async def answer(self, call: OperationRequest, chosen: Chosen) -> AnswerRun:
         """`POST /chat/completions`."""
         call = self.marked(call, chosen)
-        if route := self.relay_route(call.asked, chosen):
+        if route := self.relay_route(call.request, chosen):
             return self.relayed(call, chosen, route)
-        read = await self.read(call.asked, chosen)
+        read = await self.read(call.request, chosen)
         await self.check(read.request)
         owner, notes = call.caller.owner, Notes()
         lookup = partial(self._states.get, owner)
@@ -49,7 +49,7 @@ class ChatCompletions(Generation[ChatContext]):
                 call, chosen, one, writer, stored=stored, encoding=encoding, cached=cached
             )
 
-        encoding = self.encoding(call.asked)
+        encoding = self.encoding(call.request)
         if read.context.choices == 1:
             return run(0, encoding)
         return ChoicesRun(read.context.choices, encoding, run)

@@ -42,10 +42,10 @@ class Embeddings:
 
     async def create(self, call: OperationRequest) -> "EmbeddingRun":
         """`POST /embeddings`."""
-        chosen = await self._calls.chosen(call.asked, call.caller)
-        asked = read_embeddings_request(call.body, chosen.model)
-        asked = evolve(asked, diagnostics=(*call.diagnostics, *asked.diagnostics))
-        return EmbeddingRun(self._service, self._calls.front, chosen, asked)
+        chosen = await self._calls.chosen(call.request, call.caller)
+        read = read_embeddings_request(call.body, chosen.model)
+        read = evolve(read, diagnostics=(*call.diagnostics, *read.diagnostics))
+        return EmbeddingRun(self._service, self._calls.front, chosen, read)
 
 
 class EmbeddingRun:
@@ -58,9 +58,9 @@ class EmbeddingRun:
     headers: Mapping[str, str]
 
     def __init__(
-        self, service: Service, front: Front[Any], chosen: Chosen, asked: ReadEmbeddings
+        self, service: Service, front: Front[Any], chosen: Chosen, read: ReadEmbeddings
     ) -> None:
-        self._service, self._front, self._asked = service, front, asked
+        self._service, self._front, self._read = service, front, read
         self.headers = {}
         self.info = RunLabels(
             id=chosen.info.id,
@@ -86,14 +86,14 @@ class EmbeddingRun:
     def diagnostics(self) -> Sequence[Diagnostic]:
         """Everything that was left out or changed."""
         later = () if self._answer is None else self._answer.diagnostics
-        return (*self._asked.diagnostics, *later)
+        return (*self._read.diagnostics, *later)
 
     def request(self) -> LLMRequest:
         """Return a request of as many tokens as the texts have, for limits and budgets."""
-        asked = self._asked.request
+        read = self._read.request
         return LLMRequest(
-            model=asked.model,
-            messages=tuple(map(Message.user, asked.inputs)),
+            model=read.model,
+            messages=tuple(map(Message.user, read.inputs)),
             generation=GenerationOptions(max_tokens=1),
         )
 
@@ -114,13 +114,13 @@ class EmbeddingRun:
         self.is_sent = True
         begun = time.monotonic()
         try:
-            answer = await self._service.embedded(self._asked.request)
+            answer = await self._service.embedded(self._read.request)
         except LLMError as error:
             self.error = error
             raise from_llm_error(error) from error
         self.first_event_s = time.monotonic() - begun
         self._answer = answer
-        body = write_embeddings(answer, model=self.info.model, as_base64=self._asked.as_base64)
+        body = write_embeddings(answer, model=self.info.model, as_base64=self._read.as_base64)
         return WholeBody(body=json.dumps(body))
 
     def error_response(self, error: FrontError) -> FailureResponse | WholeBody:

@@ -125,7 +125,7 @@ def _model_operations(askers: "Mapping[str, Generation[Any]]") -> tuple[Operatio
     """Return the operations that list models, in the form of the API that asks."""
 
     def asker(call: OperationRequest) -> "Generation[Any]":
-        return askers[spoken_api(call.asked.path, call.headers)]
+        return askers[spoken_api(call.request.path, call.headers)]
 
     async def models(call: OperationRequest) -> JsonObject:
         return await asker(call).models(call)
@@ -148,13 +148,13 @@ def _gemini_operations(calls: "Generation[Any]") -> tuple[Operation, ...]:
     """
 
     async def answer(call: OperationRequest) -> JsonObject | Outcome | AnswerRun:
-        method = call.asked.path.rstrip("/").rpartition(":")[2]
+        method = call.request.path.rstrip("/").rpartition(":")[2]
         if method in ("generateContent", "streamGenerateContent"):
             return await calls.generate(call)
         if method == "countTokens":
             return await calls.count(call)
         raise FrontError(
-            status=501 if ":" in call.asked.path else 404,
+            status=501 if ":" in call.request.path else 404,
             message=f"there is no {method[:80]!r} here: generateContent, streamGenerateContent and "
             "countTokens are served",
             code="not_implemented",

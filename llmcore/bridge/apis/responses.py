@@ -92,7 +92,7 @@ class Responses(Generation[Translation]):
     async def answer(self, call: OperationRequest, chosen: Chosen) -> AnswerRun:
         """Return the answer of a request whose client waits for it."""
         call = self.marked(call, chosen)
-        if _needs_no_store(call.body) and (route := self.relay_route(call.asked, chosen)):
+        if _needs_no_store(call.body) and (route := self.relay_route(call.request, chosen)):
             return self.relayed(call, chosen, route)
         return self._run(call, chosen, await self._checked(call, chosen))
 
@@ -121,7 +121,7 @@ class Responses(Generation[Translation]):
 
         The next request continues from it. The upstream is not called: it has no such request.
         """
-        chosen = await self.chosen(call.asked, call.caller)
+        chosen = await self.chosen(call.request, call.caller)
         read, writer = await self._read_turn(call, chosen, memory)
         stop, nothing = FinishReason("stop"), Usage.make(input_tokens=0, output_tokens=0)
         events = [*writer.start(), *writer.feed(Finish(finish_reason=stop, usage=nothing))]
@@ -155,7 +155,7 @@ class Responses(Generation[Translation]):
         known: Mapping[str, StoredConversation] = MappingProxyType({}),
     ) -> ReadRequest[Translation]:
         """Return a request that can be answered, as far as is known before it is sent."""
-        read = await self._remembered(call.asked, call.caller, chosen, known)
+        read = await self._remembered(call.request, call.caller, chosen, known)
         await self.check(read.request)
         if read.context.store:
             await self._service.from_store(self._store.check())
@@ -199,8 +199,8 @@ class Responses(Generation[Translation]):
         return await self.pooled(call, self._compacted)
 
     async def _compacted(self, call: OperationRequest, chosen: Chosen) -> AnswerRun:
-        asked = evolve(call.asked, body=as_response_request(call.body))
-        read = await self._remembered(asked, call.caller, chosen)
+        request = evolve(call.request, body=as_response_request(call.body))
+        read = await self._remembered(request, call.caller, chosen)
         notes, context = Notes(), read.context
         said = user_items(context.before, context.input_items, new_id, notes)
         noted = evolve(context, diagnostics=(*context.diagnostics, *notes.entries))
@@ -231,25 +231,27 @@ class Responses(Generation[Translation]):
 
     async def count(self, call: OperationRequest) -> Outcome:
         """`POST /responses/input_tokens`."""
-        asked = evolve(call.asked, body={**call.body, "store": False, "stream": False})
-        call = evolve(call, asked=asked)
-        return await self.counted(call, partial(self._remembered, asked, call.caller))
+        request = evolve(call.request, body={**call.body, "store": False, "stream": False})
+        call = evolve(call, request=request)
+        return await self.counted(call, partial(self._remembered, request, call.caller))
 
     async def _remembered(
         self,
-        asked: ClientRequest,
+        request: ClientRequest,
         caller: Caller,
         chosen: Chosen,
         known: Mapping[str, StoredConversation] = MappingProxyType({}),
     ) -> ReadRequest[Translation]:
-        """Return the request that *asked* amounts to, with what it refers to.
+        """Return the request that *request* amounts to, with what it refers to.
 
         That is one of the *known* conversations, or stored.
         """
-        large = holds_much(asked.body)
-        memory = await self._memory(asked.body, caller, known, large=large)
+        large = holds_much(request.body)
+        memory = await self._memory(request.body, caller, known, large=large)
         large = large or holds_much(memory.previous and memory.previous.messages)
-        return await self.read(asked, chosen, partial(read_with_memory, memory=memory), large=large)
+        return await self.read(
+            request, chosen, partial(read_with_memory, memory=memory), large=large
+        )
 
     async def _memory(
         self,
@@ -261,15 +263,15 @@ class Responses(Generation[Translation]):
     ) -> Memory:
         """Fetch from the store what *body* refers to and is not *known*."""
         service = self._service
-        wanted = await service.off_the_loop(partial(required_references, body), large=large)
-        previous = known.get(wanted.previous_response_id or "")
-        if wanted.previous_response_id is not None and previous is None:
-            record = await self._record(wanted.previous_response_id, caller.owner)
+        references = await service.off_the_loop(partial(required_references, body), large=large)
+        previous = known.get(references.previous_response_id or "")
+        if references.previous_response_id is not None and previous is None:
+            record = await self._record(references.previous_response_id, caller.owner)
             if record is None or record.conversation is None:
-                raise previous_response_not_found(wanted.previous_response_id)
+                raise previous_response_not_found(references.previous_response_id)
             load = partial(_conversation, record)
             previous = await service.off_the_loop(load, large=holds_much(record.conversation))
-        names = tuple(dict.fromkeys((*wanted.items, *wanted.hints)))
+        names = tuple(dict.fromkeys((*references.items, *references.hints)))
         if len(names) > service.policy.max_items:
             raise invalid(f"input has more than {service.policy.max_items} items", "input")
         ours = [name for name in names if name.isascii()]
@@ -434,8 +436,8 @@ def _needs_no_store(body: JsonObject) -> bool:
     """Return whether a request neither reads nor writes what the gateway keeps."""
     if body.get("store") is not False or body.get("previous_response_id"):
         return False
-    wanted = required_references(body)
-    return not (wanted.items or wanted.hints)
+    references = required_references(body)
+    return not (references.items or references.hints)
 
 
 def _starting_after(text: str | None) -> int:

@@ -160,7 +160,7 @@ def _socket(service: Service, bodies: "_Bodies") -> ASGIApp:
             responses,
             caller_of(scope),
             admission_of(scope),
-            _asked(scope, {}),
+            _client_request(scope, {}),
             bodies.bytes,
         )
         await connection(scope, receive, send)
@@ -251,10 +251,12 @@ class _Answering:
                 self._service.check_room()
                 body = await self._bodies.read(scope, receive, place)
                 place.enter_context(self._service.admitted())
-            asked = _asked(scope, body)
-            note_request(scope, asked)
+            request = _client_request(scope, body)
+            note_request(scope, request)
             made = await self._operation.answer(
-                OperationRequest(caller=caller_of(scope), asked=asked, path=scope["path_params"])
+                OperationRequest(
+                    caller=caller_of(scope), request=request, path=scope["path_params"]
+                )
             )
             match made:
                 case Outcome(body=shown, diagnostics=notes):
@@ -312,7 +314,7 @@ _CREDENTIALS = frozenset(
 )
 
 
-def _asked(scope: Scope, body: JsonObject) -> ClientRequest:
+def _client_request(scope: Scope, body: JsonObject) -> ClientRequest:
     """Return the request as its client sent it, without its credentials."""
     headers = {n: value for n, value in headers_of(scope).items() if n not in _CREDENTIALS}
     query = {name: value for name, value in query_of(scope).items() if name != "key"}

@@ -28,14 +28,14 @@ _HEADERS: Final = (
 _OUR_ID: Final = re.compile(r"[a-z]+_([0-9a-f]{8})[0-9a-f]{40}")
 
 
-def conversation_of(asked: ClientRequest) -> str:
-    """Return the digits of the conversation of *asked*, the same for each of its turns."""
-    body = asked.body
+def conversation_of(request: ClientRequest) -> str:
+    """Return the digits of the conversation of *request*, the same for each of its turns."""
+    body = request.body
     earlier = _OUR_ID.fullmatch(_text(body.get("previous_response_id")))
     if earlier is not None:
         return earlier[1]
     named = _text(body.get("prompt_cache_key")) or next(
-        (asked.headers[name] for name in _HEADERS if asked.headers.get(name)), ""
+        (request.headers[name] for name in _HEADERS if request.headers.get(name)), ""
     )
     return _digits(named.encode("utf-8", "surrogatepass") if named else _beginning(body))
 

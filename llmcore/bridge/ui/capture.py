@@ -30,9 +30,9 @@ _RUN = "openbridge.ui.run"
 _SHOWN_HEADERS = frozenset({"content-type", "retry-after", "x-openbridge-diagnostics"})
 
 
-def note_request(scope: Scope, asked: ClientRequest) -> None:
+def note_request(scope: Scope, request: ClientRequest) -> None:
     """Keep the request that was read, for the feed."""
-    scope[_ASKED] = asked
+    scope[_ASKED] = request
 
 
 def note_run(scope: Scope, run: SentAnswer) -> None:

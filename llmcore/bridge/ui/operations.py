@@ -67,7 +67,7 @@ def operations(service: Service, feed: Feed) -> list[Operation]:
     """Return the operations that the page reads."""
 
     async def requests(call: OperationRequest) -> JsonObject:
-        after = _after(call.asked.query.get("after", ""), feed.process)
+        after = _after(call.request.query.get("after", ""), feed.process)
         shown = cast("JsonValue", [entry.as_json() for entry in feed.since(after, _owner(call))])
         return {"process": feed.process, "seq": feed.seq, "requests": shown}
 

@@ -58,7 +58,7 @@ _FAREWELL_S: Final = 2.0
 class SocketConnection:
     """Answers the messages of one WebSocket.
 
-    *caller* opened it with the request *asked*. *admit* returns the caller of each message; it
+    *caller* opened it with *request*. *admit* returns the caller of each message; it
     raises FrontError for one that is not admitted. *bodies* counts the bytes of requests.
     """
 
@@ -68,14 +68,14 @@ class SocketConnection:
         responses: Responses,
         caller: Caller,
         admit: Callable[[], Awaitable[Caller]],
-        asked: ClientRequest,
+        request: ClientRequest,
         bodies: BodyBytes,
     ) -> None:
         self._service = service
         self._responses = responses
         self._caller = caller
         self._admit = admit
-        self._asked = asked
+        self._request = request
         self._bodies = bodies
         self._memory = SocketMemory(service.policy.max_items)
         self._lanes: dict[str | None, anyio.Lock] = {None: anyio.Lock()}
@@ -178,7 +178,7 @@ class SocketConnection:
     async def _answered(self, create: Create, fields: dict[str, object]) -> None:
         caller = await self._admit()
         with self._service.admitted():
-            call = OperationRequest(caller=caller, asked=evolve(self._asked, body=create.body))
+            call = OperationRequest(caller=caller, request=evolve(self._request, body=create.body))
             memory = TurnMemory(self._memory, partial(self._memory.remember, create.lane))
             if not create.generates:
                 await self._send_lines(await self._responses.warm_up(call, memory), create.lane)

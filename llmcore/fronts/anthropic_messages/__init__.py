@@ -19,7 +19,7 @@ from llmcore.fronts.anthropic_messages.request import (
     MessagesContext,
     no_request,
     read_request,
-    wanted,
+    routing_of,
 )
 from llmcore.fronts.encoding import EVENT_STREAM, named_event
 from llmcore.fronts.front import ClientRequest, Front, StreamEncoding
@@ -39,7 +39,7 @@ def _encoding(_asked: ClientRequest) -> StreamEncoding:
 front: Final[Front[MessagesContext]] = Front(
     id=PROTOCOL_ID,
     id_prefix="msg",
-    wanted=wanted,
+    routing=routing_of,
     read=read_request,
     no_request=no_request,
     writer=MessagesWriter,

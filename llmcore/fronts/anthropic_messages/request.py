@@ -22,7 +22,7 @@ from llmcore.fronts.anthropic_messages.messages import TurnReader, referenced_to
 from llmcore.fronts.anthropic_messages.tools import MessagesOffer, read_offer
 from llmcore.fronts.billing_line import without_billing_line
 from llmcore.fronts.errors import FrontError, invalid
-from llmcore.fronts.front import ClientRequest, ReadRequest, Upstream, Wanted
+from llmcore.fronts.front import ClientRequest, ReadRequest, Routing, Upstream
 from llmcore.fronts.reading import (
     Fields,
     read,
@@ -61,14 +61,16 @@ _IN_PATH: Final = re.compile(
 _STREAMS: Final = re.compile(r"(?:-with-response-stream|:streamRawPredict)/*$")
 
 
-def wanted(asked: ClientRequest) -> Wanted:
+def routing_of(request: ClientRequest) -> Routing:
     """Return the model, and whether the answer is to be streamed. FrontError without a model."""
-    named = _IN_PATH.search(asked.path)
-    model = read(asked.body, "model", str) or (named["model"] if named else "")
+    named = _IN_PATH.search(request.path)
+    model = read(request.body, "model", str) or (named["model"] if named else "")
     if not model.strip():
         raise invalid("model: Field required", "model", "missing_field")
-    streaming = read(asked.body, "stream", bool) is True or _STREAMS.search(asked.path) is not None
-    return Wanted(model=model.removesuffix(_LONG_CONTEXT), streaming=streaming)
+    streaming = (
+        read(request.body, "stream", bool) is True or _STREAMS.search(request.path) is not None
+    )
+    return Routing(model=model.removesuffix(_LONG_CONTEXT), streaming=streaming)
 
 
 # -- what the answer is written with
@@ -100,11 +102,11 @@ def no_request(_upstream: Upstream) -> MessagesContext:
 
 
 def read_request(
-    asked: ClientRequest, upstream: Upstream
+    request: ClientRequest, upstream: Upstream
 ) -> Result[ReadRequest[MessagesContext], FrontError]:
-    """Return what *asked* is for *upstream*; a Failure for an invalid request."""
+    """Return what *request* is for *upstream*; a Failure for an invalid request."""
     try:
-        return Success(_read(asked, upstream))
+        return Success(_read(request, upstream))
     except FrontError as error:
         return Failure(error)
     except InvalidRequestError as error:
@@ -113,8 +115,8 @@ def read_request(
         return Failure(invalid("The request is nested too deeply."))
 
 
-def _read(asked: ClientRequest, upstream: Upstream) -> ReadRequest[MessagesContext]:
-    body, notes = asked.body, Notes()
+def _read(client_request: ClientRequest, upstream: Upstream) -> ReadRequest[MessagesContext]:
+    body, notes = client_request.body, Notes()
     natives = read_objects(body, "messages")
     if not natives:
         raise invalid("messages: at least one message is required", "messages")
@@ -135,9 +137,9 @@ def _read(asked: ClientRequest, upstream: Upstream) -> ReadRequest[MessagesConte
         generation=_generation(body, upstream, notes),
         response_format=_format(body),
         reasoning=with_effort(_reasoning(body), upstream.protocol_id, notes),
-        cache=_cache(asked, upstream),
+        cache=_cache(client_request, upstream),
         metadata=_metadata(body, upstream, notes),
-        provider_options=_native_fields(asked, upstream, offer, notes),
+        provider_options=_native_fields(client_request, upstream, offer, notes),
     )
     if upstream.protocol_id != PROTOCOL_ID:
         request = without_billing_line(request, notes)
@@ -145,7 +147,9 @@ def _read(asked: ClientRequest, upstream: Upstream) -> ReadRequest[MessagesConte
     context = evolve(
         _context(body), searches=offer.searches, call_ids=reader.call_ids, diagnostics=diagnostics
     )
-    streaming = _STREAMS.search(asked.path) is not None or read(body, "stream", bool) is True
+    streaming = (
+        _STREAMS.search(client_request.path) is not None or read(body, "stream", bool) is True
+    )
     return ReadRequest(
         request=request, context=context, streaming=streaming, diagnostics=diagnostics
     )
@@ -238,11 +242,11 @@ def _reasoning(body: Fields) -> ReasoningOptions | None:
             return ReasoningOptions(effort=effort, summary=_DISPLAYS.get(thinking.get("display")))
 
 
-def _cache(asked: ClientRequest, upstream: Upstream) -> CachePolicy:
+def _cache(request: ClientRequest, upstream: Upstream) -> CachePolicy:
     """Return the client's own marks and no others, unless it asks for automatic ones."""
-    whole = read(asked.body, "cache_control", dict)
+    whole = read(request.body, "cache_control", dict)
     if upstream.protocol_id in (CHAT, RESPONSES):
-        return CachePolicy(key=_session(asked))
+        return CachePolicy(key=_session(request))
     if whole is None or upstream.protocol_id == PROTOCOL_ID:
         return CachePolicy(mode="manual")
     return CachePolicy(mode="auto", ttl="1h" if whole.get("ttl") == "1h" else None)
@@ -252,11 +256,11 @@ _MAX_KEY: Final = 64
 """Characters of `prompt_cache_key`."""
 
 
-def _session(asked: ClientRequest) -> str | None:
+def _session(request: ClientRequest) -> str | None:
     """Return what Claude Code calls the session, by which caches can be found again."""
-    named = str_or_none(asked.headers.get("x-claude-code-session-id"))
+    named = str_or_none(request.headers.get("x-claude-code-session-id"))
     if named is None:
-        user = str_or_none(object_or_empty(asked.body.get("metadata")).get("user_id"))
+        user = str_or_none(object_or_empty(request.body.get("metadata")).get("user_id"))
         facts = json_or_text(user) if user is not None else None
         named = str_or_none(object_or_empty(facts).get("session_id"))
     return named[:_MAX_KEY] if named else None
@@ -307,13 +311,13 @@ _BETAS: Final = "anthropic-beta"
 
 
 def _native_fields(
-    asked: ClientRequest, upstream: Upstream, offer: MessagesOffer, notes: Notes
+    request: ClientRequest, upstream: Upstream, offer: MessagesOffer, notes: Notes
 ) -> dict[str, dict[str, Any]]:
     """Return the fields that only the Messages API has; for another upstream, report them."""
-    own = {k: v for k, v in asked.body.items() if k not in _UNDERSTOOD and v is not None}
+    own = {k: v for k, v in request.body.items() if k not in _UNDERSTOOD and v is not None}
     config = {
         name: value
-        for name, value in object_or_empty(asked.body.get("output_config")).items()
+        for name, value in object_or_empty(request.body.get("output_config")).items()
         if name not in _OF_OUTPUT_CONFIG and value is not None
     }
     if upstream.protocol_id != PROTOCOL_ID:
@@ -321,9 +325,9 @@ def _native_fields(
             {**own, **{f"output_config.{name}": one for name, one in config.items()}}, notes
         )
         return {}
-    whole = asked.body.get("cache_control")
-    betas = str_or_none(asked.headers.get(_BETAS))
-    thinking = object_or_empty(asked.body.get("thinking"))
+    whole = request.body.get("cache_control")
+    betas = str_or_none(request.headers.get(_BETAS))
+    thinking = object_or_empty(request.body.get("thinking"))
     fields: dict[str, Any] = {
         **own,
         **offer.native,
@@ -331,7 +335,7 @@ def _native_fields(
         **({"output_config": config} if config else {}),
         **({"betas": [name.strip() for name in betas.split(",")]} if betas else {}),
     }
-    effort = object_or_empty(asked.body.get("output_config")).get("effort")
+    effort = object_or_empty(request.body.get("output_config")).get("effort")
     if not thinking and effort is not None:
         fields["thinking"] = None  # effort alone does not turn thinking on
     return {METADATA_KEY: fields} if fields else {}

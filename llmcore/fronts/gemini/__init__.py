@@ -15,13 +15,13 @@ from llmcore.fronts.gemini.answer import GeminiWriter
 from llmcore.fronts.gemini.errors import failure_response
 from llmcore.fronts.gemini.grammar import GeminiChecker
 from llmcore.fronts.gemini.models import encoding, model, models, token_count
-from llmcore.fronts.gemini.request import GeminiContext, no_request, read, wanted
+from llmcore.fronts.gemini.request import GeminiContext, no_request, read, routing_of
 from llmcore.protocols.gemini.names import PROTOCOL_ID
 
 front: Final[Front[GeminiContext]] = Front(
     id=PROTOCOL_ID,
     id_prefix="gen",
-    wanted=wanted,
+    routing=routing_of,
     read=read,
     no_request=no_request,
     writer=GeminiWriter,

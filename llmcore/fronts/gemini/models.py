@@ -71,9 +71,9 @@ def token_count(count: int) -> JsonObject:
 # -- streams
 
 
-def encoding(asked: ClientRequest) -> StreamEncoding:
+def encoding(request: ClientRequest) -> StreamEncoding:
     """Return how a stream is sent: as events for `alt=sse`, else as one JSON array."""
-    if asked.query.get("alt", "").lower() == "sse":
+    if request.query.get("alt", "").lower() == "sse":
         return StreamEncoding(content_type=EVENT_STREAM, encode=_encode_event, heartbeat=_BLANK)
     return StreamEncoding(
         content_type="application/json; charset=utf-8",

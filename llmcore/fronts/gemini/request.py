@@ -16,7 +16,7 @@ from urllib.parse import unquote
 from attrs import evolve, frozen
 
 from llmcore.fronts.errors import FrontError, invalid
-from llmcore.fronts.front import ClientRequest, ReadRequest, Upstream, Wanted
+from llmcore.fronts.front import ClientRequest, ReadRequest, Routing, Upstream
 from llmcore.fronts.gemini.content import camel_keys
 from llmcore.fronts.gemini.messages import read_contents, read_system
 from llmcore.fronts.gemini.tools import json_schema, read_tools
@@ -46,16 +46,16 @@ _TARGET: Final = re.compile(r"(?:^|/)(models|tunedModels|endpoints)/(?P<name>.+?
 _METHODS: Final = ("generateContent", "streamGenerateContent", "countTokens")
 
 
-def wanted(asked: ClientRequest) -> Wanted:
+def routing_of(request: ClientRequest) -> Routing:
     """Return the model that the path names, and whether its method streams.
 
     FrontError for a path that names no model, and for another method.
     """
-    found = _TARGET.search(unquote(asked.path))
+    found = _TARGET.search(unquote(request.path))
     if found is None:
-        body = camel_keys(asked.body)
+        body = camel_keys(request.body)
         named = body.get("model") or camel_keys(body.get("generateContentRequest")).get("model")
-        return Wanted(model=_model_name(named), streaming=False)
+        return Routing(model=_model_name(named), streaming=False)
     target, name = found[1], found["name"]
     model, colon, method = name.rpartition(":")
     if not colon or "/" in method:
@@ -68,7 +68,9 @@ def wanted(asked: ClientRequest) -> Wanted:
             code="unsupported_method",
         )
     tuned = "tunedModels/" if target == "tunedModels" else ""
-    return Wanted(model=_model_name(f"{tuned}{model}"), streaming=method == "streamGenerateContent")
+    return Routing(
+        model=_model_name(f"{tuned}{model}"), streaming=method == "streamGenerateContent"
+    )
 
 
 def _model_name(value: object) -> str:
@@ -104,13 +106,13 @@ def no_request(_upstream: Upstream) -> GeminiContext:
 
 
 def read(
-    asked: ClientRequest, upstream: Upstream
+    client_request: ClientRequest, upstream: Upstream
 ) -> Result[ReadRequest[GeminiContext], FrontError]:
-    """Return what *asked* is for *upstream*; a Failure for an invalid request."""
+    """Return what *client_request* is for *upstream*; a Failure for an invalid request."""
     notes = Notes()
     try:
-        body = _unwrapped(camel_keys(asked.body))
-        streaming = asked.path != "" and wanted(asked).streaming
+        body = _unwrapped(camel_keys(client_request.body))
+        streaming = client_request.path != "" and routing_of(client_request).streaming
         request = _request(body, upstream, notes)
     except FrontError as error:
         return Failure(error)
@@ -239,11 +241,11 @@ def _reasoning(config: NativeObject, *, native: bool) -> ReasoningOptions | None
 
     Budgets of 0 (the model does not think) and of -1 (it decides) are numbers to Gemini only.
     """
-    wanted = camel_keys(_field(config, "thinkingConfig", dict, _CONFIG))
+    thinking = camel_keys(_field(config, "thinkingConfig", dict, _CONFIG))
     path = f"{_CONFIG}thinkingConfig."
-    level = _field(wanted, "thinkingLevel", str, path)
-    budget = _field(wanted, "thinkingBudget", int, path)
-    shown = _field(wanted, "includeThoughts", bool, path)
+    level = _field(thinking, "thinkingLevel", str, path)
+    budget = _field(thinking, "thinkingBudget", int, path)
+    shown = _field(thinking, "includeThoughts", bool, path)
     effort = None if level in (None, "", _NO_LEVEL) else str(level).lower()
     if not native and budget is not None and budget <= 0:
         effort = effort or (None if budget == _AUTOMATIC else "none")

@@ -15,14 +15,14 @@ from llmcore.fronts.front import Front
 from llmcore.fronts.openai_chat.answer import ChatWriter
 from llmcore.fronts.openai_chat.chunks import encoding
 from llmcore.fronts.openai_chat.grammar import ChunkChecker
-from llmcore.fronts.openai_chat.request import ChatContext, no_request, read, wanted
+from llmcore.fronts.openai_chat.request import ChatContext, no_request, read, routing_of
 from llmcore.fronts.openai_forms import failure_response, listed_model, model_list
 from llmcore.protocols.openai_chat.names import PROTOCOL_ID
 
 front: Final[Front[ChatContext]] = Front(
     id=PROTOCOL_ID,
     id_prefix="chatcmpl",
-    wanted=wanted,
+    routing=routing_of,
     read=read,
     no_request=no_request,
     writer=ChatWriter,

@@ -14,7 +14,7 @@ from attrs import frozen
 
 from llmcore.fronts.billing_line import without_billing_line
 from llmcore.fronts.errors import FrontError, invalid
-from llmcore.fronts.front import ClientRequest, ReadRequest, Upstream, Wanted
+from llmcore.fronts.front import ClientRequest, ReadRequest, Routing, Upstream
 from llmcore.fronts.openai_chat.messages import MessageReader
 from llmcore.fronts.openai_chat.tools import Offer, own_forms, read_offer
 from llmcore.fronts.openai_forms import END_USER
@@ -62,13 +62,13 @@ class ChatContext:
 _DEPLOYMENT: Final = re.compile(r"/deployments/(.+)/chat/completions/?$")
 
 
-def wanted(asked: ClientRequest) -> Wanted:
+def routing_of(request: ClientRequest) -> Routing:
     """Return the model and whether to stream. In Azure's paths, the path names the model."""
-    found = _DEPLOYMENT.search(asked.path)
-    model = str_or_none(asked.body.get("model")) or (found and found.group(1))
+    found = _DEPLOYMENT.search(request.path)
+    model = str_or_none(request.body.get("model")) or (found and found.group(1))
     if not model:
         raise invalid("model must name a model.", "model", "missing_required_parameter")
-    return Wanted(model=model, streaming=field(asked.body, "stream", bool) or False)
+    return Routing(model=model, streaming=field(request.body, "stream", bool) or False)
 
 
 def no_request(_upstream: Upstream) -> ChatContext:
@@ -79,10 +79,12 @@ def no_request(_upstream: Upstream) -> ChatContext:
 # -- the request
 
 
-def read(asked: ClientRequest, upstream: Upstream) -> Result[ReadRequest[ChatContext], FrontError]:
-    """Return what *asked* asks for."""
+def read(
+    request: ClientRequest, upstream: Upstream
+) -> Result[ReadRequest[ChatContext], FrontError]:
+    """Return what *request* asks for."""
     try:
-        return Success(_read(asked.body, upstream))
+        return Success(_read(request.body, upstream))
     except FrontError as error:
         return Failure(error)
     except InvalidRequestError as error:
@@ -191,15 +193,15 @@ def _format(body: Fields) -> ResponseFormat | None:
     if form.get("type") != "json_schema":
         place = f"{path}.type"
         raise invalid(f"{place} must be text, json_object or json_schema.", place)
-    wanted = field(form, "json_schema", dict, f"{path}.") or {}
-    schema = field(wanted, "schema", dict, f"{path}.json_schema.")
+    json_schema = field(form, "json_schema", dict, f"{path}.") or {}
+    schema = field(json_schema, "schema", dict, f"{path}.json_schema.")
     if schema is None:
         return ResponseFormat.json()
     return ResponseFormat.json_schema(
         schema,
-        name=str_or_none(wanted.get("name")) or "response",
-        description=str_or_none(wanted.get("description")),
-        strict=field(wanted, "strict", bool, f"{path}.json_schema."),
+        name=str_or_none(json_schema.get("name")) or "response",
+        description=str_or_none(json_schema.get("description")),
+        strict=field(json_schema, "strict", bool, f"{path}.json_schema."),
     )
 
 
@@ -208,12 +210,12 @@ def _reasoning(body: Fields, *, same_api: bool) -> ReasoningOptions | None:
 
     A request only to hide thinking does not turn it on for models of other APIs.
     """
-    wanted = field(body, "reasoning", dict) or {}
+    reasoning = field(body, "reasoning", dict) or {}
     effort = field(body, "reasoning_effort", str)
-    effort = field(wanted, "effort", str, "reasoning.") if effort is None else effort
-    budget = field(wanted, "max_tokens", int, "reasoning.")
-    summary: Any = wanted.get("summary")
-    if wanted.get("exclude") is True or body.get("include_reasoning") is False:
+    effort = field(reasoning, "effort", str, "reasoning.") if effort is None else effort
+    budget = field(reasoning, "max_tokens", int, "reasoning.")
+    summary: Any = reasoning.get("summary")
+    if reasoning.get("exclude") is True or body.get("include_reasoning") is False:
         summary = "none"
     switch, template = (object_or_empty(body.get(n)) for n in ("thinking", "chat_template_kwargs"))
     if budget is None:
@@ -221,7 +223,7 @@ def _reasoning(body: Fields, *, same_api: bool) -> ReasoningOptions | None:
             body.get("thinking_budget")
         )
     states = (
-        wanted.get("enabled"),
+        reasoning.get("enabled"),
         _STATES.get(str(switch.get("type"))),
         body.get("enable_thinking"),
         template.get("enable_thinking", template.get("thinking")),

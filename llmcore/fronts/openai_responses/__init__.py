@@ -20,8 +20,8 @@ from llmcore.fronts.openai_responses.request import (
     Translation,
     no_request,
     read,
+    routing_of,
     token_count,
-    wanted,
 )
 from llmcore.protocols.openai_responses.names import PROTOCOL_ID
 
@@ -30,7 +30,7 @@ _ENCODING: Final = StreamEncoding(content_type=EVENT_STREAM, encode=named_event,
 front: Final[Front[Translation]] = Front(
     id=PROTOCOL_ID,
     id_prefix="resp",
-    wanted=wanted,
+    routing=routing_of,
     read=read,
     no_request=no_request,
     writer=ResponsesWriter,

@@ -250,8 +250,8 @@ class ResponsesWriter(AnswerBuilder):
     def _in_summary(self) -> bool:
         if self._policy.reasoning_text != "auto":
             return self._policy.reasoning_text == "summary"
-        wanted = self._translation.request.reasoning
-        return wanted is not None and wanted.summary not in (None, "none")
+        reasoning = self._translation.request.reasoning
+        return reasoning is not None and reasoning.summary not in (None, "none")
 
     # -- text
 

@@ -93,11 +93,11 @@ _SUMMARIES: Final = ("auto", "concise", "detailed", "none")
 
 def read_reasoning(body: Body) -> ReasoningOptions | None:
     """Return how much the model is to think; None if the request does not say."""
-    wanted = read_field(body, "reasoning", dict)
-    if not wanted:
+    reasoning = read_field(body, "reasoning", dict)
+    if not reasoning:
         return None
-    effort = read_field(wanted, "effort", str, "reasoning.")
-    summary: Any = wanted.get("summary") or wanted.get("generate_summary")
+    effort = read_field(reasoning, "effort", str, "reasoning.")
+    summary: Any = reasoning.get("summary") or reasoning.get("generate_summary")
     if summary not in (None, *_SUMMARIES):
         raise invalid(
             f"reasoning.summary must be one of {', '.join(_SUMMARIES)}.", "reasoning.summary"
@@ -246,11 +246,11 @@ _STANDARD: Final = {"context": "auto", "mode": "standard"}
 
 def _thinking(body: Body, protocol_id: str | None, notes: Notes) -> dict[str, Any]:
     """Return what a request says of thinking that only the Responses API has a word for."""
-    wanted = object_or_empty(body.get("reasoning"))
+    reasoning = object_or_empty(body.get("reasoning"))
     own = {
-        name: wanted[name]
+        name: reasoning[name]
         for name, usual in _STANDARD.items()
-        if wanted.get(name) not in (None, usual)
+        if reasoning.get(name) not in (None, usual)
     }
     if protocol_id == RESPONSES:
         return {"reasoning": own} if own else {}

@@ -12,7 +12,7 @@ from attrs import evolve, frozen
 
 from llmcore.fronts.billing_line import without_billing_line
 from llmcore.fronts.errors import FrontError, invalid
-from llmcore.fronts.front import ClientRequest, ReadRequest, Upstream, Wanted
+from llmcore.fronts.front import ClientRequest, ReadRequest, Routing, Upstream
 from llmcore.fronts.openai_responses.compaction import wants_compaction
 from llmcore.fronts.openai_responses.errors import previous_response_not_found
 from llmcore.fronts.openai_responses.messages import (
@@ -98,25 +98,25 @@ class Translation:
         return self.request.response_format is not None
 
 
-def wanted(asked: ClientRequest) -> Wanted:
+def routing_of(request: ClientRequest) -> Routing:
     """Return the model that a request names, and whether its answer is to be streamed."""
-    name = asked.body.get("model")
+    name = request.body.get("model")
     if not isinstance(name, str) or not name:
         raise invalid("model must name a model", "model", "missing_required_parameter")
-    return Wanted(model=name, streaming=read_field(asked.body, "stream", bool) or False)
+    return Routing(model=name, streaming=read_field(request.body, "stream", bool) or False)
 
 
 def read(
-    asked: ClientRequest, upstream: Upstream, memory: Memory = NO_MEMORY
+    request: ClientRequest, upstream: Upstream, memory: Memory = NO_MEMORY
 ) -> Result[ReadRequest[Translation], FrontError]:
-    """Return the request that *asked* amounts to.
+    """Return the request that *request* amounts to.
 
     *memory* holds what `required_references` names: the conversation up to
     `previous_response_id`, and items. Without it, a request that refers to either is a Failure.
     """
     try:
-        made = _translation(asked.body, upstream, memory)
-        streaming = read_field(asked.body, "stream", bool) or False
+        made = _translation(request.body, upstream, memory)
+        streaming = read_field(request.body, "stream", bool) or False
     except FrontError as error:
         return Failure(error)
     except InvalidRequestError as error:
@@ -159,13 +159,15 @@ def _check(body: JsonObject, previous: StoredConversation | None) -> None:
     refuse_unsupported(body)
 
 
-def _translation(asked: JsonObject, upstream: Upstream, memory: Memory) -> Translation:
-    _check(asked, memory.previous)
+def _translation(request_body: JsonObject, upstream: Upstream, memory: Memory) -> Translation:
+    _check(request_body, memory.previous)
     policy, protocol_id = upstream.policy, upstream.protocol_id
-    items = read_items(asked.get("input"), memory.find_item, upstream.new_id, policy.max_items)
+    items = read_items(
+        request_body.get("input"), memory.find_item, upstream.new_id, policy.max_items
+    )
     previous = memory.previous or StoredConversation(model="", messages=())
     notes = Notes()
-    body = _configured(asked, items)
+    body = _configured(request_body, items)
     native = keeps_native(body, protocol_id, policy)
     offer = _offer(body, items, ToolCollector(protocol_id, policy, notes, native=native))
     registry = offer.registry.over(previous.tools)
@@ -176,7 +178,7 @@ def _translation(asked: JsonObject, upstream: Upstream, memory: Memory) -> Trans
         protocol_id=protocol_id,
         notes=notes,
         before=previous.messages,
-        sent_ids={str(item.get("id")) for item in objects(asked.get("input"))},
+        sent_ids={str(item.get("id")) for item in objects(request_body.get("input"))},
     )
     messages = (*previous.messages, *reader.read(items))
     compacts = protocol_id != PROTOCOL_ID and wants_compaction(items)
@@ -248,10 +250,10 @@ def _offer(
 
 
 def _include(body: Mapping[str, Any], notes: Notes) -> frozenset[str]:
-    wanted = frozenset(map(str, read_field(body, "include", list) or ()))
-    for name in sorted(wanted - _ITEMS):
+    included = frozenset(map(str, read_field(body, "include", list) or ()))
+    for name in sorted(included - _ITEMS):
         notes.dropped("unsupported-parameter", "include", f"there is no {name[:100]}")
-    return wanted
+    return included
 
 
 def _configured(body: Mapping[str, Any], items: Sequence[dict[str, Any]]) -> Mapping[str, Any]:
@@ -308,19 +310,19 @@ def echoed(body: Mapping[str, Any]) -> JsonObject:
     }
 
 
-def _reasoning(wanted: Mapping[str, Any]) -> JsonObject:
-    summary = wanted.get("summary") or wanted.get("generate_summary")
+def _reasoning(reasoning: Mapping[str, Any]) -> JsonObject:
+    summary = reasoning.get("summary") or reasoning.get("generate_summary")
     return {
-        "effort": wanted.get("effort"),
+        "effort": reasoning.get("effort"),
         "summary": None if summary == "none" else summary,
     }
 
 
-def _text(wanted: Mapping[str, Any]) -> JsonObject:
-    form = object_or_empty(wanted.get("format")) or {"type": "text"}
+def _text(text: Mapping[str, Any]) -> JsonObject:
+    form = object_or_empty(text.get("format")) or {"type": "text"}
     if form.get("type") == "json_schema":
         form = {**_FORMAT_DEFAULTS, "name": "response", **form}
-    verbosity = str_or_none(wanted.get("verbosity"))
+    verbosity = str_or_none(text.get("verbosity"))
     return {"format": form, **({"verbosity": verbosity} if verbosity else {})}
 
 

@@ -138,11 +138,13 @@ def _lower(
     return body, tools.betas
 
 
-def _enforced(schema: JsonObject | None, wanted: ResponseFormat | None) -> JsonObject | None:
+def _enforced(
+    schema: JsonObject | None, response_format: ResponseFormat | None
+) -> JsonObject | None:
     """Return `output_config.format`; None where the API enforces no schema."""
-    if schema is None or wanted is None:
+    if schema is None or response_format is None:
         return None
-    return {"type": "json_schema", "schema": with_description(schema, wanted)}
+    return {"type": "json_schema", "schema": with_description(schema, response_format)}
 
 
 def _present(fields: Mapping[str, Any]) -> dict[str, Any]:

@@ -193,16 +193,16 @@ def lower_reasoning(request: LLMRequest, rules: ConverseRules, notes: Notes) -> 
     https://docs.aws.amazon.com/nova/latest/nova2-userguide/extended-thinking.html
     (`reasoningConfig`), and OpenAI's gpt-oss (`reasoning_effort`).
     """
-    wanted, max_tokens = request.reasoning, request.generation.max_tokens
-    if wanted is None:
+    reasoning, max_tokens = request.reasoning, request.generation.max_tokens
+    if reasoning is None:
         return ConverseReasoning()
     if rules.family == "claude":
-        return ConverseReasoning(fields=_claude(wanted, max_tokens, rules, notes))
+        return ConverseReasoning(fields=_claude(reasoning, max_tokens, rules, notes))
     if rules.family == "nova" and rules.thinks:
-        return ConverseReasoning(fields=_nova(wanted, notes))
+        return ConverseReasoning(fields=_nova(reasoning, notes))
     if rules.family == "gpt-oss":
-        return ConverseReasoning(fields=_gpt_oss(wanted, notes))
-    if wanted.effort != "none" or wanted.budget_tokens is not None:
+        return ConverseReasoning(fields=_gpt_oss(reasoning, notes))
+    if reasoning.effort != "none" or reasoning.budget_tokens is not None:
         why = (
             "no field is documented for the model: name its own in "
             "provider_options.bedrock.additionalModelRequestFields"
@@ -212,9 +212,9 @@ def lower_reasoning(request: LLMRequest, rules: ConverseRules, notes: Notes) -> 
 
 
 def _claude(
-    wanted: ReasoningOptions, max_tokens: int | None, rules: ConverseRules, notes: Notes
+    reasoning: ReasoningOptions, max_tokens: int | None, rules: ConverseRules, notes: Notes
 ) -> dict[str, Any]:
-    lowered = lower_thinking(wanted, max_tokens, rules.claude_rules, notes)
+    lowered = lower_thinking(reasoning, max_tokens, rules.claude_rules, notes)
     fields: dict[str, Any] = {}
     if lowered.thinking is not None:
         fields["thinking"] = lowered.thinking
@@ -223,31 +223,31 @@ def _claude(
     return fields
 
 
-def _nova(wanted: ReasoningOptions, notes: Notes) -> dict[str, Any]:
-    if wanted.effort == "none":
+def _nova(reasoning: ReasoningOptions, notes: Notes) -> dict[str, Any]:
+    if reasoning.effort == "none":
         return {"reasoningConfig": {"type": "disabled"}}
-    effort = _level(wanted, notes) or "medium"
+    effort = _level(reasoning, notes) or "medium"
     return {"reasoningConfig": {"type": "enabled", "maxReasoningEffort": effort}}
 
 
-def _gpt_oss(wanted: ReasoningOptions, notes: Notes) -> dict[str, Any]:
-    if wanted.effort == "none":
+def _gpt_oss(reasoning: ReasoningOptions, notes: Notes) -> dict[str, Any]:
+    if reasoning.effort == "none":
         why = "reasoning cannot be turned off for this model; the lowest effort is sent"
         notes.changed("reasoning-not-off", "reasoning.effort", why)
         return {"reasoning_effort": "low"}
-    effort = _level(wanted, notes)
+    effort = _level(reasoning, notes)
     return {} if effort is None else {"reasoning_effort": effort}
 
 
-def _level(wanted: ReasoningOptions, notes: Notes) -> str | None:
+def _level(reasoning: ReasoningOptions, notes: Notes) -> str | None:
     """Return the level that the model has for the wanted effort."""
-    if wanted.budget_tokens is not None:
+    if reasoning.budget_tokens is not None:
         why = "the model accepts an effort, not a number of tokens"
         notes.dropped("unsupported-parameter", "reasoning.budget_tokens", why)
-    if wanted.summary is not None:
+    if reasoning.summary is not None:
         why = "whether thinking is shown is the model's to decide"
         notes.dropped("unsupported-parameter", "reasoning.summary", why)
-    effort = wanted.effort
+    effort = reasoning.effort
     if effort is None or effort in _LEVELS:
         return effort
     nearest = _NEAREST.get(effort, effort)  # a word of the vendor's own goes as it is

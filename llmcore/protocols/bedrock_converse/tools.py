@@ -208,11 +208,14 @@ def format_choice(answer: ForcedFormat) -> JsonObject | None:
     return None if answer.choice is None else _choice(answer.choice.mode, answer.tool)
 
 
-def text_format(answer: ForcedFormat, wanted: ResponseFormat | None) -> dict[str, Any]:
+def text_format(answer: ForcedFormat, response_format: ResponseFormat | None) -> dict[str, Any]:
     """Return `outputConfig`; empty where the service enforces no schema."""
-    if answer.schema is None or wanted is None:
+    if answer.schema is None or response_format is None:
         return {}
-    schema: dict[str, Any] = {"schema": json.dumps(answer.schema).decode(), "name": wanted.name}
-    if wanted.description:
-        schema["description"] = wanted.description
+    schema: dict[str, Any] = {
+        "schema": json.dumps(answer.schema).decode(),
+        "name": response_format.name,
+    }
+    if response_format.description:
+        schema["description"] = response_format.description
     return {"textFormat": {"type": "json_schema", "structure": {"jsonSchema": schema}}}

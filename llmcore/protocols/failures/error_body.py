@@ -250,15 +250,15 @@ def _count(value: JsonValue) -> int | None:
 # -- answers in the language of another API
 
 
-def foreign_document(document: Mapping[str, Any], asked: str) -> StreamError | None:
-    """Return the error for a frame or a body of another API than *asked*, a protocol's id.
+def foreign_document(document: Mapping[str, Any], protocol: str) -> StreamError | None:
+    """Return the error for a frame or a body of another API than that of *protocol*, an id.
 
     None for one that is not recognized. Asking such a server again would change nothing, so the
     error is not retryable.
     """
     for protocol_id, (name, use, is_its_own) in _APIS.items():
-        if protocol_id != asked and is_its_own(document):
-            expected = _APIS[asked][0]
+        if protocol_id != protocol and is_its_own(document):
+            expected = _APIS[protocol][0]
             message = f"this server answers as {name}, not as {expected}: {use}, or check base_url"
             return StreamError(message, retryable=False, raw=dict(document))
     return None

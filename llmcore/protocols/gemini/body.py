@@ -71,7 +71,7 @@ def from_request(
 def _lower(request: LLMRequest, dialect: GeminiDialect, notes: Notes) -> NativeObject:
     rules = rules_of(request.model_id)
     target = target_of(request, rules)
-    wanted, words = lower_response_format(request, rules, notes)
+    format_fields, words = lower_response_format(request, rules, notes)
     system, contents = lower_messages(request, target, words, notes)
     lowered = lower_tools(request, rules, dialect, target.keys, notes)
     body: NativeObject = {
@@ -79,7 +79,7 @@ def _lower(request: LLMRequest, dialect: GeminiDialect, notes: Notes) -> NativeO
         "contents": contents,
         "tools": lowered.tools or None,
         "toolConfig": lowered.config or None,
-        "generationConfig": lower_generation(request, rules, notes, wanted) or None,
+        "generationConfig": lower_generation(request, rules, notes, format_fields) or None,
         "labels": _lower_metadata(request, dialect, notes) or None,
         "cachedContent": None if request.cache.content is None else request.cache.content.name,
         "serviceTier": None
@@ -118,23 +118,25 @@ def lower_response_format(
     request: LLMRequest, rules: GeminiRules, notes: Notes
 ) -> tuple[NativeObject, list[str]]:
     """Return the fields of `generationConfig`, and words for what the model does not enforce."""
-    wanted = request.response_format
-    if wanted is None or wanted.type == "text":
+    response_format = request.response_format
+    if response_format is None or response_format.type == "text":
         return {}, []
     functions = any(not isinstance(tool, HostedTool) for tool in request.tools)
     if request.tools and not rules.json_beside_tools:
         kind = "functions" if functions else "tools of the service"
         why = f"the model cannot be held to JSON beside {kind}"
-        return {}, [format_in_words(wanted, why, notes)]
+        return {}, [format_in_words(response_format, why, notes)]
     fields: NativeObject = {"responseMimeType": "application/json"}
-    if wanted.schema is not None:
-        fields |= _lower_schema(wanted, rules, notes)
+    if response_format.schema is not None:
+        fields |= _lower_schema(response_format, rules, notes)
     return fields, []
 
 
-def _lower_schema(wanted: ResponseFormat, rules: GeminiRules, notes: Notes) -> NativeObject:
+def _lower_schema(
+    response_format: ResponseFormat, rules: GeminiRules, notes: Notes
+) -> NativeObject:
     target = SchemaTarget.GEMINI_JSON_SCHEMA if rules.json_schema else SchemaTarget.GEMINI_OPENAPI
-    given = with_description(wanted.schema or {}, wanted)
+    given = with_description(response_format.schema or {}, response_format)
     projected = project(given, target, "response_format.schema")
     notes.extend(projected.diagnostics)
     return {"responseJsonSchema" if rules.json_schema else "responseSchema": projected.schema}
@@ -144,11 +146,11 @@ def _lower_schema(wanted: ResponseFormat, rules: GeminiRules, notes: Notes) -> N
 
 
 def lower_generation(
-    request: LLMRequest, rules: GeminiRules, notes: Notes, wanted: NativeObject
+    request: LLMRequest, rules: GeminiRules, notes: Notes, format_fields: NativeObject
 ) -> NativeObject:
     """Return `generationConfig`: sampling, limits, the answer's format, thinking."""
     options = request.generation
-    asked = options.logprobs is not False and options.top_logprobs is not None
+    has_logprobs = options.logprobs is not False and options.top_logprobs is not None
     fields: NativeObject = {
         **_lower_sampling(options, rules, notes),
         "maxOutputTokens": options.max_tokens,
@@ -156,9 +158,9 @@ def lower_generation(
         "seed": options.seed,
         "presencePenalty": options.presence_penalty,
         "frequencyPenalty": options.frequency_penalty,
-        "responseLogprobs": True if asked else options.logprobs,
-        "logprobs": options.top_logprobs if asked else None,
-        **wanted,
+        "responseLogprobs": True if has_logprobs else options.logprobs,
+        "logprobs": options.top_logprobs if has_logprobs else None,
+        **format_fields,
         "thinkingConfig": lower_reasoning(request, rules, notes) or None,
     }
     return {name: value for name, value in fields.items() if value is not None}
@@ -205,36 +207,36 @@ def lower_reasoning(request: LLMRequest, rules: GeminiRules, notes: Notes) -> Na
     November 2026: https://ai.google.dev/gemini-api/docs/thinking, and for what an effort is in
     tokens on 2.5 https://ai.google.dev/gemini-api/docs/openai (thinking).
     """
-    wanted = request.reasoning
-    if wanted is None:
+    reasoning = request.reasoning
+    if reasoning is None:
         return {}
     if rules.thinking == "none":
         notes.dropped("unsupported-parameter", "reasoning", "the model does not think")
         return {}
     lower = _lower_level if rules.thinking == "level" else _lower_budget
-    config = lower(wanted, rules, notes)
-    if wanted.summary is not None:
-        config["includeThoughts"] = wanted.summary != "none"
-    if wanted.summary in ("concise", "detailed"):
+    config = lower(reasoning, rules, notes)
+    if reasoning.summary is not None:
+        config["includeThoughts"] = reasoning.summary != "none"
+    if reasoning.summary in ("concise", "detailed"):
         why = "thoughts are summarised in one way only"
         notes.changed("unsupported-parameter", "reasoning.summary", why)
     return config
 
 
-def _lower_level(wanted: ReasoningOptions, rules: GeminiRules, notes: Notes) -> NativeObject:
-    if wanted.effort is None:
-        if wanted.budget_tokens is None:
+def _lower_level(reasoning: ReasoningOptions, rules: GeminiRules, notes: Notes) -> NativeObject:
+    if reasoning.effort is None:
+        if reasoning.budget_tokens is None:
             return {}
         if rules.takes_budget:
-            return {"thinkingBudget": wanted.budget_tokens}
+            return {"thinkingBudget": reasoning.budget_tokens}
         why = "the model accepts an effort, not a number of tokens"
         notes.dropped("unsupported-parameter", "reasoning.budget_tokens", why)
         return {}
-    if wanted.budget_tokens is not None:
+    if reasoning.budget_tokens is not None:
         why = "the model accepts a level or a budget: the effort is sent"
         notes.dropped("unsupported-parameter", "reasoning.budget_tokens", why)
-    level = _level(wanted.effort, rules)
-    if wanted.effort in _EFFORTS and level != wanted.effort.upper():
+    level = _level(reasoning.effort, rules)
+    if reasoning.effort in _EFFORTS and level != reasoning.effort.upper():
         why = f"the model has no such level; {level} is the nearest"
         notes.changed("unsupported-parameter", "reasoning.effort", why)
     return {"thinkingLevel": level}
@@ -244,34 +246,34 @@ def _level(effort: str, rules: GeminiRules) -> str:
     """Return the model's level for *effort*: the next above it, or its highest."""
     if effort not in _EFFORTS:
         return effort.upper()
-    wanted = max(_EFFORTS.index(effort) - 1, 0)
-    enough = (level for level in rules.levels if LEVELS.index(level) >= wanted)
+    least = max(_EFFORTS.index(effort) - 1, 0)
+    enough = (level for level in rules.levels if LEVELS.index(level) >= least)
     return next(enough, rules.levels[-1])
 
 
-def _lower_budget(wanted: ReasoningOptions, rules: GeminiRules, notes: Notes) -> NativeObject:
+def _lower_budget(reasoning: ReasoningOptions, rules: GeminiRules, notes: Notes) -> NativeObject:
     least, most = rules.budgets
-    if wanted.budget_tokens is not None:
-        asked, path = wanted.budget_tokens, "reasoning.budget_tokens"
-        if wanted.effort is not None:
+    if reasoning.budget_tokens is not None:
+        requested, path = reasoning.budget_tokens, "reasoning.budget_tokens"
+        if reasoning.effort is not None:
             why = "the model accepts a token budget, and budget_tokens is set too"
             notes.dropped("unsupported-parameter", "reasoning.effort", why)
-    elif wanted.effort is not None:
+    elif reasoning.effort is not None:
         path = "reasoning.effort"
-        asked = 0 if wanted.effort == "none" else _TOKENS.get(wanted.effort, most)
-        if wanted.effort not in _EFFORTS:
+        requested = 0 if reasoning.effort == "none" else _TOKENS.get(reasoning.effort, most)
+        if reasoning.effort not in _EFFORTS:
             notes.changed("unsupported-parameter", path, "not a word the model has a budget for")
-            asked = _AUTOMATIC
+            requested = _AUTOMATIC
     else:
         return {}
-    budget = _within(asked, least, most, off=not rules.thinks_always)
-    if budget != asked:
+    budget = _within(requested, least, most, off=not rules.thinks_always)
+    if budget != requested:
         why = f"the model thinks between {least} and {most} tokens: {budget} is sent"
         notes.changed("unsupported-parameter", path, why)
     return {"thinkingBudget": budget}
 
 
-def _within(asked: int, least: int, most: int, *, off: bool) -> int:
-    if asked == _AUTOMATIC or (asked == 0 and off):
-        return asked
-    return min(max(asked, least), most)
+def _within(requested: int, least: int, most: int, *, off: bool) -> int:
+    if requested == _AUTOMATIC or (requested == 0 and off):
+        return requested
+    return min(max(requested, least), most)

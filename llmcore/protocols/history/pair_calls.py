@@ -39,7 +39,7 @@ def is_open_call(part: ContentPart) -> bool:
 
 
 @define
-class _Asked:
+class _OpenCalls:
     """Calls of one id that still wait for a result, first asked first answered."""
 
     turn: int
@@ -67,7 +67,7 @@ class _Matcher:
         self.answers: Answers = {}
         self._policy = policy
         self._notes = notes
-        self._asked: dict[str, _Asked] = {}
+        self._open: dict[str, _OpenCalls] = {}
         self._turn = 0
         self._passed = 0
         self._last_answered: Place = (-1, -1)
@@ -89,9 +89,9 @@ class _Matcher:
     def _read_calls(self, draft: Draft) -> None:
         for place, part in draft.parts:
             if isinstance(part, ToolCallPart) and not part.provider_executed:
-                entry = self._asked.get(part.id)
+                entry = self._open.get(part.id)
                 if entry is None or entry.turn != self._turn:
-                    self._asked[part.id] = _Asked(self._turn, deque([place]), self._passed)
+                    self._open[part.id] = _OpenCalls(self._turn, deque([place]), self._passed)
                 else:
                     entry.waiting.append(place)
 
@@ -101,7 +101,7 @@ class _Matcher:
             self._passed += 1
             self._note_split(place)
             return False
-        entry = self._asked.get(part.tool_call_id)
+        entry = self._open.get(part.tool_call_id)
         if entry is None:
             return self._is_stray(place, part)
         if not entry.waiting:
@@ -176,12 +176,12 @@ class _Ids:
     def take(self, call_id: str, turn: int, position: int) -> str:
         """Return *call_id*, or what stands for it, not given before."""
         base = call_id or synthetic_call_id(None, turn, position)
-        wanted = fit(base, self._rule)
-        while wanted in self._taken:
+        unique = fit(base, self._rule)
+        while unique in self._taken:
             times = self._times[base] = self._times.get(base, 1) + 1
-            wanted = fit(f"{base}_{times}", self._rule)
-        self._taken.add(wanted)
-        return wanted
+            unique = fit(f"{base}_{times}", self._rule)
+        self._taken.add(unique)
+        return unique
 
 
 def _name(call: ToolCallPart, path: str, call_id: str, notes: Notes) -> ToolCallPart:

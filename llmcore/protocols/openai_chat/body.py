@@ -41,12 +41,12 @@ def from_request(
 
 def _lower(request: LLMRequest, stream: bool, dialect: ChatDialect, notes: Notes) -> NativeObject:
     context = target_of(request, dialect)
-    asked, words = _lower_asked(request, context, notes)
+    fields, words = _lower_asked(request, context, notes)
     messages = lower_messages(request, context, words, notes)
     body: NativeObject = {
         "model": request.model_id,
         "messages": messages,
-        **asked,
+        **fields,
         **lower_generation(request, dialect),
         **lower_reasoning(request, dialect, notes),
         **lower_caching(request, messages, context, notes),
@@ -71,13 +71,13 @@ def _lower_asked(
         if request.response_format is not None and request.response_format.type != "text":
             why = "the answer must be a tool call, which replaces its format"
             notes.dropped("unsupported-parameter", "response_format", why)
-        wanted, words = lower_forced_call(request, dialect, notes)
-        return {"response_format": wanted}, [words]
-    asked = lower_tools(request, dialect, context.keys, notes)
-    wanted, words = lower_response_format(request.response_format, dialect, notes)
-    if wanted:
-        asked["response_format"] = wanted
-    return asked, [words] if words else []
+        response_format, words = lower_forced_call(request, dialect, notes)
+        return {"response_format": response_format}, [words]
+    fields = lower_tools(request, dialect, context.keys, notes)
+    response_format, words = lower_response_format(request.response_format, dialect, notes)
+    if response_format:
+        fields["response_format"] = response_format
+    return fields, [words] if words else []
 
 
 def _with_options(body: NativeObject, request: LLMRequest, stream: bool) -> NativeObject:
@@ -93,33 +93,35 @@ def _with_options(body: NativeObject, request: LLMRequest, stream: bool) -> Nati
 
 
 def lower_response_format(
-    wanted: ResponseFormat | None, dialect: ChatDialect, notes: Notes
+    response_format: ResponseFormat | None, dialect: ChatDialect, notes: Notes
 ) -> tuple[NativeObject, str]:
     """Return `response_format`, and instructions for a format that the server does not enforce."""
-    if wanted is None or wanted.type == "text":
+    if response_format is None or response_format.type == "text":
         return {}, ""
-    if wanted.type == "json_schema" and "json_schema" in dialect.response_formats:
-        return _lower_schema(wanted, dialect, notes), ""
+    if response_format.type == "json_schema" and "json_schema" in dialect.response_formats:
+        return _lower_schema(response_format, dialect, notes), ""
     enforced = "json" in dialect.response_formats
-    if wanted.type == "json" and enforced:
+    if response_format.type == "json" and enforced:
         return {"type": "json_object"}, ""
-    why = f"the server does not enforce {wanted.type!r}"
-    words = format_in_words(wanted, why, notes)
+    why = f"the server does not enforce {response_format.type!r}"
+    words = format_in_words(response_format, why, notes)
     return {"type": "json_object"} if enforced else {}, words
 
 
-def _lower_schema(wanted: ResponseFormat, dialect: ChatDialect, notes: Notes) -> NativeObject:
-    strict = dialect.strict_schemas and wanted.strict is not False
+def _lower_schema(
+    response_format: ResponseFormat, dialect: ChatDialect, notes: Notes
+) -> NativeObject:
+    strict = dialect.strict_schemas and response_format.strict is not False
     target = SchemaTarget.OPENAI_STRICT if strict else SchemaTarget.OPENAI_LOOSE
-    projected = project(wanted.schema or {}, target, "response_format.schema")
+    projected = project(response_format.schema or {}, target, "response_format.schema")
     notes.extend(projected.diagnostics)
-    schema: NativeObject = {"name": wanted.name}
-    if wanted.description:
-        schema["description"] = wanted.description
+    schema: NativeObject = {"name": response_format.name}
+    if response_format.description:
+        schema["description"] = response_format.description
     schema["schema"] = projected.schema
     if dialect.strict_schemas:
         schema["strict"] = projected.strict
-    elif wanted.strict:
+    elif response_format.strict:
         why = "the server has no strict mode for schemas"
         notes.dropped("unsupported-parameter", "response_format.strict", why)
     return {"type": "json_schema", "json_schema": schema}
@@ -139,8 +141,8 @@ def lower_generation(request: LLMRequest, dialect: ChatDialect) -> NativeObject:
     if options.logprobs is None and options.top_logprobs:
         fields["logprobs"] = True
     if dialect.logprob_count:
-        wanted = options.logprobs or options.top_logprobs
-        fields |= {"logprobs": (options.top_logprobs or 1) if wanted else None}
+        has_logprobs = options.logprobs or options.top_logprobs
+        fields |= {"logprobs": (options.top_logprobs or 1) if has_logprobs else None}
         fields |= {"top_logprobs": None}
     return {name: value for name, value in fields.items() if value is not None}
 
@@ -173,9 +175,9 @@ def _supported(
     body: NativeObject, request: LLMRequest, dialect: ChatDialect, notes: Notes
 ) -> NativeObject:
     """Return *body* without the parameters that the server or the model rejects."""
-    asked = request.reasoning.effort if request.reasoning else None
+    effort = request.reasoning.effort if request.reasoning else None
     rejected = dialect.unsupported
-    if dialect.fixed_sampling.rejects(request.model_id, body.get("reasoning_effort", asked)):
+    if dialect.fixed_sampling.rejects(request.model_id, body.get("reasoning_effort", effort)):
         rejected |= SAMPLING
     if dialect.rejects_stop(request.model_id):
         rejected |= {"stop"}
@@ -196,12 +198,12 @@ def _supported(
 
 def lower_reasoning(request: LLMRequest, dialect: ChatDialect, notes: Notes) -> NativeObject:
     """Return the parameters of thinking, in the dialect's form."""
-    wanted = _reasoning_beside_tools(request, dialect, notes)
-    if wanted is None:
+    reasoning = _reasoning_beside_tools(request, dialect, notes)
+    if reasoning is None:
         return {}
-    given = {"effort": wanted.effort, "budget_tokens": wanted.budget_tokens}
-    given["summary"] = wanted.summary
-    fields, taken = _REASONING_FORMS[dialect.reasoning_control(request.model_id)](wanted)
+    given = {"effort": reasoning.effort, "budget_tokens": reasoning.budget_tokens}
+    given["summary"] = reasoning.summary
+    fields, taken = _REASONING_FORMS[dialect.reasoning_control(request.model_id)](reasoning)
     for name, value in given.items():
         if value is not None and name not in taken:
             why = f"the server does not support a reasoning {name}, or not beside the others"
@@ -218,78 +220,78 @@ def _reasoning_beside_tools(
     https://github.com/deepseek-ai/DeepSeek-V3/issues/1376), "tool_choice 'specified' is
     incompatible with thinking enabled" (Moonshot).
     """
-    wanted, choice, model = request.reasoning, request.tool_choice, request.model_id
-    effort = wanted.effort if wanted else None
+    reasoning, choice, model = request.reasoning, request.tool_choice, request.model_id
+    effort = reasoning.effort if reasoning else None
     forced = choice is not None and choice.mode in ("required", "named")
     if effort != "none" and forced and dialect.thinks_not_when_forced(model):
         why = f"{model} can be forced to call a tool only while it does not think"
     elif request.tools and dialect.thinks_not_beside_tools(model, effort):
         why = f"{model} supports tools over Chat Completions only without reasoning"
     else:
-        return wanted
+        return reasoning
     notes.changed("reasoning-turned-off", "reasoning", why)
     return ReasoningOptions(effort="none")
 
 
-def _effort(wanted: ReasoningOptions) -> tuple[NativeObject, set[str]]:
-    fields = {} if wanted.effort is None else {"reasoning_effort": wanted.effort}
+def _effort(reasoning: ReasoningOptions) -> tuple[NativeObject, set[str]]:
+    fields = {} if reasoning.effort is None else {"reasoning_effort": reasoning.effort}
     return fields, {"effort"}
 
 
-def _effort_or_off(wanted: ReasoningOptions) -> tuple[NativeObject, set[str]]:
+def _effort_or_off(reasoning: ReasoningOptions) -> tuple[NativeObject, set[str]]:
     """Return Together's effort, and its switch for none at all.
 
     Source: https://docs.together.ai/reference/chat-completions (`reasoning`)
     """
-    if wanted.effort == "none":
+    if reasoning.effort == "none":
         return {"reasoning": {"enabled": False}}, {"effort"}
-    return _effort(wanted)
+    return _effort(reasoning)
 
 
-def _openrouter(wanted: ReasoningOptions) -> tuple[NativeObject, set[str]]:
+def _openrouter(reasoning: ReasoningOptions) -> tuple[NativeObject, set[str]]:
     """Return OpenRouter's object: an effort or a budget, never both.
 
     Sources: https://openrouter.ai/docs/guides/best-practices/reasoning-tokens,
     https://openrouter.ai/docs/client-sdks/typescript/models/chatrequestreasoning (`summary`)
     """
-    shown: NativeObject = {} if wanted.summary is None else {"summary": wanted.summary}
-    if wanted.summary == "none":
+    shown: NativeObject = {} if reasoning.summary is None else {"summary": reasoning.summary}
+    if reasoning.summary == "none":
         shown = {"exclude": True}
-    if wanted.budget_tokens is not None:
-        amount: NativeObject = {"max_tokens": wanted.budget_tokens}
+    if reasoning.budget_tokens is not None:
+        amount: NativeObject = {"max_tokens": reasoning.budget_tokens}
         return {"reasoning": amount | shown}, {"budget_tokens", "summary"}
-    amount = {"enabled": True} if wanted.effort is None else {"effort": wanted.effort}
+    amount = {"enabled": True} if reasoning.effort is None else {"effort": reasoning.effort}
     return {"reasoning": amount | shown}, {"effort", "summary"}
 
 
-def _switch(wanted: ReasoningOptions) -> tuple[NativeObject, set[str]]:
+def _switch(reasoning: ReasoningOptions) -> tuple[NativeObject, set[str]]:
     """Return a switch without an effort.
 
     Sources: https://docs.z.ai/guides/capabilities/thinking-mode,
     https://platform.moonshot.ai/docs/guide/use-kimi-k2-thinking-model
     """
-    off = wanted.effort == "none"
+    off = reasoning.effort == "none"
     return {"thinking": {"type": "disabled" if off else "enabled"}}, {"effort"} if off else set()
 
 
-def _switch_and_effort(wanted: ReasoningOptions) -> tuple[NativeObject, set[str]]:
+def _switch_and_effort(reasoning: ReasoningOptions) -> tuple[NativeObject, set[str]]:
     """Return DeepSeek's switch and effort (https://api-docs.deepseek.com/guides/thinking_mode)."""
-    fields, _ = _switch(wanted)
-    if wanted.effort not in (None, "none"):
-        fields["reasoning_effort"] = wanted.effort
+    fields, _ = _switch(reasoning)
+    if reasoning.effort not in (None, "none"):
+        fields["reasoning_effort"] = reasoning.effort
     return fields, {"effort"}
 
 
-def _switch_and_budget(wanted: ReasoningOptions) -> tuple[NativeObject, set[str]]:
+def _switch_and_budget(reasoning: ReasoningOptions) -> tuple[NativeObject, set[str]]:
     """Return Alibaba's switch and budget.
 
     Source: https://www.alibabacloud.com/help/en/model-studio/deep-thinking
     """
-    if wanted.effort == "none":
+    if reasoning.effort == "none":
         return {"enable_thinking": False}, {"effort"}
     fields: NativeObject = {"enable_thinking": True}
-    if wanted.budget_tokens is not None:
-        fields["thinking_budget"] = wanted.budget_tokens
+    if reasoning.budget_tokens is not None:
+        fields["thinking_budget"] = reasoning.budget_tokens
     return fields, {"budget_tokens"}
 
 

@@ -139,8 +139,8 @@ _AUDIO_TYPES: Final = {"mp3": "audio/mpeg", "pcm16": "audio/pcm"}
 
 def _audio_type(request: LLMRequest) -> str:
     """Return the MIME type of the sound that was asked for."""
-    wanted = request.options_for(METADATA_KEY, request.provider_id).get("audio")
-    form = str_or_none(object_or_empty(wanted).get("format")) or "wav"
+    audio = request.options_for(METADATA_KEY, request.provider_id).get("audio")
+    form = str_or_none(object_or_empty(audio).get("format")) or "wav"
     return _AUDIO_TYPES.get(form, f"audio/{form}")
 
 

@@ -215,8 +215,11 @@ def lower_forced_call(
         "anyOf": [_call_schema(function["name"]) for function in functions],
         "$defs": {function["name"]: _moved_references(function) for function in functions},
     }
-    wanted = {"type": "json_schema", "json_schema": {"name": "tool_call", "schema": schema}}
-    return wanted, _call_words(functions)
+    response_format = {
+        "type": "json_schema",
+        "json_schema": {"name": "tool_call", "schema": schema},
+    }
+    return response_format, _call_words(functions)
 
 
 def _call_schema(name: str) -> NativeObject:

@@ -161,19 +161,19 @@ def lower_include(request: LLMRequest, context: ResponsesTarget, notes: Notes) -
 # -- the format of the answer
 
 
-def lower_text(wanted: ResponseFormat | None, notes: Notes) -> NativeObject:
+def lower_text(response_format: ResponseFormat | None, notes: Notes) -> NativeObject:
     """Return `text`; its verbosity is a provider option."""
-    if wanted is None or wanted.type == "text":
+    if response_format is None or response_format.type == "text":
         return {}
-    if wanted.type == "json":
+    if response_format.type == "json":
         return {"text": {"format": {"type": "json_object"}}}
-    strict = wanted.strict is not False
+    strict = response_format.strict is not False
     target = SchemaTarget.OPENAI_STRICT if strict else SchemaTarget.OPENAI_LOOSE
-    projected = project(wanted.schema or {}, target, "response_format.schema")
+    projected = project(response_format.schema or {}, target, "response_format.schema")
     notes.extend(projected.diagnostics)
-    form: NativeObject = {"type": "json_schema", "name": wanted.name}
-    if wanted.description:
-        form["description"] = wanted.description
+    form: NativeObject = {"type": "json_schema", "name": response_format.name}
+    if response_format.description:
+        form["description"] = response_format.description
     form["schema"] = projected.schema
     form["strict"] = projected.strict
     return {"text": {"format": form}}
@@ -236,13 +236,13 @@ def _supported(
 
 def lower_reasoning(request: LLMRequest, notes: Notes) -> NativeObject:
     """Return `reasoning`."""
-    wanted = request.reasoning
-    if wanted is None:
+    reasoning = request.reasoning
+    if reasoning is None:
         return {}
-    if wanted.budget_tokens is not None:
+    if reasoning.budget_tokens is not None:
         why = "the Responses API accepts an effort, not a number of tokens"
         notes.dropped("unsupported-parameter", "reasoning.budget_tokens", why)
-    summary = None if wanted.summary == "none" else wanted.summary  # none is the default
-    fields = {"effort": wanted.effort, "summary": summary}
+    summary = None if reasoning.summary == "none" else reasoning.summary  # none is the default
+    fields = {"effort": reasoning.effort, "summary": summary}
     given = {name: value for name, value in fields.items() if value is not None}
     return {"reasoning": given} if given else {}

@@ -53,15 +53,15 @@ def _lower_choice(choice: ToolChoice, tools: list[NativeObject]) -> object:
     """Return a choice; a hosted tool is named by its type, an MCP server by its label."""
     if choice.mode != "named":
         return choice.mode
-    wanted = choice.tool_name
+    name = choice.tool_name
     for tool in tools:
-        if tool.get("name") == wanted and tool.get("type") in ("function", "custom"):
-            return {"type": tool["type"], "name": wanted}
+        if tool.get("name") == name and tool.get("type") in ("function", "custom"):
+            return {"type": tool["type"], "name": name}
     for tool in tools:
-        if tool.get("type") == "mcp" and tool.get("server_label") == wanted:
-            return {"type": "mcp", "server_label": wanted}
-        if tool.get("type") == wanted:
-            return {"type": wanted}
+        if tool.get("type") == "mcp" and tool.get("server_label") == name:
+            return {"type": "mcp", "server_label": name}
+        if tool.get("type") == name:
+            return {"type": name}
     raise unknown_tool(choice)
 
 

@@ -292,9 +292,9 @@ class Rewriter:
         """Require no property that is not there."""
         properties = result.get("properties")
         known = properties if isinstance(properties, Mapping) else {}
-        wanted = names_in(result["required"])
-        result["required"] = [name for name in wanted if name in known]
-        if len(wanted) != len(names_in(result["required"])):
+        required = names_in(result["required"])
+        result["required"] = [name for name in required if name in known]
+        if len(required) != len(names_in(result["required"])):
             self._notes.dropped(
                 "schema-keyword-dropped",
                 f"{path}.required",

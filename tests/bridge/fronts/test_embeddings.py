@@ -13,7 +13,7 @@ from llmcore import Model, OpenAICompatible
 from llmcore.fronts.errors import FrontError
 from llmcore.fronts.openai_embeddings import read_embeddings_request, write_embeddings
 from llmcore.protocols.embeddings import read_embeddings
-from llmcore.protocols.protocol import NativeAnswer
+from llmcore.protocols.protocol import NativeResponse
 from llmcore.routes.retrieval import Cohere
 from llmcore.schema.embeddings import EmbeddingRequest
 from tests.support.servers.front_gateways import MODEL, gateway
@@ -123,11 +123,11 @@ def test_what_is_written_is_read_as_the_same_vectors() -> None:
     asked = EmbeddingRequest(model=model, inputs=("a", "b"))
     vectors = ((0.1, -2.0), (3.5, 1e-7))
     data: Any = [{"index": n, "embedding": list(v)} for n, v in enumerate(vectors)]
-    response = read_embeddings(NativeAnswer(document={"data": data}), asked)
+    response = read_embeddings(NativeResponse(document={"data": data}), asked)
 
     for as_base64 in (False, True):
         body = write_embeddings(response, model="m", as_base64=as_base64)
-        again = read_embeddings(NativeAnswer(document=body), asked)
+        again = read_embeddings(NativeResponse(document=body), asked)
         expected = tuple(map(rounded, vectors)) if as_base64 else vectors
         assert again.embeddings == expected
 

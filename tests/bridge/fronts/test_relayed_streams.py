@@ -112,7 +112,7 @@ async def _made(
     }
     service = Service.from_settings(settings_of(environ, None), transport=transport)
     asked = ClientRequest(body=one.body, path=one.path, query={"alt": "sse"})
-    call = OperationRequest(caller=Caller(owner="o", counted_as="o"), asked=asked)
+    call = OperationRequest(caller=Caller(owner="o", counted_as="o"), request=asked)
     run = await one.generation(service).generate(call)
     assert isinstance(run, RelayRun) == relay
     return service, run

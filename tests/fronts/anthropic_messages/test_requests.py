@@ -427,9 +427,9 @@ def test_a_tool_choice_is_read_with_its_flag(choice: Any, expected: Any, paralle
 
 def test_a_model_is_named_by_the_body_or_by_the_path() -> None:
     """Claude Code's suffix for a long context does not belong to the name."""
-    assert front.wanted(asked({"model": "claude-x[1m]", "stream": True})).model == "claude-x"
+    assert front.routing(asked({"model": "claude-x[1m]", "stream": True})).model == "claude-x"
     path = "/model/eu.anthropic.claude-x-v1:0/invoke"
-    assert front.wanted(ClientRequest(body={}, path=path)).model == "eu.anthropic.claude-x-v1:0"
+    assert front.routing(ClientRequest(body={}, path=path)).model == "eu.anthropic.claude-x-v1:0"
 
 
 # -- tools

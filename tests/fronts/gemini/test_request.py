@@ -53,7 +53,7 @@ from tests.fronts.gemini.gemini_kit import (
     ],
 )
 def test_the_path_names_model_and_method(path: str, model: str, *, streaming: bool) -> None:
-    wanted = front.wanted(ClientRequest(body={}, path=path))
+    wanted = front.routing(ClientRequest(body={}, path=path))
 
     assert (wanted.model, wanted.streaming) == (model, streaming)
 
@@ -63,7 +63,7 @@ def test_the_path_names_model_and_method(path: str, model: str, *, streaming: bo
 )
 def test_a_path_without_model_or_method_is_refused(path: str, status: int) -> None:
     with pytest.raises(FrontError) as caught:
-        front.wanted(ClientRequest(body={}, path=path))
+        front.routing(ClientRequest(body={}, path=path))
 
     assert caught.value.status == status
 

@@ -30,7 +30,7 @@ def test_the_model_is_named_by_the_body_or_by_azures_path(
     body: dict[str, Any], path: str, model: str, streaming: bool
 ) -> None:
     """And the body says whether to stream."""
-    found = front.wanted(ClientRequest(body=body, path=path))
+    found = front.routing(ClientRequest(body=body, path=path))
 
     assert (found.model, found.streaming) == (model, streaming)
 
