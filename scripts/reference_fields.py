@@ -38,7 +38,7 @@ class ReferenceFields(Extension):
         """Add the table of *cls*, whose members have been read."""
         if cls.docstring is None:
             return
-        typed_dict = any(str(base) in {"TypedDict", "RunSettings"} for base in cls.bases)
+        typed_dict = any(str(base) in {"TypedDict", "UnarySettings"} for base in cls.bases)
         if isinstance(made := cls.members.get("__init__"), Function):
             cls.docstring.parsed.extend(_parameters(made))
         if typed_dict or _is_attrs(cls):

@@ -18,7 +18,7 @@ from llmcore.generation import settings
 PAGE: Final = Path(__file__).parents[1] / "docs" / "generating.md"
 BEGIN: Final = "<!-- table: made by scripts/settings_table.py -->\n"
 END: Final = "<!-- end of table -->\n"
-CLASSES: Final = ("RunSettings", "Settings")
+CLASSES: Final = ("Settings",)
 
 
 def table() -> str:

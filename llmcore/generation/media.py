@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 from os import PathLike
-from typing import TypeAlias, TypedDict, Unpack
+from typing import TypeAlias, Unpack
 
 from llmcore.client.byte_stream import ByteStream
 from llmcore.generation.unary import UnarySettings, client_of, request_fields, retried
@@ -23,7 +23,7 @@ AudioSource: TypeAlias = AudioPart | str | bytes | PathLike[str]
 """A recording: a part, a path, a URL or bytes."""
 
 
-class ImageOptions(TypedDict, total=False):
+class ImageSettings(UnarySettings, total=False):
     """The settings of `generate_image` beside those of every unary call."""
 
     images: ImageSource | Iterable[ImageSource]
@@ -44,10 +44,6 @@ class ImageOptions(TypedDict, total=False):
     """`png`, `jpeg` or `webp`."""
 
 
-class ImageSettings(UnarySettings, ImageOptions, total=False):
-    """The settings of `generate_image`."""
-
-
 async def generate_image(
     model: Model | str, prompt: str, **settings: Unpack[ImageSettings]
 ) -> ImageResponse:
@@ -60,7 +56,7 @@ async def generate_image(
     return (await retried(client_of(settings).generate_image, request, settings)).unwrap()
 
 
-class TranscriptionOptions(TypedDict, total=False):
+class TranscriptionSettings(UnarySettings, total=False):
     """The settings of `transcribe` beside those of every unary call."""
 
     language: str | None
@@ -73,10 +69,6 @@ class TranscriptionOptions(TypedDict, total=False):
     """Whether segments have speakers."""
     temperature: float | None
     """From 0 to 1; None for the provider's."""
-
-
-class TranscriptionSettings(UnarySettings, TranscriptionOptions, total=False):
-    """The settings of `transcribe`."""
 
 
 async def transcribe(
@@ -92,7 +84,7 @@ async def transcribe(
     return (await retried(client_of(settings).transcribe, request, settings)).unwrap()
 
 
-class SpeechOptions(TypedDict, total=False):
+class SpeechSettings(UnarySettings, total=False):
     """The settings of `generate_speech` beside those of every unary call."""
 
     voice: str | None
@@ -105,10 +97,6 @@ class SpeechOptions(TypedDict, total=False):
     """1.0 is the usual speed."""
     language: str | None
     """The language of the text, such as `en`."""
-
-
-class SpeechSettings(UnarySettings, SpeechOptions, total=False):
-    """The settings of `generate_speech`."""
 
 
 async def generate_speech(

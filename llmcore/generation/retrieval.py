@@ -1,7 +1,7 @@
 """`embed`, `embed_many` and `rerank`: vectors of texts, and texts in the order of a query."""
 
 from collections.abc import Iterable
-from typing import TypedDict, Unpack
+from typing import Unpack
 
 import anyio
 
@@ -19,17 +19,13 @@ from llmcore.schema.model import Model
 from llmcore.schema.result import Failure
 
 
-class EmbeddingOptions(TypedDict, total=False):
+class EmbeddingSettings(UnarySettings, total=False):
     """The settings of `embed` and `embed_many` beside those of every unary call."""
 
     dimensions: int | None
     """The length of the vectors, for models that can shorten them."""
     input_type: InputType | None
     """`query` or `document`, for models that embed them differently."""
-
-
-class EmbeddingSettings(UnarySettings, EmbeddingOptions, total=False):
-    """The settings of `embed` and `embed_many`."""
 
 
 async def embed(

@@ -7,7 +7,7 @@ defaults, checked. Calls without a client share one, made from the environment o
 import difflib
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final, TypedDict, TypeVar, get_args
+from typing import Any, Final, Protocol, TypeAlias, TypedDict, TypeVar, Union, get_args
 
 from attrs import NOTHING, evolve, field, fields_dict, frozen
 
@@ -64,8 +64,25 @@ from llmcore.schema.tools import (
 )
 
 
-class RunSettings(TypedDict, total=False):
-    """The settings of `generate` and `stream` besides model, prompt and client."""
+class BlockingClient(Protocol):
+    """A blocking view of a client: `llmcore.sync.Client`."""
+
+    @property
+    def asynchronous(self) -> Client:
+        """The client behind it."""
+        ...
+
+
+AnyClient: TypeAlias = Union[Client, BlockingClient]
+
+
+def _client_behind(given: Any) -> Client | None:
+    behind: Client | None = getattr(given, "asynchronous", given)
+    return behind
+
+
+class Settings(TypedDict, total=False):
+    """All settings of `generate` and `stream` besides model and prompt."""
 
     messages: Sequence[MessageInput] | None
     """A conversation, instead of a prompt."""
@@ -155,13 +172,8 @@ class RunSettings(TypedDict, total=False):
     """The signal of an `AbortController`, which can end the run from any thread."""
     raw: bool
     """Whether events have their `native` frame, and responses the `raw` document they came as."""
-
-
-class Settings(RunSettings, total=False):
-    """All settings of `generate` and `stream`."""
-
-    client: Client | None
-    """The client that sends the requests; None takes the default client."""
+    client: AnyClient | None
+    """The client that sends the requests, or a blocking one; None takes the default client."""
 
 
 def _conditions(
@@ -248,7 +260,7 @@ class RunPlan:
     timeout: float | Timeouts | None = field(default=None, validator=_A_LIMIT)
     abort_signal: AbortSignal | None = field(default=None, validator=_A_SIGNAL)
     raw: bool = False
-    client: Client | None = field(default=None, validator=_A_CLIENT)
+    client: Client | None = field(default=None, converter=_client_behind, validator=_A_CLIENT)
 
     def __attrs_post_init__(self) -> None:
         for tool in self.tools:
@@ -392,14 +404,19 @@ _lock: Final = ForkSafeLock()
 _client: Client | None = None
 
 
-def set_default_client(client: Client | None) -> None:
-    """Set the client of calls that name none; None makes a new one when it is needed.
+def set_default_client(client: AnyClient | None) -> None:
+    """Set the client of calls that name none, blocking and asynchronous ones alike.
 
-    The previous client is not closed.
+    None makes a new client when it is needed. The previous client is not closed.
     """
     global _client  # noqa: PLW0603  (the one thing here that is meant to be global)
     with _lock.held():
-        _client = client
+        _client = _client_behind(client)
+
+
+def client_or_default(given: AnyClient | None) -> Client:
+    """Return the client *given*, or the default one."""
+    return _client_behind(given) or default_client()
 
 
 def default_client() -> Client:

@@ -6,7 +6,7 @@ from typing import Any, Final, TypedDict, TypeVar
 from llmcore.client.byte_stream import ByteStream
 from llmcore.client.client import Client
 from llmcore.generation.retry import RetryPolicy, retry
-from llmcore.generation.settings import default_client
+from llmcore.generation.settings import AnyClient, client_or_default
 from llmcore.routes.transport import Timeouts
 from llmcore.schema.errors import LLMError
 from llmcore.schema.json import JsonObject
@@ -16,8 +16,8 @@ from llmcore.schema.unary import UnaryRequest, UnaryResponse
 _Answer = TypeVar("_Answer", bound=UnaryResponse | ByteStream)
 
 
-class UnaryOptions(TypedDict, total=False):
-    """The settings of every unary call, apart from the client."""
+class UnarySettings(TypedDict, total=False):
+    """The settings of every unary call, such as `embed` and `generate_image`."""
 
     provider: str | None
     """The provider of a model that only an id names."""
@@ -29,13 +29,8 @@ class UnaryOptions(TypedDict, total=False):
     """Attempts of each request after the first one; 2 if not set."""
     timeouts: Timeouts | None
     """Time limits of each request."""
-
-
-class UnarySettings(UnaryOptions, total=False):
-    """The settings of every unary call, such as `embed` and `generate_image`."""
-
-    client: Client | None
-    """None uses the default client."""
+    client: AnyClient | None
+    """None uses the default client, which blocking and asynchronous calls share."""
 
 
 _OF_THE_CALL: Final = frozenset({"max_retries", "timeouts", "client"})
@@ -48,7 +43,7 @@ def request_fields(settings: UnarySettings) -> dict[str, Any]:
 
 def client_of(settings: UnarySettings) -> Client:
     """Return the client of *settings*, or the default one."""
-    return settings.get("client") or default_client()
+    return client_or_default(settings.get("client"))
 
 
 async def retried(

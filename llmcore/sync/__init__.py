@@ -8,13 +8,12 @@
 
 They may be used inside of a running event loop, such as a notebook's, from any thread, and after
 a fork. In reading order: `calls`, `client` and `conversation` (what callers use), `streams` (what
-they get), `cached_contents`, `mcp` (servers of tools), `iterate` (reading a stream from outside),
+they get), `mcp` (servers of tools), `iterate` (reading a stream from outside),
 `background` (the event loop).
 """
 
+from llmcore.generation.settings import set_default_client as set_default_client
 from llmcore.sync.background import shutdown as shutdown
-from llmcore.sync.cached_contents import CachedContents as CachedContents
-from llmcore.sync.calls import SyncSettings as SyncSettings
 from llmcore.sync.calls import embed as embed
 from llmcore.sync.calls import embed_many as embed_many
 from llmcore.sync.calls import generate as generate
@@ -24,11 +23,11 @@ from llmcore.sync.calls import generate_object as generate_object
 from llmcore.sync.calls import generate_speech as generate_speech
 from llmcore.sync.calls import rerank as rerank
 from llmcore.sync.calls import retry as retry
-from llmcore.sync.calls import set_default_client as set_default_client
 from llmcore.sync.calls import stream as stream
 from llmcore.sync.calls import stream_object as stream_object
 from llmcore.sync.calls import stream_speech as stream_speech
 from llmcore.sync.calls import transcribe as transcribe
+from llmcore.sync.client import CachedContents as CachedContents
 from llmcore.sync.client import Client as Client
 from llmcore.sync.conversation import Conversation as Conversation
 from llmcore.sync.streams import ByteStream as ByteStream

@@ -10,15 +10,18 @@ begun, which costs two more thread switches each time and cannot be interrupted 
 
 import asyncio
 import atexit
+import functools
+import inspect
 import os
 import threading
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from concurrent.futures import Future
 from contextlib import suppress
-from typing import Any, Generic, TypeVar
+from typing import Any, Concatenate, Generic, ParamSpec, TypeVar
 
 from llmcore.schema.errors import AbortError, ConfigurationError
 
+_P = ParamSpec("_P")
 _T = TypeVar("_T")
 
 _ENDED = "the event loop of llmcore.sync was shut down"
@@ -202,3 +205,61 @@ if hasattr(os, "register_at_fork"):
 
 # Runs after all non-daemon threads have ended: until then they may make calls.
 atexit.register(shutdown)
+
+
+# -- blocking twins of asynchronous functions
+
+
+def blocking(function: Callable[_P, Awaitable[_T]], module: str) -> Callable[_P, _T]:
+    """Return *function* as one of *module* that waits for the result and returns it."""
+
+    @functools.wraps(function)
+    def wait(*args: _P.args, **kwargs: _P.kwargs) -> _T:
+        return background().run(lambda: function(*args, **kwargs))
+
+    wait.__module__ = module  # where `pickle` looks for it
+    return wait
+
+
+def blocking_method(
+    method: Callable[Concatenate[Any, _P], Awaitable[_T]],
+) -> Callable[Concatenate[Any, _P], _T]:
+    """Return a method that waits for *method* of the object in `self.asynchronous`."""
+    name = method.__name__
+
+    @functools.wraps(method)
+    def wait(self: Any, /, *args: _P.args, **kwargs: _P.kwargs) -> _T:
+        twin: Callable[_P, Awaitable[_T]] = getattr(self.asynchronous, name)
+        return background().run(lambda: twin(*args, **kwargs))
+
+    return wait
+
+
+def with_parameters_of(
+    twin: Callable[_P, object],
+) -> Callable[[Callable[..., _T]], Callable[_P, _T]]:
+    """Return a decorator of a function that passes its arguments to *twin*."""
+
+    def decorate(function: Callable[..., _T]) -> Callable[_P, _T]:
+        _set_parameters(function, inspect.signature(twin).parameters.values())
+        return function
+
+    return decorate
+
+
+def method_with_parameters_of(
+    twin: Callable[_P, object],
+) -> Callable[[Callable[..., _T]], Callable[Concatenate[Any, _P], _T]]:
+    """Return a decorator of a method that passes its arguments to *twin*."""
+
+    def decorate(method: Callable[..., _T]) -> Callable[Concatenate[Any, _P], _T]:
+        itself = next(iter(inspect.signature(method).parameters.values()))
+        _set_parameters(method, (itself, *inspect.signature(twin).parameters.values()))
+        return method
+
+    return decorate
+
+
+def _set_parameters(function: Any, parameters: Iterable[inspect.Parameter]) -> None:
+    signature = inspect.signature(function)
+    function.__signature__ = signature.replace(parameters=tuple(parameters))

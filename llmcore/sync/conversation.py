@@ -1,17 +1,15 @@
 """A stored conversation, blocking."""
 
 import os
-from typing import Self, Unpack
+from typing import Any, Self
 
 from llmcore.generation import conversation as asynchronous
-from llmcore.generation.results import GenerateResult
+from llmcore.generation.stream import stream as asynchronous_stream
 from llmcore.schema.content import TextPart
 from llmcore.schema.messages import Message
-from llmcore.schema.model import Model
 from llmcore.sessions.contract.entries import MessageEntry
 from llmcore.sessions.store import SessionStore
-from llmcore.sync.background import background
-from llmcore.sync.calls import SyncSettings, asynchronous_settings
+from llmcore.sync.background import background, blocking_method, method_with_parameters_of
 from llmcore.sync.streams import StreamResult
 
 
@@ -43,9 +41,8 @@ class Conversation:
     def __exit__(self, *_exc: object) -> None:
         self.close()
 
-    def close(self) -> None:
-        """Close the store, if the conversation was opened by its path."""
-        background().run(self.asynchronous.aclose)
+    close = blocking_method(asynchronous.Conversation.aclose)
+    """Close the store, if the conversation was opened by its path."""
 
     def __repr__(self) -> str:
         return repr(self.asynchronous)
@@ -78,29 +75,13 @@ class Conversation:
         """The model of the last answer, as `provider:model`; None before the first."""
         return self.asynchronous.model
 
-    def generate(
-        self,
-        model: Model | str | None = None,
-        prompt: str | None = None,
-        **settings: Unpack[SyncSettings],
-    ) -> GenerateResult[None]:
-        """Ask the next question, and store it with what follows.
+    generate = blocking_method(asynchronous.Conversation.generate)
+    """Ask the next question, and store it with what follows."""
 
-        The arguments and errors are those of `llmcore.Conversation.generate`.
-        """
-        given = asynchronous_settings(settings)
-        return background().run(lambda: self.asynchronous.generate(model, prompt, **given))
-
-    def stream(
-        self,
-        model: Model | str | None = None,
-        prompt: str | None = None,
-        **settings: Unpack[SyncSettings],
-    ) -> StreamResult:
+    @method_with_parameters_of(asynchronous_stream)
+    def stream(self, *args: Any, **settings: Any) -> StreamResult:
         """Return the events of what `generate` would do with the same arguments.
 
         The run is stored before its `Finish` is yielded.
         """
-        return StreamResult(
-            self.asynchronous.stream(model, prompt, **asynchronous_settings(settings))
-        )
+        return StreamResult(self.asynchronous.stream(*args, **settings))

@@ -3,6 +3,7 @@
 import asyncio
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from contextlib import AbstractAsyncContextManager
 from typing import Generic, Protocol, TypeVar
 
 from llmcore.sync.background import Background, background
@@ -10,12 +11,8 @@ from llmcore.sync.background import Background, background
 _T = TypeVar("_T")
 
 
-class AsyncStream(Protocol):
+class AsyncStream(AbstractAsyncContextManager[object], Protocol):
     """An asynchronous stream: a context manager that can also be closed directly."""
-
-    async def __aenter__(self) -> object: ...
-
-    async def __aexit__(self, *exc: object) -> None: ...
 
     async def aclose(self) -> None:
         """Close the connection."""
@@ -29,7 +26,7 @@ class Connection:
         self.stream = stream
         """The asynchronous stream."""
         self._loop: Background | None = None
-        self._context: _ContextTask | None = None
+        self._context: ContextTask | None = None
 
     def run(self, work: Callable[[], Awaitable[_T]]) -> _T:
         """Await *work* on that loop, and return its result."""
@@ -39,7 +36,7 @@ class Connection:
 
     def enter(self) -> None:
         """Enter the stream's context; inside it, reading can stop and continue later."""
-        context = _ContextTask(self.stream)
+        context = ContextTask(self.stream)
         self.run(context.enter)
         self._context = context
 
@@ -63,15 +60,16 @@ class Connection:
             self._loop.run_later(self.stream.aclose)
 
 
-class _ContextTask:
+class ContextTask:
     """Enters and leaves a context in one task, as anyio's task groups require."""
 
-    def __init__(self, stream: AsyncStream) -> None:
-        self.stream = stream
+    def __init__(self, context: AbstractAsyncContextManager[object]) -> None:
+        self._context = context
         self._leave = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
 
     async def enter(self) -> None:
+        """Enter the context, and return once it is entered. Raises its error."""
         inside = asyncio.Event()
         self._task = asyncio.create_task(self._hold(inside))
         entered = asyncio.create_task(inside.wait())
@@ -86,11 +84,12 @@ class _ContextTask:
             await self._task
 
     async def _hold(self, inside: asyncio.Event) -> None:
-        async with self.stream:
+        async with self._context:
             inside.set()
             await self._leave.wait()
 
     async def leave(self) -> None:
+        """Leave the context. Raises its error."""
         self._leave.set()
         if self._task is not None:
             await self._task

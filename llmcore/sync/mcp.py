@@ -12,14 +12,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Self
 
-import anyio
-
 from llmcore.generation.tool import Tool
 from llmcore.mcp import server_group as asynchronous
 from llmcore.mcp.servers import McpServer
-from llmcore.schema.content import ToolOutputPart
-from llmcore.schema.messages import Message
-from llmcore.sync.background import background
+from llmcore.sync.background import background, blocking_method
+from llmcore.sync.iterate import ContextTask
 
 
 class McpServers:
@@ -34,9 +31,6 @@ class McpServers:
     ) -> None:
         self.asynchronous = asynchronous.McpServers(servers, approved=approved)
         """The asynchronous servers behind these."""
-        self._leave: anyio.Event | None = None
-        self._left = anyio.Event()
-        self._failed: list[BaseException] = []
 
     @classmethod
     def from_file(cls, path: str | Path, *, approved: Mapping[str, str] | None = None) -> Self:
@@ -49,11 +43,12 @@ class McpServers:
         return made
 
     def __enter__(self) -> Self:
-        background().run(self._entered)
+        self._context = ContextTask(self.asynchronous)
+        background().run(self._context.enter)
         return self
 
     def __exit__(self, *_exc: object) -> None:
-        background().run(self._exited)
+        background().run(self._context.leave)
 
     def current_tools(self) -> tuple[Tool, ...]:
         """Return the tools that all servers list now, as `llmcore.mcp.McpServers` does."""
@@ -69,48 +64,7 @@ class McpServers:
         """The texts of servers for the model about their use, by their names."""
         return self.asynchronous.instructions
 
-    def read_resource(self, server: str, uri: str) -> tuple[ToolOutputPart, ...]:
-        """Return the contents of a resource as parts. Raises LLMError."""
-        return background().run(lambda: self.asynchronous.read_resource(server, uri))
-
-    def prompt(
-        self, server: str, name: str, arguments: Mapping[str, str] | None = None
-    ) -> tuple[Message, ...]:
-        """Return the messages of a server's prompt. Raises LLMError."""
-        return background().run(lambda: self.asynchronous.prompt(server, name, arguments))
-
-    # one task enters and leaves the block, as the servers' task group requires
-
-    async def _entered(self) -> None:
-        entered = anyio.Event()
-        self._leave, self._left = anyio.Event(), anyio.Event()
-        leave, left = self._leave, self._left
-
-        async def hold() -> None:
-            try:
-                async with self.asynchronous:
-                    entered.set()
-                    await leave.wait()
-            except BaseException as error:  # noqa: BLE001  (raised by the caller)
-                self._failed.append(error)
-            finally:
-                left.set()
-                entered.set()
-
-        background().run_later(hold)
-        try:
-            await entered.wait()
-        except BaseException:
-            leave.set()
-            raise
-        self._raise()
-
-    async def _exited(self) -> None:
-        if self._leave is not None:
-            self._leave.set()
-            await self._left.wait()
-            self._raise()
-
-    def _raise(self) -> None:
-        if self._failed:
-            raise self._failed.pop()
+    read_resource = blocking_method(asynchronous.McpServers.read_resource)
+    """Return the contents of a resource as parts. Raises LLMError."""
+    prompt = blocking_method(asynchronous.McpServers.prompt)
+    """Return the messages of a server's prompt. Raises LLMError."""

@@ -130,6 +130,12 @@ def test_two_retries_are_the_default() -> None:
     assert RunPlan(model=MODEL, max_retries=0).policy().max_retries == 0
 
 
+def test_a_blocking_client_stands_for_the_one_behind_it() -> None:
+    client = Client()
+
+    assert RunPlan(client=sync.Client.of(client)).client is client
+
+
 @pytest.mark.parametrize(
     ("given", "instead"),
     [
@@ -154,8 +160,8 @@ def test_two_retries_are_the_default() -> None:
             "abort_signal must be the signal of an AbortController",
         ),
         (
-            {"client": sync.Client()},
-            "client must be an llmcore.Client, not a llmcore.sync.client.Client",
+            {"client": Timeouts()},
+            "client must be an llmcore.Client, not a llmcore.routes.transport.Timeouts",
         ),
     ],
 )

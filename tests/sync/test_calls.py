@@ -3,6 +3,7 @@
 import asyncio
 import contextvars
 import inspect
+import pickle
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -230,13 +231,17 @@ def test_many_prompts_at_once_have_their_answers_in_order() -> None:
 
 @pytest.mark.parametrize("name", ["generate", "stream", "generate_object", "stream_object"])
 def test_signatures_are_those_of_the_asynchronous_functions(name: str) -> None:
-    """Parameter by parameter, but for the client, which may be a blocking one."""
+    """Parameter by parameter."""
     ours = inspect.signature(getattr(sync, name)).parameters
     theirs = inspect.signature(getattr(llmcore, name)).parameters
 
     assert list(ours) == list(theirs)
-    assert [n for n in ours if ours[n].annotation != theirs[n].annotation] == ["client"]
-    assert all(ours[n].default == theirs[n].default for n in ours)
+    assert ours == theirs
+
+
+def test_blocking_functions_can_be_sent_to_other_processes() -> None:
+    """As `ProcessPoolExecutor.map(sync.embed, ...)` does, by their module and name."""
+    assert pickle.loads(pickle.dumps(sync.embed)) is sync.embed
 
 
 def test_the_client_takes_what_the_asynchronous_one_takes() -> None:
