@@ -26,9 +26,9 @@ from llmcore.protocols.batches import (
     request_lines,
 )
 from llmcore.protocols.failures.errors import error_from_body
-from llmcore.protocols.multipart import multipart
 from llmcore.protocols.native_json import object_or_empty, objects
 from llmcore.protocols.protocol import BodyKind, NativeRequest, NativeResponse, UnaryProtocol
+from llmcore.protocols.unary import multipart
 from llmcore.routes.batches import OPENAI_PATHS, batch_protocol
 from llmcore.routes.decoding import ResponseDecoder
 from llmcore.routes.route import Route, route_of

@@ -13,8 +13,8 @@ what they share:
   content blocks), `persistent` (lists and maps that grow without being copied), `native_json`
   (readers of JSON whose types no server guarantees), `skimming` (whole answers without their
   content), `failures` (errors of every API, limits that headers state);
-* for calls that one document answers: `unary` (their requests), `multipart` (bodies with files),
-  `embeddings`, `reranking`, `images`, `transcriptions`, `speech`, `google_media`
-  (out of Gemini), `model_lists`, `files`, `cached_contents`, `batches`;
+* for calls that one document answers: `unary` (their requests, as JSON or with files, and what all
+  answers have), `embeddings`, `reranking`, `images`, `transcriptions`, `speech`, `model_lists`,
+  `files`, `cached_contents`, `batches`;
 * for both: `claude` and `claude_tools` (rules of Claude's models, for all providers).
 """

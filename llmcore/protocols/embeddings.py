@@ -30,10 +30,15 @@ from urllib.parse import quote
 from attrs import evolve, field, frozen
 
 from llmcore.protocols.diagnostics import Notes
-from llmcore.protocols.google_media import VERTEX_MODELS, google_path
 from llmcore.protocols.native_json import count_or_none, object_or_empty, objects
 from llmcore.protocols.protocol import NativeRequest, NativeResponse, UnaryProtocol
-from llmcore.protocols.unary import native_settings, posted, response_fields
+from llmcore.protocols.unary import (
+    VERTEX_MODELS,
+    google_path,
+    native_settings,
+    posted,
+    response_fields,
+)
 from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.embeddings import EmbeddingRequest, EmbeddingResponse, InputType, Vector
 from llmcore.schema.errors import InvalidRequestError, StreamError

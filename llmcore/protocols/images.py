@@ -17,17 +17,21 @@ from functools import partial
 from typing import Final, TypeAlias
 
 from llmcore.protocols.diagnostics import Notes
-from llmcore.protocols.google_media import (
+from llmcore.protocols.media import data_url, decode_base64, raw_data, remote_url, sniffed
+from llmcore.protocols.native_json import object_or_empty, objects, str_or_none
+from llmcore.protocols.protocol import NativeRequest, NativeResponse, UnaryProtocol
+from llmcore.protocols.unary import (
     VERTEX_MODELS,
     content_body,
     google_path,
     google_usage,
+    native_settings,
+    posted,
+    posted_form,
     read_media,
+    response_fields,
+    usage_of,
 )
-from llmcore.protocols.media import data_url, decode_base64, raw_data, remote_url, sniffed
-from llmcore.protocols.native_json import object_or_empty, objects, str_or_none
-from llmcore.protocols.protocol import NativeRequest, NativeResponse, UnaryProtocol
-from llmcore.protocols.unary import native_settings, posted, posted_form, response_fields, usage_of
 from llmcore.schema.content import ImagePart
 from llmcore.schema.errors import InvalidRequestError, StreamError
 from llmcore.schema.files import FileUpload

@@ -18,17 +18,20 @@ from typing import Final, TypeAlias
 from attrs import frozen
 
 from llmcore.protocols.diagnostics import Notes
-from llmcore.protocols.google_media import (
+from llmcore.protocols.media import decode_base64, sniffed
+from llmcore.protocols.native_json import object_or_empty
+from llmcore.protocols.protocol import NativeRequest, NativeResponse, UnaryProtocol
+from llmcore.protocols.unary import (
     VERTEX_MODELS,
     content_body,
     google_path,
     google_usage,
+    native_settings,
+    posted,
     read_media,
+    response_fields,
+    usage_of,
 )
-from llmcore.protocols.media import decode_base64, sniffed
-from llmcore.protocols.native_json import object_or_empty
-from llmcore.protocols.protocol import NativeRequest, NativeResponse, UnaryProtocol
-from llmcore.protocols.unary import native_settings, posted, response_fields, usage_of
 from llmcore.schema.audio import SpeechRequest, SpeechResponse
 from llmcore.schema.content import AudioPart
 from llmcore.schema.errors import InvalidRequestError, StreamError

@@ -1,14 +1,42 @@
-"""Unary calls of models: building their requests, and what all their answers have."""
+"""Unary calls of models: building their requests, and what all their answers have.
 
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+A body of `multipart/form-data` (RFC 7578), with a field and a file:
+
+    --llmcore-5d8f
+    Content-Disposition: form-data; name="purpose"
+
+    user_data
+    --llmcore-5d8f
+    Content-Disposition: form-data; name="file"; filename="a.pdf"
+    Content-Type: application/pdf
+
+    %PDF-1.7 ...
+    --llmcore-5d8f--
+
+Gemini's models answer `generateContent` with images or speech. Documents, read November 2026:
+https://ai.google.dev/gemini-api/docs/image-generation,
+https://ai.google.dev/gemini-api/docs/speech-generation, https://ai.google.dev/api/generate-content.
+An answer:
+
+    {"candidates": [{"content": {"role": "model", "parts": [{"inlineData":
+     {"mimeType": "image/png", "data": "iVBO..."}}]}, "finishReason": "STOP"}],
+     "usageMetadata": {"promptTokenCount": 9, "candidatesTokenCount": 1290},
+     "modelVersion": "gemini-3.1-flash-image"}
+"""
+
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final
+from urllib.parse import quote
 
 from llmcore.protocols.diagnostics import Notes
+from llmcore.protocols.media import MediaPart, base64_data, decode_base64, media_type_of
 from llmcore.protocols.multipart import multipart
-from llmcore.protocols.native_json import object_or_empty, str_or_none, text_or_json
+from llmcore.protocols.native_json import object_or_empty, objects, str_or_none, text_or_json
 from llmcore.protocols.openai_chat.finish import map_usage as chat_usage
 from llmcore.protocols.openai_responses.finish import map_usage as responses_usage
 from llmcore.protocols.protocol import NativeRequest, NativeResponse
+from llmcore.schema.errors import ContentFilterError, LLMError, StreamError
 from llmcore.schema.files import FileUpload
 from llmcore.schema.json import JsonObject, JsonValue
 from llmcore.schema.options import merge_json
@@ -91,3 +119,126 @@ def usage_of(answer: NativeResponse) -> Usage:
     """Return the `usage` of a document, by the names of either of OpenAI's APIs."""
     usage = object_or_empty(object_or_empty(answer.document).get("usage"))
     return chat_usage(usage) if "prompt_tokens" in usage else responses_usage(usage)
+
+
+# -- bodies of multipart/form-data
+
+
+def multipart(
+    fields: Iterable[tuple[str, str]], files: Iterable[tuple[str, FileUpload]]
+) -> tuple[bytes, str]:
+    """Return a body with *fields* and *files*, both by their names, and its content type.
+
+    A name may repeat. The boundary is a digest of everything in the body: the same content gives
+    the same bytes, and no content can include the boundary. Half a surrogate pair, which UTF-8
+    cannot express, becomes `?`.
+    """
+    parts = [(f'name="{_quoted(name)}"\r\n\r\n'.encode(), value.encode()) for name, value in fields]
+    parts += [(_head_of(name, file), file.data) for name, file in files]
+    digest = hashlib.blake2b(digest_size=20)
+    for head, content in parts:
+        digest.update(b"%d %d " % (len(head), len(content)))
+        digest.update(head)
+        digest.update(content)
+    boundary = f"llmcore-{digest.hexdigest()}"
+    begin = f"--{boundary}\r\nContent-Disposition: form-data; ".encode()
+    pieces = [piece for head, content in parts for piece in (begin, head, content, b"\r\n")]
+    body = b"".join([*pieces, f"--{boundary}--\r\n".encode()])
+    return body, f"multipart/form-data; boundary={boundary}"
+
+
+def _head_of(name: str, file: FileUpload) -> bytes:
+    media_type = plain_media_type(file.media_type)
+    head = f'name="{_quoted(name)}"; filename="{_quoted(file.filename)}"\r\n'
+    return _bytes(f"{head}Content-Type: {media_type}\r\n\r\n")
+
+
+def _bytes(text: str) -> bytes:
+    return text.encode("utf-8", "replace")
+
+
+_ESCAPES: Final = str.maketrans({'"': "%22", "\r": "%0D", "\n": "%0A"})
+"""As the HTML standard, 4.10.21.8, has names in such bodies."""
+
+
+def _quoted(name: str) -> str:
+    return name.translate(_ESCAPES)
+
+
+def plain_media_type(media_type: str) -> str:
+    """Return *media_type* on one line."""
+    return media_type.replace("\r", "").replace("\n", "")
+
+
+# -- media out of Gemini's models
+
+VERTEX_MODELS: Final = "publishers/google/"
+"""The parent of models on Vertex."""
+
+_REFUSALS: Final = ("SAFETY", "PROHIBITED", "BLOCKLIST", "RECITATION", "SPII")
+"""In the finish reasons of answers that a filter withheld, such as `IMAGE_SAFETY`."""
+
+
+def google_path(request: UnaryRequest, method: str, below: str = "") -> str:
+    """Return the path of *method* of the model: `/models/m:method`, with *below* before it."""
+    model = request.model_id
+    resource = model if "/" in model else f"{below}models/{model}"
+    return f"/{quote(resource, safe='/@')}:{method}"
+
+
+def content_body(text: str, media: Sequence[MediaPart], config: JsonObject) -> JsonObject:
+    """Return the body that asks with *text* and *media*, of *config* as its `generationConfig`."""
+    parts: list[JsonValue] = [{"text": text}, *map(_lowered, media)]
+    return {"contents": [{"role": "user", "parts": parts}], "generationConfig": config}
+
+
+def _lowered(part: MediaPart) -> JsonObject:
+    found = base64_data(part)
+    if found is not None:
+        return {"inlineData": {"mimeType": part.media_type or found[0], "data": found[1]}}
+    known = part.media_type or media_type_of(part)
+    return {"fileData": {"fileUri": part.url or part.file_id, "mimeType": known}}
+
+
+def read_media(answer: NativeResponse, kind: str) -> list[tuple[str, bytes]]:
+    """Return the MIME type and the bytes of the parts of *kind*, such as `image`.
+
+    Raises ContentFilterError if they were withheld, StreamError if there are none.
+    """
+    document = object_or_empty(answer.document)
+    found = [
+        (media_type, data)
+        for media_type, data in _inline(document)
+        if media_type.partition("/")[0] == kind
+    ]
+    if not found:
+        raise _no_media(document, kind)
+    return found
+
+
+def _inline(document: JsonObject) -> Iterator[tuple[str, bytes]]:
+    for candidate in objects(document.get("candidates")):
+        for part in objects(object_or_empty(candidate.get("content")).get("parts")):
+            data = object_or_empty(part.get("inlineData"))
+            content = decode_base64(data.get("data"))
+            if content and part.get("thought") is not True:
+                yield str(data.get("mimeType")), content
+
+
+def _no_media(document: JsonObject, kind: str) -> LLMError:
+    feedback = object_or_empty(document.get("promptFeedback"))
+    ends: list[dict[str, Any]] = [feedback, *objects(document.get("candidates"))]
+    words = [end.get("blockReason") or end.get("finishReason") for end in ends]
+    said = [str_or_none(end.get("blockReasonMessage") or end.get("finishMessage")) for end in ends]
+    why = ", ".join(filter(None, map(str_or_none, [*words, *said]))) or "no reason stated"
+    message = f"the answer has no {kind}: {why}"
+    if feedback.get("blockReason") or any(word in why for word in _REFUSALS):
+        return ContentFilterError(message)
+    return StreamError(message, retryable=False)
+
+
+def google_usage(answer: NativeResponse) -> Usage:
+    """Return the tokens of an answer."""
+    from llmcore.protocols.gemini.finish import map_usage  # clients of other providers need none
+
+    return map_usage(object_or_empty(object_or_empty(answer.document).get("usageMetadata")))

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from llmcore.protocols.multipart import multipart
+from llmcore.protocols.unary import multipart
 from llmcore.schema.files import FileUpload
 
 TEXTS = st.text(max_size=30)
