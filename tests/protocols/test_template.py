@@ -37,15 +37,14 @@ EXTRA_MODULES = {
     "openai-responses": {
         "replay_grouping": "parts go back as the items that they came in",
         "call_inputs": "a dozen types of calls have inputs of their own",
-        "chain": "answers keep the ids by which requests continue them",
-        "continuation": "the server keeps responses, and goes on from one",
+        "continuation": "the server keeps responses, and requests go on from one",
     },
     "anthropic-messages": {"contract": "the API as strict values, for fronts and tests"},
 }
 """Modules that one API alone needs, and why."""
 SIDES = {
     **dict.fromkeys((*REQUEST, "replay_grouping"), "request"),
-    **dict.fromkeys((*RESPONSE, "call_inputs", "continuation", "snapshots"), "response"),
+    **dict.fromkeys((*RESPONSE, "call_inputs", "snapshots"), "response"),
 }
 
 CONSTANTS = ("PROTOCOL_ID", "METADATA_KEY", "CALL_IDS", "TOOL_NAMES")

@@ -11,20 +11,19 @@ comes encrypted, to be sent back. Options that use the provider's memory (`previ
 In reading order:
 
 * what both directions need: `names` (ids, shared words), `models` (`ResponsesDialect`: where
-  servers differ), `chain` (stored responses, continued by their ids);
+  servers differ), `continuation` (responses that the server keeps, continued by their ids);
 * building the request: `body`, `messages`, `replay_grouping` (which items of an answer go back
   together), `parts`, `tools`;
 * reading the answer: `state` (and which item an event belongs to), `content` (text, reasoning,
-  sound, citations), `calls`, `call_inputs`, `finish` (response info, usage, finish reason),
-  `stream`;
-* `continuation` (requests to a server that remembers the last answer; reading on after a cut).
+  sound, citations), `calls`, `call_inputs`, `finish` (response info, usage, finish reason,
+  where to read on after a cut), `stream`.
 """
 
 from functools import partial
 
 from llmcore.protocols.openai_responses import body, finish, stream
-from llmcore.protocols.openai_responses.chain import without_lost_response
-from llmcore.protocols.openai_responses.continuation import cursor, resume
+from llmcore.protocols.openai_responses.continuation import without_lost_response
+from llmcore.protocols.openai_responses.finish import cursor, resume
 from llmcore.protocols.openai_responses.models import OPENAI, ResponsesDialect
 from llmcore.protocols.openai_responses.names import (
     METADATA_KEY,

@@ -8,7 +8,7 @@ from typing import Final, cast
 
 from llmcore.protocols.caching import openai_cache_fields
 from llmcore.protocols.diagnostics import Notes, collect_diagnostics
-from llmcore.protocols.openai_responses.chain import (
+from llmcore.protocols.openai_responses.continuation import (
     chains,
     continued,
     digests,

@@ -12,13 +12,20 @@ https://developers.openai.com/api/docs/guides/background.
 
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
+from urllib.parse import quote
 
 from llmcore.protocols.answering import finish_events, served_tier
 from llmcore.protocols.failures.errors import error_from_body
-from llmcore.protocols.native_json import count_or_none, float_or_none, object_or_empty, str_or_none
+from llmcore.protocols.native_json import (
+    count_or_none,
+    float_or_none,
+    int_or_none,
+    object_or_empty,
+    str_or_none,
+)
 from llmcore.protocols.openai_responses.call_inputs import input_text
-from llmcore.protocols.openai_responses.chain import chain_link
 from llmcore.protocols.openai_responses.content import flush_audio
+from llmcore.protocols.openai_responses.continuation import chain_link
 from llmcore.protocols.openai_responses.names import (
     INCOMPLETE_REASONS,
     METADATA_KEY,
@@ -35,10 +42,11 @@ from llmcore.protocols.openai_responses.state import (
     typed_parts,
 )
 from llmcore.protocols.persistent import PersistentList, to_list
+from llmcore.protocols.protocol import ResumeRequest
 from llmcore.protocols.skimming import all_objects, are_plain_arguments, has_only, skimmed
 from llmcore.schema.changed import changed
 from llmcore.schema.diagnostics import Diagnostic
-from llmcore.schema.errors import AbortError, LLMError
+from llmcore.schema.errors import AbortError, InvalidRequestError, LLMError
 from llmcore.schema.events import (
     ErrorEvent,
     FinishReason,
@@ -47,7 +55,7 @@ from llmcore.schema.events import (
     StepStart,
     StreamStart,
 )
-from llmcore.schema.json import JsonValue
+from llmcore.schema.json import JsonValue, ProviderMetadata
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.usage import Usage
 
@@ -233,6 +241,47 @@ def _cost(usage: Mapping[str, Any]) -> float | None:
     dollars = float_or_none(usage.get("cost"))
     ticks = float_or_none(usage.get("cost_in_usd_ticks"))
     return dollars if ticks is None or dollars is not None else ticks / 1e10
+
+
+# -- background responses
+# A background response whose stream was cut can be streamed again, from the event after a
+# `sequence_number`, if it was created with `background` and `stream`. The events that `resume`
+# requests continue the same state, so that the response is the one that would have come without the
+# cut. Source: https://developers.openai.com/api/docs/guides/background ("Streaming a background
+# response"), read November 2026.
+
+
+def cursor(state: ResponsesState, event: NativeObject) -> ProviderMetadata:
+    """Return the place to resume at after *event*, the last one; empty if there is none.
+
+    It belongs into the metadata of a cut answer: `{"openai": {"resume": {"response_id": "resp_1",
+    "sequence_number": 7}}}`.
+    """
+    info = state.info
+    if not info.background or info.response_id is None or info.ended:
+        return {}
+    number = int_or_none(event.get("sequence_number"))
+    place = {"response_id": info.response_id, "sequence_number": number}
+    return {METADATA_KEY: {"resume": place}}
+
+
+def resume(metadata: ProviderMetadata) -> ResumeRequest:
+    """Return the request that resumes at the cursor in *metadata*.
+
+    Without a sequence number the stream begins anew. InvalidRequestError if there is no cursor.
+    """
+    place = object_or_empty(object_or_empty(metadata.get(METADATA_KEY)).get("resume"))
+    response_id = str_or_none(place.get("response_id"))
+    if response_id is None:
+        raise InvalidRequestError(
+            "there is no response to resume: only those asked for with background=true "
+            "and stream=true can be"
+        )
+    query = {"stream": "true"}
+    number = int_or_none(place.get("sequence_number"))
+    if number is not None:
+        query["starting_after"] = str(number)
+    return ResumeRequest(path=f"responses/{quote(response_id, safe='')}", query=query)
 
 
 # -- a whole body without its content

@@ -8,11 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from llmcore import Message, ToolChoice, ToolDefinition, evolve, request
-from llmcore.protocols.openai_responses.chain import comparable_item, fingerprints
 from llmcore.protocols.openai_responses.continuation import (
     RemoteHistory,
     SocketRequest,
+    comparable_item,
     error_code,
+    fingerprints,
     terminal_event,
 )
 from llmcore.schema.content import ToolCallPart
