@@ -33,7 +33,6 @@ are short. In the packages of the library none is."""
 LONGEST_HOME = 120
 """Lines of a module with those of another one in it."""
 EXTRA_MODULES = {
-    "openai-chat": {"snapshots": "servers repeat the arguments of a call in every fragment"},
     "openai-responses": {
         "replay_grouping": "parts go back as the items that they came in",
         "call_inputs": "a dozen types of calls have inputs of their own",
@@ -44,7 +43,7 @@ EXTRA_MODULES = {
 """Modules that one API alone needs, and why."""
 SIDES = {
     **dict.fromkeys((*REQUEST, "replay_grouping"), "request"),
-    **dict.fromkeys((*RESPONSE, "call_inputs", "snapshots"), "response"),
+    **dict.fromkeys((*RESPONSE, "call_inputs"), "response"),
 }
 
 CONSTANTS = ("PROTOCOL_ID", "METADATA_KEY", "CALL_IDS", "TOOL_NAMES")

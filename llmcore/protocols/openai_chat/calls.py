@@ -42,22 +42,20 @@ from llmcore.protocols.native_json import (
 )
 from llmcore.protocols.openai_chat.content import announce
 from llmcore.protocols.openai_chat.names import METADATA_KEY, NativeObject
-from llmcore.protocols.openai_chat.snapshots import (
-    DELTAS,
-    Arguments,
-    add_fragment,
-    end_arguments,
-    is_object,
-    repeated,
-    repeats,
-)
 from llmcore.protocols.openai_chat.state import (
+    DELTAS,
     MAX_PENDING,
+    Arguments,
     Calls,
     ChatCall,
     ChatState,
     Pending,
+    add_fragment,
     close_segment,
+    end_arguments,
+    is_object,
+    repeated,
+    repeats,
 )
 from llmcore.protocols.persistent import PersistentList, to_list, with_entry
 from llmcore.protocols.tools import freeform_text, synthetic_call_id

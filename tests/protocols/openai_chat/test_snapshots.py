@@ -11,7 +11,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from llmcore.protocols.openai_chat import OPENAI
-from llmcore.protocols.openai_chat.snapshots import is_object
+from llmcore.protocols.openai_chat.state import is_object
 from llmcore.schema.content import ToolCallPart
 from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.events import Finish, LLMEvent, ToolInputDelta
