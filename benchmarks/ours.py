@@ -8,7 +8,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Final
 
 from llmcore import Client, Model, OpenAICompatible, request
-from llmcore.protocols.registry import protocol_by_id
+from llmcore.protocols.protocol import protocol_by_id
 from llmcore.routes.endpoint import Endpoint
 from llmcore.routes.framing import Framing
 from llmcore.routes.route import Route

@@ -64,7 +64,7 @@ def _action(call: ast.Call) -> str | None:
     name = call.func.attr if isinstance(call.func, ast.Attribute) else None
     if name in (*ACTIONS, LEFT_OUT):
         return name
-    if name == "_cut":  # of a schema, in `protocols/tool_schema/references`
+    if name == "_cut":  # of a schema, in `protocols/tool_schema/traverse`
         return "changed"
     if isinstance(call.func, ast.Name) and call.func.id == "report_lost":  # in `fronts/reading`
         return "dropped"

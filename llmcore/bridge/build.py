@@ -6,9 +6,8 @@ from functools import cache
 from importlib.metadata import PackageNotFoundError, distribution, version
 from typing import Final
 
-from llmcore.protocols.native_json import object_or_empty, str_or_none
 from llmcore.schema import json
-from llmcore.schema.json import JsonObject
+from llmcore.schema.json import JsonObject, object_or_empty, str_or_none
 
 _DISTRIBUTION: Final = "llmcore-routes"
 _LIBRARIES: Final = ("uvicorn", "httptools", "uvloop", "aiohttp", "httpx", "redis", "psycopg")

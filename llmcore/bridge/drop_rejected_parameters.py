@@ -11,9 +11,9 @@ from typing import Any, Final
 from attrs import evolve
 
 from llmcore.fronts.policy import TranslationPolicy
-from llmcore.protocols.native_json import text_or_json
 from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.errors import InvalidRequestError, LLMError
+from llmcore.schema.json import text_or_json
 from llmcore.schema.options import CachePolicy
 from llmcore.schema.request import LLMRequest
 

@@ -25,12 +25,12 @@ from typing import Any, Final
 from attrs import evolve
 
 from llmcore.protocols.anthropic_messages.names import METADATA_KEY, PROTOCOL_ID
-from llmcore.protocols.native_json import text_or_json
 from llmcore.protocols.protocol import BodyBuilder, Built, Protocol
 from llmcore.routes.route import Route
 from llmcore.schema.changed import changed
 from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.errors import InvalidRequestError, LLMError
+from llmcore.schema.json import text_or_json
 from llmcore.schema.model import Model
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.result import Result

@@ -9,7 +9,7 @@ from pathlib import Path
 from llmcore.cli.program import say
 from llmcore.inspector.files import difference, read_document
 from llmcore.inspector.page import page
-from llmcore.protocols.registry import PROTOCOL_IDS
+from llmcore.protocols.protocol import PROTOCOL_IDS
 from llmcore.schema.errors import InvalidRequestError
 
 

@@ -26,7 +26,6 @@ from llmcore.protocols.batches import (
     request_lines,
 )
 from llmcore.protocols.failures.errors import error_from_body
-from llmcore.protocols.native_json import object_or_empty, objects
 from llmcore.protocols.protocol import BodyKind, NativeRequest, NativeResponse, UnaryProtocol
 from llmcore.protocols.unary import multipart
 from llmcore.routes.batches import OPENAI_PATHS, batch_protocol
@@ -36,7 +35,7 @@ from llmcore.routes.unary import UnaryRoute
 from llmcore.schema import json
 from llmcore.schema.errors import ConfigurationError, InvalidRequestError, LLMError, ProviderError
 from llmcore.schema.files import FileUpload
-from llmcore.schema.json import JsonObject, JsonValue
+from llmcore.schema.json import JsonObject, JsonValue, object_or_empty, objects
 from llmcore.schema.model import Model
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.response import LLMResponse

@@ -4,8 +4,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
 from llmcore.fronts.front import Event
-from llmcore.protocols.diagnostics import Notes
-from llmcore.schema.diagnostics import Diagnostic
+from llmcore.schema.diagnostics import Diagnostic, Notes
 from llmcore.schema.errors import LLMError, StreamError
 from llmcore.schema.events import ErrorEvent, FinishReason, LLMEvent, StreamStart
 from llmcore.schema.messages import Origin

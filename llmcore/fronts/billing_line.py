@@ -10,8 +10,8 @@ from typing import Final
 
 from attrs import evolve
 
-from llmcore.protocols.diagnostics import Notes
 from llmcore.schema.content import ContentPart, TextPart
+from llmcore.schema.diagnostics import Notes
 from llmcore.schema.messages import Message
 from llmcore.schema.request import LLMRequest
 

@@ -9,9 +9,9 @@ only field, bare text, raw line breaks and quotes inside the string.
 import re
 from typing import Final, Literal
 
-from llmcore.protocols.native_json import json_or_text, text_or_json
 from llmcore.protocols.tools import FREEFORM_FIELD, freeform_text
 from llmcore.schema.content import parse_arguments
+from llmcore.schema.json import json_or_text, text_or_json
 
 _SPACE: Final = " \t\r\n"
 _ESCAPES: Final = {

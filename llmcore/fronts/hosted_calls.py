@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from typing import Any, Final, Literal, TypeAlias
 
-from llmcore.protocols.native_json import object_or_empty, objects, str_or_none, text_or_json
 from llmcore.schema.content import TextPart, ToolCallPart, ToolResultPart
 from llmcore.schema.events import ToolCall, ToolResult
+from llmcore.schema.json import object_or_empty, objects, str_or_none, text_or_json
 
 HostedCallKind: TypeAlias = Literal["web_search", "code_execution", "other"]
 

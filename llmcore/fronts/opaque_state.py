@@ -24,9 +24,7 @@ from typing import Any, Final, TypeAlias
 from attrs import evolve, frozen
 
 from llmcore.fronts.sealer import Sealer
-from llmcore.protocols.diagnostics import Notes
 from llmcore.protocols.media import decode_base64
-from llmcore.protocols.native_json import object_or_empty, objects, str_or_none
 from llmcore.schema import json
 from llmcore.schema.codec import from_json, to_json
 from llmcore.schema.content import (
@@ -39,8 +37,9 @@ from llmcore.schema.content import (
     ToolCallPart,
     ToolResultPart,
 )
+from llmcore.schema.diagnostics import Notes
 from llmcore.schema.errors import InvalidRequestError
-from llmcore.schema.json import JsonObject, JsonValue
+from llmcore.schema.json import JsonObject, JsonValue, object_or_empty, objects, str_or_none
 from llmcore.schema.messages import Origin
 
 _VERSION = 1

@@ -18,8 +18,7 @@ from attrs import frozen
 
 from llmcore.fronts.errors import FrontError, invalid
 from llmcore.fronts.reading import read, read_texts, required
-from llmcore.protocols.diagnostics import Notes
-from llmcore.schema.diagnostics import Diagnostic
+from llmcore.schema.diagnostics import Diagnostic, Notes
 from llmcore.schema.embeddings import EmbeddingRequest, EmbeddingResponse, Vector
 from llmcore.schema.errors import InvalidRequestError
 from llmcore.schema.json import JsonObject, JsonValue

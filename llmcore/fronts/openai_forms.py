@@ -15,11 +15,10 @@ from typing import Final
 
 from llmcore.fronts.errors import FrontError, retry_headers
 from llmcore.fronts.front import FailureResponse, ListedModel
-from llmcore.protocols.native_json import object_or_empty, str_or_none
 from llmcore.protocols.openai_responses.names import METADATA_KEY
 from llmcore.schema.content import TokenLogprob
 from llmcore.schema.events import Finish
-from llmcore.schema.json import JsonObject
+from llmcore.schema.json import JsonObject, object_or_empty, str_or_none
 
 
 def envelope(error: FrontError) -> JsonObject:

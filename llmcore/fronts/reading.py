@@ -13,11 +13,11 @@ from typing import Any, Final, TypeVar
 from attrs import evolve
 
 from llmcore.fronts.errors import invalid
-from llmcore.protocols.diagnostics import Notes
-from llmcore.protocols.native_json import object_or_empty
 from llmcore.protocols.openai_chat.names import PROTOCOL_ID as CHAT
 from llmcore.protocols.openai_responses.names import PROTOCOL_ID as RESPONSES
 from llmcore.schema.content import CacheTtl
+from llmcore.schema.diagnostics import Notes
+from llmcore.schema.json import object_or_empty
 from llmcore.schema.options import ReasoningOptions
 
 _T = TypeVar("_T")

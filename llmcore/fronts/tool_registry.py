@@ -10,7 +10,7 @@ from typing import Final, Literal
 from attrs import evolve, field, frozen
 
 from llmcore.protocols.openai_responses.names import TOOL_NAMES
-from llmcore.protocols.tool_names import STRICTEST
+from llmcore.protocols.tools import STRICTEST
 
 _RULE: Final = evolve(STRICTEST, reserved=TOOL_NAMES.reserved)
 _DIGITS: Final = 8

@@ -15,11 +15,11 @@ from llmcore.client.middleware.telemetry import Telemetry
 from llmcore.client.middleware.telemetry_attributes import PROVIDER_NAMES, usage_attributes
 from llmcore.generation.results import StepResult, total_usage
 from llmcore.generation.tool import Tool
-from llmcore.protocols.native_json import text_or_json
 from llmcore.schema import json
 from llmcore.schema.codec import to_json
 from llmcore.schema.content import ToolCallPart, ToolResultPart
 from llmcore.schema.errors import LLMError
+from llmcore.schema.json import text_or_json
 from llmcore.schema.request import LLMRequest
 
 if TYPE_CHECKING:

@@ -25,8 +25,7 @@ from llmcore.catalog.cost import response_cost
 from llmcore.folds.response import collect
 from llmcore.inspector.redaction import safe_headers, safe_json, safe_object, safe_text, safe_url
 from llmcore.protocols.failures.errors import error_from_response
-from llmcore.protocols.protocol import Protocol
-from llmcore.protocols.registry import protocol_by_id
+from llmcore.protocols.protocol import Protocol, protocol_by_id
 from llmcore.routes.decoding import ResponseDecoder, is_streamed
 from llmcore.routes.framing import Framing
 from llmcore.schema import json

@@ -1,18 +1,16 @@
 """Protocols: building native requests and reading native responses. Pure functions only.
 
-In reading order: `protocol` (the type of one, and of those for calls that one document answers),
-`registry` (all of them by their ids), a package for each of those, all of the same modules, and
-what they share:
+In reading order: `protocol` (the type of one, of those for calls that one document answers, and all
+of them by their ids), a package for each (`openai_chat`, `openai_responses`, `anthropic_messages`,
+`gemini`, `bedrock_converse`), all of the same modules, and what they share:
 
-* for requests: `diagnostics` (collected while a body is built), `lowering` (placeholders, results
-  as text, parameters that a model rejects), `history` (conversations made acceptable),
-  `tool_names`, `media`, `tool_schema` (schemas as each provider takes them), `tools`
-  (freeform tools as functions, the tool choice, ids of calls), `caching` (where breakpoints go),
-  `answer_format` (a format that the API does not enforce);
-* for responses: `answering` (what every stream machine needs; streams of numbered
-  content blocks), `persistent` (lists and maps that grow without being copied), `native_json`
-  (readers of JSON whose types no server guarantees), `skimming` (whole answers without their
-  content), `failures` (errors of every API, limits that headers state);
+* for requests: `lowering` (placeholders, results as text, parameters that a model rejects),
+  `history` (conversations made acceptable), `media`, `tools` (freeform tools as functions, the tool
+  choice, ids of calls, names), `tool_schema` (schemas as each provider takes them), `caching`
+  (where breakpoints go), `answer_format` (a format that the API does not enforce);
+* for responses: `answering` (what every stream machine needs; streams of numbered content blocks),
+  `persistent` (lists and maps that grow without being copied), `skimming` (whole answers without
+  their content), `failures` (errors of every API, limits that headers state);
 * for calls that one document answers: `unary` (their requests, as JSON or with files, and what all
   answers have), `embeddings`, `reranking`, `images`, `transcriptions`, `speech`, `model_lists`,
   `files`, `cached_contents`, `batches`;

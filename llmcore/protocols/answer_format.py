@@ -9,11 +9,10 @@ from typing import Final, Literal
 
 from attrs import field, frozen
 
-from llmcore.protocols.diagnostics import Notes
-from llmcore.protocols.native_json import str_or_none, text_or_json
 from llmcore.protocols.tool_schema import Projected, SchemaTarget, project
 from llmcore.schema import json
-from llmcore.schema.json import JsonObject, JsonValue
+from llmcore.schema.diagnostics import Notes
+from llmcore.schema.json import JsonObject, JsonValue, str_or_none, text_or_json
 from llmcore.schema.options import ResponseFormat
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.tools import ToolChoice

@@ -19,7 +19,6 @@ from typing import Any, Final, Literal, TypeAlias, TypeVar
 from attrs import field, frozen
 
 from llmcore.protocols.answer_format import FormatPlan, answer_tool, unwrapped
-from llmcore.protocols.native_json import json_or_text, objects, str_or_none, text_or_json
 from llmcore.protocols.persistent import PersistentList, to_list, with_entry, without_entry
 from llmcore.protocols.tools import freeform_text, freeform_tools, synthetic_call_id
 from llmcore.schema.changed import changed
@@ -41,7 +40,15 @@ from llmcore.schema.events import (
     ToolInputEnd,
     ToolInputStart,
 )
-from llmcore.schema.json import JsonObject, JsonValue, ProviderMetadata
+from llmcore.schema.json import (
+    JsonObject,
+    JsonValue,
+    ProviderMetadata,
+    json_or_text,
+    objects,
+    str_or_none,
+    text_or_json,
+)
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.usage import Usage
 

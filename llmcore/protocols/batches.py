@@ -25,11 +25,10 @@ from urllib.parse import quote
 
 from attrs import field, frozen
 
-from llmcore.protocols.native_json import object_or_empty, objects, str_or_none
 from llmcore.protocols.protocol import NativeRequest
 from llmcore.schema import json
 from llmcore.schema.errors import StreamError
-from llmcore.schema.json import JsonObject, JsonValue
+from llmcore.schema.json import JsonObject, JsonValue, object_or_empty, objects, str_or_none
 
 BatchState: TypeAlias = Literal["running", "ended", "failed", "cancelled", "expired"]
 """`running` until the provider has finished; all others may have results."""

@@ -19,15 +19,13 @@ from urllib.parse import unquote, urlsplit
 
 from attrs import evolve, field, frozen
 
-from llmcore.protocols.diagnostics import Notes
 from llmcore.protocols.files import listed, read_count, read_time
 from llmcore.protocols.model_lists import Page, PageRequest
-from llmcore.protocols.native_json import object_or_empty, objects, str_or_none
 from llmcore.protocols.protocol import NativeRequest, NativeResponse, UnaryProtocol
 from llmcore.schema.cached_contents import CachedContent
-from llmcore.schema.diagnostics import Diagnostic
+from llmcore.schema.diagnostics import Diagnostic, Notes
 from llmcore.schema.errors import InvalidRequestError, StreamError
-from llmcore.schema.json import JsonObject
+from llmcore.schema.json import JsonObject, object_or_empty, objects, str_or_none
 
 _FIELDS: Final = (
     *("contents", "systemInstruction", "tools", "toolConfig"),

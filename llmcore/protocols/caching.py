@@ -21,8 +21,8 @@ from typing import Any, Final, Literal, TypeAlias
 
 from attrs import frozen
 
-from llmcore.protocols.diagnostics import Notes
 from llmcore.schema.content import CacheTtl, ToolResultPart, cache_ttl
+from llmcore.schema.diagnostics import Notes
 from llmcore.schema.request import LLMRequest
 
 Section: TypeAlias = Literal["tools", "system", "messages"]

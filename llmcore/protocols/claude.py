@@ -17,8 +17,8 @@ from typing import Any, Final, Literal
 
 from attrs import frozen
 
-from llmcore.protocols.diagnostics import Notes
 from llmcore.protocols.lowering import CONTINUE_TEXT, note_continue_message
+from llmcore.schema.diagnostics import Notes
 from llmcore.schema.json import JsonObject
 from llmcore.schema.options import ReasoningOptions
 

@@ -21,7 +21,7 @@ from typing import Any, Final
 from attrs import frozen
 
 from llmcore.protocols.claude import ClaudeRules
-from llmcore.protocols.diagnostics import Notes
+from llmcore.schema.diagnostics import Notes
 from llmcore.schema.json import JsonObject
 from llmcore.schema.tools import HostedTool
 

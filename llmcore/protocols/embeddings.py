@@ -29,8 +29,6 @@ from urllib.parse import quote
 
 from attrs import evolve, field, frozen
 
-from llmcore.protocols.diagnostics import Notes
-from llmcore.protocols.native_json import count_or_none, object_or_empty, objects
 from llmcore.protocols.protocol import NativeRequest, NativeResponse, UnaryProtocol
 from llmcore.protocols.unary import (
     VERTEX_MODELS,
@@ -39,10 +37,10 @@ from llmcore.protocols.unary import (
     posted,
     response_fields,
 )
-from llmcore.schema.diagnostics import Diagnostic
+from llmcore.schema.diagnostics import Diagnostic, Notes
 from llmcore.schema.embeddings import EmbeddingRequest, EmbeddingResponse, InputType, Vector
 from llmcore.schema.errors import InvalidRequestError, StreamError
-from llmcore.schema.json import JsonObject, JsonValue
+from llmcore.schema.json import JsonObject, JsonValue, count_or_none, object_or_empty, objects
 from llmcore.schema.token_estimate import estimated_text_tokens
 from llmcore.schema.usage import Usage
 

@@ -22,12 +22,11 @@ from urllib.parse import quote, urlsplit
 from attrs import frozen
 
 from llmcore.protocols.model_lists import Page, PageRequest
-from llmcore.protocols.native_json import object_or_empty, objects, str_or_none
 from llmcore.protocols.protocol import NativeRequest, NativeResponse, UnaryProtocol
 from llmcore.protocols.unary import multipart, plain_media_type
 from llmcore.schema.errors import StreamError
 from llmcore.schema.files import FileUpload, StoredFile
-from llmcore.schema.json import JsonObject, JsonValue
+from llmcore.schema.json import JsonObject, JsonValue, object_or_empty, objects, str_or_none
 
 Uploading: TypeAlias = UnaryProtocol[FileUpload, StoredFile]
 Listing: TypeAlias = UnaryProtocol[PageRequest, Page[StoredFile]]

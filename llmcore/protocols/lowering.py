@@ -13,10 +13,9 @@ from typing import Final, get_args
 from attrs import frozen
 
 from llmcore.protocols import media
-from llmcore.protocols.diagnostics import Notes
-from llmcore.protocols.native_json import text_or_json
 from llmcore.schema.content import Citation, DocumentPart, ToolResultPart
-from llmcore.schema.json import JsonObject
+from llmcore.schema.diagnostics import Notes
+from llmcore.schema.json import JsonObject, text_or_json
 from llmcore.schema.options import ServiceTier
 from llmcore.schema.request import LLMRequest
 

@@ -20,10 +20,9 @@ from typing import Final, Generic, TypeVar
 
 from attrs import field, frozen
 
-from llmcore.protocols.native_json import object_or_empty, objects
 from llmcore.protocols.protocol import NativeRequest, NativeResponse, UnaryProtocol
 from llmcore.schema.errors import StreamError
-from llmcore.schema.json import JsonObject, JsonValue
+from llmcore.schema.json import JsonObject, JsonValue, object_or_empty, objects
 
 Item = TypeVar("Item")
 

@@ -8,21 +8,22 @@ The answer's path is `Frame -> Event -> (State, LLMEvents)`: a framing cuts byte
 frames, `decode` reads a frame as one of the protocol's own events, `step` translates
 it. What a protocol emits is bare: end events without their text, tool inputs without
 the `ToolCall`; `llmcore.folds.segments` completes them, for all protocols alike.
+`protocol_by_id` finds a protocol by its id.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from importlib import import_module
 from typing import Any, Generic, Literal, TypeAlias, TypeVar
 
 from attrs import evolve, field, frozen
 
-from llmcore.protocols import tool_names
-from llmcore.protocols.tool_names import ToolNameRule
-from llmcore.schema.diagnostics import Diagnostic
-from llmcore.schema.errors import LLMError
+from llmcore.protocols.tools import STRICTEST, ToolNameRule
+from llmcore.schema.diagnostics import Diagnostic, Notes
+from llmcore.schema.errors import ConfigurationError, LLMError
 from llmcore.schema.events import DeltaEvent, LLMEvent
 from llmcore.schema.json import JsonObject, JsonValue, ProviderMetadata
 from llmcore.schema.request import LLMRequest
-from llmcore.schema.result import Result
+from llmcore.schema.result import Failure, Result, Success
 from llmcore.schema.tools import HostedToolKind
 
 Body_co = TypeVar("Body_co", covariant=True)
@@ -31,6 +32,8 @@ Event = TypeVar("Event")
 """The protocol's own stream event, decoded."""
 State = TypeVar("State")
 """The state of a stream machine; it changes on transitions, not on deltas."""
+
+_Body = TypeVar("_Body")
 
 FramingId = Literal["sse", "ndjson", "json-array", "aws-event-stream"]
 """The `id` of a framing."""
@@ -47,6 +50,16 @@ class Built(Generic[Body_co]):
     diagnostics: tuple[Diagnostic, ...] = ()
     headers: Mapping[str, str] = field(factory=dict, kw_only=True)
     """Headers that the body's features need, such as beta flags."""
+
+
+def collect_diagnostics(lower: Callable[[Notes], _Body]) -> Result[Built[_Body], LLMError]:
+    """Return the body that *lower* makes with its diagnostics, or the LLMError that it raises."""
+    notes = Notes()
+    try:
+        body = lower(notes)
+    except LLMError as error:
+        return Failure(error)
+    return Success(Built(body, tuple(notes.entries)))
 
 
 @frozen(kw_only=True)
@@ -191,12 +204,9 @@ class Protocol(Generic[Body_co, Event, State]):
     """Hosted tools that need no client and no configuration there."""
     prefills: Callable[[str], bool] = lambda _model_id: False
     """Whether the model of an id continues an assistant message that ends the conversation."""
-    tool_names: ToolNameRule = tool_names.STRICTEST
+    tool_names: ToolNameRule = STRICTEST
     """Which tool names the API takes. Others never reach `body` or `stream`: the route fits them,
     and the decoder puts the caller's names back."""
-
-
-_Body = TypeVar("_Body")
 
 
 def with_bodies(
@@ -271,3 +281,29 @@ class UnaryProtocol(Generic[Request, Response_co]):
     """Raises StreamError for a document of another shape."""
     answers: BodyKind = "json"
     """The form of the answers."""
+
+
+# -- the protocols by their ids, each imported when it is first asked for
+
+_MODULES = {
+    "openai-chat": "llmcore.protocols.openai_chat",
+    "openai-responses": "llmcore.protocols.openai_responses",
+    "anthropic-messages": "llmcore.protocols.anthropic_messages",
+    "gemini": "llmcore.protocols.gemini",
+    "bedrock-converse": "llmcore.protocols.bedrock_converse",
+}
+
+PROTOCOL_IDS = tuple(_MODULES)
+
+
+def protocol_by_id(protocol_id: str) -> Protocol[Any, Any, Any]:
+    """Return the protocol called *protocol_id*, in its provider's own dialect.
+
+    Raises ConfigurationError for an id that none has.
+    """
+    module = _MODULES.get(protocol_id)
+    if module is None:
+        known = ", ".join(PROTOCOL_IDS)
+        raise ConfigurationError(f"no protocol is called {protocol_id!r}; there are {known}")
+    protocol: Protocol[Any, Any, Any] = import_module(module).protocol
+    return protocol

@@ -13,13 +13,12 @@ import math
 from functools import partial
 from typing import Final
 
-from llmcore.protocols.diagnostics import Notes
-from llmcore.protocols.native_json import count_or_none, object_or_empty, objects
 from llmcore.protocols.protocol import NativeRequest, NativeResponse, UnaryProtocol
 from llmcore.protocols.unary import native_settings, posted, response_fields
+from llmcore.schema.diagnostics import Notes
 from llmcore.schema.embeddings import RankedDocument, RerankRequest, RerankResponse
 from llmcore.schema.errors import StreamError
-from llmcore.schema.json import JsonValue
+from llmcore.schema.json import JsonValue, count_or_none, object_or_empty, objects
 from llmcore.schema.usage import Usage
 
 

@@ -15,9 +15,15 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from llmcore.protocols.answering import finish_events
-from llmcore.protocols.native_json import objects, str_or_none
 from llmcore.schema.events import FinishReason, LLMEvent, StreamStart
-from llmcore.schema.json import MAX_DEPTH, JsonObject, JsonValue, ProviderMetadata
+from llmcore.schema.json import (
+    MAX_DEPTH,
+    JsonObject,
+    JsonValue,
+    ProviderMetadata,
+    objects,
+    str_or_none,
+)
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.usage import Usage
 

@@ -17,9 +17,7 @@ from typing import Final, TypeAlias
 
 from attrs import frozen
 
-from llmcore.protocols.diagnostics import Notes
 from llmcore.protocols.media import decode_base64, sniffed
-from llmcore.protocols.native_json import object_or_empty
 from llmcore.protocols.protocol import NativeRequest, NativeResponse, UnaryProtocol
 from llmcore.protocols.unary import (
     VERTEX_MODELS,
@@ -34,8 +32,9 @@ from llmcore.protocols.unary import (
 )
 from llmcore.schema.audio import SpeechRequest, SpeechResponse
 from llmcore.schema.content import AudioPart
+from llmcore.schema.diagnostics import Notes
 from llmcore.schema.errors import InvalidRequestError, StreamError
-from llmcore.schema.json import JsonValue
+from llmcore.schema.json import JsonValue, object_or_empty
 
 SpeechProtocol: TypeAlias = UnaryProtocol[SpeechRequest, SpeechResponse]
 

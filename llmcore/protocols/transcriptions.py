@@ -19,7 +19,6 @@ from typing import Any, Final, TypeAlias
 
 from attrs import field, frozen
 
-from llmcore.protocols.diagnostics import Notes
 from llmcore.protocols.media import (
     audio_format,
     base64_data,
@@ -27,13 +26,13 @@ from llmcore.protocols.media import (
     remote_url,
     video_format,
 )
-from llmcore.protocols.native_json import object_or_empty, objects, str_or_none
 from llmcore.protocols.protocol import NativeRequest, NativeResponse, UnaryProtocol
 from llmcore.protocols.unary import native_settings, posted, posted_form, response_fields, usage_of
 from llmcore.schema.audio import TimedText, TranscriptionRequest, TranscriptionResponse
+from llmcore.schema.diagnostics import Notes
 from llmcore.schema.errors import InvalidRequestError, StreamError
 from llmcore.schema.files import FileUpload
-from llmcore.schema.json import JsonObject, JsonValue
+from llmcore.schema.json import JsonObject, JsonValue, object_or_empty, objects, str_or_none
 
 TranscriptionProtocol: TypeAlias = UnaryProtocol[TranscriptionRequest, TranscriptionResponse]
 

@@ -29,16 +29,19 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 from urllib.parse import quote
 
-from llmcore.protocols.diagnostics import Notes
 from llmcore.protocols.media import MediaPart, base64_data, decode_base64, media_type_of
-from llmcore.protocols.multipart import multipart
-from llmcore.protocols.native_json import object_or_empty, objects, str_or_none, text_or_json
-from llmcore.protocols.openai_chat.finish import map_usage as chat_usage
-from llmcore.protocols.openai_responses.finish import map_usage as responses_usage
 from llmcore.protocols.protocol import NativeRequest, NativeResponse
+from llmcore.schema.diagnostics import Notes
 from llmcore.schema.errors import ContentFilterError, LLMError, StreamError
 from llmcore.schema.files import FileUpload
-from llmcore.schema.json import JsonObject, JsonValue
+from llmcore.schema.json import (
+    JsonObject,
+    JsonValue,
+    object_or_empty,
+    objects,
+    str_or_none,
+    text_or_json,
+)
 from llmcore.schema.options import merge_json
 from llmcore.schema.unary import UnaryRequest
 from llmcore.schema.usage import Usage
@@ -117,6 +120,9 @@ def response_fields(answer: NativeResponse, request: UnaryRequest, usage: Usage)
 
 def usage_of(answer: NativeResponse) -> Usage:
     """Return the `usage` of a document, by the names of either of OpenAI's APIs."""
+    from llmcore.protocols.openai_chat.finish import map_usage as chat_usage
+    from llmcore.protocols.openai_responses.finish import map_usage as responses_usage
+
     usage = object_or_empty(object_or_empty(answer.document).get("usage"))
     return chat_usage(usage) if "prompt_tokens" in usage else responses_usage(usage)
 

@@ -30,7 +30,7 @@ from llmcore.folds.segments import SegmentFold
 from llmcore.protocols.answering import served_tier
 from llmcore.protocols.failures.errors import error_from_response
 from llmcore.protocols.protocol import FastReader, Frame, Protocol
-from llmcore.protocols.tool_names import fit_tool_names
+from llmcore.protocols.tools import fit_tool_names
 from llmcore.routes.framing import Framing
 from llmcore.schema import json
 from llmcore.schema.changed import changed

@@ -28,7 +28,7 @@ from typing import (
 from attrs import evolve, field, fields, frozen
 
 from llmcore.protocols.protocol import Built, Protocol
-from llmcore.protocols.tool_names import fit_tool_names
+from llmcore.protocols.tools import fit_tool_names
 from llmcore.routes.auth import NO_KEY, Auth, AuthContext
 from llmcore.routes.endpoint import Endpoint, EndpointContext
 from llmcore.routes.framing import Framing

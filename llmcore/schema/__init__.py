@@ -1,7 +1,8 @@
 """Frozen values, without I/O, providers or imports from the rest of the library.
 
-In reading order: `json` (JSON as Python values), `errors` (the error hierarchy), `result`,
-`diagnostics`, `usage` (tokens, counted and estimated; rate limits), `display` (reprs and hashes),
+In reading order: `json` (JSON as Python values; readers of fields), `errors` (the error hierarchy),
+`result`, `diagnostics` (and how they are collected), `usage` (tokens, counted and estimated; rate
+limits), `display` (reprs and hashes),
 `content` (parts), `chat_form` (messages and tools as dicts), `messages`, `tools`,
 `cached_contents`, `options`, `model`, `request`, `token_estimate` (the tokens of one, counted or
 estimated), `events`, `response`, `unary` (the fields of all unary calls), `embeddings` (and

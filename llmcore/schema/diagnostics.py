@@ -1,5 +1,6 @@
 """Diagnostics: reports of what a conversion lost, changed or added."""
 
+from collections.abc import Iterable
 from typing import Literal
 
 from attrs import field, frozen
@@ -29,3 +30,34 @@ class Diagnostic:
 
     def __str__(self) -> str:
         return f"{self.path}: {self.action}: {self.message} [{self.code}]"
+
+
+class Notes:
+    """The diagnostics of one body. Lives as long as the call that builds it."""
+
+    def __init__(self) -> None:
+        self.entries: list[Diagnostic] = []
+
+    def dropped(self, code: str, path: str, message: str) -> None:
+        """Record that the target will not see something."""
+        self.entries.append(Diagnostic(code, path, action="dropped", message=message))
+
+    def changed(self, code: str, path: str, message: str) -> None:
+        """Record that the target will see something in another form or place."""
+        self.entries.append(Diagnostic(code, path, action="changed", message=message))
+
+    def added(self, code: str, path: str, message: str) -> None:
+        """Record something that was added to the request."""
+        self.entries.append(Diagnostic(code, path, action="added", message=message))
+
+    def noted(self, code: str, path: str, message: str) -> None:
+        """Record a difference that loses nothing."""
+        self.entries.append(Diagnostic(code, path, action="noted", message=message))
+
+    def left_out(self, path: str, what: str, why: str) -> None:
+        """Record content that the target will not see."""
+        self.dropped("unsupported-content", path, f"{what} was left out: {why}")
+
+    def extend(self, entries: Iterable[Diagnostic]) -> None:
+        """Add the diagnostics of a step before."""
+        self.entries.extend(entries)

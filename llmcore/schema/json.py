@@ -1,4 +1,4 @@
-"""JSON as Python values: types, reading and writing.
+"""JSON as Python values: types, reading and writing, and readers of fields of any type.
 
 All modules read and write JSON with these functions. msgspec reads the frames of a stream about
 five times as fast as the standard library, as orjson does, and unlike orjson it keeps all digits
@@ -233,3 +233,61 @@ def _key(key: object, where: str) -> str:
     if not isinstance(key, str):
         raise InvalidRequestError(f"{where} has the key {key!r}; JSON keys are strings")
     return key
+
+
+# -- readers of native JSON whose types no server guarantees
+#
+# Servers that imitate an API send null, numbers or objects where it has strings. The readers return
+# a value of the wanted type or nothing, and never raise.
+
+
+def str_or_none(value: Any) -> str | None:
+    """Return a string that is not empty, else None."""
+    return value if isinstance(value, str) and value else None
+
+
+def int_or_none(value: Any) -> int | None:
+    """Return a whole number, else None."""
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def count_or_none(value: Any) -> int | None:
+    """Return a count, never negative; servers that count in floats mean whole numbers."""
+    if type(value) is int:
+        return value if value > 0 else 0
+    if value is None or isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return max(0, int(value)) if math.isfinite(value) else None
+
+
+def float_or_none(value: Any) -> float | None:
+    """Return a number as a float, else None."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return float(value)
+
+
+def object_or_empty(value: Any) -> dict[str, Any]:
+    """Return an object; an empty one for anything else."""
+    return value if isinstance(value, dict) else {}
+
+
+def objects(value: Any) -> list[dict[str, Any]]:
+    """Return the objects of a list; none for anything else."""
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
+
+
+# -- text or JSON
+
+
+def text_or_json(value: JsonValue) -> str:
+    """Return a text as it is, any other value as JSON."""
+    return value if isinstance(value, str) else dumps(value).decode()
+
+
+def json_or_text(text: str) -> JsonValue:
+    """Return the value of JSON *text*; *text* itself where it is not JSON."""
+    try:
+        return loads(text)
+    except ValueError:
+        return text

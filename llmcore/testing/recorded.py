@@ -4,8 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from llmcore.folds.response import collect
-from llmcore.protocols.protocol import FramingId, Protocol
-from llmcore.protocols.registry import protocol_by_id
+from llmcore.protocols.protocol import FramingId, Protocol, protocol_by_id
 from llmcore.routes.decoding import decode_response
 from llmcore.routes.framing import Framing
 from llmcore.schema.errors import InvalidRequestError, LLMError

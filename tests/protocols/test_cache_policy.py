@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from llmcore.protocols.registry import protocol_by_id
+from llmcore.protocols.protocol import protocol_by_id
 from llmcore.schema.content import TextPart, ToolCallPart, ToolResultPart, cached
 from llmcore.schema.messages import Message
 from llmcore.schema.model import Model

@@ -6,8 +6,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from llmcore.protocols.diagnostics import Notes
-from llmcore.protocols.native_json import json_or_text, text_or_json
 from llmcore.protocols.tools import (
     freeform_arguments,
     freeform_description,
@@ -16,6 +14,8 @@ from llmcore.protocols.tools import (
     object_arguments,
 )
 from llmcore.schema.content import ToolCallPart
+from llmcore.schema.diagnostics import Notes
+from llmcore.schema.json import json_or_text, text_or_json
 from llmcore.schema.tools import CustomTool, Grammar
 
 

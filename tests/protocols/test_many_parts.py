@@ -10,7 +10,7 @@ import pytest
 
 from llmcore.folds import segments
 from llmcore.protocols.openai_responses import state
-from llmcore.protocols.registry import protocol_by_id
+from llmcore.protocols.protocol import protocol_by_id
 from llmcore.schema.errors import StreamError
 from llmcore.schema.json import dumps
 from llmcore.schema.model import Model

@@ -3,7 +3,7 @@
 import pytest
 
 from llmcore.protocols import openai_chat
-from llmcore.protocols.registry import PROTOCOL_IDS, protocol_by_id
+from llmcore.protocols.protocol import PROTOCOL_IDS, protocol_by_id
 from llmcore.schema.errors import ConfigurationError
 
 

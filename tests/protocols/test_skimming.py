@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from llmcore.protocols.protocol import Protocol
-from llmcore.protocols.registry import protocol_by_id
+from llmcore.protocols.protocol import Protocol, protocol_by_id
 from llmcore.routes.decoding import ResponseDecoder
 from llmcore.routes.framing import Framing
 from llmcore.schema.changed import changed

@@ -11,13 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from llmcore.protocols import registry
+from llmcore.protocols import protocol
 from tests.support import parley
 from tests.support.parley.names import PROTOCOL_ID as PARLEY
 
 PACKAGES = {
     **{
-        id_: Path(registry.__file__).parent / id_.replace("-", "_") for id_ in registry.PROTOCOL_IDS
+        id_: Path(protocol.__file__).parent / id_.replace("-", "_") for id_ in protocol.PROTOCOL_IDS
     },
     PARLEY: Path(parley.__file__).parent,
 }
@@ -178,7 +178,7 @@ def test_an_invented_protocol_takes_twelve_files() -> None:
     outside = [name for cell in always for name in re.findall(r"`([^`]+)`", cell)]
 
     assert outside == [
-        "llmcore/protocols/registry.py",
+        "llmcore/protocols/protocol.py",
         "tests/protocols/<name>/",
         "CHANGELOG.md",
     ]

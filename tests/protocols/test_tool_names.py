@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 
 from llmcore import AmazonBedrock, Anthropic, Google, OpenAI
 from llmcore.folds.response import collect
-from llmcore.protocols import tool_names
-from llmcore.protocols.registry import PROTOCOL_IDS, protocol_by_id
-from llmcore.protocols.tool_names import ToolNameRule, fit_tool_names
+from llmcore.protocols.protocol import PROTOCOL_IDS, protocol_by_id
+from llmcore.protocols.tools import STRICTEST, ToolNameRule, fit_tool_names
 from llmcore.routes.auth import Auth
 from llmcore.routes.decoding import decode_response
 from llmcore.routes.framing import Framing
@@ -32,7 +31,7 @@ RULES = {
     "anthropic": (TOOL_NAMES["anthropic-messages"], r"[a-zA-Z0-9_-]{1,64}"),
     "gemini": (TOOL_NAMES["gemini"], r"[a-zA-Z_][a-zA-Z0-9_.:-]{0,127}"),
     "bedrock": (TOOL_NAMES["bedrock-converse"], r"[a-zA-Z0-9_-]{1,64}"),
-    "any": (tool_names.STRICTEST, r"[a-zA-Z][a-zA-Z0-9_]{0,63}"),
+    "any": (STRICTEST, r"[a-zA-Z][a-zA-Z0-9_]{0,63}"),
 }
 """Our rules, and the expressions that the documents state."""
 

@@ -5,7 +5,7 @@ import pickle
 from typing import Any
 
 from llmcore.folds.response import collect
-from llmcore.protocols.registry import protocol_by_id
+from llmcore.protocols.protocol import protocol_by_id
 from llmcore.routes.decoding import decode_response
 from llmcore.routes.framing import Framing
 from llmcore.schema.events import LLMEvent, TextDelta

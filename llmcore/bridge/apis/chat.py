@@ -15,7 +15,7 @@ from llmcore.fronts.openai_chat import front
 from llmcore.fronts.openai_chat.answer import ChatWriter
 from llmcore.fronts.openai_chat.messages import with_kept_state
 from llmcore.fronts.openai_chat.request import ChatContext
-from llmcore.protocols.diagnostics import Notes
+from llmcore.schema.diagnostics import Notes
 from llmcore.schema.messages import Message
 from llmcore.schema.request import LLMRequest
 

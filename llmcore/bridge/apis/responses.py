@@ -32,7 +32,7 @@ from llmcore.fronts.openai_responses.messages import required_references
 from llmcore.fronts.openai_responses.request import Translation
 from llmcore.fronts.openai_responses.request import read as read_with_memory
 from llmcore.fronts.openai_responses.state import Memory, Record, StoredConversation, page
-from llmcore.protocols.diagnostics import Notes
+from llmcore.schema.diagnostics import Notes
 from llmcore.schema.errors import LLMError, ServerError
 from llmcore.schema.events import ErrorEvent, Finish, FinishReason
 from llmcore.schema.json import JsonObject

@@ -19,12 +19,11 @@ from llmcore.fronts.encoding import COMMENT, EVENT_STREAM, named_event
 from llmcore.fronts.errors import FrontError, invalid, state_unavailable
 from llmcore.fronts.front import Event, FailureResponse
 from llmcore.fronts.openai_responses.state import Record
-from llmcore.protocols.native_json import object_or_empty
 from llmcore.protocols.openai_responses.names import TERMINAL_EVENTS
 from llmcore.schema import json
 from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.errors import LLMError
-from llmcore.schema.json import JsonObject
+from llmcore.schema.json import JsonObject, object_or_empty
 
 _POLL_S: Final = 0.5
 

@@ -16,11 +16,11 @@ from llmcore.client.event_stream import EventStream
 from llmcore.client.middleware.chain import Next, noted
 from llmcore.client.middleware.outcome import input_tokens_of
 from llmcore.client.middleware.target import target_of
-from llmcore.protocols.native_json import text_or_json
 from llmcore.schema.content import ContentPart, TextPart, ToolCallPart, ToolResultPart
 from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.errors import ConfigurationError
 from llmcore.schema.events import ErrorEvent
+from llmcore.schema.json import text_or_json
 from llmcore.schema.messages import Message
 from llmcore.schema.model import Model
 from llmcore.schema.request import LLMRequest

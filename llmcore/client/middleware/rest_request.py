@@ -8,9 +8,9 @@ from attrs import evolve, frozen
 from llmcore.client.event_stream import EventStream
 from llmcore.client.middleware.target import ModelChoice
 from llmcore.protocols.answer_format import format_in_words
-from llmcore.protocols.diagnostics import Notes
 from llmcore.protocols.history.policy import same_family
 from llmcore.schema.content import ContentPart, ReasoningPart, TextPart
+from llmcore.schema.diagnostics import Notes
 from llmcore.schema.messages import Message
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.response import LLMResponse

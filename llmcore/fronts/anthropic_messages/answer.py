@@ -49,7 +49,6 @@ from llmcore.fronts.front import AnswerInfo, Event, Upstream
 from llmcore.fronts.hosted_calls import found_pages, search_queries
 from llmcore.fronts.segment_order import SegmentOrder
 from llmcore.protocols.anthropic_messages.names import CALL_IDS, METADATA_KEY, Block
-from llmcore.protocols.native_json import object_or_empty, str_or_none
 from llmcore.protocols.tools import fit
 from llmcore.schema.changed import changed
 from llmcore.schema.content import ContentPart, TextPart, ToolCallPart
@@ -74,7 +73,7 @@ from llmcore.schema.events import (
     ToolInputStart,
     ToolResult,
 )
-from llmcore.schema.json import JsonObject
+from llmcore.schema.json import JsonObject, object_or_empty, str_or_none
 
 _KINDS: Final[Mapping[type, str]] = {
     TextDelta: "text",

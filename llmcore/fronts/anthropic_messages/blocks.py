@@ -12,10 +12,10 @@ from typing import Any, Final
 
 from llmcore.fronts.front import Event
 from llmcore.protocols.anthropic_messages.names import Block
-from llmcore.protocols.native_json import text_or_json
 from llmcore.protocols.tools import freeform_arguments
 from llmcore.schema import json
 from llmcore.schema.events import ToolCall
+from llmcore.schema.json import text_or_json
 
 
 def _delta(index: int, **delta: Any) -> Event:

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from llmcore.fronts.reading import Fields
-from llmcore.protocols.native_json import str_or_none
+from llmcore.schema.json import str_or_none
 from llmcore.schema.tools import ToolDefinition
 
 _TEXT: Final = {"type": "string"}

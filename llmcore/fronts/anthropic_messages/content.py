@@ -28,8 +28,6 @@ from llmcore.fronts.reading import (
 )
 from llmcore.protocols.anthropic_messages.content import read_citation
 from llmcore.protocols.anthropic_messages.names import METADATA_KEY, Block
-from llmcore.protocols.diagnostics import Notes
-from llmcore.protocols.native_json import object_or_empty, objects, str_or_none
 from llmcore.schema.content import (
     Citation,
     ContentPart,
@@ -40,7 +38,8 @@ from llmcore.schema.content import (
     ToolOutputPart,
     cached,
 )
-from llmcore.schema.json import JsonValue
+from llmcore.schema.diagnostics import Notes
+from llmcore.schema.json import JsonValue, object_or_empty, objects, str_or_none
 
 # -- reading
 

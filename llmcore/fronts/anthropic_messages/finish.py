@@ -22,8 +22,8 @@ from llmcore.protocols.anthropic_messages.names import (
     OUTPUT_TOKENS,
     PROTOCOL_ID,
 )
-from llmcore.protocols.native_json import object_or_empty, str_or_none
 from llmcore.schema.events import FinishReason, FinishReasonKind, StreamStart, TextEnd
+from llmcore.schema.json import object_or_empty, str_or_none
 from llmcore.schema.usage import Usage
 
 # -- stop reasons

@@ -21,7 +21,7 @@ from llmcore.protocols.anthropic_messages.names import (
     OUTPUT_TOKENS,
     TOOL_CALL_TYPES,
 )
-from llmcore.protocols.native_json import int_or_none, object_or_empty, str_or_none
+from llmcore.schema.json import int_or_none, object_or_empty, str_or_none
 
 _DELTAS: Final[Mapping[str, Mapping[str, str]]] = {
     "text": {"text_delta": "text", "citations_delta": "citation"},

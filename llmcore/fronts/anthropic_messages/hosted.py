@@ -27,10 +27,10 @@ from llmcore.protocols.anthropic_messages.names import (
     TOOL_CALL_TYPES,
     Block,
 )
-from llmcore.protocols.native_json import object_or_empty, objects, str_or_none, text_or_json
 from llmcore.protocols.tools import CallIdRule, fit
 from llmcore.schema.content import TextPart, ToolCallPart, ToolResultPart
 from llmcore.schema.events import ToolCall, ToolResult
+from llmcore.schema.json import object_or_empty, objects, str_or_none, text_or_json
 
 SEARCH_RESULT: Final = "web_search_tool_result"
 _CODE_RESULT: Final = "code_execution_tool_result"

@@ -34,8 +34,6 @@ from llmcore.fronts.opaque_state import AnswerReader, Echo, EchoedHostedItem
 from llmcore.fronts.reading import Fields, cache_ttl_of, read, report_unknown, required
 from llmcore.fronts.sealer import PREFIX
 from llmcore.protocols.anthropic_messages.names import METADATA_KEY, PROTOCOL_ID, Block
-from llmcore.protocols.diagnostics import Notes
-from llmcore.protocols.native_json import object_or_empty, str_or_none
 from llmcore.schema.content import (
     ContentPart,
     ReasoningPart,
@@ -44,7 +42,9 @@ from llmcore.schema.content import (
     ToolResultPart,
     cached,
 )
+from llmcore.schema.diagnostics import Notes
 from llmcore.schema.errors import InvalidRequestError
+from llmcore.schema.json import object_or_empty, str_or_none
 from llmcore.schema.messages import Message, Origin
 
 _Part = TypeVar("_Part", TextPart, ToolCallPart, ToolResultPart)

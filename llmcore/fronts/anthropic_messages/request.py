@@ -33,13 +33,12 @@ from llmcore.fronts.reading import (
     with_effort,
 )
 from llmcore.protocols.anthropic_messages.names import METADATA_KEY, PROTOCOL_ID, SERVICE_TIERS
-from llmcore.protocols.diagnostics import Notes
-from llmcore.protocols.native_json import json_or_text, object_or_empty, str_or_none
 from llmcore.protocols.openai_chat.names import PROTOCOL_ID as CHAT
 from llmcore.protocols.openai_responses.names import PROTOCOL_ID as RESPONSES
 from llmcore.schema.content import TextPart
-from llmcore.schema.diagnostics import Diagnostic
+from llmcore.schema.diagnostics import Diagnostic, Notes
 from llmcore.schema.errors import InvalidRequestError
+from llmcore.schema.json import json_or_text, object_or_empty, str_or_none
 from llmcore.schema.options import (
     CachePolicy,
     GenerationOptions,

@@ -30,10 +30,10 @@ from llmcore.fronts.reading import (
 )
 from llmcore.fronts.tools_as_functions import HOSTED_AS_FUNCTIONS
 from llmcore.protocols.anthropic_messages.names import METADATA_KEY, PROTOCOL_ID, TOOL_CHOICES
-from llmcore.protocols.diagnostics import Notes
-from llmcore.protocols.native_json import object_or_empty, objects, str_or_none
-from llmcore.protocols.registry import protocol_by_id
+from llmcore.protocols.protocol import protocol_by_id
+from llmcore.schema.diagnostics import Notes
 from llmcore.schema.errors import InvalidRequestError
+from llmcore.schema.json import object_or_empty, objects, str_or_none
 from llmcore.schema.tools import HostedTool, HostedToolKind, ToolChoice, ToolDefinition, ToolSpec
 
 _HOSTED: Final[Mapping[str, HostedToolKind]] = {

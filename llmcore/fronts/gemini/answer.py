@@ -38,7 +38,6 @@ from llmcore.fronts.hosted_calls import executed_code, hosted_call_kind, search_
 from llmcore.fronts.segment_order import SegmentOrder
 from llmcore.protocols.gemini.names import METADATA_KEY, PROTOCOL_ID, ROLES, NativeObject
 from llmcore.protocols.gemini.parts import merge_native
-from llmcore.protocols.native_json import object_or_empty, str_or_none, text_or_json
 from llmcore.protocols.tools import freeform_arguments
 from llmcore.schema.content import ContentPart, TextPart, TokenLogprob, ToolCallPart
 from llmcore.schema.errors import LLMError
@@ -60,7 +59,7 @@ from llmcore.schema.events import (
     ToolCall,
     ToolResult,
 )
-from llmcore.schema.json import JsonObject
+from llmcore.schema.json import JsonObject, object_or_empty, str_or_none, text_or_json
 from llmcore.schema.usage import Usage
 
 

@@ -19,11 +19,9 @@ from attrs import evolve
 
 from llmcore.fronts.errors import invalid
 from llmcore.fronts.reading import is_remote
-from llmcore.protocols.diagnostics import Notes
 from llmcore.protocols.gemini.names import METADATA_KEY, RESOLUTIONS, NativeObject
 from llmcore.protocols.gemini.parts import MediaPart
 from llmcore.protocols.media import decode_base64
-from llmcore.protocols.native_json import str_or_none
 from llmcore.schema.content import (
     AudioPart,
     Citation,
@@ -33,7 +31,9 @@ from llmcore.schema.content import (
     TextPart,
     TokenLogprob,
 )
+from llmcore.schema.diagnostics import Notes
 from llmcore.schema.events import File, Source
+from llmcore.schema.json import str_or_none
 
 # -- names of fields
 

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from llmcore.fronts.front import Event, GrammarChecker
-from llmcore.protocols.native_json import int_or_none, object_or_empty, objects, str_or_none
+from llmcore.schema.json import int_or_none, object_or_empty, objects, str_or_none
 
 _FLAGS: Final = frozenset(
     {"audioMetadata", "documentMetadata", "mediaProcessing", "mediaResolution", "partMetadata"}

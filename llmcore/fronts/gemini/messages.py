@@ -20,10 +20,8 @@ from llmcore.fronts.front import Upstream
 from llmcore.fronts.gemini.content import camel_keys, read_media, read_part
 from llmcore.fronts.gemini.turns import read_turn
 from llmcore.fronts.reading import report_unknown
-from llmcore.protocols.diagnostics import Notes
 from llmcore.protocols.gemini.names import MEANINGFUL, METADATA_KEY, PROTOCOL_ID, NativeObject
 from llmcore.protocols.gemini.parts import MediaPart
-from llmcore.protocols.native_json import object_or_empty, str_or_none, text_or_json
 from llmcore.protocols.tools import synthetic_call_id
 from llmcore.schema.content import (
     ContentPart,
@@ -32,7 +30,14 @@ from llmcore.schema.content import (
     ToolOutputPart,
     ToolResultPart,
 )
-from llmcore.schema.json import JsonValue, ProviderMetadata
+from llmcore.schema.diagnostics import Notes
+from llmcore.schema.json import (
+    JsonValue,
+    ProviderMetadata,
+    object_or_empty,
+    str_or_none,
+    text_or_json,
+)
 from llmcore.schema.messages import Message, Role
 
 # -- contents and their parts

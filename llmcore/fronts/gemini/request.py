@@ -22,7 +22,6 @@ from llmcore.fronts.gemini.messages import read_contents, read_system
 from llmcore.fronts.gemini.tools import json_schema, read_tools
 from llmcore.fronts.reading import read as read_field
 from llmcore.fronts.reading import read_texts, report_unknown, with_effort
-from llmcore.protocols.diagnostics import Notes
 from llmcore.protocols.gemini.names import (
     GENERATION_FIELDS,
     METADATA_KEY,
@@ -30,9 +29,9 @@ from llmcore.protocols.gemini.names import (
     SERVICE_TIERS,
     NativeObject,
 )
-from llmcore.protocols.native_json import str_or_none
-from llmcore.schema.diagnostics import Diagnostic
+from llmcore.schema.diagnostics import Diagnostic, Notes
 from llmcore.schema.errors import InvalidRequestError
+from llmcore.schema.json import str_or_none
 from llmcore.schema.options import GenerationOptions, ReasoningOptions, ResponseFormat
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.result import Failure, Result, Success

@@ -20,12 +20,11 @@ from llmcore.fronts.front import Upstream
 from llmcore.fronts.gemini.content import camel_keys
 from llmcore.fronts.reading import report_unknown
 from llmcore.fronts.tools_as_functions import HOSTED_AS_FUNCTIONS
-from llmcore.protocols.diagnostics import Notes
 from llmcore.protocols.gemini.names import METADATA_KEY, MODES, PROTOCOL_ID, NativeObject
-from llmcore.protocols.native_json import str_or_none
-from llmcore.protocols.registry import protocol_by_id
+from llmcore.protocols.protocol import protocol_by_id
+from llmcore.schema.diagnostics import Notes
 from llmcore.schema.errors import InvalidRequestError
-from llmcore.schema.json import JsonObject
+from llmcore.schema.json import JsonObject, str_or_none
 from llmcore.schema.tools import (
     HostedTool,
     HostedToolKind,

@@ -23,12 +23,12 @@ from llmcore.fronts.front import Upstream
 from llmcore.fronts.gemini.carrier import is_signature, sealed_in
 from llmcore.fronts.gemini.content import camel_keys, is_media, read_media, read_part
 from llmcore.fronts.opaque_state import AnswerReader
-from llmcore.protocols.diagnostics import Notes
 from llmcore.protocols.gemini import protocol
 from llmcore.protocols.gemini.names import PROTOCOL_ID, NativeObject
-from llmcore.protocols.native_json import object_or_empty, str_or_none
 from llmcore.protocols.tools import synthetic_call_id
 from llmcore.schema.content import ContentPart, ReasoningPart, TextPart, ToolCallPart
+from llmcore.schema.diagnostics import Notes
+from llmcore.schema.json import object_or_empty, str_or_none
 from llmcore.schema.messages import Message, Origin
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.result import Failure

@@ -29,7 +29,6 @@ from llmcore.fronts.openai_chat.request import ChatContext
 from llmcore.fronts.openai_chat.thinking import ThinkingWriter
 from llmcore.fronts.openai_forms import envelope, service_tier
 from llmcore.fronts.segment_order import SegmentOrder
-from llmcore.protocols.native_json import object_or_empty, str_or_none
 from llmcore.protocols.openai_chat.names import FINISH_REASONS, METADATA_KEY
 from llmcore.protocols.tools import fit
 from llmcore.schema.content import ContentPart, ToolCallPart
@@ -55,7 +54,7 @@ from llmcore.schema.events import (
     ToolInputStart,
     ToolResult,
 )
-from llmcore.schema.json import JsonObject, JsonValue
+from llmcore.schema.json import JsonObject, JsonValue, object_or_empty, str_or_none
 
 _WORDS: Final[Mapping[str, str]] = {
     **{kind: word for word, kind in reversed([*FINISH_REASONS.items()])},

@@ -18,10 +18,10 @@ from typing import Any, Final
 from attrs import define
 
 from llmcore.fronts.openai_chat.chunks import ChunkWriter
-from llmcore.protocols.diagnostics import Notes
 from llmcore.protocols.tools import FREEFORM_FIELD, freeform_arguments
 from llmcore.schema import json
 from llmcore.schema.content import ToolCallKind, ToolCallPart
+from llmcore.schema.diagnostics import Notes
 from llmcore.schema.events import ToolInputDelta, ToolInputStart
 
 _OPENING: Final = f'{{"{FREEFORM_FIELD}":"'

@@ -29,8 +29,6 @@ from llmcore.fronts.opaque_state import (
     unsealed_state,
 )
 from llmcore.fronts.sealer import PREFIX, Sealer
-from llmcore.protocols.diagnostics import Notes
-from llmcore.protocols.native_json import object_or_empty, objects, str_or_none
 from llmcore.protocols.tools import CallIdRule
 from llmcore.schema.content import (
     ContentPart,
@@ -40,6 +38,8 @@ from llmcore.schema.content import (
     TextPart,
     ToolCallPart,
 )
+from llmcore.schema.diagnostics import Notes
+from llmcore.schema.json import object_or_empty, objects, str_or_none
 from llmcore.schema.messages import Origin
 
 FORMAT: Final = "openbridge-v1"

@@ -16,8 +16,7 @@ from typing import Any, Final
 from llmcore.fronts.encoding import COMMENT_FRAME, EVENT_STREAM, data_event
 from llmcore.fronts.finishing import token_counts
 from llmcore.fronts.front import AnswerInfo, ClientRequest, Event, StreamEncoding
-from llmcore.protocols.native_json import count_or_none, object_or_empty
-from llmcore.schema.json import JsonObject
+from llmcore.schema.json import JsonObject, count_or_none, object_or_empty
 from llmcore.schema.usage import Usage
 
 _ENCODING: Final = StreamEncoding(

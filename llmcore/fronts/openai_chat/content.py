@@ -25,8 +25,6 @@ from llmcore.fronts.reading import (
     required,
 )
 from llmcore.protocols import media
-from llmcore.protocols.diagnostics import Notes
-from llmcore.protocols.native_json import int_or_none, object_or_empty, objects, str_or_none
 from llmcore.protocols.openai_chat.names import METADATA_KEY
 from llmcore.schema.content import (
     AudioPart,
@@ -42,8 +40,16 @@ from llmcore.schema.content import (
     ToolOutputPart,
     cached,
 )
+from llmcore.schema.diagnostics import Notes
 from llmcore.schema.events import File
-from llmcore.schema.json import JsonObject, JsonValue
+from llmcore.schema.json import (
+    JsonObject,
+    JsonValue,
+    int_or_none,
+    object_or_empty,
+    objects,
+    str_or_none,
+)
 
 # -- reading
 

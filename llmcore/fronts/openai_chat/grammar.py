@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, Final
 
 from llmcore.fronts.front import Event, GrammarChecker
-from llmcore.protocols.native_json import object_or_empty, objects
+from llmcore.schema.json import object_or_empty, objects
 
 _REASONS: Final = frozenset({"stop", "length", "tool_calls", "content_filter", "function_call"})
 _SAME: Final = ("id", "object", "created", "model")

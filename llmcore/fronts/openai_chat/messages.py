@@ -28,8 +28,6 @@ from llmcore.fronts.openai_chat.content import (
 )
 from llmcore.fronts.reading import Fields, cache_ttl_of, own_file, report_unknown, required
 from llmcore.fronts.sealer import Sealer
-from llmcore.protocols.diagnostics import Notes
-from llmcore.protocols.native_json import object_or_empty, objects, str_or_none, text_or_json
 from llmcore.protocols.openai_chat.names import (
     METADATA_KEY,
     PROTOCOL_ID,
@@ -52,8 +50,15 @@ from llmcore.schema.content import (
     cached,
     parse_arguments,
 )
+from llmcore.schema.diagnostics import Notes
 from llmcore.schema.errors import InvalidRequestError
-from llmcore.schema.json import ProviderMetadata
+from llmcore.schema.json import (
+    ProviderMetadata,
+    object_or_empty,
+    objects,
+    str_or_none,
+    text_or_json,
+)
 from llmcore.schema.messages import Message, Role
 
 _ROLES: Final[Mapping[str, Role]] = {

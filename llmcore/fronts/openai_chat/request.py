@@ -21,13 +21,12 @@ from llmcore.fronts.openai_forms import END_USER
 from llmcore.fronts.reading import Fields, cache_ttl_of, read_texts, report_lost
 from llmcore.fronts.reading import read as field
 from llmcore.protocols.anthropic_messages.names import PROTOCOL_ID as MESSAGES
-from llmcore.protocols.diagnostics import Notes
-from llmcore.protocols.native_json import int_or_none, object_or_empty, objects, str_or_none
 from llmcore.protocols.openai_chat.names import PROTOCOL_ID
 from llmcore.protocols.openai_responses.names import PROTOCOL_ID as RESPONSES
-from llmcore.protocols.registry import protocol_by_id
-from llmcore.schema.diagnostics import Diagnostic
+from llmcore.protocols.protocol import protocol_by_id
+from llmcore.schema.diagnostics import Diagnostic, Notes
 from llmcore.schema.errors import InvalidRequestError
+from llmcore.schema.json import int_or_none, object_or_empty, objects, str_or_none
 from llmcore.schema.options import (
     CachePolicy,
     GenerationOptions,

@@ -20,13 +20,12 @@ from llmcore.fronts.errors import invalid
 from llmcore.fronts.front import Upstream
 from llmcore.fronts.reading import Fields, cache_ttl_of, read, read_objects, required
 from llmcore.fronts.tools_as_functions import HOSTED_AS_FUNCTIONS
-from llmcore.protocols.diagnostics import Notes
-from llmcore.protocols.native_json import object_or_empty, objects, str_or_none
 from llmcore.protocols.openai_chat.names import PROTOCOL_ID
 from llmcore.protocols.openai_responses.names import PROTOCOL_ID as RESPONSES
-from llmcore.protocols.registry import protocol_by_id
+from llmcore.protocols.protocol import protocol_by_id
+from llmcore.schema.diagnostics import Notes
 from llmcore.schema.errors import InvalidRequestError
-from llmcore.schema.json import JsonObject
+from llmcore.schema.json import JsonObject, object_or_empty, objects, str_or_none
 from llmcore.schema.tools import (
     CustomTool,
     Grammar,

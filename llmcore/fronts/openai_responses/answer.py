@@ -33,7 +33,6 @@ from llmcore.fronts.openai_responses.output_calls import CallItem, HostedItem
 from llmcore.fronts.openai_responses.request import Translation
 from llmcore.fronts.openai_responses.state import Record, StoredConversation
 from llmcore.fronts.segment_order import SegmentOrder
-from llmcore.protocols.native_json import object_or_empty, str_or_none
 from llmcore.protocols.openai_responses.names import METADATA_KEY, PROTOCOL_ID
 from llmcore.schema.errors import LLMError, StreamError
 from llmcore.schema.events import (
@@ -58,7 +57,7 @@ from llmcore.schema.events import (
     ToolInputStart,
     ToolResult,
 )
-from llmcore.schema.json import JsonObject
+from llmcore.schema.json import JsonObject, object_or_empty, str_or_none
 from llmcore.schema.messages import Message
 from llmcore.schema.usage import Usage
 

@@ -11,13 +11,6 @@ from llmcore.fronts.errors import invalid
 from llmcore.fronts.openai_responses.content import read_output
 from llmcore.fronts.policy import RegisteredTool
 from llmcore.fronts.tool_registry import ToolEntry, ToolKind, ToolRegistry, function_name
-from llmcore.protocols.native_json import (
-    json_or_text,
-    object_or_empty,
-    objects,
-    str_or_none,
-    text_or_json,
-)
 from llmcore.protocols.openai_responses.call_inputs import input_text
 from llmcore.protocols.openai_responses.calls import is_client_run
 from llmcore.protocols.openai_responses.names import (
@@ -28,7 +21,15 @@ from llmcore.protocols.openai_responses.names import (
 )
 from llmcore.protocols.tools import freeform_arguments
 from llmcore.schema.content import ToolCallPart, ToolResultPart, parse_arguments
-from llmcore.schema.json import JsonValue, ProviderMetadata
+from llmcore.schema.json import (
+    JsonValue,
+    ProviderMetadata,
+    json_or_text,
+    object_or_empty,
+    objects,
+    str_or_none,
+    text_or_json,
+)
 
 # -- calls
 

@@ -14,9 +14,8 @@ from typing import Any, Final
 
 from llmcore.fronts.errors import SERVER_ERROR, FrontError, invalid
 from llmcore.fronts.sealer import Sealer
-from llmcore.protocols.diagnostics import Notes
-from llmcore.protocols.native_json import object_or_empty, objects, str_or_none
 from llmcore.protocols.openai_responses.parts import lower_part
+from llmcore.schema.diagnostics import Notes
 from llmcore.schema.events import (
     ErrorEvent,
     Finish,
@@ -26,7 +25,7 @@ from llmcore.schema.events import (
     StreamStart,
     TextEnd,
 )
-from llmcore.schema.json import JsonObject
+from llmcore.schema.json import JsonObject, object_or_empty, objects, str_or_none
 from llmcore.schema.messages import Message
 
 # -- items and summaries

@@ -12,8 +12,6 @@ from typing import Any, Final, cast
 from llmcore.fronts.errors import invalid
 from llmcore.fronts.openai_forms import token_bytes
 from llmcore.fronts.reading import cache_ttl_of, decoded, remote, report_unknown
-from llmcore.protocols.diagnostics import Notes
-from llmcore.protocols.native_json import object_or_empty, objects, str_or_none
 from llmcore.protocols.openai_responses.names import METADATA_KEY
 from llmcore.schema.content import (
     AudioPart,
@@ -27,7 +25,8 @@ from llmcore.schema.content import (
     ToolOutputPart,
     cached,
 )
-from llmcore.schema.json import JsonValue
+from llmcore.schema.diagnostics import Notes
+from llmcore.schema.json import JsonValue, object_or_empty, objects, str_or_none
 
 # -- reading
 

@@ -6,12 +6,11 @@ from typing import Any
 from llmcore.fronts.finishing import token_counts
 from llmcore.fronts.front import AnswerInfo, Event
 from llmcore.fronts.openai_forms import service_tier
-from llmcore.protocols.diagnostics import Notes
-from llmcore.protocols.native_json import object_or_empty, str_or_none
 from llmcore.protocols.openai_responses.names import METADATA_KEY
 from llmcore.schema.content import Citation
+from llmcore.schema.diagnostics import Notes
 from llmcore.schema.events import Finish, Source
-from llmcore.schema.json import JsonObject
+from llmcore.schema.json import JsonObject, object_or_empty, str_or_none
 from llmcore.schema.usage import Usage
 
 # -- events in order

@@ -19,7 +19,7 @@ from typing import Any, ClassVar, Final
 
 from llmcore.fronts.front import Event, GrammarChecker
 from llmcore.fronts.openai_responses.items import WHOLE_TYPES
-from llmcore.protocols.native_json import object_or_empty
+from llmcore.schema.json import object_or_empty
 
 _TERMINAL: Final = {
     "response.completed": "completed",

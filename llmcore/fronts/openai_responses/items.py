@@ -26,10 +26,9 @@ from llmcore.fronts.openai_responses.content import (
     text_part,
 )
 from llmcore.fronts.openai_responses.events import EventWriter
-from llmcore.protocols.diagnostics import Notes
-from llmcore.protocols.native_json import object_or_empty, str_or_none, text_or_json
 from llmcore.protocols.openai_responses.names import METADATA_KEY
 from llmcore.schema.content import ContentPart
+from llmcore.schema.diagnostics import Notes
 from llmcore.schema.events import (
     File,
     ReasoningDelta,
@@ -40,6 +39,7 @@ from llmcore.schema.events import (
     ToolCall,
     ToolResult,
 )
+from llmcore.schema.json import object_or_empty, str_or_none, text_or_json
 
 # -- messages and reasoning
 

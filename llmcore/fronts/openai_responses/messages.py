@@ -38,9 +38,7 @@ from llmcore.fronts.policy import TranslationPolicy
 from llmcore.fronts.reading import own_file, report_unknown
 from llmcore.fronts.sealer import Sealer
 from llmcore.fronts.tool_registry import ToolRegistry, function_name
-from llmcore.protocols.diagnostics import Notes
 from llmcore.protocols.media import decode_base64
-from llmcore.protocols.native_json import json_or_text, object_or_empty, objects, str_or_none
 from llmcore.protocols.openai_chat.names import PROTOCOL_ID as CHAT
 from llmcore.protocols.openai_responses.names import METADATA_KEY, PROTOCOL_ID
 from llmcore.schema.content import (
@@ -53,8 +51,9 @@ from llmcore.schema.content import (
     ToolCallPart,
     ToolResultPart,
 )
+from llmcore.schema.diagnostics import Notes
 from llmcore.schema.errors import InvalidRequestError
-from llmcore.schema.json import JsonObject
+from llmcore.schema.json import JsonObject, json_or_text, object_or_empty, objects, str_or_none
 from llmcore.schema.messages import Message, Origin, Role
 
 # -- items

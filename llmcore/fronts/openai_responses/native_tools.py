@@ -5,10 +5,10 @@ from typing import Any, Final
 
 from llmcore.fronts.errors import invalid
 from llmcore.fronts.policy import TranslationPolicy
-from llmcore.protocols.diagnostics import Notes
-from llmcore.protocols.native_json import object_or_empty, str_or_none
 from llmcore.protocols.openai_responses.names import HOSTED_KINDS, METADATA_KEY, PROTOCOL_ID
-from llmcore.protocols.registry import protocol_by_id
+from llmcore.protocols.protocol import protocol_by_id
+from llmcore.schema.diagnostics import Notes
+from llmcore.schema.json import object_or_empty, str_or_none
 from llmcore.schema.tools import HostedTool, HostedToolKind
 
 # -- hosted tools

@@ -21,10 +21,9 @@ from llmcore.fronts.openai_responses.items import (
 )
 from llmcore.fronts.policy import RegisteredTool
 from llmcore.fronts.tool_registry import ToolEntry, ToolRegistry
-from llmcore.protocols.diagnostics import Notes
-from llmcore.protocols.native_json import object_or_empty, str_or_none
 from llmcore.protocols.openai_responses.names import CALL_FIELDS, METADATA_KEY
 from llmcore.schema import json
+from llmcore.schema.diagnostics import Notes
 from llmcore.schema.events import (
     File,
     ToolCall,
@@ -32,6 +31,7 @@ from llmcore.schema.events import (
     ToolInputStart,
     ToolResult,
 )
+from llmcore.schema.json import object_or_empty, str_or_none
 
 Item = dict[str, Any]
 

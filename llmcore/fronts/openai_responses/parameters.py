@@ -13,11 +13,11 @@ from llmcore.fronts.openai_forms import END_USER
 from llmcore.fronts.reading import read as read_field
 from llmcore.fronts.reading import report_unknown
 from llmcore.protocols.anthropic_messages.names import PROTOCOL_ID as MESSAGES
-from llmcore.protocols.diagnostics import Notes
-from llmcore.protocols.native_json import object_or_empty, str_or_none
 from llmcore.protocols.openai_chat.names import PROTOCOL_ID as CHAT
 from llmcore.protocols.openai_responses.names import PROTOCOL_ID as RESPONSES
-from llmcore.protocols.registry import protocol_by_id
+from llmcore.protocols.protocol import protocol_by_id
+from llmcore.schema.diagnostics import Notes
+from llmcore.schema.json import object_or_empty, str_or_none
 from llmcore.schema.options import (
     CachePolicy,
     GenerationOptions,

@@ -39,13 +39,11 @@ from llmcore.fronts.openai_responses.tools import (
 from llmcore.fronts.reading import read as read_field
 from llmcore.fronts.tool_registry import ToolRegistry
 from llmcore.protocols.anthropic_messages.names import PROTOCOL_ID as MESSAGES
-from llmcore.protocols.diagnostics import Notes
-from llmcore.protocols.native_json import object_or_empty, objects, str_or_none
 from llmcore.protocols.openai_responses.names import PROTOCOL_ID
 from llmcore.schema.content import TextPart
-from llmcore.schema.diagnostics import Diagnostic
+from llmcore.schema.diagnostics import Diagnostic, Notes
 from llmcore.schema.errors import InvalidRequestError
-from llmcore.schema.json import JsonObject
+from llmcore.schema.json import JsonObject, object_or_empty, objects, str_or_none
 from llmcore.schema.messages import Message
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.result import Failure, Result, Success

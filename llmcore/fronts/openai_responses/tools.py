@@ -15,12 +15,11 @@ from llmcore.fronts.openai_responses.native_tools import is_hosted, kind_of, off
 from llmcore.fronts.policy import TranslationPolicy
 from llmcore.fronts.tool_registry import ToolEntry, ToolKind, ToolRegistry, function_name
 from llmcore.fronts.tools_as_functions import BUILTIN, HOSTED_AS_FUNCTIONS
-from llmcore.protocols.diagnostics import Notes
-from llmcore.protocols.native_json import object_or_empty, objects, str_or_none
 from llmcore.protocols.openai_responses.names import METADATA_KEY, PROTOCOL_ID
 from llmcore.protocols.tools import freeform_description, freeform_schema
+from llmcore.schema.diagnostics import Notes
 from llmcore.schema.errors import InvalidRequestError
-from llmcore.schema.json import JsonObject
+from llmcore.schema.json import JsonObject, object_or_empty, objects, str_or_none
 from llmcore.schema.tools import (
     CustomTool,
     Grammar,

@@ -44,13 +44,12 @@ from llmcore.protocols.claude import (
     refused_sampling,
     without_excluded_budget,
 )
-from llmcore.protocols.diagnostics import Notes
 from llmcore.protocols.history import native_provider_ids
 from llmcore.protocols.lowering import lower_service_tier
-from llmcore.protocols.native_json import object_or_empty, objects
 from llmcore.protocols.protocol import Built
+from llmcore.schema.diagnostics import Notes
 from llmcore.schema.errors import InvalidRequestError, LLMError
-from llmcore.schema.json import JsonObject, plain_object
+from llmcore.schema.json import JsonObject, object_or_empty, objects, plain_object
 from llmcore.schema.options import ResponseFormat, merge_json
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.result import Failure, Result, Success

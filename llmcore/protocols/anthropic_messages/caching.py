@@ -19,9 +19,9 @@ from llmcore.protocols.caching import (
     choose_breakpoints,
     drop_breakpoints,
 )
-from llmcore.protocols.diagnostics import Notes
-from llmcore.protocols.native_json import object_or_empty, objects
 from llmcore.schema.content import CacheTtl
+from llmcore.schema.diagnostics import Notes
+from llmcore.schema.json import object_or_empty, objects
 from llmcore.schema.options import CachePolicy
 
 MAX_BREAKPOINTS: Final = 4

@@ -23,11 +23,10 @@ from llmcore.protocols.answering import (
 from llmcore.protocols.anthropic_messages.content import apply_deltas, keep_delta
 from llmcore.protocols.anthropic_messages.names import METADATA_KEY, TOOL_CALL_TYPES
 from llmcore.protocols.anthropic_messages.state import Event, MessagesState
-from llmcore.protocols.native_json import object_or_empty, objects, str_or_none
 from llmcore.protocols.persistent import to_list
 from llmcore.schema.changed import changed
 from llmcore.schema.events import LLMEvent, Source, ToolResult
-from llmcore.schema.json import JsonValue
+from llmcore.schema.json import JsonValue, object_or_empty, objects, str_or_none
 
 _INPUT: Final[FastPath] = ("input_json_delta", "partial_json")
 

@@ -14,7 +14,6 @@ from typing import Any, Final
 from llmcore.protocols.answering import Block, FastPath, open_block
 from llmcore.protocols.anthropic_messages.names import METADATA_KEY
 from llmcore.protocols.anthropic_messages.state import Event, MessagesState
-from llmcore.protocols.native_json import object_or_empty, objects, str_or_none
 from llmcore.protocols.persistent import PersistentList, from_list, to_list
 from llmcore.schema import json
 from llmcore.schema.changed import changed
@@ -29,7 +28,7 @@ from llmcore.schema.events import (
     TextEnd,
     TextStart,
 )
-from llmcore.schema.json import JsonObject
+from llmcore.schema.json import JsonObject, object_or_empty, objects, str_or_none
 
 _TEXT: Final[FastPath] = ("text_delta", "text")
 _THINKING: Final[FastPath] = ("thinking_delta", "thinking")

@@ -25,12 +25,11 @@ from llmcore.protocols.anthropic_messages.names import (
     PROTOCOL_ID,
 )
 from llmcore.protocols.anthropic_messages.state import MessagesState
-from llmcore.protocols.native_json import count_or_none, object_or_empty, str_or_none
 from llmcore.protocols.persistent import with_entries
 from llmcore.protocols.skimming import all_objects, has_only, skimmed
 from llmcore.schema.changed import changed
 from llmcore.schema.events import LLMEvent, TextDelta, TextEnd, TextStart
-from llmcore.schema.json import JsonObject, JsonValue
+from llmcore.schema.json import JsonObject, JsonValue, count_or_none, object_or_empty, str_or_none
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.usage import Usage
 

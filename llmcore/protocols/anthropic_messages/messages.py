@@ -34,7 +34,6 @@ from llmcore.protocols.anthropic_messages.parts import (
     marked,
 )
 from llmcore.protocols.claude import ClaudeRules, fix_trailing_text
-from llmcore.protocols.diagnostics import Notes
 from llmcore.protocols.history import HistoryPolicy, native_provider_ids, repair
 from llmcore.protocols.lowering import tagged_text
 from llmcore.schema.content import (
@@ -50,6 +49,7 @@ from llmcore.schema.content import (
     ToolResultPart,
     cache_ttl,
 )
+from llmcore.schema.diagnostics import Notes
 from llmcore.schema.messages import Message
 from llmcore.schema.request import LLMRequest
 

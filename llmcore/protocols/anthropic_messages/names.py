@@ -8,8 +8,7 @@ read November 2026.
 from collections.abc import Mapping
 from typing import Any, Final, Required, TypeAlias, TypedDict
 
-from llmcore.protocols.tool_names import ToolNameRule
-from llmcore.protocols.tools import CallIdRule
+from llmcore.protocols.tools import CallIdRule, ToolNameRule
 from llmcore.schema.events import FinishReasonKind
 from llmcore.schema.json import JsonObject
 

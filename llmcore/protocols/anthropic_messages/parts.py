@@ -14,10 +14,8 @@ from llmcore.protocols import media
 from llmcore.protocols.anthropic_messages.caching import cache_mark
 from llmcore.protocols.anthropic_messages.names import METADATA_KEY, Block
 from llmcore.protocols.claude import ClaudeRules
-from llmcore.protocols.diagnostics import Notes
 from llmcore.protocols.history import LoweringTarget
 from llmcore.protocols.lowering import native_citations, omitted_text
-from llmcore.protocols.native_json import object_or_empty, text_or_json
 from llmcore.protocols.tools import FREEFORM_FIELD, object_arguments
 from llmcore.schema.content import (
     AudioPart,
@@ -32,7 +30,8 @@ from llmcore.schema.content import (
     ToolResultPart,
     cache_ttl,
 )
-from llmcore.schema.json import JsonObject
+from llmcore.schema.diagnostics import Notes
+from llmcore.schema.json import JsonObject, object_or_empty, text_or_json
 
 _IMAGES: Final = frozenset({"image/jpeg", "image/png", "image/gif", "image/webp"})
 

@@ -67,14 +67,13 @@ from llmcore.protocols.anthropic_messages.names import (
 )
 from llmcore.protocols.anthropic_messages.state import Event, MessagesState
 from llmcore.protocols.failures.errors import error_from_body
-from llmcore.protocols.native_json import object_or_empty, objects, str_or_none
 from llmcore.protocols.persistent import PersistentList, to_list
 from llmcore.protocols.protocol import DeltaForm, FastReader, Frame, TextReader
 from llmcore.schema import json
 from llmcore.schema.changed import changed
 from llmcore.schema.errors import StreamError
 from llmcore.schema.events import ErrorEvent, LLMEvent, ProviderEvent, StepStart, StreamStart
-from llmcore.schema.json import JsonValue
+from llmcore.schema.json import JsonValue, object_or_empty, objects, str_or_none
 from llmcore.schema.request import LLMRequest
 
 # -- frames -------------------------------------------------------------------------------

@@ -15,7 +15,6 @@ from llmcore.protocols.anthropic_messages.caching import cache_mark
 from llmcore.protocols.anthropic_messages.names import METADATA_KEY, TOOL_CHOICES
 from llmcore.protocols.claude import ClaudeRules
 from llmcore.protocols.claude_tools import ClaudeTool, lower_claude_tool, native_tool
-from llmcore.protocols.diagnostics import Notes
 from llmcore.protocols.tool_schema import SchemaTarget, project
 from llmcore.protocols.tools import (
     check_forcible,
@@ -23,6 +22,7 @@ from llmcore.protocols.tools import (
     freeform_schema,
     note_function,
 )
+from llmcore.schema.diagnostics import Notes
 from llmcore.schema.json import JsonObject
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.tools import CustomTool, HostedTool, ToolDefinition

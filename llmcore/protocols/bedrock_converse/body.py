@@ -52,13 +52,12 @@ from llmcore.protocols.claude import (
     refused_sampling,
     without_excluded_budget,
 )
-from llmcore.protocols.diagnostics import Notes, collect_diagnostics
 from llmcore.protocols.history import native_provider_ids
 from llmcore.protocols.lowering import lower_service_tier
-from llmcore.protocols.native_json import object_or_empty
-from llmcore.protocols.protocol import Built
+from llmcore.protocols.protocol import Built, collect_diagnostics
+from llmcore.schema.diagnostics import Notes
 from llmcore.schema.errors import LLMError
-from llmcore.schema.json import JsonObject
+from llmcore.schema.json import JsonObject, object_or_empty
 from llmcore.schema.options import ReasoningOptions, merge_json
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.result import Result

@@ -25,8 +25,8 @@ from llmcore.protocols.caching import (
     choose_breakpoints,
     drop_breakpoints,
 )
-from llmcore.protocols.diagnostics import Notes
 from llmcore.schema.content import CacheTtl
+from llmcore.schema.diagnostics import Notes
 from llmcore.schema.options import CachePolicy
 
 MAX_CACHE_POINTS: Final = 4

@@ -24,11 +24,11 @@ from llmcore.protocols.answering import (
 )
 from llmcore.protocols.bedrock_converse.names import METADATA_KEY
 from llmcore.protocols.bedrock_converse.state import ConverseState, Native, keep_delta
-from llmcore.protocols.native_json import object_or_empty, objects, str_or_none, text_or_json
 from llmcore.protocols.persistent import PersistentList, to_list
 from llmcore.schema.changed import changed
 from llmcore.schema.errors import StreamError
 from llmcore.schema.events import ErrorEvent, LLMEvent, ToolResult
+from llmcore.schema.json import object_or_empty, objects, str_or_none, text_or_json
 
 _INPUT: Final[FastPath] = ("toolUse", "input")
 

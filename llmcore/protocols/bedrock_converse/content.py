@@ -27,7 +27,6 @@ from llmcore.protocols.answering import (
 from llmcore.protocols.bedrock_converse.calls import end_result, end_tool
 from llmcore.protocols.bedrock_converse.names import METADATA_KEY
 from llmcore.protocols.bedrock_converse.state import ConverseState, Native, keep_delta
-from llmcore.protocols.native_json import object_or_empty, objects, str_or_none
 from llmcore.protocols.persistent import PersistentList, to_list, with_entry
 from llmcore.schema.changed import changed
 from llmcore.schema.content import Citation
@@ -43,7 +42,7 @@ from llmcore.schema.events import (
     TextEnd,
     TextStart,
 )
-from llmcore.schema.json import JsonObject
+from llmcore.schema.json import JsonObject, object_or_empty, objects, str_or_none
 
 _TEXT: Final[FastPath] = ("text", "")
 _REASONING: Final[FastPath] = ("reasoningContent", "text")

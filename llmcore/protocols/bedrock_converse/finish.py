@@ -23,11 +23,11 @@ from llmcore.protocols.bedrock_converse.names import (
     TOTAL_TOKENS,
 )
 from llmcore.protocols.bedrock_converse.state import ConverseState, Native
-from llmcore.protocols.native_json import count_or_none, object_or_empty, objects
 from llmcore.protocols.persistent import with_entries
 from llmcore.schema.changed import changed
 from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.events import LLMEvent
+from llmcore.schema.json import count_or_none, object_or_empty, objects
 from llmcore.schema.usage import Usage
 
 # -- token counts

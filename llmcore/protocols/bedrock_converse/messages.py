@@ -34,7 +34,6 @@ from llmcore.protocols.bedrock_converse.parts import (
     lower_result,
 )
 from llmcore.protocols.claude import fix_trailing_text
-from llmcore.protocols.diagnostics import Notes
 from llmcore.protocols.history import HistoryPolicy, native_provider_ids, repair
 from llmcore.schema.content import (
     AudioPart,
@@ -49,6 +48,7 @@ from llmcore.schema.content import (
     ToolResultPart,
     cache_ttl,
 )
+from llmcore.schema.diagnostics import Notes
 from llmcore.schema.messages import Message
 from llmcore.schema.request import LLMRequest
 

@@ -9,8 +9,7 @@ https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Converse.htm
 from collections.abc import Mapping
 from typing import Any, Final, Required, TypeAlias, TypedDict
 
-from llmcore.protocols.tool_names import ToolNameRule
-from llmcore.protocols.tools import CallIdRule
+from llmcore.protocols.tools import CallIdRule, ToolNameRule
 from llmcore.schema.events import FinishReasonKind
 from llmcore.schema.json import JsonObject
 

@@ -15,10 +15,8 @@ from attrs import field, frozen
 from llmcore.protocols import media
 from llmcore.protocols.bedrock_converse.models import ConverseRules
 from llmcore.protocols.bedrock_converse.names import METADATA_KEY, Block
-from llmcore.protocols.diagnostics import Notes
 from llmcore.protocols.history import LoweringTarget
 from llmcore.protocols.lowering import native_citations, omitted_text
-from llmcore.protocols.native_json import text_or_json
 from llmcore.protocols.tools import object_arguments
 from llmcore.schema.content import (
     AudioPart,
@@ -32,8 +30,9 @@ from llmcore.schema.content import (
     ToolOutputPart,
     ToolResultPart,
 )
+from llmcore.schema.diagnostics import Notes
 from llmcore.schema.errors import InvalidRequestError
-from llmcore.schema.json import JsonValue
+from llmcore.schema.json import JsonValue, text_or_json
 
 
 @frozen(kw_only=True)

@@ -25,7 +25,6 @@ from llmcore.protocols.bedrock_converse.names import (
     ConverseMessage,
 )
 from llmcore.protocols.claude_tools import ClaudeTool, lower_claude_tool
-from llmcore.protocols.diagnostics import Notes
 from llmcore.protocols.tool_schema import SchemaTarget, project
 from llmcore.protocols.tools import (
     check_forcible,
@@ -34,6 +33,7 @@ from llmcore.protocols.tools import (
     note_function,
 )
 from llmcore.schema import json
+from llmcore.schema.diagnostics import Notes
 from llmcore.schema.json import JsonObject
 from llmcore.schema.options import ResponseFormat
 from llmcore.schema.request import LLMRequest

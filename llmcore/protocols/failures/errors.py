@@ -30,10 +30,9 @@ from llmcore.protocols.failures.limits import (
     retry_after,
     token_counts,
 )
-from llmcore.protocols.native_json import text_or_json
 from llmcore.schema import errors, json
 from llmcore.schema.errors import InvalidRequestError, LLMError
-from llmcore.schema.json import JsonObject, JsonValue
+from llmcore.schema.json import JsonObject, JsonValue, text_or_json
 
 __all__ = ["error_from_body", "error_from_response", "retry_after"]
 

@@ -13,7 +13,6 @@ from typing import Final, cast
 from attrs import evolve
 
 from llmcore.protocols.answer_format import format_in_words, with_description
-from llmcore.protocols.diagnostics import Notes, collect_diagnostics
 from llmcore.protocols.gemini.messages import lower_messages, target_of
 from llmcore.protocols.gemini.models import LEVELS, GeminiDialect, GeminiRules, rules_of
 from llmcore.protocols.gemini.names import (
@@ -25,8 +24,9 @@ from llmcore.protocols.gemini.names import (
 )
 from llmcore.protocols.gemini.tools import lower_tools
 from llmcore.protocols.lowering import lower_service_tier
-from llmcore.protocols.protocol import Built, TokenCounting
+from llmcore.protocols.protocol import Built, TokenCounting, collect_diagnostics
 from llmcore.protocols.tool_schema import SchemaTarget, project
+from llmcore.schema.diagnostics import Notes
 from llmcore.schema.errors import LLMError
 from llmcore.schema.json import JsonValue
 from llmcore.schema.options import GenerationOptions, ReasoningOptions, ResponseFormat, merge_json

@@ -31,7 +31,6 @@ from llmcore.protocols.gemini.state import (
     close_segment,
     metadata_of,
 )
-from llmcore.protocols.native_json import object_or_empty, objects, str_or_none
 from llmcore.protocols.persistent import PersistentList, to_list, with_entry
 from llmcore.protocols.tools import freeform_text, synthetic_call_id
 from llmcore.schema import json
@@ -45,6 +44,7 @@ from llmcore.schema.events import (
     ToolInputStart,
     ToolResult,
 )
+from llmcore.schema.json import object_or_empty, objects, str_or_none
 
 # -- calls
 

@@ -28,11 +28,11 @@ from llmcore.protocols.gemini.state import (
     open_segment,
 )
 from llmcore.protocols.media import decode_base64
-from llmcore.protocols.native_json import int_or_none, object_or_empty, objects, str_or_none
 from llmcore.protocols.persistent import PersistentList, with_entry
 from llmcore.schema.changed import changed
 from llmcore.schema.content import Citation, TokenLogprob
 from llmcore.schema.events import File, LLMEvent, ProviderEvent, ReasoningDelta, Source, TextDelta
+from llmcore.schema.json import int_or_none, object_or_empty, objects, str_or_none
 
 # -- text and thoughts
 

@@ -17,7 +17,6 @@ from llmcore.protocols.answering import served_tier
 from llmcore.protocols.gemini.content import omit_keys
 from llmcore.protocols.gemini.names import FINISH_REASONS, PROTOCOL_ID, NativeObject
 from llmcore.protocols.gemini.state import GeminiState, change, metadata_of
-from llmcore.protocols.native_json import count_or_none, object_or_empty, str_or_none
 from llmcore.protocols.persistent import with_entries
 from llmcore.protocols.skimming import all_objects, has_only, skimmed
 from llmcore.schema.events import (
@@ -26,7 +25,7 @@ from llmcore.schema.events import (
     StepStart,
     StreamStart,
 )
-from llmcore.schema.json import JsonValue
+from llmcore.schema.json import JsonValue, count_or_none, object_or_empty, str_or_none
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.usage import Usage
 

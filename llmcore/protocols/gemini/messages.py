@@ -12,7 +12,6 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-from llmcore.protocols.diagnostics import Notes
 from llmcore.protocols.gemini.models import GeminiRules
 from llmcore.protocols.gemini.names import (
     METADATA_KEY,
@@ -38,6 +37,7 @@ from llmcore.schema.content import (
     ToolCallPart,
     ToolResultPart,
 )
+from llmcore.schema.diagnostics import Notes
 from llmcore.schema.messages import Message
 from llmcore.schema.request import LLMRequest
 

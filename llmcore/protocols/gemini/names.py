@@ -3,8 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, Final, Required, TypeAlias, TypedDict
 
-from llmcore.protocols.tool_names import ToolNameRule
-from llmcore.protocols.tools import ANY_CALL_ID
+from llmcore.protocols.tools import ANY_CALL_ID, ToolNameRule
 from llmcore.schema.events import FinishReasonKind
 from llmcore.schema.json import JsonObject
 

@@ -13,11 +13,9 @@ from typing import TypeAlias, cast
 from attrs import field, frozen
 
 from llmcore.protocols import media
-from llmcore.protocols.diagnostics import Notes
 from llmcore.protocols.gemini.models import GeminiRules
 from llmcore.protocols.gemini.names import MEANINGFUL, RESOLUTIONS, SKIP_SIGNATURE, NativeObject
 from llmcore.protocols.history import LoweringTarget
-from llmcore.protocols.native_json import object_or_empty, text_or_json
 from llmcore.protocols.tools import freeform_arguments
 from llmcore.schema.content import (
     AudioPart,
@@ -32,7 +30,8 @@ from llmcore.schema.content import (
     ToolOutputPart,
     ToolResultPart,
 )
-from llmcore.schema.json import JsonValue
+from llmcore.schema.diagnostics import Notes
+from llmcore.schema.json import JsonValue, object_or_empty, text_or_json
 
 # -- text and media
 

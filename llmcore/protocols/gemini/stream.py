@@ -59,7 +59,6 @@ from llmcore.protocols.gemini.state import (
     close_segment,
     metadata_of,
 )
-from llmcore.protocols.native_json import object_or_empty, objects
 from llmcore.protocols.persistent import PersistentList, to_list
 from llmcore.protocols.protocol import DeltaForm, FastReader, Frame, TextReader
 from llmcore.schema import json
@@ -75,7 +74,7 @@ from llmcore.schema.events import (
     TextEnd,
     ToolInputDelta,
 )
-from llmcore.schema.json import JsonValue
+from llmcore.schema.json import JsonValue, object_or_empty, objects
 from llmcore.schema.request import LLMRequest
 
 # -- frames -------------------------------------------------------------------------------

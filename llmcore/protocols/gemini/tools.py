@@ -12,10 +12,8 @@ from typing import Any, Final
 
 from attrs import field, frozen
 
-from llmcore.protocols.diagnostics import Notes
 from llmcore.protocols.gemini.models import GeminiDialect, GeminiRules
 from llmcore.protocols.gemini.names import NativeObject
-from llmcore.protocols.native_json import object_or_empty
 from llmcore.protocols.tool_schema import SchemaTarget, project
 from llmcore.protocols.tools import (
     freeform_description,
@@ -24,8 +22,9 @@ from llmcore.protocols.tools import (
     note_function,
     unknown_tool,
 )
+from llmcore.schema.diagnostics import Notes
 from llmcore.schema.errors import UnsupportedToolChoiceError
-from llmcore.schema.json import JsonObject, JsonValue
+from llmcore.schema.json import JsonObject, JsonValue, object_or_empty
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.tools import CustomTool, HostedTool, ToolChoice, ToolDefinition
 

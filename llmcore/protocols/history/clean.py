@@ -5,7 +5,6 @@ from typing import Final, TypeAlias, TypeVar
 
 from attrs import define, evolve
 
-from llmcore.protocols.diagnostics import Notes
 from llmcore.protocols.history.policy import HistoryPolicy
 from llmcore.protocols.lowering import tagged_text
 from llmcore.schema.content import (
@@ -22,6 +21,7 @@ from llmcore.schema.content import (
     cache_ttl,
     cached,
 )
+from llmcore.schema.diagnostics import Notes
 from llmcore.schema.errors import InvalidRequestError
 from llmcore.schema.messages import Message, Role
 

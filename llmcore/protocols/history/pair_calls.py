@@ -5,11 +5,11 @@ from collections.abc import Iterator
 
 from attrs import define, evolve
 
-from llmcore.protocols.diagnostics import Notes
 from llmcore.protocols.history.clean import Draft, Place, at
 from llmcore.protocols.history.policy import HistoryPolicy
 from llmcore.protocols.tools import fit, synthetic_call_id
 from llmcore.schema.content import ContentPart, ToolCallPart, ToolResultPart
+from llmcore.schema.diagnostics import Notes
 from llmcore.schema.errors import InvalidRequestError
 from llmcore.schema.messages import Message
 

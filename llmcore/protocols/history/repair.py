@@ -7,12 +7,11 @@ from typing import TypeVar
 
 from attrs import define, field, frozen
 
-from llmcore.protocols.diagnostics import Notes
 from llmcore.protocols.history.clean import Draft, Place, Placed, at, clean, place_instructions
 from llmcore.protocols.history.pair_calls import Answer, Answers, answers_to, match, settle
 from llmcore.protocols.history.policy import HistoryPolicy
 from llmcore.schema.content import ContentPart, ReasoningPart, TextPart, ToolResultPart
-from llmcore.schema.diagnostics import Diagnostic
+from llmcore.schema.diagnostics import Diagnostic, Notes
 from llmcore.schema.messages import Message, Origin, Role
 
 _Result = TypeVar("_Result")

@@ -9,7 +9,6 @@ from typing import Final, cast
 
 from llmcore.protocols.answer_format import format_in_words
 from llmcore.protocols.caching import openai_cache_fields
-from llmcore.protocols.diagnostics import Notes, collect_diagnostics
 from llmcore.protocols.lowering import lower_service_tier
 from llmcore.protocols.openai_chat.messages import ChatTarget, lower_messages, target_of
 from llmcore.protocols.openai_chat.models import SAMPLING, ChatDialect, forces_call_by_schema
@@ -22,8 +21,9 @@ from llmcore.protocols.openai_chat.names import (
 )
 from llmcore.protocols.openai_chat.parts import cache_mark
 from llmcore.protocols.openai_chat.tools import lower_forced_call, lower_tools
-from llmcore.protocols.protocol import Built
+from llmcore.protocols.protocol import Built, collect_diagnostics
 from llmcore.protocols.tool_schema import SchemaTarget, project
+from llmcore.schema.diagnostics import Notes
 from llmcore.schema.errors import LLMError
 from llmcore.schema.options import ReasoningOptions, ResponseFormat, merge_json
 from llmcore.schema.request import LLMRequest

@@ -33,13 +33,6 @@ from typing import Any
 
 from attrs import frozen
 
-from llmcore.protocols.native_json import (
-    int_or_none,
-    json_or_text,
-    object_or_empty,
-    objects,
-    str_or_none,
-)
 from llmcore.protocols.openai_chat.content import announce
 from llmcore.protocols.openai_chat.names import METADATA_KEY, NativeObject
 from llmcore.protocols.openai_chat.state import (
@@ -72,7 +65,15 @@ from llmcore.schema.events import (
     ToolInputStart,
     ToolResult,
 )
-from llmcore.schema.json import JsonObject, JsonValue
+from llmcore.schema.json import (
+    JsonObject,
+    JsonValue,
+    int_or_none,
+    json_or_text,
+    object_or_empty,
+    objects,
+    str_or_none,
+)
 
 
 @frozen(kw_only=True)

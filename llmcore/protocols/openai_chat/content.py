@@ -20,13 +20,13 @@ from typing import Any, Final
 
 from llmcore.protocols.answering import read_logprobs
 from llmcore.protocols.media import decode_pieces
-from llmcore.protocols.native_json import int_or_none, object_or_empty, objects, str_or_none
 from llmcore.protocols.openai_chat.names import METADATA_KEY, REASONING_FIELDS, NativeObject
 from llmcore.protocols.openai_chat.state import ChatState, close_segment, open_segment
 from llmcore.protocols.persistent import PersistentList, to_list, with_entry
 from llmcore.schema.changed import changed
 from llmcore.schema.content import Citation, TokenLogprob
 from llmcore.schema.events import File, LLMEvent, ProviderEvent, ReasoningDelta, Source, TextDelta
+from llmcore.schema.json import int_or_none, object_or_empty, objects, str_or_none
 
 # -- text
 

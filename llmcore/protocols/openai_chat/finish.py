@@ -14,13 +14,6 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from llmcore.protocols.answering import served_tier
-from llmcore.protocols.native_json import (
-    count_or_none,
-    float_or_none,
-    object_or_empty,
-    objects,
-    str_or_none,
-)
 from llmcore.protocols.openai_chat.names import (
     FINISH_REASONS,
     METADATA_KEY,
@@ -39,7 +32,15 @@ from llmcore.schema.events import (
     StepStart,
     StreamStart,
 )
-from llmcore.schema.json import JsonObject, JsonValue
+from llmcore.schema.json import (
+    JsonObject,
+    JsonValue,
+    count_or_none,
+    float_or_none,
+    object_or_empty,
+    objects,
+    str_or_none,
+)
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.usage import Usage
 

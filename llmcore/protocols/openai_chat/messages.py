@@ -12,11 +12,9 @@ from typing import Final
 from attrs import frozen
 
 from llmcore.protocols.caching import mark_breakpoint
-from llmcore.protocols.diagnostics import Notes
 from llmcore.protocols.history import HistoryPolicy, Repaired, repair
 from llmcore.protocols.history.policy import LoweringTarget, native_provider_ids
 from llmcore.protocols.lowering import result_text
-from llmcore.protocols.native_json import object_or_empty, text_or_json
 from llmcore.protocols.openai_chat.models import ChatDialect
 from llmcore.protocols.openai_chat.names import (
     METADATA_KEY,
@@ -39,7 +37,8 @@ from llmcore.schema.content import (
     ToolResultPart,
     cache_ttl,
 )
-from llmcore.schema.json import JsonValue
+from llmcore.schema.diagnostics import Notes
+from llmcore.schema.json import JsonValue, object_or_empty, text_or_json
 from llmcore.schema.messages import Message
 from llmcore.schema.request import LLMRequest
 

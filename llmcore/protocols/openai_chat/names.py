@@ -9,8 +9,7 @@ of the servers that are named beside their words.
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, Literal, Required, TypeAlias, TypedDict
 
-from llmcore.protocols.tool_names import ToolNameRule
-from llmcore.protocols.tools import CallIdRule
+from llmcore.protocols.tools import CallIdRule, ToolNameRule
 from llmcore.schema.events import FinishReasonKind
 from llmcore.schema.json import JsonObject, JsonValue
 

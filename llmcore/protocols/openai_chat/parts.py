@@ -7,7 +7,6 @@ https://platform.openai.com/docs/guides/pdf-files, https://openrouter.ai/docs/fe
 """
 
 from llmcore.protocols import media
-from llmcore.protocols.diagnostics import Notes
 from llmcore.protocols.lowering import document_text, file_name, omitted_text
 from llmcore.protocols.openai_chat.models import ChatDialect
 from llmcore.protocols.openai_chat.names import NativeObject
@@ -20,6 +19,7 @@ from llmcore.schema.content import (
     TextPart,
     cache_ttl,
 )
+from llmcore.schema.diagnostics import Notes
 
 
 def lower_part(

@@ -15,7 +15,6 @@ import msgspec
 from llmcore.protocols.answering import empty_response, finish_events, truncated, until_error
 from llmcore.protocols.failures.error_body import foreign_document
 from llmcore.protocols.failures.errors import error_from_body
-from llmcore.protocols.native_json import object_or_empty, objects, str_or_none
 from llmcore.protocols.openai_chat.calls import (
     begin,
     end_calls,
@@ -69,7 +68,7 @@ from llmcore.schema.events import (
     TextDelta,
     ToolInputDelta,
 )
-from llmcore.schema.json import JsonValue
+from llmcore.schema.json import JsonValue, object_or_empty, objects, str_or_none
 from llmcore.schema.options import merge_json
 from llmcore.schema.request import LLMRequest
 

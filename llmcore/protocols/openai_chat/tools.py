@@ -11,7 +11,6 @@ fits, and the stream turns the text back into the call.
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from llmcore.protocols.diagnostics import Notes
 from llmcore.protocols.openai_chat.models import ChatDialect
 from llmcore.protocols.openai_chat.names import NativeObject
 from llmcore.protocols.tool_schema import SchemaTarget, project
@@ -23,6 +22,7 @@ from llmcore.protocols.tools import (
     unknown_tool,
 )
 from llmcore.schema import json
+from llmcore.schema.diagnostics import Notes
 from llmcore.schema.errors import UnsupportedToolChoiceError
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.tools import CustomTool, HostedTool, ToolChoice, ToolDefinition, ToolSpec

@@ -7,7 +7,6 @@ November 2026.
 from typing import Final, cast
 
 from llmcore.protocols.caching import openai_cache_fields
-from llmcore.protocols.diagnostics import Notes, collect_diagnostics
 from llmcore.protocols.openai_responses.continuation import (
     chains,
     continued,
@@ -26,8 +25,9 @@ from llmcore.protocols.openai_responses.names import (
     ResponsesBody,
 )
 from llmcore.protocols.openai_responses.tools import lower_tools
-from llmcore.protocols.protocol import Built
+from llmcore.protocols.protocol import Built, collect_diagnostics
 from llmcore.protocols.tool_schema import SchemaTarget, project
+from llmcore.schema.diagnostics import Notes
 from llmcore.schema.errors import LLMError
 from llmcore.schema.json import JsonObject
 from llmcore.schema.options import ResponseFormat, merge_json

@@ -16,10 +16,9 @@ text escaped, then `CLOSINGS`.
 from collections.abc import Sequence
 from typing import Any, Final
 
-from llmcore.protocols.native_json import object_or_empty, str_or_none
 from llmcore.protocols.openai_responses.names import NAMED_CALLS, NativeObject
 from llmcore.schema import json
-from llmcore.schema.json import JsonValue
+from llmcore.schema.json import JsonValue, object_or_empty, str_or_none
 
 
 def input_text(native: NativeObject) -> str:

@@ -19,7 +19,6 @@ pages, https://docs.x.ai/developers/tools/overview (`x_search_call`).
 from collections.abc import Mapping
 from typing import Any, Final
 
-from llmcore.protocols.native_json import int_or_none, object_or_empty, objects, str_or_none
 from llmcore.protocols.openai_responses.call_inputs import (
     CLOSINGS,
     as_text,
@@ -64,7 +63,14 @@ from llmcore.schema.events import (
     ToolInputStart,
     ToolResult,
 )
-from llmcore.schema.json import JsonValue, ProviderMetadata
+from llmcore.schema.json import (
+    JsonValue,
+    ProviderMetadata,
+    int_or_none,
+    object_or_empty,
+    objects,
+    str_or_none,
+)
 
 
 def is_client_run(native: NativeObject) -> bool:

@@ -22,7 +22,6 @@ from typing import Any
 
 from llmcore.protocols.answering import read_logprobs
 from llmcore.protocols.media import decode_pieces
-from llmcore.protocols.native_json import int_or_none, object_or_empty, objects, str_or_none
 from llmcore.protocols.openai_responses.names import (
     METADATA_KEY,
     PART_TYPES,
@@ -58,7 +57,7 @@ from llmcore.schema.events import (
     TextEnd,
     TextStart,
 )
-from llmcore.schema.json import ProviderMetadata
+from llmcore.schema.json import ProviderMetadata, int_or_none, object_or_empty, objects, str_or_none
 
 # -- deltas
 

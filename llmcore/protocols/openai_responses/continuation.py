@@ -28,14 +28,7 @@ from typing import Final, Self
 
 from attrs import evolve, field, frozen
 
-from llmcore.protocols.diagnostics import Notes
 from llmcore.protocols.history import HistoryPolicy
-from llmcore.protocols.native_json import (
-    json_or_text,
-    object_or_empty,
-    objects,
-    str_or_none,
-)
 from llmcore.protocols.openai_responses.names import (
     METADATA_KEY,
     PREVIOUS_NOT_FOUND,
@@ -43,8 +36,17 @@ from llmcore.protocols.openai_responses.names import (
     NativeObject,
 )
 from llmcore.schema import json
+from llmcore.schema.diagnostics import Notes
 from llmcore.schema.errors import LLMError, NotFoundError
-from llmcore.schema.json import JsonObject, JsonValue, ProviderMetadata
+from llmcore.schema.json import (
+    JsonObject,
+    JsonValue,
+    ProviderMetadata,
+    json_or_text,
+    object_or_empty,
+    objects,
+    str_or_none,
+)
 from llmcore.schema.messages import Message
 from llmcore.schema.request import LLMRequest
 

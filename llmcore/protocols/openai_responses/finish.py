@@ -16,13 +16,6 @@ from urllib.parse import quote
 
 from llmcore.protocols.answering import finish_events, served_tier
 from llmcore.protocols.failures.errors import error_from_body
-from llmcore.protocols.native_json import (
-    count_or_none,
-    float_or_none,
-    int_or_none,
-    object_or_empty,
-    str_or_none,
-)
 from llmcore.protocols.openai_responses.call_inputs import input_text
 from llmcore.protocols.openai_responses.content import flush_audio
 from llmcore.protocols.openai_responses.continuation import chain_link
@@ -55,7 +48,15 @@ from llmcore.schema.events import (
     StepStart,
     StreamStart,
 )
-from llmcore.schema.json import JsonValue, ProviderMetadata
+from llmcore.schema.json import (
+    JsonValue,
+    ProviderMetadata,
+    count_or_none,
+    float_or_none,
+    int_or_none,
+    object_or_empty,
+    str_or_none,
+)
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.usage import Usage
 

@@ -11,10 +11,8 @@ from typing import Final
 from attrs import frozen
 
 from llmcore.protocols.caching import mark_breakpoint
-from llmcore.protocols.diagnostics import Notes
 from llmcore.protocols.history import HistoryPolicy, Repaired, repair
 from llmcore.protocols.history.policy import LoweringTarget, native_provider_ids
-from llmcore.protocols.native_json import object_or_empty, str_or_none
 from llmcore.protocols.openai_responses.models import ResponsesDialect
 from llmcore.protocols.openai_responses.names import (
     CALL_IDS,
@@ -31,7 +29,8 @@ from llmcore.schema.content import (
     ToolResultPart,
     cache_ttl,
 )
-from llmcore.schema.json import JsonObject
+from llmcore.schema.diagnostics import Notes
+from llmcore.schema.json import JsonObject, object_or_empty, str_or_none
 from llmcore.schema.messages import Message
 from llmcore.schema.request import LLMRequest
 

@@ -8,15 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from llmcore.protocols import media
-from llmcore.protocols.diagnostics import Notes
 from llmcore.protocols.lowering import document_text, file_name, omitted_text, result_text
-from llmcore.protocols.native_json import (
-    int_or_none,
-    object_or_empty,
-    objects,
-    str_or_none,
-    text_or_json,
-)
 from llmcore.protocols.openai_responses.names import METADATA_KEY, NativeObject
 from llmcore.schema.content import (
     AudioPart,
@@ -28,8 +20,16 @@ from llmcore.schema.content import (
     ToolResultPart,
     text_of,
 )
+from llmcore.schema.diagnostics import Notes
 from llmcore.schema.errors import InvalidRequestError
-from llmcore.schema.json import JsonValue
+from llmcore.schema.json import (
+    JsonValue,
+    int_or_none,
+    object_or_empty,
+    objects,
+    str_or_none,
+    text_or_json,
+)
 
 
 def lower_part(

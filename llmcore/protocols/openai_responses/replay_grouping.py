@@ -21,8 +21,6 @@ from typing import Final, Literal, TypeAlias
 
 from attrs import define, field, frozen
 
-from llmcore.protocols.diagnostics import Notes
-from llmcore.protocols.native_json import int_or_none, object_or_empty, str_or_none, text_or_json
 from llmcore.protocols.openai_responses.names import CALL_FIELDS, METADATA_KEY, NativeObject
 from llmcore.schema.content import (
     ContentPart,
@@ -34,6 +32,8 @@ from llmcore.schema.content import (
     ToolCallPart,
     ToolResultPart,
 )
+from llmcore.schema.diagnostics import Notes
+from llmcore.schema.json import int_or_none, object_or_empty, str_or_none, text_or_json
 from llmcore.schema.messages import Message
 
 _MAX_ID: Final = 64

@@ -46,14 +46,13 @@ from attrs import field, frozen
 
 from llmcore.folds.segments import MAX_PARTS
 from llmcore.protocols.answering import StreamContext
-from llmcore.protocols.native_json import int_or_none, objects, str_or_none
 from llmcore.protocols.openai_responses.names import METADATA_KEY, PART_TYPES, NativeObject
 from llmcore.protocols.persistent import PersistentList, to_list, with_entry
 from llmcore.schema.changed import changed
 from llmcore.schema.content import TokenLogprob
 from llmcore.schema.errors import StreamError
 from llmcore.schema.events import ReasoningDelta, TextDelta, ToolInputDelta
-from llmcore.schema.json import JsonValue
+from llmcore.schema.json import JsonValue, int_or_none, objects, str_or_none
 
 
 @frozen(kw_only=True)

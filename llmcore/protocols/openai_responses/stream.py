@@ -17,7 +17,6 @@ import msgspec
 from llmcore.protocols.answering import StreamContext, empty_response, truncated, until_error
 from llmcore.protocols.failures.error_body import foreign_document
 from llmcore.protocols.failures.errors import error_from_body
-from llmcore.protocols.native_json import int_or_none, object_or_empty, objects, str_or_none
 from llmcore.protocols.openai_responses.calls import (
     begin_call,
     is_client_run,
@@ -75,7 +74,7 @@ from llmcore.schema import json
 from llmcore.schema.changed import changed
 from llmcore.schema.errors import LLMError, StreamError
 from llmcore.schema.events import ErrorEvent, LLMEvent
-from llmcore.schema.json import JsonValue
+from llmcore.schema.json import JsonValue, int_or_none, object_or_empty, objects, str_or_none
 from llmcore.schema.request import LLMRequest
 
 # -- frames -------------------------------------------------------------------------------

@@ -8,12 +8,12 @@ https://developers.openai.com/api/reference/resources/responses/methods/create (
 from collections.abc import Callable, Iterable
 from typing import Final
 
-from llmcore.protocols.diagnostics import Notes
-from llmcore.protocols.native_json import object_or_empty
 from llmcore.protocols.openai_responses.names import METADATA_KEY, NativeObject
 from llmcore.protocols.tool_schema import SchemaTarget, project
 from llmcore.protocols.tools import no_tools, unknown_tool
+from llmcore.schema.diagnostics import Notes
 from llmcore.schema.errors import InvalidRequestError, UnsupportedToolChoiceError
+from llmcore.schema.json import object_or_empty
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.tools import CustomTool, HostedTool, ToolChoice, ToolDefinition, ToolSpec
 

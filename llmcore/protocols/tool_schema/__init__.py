@@ -6,10 +6,10 @@ translated where the target has other words for it, said in the description wher
 not, and reported in a Diagnostic either way. The input stays as it is, and the same
 input gives the same bytes.
 
-In reading order: `targets` (who takes what), `traverse` (where schemas hold schemas; descriptions),
-`references` (`$ref` inlined or hoisted, recursion cut), `normalise` (older and looser forms made
-one), `rewrite` (the allow-list), `project` (what may stand at the root, how large a strict schema
-may be, and the steps in order).
+In reading order: `targets` (who takes what), `traverse` (where schemas hold schemas; `$ref` inlined
+or hoisted, recursion cut), `normalise` (older and looser forms made one; keywords as sentences),
+`rewrite` (the allow-list), `project` (what may stand at the root, how large a strict schema may be,
+and the steps in order).
 """
 
 from llmcore.protocols.tool_schema.project import Projected, project

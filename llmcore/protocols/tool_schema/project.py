@@ -6,29 +6,29 @@ from typing import Final, cast
 
 from attrs import define, frozen
 
-from llmcore.protocols.diagnostics import Notes
-from llmcore.protocols.tool_schema.normalise import merged
-from llmcore.protocols.tool_schema.references import MAX_INLINED, Hoisted, inline, look_up, overlay
+from llmcore.protocols.tool_schema.normalise import is_constraint, joined, merged, sentence
 from llmcore.protocols.tool_schema.rewrite import Rewriter
 from llmcore.protocols.tool_schema.targets import LOOSE, RULES, SchemaRules, SchemaTarget
 from llmcore.protocols.tool_schema.traverse import (
     MANY,
+    MAX_INLINED,
     MAX_JSON_DEPTH,
     NAMED,
     ONE,
+    Hoisted,
     Schema,
     cut_deeper,
-    is_constraint,
+    inline,
     is_deeper,
-    joined,
+    look_up,
     names_in,
+    overlay,
     schemas_in,
-    sentence,
     types_of,
     without,
 )
 from llmcore.schema import json
-from llmcore.schema.diagnostics import Diagnostic
+from llmcore.schema.diagnostics import Diagnostic, Notes
 from llmcore.schema.errors import InvalidRequestError
 from llmcore.schema.json import JsonObject, JsonValue
 

@@ -5,20 +5,18 @@ from collections.abc import Mapping
 
 from attrs import define
 
-from llmcore.protocols.diagnostics import Notes
 from llmcore.protocols.tool_schema import normalise
+from llmcore.protocols.tool_schema.normalise import is_constraint, joined, sentence
 from llmcore.protocols.tool_schema.targets import SchemaRules
 from llmcore.protocols.tool_schema.traverse import (
     MAX_DEPTH,
     Schema,
-    is_constraint,
-    joined,
     names_in,
-    sentence,
     types_of,
     within,
     without,
 )
+from llmcore.schema.diagnostics import Notes
 from llmcore.schema.json import JsonObject, JsonValue
 
 _LOOKS_AROUND = re.compile(r"\(\?(?!:|P<\w+>)|\\[bB1-9]|\(\?P=")

@@ -1,9 +1,14 @@
-"""Where a JSON Schema holds further schemas, and where only data that looks like one."""
+"""Where a JSON Schema holds further schemas, and where only data that looks like one; `$ref`.
 
+References are inlined where a target has none, and hoisted into `$defs` where it has few.
+"""
+
+from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from typing import TypeAlias
+from urllib.parse import unquote
 
-from llmcore.schema import json
+from llmcore.schema.diagnostics import Notes
 from llmcore.schema.json import JsonObject, JsonValue
 
 Schema: TypeAlias = dict[str, JsonValue]
@@ -106,75 +111,242 @@ def names_in(value: JsonValue) -> list[str]:
     return [item for item in value if isinstance(item, str)] if isinstance(value, list) else []
 
 
-# -- descriptions that say what was stripped
+# -- references
+
+MAX_INLINED = 2000
+"""Schemas that inlining may add: definitions used twice that use others twice grow as 2^n."""
+
+_ANNOTATIONS = frozenset({"title", "description", "default", "examples", "deprecated", "$comment"})
+_DEFINITIONS = ("$defs", "definitions")
 
 
-_SENTENCES = {
-    "minimum": "At least {}.",
-    "maximum": "At most {}.",
-    "exclusiveMinimum": "Greater than {}.",
-    "exclusiveMaximum": "Less than {}.",
-    "multipleOf": "A multiple of {}.",
-    "minLength": "At least {} characters.",
-    "maxLength": "At most {} characters.",
-    "pattern": "Matches the pattern {}.",
-    "format": "Format: {}.",
-    "minItems": "At least {} items.",
-    "maxItems": "At most {} items.",
-    "minProperties": "At least {} properties.",
-    "maxProperties": "At most {} properties.",
-    "const": "Always {}.",
-    "enum": "One of {}.",
-    "default": "Default: {}.",
-    "example": "Example: {}.",
-    "examples": "Examples: {}.",
-    "prefixItems": "Items in order: {}.",
-    "additionalProperties": "Other keys are allowed; their values: {}.",
-    "patternProperties": "Keys that match a pattern, and their values: {}.",
-    "propertyNames": "Keys: {}.",
-    "contains": "At least one item: {}.",
-    "not": "Not: {}.",
-    "if": "If: {}.",
-    "then": "Then: {}.",
-    "else": "Else: {}.",
-    "anyOf": "At least one of: {}.",
-    "oneOf": "Exactly one of: {}.",
-    "allOf": "All of: {}.",
-    "dependentRequired": "Keys that need other keys: {}.",
-    "dependentSchemas": "Keys that ask for more: {}.",
-    "dependencies": "Keys that ask for more: {}.",
-    "contentEncoding": "Encoding: {}.",
-    "contentMediaType": "Media type: {}.",
-}
-_QUOTED = frozenset({"format", "contentEncoding", "contentMediaType"})
-_LONGEST = 400
-"""Characters of JSON in a sentence."""
+def look_up(root: JsonObject, reference: str) -> JsonObject | None:
+    """Return the schema that *reference* (a JSON pointer, `#/$defs/Name`) points to in *root*."""
+    if not reference.startswith("#"):
+        return None
+    found: JsonValue = root
+    for step in unquote(reference[1:]).split("/")[1:]:
+        key = step.replace("~1", "/").replace("~0", "~")
+        if isinstance(found, Mapping):
+            found = found.get(key)
+        elif isinstance(found, list) and key.isdecimal() and int(key) < len(found):
+            found = found[int(key)]
+        else:
+            return None
+    if reference != "#" and not reference.startswith("#/"):
+        return None
+    return found if isinstance(found, Mapping) else None
 
 
-def is_constraint(keyword: str) -> bool:
-    """Return whether *keyword* is described to the model where a schema cannot have it."""
-    return keyword in _SENTENCES or keyword == "uniqueItems"
+def overlay(target: JsonObject, beside: JsonObject) -> Schema:
+    """Return *target* with the keywords that stood beside its `$ref`.
+
+    What only describes replaces the target's; what constrains holds as well.
+    """
+    clash = [key for key in beside if key in target and key not in _ANNOTATIONS]
+    if not clash:
+        return {**target, **beside}
+    known = beside.get("allOf")
+    return {**beside, "allOf": [*(known if isinstance(known, list) else []), dict(target)]}
 
 
-def sentence(keyword: str, value: JsonValue) -> str:
-    """Return the constraint of *keyword* as a short sentence; empty if it has no effect."""
-    if keyword == "uniqueItems":
-        return "No item twice." if value is True else ""
-    if keyword == "additionalProperties" and isinstance(value, bool):
-        return "Other keys are allowed." if value else ""
-    if keyword == "default" and value is None:
-        return ""
-    if keyword in _QUOTED and isinstance(value, str):
-        return _SENTENCES[keyword].format(value)
-    text = json.dumps(value).decode()
-    if len(text) > _LONGEST:
-        text = f"{text[:_LONGEST]}..."
-    return _SENTENCES[keyword].format(text)
+# -- inlining
 
 
-def joined(description: object, sentences: list[str]) -> str:
-    """Return *description* followed by *sentences*."""
-    start = description if isinstance(description, str) else ""
-    if sentences and start and not start.rstrip().endswith((".", "!", "?", ":")):
-        start = f"{start.rstrip()}."
-    return " ".join([start, *sentences] if start else sentences)
+def inline(root: JsonObject, path: str, notes: Notes) -> Schema:
+    """Return *root* without references; recursion ends in `{"type": "object"}`."""
+    return _Inliner(root, notes).schema(root, path, 0, ())
+
+
+class _Inliner:
+    """Copies a schema, putting definitions where they are used."""
+
+    def __init__(self, root: JsonObject, notes: Notes) -> None:
+        self._root = root
+        self._notes = notes
+        self._left = MAX_INLINED
+        self._reported: set[str] = set()
+
+    def schema(self, node: JsonObject, path: str, depth: int, opened: tuple[str, ...]) -> Schema:
+        """Return *node* without references; *opened* are those it stands in."""
+        if opened:
+            self._left -= 1
+        if depth > MAX_DEPTH:
+            return self._cut(node, path, "schema-too-deep", f"deeper than {MAX_DEPTH} levels")
+        if isinstance(reference := node.get("$ref"), str):
+            return self._resolve(reference, node, path, depth, opened)
+
+        def change(child: JsonValue, where: str) -> JsonValue:
+            if not isinstance(child, Mapping):
+                return child
+            return self.schema(child, where, depth + 1, opened)
+
+        return {
+            keyword: within(keyword, value, path, change)
+            for keyword, value in node.items()
+            if keyword not in _DEFINITIONS
+        }
+
+    def _resolve(
+        self, reference: str, node: JsonObject, path: str, depth: int, opened: tuple[str, ...]
+    ) -> Schema:
+        beside = without(node, "$ref")
+        shown = reference[:100]
+        target = look_up(self._root, reference)
+        if target is None:
+            self._notes.dropped(
+                "schema-reference-unresolved", path, f"{shown} points nowhere in the schema"
+            )
+            return self.schema(beside, path, depth + 1, opened)
+        if reference in opened:
+            return self._cut(
+                beside,
+                path,
+                "schema-recursion-cut",
+                f"{shown} contains itself, which the target cannot express",
+            )
+        if self._left < 0:
+            return self._cut(
+                beside,
+                path,
+                "schema-too-large",
+                f"inlining {shown} once more would make the schema too large",
+            )
+        merged = overlay(target, beside)
+        return self.schema(merged, path, depth + 1, (*opened, reference))
+
+    def _cut(self, node: JsonObject, path: str, code: str, reason: str) -> Schema:
+        """Return an object of any shape in place of *node*, with its description.
+
+        A cut because of size is reported once, since hundreds of positions may share the reason.
+        """
+        if reason not in self._reported:
+            if code != "schema-recursion-cut":
+                self._reported.add(reason)
+            self._notes.changed(code, path, f"cut to an object of any shape: {reason}")
+        words = {key: node[key] for key in ("title", "description") if key in node}
+        return {"type": "object", **words}
+
+
+# -- hoisting
+
+
+class Hoisted:
+    """A schema whose references all point to its own `$defs`, or to its root."""
+
+    def __init__(self, root: JsonObject) -> None:
+        self._root = root
+        self._names: dict[str, str] = {}
+        self._taken: set[str] = set()
+        self._pending: deque[str] = deque()
+        self._uses: dict[str, list[str]] = {}
+        self._current = "#"
+        self._left = MAX_INLINED
+        self.unresolved: list[tuple[str, str]] = []
+        """Path and reference of each that points nowhere."""
+
+    def schema(self, path: str) -> Schema:
+        """Return the root, with every definition that is used in `$defs`."""
+        top = self._root  # which may not be a reference itself
+        seen: set[str] = set()
+        while isinstance(reference := top.get("$ref"), str) and reference not in seen:
+            seen.add(reference)
+            target = look_up(self._root, reference)
+            if target is None:
+                break
+            top = overlay(target, without(top, "$ref", *_DEFINITIONS))
+        result = self._copy(top, path, 0)
+        definitions: Schema = {}
+        while self._pending:
+            reference = self._current = self._pending.popleft()
+            name = self._names[reference]
+            target = look_up(self._root, reference) or {}
+            definitions[name] = self._copy(target, f"{path}.$defs.{name}", 0)
+        return {**result, "$defs": definitions} if definitions else result
+
+    @property
+    def is_recursive(self) -> bool:
+        """Whether a definition contains itself. Ask after `schema`."""
+        return _has_cycle(self._uses)
+
+    def _copy(self, node: JsonObject, path: str, depth: int) -> Schema:
+        if depth > MAX_DEPTH or self._left < 0:
+            self.unresolved.append((path, "all of it, to a size that can be sent,"))
+            return {}
+        if "allOf" in node:
+            node = self._with_members(node)
+
+        def change(child: JsonValue, where: str) -> JsonValue:
+            return self._copy(child, where, depth + 1) if isinstance(child, Mapping) else child
+
+        copy = {
+            keyword: within(keyword, value, path, change)
+            for keyword, value in node.items()
+            if keyword not in _DEFINITIONS
+        }
+        if isinstance(reference := copy.get("$ref"), str):
+            copy["$ref"] = self._point(reference, path)
+        return copy
+
+    def _with_members(self, node: JsonObject) -> JsonObject:
+        """Return *node* with what its `allOf` refers to, where it is to be merged with more."""
+        members = schemas_in(node["allOf"])
+        if len(members) == 1 and node.keys() - {"allOf"} <= _ANNOTATIONS:
+            return node
+        return {**node, "allOf": [self._expanded(member) for member in members]}
+
+    def _expanded(self, schema: JsonObject) -> JsonObject:
+        self._left -= 1
+        seen: set[str] = set()
+        while isinstance(reference := schema.get("$ref"), str) and reference not in seen:
+            seen.add(reference)
+            target = look_up(self._root, reference)
+            if target is None:
+                break
+            schema = overlay(target, without(schema, "$ref"))
+        return schema
+
+    def _point(self, reference: str, path: str) -> str:
+        """Return *reference* as it reads in the result."""
+        self._uses.setdefault(self._current, []).append(reference)
+        if reference == "#":
+            return reference
+        if look_up(self._root, reference) is None:
+            self.unresolved.append((path, reference))
+            return reference
+        if reference not in self._names:
+            self._names[reference] = self._free_name(reference)
+            self._pending.append(reference)
+        return f"#/$defs/{self._names[reference]}"
+
+    def _free_name(self, reference: str) -> str:
+        last = unquote(reference).rsplit("/", 1)[-1]
+        base = "".join(c if c.isascii() and (c.isalnum() or c in "_-") else "_" for c in last)
+        name, times = base or "_", 1
+        while name in self._taken:
+            times += 1
+            name = f"{base}_{times}"
+        self._taken.add(name)
+        return name
+
+
+def _has_cycle(uses: dict[str, list[str]]) -> bool:
+    """Whether any reference leads back to itself."""
+    settled: set[str] = set()
+    for start in uses:
+        trail = [(start, iter(uses.get(start, ())))]
+        on_trail = {start}
+        while trail:
+            current, following = trail[-1]
+            for reference in following:
+                if reference in on_trail:
+                    return True
+                if reference not in settled:
+                    trail.append((reference, iter(uses.get(reference, ()))))
+                    on_trail.add(reference)
+                    break
+            else:
+                trail.pop()
+                on_trail.discard(current)
+                settled.add(current)
+    return False

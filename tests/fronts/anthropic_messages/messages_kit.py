@@ -13,7 +13,7 @@ from llmcore.fronts.front import AnswerInfo, ClientRequest, ReadRequest, Upstrea
 from llmcore.fronts.policy import TranslationPolicy
 from llmcore.fronts.sealer import Sealer
 from llmcore.protocols.anthropic_messages import contract
-from llmcore.protocols.registry import protocol_by_id
+from llmcore.protocols.protocol import protocol_by_id
 from llmcore.schema import json
 from llmcore.schema.errors import LLMError
 from llmcore.schema.events import LLMEvent

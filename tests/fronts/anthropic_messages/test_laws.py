@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from llmcore.folds.response import collect
 from llmcore.fronts.anthropic_messages import MessagesContext, front
-from llmcore.protocols.registry import protocol_by_id
+from llmcore.protocols.protocol import protocol_by_id
 from llmcore.schema import json
 from llmcore.schema.content import ReasoningPart, RefusalPart, TextPart, ToolCallPart
 from llmcore.schema.errors import LLMError

@@ -10,7 +10,7 @@ import pytest
 from google.genai import types
 
 from llmcore.protocols import gemini
-from llmcore.protocols.registry import protocol_by_id
+from llmcore.protocols.protocol import protocol_by_id
 from llmcore.routes.decoding import decode_response
 from llmcore.routes.framing import Framing
 from llmcore.schema.events import LLMEvent

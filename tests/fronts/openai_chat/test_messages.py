@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 
 from llmcore.fronts.openai_chat.messages import with_kept_state
-from llmcore.protocols.diagnostics import Notes
 from llmcore.schema.content import (
     DocumentPart,
     ImagePart,
@@ -18,6 +17,7 @@ from llmcore.schema.content import (
     ToolResultPart,
     cache_ttl,
 )
+from llmcore.schema.diagnostics import Notes
 from llmcore.schema.events import ProviderEvent
 from llmcore.schema.messages import Message
 from tests.fronts.openai_chat.chat_kit import (

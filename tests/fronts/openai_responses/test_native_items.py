@@ -9,7 +9,7 @@ import pytest
 
 from llmcore.fronts.openai_responses.request import Translation
 from llmcore.fronts.policy import TranslationPolicy
-from llmcore.protocols.registry import protocol_by_id
+from llmcore.protocols.protocol import protocol_by_id
 from llmcore.schema import json
 from llmcore.schema.result import Success
 from tests.fronts.openai_responses.responses_kit import call, folded, stream, translated

@@ -11,7 +11,7 @@ import pytest
 from openai.types.responses import ResponseOutputItem
 
 from llmcore.protocols import openai_responses
-from llmcore.protocols.registry import protocol_by_id
+from llmcore.protocols.protocol import protocol_by_id
 from llmcore.routes.decoding import decode_response
 from llmcore.routes.framing import Framing
 from llmcore.schema.content import ToolResultPart

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from llmcore.protocols.answer_format import format_in_words
-from llmcore.protocols.diagnostics import Notes
 from llmcore.schema.content import TextPart
+from llmcore.schema.diagnostics import Notes
 from llmcore.schema.events import FinishReason, TextDelta
 from llmcore.schema.options import CachePolicy, ReasoningOptions, ResponseFormat
 from llmcore.schema.request import LLMRequest

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from llmcore.protocols.diagnostics import Notes
 from llmcore.protocols.gemini.body import lower_reasoning
 from llmcore.protocols.gemini.models import rules_of
+from llmcore.schema.diagnostics import Notes
 from llmcore.schema.messages import Message
 from llmcore.schema.options import ReasoningOptions
 from llmcore.schema.request import LLMRequest

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from llmcore.folds.response import collect
 from llmcore.folds.segments import complete_segments
-from llmcore.protocols.registry import protocol_by_id
+from llmcore.protocols.protocol import protocol_by_id
 from llmcore.routes.decoding import decode_response
 from llmcore.routes.framing import Framing
 from llmcore.schema import events

@@ -5,8 +5,8 @@ from typing import cast
 from attrs import fields
 
 from llmcore.protocols.answer_format import format_in_words
-from llmcore.protocols.diagnostics import Notes, collect_diagnostics
-from llmcore.protocols.protocol import Built
+from llmcore.protocols.protocol import Built, collect_diagnostics
+from llmcore.schema.diagnostics import Notes
 from llmcore.schema.errors import LLMError
 from llmcore.schema.options import GenerationOptions, merge_json
 from llmcore.schema.request import LLMRequest

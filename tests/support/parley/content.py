@@ -10,7 +10,6 @@ r"""Parley: text, thoughts, and calls of tools.
 
 from typing import Any
 
-from llmcore.protocols.native_json import json_or_text, object_or_empty, str_or_none, text_or_json
 from llmcore.protocols.tools import freeform_text, synthetic_call_id
 from llmcore.schema.changed import changed
 from llmcore.schema.events import (
@@ -20,6 +19,7 @@ from llmcore.schema.events import (
     ToolInputDelta,
     ToolInputStart,
 )
+from llmcore.schema.json import json_or_text, object_or_empty, str_or_none, text_or_json
 from tests.support.parley.state import ParleyState, close_segment, open_segment
 
 

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from llmcore.protocols.answering import finish_events, map_finish_reason
-from llmcore.protocols.native_json import count_or_none, object_or_empty, str_or_none
 from llmcore.schema.changed import changed
 from llmcore.schema.events import LLMEvent, StepStart, StreamStart
+from llmcore.schema.json import count_or_none, object_or_empty, str_or_none
 from llmcore.schema.usage import Usage
 from tests.support.parley.content import end_call
 from tests.support.parley.names import FINISH_REASONS, PROTOCOL_ID

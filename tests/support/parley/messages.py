@@ -5,7 +5,6 @@
 {"by": "person", "say": [{"result": {"id": "c1", "text": "4"}}]}]}
 """
 
-from llmcore.protocols.diagnostics import Notes
 from llmcore.protocols.history import (
     HistoryPolicy,
     LoweringTarget,
@@ -22,6 +21,7 @@ from llmcore.schema.content import (
     ToolCallPart,
     ToolResultPart,
 )
+from llmcore.schema.diagnostics import Notes
 from llmcore.schema.request import LLMRequest
 from tests.support.parley.names import CALL_IDS, METADATA_KEY, PROTOCOL_ID, ROLES, NativeObject
 

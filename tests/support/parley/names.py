@@ -5,8 +5,7 @@ from typing import Any, Final, Required, TypeAlias, TypedDict
 
 from attrs import frozen
 
-from llmcore.protocols.tool_names import ToolNameRule
-from llmcore.protocols.tools import CallIdRule
+from llmcore.protocols.tools import CallIdRule, ToolNameRule
 from llmcore.schema.events import FinishReasonKind
 from llmcore.schema.json import JsonObject
 

@@ -5,13 +5,12 @@ from typing import Any, Final, TypeAlias
 
 from llmcore.protocols.answering import empty_response, stream_context, truncated
 from llmcore.protocols.failures.errors import error_from_body
-from llmcore.protocols.native_json import objects
 from llmcore.protocols.protocol import Frame
 from llmcore.schema import json
 from llmcore.schema.changed import changed
 from llmcore.schema.errors import InvalidRequestError, StreamError
 from llmcore.schema.events import ErrorEvent, LLMEvent, ProviderEvent
-from llmcore.schema.json import JsonValue
+from llmcore.schema.json import JsonValue, objects
 from llmcore.schema.request import LLMRequest
 from tests.support.parley.content import on_call, on_input, on_text, on_thought
 from tests.support.parley.finish import on_close, on_open

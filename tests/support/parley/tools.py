@@ -1,6 +1,5 @@
 """Parley: tools, and the choice among them."""
 
-from llmcore.protocols.diagnostics import Notes
 from llmcore.protocols.tool_schema import SchemaTarget, project
 from llmcore.protocols.tools import (
     check_forcible,
@@ -8,6 +7,7 @@ from llmcore.protocols.tools import (
     freeform_schema,
     note_function,
 )
+from llmcore.schema.diagnostics import Notes
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.tools import CustomTool, HostedTool, ToolChoice, ToolSpec
 from tests.support.parley.names import TOOL_CHOICES, NativeObject

@@ -3,14 +3,14 @@
 import pytest
 from hypothesis import given
 
-from llmcore.protocols.native_json import (
+from llmcore.schema.json import (
+    JsonValue,
     count_or_none,
     int_or_none,
     object_or_empty,
     objects,
     str_or_none,
 )
-from llmcore.schema.json import JsonValue
 from tests.support.strategies.values import json_values
 
 
