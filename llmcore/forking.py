@@ -23,14 +23,14 @@ class Inherited(Protocol):
 _inherited: WeakSet[Inherited] = WeakSet()
 
 
-def start_anew_after_fork(one: Inherited) -> None:
-    """Call `start_anew` of *one* in every child that is forked while it exists."""
-    _inherited.add(one)
+def start_anew_after_fork(inherited: Inherited) -> None:
+    """Call `start_anew` of *inherited* in every child that is forked while it exists."""
+    _inherited.add(inherited)
 
 
 def _start_all_anew() -> None:
-    for one in tuple(_inherited):
-        one.start_anew()
+    for inherited in tuple(_inherited):
+        inherited.start_anew()
 
 
 if hasattr(os, "register_at_fork"):

@@ -64,7 +64,7 @@ def _hint(
     import difflib  # not needed otherwise
 
     known = {**exported, **elsewhere}
-    lower = {one.lower(): one for one in known}
+    lower = {spelling.lower(): spelling for spelling in known}
     near = difflib.get_close_matches(name.lower(), lower, 1)
     meant = _OTHER_NAMES.get(name) or (lower[near[0]] if near else None)
     if meant not in known:

@@ -71,8 +71,8 @@ class ChoicesRun:
     def outcome(self) -> str:
         """How the answer ended, in a word for metrics: as the choice that ended worst."""
         outcomes = [run.outcome for run in self._runs]
-        worst = (one for one in ("failed", "cancelled") if one in outcomes)
-        others = (one for one in outcomes if one != "completed")
+        worst = (name for name in ("failed", "cancelled") if name in outcomes)
+        others = (name for name in outcomes if name != "completed")
         return next(worst, None) or next(others, "completed")
 
     def request(self) -> LLMRequest:
@@ -83,8 +83,8 @@ class ChoicesRun:
     def response(self) -> LLMResponse:
         """The first choice as far as it has arrived, with the usage and the cost of all."""
         answers = [run.response for run in self._runs]
-        costs = [one.cost for one in answers if one.cost is not None]
-        usage = reduce(add, (one.usage for one in answers))
+        costs = [answer.cost for answer in answers if answer.cost is not None]
+        usage = reduce(add, (answer.usage for answer in answers))
         return evolve(answers[0], usage=usage, cost=sum(costs) if costs else None)
 
     @property
@@ -169,7 +169,7 @@ class ChoicesRun:
     async def whole(self) -> WholeBody:
         """Return the answer in one piece; FrontError if a choice has none."""
         answers = await _all([run.whole for run in self._runs])
-        bodies: list[Any] = [json.loads(one.body) for one in answers]
+        bodies: list[Any] = [json.loads(answer.body) for answer in answers]
         numbered = [as_choice(index, body) for index, body in enumerate(bodies)]
         return WholeBody(body=json.dumps(joined(numbered)))
 

@@ -349,7 +349,7 @@ class Generation(Generic[Context]):
         names = self._service.names
         listed = [self._listed(name) for name in await names.all() if allows(call.caller, name)]
         if self.front.id == MESSAGES:
-            listed = [evolve(one, id=names.prefixed(one.id)) for one in listed]
+            listed = [evolve(model, id=names.prefixed(model.id)) for model in listed]
         return self.front.models(listed, call.query)
 
     async def model(self, call: OperationRequest) -> JsonObject:

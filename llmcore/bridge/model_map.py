@@ -199,7 +199,7 @@ def model_map_of(settings: GatewaySettings) -> ModelMap:
         base = evolve(base, otherwise=otherwise, passes=word == "pass")
     if not tables:
         return base
-    weights = {one.name: one.weight for one in tables.upstreams}
+    weights = {upstream.name: upstream.weight for upstream in tables.upstreams}
     rules = [
         Prefix(
             prefix=prefix, provider=rule.upstream, model=rule.model, strip=rule.strip, add=rule.add
@@ -216,21 +216,28 @@ def model_map_of(settings: GatewaySettings) -> ModelMap:
 
 
 def _pool(model: ModelSettings, weights: Mapping[str, float]) -> ModelPool:
-    def target(one: TargetSettings) -> UpstreamModel:
-        own = weights.get(one.upstream, 1.0) if one.weight is None else one.weight
-        return UpstreamModel(one.upstream, one.model, own)
+    def target(target_settings: TargetSettings) -> UpstreamModel:
+        weight = (
+            weights.get(target_settings.upstream, 1.0)
+            if target_settings.weight is None
+            else target_settings.weight
+        )
+        return UpstreamModel(target_settings.upstream, target_settings.model, weight)
 
-    ranks = tuple(tuple(target(one) for one in rank) for rank in model.ranks)
+    ranks = tuple(tuple(target(settings) for settings in rank) for rank in model.ranks)
     return ModelPool(ranks, model.on_context_overflow)
 
 
 def _groups(tables: FileTables) -> Mapping[str, tuple[tuple[str, float], ...]]:
     """Return the upstreams of each provider, but for one that bears the provider's name."""
-    names = {one.name for one in tables.upstreams}
+    names = {upstream.name for upstream in tables.upstreams}
     groups: dict[str, tuple[tuple[str, float], ...]] = {}
-    for one in tables.upstreams:
-        if one.provider not in names:
-            groups[one.provider] = (*groups.get(one.provider, ()), (one.name, one.weight))
+    for upstream in tables.upstreams:
+        if upstream.provider not in names:
+            groups[upstream.provider] = (
+                *groups.get(upstream.provider, ()),
+                (upstream.name, upstream.weight),
+            )
     return groups
 
 

@@ -77,9 +77,11 @@ def without_rejected_betas(
     note = Diagnostic(
         "parameter-removed", HEADER, action="dropped", message=f"{', '.join(refused)}: {why}"
     )
-    own = {name for name, begins in _BETAS_OF.items() if any(b.startswith(begins) for b in refused)}
+    fields = {
+        name for name, begins in _BETAS_OF.items() if any(b.startswith(begins) for b in refused)
+    }
     gone = tuple(named) or ("",)
-    return _rebuilt(_with_betas(request, kept), own, gone), note
+    return _rebuilt(_with_betas(request, kept), fields, gone), note
 
 
 def _is_named(beta: str, words: str) -> bool:

@@ -72,8 +72,10 @@ class RelayedRequest(LLMRequest[Any]):
 
         def build(request: LLMRequest, streaming: bool) -> Result[Built[Any], LLMError]:
             body = request.body if isinstance(request, RelayedRequest) else {}
-            own = _fields_of_the_route(protocol, request.model_id, model.provider, streaming)
-            return own.map(lambda fields: Built(_native(body, fields)))
+            route_fields = _fields_of_the_route(
+                protocol, request.model_id, model.provider, streaming
+            )
+            return route_fields.map(lambda fields: Built(_native(body, fields)))
 
         relaying: Protocol[Any, Any, Any] = changed(
             protocol,
@@ -114,12 +116,12 @@ def _fields_of_the_route(
     )
 
 
-def _native(body: JsonObject, own: JsonObject) -> JsonObject:
-    """Return *body* with the fields *own*, which only the route can write."""
-    kept = {name: own.get(name, value) for name, value in body.items()}
-    if "model" not in own:
+def _native(body: JsonObject, fields: JsonObject) -> JsonObject:
+    """Return *body* with *fields*, which only the route can write."""
+    kept = {name: fields.get(name, value) for name, value in body.items()}
+    if "model" not in fields:
         kept.pop("model", None)
-    return {**kept, **own}
+    return {**kept, **fields}
 
 
 # -- the run
@@ -320,9 +322,9 @@ class RelayRun:
         self._end("failed")
         status = self._copy.status
         if not self._opened and not in_band:
-            told = from_llm_error(error)
+            failure = from_llm_error(error)
             if status in _KEY_REFUSED:
-                raise evolve(told, status=502) from error
+                raise evolve(failure, status=502) from error
             if status >= 400:
                 self._refusal = WholeBody(
                     body=self._copy.take_error(),
@@ -330,7 +332,7 @@ class RelayRun:
                     content_type=self._copy.content_type,
                     headers=self._copy.shown_headers,
                 )
-            raise told from error
+            raise failure from error
         data = self._copy.take() if in_band else b""
         cut = not data or self._copy.exhausted or _is_of_the_connection(error)
         return self._sent(data + (self._error_frames(error) if cut else b""))

@@ -128,7 +128,9 @@ class Service:
         """Answer the requests that begin from now on by *settings*."""
         self.settings = settings
         self.names = ModelNames(model_map, upstreams, prefix=settings.model_prefix)
-        self._providers = {one.name: one.provider for one in settings.tables.upstreams}
+        self._providers = {
+            upstream.name: upstream.provider for upstream in settings.tables.upstreams
+        }
         self.client_keys = _client_keys(settings)
         self.policy = _policy(settings, (*read_tools(settings.tools_path), *self._own_tools))
         self.counter = TokenCounter(upstreams)
@@ -406,8 +408,8 @@ def _model_of(upstreams: Upstreams, target: UpstreamModel) -> Model:
 
 def _client_keys(settings: GatewaySettings) -> Mapping[str, RotatingKey]:
     return {
-        one.name: RotatingKey(one, owner=f"client {one.name}", folder=settings.folder)
-        for one in settings.tables.clients
+        client.name: RotatingKey(client, owner=f"client {client.name}", folder=settings.folder)
+        for client in settings.tables.clients
     }
 
 

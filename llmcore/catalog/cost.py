@@ -51,9 +51,11 @@ def _cost_of_embedding(provider: str, model: str, usage: Usage) -> float | None:
     """Return the cost of texts that *model* embeds; None if it is not known to embed."""
     known = catalog()
     provider = PROVIDER_ALIASES.get(provider, provider)
-    for one in (provider, known.fallbacks.get(provider, "")):
-        prices = known.embeddings.get(one, {})
-        price = next((prices[name] for name in names_of(model, one) if name in prices), None)
+    for provider_id in (provider, known.fallbacks.get(provider, "")):
+        prices = known.embeddings.get(provider_id, {})
+        price = next(
+            (prices[name] for name in names_of(model, provider_id) if name in prices), None
+        )
         if price is not None and usage.input_tokens is not None:
             return usage.input_tokens * price / 1_000_000
     return None
@@ -81,10 +83,13 @@ def response_cost(
     if stated is not None:
         return stated
     tier = None
-    for said in response.provider_metadata.values():
-        if said.get("inference_geo") not in (None, "") and said["inference_geo"] not in _ANYWHERE:
+    for metadata in response.provider_metadata.values():
+        if (
+            metadata.get("inference_geo") not in (None, "")
+            and metadata["inference_geo"] not in _ANYWHERE
+        ):
             return None  # a surcharge that the catalog does not have
-        tier = tier or _tier(said)
+        tier = tier or _tier(metadata)
     names = dict.fromkeys(filter(None, (response.model, requested)))
     costs = (
         cost_of(response.provider, name, usage, service_tier=tier, at=at, models=models)
@@ -93,9 +98,9 @@ def response_cost(
     return next((cost for cost in costs if cost is not None), None)
 
 
-def _tier(said: Mapping[str, object]) -> str | None:
+def _tier(metadata: Mapping[str, object]) -> str | None:
     for name in ("speed", "service_tier"):
-        value = said.get(name)
+        value = metadata.get(name)
         if isinstance(value, str) and value not in _STANDARD:
             return value
     return None
@@ -119,7 +124,7 @@ def _rates(prices: Prices, usage: Usage, at: datetime | None) -> Rates | None:
 
 def _rates_at(prices: Prices, at: datetime) -> Rates:
     now = at.astimezone(UTC).time()
-    return next((one.rates for one in prices.hours if _within(one, now)), prices.standard)
+    return next((hours.rates for hours in prices.hours if _within(hours, now)), prices.standard)
 
 
 def _within(hours: Hours, now: time) -> bool:

@@ -29,9 +29,9 @@ def get_model_info(
     model of its family. *models*, your own, go before those of the catalog.
     """
     provider = PROVIDER_ALIASES.get(provider, provider) if provider is not None else None
-    for own in models:
-        if provider in (None, own.provider) and model_id in (own.id, *own.aliases):
-            return own
+    for model in models:
+        if provider in (None, model.provider) and model_id in (model.id, *model.aliases):
+            return model
     number = _find(model_id, provider) if provider is not None else _find_anywhere(model_id)
     return newest_of_family(model_id, provider) if number is None else model_at(number)
 
@@ -56,9 +56,9 @@ def list_models(
     provider_id = PROVIDER_ALIASES.get(provider, provider) if provider is not None else None
     if provider_id is not None and provider_id not in {model.provider for model in models}:
         _reject_misspelled(provider_id)
-    own = tuple(model for model in models if provider_id in (None, model.provider))
-    replaced = {(model.provider, model.id) for model in own}
-    return own + tuple(
+    of_provider = tuple(model for model in models if provider_id in (None, model.provider))
+    replaced = {(model.provider, model.id) for model in of_provider}
+    return of_provider + tuple(
         model_at(number)
         for number, record in enumerate(catalog().records)
         if provider_id in (None, record["provider"])
@@ -124,9 +124,9 @@ def _find(model_id: str, provider: str) -> int | None:
     """Return the number of a provider's record."""
     known = catalog()
     provider = PROVIDER_ALIASES.get(provider, provider)
-    for one in (provider, known.fallbacks.get(provider)):
-        by_name = known.by_provider.get(one or "", {})
-        for name in names_of(model_id, one or ""):
+    for provider_id in (provider, known.fallbacks.get(provider)):
+        by_name = known.by_provider.get(provider_id or "", {})
+        for name in names_of(model_id, provider_id or ""):
             if name in by_name:
                 return by_name[name]
     return None

@@ -74,14 +74,14 @@ def prices_from(record: Record) -> Prices:
     return Prices(
         standard=_rates(record),
         long_context=tuple(
-            LongContext(one["above_tokens"], _rates(one)) for one in record.get("long_context", ())
+            LongContext(row["above_tokens"], _rates(row)) for row in record.get("long_context", ())
         ),
         hours=tuple(
-            Hours(time.fromisoformat(one["start"]), time.fromisoformat(one["end"]), _rates(one))
-            for one in record.get("hours", ())
+            Hours(time.fromisoformat(row["start"]), time.fromisoformat(row["end"]), _rates(row))
+            for row in record.get("hours", ())
         ),
         service_tiers={
-            name: prices_from(one) for name, one in record.get("service_tiers", {}).items()
+            name: prices_from(tier) for name, tier in record.get("service_tiers", {}).items()
         },
     )
 

@@ -128,7 +128,7 @@ def _formatted(console: "Console", text: str) -> "Segments":
     from rich.segment import Segment, Segments
 
     lines = console.render_lines(Markdown(text), pad=False)
-    filled = [number for number, line in enumerate(lines) if any(one.text for one in line)]
+    filled = [number for number, line in enumerate(lines) if any(piece.text for piece in line)]
     shown = lines[filled[0] : filled[-1] + 1] if filled else []
     return Segments([segment for line in shown for segment in (*line, Segment.line())])
 

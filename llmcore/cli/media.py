@@ -121,8 +121,8 @@ async def _image(args: argparse.Namespace) -> int:
 async def _speak(args: argparse.Namespace) -> int:
     text = _words(args.text, "give the text")
     _check_folder(args.output)
-    said = await _answer(args, _SPEECH, lambda model, more: generate_speech(model, text, **more))
-    _put(args.output, "speech", said.audio.data or b"", said.audio.media_type)
+    speech = await _answer(args, _SPEECH, lambda model, more: generate_speech(model, text, **more))
+    _put(args.output, "speech", speech.audio.data or b"", speech.audio.media_type)
     return 0
 
 

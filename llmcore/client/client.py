@@ -612,8 +612,8 @@ class Client:
         if other is not None:
             pending.request = other
             return True
-        own = prepared.request.options_for(route.protocol.metadata_key, route.provider)
-        optional = route.protocol.body.optional - own.keys()
+        options = prepared.request.options_for(route.protocol.metadata_key, route.provider)
+        optional = route.protocol.body.optional - options.keys()
         name = rejected_field(error, prepared.body, optional) if optional else None
         if name is None:
             return False

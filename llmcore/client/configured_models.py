@@ -116,9 +116,9 @@ def _is_known(provider: str) -> bool:
 
 def _named(model_id: str, provider: str, models: "Sequence[ModelInfo]") -> str:
     """Return *model_id* with an alias or family resolved; the newest model for an empty id."""
-    for own in models:
-        if own.provider == provider and model_id in own.aliases:
-            return own.id
+    for model in models:
+        if model.provider == provider and model_id in model.aliases:
+            return model.id
     from llmcore.catalog.model_names import FAMILIES  # loads the catalog's modules
 
     if model_id and model_id.lower() not in FAMILIES:

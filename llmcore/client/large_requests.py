@@ -71,15 +71,15 @@ def holds_much(*values: object) -> bool:
             inner = _CONTENTS[kind](value) if kind in _CONTENTS else _of_subclass(value)
         if members > LARGE_REQUEST_VALUES or chars > _LARGE_CHARS:
             return True
-        for one in inner:  # texts, which most values are, do not go the long way round
-            if type(one) is str:
-                chars += len(one)
-                if len(one) > LARGE_REQUEST_VALUES:
-                    members += one.count(",")  # it may be JSON, such as arguments
-            elif type(one) is bytes:
-                chars += len(one)
-            elif type(one) not in _SMALL:
-                pending.append(one)
+        for item in inner:  # texts, which most values are, do not go the long way round
+            if type(item) is str:
+                chars += len(item)
+                if len(item) > LARGE_REQUEST_VALUES:
+                    members += item.count(",")  # it may be JSON, such as arguments
+            elif type(item) is bytes:
+                chars += len(item)
+            elif type(item) not in _SMALL:
+                pending.append(item)
     return members > LARGE_REQUEST_VALUES or chars > _LARGE_CHARS
 
 

@@ -58,12 +58,12 @@ def load_files(request: LLMRequest) -> LLMRequest:
 def load_unary_files(request: _Request) -> _Request:
     """Do the same for the request of a unary call, whose fields are media or tuples of media."""
     changes: dict[str, object] = {}
-    for one in fields(type(request)):
-        value: Any = getattr(request, one.name)
+    for attribute in fields(type(request)):
+        value: Any = getattr(request, attribute.name)
         if isinstance(value, tuple) and any(map(_names_file, value)):
-            changes[one.name] = tuple(map(_read, value))
+            changes[attribute.name] = tuple(map(_read, value))
         elif isinstance(value, _MEDIA) and _names_file(value):
-            changes[one.name] = _read(value)
+            changes[attribute.name] = _read(value)
     return evolve(request, **changes) if changes else request  # type: ignore[arg-type]
 
 

@@ -75,8 +75,8 @@ class FreeformInput:
             return self._hold()
         if head[0] != "{":
             self._mode = "bare"
-            said, self._rest = self._rest, ""
-            return said
+            buffered, self._rest = self._rest, ""
+            return buffered
         return self._begin_object(head)
 
     def _begin_object(self, head: str) -> str:
@@ -107,16 +107,16 @@ class FreeformInput:
 
     def _read_string(self, text: str) -> str:
         """Return the decoded characters of *text*; what is not whole yet is kept."""
-        said: list[str] = []
+        pieces: list[str] = []
         place = 0
         while place < len(text):
             if self._mode == "closing":
-                place = self._after_quote(text, place, said)
+                place = self._after_quote(text, place, pieces)
                 continue
             if self._mode == "closed":
                 break
             end = _next_special(text, place)
-            self._say(text[place:end], said)
+            self._say(text[place:end], pieces)
             place = end
             if place == len(text):
                 break
@@ -125,65 +125,65 @@ class FreeformInput:
                 self._spaces = '"'
                 place += 1
                 continue
-            length = self._escape(text, place, said)
+            length = self._escape(text, place, pieces)
             if not length:
                 self._rest = text[place:]
-                return "".join(said)
+                return "".join(pieces)
             place += length
         self._rest = ""
-        return "".join(said)
+        return "".join(pieces)
 
-    def _after_quote(self, text: str, place: int, said: list[str]) -> int:
+    def _after_quote(self, text: str, place: int, pieces: list[str]) -> int:
         """Decide whether the quote before *place* ended the string; models forget to escape."""
         character = text[place]
         if character in _SPACE:
             self._spaces += character
         elif character in ",}":
             self._mode = "closed"
-            self._say("", said, last=True)
+            self._say("", pieces, last=True)
         else:
-            self._say(self._spaces, said)
+            self._say(self._spaces, pieces)
             self._mode = "string"
             return place
         return place + 1
 
-    def _say(self, text: str, said: list[str], *, last: bool = False) -> None:
+    def _say(self, text: str, pieces: list[str], *, last: bool = False) -> None:
         """Add plain characters; half of a pair before them stays alone."""
         if self._half and (text or last):
-            said.append(_REPLACEMENT)
+            pieces.append(_REPLACEMENT)
             self._half = ""
         if text:
-            said.append(text)
+            pieces.append(text)
 
-    def _escape(self, text: str, place: int, said: list[str]) -> int:
+    def _escape(self, text: str, place: int, pieces: list[str]) -> int:
         """Read the escape at *place*, and return its length; 0 if it is not whole."""
         if place + 1 == len(text):
             return 0
         letter = text[place + 1]
         if letter != "u":
             # an unknown escape is what was meant literally, such as a regular expression's
-            self._say(_ESCAPES.get(letter, f"\\{letter}"), said)
+            self._say(_ESCAPES.get(letter, f"\\{letter}"), pieces)
             return 2
         digits = text[place + 2 : place + _UNICODE_LENGTH]
         if not all(digit in "0123456789abcdefABCDEF" for digit in digits):
-            self._say("\\u", said)
+            self._say("\\u", pieces)
             return 2
         if len(digits) < _UNICODE_LENGTH - 2:
             return 0
-        self._say_unit(int(digits, 16), said)
+        self._say_unit(int(digits, 16), pieces)
         return _UNICODE_LENGTH
 
-    def _say_unit(self, unit: int, said: list[str]) -> None:
+    def _say_unit(self, unit: int, pieces: list[str]) -> None:
         """Add a UTF-16 unit; the first half of a pair waits for the second."""
         if 0xD800 <= unit < 0xDC00:
-            self._say("", said, last=True)
+            self._say("", pieces, last=True)
             self._half = chr(unit)
         elif 0xDC00 <= unit < 0xE000:
             pair = (ord(self._half) - 0xD800) * 0x400 + unit - 0xDC00 + 0x10000 if self._half else 0
             self._half = ""
-            said.append(chr(pair) if pair else _REPLACEMENT)
+            pieces.append(chr(pair) if pair else _REPLACEMENT)
         else:
-            self._say(chr(unit), said)
+            self._say(chr(unit), pieces)
 
 
 class _Cursor:

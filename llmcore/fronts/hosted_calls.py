@@ -26,7 +26,7 @@ def search_queries(call: ToolCall | ToolCallPart) -> list[str]:
     """Return what a search looked for; empty where the provider does not show it."""
     arguments = object_or_empty(call.arguments)
     given = arguments.get("queries")
-    queries = [one for one in given if isinstance(one, str)] if isinstance(given, list) else []
+    queries = [item for item in given if isinstance(item, str)] if isinstance(given, list) else []
     first = str_or_none(arguments.get("query"))
     return [first, *(query for query in queries if query != first)] if first else queries
 

@@ -71,7 +71,7 @@ def sealed_state(
         "v": _VERSION,
         "response": response_id,
         "origin": to_json(origin),
-        "parts": [_entry(one) for one in shown],
+        "parts": [_entry(shown_part) for shown_part in shown],
     }
     return sealer.seal(state)
 
@@ -83,13 +83,13 @@ def needs_state(shown: ShownPart) -> bool:
 
 def _entry(shown: ShownPart) -> JsonValue:
     if shown.item_type is not None:
-        return {"item": shown.item_type, "parts": [_without_data(one) for one in shown.parts]}
+        return {"item": shown.item_type, "parts": [_without_data(inner) for inner in shown.parts]}
     part = shown.parts[0]
     if shown.as_read_by_client is None:
         return {"part": to_json(part)}
     key = _key_of(shown.as_read_by_client)
     if len(shown.parts) > 1:
-        return {**key, "parts": [to_json(one) for one in shown.parts]}
+        return {**key, "parts": [to_json(inner) for inner in shown.parts]}
     if part == shown.as_read_by_client:
         return key
     if evolve(shown.as_read_by_client, provider_metadata=part.provider_metadata) == part:
@@ -189,8 +189,8 @@ def _read_part(data: JsonValue) -> ContentPart:
     """Return a part; InvalidRequestError for one that names a file of this machine."""
     part: ContentPart = from_json(ContentPart, data)  # type: ignore[arg-type]
     inner: tuple[object, ...] = part.parts if isinstance(part, ToolResultPart) else ()
-    for one in (part, *inner):
-        if isinstance(one, ImagePart | AudioPart | DocumentPart) and one.path is not None:
+    for media in (part, *inner):
+        if isinstance(media, ImagePart | AudioPart | DocumentPart) and media.path is not None:
             raise InvalidRequestError("a sealed part names a local file")
     return part
 
@@ -270,7 +270,7 @@ def _is_call(entry: Mapping[str, Any]) -> bool:
 def _made(entry: Mapping[str, Any], echo: Echo | None) -> list[ContentPart]:
     """Return the parts of *entry*; none for what the client does not show any more."""
     if "item" in entry:
-        return [part for one in entry["parts"] for part in _with_data(one, echo)]
+        return [part for part_entry in entry["parts"] for part in _with_data(part_entry, echo)]
     if "key" not in entry:
         return [entry["part"]]
     shown = echo.call if isinstance(echo, EchoedHostedItem) else echo

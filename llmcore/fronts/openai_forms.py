@@ -38,14 +38,14 @@ def failure_response(error: FrontError) -> FailureResponse:
     return FailureResponse(status=error.status, body=envelope(error), headers=retry_headers(error))
 
 
-def token_bytes(one: TokenLogprob) -> bytes | None:
+def token_bytes(token: TokenLogprob) -> bytes | None:
     """Return a token's bytes: the upstream's, else those of its text.
 
     None where the text is only a part of a character, which is not the token's own text.
     """
-    if one.data is not None or "\N{REPLACEMENT CHARACTER}" in one.token:
-        return one.data
-    return one.token.encode("utf-8", "replace")
+    if token.data is not None or "\N{REPLACEMENT CHARACTER}" in token.token:
+        return token.data
+    return token.token.encode("utf-8", "replace")
 
 
 def model_list(models: Sequence[ListedModel], query: Mapping[str, str]) -> JsonObject:

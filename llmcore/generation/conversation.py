@@ -81,7 +81,7 @@ class Conversation:
 
     def _repr_markdown_(self) -> str | None:
         """Return what a notebook renders: the messages that have text."""
-        shown = (f"**{one.role}**: {one.text}" for one in self.messages if one.text)
+        shown = (f"**{message.role}**: {message.text}" for message in self.messages if message.text)
         return "\n\n".join(shown) or None
 
     @property

@@ -82,8 +82,8 @@ def handler_of(function: Function, parameters: JsonObject) -> Handler:
     names = set(declared) if isinstance(declared, Mapping) else set[str]()
     asked = _parameters(function)
     injected = frozenset(name for name in asked if name in INJECTED and name not in names)
-    own = [name for name in asked if name not in injected]
-    takes_all = own[0] if len(own) == 1 and own[0] not in names else None
+    supplied = [name for name in asked if name not in injected]
+    takes_all = supplied[0] if len(supplied) == 1 and supplied[0] not in names else None
     try:
         hints = _hints(function)
     except ConfigurationError:  # annotations are optional where there is a schema

@@ -46,7 +46,9 @@ class RayWorker:
         outcomes = anyio.run(self._answers, rows)
         answers = [_columns(outcomes[str(row["id"])]) for row in rows]
         for name in _ADDED:
-            table = table.append_column(name, pa.array([one[name] for one in answers], pa.string()))
+            table = table.append_column(
+                name, pa.array([answer[name] for answer in answers], pa.string())
+            )
         return table
 
     async def _answers(

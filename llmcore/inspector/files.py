@@ -167,8 +167,8 @@ def of_stream(name: str, data: bytes, protocol: str | None = None) -> Document:
     media = "text/event-stream" if streaming else "application/json"
     answer = RecordedAnswer(headers={"content-type": media}, pieces=[(data, 0.0)], timed=False)
     candidates = PROTOCOL_IDS if protocol is None else (protocol,)
-    read = [exchange(name, "", one, answer, streaming=streaming) for one in candidates]
-    best = next((one for one in read if one["error"] is None), None)
+    read = [exchange(name, "", candidate, answer, streaming=streaming) for candidate in candidates]
+    best = next((candidate for candidate in read if candidate["error"] is None), None)
     if best is None and protocol is None:
         raise InvalidRequestError(
             "it is not a cassette, an exported session, printed events or a complete answer of "
@@ -232,11 +232,11 @@ def difference(first: Document, second: Document) -> list[Document]:
     parts: list[Document] = []
     count = max(len(first["exchanges"]), len(second["exchanges"]))
     for number in range(count):
-        one, other = (_parts(document, number) for document in (first, second))
+        first_parts, other = (_parts(document, number) for document in (first, second))
         parts += [
             {"title": f"{title} {number + 1}", "lines": lines}
-            for title in one
-            if (lines := _lines(one[title], other[title]))
+            for title in first_parts
+            if (lines := _lines(first_parts[title], other[title]))
         ]
     if not count:
         lines = _lines(_pretty(first.get("messages")), _pretty(second.get("messages")))
@@ -261,7 +261,7 @@ def _pretty(value: object) -> str:
     return "" if value is None else json.dumps(value, indent=2, ensure_ascii=False, sort_keys=True)
 
 
-def _lines(one: str, other: str) -> list[list[str]]:
+def _lines(first: str, other: str) -> list[list[str]]:
     """Return the lines that differ, with three lines around them."""
-    diff = difflib.unified_diff(one.split("\n"), other.split("\n"), lineterm="", n=3)
+    diff = difflib.unified_diff(first.split("\n"), other.split("\n"), lineterm="", n=3)
     return [[line[:1], line[1:]] for line in list(diff)[2:]]

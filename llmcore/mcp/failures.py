@@ -29,9 +29,9 @@ _STAND_INS: Final = ("Not Found", "Session terminated", "Server returned an erro
 def as_llm_error(name: str, error: BaseException) -> LLMError:
     """Return *error*, raised while the server called *name* was used, as an LLMError."""
     causes = list(_causes(error))
-    own = next((cause for cause in causes if isinstance(cause, LLMError)), None)
-    if own is not None:
-        return own
+    known = next((cause for cause in causes if isinstance(cause, LLMError)), None)
+    if known is not None:
+        return known
     for cause in causes:
         found = _known(name, cause)
         if found is not None:

@@ -50,12 +50,12 @@ class ServerTools:
 
     def update(self, listing: Listing) -> None:
         """Make the tools of *listing*."""
-        own = {definition.name for definition in listing.tools}
+        tool_names = {definition.name for definition in listing.tools}
         self.digests = {self._name(item.name): digest_of(item) for item in listing.tools}
         self.tools = (
             *(self._tool(definition) for definition in listing.tools),
-            *(self._resource_tools(own) if listing.resources else ()),
-            *(self._prompt_tools(own) if listing.prompts else ()),
+            *(self._resource_tools(tool_names) if listing.resources else ()),
+            *(self._prompt_tools(tool_names) if listing.prompts else ()),
         )
 
     def _name(self, name: str) -> str:
@@ -113,7 +113,7 @@ class ServerTools:
 
     # -- resources and prompts
 
-    def _resource_tools(self, own: set[str]) -> tuple[Tool, ...]:
+    def _resource_tools(self, tool_names: set[str]) -> tuple[Tool, ...]:
         server = self.connection.name
 
         async def list_resources() -> JsonValue:
@@ -123,11 +123,11 @@ class ServerTools:
             return await read(self.connection, uri)
 
         return (
-            self._made(own, list_resources, f"List the resources of {server}: their URIs."),
-            self._made(own, read_resource, f"Read a resource of {server} by its URI."),
+            self._made(tool_names, list_resources, f"List the resources of {server}: their URIs."),
+            self._made(tool_names, read_resource, f"Read a resource of {server} by its URI."),
         )
 
-    def _prompt_tools(self, own: set[str]) -> tuple[Tool, ...]:
+    def _prompt_tools(self, tool_names: set[str]) -> tuple[Tool, ...]:
         server = self.connection.name
 
         async def list_prompts() -> JsonValue:
@@ -138,13 +138,15 @@ class ServerTools:
             return tuple(_shown(messages))
 
         return (
-            self._made(own, list_prompts, f"List the prompts of {server} and their arguments."),
-            self._made(own, get_prompt, f"Return the messages of a prompt of {server}."),
+            self._made(
+                tool_names, list_prompts, f"List the prompts of {server} and their arguments."
+            ),
+            self._made(tool_names, get_prompt, f"Return the messages of a prompt of {server}."),
         )
 
-    def _made(self, own: set[str], function: Any, description: str) -> Tool:
+    def _made(self, tool_names: set[str], function: Any, description: str) -> Tool:
         name = function.__name__
-        while name in own:  # the server has a tool of this name itself
+        while name in tool_names:  # the server has a tool of this name itself
             name += "_"
         seconds = self.connection.server.call_seconds
         made: Tool = tool(name=self._name(name), description=description, timeout=seconds)(function)

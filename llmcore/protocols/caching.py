@@ -203,7 +203,7 @@ def _marks(request: LLMRequest) -> int:
     for part in chain(request.system, *(message.content for message in request.messages)):
         inner = part.content if isinstance(part, ToolResultPart) else ()
         parts = (part, *inner) if isinstance(inner, tuple) else (part,)
-        count += sum(cache_ttl(one) is not None for one in parts)
+        count += sum(cache_ttl(holder) is not None for holder in parts)
     return count
 
 

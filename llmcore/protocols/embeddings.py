@@ -208,11 +208,12 @@ def _vectors(document: JsonObject) -> Sequence[Any]:
         found = found.get("float")
     if isinstance(found, list):
         return [
-            object_or_empty(one).get("values") if isinstance(one, dict) else one for one in found
+            object_or_empty(item).get("values") if isinstance(item, dict) else item
+            for item in found
         ]
     predictions = objects(document.get("predictions"))
     if predictions:
-        return [object_or_empty(one.get("embeddings")).get("values") for one in predictions]
+        return [object_or_empty(item.get("embeddings")).get("values") for item in predictions]
     single = document.get("embedding")
     if single is None:
         return []
@@ -246,10 +247,14 @@ def _truncated(document: JsonObject) -> list[int]:
     if document.get("truncated") is True:
         return [0]
     statistics = [
-        object_or_empty(object_or_empty(one.get("embeddings")).get("statistics"))
-        for one in objects(document.get("predictions"))
+        object_or_empty(object_or_empty(prediction.get("embeddings")).get("statistics"))
+        for prediction in objects(document.get("predictions"))
     ]
-    return [number for number, one in enumerate(statistics) if one.get("truncated") is True]
+    return [
+        number
+        for number, prediction in enumerate(statistics)
+        if prediction.get("truncated") is True
+    ]
 
 
 _BEDROCK_TOKENS: Final = "x-amzn-bedrock-input-token-count"
@@ -270,11 +275,11 @@ def _tokens(document: JsonObject, headers: Mapping[str, str]) -> tuple[int | Non
         return int(stated), None
     counts = [
         count_or_none(
-            object_or_empty(object_or_empty(one.get("embeddings")).get("statistics")).get(
+            object_or_empty(object_or_empty(prediction.get("embeddings")).get("statistics")).get(
                 "token_count"
             )
         )
-        for one in objects(document.get("predictions"))
+        for prediction in objects(document.get("predictions"))
     ]
     known = [count for count in counts if count is not None]
     return (sum(known) if known and len(known) == len(counts) else None), None

@@ -82,7 +82,9 @@ def _build_xai(request: ImageRequest) -> NativeRequest:
     notes = Notes()
     body = _words(request) | native_settings(request, _XAI, notes)
     body |= _step(request, "resolution", str.lower, notes) | {"response_format": "b64_json"}
-    images: list[JsonValue] = [{"type": "image_url", "url": _url(one)} for one in request.images]
+    images: list[JsonValue] = [
+        {"type": "image_url", "url": _url(image)} for image in request.images
+    ]
     if not images:
         return posted(request, "/images/generations", body, notes)
     body |= {"image": images[0]} if len(images) == 1 else {"images": images}

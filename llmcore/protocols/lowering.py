@@ -41,8 +41,8 @@ def tagged_text(tag: str, text: str, attributes: str = "") -> str:
 def document_text(part: DocumentPart, text: str) -> str:
     """Return a text document inside a tag that says what it is."""
     facts = {"name": part.name, "title": part.title, "context": part.context}
-    said = "".join(f' {name}="{_quoted(fact)}"' for name, fact in facts.items() if fact)
-    return tagged_text("document", text, said)
+    attributes = "".join(f' {name}="{_quoted(fact)}"' for name, fact in facts.items() if fact)
+    return tagged_text("document", text, attributes)
 
 
 def _quoted(text: str) -> str:

@@ -150,8 +150,8 @@ def _put(node: _Node, rest: int, depth: int, key: object, entry: tuple[int, Any]
     if len(leaf) <= _BRANCHES or depth == _DEEPEST:
         return leaf
     leaves: tuple[_Leaf, ...] = tuple({} for _ in range(_BRANCHES))
-    for one, its_entry in leaf.items():
-        leaves[(hash(one) >> _BITS * depth) % _BRANCHES][one] = its_entry
+    for other, its_entry in leaf.items():
+        leaves[(hash(other) >> _BITS * depth) % _BRANCHES][other] = its_entry
     return leaves
 
 

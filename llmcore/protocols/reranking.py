@@ -46,10 +46,10 @@ def read_ranking(answer: NativeResponse, request: RerankRequest) -> RerankRespon
     results.sort(key=lambda result: -result.score)
     usage = object_or_empty(document.get("usage"))
     tokens = count_or_none(usage.get("total_tokens", usage.get("prompt_tokens")))
-    told = Usage.make(
+    stated = Usage.make(
         input_tokens=tokens, output_tokens=0, raw=usage or document.get("meta") or None
     )
-    fields = response_fields(answer, request, told)
+    fields = response_fields(answer, request, stated)
     return RerankResponse(results=tuple(results[: request.top_n]), **fields)
 
 

@@ -128,9 +128,9 @@ def check_forcible(
         raise InvalidRequestError(
             f"tool_choice is 'required', but the request has no tools that {knower} knows"
         )
-    own = {tool.name for tool in request.tools if not isinstance(tool, HostedTool)}
+    names = {tool.name for tool in request.tools if not isinstance(tool, HostedTool)}
     hosted = any(isinstance(tool, HostedTool) for tool in request.tools)
-    if choice.mode == "named" and choice.tool_name not in own and not hosted:
+    if choice.mode == "named" and choice.tool_name not in names and not hosted:
         raise unknown_tool(choice)
     if not forced_tools:
         raise UnsupportedToolChoiceError(

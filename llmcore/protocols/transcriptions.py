@@ -162,17 +162,19 @@ def read_transcript(answer: NativeResponse, request: TranscriptionRequest) -> Tr
 
 def _timed(value: JsonValue) -> tuple[TimedText, ...]:
     """Return the pieces of a list that have their times; others are of no use."""
-    return tuple(piece for one in objects(value) if (piece := _piece(one)) is not None)
+    return tuple(piece for entry in objects(value) if (piece := _piece(entry)) is not None)
 
 
-def _piece(one: Mapping[str, Any]) -> TimedText | None:
-    start, end = _seconds(one.get("start")), _seconds(one.get("end"))
-    text = one.get("text", one.get("word"))
+def _piece(entry: Mapping[str, Any]) -> TimedText | None:
+    start, end = _seconds(entry.get("start")), _seconds(entry.get("end"))
+    text = entry.get("text", entry.get("word"))
     if start is None or end is None or not isinstance(text, str):
         return None
     names = ("speaker_label", "speaker", "speaker_id")
-    said = next((one[name] for name in names if one.get(name) is not None), None)
-    return TimedText(text=text, start=start, end=end, speaker=None if said is None else str(said))
+    speaker = next((entry[name] for name in names if entry.get(name) is not None), None)
+    return TimedText(
+        text=text, start=start, end=end, speaker=None if speaker is None else str(speaker)
+    )
 
 
 def _seconds(value: object) -> float | None:
@@ -191,7 +193,7 @@ def _language(document: JsonObject) -> str | None:
 def _duration(document: JsonObject) -> float | None:
     usage = object_or_empty(document.get("usage"))
     stated = (document.get("duration"), usage.get("seconds"), usage.get("prompt_audio_seconds"))
-    return next((found for one in stated if (found := _seconds(one)) is not None), None)
+    return next((found for value in stated if (found := _seconds(value)) is not None), None)
 
 
 # -- the APIs

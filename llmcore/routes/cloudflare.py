@@ -137,11 +137,13 @@ class CloudflareAIGateway(ConfigurableProvider):
                 f"gateway {gateway!r} is not the name of a gateway: letters, digits, '-' and '_'"
             )
         of_key = partial(Auth.header, GATEWAY_HEADER, prefix="Bearer ")
-        own = choose_auth(api_key=api_key, auth=auth, of_key=of_key, fallback=GATEWAY_AUTH)
+        own_auth = choose_auth(api_key=api_key, auth=auth, of_key=of_key, fallback=GATEWAY_AUTH)
         url = f"https://gateway.ai.cloudflare.com/v1/{{account}}/{gateway}"
         where: str | BaseUrlOf = partial(_with_account, url, _account(account_id))
         where = where if base_url is None else checked_base_url(base_url)
-        both = own if upstream_key is None else Auth.all_of(own, Auth.bearer(upstream_key))
+        both = (
+            own_auth if upstream_key is None else Auth.all_of(own_auth, Auth.bearer(upstream_key))
+        )
         route = _chat_route(
             AI_GATEWAY,
             base_url=_below(where, "compat"),
@@ -150,7 +152,7 @@ class CloudflareAIGateway(ConfigurableProvider):
             query=query,
             defaults=defaults,
         )
-        self._set_fields(chat_route=route, gateway_auth=own, base_url=where)
+        self._set_fields(chat_route=route, gateway_auth=own_auth, base_url=where)
 
     def chat(self, model_id: str) -> Model[ChatBody]:
         """Return the model *model_id*, named with its upstream: `openai/gpt-5.2`."""
@@ -179,13 +181,13 @@ class CloudflareAIGateway(ConfigurableProvider):
             raise ConfigurationError(
                 f"which upstream is {route.provider!r}? Name it with upstream=... (known: {known})"
             )
-        own = self.gateway_auth
+        own_auth = self.gateway_auth
         extra = self.chat_route.defaults.headers
         defaults = evolve(route.defaults, headers={**route.defaults.headers, **extra})
         return route.with_(
             id=f"{AI_GATEWAY}-{route.id}",
             endpoint=evolve(route.endpoint, base_url=_below(self.base_url, path)),
-            auth=own if stored_key else Auth.all_of(own, route.auth),
+            auth=own_auth if stored_key else Auth.all_of(own_auth, route.auth),
             defaults=defaults,
         ).model(model.id)
 

@@ -269,22 +269,22 @@ class ResponseDecoder:
 
     def _complete(self, bare: Iterable[LLMEvent], events: list[LLMEvent]) -> None:
         """Add the protocol's *bare* events, completed, to *events*, up to the terminal one."""
-        for one in bare:
+        for event in bare:
             if self.ended:
                 return
-            if self._tool_names and isinstance(one, ToolInputStart | ToolCall):
-                one = self._with_own_name(one)  # noqa: PLW2901
-            if self._context.service_tier and isinstance(one, StepFinish | Finish):
-                one = self._with_tier(one)  # noqa: PLW2901
-            if self._native and isinstance(one, Finish) and one.raw is None:
-                finish = changed(one, raw=self._native)
+            if self._tool_names and isinstance(event, ToolInputStart | ToolCall):
+                event = self._with_own_name(event)  # noqa: PLW2901
+            if self._context.service_tier and isinstance(event, StepFinish | Finish):
+                event = self._with_tier(event)  # noqa: PLW2901
+            if self._native and isinstance(event, Finish) and event.raw is None:
+                finish = changed(event, raw=self._native)
                 self._deliver(self._segments.process(finish), events)
-            elif isinstance(one, StreamStart):
-                self._deliver(self._segments.process(self._with_context(one)), events)
-            elif isinstance(one, ErrorEvent):
-                self._deliver((one,), events)
+            elif isinstance(event, StreamStart):
+                self._deliver(self._segments.process(self._with_context(event)), events)
+            elif isinstance(event, ErrorEvent):
+                self._deliver((event,), events)
             else:
-                self._deliver(self._segments.process(one), events)
+                self._deliver(self._segments.process(event), events)
 
     def _deliver(self, done: Iterable[LLMEvent], events: list[LLMEvent]) -> None:
         """Add *done* to *events* and the accumulator, which shares the text of open segments."""

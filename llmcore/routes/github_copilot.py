@@ -92,8 +92,8 @@ def initiator(messages: Sequence[Message]) -> Literal["user", "agent"]:
 
     Instructions in the conversation do not count.
     """
-    said = [message.role for message in messages if message.role not in ("system", "developer")]
-    return "agent" if said and said[-1] != "user" else "user"
+    roles = [message.role for message in messages if message.role not in ("system", "developer")]
+    return "agent" if roles and roles[-1] != "user" else "user"
 
 
 def shows_pictures(messages: Sequence[Message]) -> bool:
@@ -196,7 +196,7 @@ class GithubCopilot(ConfigurableProvider):
         `base_url` the exchanged token says where the API is.
         """
         below = defaults or RouteDefaults()
-        own = {**EDITOR_HEADERS, **_INTENT, "copilot-integration-id": integration_id}
+        editor_headers = {**EDITOR_HEADERS, **_INTENT, "copilot-integration-id": integration_id}
         self._set_fields(
             chat_route=Route.make(
                 id=f"{PROVIDER}-chat",
@@ -214,7 +214,9 @@ class GithubCopilot(ConfigurableProvider):
                     api_url=checked_base_url(github_api_url),
                     moves=base_url is None,
                 ),
-                defaults=evolve(below, headers={**own, **below.headers, **(headers or {})}),
+                defaults=evolve(
+                    below, headers={**editor_headers, **below.headers, **(headers or {})}
+                ),
             )
         )
 

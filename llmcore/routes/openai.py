@@ -56,13 +56,13 @@ class OpenAI(ConfigurableProvider):
         either, the key is that of OPENAI_API_KEY when a request is prepared.
         """
         account = {"openai-organization": organization, "openai-project": project}
-        own = {name: value for name, value in account.items() if value is not None}
+        account_headers = {name: value for name, value in account.items() if value is not None}
         self._set_fields(
             chat_route=PROFILE.route(
                 api_key=api_key,
                 auth=auth,
                 base_url=base_url,
-                headers={**own, **(headers or {})},
+                headers={**account_headers, **(headers or {})},
                 query=query,
                 defaults=defaults,
             )

@@ -138,12 +138,12 @@ class OpenRouter(ChatProvider):
         your application in OpenRouter's rankings.
         """
         named = {"http-referer": referer, "x-openrouter-title": title}
-        own = {name: value for name, value in named.items() if value is not None}
+        app_headers = {name: value for name, value in named.items() if value is not None}
         super().__init__(
             api_key=api_key,
             auth=auth,
             base_url=base_url,
-            headers={**own, **(headers or {})},
+            headers={**app_headers, **(headers or {})},
             query=query,
             defaults=_with_options(
                 defaults or RouteDefaults(), _options(routing, fallback_models, plugins)

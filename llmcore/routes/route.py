@@ -184,8 +184,8 @@ class PreparedRequest(Generic[Body_co]):
         model = self.request.model
         route = model.route if isinstance(model, Model) else None
         window = route.defaults.limits.context if isinstance(route, Route) else None
-        own = self.models if models is None else models
-        return estimate_of(self.request, count=count, window=window, models=own, at=at)
+        known_models = self.models if models is None else models
+        return estimate_of(self.request, count=count, window=window, models=known_models, at=at)
 
 
 def _without(

@@ -99,9 +99,9 @@ class UnaryRoute(Generic[Request, Response_co]):
         body = native.content if native.body is None else json.dumps(native.body)
         content = {"content-type": native.content_type} if body else {}
         accepted = "*/*" if self.protocol.answers == "bytes" else "application/json"
-        own = {"accept": accepted, "user-agent": _USER_AGENT}
+        defaults = {"accept": accepted, "user-agent": _USER_AGENT}
         headers = layered(
-            own, content, self.defaults.headers, native.headers, self.defaults.http.headers
+            defaults, content, self.defaults.headers, native.headers, self.defaults.http.headers
         )
         query = {**native.query, **self.defaults.http.query}
         return HttpRequest(

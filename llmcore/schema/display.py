@@ -72,7 +72,7 @@ def _is_default(attribute: "Attribute[Any]", value: object) -> bool:
 
 
 def _hash(self: Any) -> int:
-    compared = (one.name for one in fields(type(self)) if one.eq)
+    compared = (attribute.name for attribute in fields(type(self)) if attribute.eq)
     return hash((type(self), *(_hashable(getattr(self, name)) for name in compared)))
 
 

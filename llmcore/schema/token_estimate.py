@@ -148,8 +148,8 @@ def _part(part: ContentPart) -> float:
         case ToolCallPart():
             return _TOOL_TOKENS + estimated_text_tokens(part.name) + _json(part.arguments)
         case ToolResultPart():
-            said = _parts(part.parts) if part.parts else _value(part.content)
-            return _TOOL_TOKENS + said
+            content = _parts(part.parts) if part.parts else _value(part.content)
+            return _TOOL_TOKENS + content
         case ProviderPart():
             return _json(part.data)
 

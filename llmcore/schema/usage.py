@@ -96,7 +96,11 @@ class Usage:
 
     def _repr_html_(self) -> str:
         """Return a table of what is known, for notebooks."""
-        known = ((one.name, getattr(self, one.name)) for one in fields(Usage) if one.name != "raw")
+        known = (
+            (attribute.name, getattr(self, attribute.name))
+            for attribute in fields(Usage)
+            if attribute.name != "raw"
+        )
         rows = "".join(
             f"<tr><td>{name.replace('_', ' ')}</td><td>{value:,}</td></tr>"
             for name, value in known

@@ -105,12 +105,12 @@ def _entries(
     message: Message, run_id: str, timestamp: str, names: CallNames, meta: JsonObject
 ) -> Iterator[MessageEntry]:
     pieces = _pieces(message)
-    said = _said_of(message, pieces[0].role)
+    message_fields = _said_of(message, pieces[0].role)
     for index, piece in enumerate(pieces):
         laid_out = lay_out(piece.content, PARTS_OF_ROLE[piece.role], names)
         mark: dict[str, JsonValue] = {}
-        if said and not index:
-            mark["message"] = said
+        if message_fields and not index:
+            mark["message"] = message_fields
         if laid_out.layout is not None:
             mark["content"] = laid_out.layout
         if len(pieces) > 1:
@@ -132,8 +132,10 @@ def _broken_calls(
     calls = [
         part for part in content if isinstance(part, ToolCallPart) and not part.provider_executed
     ]
-    said = [part for part in parts if isinstance(part, EntryToolCall)]
-    for call, entry_call in zip(calls, said, strict=False):  # other roles have no tool_call parts
+    entries = [part for part in parts if isinstance(part, EntryToolCall)]
+    for call, entry_call in zip(
+        calls, entries, strict=False
+    ):  # other roles have no tool_call parts
         if call.kind == "function" and not call.is_valid:
             yield entry_call.tool_call_id, parse_arguments(call.arguments_text)[1]
 
@@ -225,13 +227,13 @@ def _groups(entries: Iterable[MessageEntry]) -> Iterator[Sequence[MessageEntry]]
 
 def _message(group: Sequence[MessageEntry]) -> Message:
     first = group[0]
-    said = _mark(first).get("message", {})
-    if not isinstance(said, Mapping):
+    fields = _mark(first).get("message", {})
+    if not isinstance(fields, Mapping):
         raise _misfit()
     role = "tool" if any(entry.role == "tool" for entry in group) else first.role
     content = tuple(part for entry in group for part in _content(entry))
     try:
-        return evolve(from_json(Message, {"role": role, **said, "content": []}), content=content)
+        return evolve(from_json(Message, {"role": role, **fields, "content": []}), content=content)
     except InvalidRequestError as error:
         raise MalformedError(f"{_misfit().message} ({error.message})") from error
 

@@ -76,12 +76,12 @@ def lay_out(content: Sequence[ContentPart], allowed: tuple[type, ...], names: Ca
     parts: list[EntryPart] = []
     layout: list[JsonValue] = []
     for part in content:
-        said = _entry_part(part, names)
-        if said is None or not isinstance(said, allowed):
+        entry_part = _entry_part(part, names)
+        if entry_part is None or not isinstance(entry_part, allowed):
             layout.append({"whole": to_json(part)})
         else:
-            parts.append(said)
-            layout.append(_difference(plain_part(said), part, names))
+            parts.append(entry_part)
+            layout.append(_difference(plain_part(entry_part), part, names))
     return LaidOut(tuple(parts), layout if any(item is not None for item in layout) else None)
 
 
@@ -156,8 +156,8 @@ def _entry_call(part: ToolCallPart, id_: str) -> EntryToolCall:
 def _entry_content(part: ToolResultPart, names: CallNames) -> ResultContent:
     content = part.content
     if isinstance(content, tuple):
-        said = lay_out(part.parts, _RESULT_PARTS, names).parts
-        return cast("ResultContent", said)
+        parts = lay_out(part.parts, _RESULT_PARTS, names).parts
+        return cast("ResultContent", parts)
     return content if isinstance(content, str | Mapping) else {"value": content}
 
 

@@ -194,12 +194,16 @@ def _stored_origin(origin: Origin) -> _Origin:
     return _Origin(kind=kind, **asdict(origin))
 
 
-def _stored_interaction(one: AnyInteraction) -> _Interaction:
-    request = _stored_request(one.request)
-    if isinstance(one, WebSocketInteraction):
-        messages = tuple(map(_stored_message, one.messages))
-        return _Interaction(kind=one.kind, request=request, messages=messages, failure=one.failure)
-    return _Interaction(kind=one.kind, request=request, response=_stored_response(one.response))
+def _stored_interaction(interaction: AnyInteraction) -> _Interaction:
+    request = _stored_request(interaction.request)
+    if isinstance(interaction, WebSocketInteraction):
+        messages = tuple(map(_stored_message, interaction.messages))
+        return _Interaction(
+            kind=interaction.kind, request=request, messages=messages, failure=interaction.failure
+        )
+    return _Interaction(
+        kind=interaction.kind, request=request, response=_stored_response(interaction.response)
+    )
 
 
 def _stored_request(request: RecordedRequest) -> _Request:

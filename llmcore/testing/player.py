@@ -131,7 +131,11 @@ class Player(HttpxCompatible):
         raise self._failed(self._differs(sent, number, request.secrets))
 
     def _comparable(self, request: HttpRequest) -> RecordedRequest:
-        recorded = (name for one in self.cassette.interactions for name in one.request.headers)
+        recorded = (
+            name
+            for interaction in self.cassette.interactions
+            for name in interaction.request.headers
+        )
         return RecordedRequest.of(request, self._headers.union(recorded))
 
     def _candidates(self) -> list[int]:
@@ -150,8 +154,8 @@ class Player(HttpxCompatible):
 
     def _leftover(self) -> str:
         lines = [
-            f"  {index + 1}: {one.request.method} {one.request.url}"
-            for index, one in self._unused.items()
+            f"  {index + 1}: {interaction.request.method} {interaction.request.url}"
+            for index, interaction in self._unused.items()
         ]
         return f"{_counted(len(lines), 'recorded request')} not sent:\n" + "\n".join(lines)
 

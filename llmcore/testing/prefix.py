@@ -72,8 +72,8 @@ def _differences(before: JsonObject, after: JsonObject) -> Iterator[str]:
         yield from _unequal(name, before.get(name, _ABSENT), after.get(name, _ABSENT))
     for name in _GROWING:
         first, second = _items(before.get(name, [])), _items(after.get(name, []))
-        for index, (one, other) in enumerate(zip(first, second, strict=False)):
-            yield from _unequal(f"{name}[{index}]", one, other)
+        for index, (mine, other) in enumerate(zip(first, second, strict=False)):
+            yield from _unequal(f"{name}[{index}]", mine, other)
         if len(second) < len(first):
             yield f"{name} has {len(second)} items, before {len(first)}"
 
@@ -84,8 +84,8 @@ def _unequal(path: str, before: object, after: object) -> Iterator[str]:
         yield from _unequal_objects(path, _without_breakpoint(before), _without_breakpoint(after))
     elif isinstance(before, list) and isinstance(after, list):
         first, second = _items(before), _items(after)
-        for index, (one, other) in enumerate(zip(first, second, strict=False)):
-            yield from _unequal(f"{path}[{index}]", one, other)
+        for index, (mine, other) in enumerate(zip(first, second, strict=False)):
+            yield from _unequal(f"{path}[{index}]", mine, other)
         if len(first) != len(second):
             yield f"{path} has {len(second)} items, before {len(first)}"
     elif _spelled(before) != _spelled(after):

@@ -216,9 +216,9 @@ def _filled(metadata: Metadata, tracks: Sequence[_Track | SocketTrack]) -> Metad
 
 
 def _model(track: _Track | SocketTrack) -> str | None:
-    said = track.messages[:1] if isinstance(track, SocketTrack) else ()
+    messages = track.messages[:1] if isinstance(track, SocketTrack) else ()
     try:
-        body = loads(said[0].text.encode() if said else track.request.body)
+        body = loads(messages[0].text.encode() if messages else track.request.body)
     except ValueError:
         return None
     model = body.get("model") if isinstance(body, Mapping) else None

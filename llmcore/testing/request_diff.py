@@ -37,7 +37,7 @@ def similarity(recorded: RecordedRequest, sent: RecordedRequest) -> float:
 def common_length(first: str, second: str) -> int:
     """Return how many characters the two have in common at their beginnings."""
     pairs = enumerate(zip(first, second, strict=False))
-    return next((at for at, (one, other) in pairs if one != other), min(len(first), len(second)))
+    return next((at for at, (mine, other) in pairs if mine != other), min(len(first), len(second)))
 
 
 def _canonical(body: bytes) -> str | bytes:

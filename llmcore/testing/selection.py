@@ -79,9 +79,9 @@ class Selection(NamedTuple):
         """Return whether *test* is one of those selected."""
         return (
             (not self.providers or test.provider in self.providers)
-            and (not self.prefixes or any(_is_below(test.name, one) for one in self.prefixes))
+            and (not self.prefixes or any(_is_below(test.name, prefix) for prefix in self.prefixes))
             and test.searchable_tags.issuperset(self.tags)
-            and (not self.tests or any(_is_named(test, one) for one in self.tests))
+            and (not self.tests or any(_is_named(test, name) for name in self.tests))
         )
 
     def __str__(self) -> str:

@@ -34,7 +34,7 @@ class PlayedSocket:
     async def send(self, message: bytes) -> None:
         """Compare *message* with the recorded one."""
         await anyio.lowlevel.checkpoint()
-        number = 1 + sum(one.direction == "client" for one in self._played())
+        number = 1 + sum(played.direction == "client" for played in self._played())
         recorded = self._peek()
         if recorded is None or recorded.direction != "client":
             what = "is one too many" if recorded is None else "comes before the recorded answer"
@@ -67,8 +67,8 @@ class PlayedSocket:
         if not self.unsent:
             return None
         came: list[bytes] = []
-        while (one := self._peek()) is not None and one.direction == "server":
-            came.append(one.text.encode())
+        while (message := self._peek()) is not None and message.direction == "server":
+            came.append(message.text.encode())
             self._next += 1
         return came
 
@@ -79,7 +79,7 @@ class PlayedSocket:
     def unsent(self) -> int:
         """How many recorded messages of the client have not been sent."""
         rest = self._interaction.messages[self._next :]
-        return sum(one.direction == "client" for one in rest)
+        return sum(message.direction == "client" for message in rest)
 
     @property
     def leftover(self) -> str:

@@ -30,7 +30,7 @@ _T = TypeVar("_T")
 def admin_operations(ledger: Ledger) -> list[Operation]:
     """Return the operations below `/admin`."""
     calls = _Admin(ledger)
-    one = "/admin/keys/{key_id}"
+    key_path = "/admin/keys/{key_id}"
 
     def operation(
         method: str, path: str, answer: Callable[[OperationRequest], Awaitable[JsonObject]]
@@ -42,10 +42,10 @@ def admin_operations(ledger: Ledger) -> list[Operation]:
     return [
         operation("GET", "/admin/keys", calls.all),
         operation("POST", "/admin/keys", calls.create),
-        operation("GET", one, calls.get),
-        operation("POST", one, calls.update),
-        operation("DELETE", one, calls.revoke),
-        operation("POST", f"{one}/rotate", calls.rotate),
+        operation("GET", key_path, calls.get),
+        operation("POST", key_path, calls.update),
+        operation("DELETE", key_path, calls.revoke),
+        operation("POST", f"{key_path}/rotate", calls.rotate),
         operation("GET", "/admin/usage", calls.usage),
     ]
 

@@ -89,7 +89,7 @@ class Accounts:
         """Identifies the process in the ledger."""
         self.ledger = ledger
         self.configure(settings)
-        own = settings.accounts
+        account_settings = settings.accounts
         self._metrics = metrics
         self._clock = clock
         self._threads = anyio.CapacityLimiter(_THREADS)
@@ -107,8 +107,8 @@ class Accounts:
             self.worker,
             events,
             journal=self._journal,
-            max_rows=own.spend_queue_rows,
-            keep_s=own.spend_kept_s,
+            max_rows=account_settings.spend_queue_rows,
+            keep_s=account_settings.spend_kept_s,
             clock=clock,
         )
 
@@ -122,9 +122,9 @@ class Accounts:
 
         Raises ConfigurationError, and changes nothing, if the prices cannot be read.
         """
-        own = settings.accounts
+        account_settings = settings.accounts
         self._prices = price_list(settings)
-        self._settings = own
+        self._settings = account_settings
         rate = settings.limits.rate_per_minute if settings.shares_state else 0
         self._shared_rate = rate or None
 

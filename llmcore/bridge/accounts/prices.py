@@ -39,7 +39,9 @@ class PriceList:
 
     def _seller(self, target: UpstreamModel) -> str:
         """Return the upstream of *target* if it has a price of its own, else its provider."""
-        if any(one.provider == target.provider and one.id == target.model for one in self.models):
+        if any(
+            model.provider == target.provider and model.id == target.model for model in self.models
+        ):
             return target.provider
         return self.providers.get(target.provider, target.provider)
 
@@ -48,7 +50,7 @@ class PriceList:
     ) -> int | None:
         """Return the cost of *usage* by *target*, which gave *response*; None if it is unknown."""
         model = target.model
-        is_own = any(one.id == model for one in self.models)
+        is_own = any(known.id == model for known in self.models)
         answered = changed(
             response,
             provider=self._seller(target),
@@ -77,10 +79,10 @@ class PriceList:
             for written, long_lived in ((None, None), (tokens[0], None), (tokens[0], tokens[0]))
         )
         when = datetime.fromtimestamp(at, UTC)
-        seller, own = self._seller(target), self.models
+        seller, models = self._seller(target), self.models
         costs = [
-            cost_of(seller, target.model, one, service_tier=service_tier, at=when, models=own)
-            for one in usages
+            cost_of(seller, target.model, usage, service_tier=service_tier, at=when, models=models)
+            for usage in usages
             for service_tier in (None, tier)
         ]
         return max((nano(cost) for cost in costs if cost is not None), default=None)
@@ -99,12 +101,12 @@ def price_list(settings: GatewaySettings) -> PriceList:
 
     Raises ConfigurationError if the file of prices cannot be read.
     """
-    own = settings.accounts
+    accounts = settings.accounts
     listed = (_priced(name, rates) for name, rates in settings.tables.prices.items())
     return PriceList(
-        models=(*listed, *read_prices(own.prices_path)),
-        providers={one.name: one.provider for one in settings.tables.upstreams},
-        output_tokens=own.output_tokens,
+        models=(*listed, *read_prices(accounts.prices_path)),
+        providers={upstream.name: upstream.provider for upstream in settings.tables.upstreams},
+        output_tokens=accounts.output_tokens,
     )
 
 

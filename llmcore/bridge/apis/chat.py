@@ -43,10 +43,12 @@ class ChatCompletions(Generation[ChatContext]):
         def run(index: int, encoding: StreamEncoding) -> AnswerRun:
             writer = ChatWriter(chosen.info, read.context, chosen.upstream)
             stored = _KeptCalls(writer, self._states, owner)
-            one = evolve(read, request=_reseeded(read.request, index))
-            cached = self.cached(call, chosen, one.request) if read.context.choices == 1 else None
+            choice = evolve(read, request=_reseeded(read.request, index))
+            cached = (
+                self.cached(call, chosen, choice.request) if read.context.choices == 1 else None
+            )
             return self.run(
-                call, chosen, one, writer, stored=stored, encoding=encoding, cached=cached
+                call, chosen, choice, writer, stored=stored, encoding=encoding, cached=cached
             )
 
         encoding = self.encoding(call.request)

@@ -43,7 +43,7 @@ from llmcore.schema.usage import Usage
 def responses_api(service: Service) -> Api:
     """Return the Responses API over *service*. Clients may leave `/v1` out."""
     calls = Responses(service)
-    one = "/responses/{response_id}"
+    response_path = "/responses/{response_id}"
     return Api(
         id=front.id,
         prefixes=("/v1", ""),
@@ -53,15 +53,17 @@ def responses_api(service: Service) -> Api:
             _posted("input_tokens", "/responses/input_tokens", calls.count),
             _posted("compact", "/responses/compact", calls.compact),
             Operation(name="upgrade", method="GET", path="/responses", answer=calls.upgrade),
-            Operation(name="get", method="GET", path=one, answer=calls.get),
-            Operation(name="delete", method="DELETE", path=one, answer=calls.delete),
+            Operation(name="get", method="GET", path=response_path, answer=calls.get),
+            Operation(name="delete", method="DELETE", path=response_path, answer=calls.delete),
             Operation(
                 name="input_items",
                 method="GET",
-                path=f"{one}/input_items",
+                path=f"{response_path}/input_items",
                 answer=calls.input_items,
             ),
-            Operation(name="cancel", method="POST", path=f"{one}/cancel", answer=calls.cancel),
+            Operation(
+                name="cancel", method="POST", path=f"{response_path}/cancel", answer=calls.cancel
+            ),
         ),
     )
 
@@ -202,9 +204,9 @@ class Responses(Generation[Translation]):
         request = evolve(call.request, body=as_response_request(call.body))
         read = await self._remembered(request, call.caller, chosen)
         notes, context = Notes(), read.context
-        said = user_items(context.before, context.input_items, new_id, notes)
+        items = user_items(context.before, context.input_items, new_id, notes)
         noted = evolve(context, diagnostics=(*context.diagnostics, *notes.entries))
-        form = partial(compacted, said=said)
+        form = partial(compacted, messages=items)
         return self._run(call, chosen, evolve(read, context=noted), form=form)
 
     def _run(
@@ -426,8 +428,8 @@ class _BackgroundEnding:
     async def refused(self, error: FrontError) -> bytes:
         """Return the events of an answer that failed before its first, as lines of JSON."""
         writer, cause = self._new_writer(), error.__cause__
-        told = cause if isinstance(cause, LLMError) else ServerError(error.message)
-        events = [*writer.start(), *writer.feed(ErrorEvent(told))]
+        llm_error = cause if isinstance(cause, LLMError) else ServerError(error.message)
+        events = [*writer.start(), *writer.feed(ErrorEvent(llm_error))]
         self.record = writer.record(self._owner)
         return b"".join(map(JSON_LINES.encode, events))
 

@@ -125,7 +125,9 @@ def _found_upstream(read: Values, tables: FileTables) -> str:
         return first.name if first.provider == COMPATIBLE else first.provider
     if read.text("UPSTREAM_BASE_URL"):
         return COMPATIBLE
-    found = next((one.id for one in provider_entries() if one.is_configured(read.environ)), None)
+    found = next(
+        (entry.id for entry in provider_entries() if entry.is_configured(read.environ)), None
+    )
     if found is not None:
         return found
     if find_spec("xllamacpp") is not None:

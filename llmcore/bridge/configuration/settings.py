@@ -107,7 +107,7 @@ def read_settings(kind: type[_T], values: Values, **others: object) -> _T:
 
     Raises ConfigurationError for an invalid value.
     """
-    readers = {one.name: one.metadata.get(_READ) for one in fields(kind)}  # type: ignore[arg-type]
+    readers = {attribute.name: attribute.metadata.get(_READ) for attribute in fields(kind)}  # type: ignore[arg-type]
     found = {name: read(values) for name, read in readers.items() if read is not None}
     return kind(**found, **others)
 

@@ -65,18 +65,18 @@ def _key(name: str) -> str:
 
 def _tables(settings: GatewaySettings) -> Iterator[str]:
     tables = settings.tables
-    for one in tables.upstreams:
+    for upstream in tables.upstreams:
         fields = {
-            "name": one.name,
-            "provider": one.provider,
-            "base_url": one.base_url,
-            **_key_source(one),
-            "weight": one.weight,
-            "max_running": one.max_running,
-            "requests_per_minute": one.requests_per_minute,
-            "first_event_seconds": one.first_event_seconds,
-            "idle_seconds": one.idle_seconds,
-            "variables": dict.fromkeys(one.variables, _HIDDEN) or None,
+            "name": upstream.name,
+            "provider": upstream.provider,
+            "base_url": upstream.base_url,
+            **_key_source(upstream),
+            "weight": upstream.weight,
+            "max_running": upstream.max_running,
+            "requests_per_minute": upstream.requests_per_minute,
+            "first_event_seconds": upstream.first_event_seconds,
+            "idle_seconds": upstream.idle_seconds,
+            "variables": dict.fromkeys(upstream.variables, _HIDDEN) or None,
         }
         yield from _table("[[upstreams]]", fields)
     for name, model in tables.models.items():
@@ -85,7 +85,7 @@ def _tables(settings: GatewaySettings) -> Iterator[str]:
         yield from _table(f"[prefixes.{_key(prefix)}]", _prefix(rule))
     if tables.prices:
         yield from _table(
-            "[prices]", {_key(name): _price(one) for name, one in tables.prices.items()}
+            "[prices]", {_key(name): _price(price) for name, price in tables.prices.items()}
         )
     for client in tables.clients:
         yield from _table("[[clients]]", {"name": client.name, **_key_source(client)})
@@ -105,9 +105,9 @@ def _key_source(source: KeySource) -> Mapping[str, object]:
 def _model(model: ModelSettings) -> Mapping[str, object]:
     ranks = [
         [
-            {"upstream": one.upstream, "model": one.model}
-            | ({} if one.weight is None else {"weight": one.weight})
-            for one in rank
+            {"upstream": target.upstream, "model": target.model}
+            | ({} if target.weight is None else {"weight": target.weight})
+            for target in rank
         ]
         for rank in model.ranks
     ]

@@ -153,11 +153,11 @@ def read_tables(document: ConfigDocument, providers: frozenset[str]) -> FileTabl
         prices={name: read.table(("prices", name), Rates) for name in read.names("prices")},
         clients=read.entries("clients", ClientSettings),
     )
-    for place, one in enumerate(tables.upstreams):
-        if one.provider not in providers:
+    for place, upstream in enumerate(tables.upstreams):
+        if upstream.provider not in providers:
             known = ", ".join(sorted(providers))
             raise document.error(
-                ("upstreams", place, "provider"), f"is {one.provider!r}, not one of {known}"
+                ("upstreams", place, "provider"), f"is {upstream.provider!r}, not one of {known}"
             )
     read.check_keys("upstreams", tables.upstreams, required=False)
     read.check_keys("clients", tables.clients, required=True)
@@ -218,7 +218,7 @@ class _Tables:
         if larger is not None and not isinstance(larger, str):
             raise self.document.error((*keys, "on_context_overflow"), "must be a text in quotes")
         return ModelSettings(
-            ranks=tuple(self.rank((*keys, "targets"), one) for one in targets),
+            ranks=tuple(self.rank((*keys, "targets"), target) for target in targets),
             aliases=self.converted((*keys, "aliases"), given.get("aliases", []), tuple[Name, ...]),
             on_context_overflow=larger,
         )
@@ -228,7 +228,7 @@ class _Tables:
         targets = value if isinstance(value, list) else [value]
         if not targets:
             raise self.document.error(keys, "has an empty list: name a target in it")
-        return tuple(self.target(keys, one) for one in targets)
+        return tuple(self.target(keys, target) for target in targets)
 
     def target(self, keys: Keys, value: Any) -> TargetSettings:
         """Return one target: a table, or the text `upstream/model`."""
@@ -273,13 +273,13 @@ def price_fault(rates: Rates) -> str | None:
 
 def _check_prices(document: ConfigDocument, tables: FileTables, providers: frozenset[str]) -> None:
     """Refuse prices of an upstream that does not exist, and those that are not amounts."""
-    sellers = providers | {one.name for one in tables.upstreams}
+    sellers = providers | {upstream.name for upstream in tables.upstreams}
     for name, rates in tables.prices.items():
         seller, _, model = name.partition("/")
         if not (seller and model):
             raise document.error(("prices", name), "is not upstream/model or provider/model")
         if seller not in sellers:
-            known = ", ".join(one.name for one in tables.upstreams) or "a provider's id"
+            known = ", ".join(upstream.name for upstream in tables.upstreams) or "a provider's id"
             message = f"names the upstream {seller!r}, which is not one of {known}"
             raise document.error(("prices", name), message)
         if wrong := price_fault(rates):
@@ -288,7 +288,7 @@ def _check_prices(document: ConfigDocument, tables: FileTables, providers: froze
 
 def _check_models(document: ConfigDocument, tables: FileTables, providers: frozenset[str]) -> None:
     """Refuse names that lead nowhere, and aliases that name two models."""
-    named = {name for one in tables.upstreams for name in (one.name, one.provider)}
+    named = {name for upstream in tables.upstreams for name in (upstream.name, upstream.provider)}
 
     def check_upstream(keys: Keys, name: str) -> None:
         if name not in named | providers:

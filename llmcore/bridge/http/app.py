@@ -71,13 +71,13 @@ def make_app(service: Service) -> ASGIApp:
     pages: list[tuple[str, str, ASGIApp]] = [("GET", "/metrics", _metrics(service))]
     feed = Feed() if service.settings.has_ui else None
     if feed is not None:
-        operations += [(one.path, one) for one in ui_operations(service, feed)]
+        operations += [(entry.path, entry) for entry in ui_operations(service, feed)]
         pages.append(("GET", PAGE, page_route()))
     router: Router[ASGIApp] = Router(
         [
             *(
-                (one.method, path, _Answering(one, served, service, bodies))
-                for path, one in [*operations, *_own_operations(service)]
+                (entry.method, path, _Answering(entry, served, service, bodies))
+                for path, entry in [*operations, *_own_operations(service)]
             ),
             *pages,
         ]
@@ -189,7 +189,7 @@ def _own_operations(service: Service) -> list[tuple[str, Operation]]:
     async def health(call: OperationRequest) -> JsonObject:
         return await (service.deep_health() if call.query.get("deep") else service.health())
 
-    own = [
+    operations = [
         Operation(name=name, method="GET", path=path, answer=answer)
         for name, path, answer in (
             ("health", "/healthz", health),
@@ -198,7 +198,10 @@ def _own_operations(service: Service) -> list[tuple[str, Operation]]:
             ("root", "/api/hello", root),
         )
     ]
-    return [(one.path, one) for one in (*own, *admin_operations(service.accounts.ledger))]
+    return [
+        (operation.path, operation)
+        for operation in (*operations, *admin_operations(service.accounts.ledger))
+    ]
 
 
 class _Bodies:

@@ -82,15 +82,15 @@ def error_response(
     error: FrontError, form: ErrorForm, headers: Headers | None = None
 ) -> BytesResponse:
     """Return the response of *error*; its own headers win over *headers*."""
-    told = form(evolve(error, request_id=REQUEST_ID.get()))
-    return _failure(told, error, headers)
+    failure = form(evolve(error, request_id=REQUEST_ID.get()))
+    return _failure(failure, error, headers)
 
 
 def _failure(
-    told: FailureResponse, error: FrontError, headers: Headers | None = None
+    failure: FailureResponse, error: FrontError, headers: Headers | None = None
 ) -> BytesResponse:
-    fields = dict([*(headers or []), *encoded_headers(told.headers), *_error_headers(error)])
-    return BytesResponse(told.status, json.dumps(told.body), [*JSON, *fields.items()])
+    fields = dict([*(headers or []), *encoded_headers(failure.headers), *_error_headers(error)])
+    return BytesResponse(failure.status, json.dumps(failure.body), [*JSON, *fields.items()])
 
 
 def _whole(whole: WholeBody, headers: Headers) -> BytesResponse:
@@ -257,7 +257,10 @@ def diagnostic_headers(diagnostics: Sequence[Diagnostic]) -> Headers:
 
 def diagnostic_codes(diagnostics: Sequence[Diagnostic]) -> str | None:
     """Return each diagnostic as `action code path`; of too many the first, and how many more."""
-    named = (f"{one.action} {one.code} {one.path}"[:_MAX_CODE_CHARS] for one in diagnostics)
+    named = (
+        f"{diagnostic.action} {diagnostic.code} {diagnostic.path}"[:_MAX_CODE_CHARS]
+        for diagnostic in diagnostics
+    )
     codes = list(dict.fromkeys(named))
     chars = accumulate(len(code) + len("; ") for code in codes)
     shown = sum(1 for _ in takewhile(lambda total: total <= _MAX_CODES_CHARS, chars))
@@ -273,10 +276,10 @@ def gateway_failed() -> FrontError:
 
 
 def _run_error(run: SentAnswer, error: FrontError) -> BytesResponse:
-    told = run.error_response(evolve(error, request_id=REQUEST_ID.get()))
-    if isinstance(told, WholeBody):
-        return _whole(told, run_headers(run))
-    return _failure(told, error, run_headers(run))
+    failure = run.error_response(evolve(error, request_id=REQUEST_ID.get()))
+    if isinstance(failure, WholeBody):
+        return _whole(failure, run_headers(run))
+    return _failure(failure, error, run_headers(run))
 
 
 def _error_headers(error: FrontError) -> Headers:

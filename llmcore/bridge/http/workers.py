@@ -105,7 +105,7 @@ class Supervisor:
     def _until_stopped(self, received: int, announce: Callable[[], None]) -> signal.Signals:
         announce()
         while True:
-            next_due = min((one.due for one in self._workers if not one.pid), default=None)
+            next_due = min((worker.due for worker in self._workers if not worker.pid), default=None)
             wait = None if next_due is None else max(0.0, next_due - time.monotonic())
             readable, _, _ = select.select([received], [], [], wait)
             signals = _read_signals(received) if readable else []
@@ -118,12 +118,12 @@ class Supervisor:
 
     def _passed_on(self, signals: list[signal.Signals]) -> signal.Signals | None:
         """Pass *signals* on to the workers; return one that stops them."""
-        for one in signals:
-            if one in _PASSED_ON:
-                self._stop(one)
-                return one
-            if one != signal.SIGCHLD:
-                self._send(one)
+        for signum in signals:
+            if signum in _PASSED_ON:
+                self._stop(signum)
+                return signum
+            if signum != signal.SIGCHLD:
+                self._send(signum)
         return None
 
     def _stop(self, how: signal.Signals) -> None:
@@ -133,18 +133,18 @@ class Supervisor:
     def _wait_for_all(self, received: int) -> None:
         """Wait until all workers have ended; those that do not are killed."""
         end = self._stopping_since + self.shutdown_s + _PATIENCE_S
-        while any(one.pid for one in self._workers):
+        while any(worker.pid for worker in self._workers):
             readable, _, _ = select.select([received], [], [], 0.5)
             self._passed_on(_read_signals(received) if readable else [])
             self._reaped()
             if time.monotonic() > end:
                 self._send(signal.SIGKILL)
 
-    def _send(self, one: signal.Signals) -> None:
+    def _send(self, signum: signal.Signals) -> None:
         for worker in self._workers:
             if worker.pid:
                 with suppress(ProcessLookupError):
-                    os.kill(worker.pid, one)
+                    os.kill(worker.pid, signum)
 
     def _reaped(self) -> Mapping[int, int]:
         """Return the exit codes of the workers that have ended since, by their ids."""
@@ -182,8 +182,8 @@ class Supervisor:
 
     def _work(self) -> None:
         signal.set_wakeup_fd(-1)
-        for one in (signal.SIGCHLD, *_PASSED_ON):
-            signal.signal(one, signal.SIG_DFL)
+        for signum in (signal.SIGCHLD, *_PASSED_ON):
+            signal.signal(signum, signal.SIG_DFL)
         signal.signal(signal.SIGHUP, signal.SIG_IGN)
         os.setpgid(0, 0)  # a terminal sends its signals to the supervisor alone
         os.close(self._alive[1])
@@ -209,14 +209,14 @@ def _signals_to_pipe() -> Iterator[int]:
     reading, writing = os.pipe()
     os.set_blocking(writing, False)
     handled = (signal.SIGCHLD, signal.SIGHUP, *_PASSED_ON)
-    before = {one: signal.signal(one, lambda *_: None) for one in handled}
+    before = {signum: signal.signal(signum, lambda *_: None) for signum in handled}
     woken = signal.set_wakeup_fd(writing)
     try:
         yield reading
     finally:
         signal.set_wakeup_fd(woken)
-        for one, handler in before.items():
-            signal.signal(one, handler)
+        for signum, handler in before.items():
+            signal.signal(signum, handler)
         os.close(reading)
         os.close(writing)
 

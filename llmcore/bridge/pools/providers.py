@@ -41,7 +41,7 @@ def upstreams_from(
     *transport*, such as recorded answers, takes the place of the network. Raises
     ConfigurationError for a provider that is not configured, naming the variables.
     """
-    named = {one.name: one for one in settings.tables.upstreams}
+    named = {upstream.name: upstream for upstream in settings.tables.upstreams}
     limits = settings.limits
     timeouts = Timeouts(first_event=limits.first_event_s, idle=limits.idle_s, total=limits.total_s)
     sources = {
@@ -55,7 +55,7 @@ def upstreams_from(
         environ=settings.environ,
         middleware=(Telemetry(),) if settings.telemetry else (),
     )
-    own = {name: _timeouts(one, timeouts) for name, one in named.items()}
+    own = {name: _timeouts(upstream, timeouts) for name, upstream in named.items()}
     return Upstreams(client, timeouts=own)
 
 

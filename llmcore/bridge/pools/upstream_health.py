@@ -66,15 +66,19 @@ class UpstreamHealth:
     def configure(self, settings: CoolDownSettings, upstreams: Sequence[UpstreamSettings]) -> None:
         """Use other settings from now on; the failures of upstreams that differ are forgotten."""
         before = getattr(self, "_limits", {})
-        changed = {one.name for one in upstreams if before.get(one.name, one) != one}
+        changed = {
+            upstream.name
+            for upstream in upstreams
+            if before.get(upstream.name, upstream) != upstream
+        }
         for name in [known for known in self._known if known.partition("/")[0] in changed]:
             del self._known[name]
         self._settings = settings
-        self._limits = {one.name: one for one in upstreams}
+        self._limits = {upstream.name: upstream for upstream in upstreams}
         self._rates = {
-            one.name: per_minute(one.requests_per_minute, self._clock())
-            for one in upstreams
-            if one.requests_per_minute is not None
+            upstream.name: per_minute(upstream.requests_per_minute, self._clock())
+            for upstream in upstreams
+            if upstream.requests_per_minute is not None
         }
 
     # -- choosing

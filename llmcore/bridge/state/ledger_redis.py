@@ -176,9 +176,15 @@ class RedisLedger:
 
         def write(redis: Any) -> None:
             with redis.pipeline(transaction=False) as pipeline:
-                for one in settlements:
-                    given: list[object] = [self._now, one.id, one.worker, repr(one.at), one.row]
-                    for use in one.uses:
+                for settlement in settlements:
+                    given: list[object] = [
+                        self._now,
+                        settlement.id,
+                        settlement.worker,
+                        repr(settlement.at),
+                        settlement.row,
+                    ]
+                    for use in settlement.uses:
                         given += [use.meter.name, use.amount, *_rest(use.meter)]
                     script(args=given, client=pipeline)
                 pipeline.execute()

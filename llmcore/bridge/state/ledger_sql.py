@@ -175,15 +175,17 @@ class SqlLedger:
     def _settle(self, execute: Execute, settlements: Sequence[Settlement]) -> None:
         changes: defaultdict[str, float] = defaultdict(float)
         meters: dict[str, Meter] = {}
-        for one in settlements:
-            if not execute(_ROW, (one.id, one.at, one.row)):  # written by an earlier try
+        for settlement in settlements:
+            row = (settlement.id, settlement.at, settlement.row)
+            if not execute(_ROW, row):  # written by an earlier try
                 continue
             held: dict[str, float] = dict(
                 execute(
-                    "delete from openbridge_holds where id = ? returning meter, amount", (one.id,)
+                    "delete from openbridge_holds where id = ? returning meter, amount",
+                    (settlement.id,),
                 )
             )
-            for use in one.uses:
+            for use in settlement.uses:
                 meters[use.meter.name] = use.meter
                 changes[use.meter.name] += use.amount - held.get(use.meter.name, 0)
         now = self._db.now(execute) if changes else 0.0

@@ -145,8 +145,8 @@ class Feed:
 
         They are those of *owner*; None means all.
         """
-        changed = (one for one in self._entries.values() if one.seq > seq)
-        return [one for one in changed if owner in (None, one.owner)]
+        changed = (entry for entry in self._entries.values() if entry.seq > seq)
+        return [entry for entry in changed if owner in (None, entry.owner)]
 
     def find(self, entry_id: str, owner: str | None) -> FeedEntry | None:
         """Return a request of *owner*; None for an unknown one, and for another's."""

@@ -221,8 +221,8 @@ class SocketConnection:
             await self._send_text(in_lane(line, lane))
 
     async def _send_error(self, error: FrontError, lane: str | None) -> None:
-        told = self._responses.front.error(evolve(error, request_id=REQUEST_ID.get()))
-        await self._send_event(error_event(error, told), lane)
+        failure = self._responses.front.error(evolve(error, request_id=REQUEST_ID.get()))
+        await self._send_event(error_event(error, failure), lane)
 
     async def _send_event(self, event: JsonObject, lane: str | None) -> None:
         await self._send_text(in_lane(json.dumps(event), lane))

@@ -94,16 +94,16 @@ def steering_refused(message: JsonObject) -> JsonObject:
     }
 
 
-def error_event(error: FrontError, told: FailureResponse) -> JsonObject:
-    """Return the event of an *error*, whose form over HTTP is *told*.
+def error_event(error: FrontError, failure: FailureResponse) -> JsonObject:
+    """Return the event of an *error*, whose form over HTTP is *failure*.
 
     Its headers are where the `openai` package has them, in `error`, and where Codex reads them.
     """
-    headers = {**dict(error.headers), **told.headers}
+    headers = {**dict(error.headers), **failure.headers}
     return {
         "type": "error",
-        "status": told.status,
-        "error": {**object_or_empty(told.body.get("error")), "headers": headers},
+        "status": failure.status,
+        "error": {**object_or_empty(failure.body.get("error")), "headers": headers},
         "headers": headers,
     }
 

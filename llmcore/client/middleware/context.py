@@ -67,7 +67,9 @@ def trimmed(messages: Sequence[Message], *, max_tokens: int) -> tuple[Message, .
 
 def without_old_results(messages: Sequence[Message], *, keep: int = 3) -> tuple[Message, ...]:
     """Return *messages* with all but the last *keep* results of tools replaced by a short text."""
-    count = sum(isinstance(part, ToolResultPart) for one in messages for part in one.content)
+    count = sum(
+        isinstance(part, ToolResultPart) for message in messages for part in message.content
+    )
     old = max(0, count - keep)
 
     def cleared(part: ContentPart) -> ContentPart:
@@ -77,10 +79,12 @@ def without_old_results(messages: Sequence[Message], *, keep: int = 3) -> tuple[
         old -= 1
         return part if old < 0 else evolve(part, content=CLEARED)
 
-    changed = (evolve(one, content=tuple(map(cleared, one.content))) for one in messages)
+    changed = (
+        evolve(message, content=tuple(map(cleared, message.content))) for message in messages
+    )
     return tuple(
-        new if new.content != one.content else one
-        for one, new in zip(messages, changed, strict=True)
+        new if new.content != message.content else message
+        for message, new in zip(messages, changed, strict=True)
     )
 
 

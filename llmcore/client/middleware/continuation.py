@@ -124,7 +124,7 @@ class ContinuedAnswer:
             ended = await self._stream.result()
             self._costs.append(ended.map(lambda response: response.cost).value_or(None))
             return self._passed([_with(event, usage=self._added(event.usage))])
-        return [new for own in self._in_place(event) for new in self._hold(own)]
+        return [new for ready in self._in_place(event) for new in self._hold(ready)]
 
     # -- the frame of a model that continues
 
@@ -195,7 +195,7 @@ class ContinuedAnswer:
         """Return the last events of a model that was cut; afterwards another one is read."""
         held, self._held = self._held, []
         open_inputs, self._inputs = self._inputs, set()
-        complete = [one for one in held if not _is_input_of(one, open_inputs)]
+        complete = [earlier for earlier in held if not _is_input_of(earlier, open_inputs)]
         events = list(self._passed(complete))
         if self._left and self._began:
             partial = self.accumulator.partial
@@ -206,7 +206,7 @@ class ContinuedAnswer:
                 return [*events, *self._ends()]
         if self._repetition is not None:
             event.error.partial = self.accumulator.partial
-        unfinished = [one for one in held if _is_input_of(one, open_inputs)]
+        unfinished = [earlier for earlier in held if _is_input_of(earlier, open_inputs)]
         return [*events, *self._passed([*unfinished, event])]
 
     async def _continued(

@@ -253,9 +253,9 @@ async def _upgrade(
     timeouts: Timeouts,
 ) -> "httpcore.AsyncNetworkStream":
     """Send the handshake and return the connection. Raises NetworkError if it was refused."""
-    own = dict(core.connect().headers.raw_items())
-    del own["Host"]
-    native = evolve(request, url=_http_url(request), headers={**request.headers, **own})
+    headers = dict(core.connect().headers.raw_items())
+    del headers["Host"]
+    native = evolve(request, url=_http_url(request), headers={**request.headers, **headers})
     answer = await engine.send(native, timeouts, proxy)
     if answer.upgraded is None:
         message = f"{_origin(request)} did not open a WebSocket: HTTP {answer.status}"

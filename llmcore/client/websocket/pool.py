@@ -111,16 +111,16 @@ class SocketPool:
 
     def _best(self, key: Key, turn: SocketRequest) -> PooledSocket | None:
         """Return this conversation's socket; another one only if no more can be opened."""
-        own = [item for item in self._free if item.key == key]
-        continued = [item for item in own if turn.continues(item.memory)]
+        matching = [item for item in self._free if item.key == key]
+        continued = [item for item in matching if turn.continues(item.memory)]
         if continued:
             return max(continued, key=_length)
         related = [
-            item for item in own if item.memory is None or turn.shares_beginning(item.memory)
+            item for item in matching if item.memory is None or turn.shares_beginning(item.memory)
         ]
         if related:
             return related[-1]
-        return own[0] if own and self._is_full() else None
+        return matching[0] if matching and self._is_full() else None
 
     def _is_full(self) -> bool:
         """Return whether another socket would exceed the limit. The caller holds a slot already."""

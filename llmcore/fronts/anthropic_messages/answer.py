@@ -125,8 +125,8 @@ class MessagesWriter(AnswerBuilder):
                 return made
         if self.ended:
             return []
-        for one in self._order.add(event):
-            self._handle(one)
+        for ordered in self._order.add(event):
+            self._handle(ordered)
         return self._take()
 
     def _take(self) -> list[Event]:
@@ -171,10 +171,12 @@ class MessagesWriter(AnswerBuilder):
             return
         path = f"content[{self._blocks.index}]"
         citations = write_citations(event.citations, path, self._notes)
-        self._shown_pages |= {str(one.get("url")) for one in citations} if self._searched else set()
-        for one in event.citations:
-            if one.url is not None:
-                self._pages.setdefault(one.url, {"url": one.url, "title": one.title})
+        self._shown_pages |= (
+            {str(citation.get("url")) for citation in citations} if self._searched else set()
+        )
+        for citation in event.citations:
+            if citation.url is not None:
+                self._pages.setdefault(citation.url, {"url": citation.url, "title": citation.title})
         self._blocks.end_text(event.text, citations)
         self._block = None
         # a refusal comes back as text, and its citations as they are shown
@@ -218,9 +220,9 @@ class MessagesWriter(AnswerBuilder):
             return
         call_id = self._ids[event.id] = self._call_id(event.id)
         freeform = event.kind == "custom"
-        own = object_or_empty(event.provider_metadata.get(METADATA_KEY))
+        native = object_or_empty(event.provider_metadata.get(METADATA_KEY))
         index = self._blocks.index
-        self._open(OpenToolUse(index, call_id, event.name, freeform=freeform, own=own))
+        self._open(OpenToolUse(index, call_id, event.name, freeform=freeform, native=native))
 
     def _call_id(self, given: str) -> str:
         """Return an id that the API allows, and that no other call of the conversation has."""
@@ -360,8 +362,8 @@ class MessagesWriter(AnswerBuilder):
         self._blocks.write({"type": "message_start", "message": dict(self._message)})
 
     def _step_finish(self, event: StepFinish) -> None:
-        for one in self._order.end():
-            self._handle(one)
+        for ordered in self._order.end():
+            self._handle(ordered)
         self.usage = event.usage
 
     def _finish(self, event: Finish) -> None:
@@ -398,16 +400,18 @@ class MessagesWriter(AnswerBuilder):
 
     def _cited(self) -> set[str]:
         texts = (block for block in self._blocks.content if block["type"] == "text")
-        return {str(one.get("url")) for block in texts for one in block.get("citations") or ()}
+        return {
+            str(citation.get("url")) for block in texts for citation in block.get("citations") or ()
+        }
 
     def _end(self, reason: FinishReason, event: Finish) -> None:
-        own = event.provider_metadata.get(METADATA_KEY, {})
-        stop = stop_fields(reason, own, called=bool(self._ids), refused=self._refused)
+        native = event.provider_metadata.get(METADATA_KEY, {})
+        stop = stop_fields(reason, native, called=bool(self._ids), refused=self._refused)
         if reason.reason == "other" and stop["stop_reason"] == "end_turn":
             why = f"the upstream's reason to stop ({reason.raw}) has no word here"
             self._notes.noted("finish-reason", "stop_reason", why)
         usage = usage_fields(self.usage, self._start, searches=self._searched)
-        extras, outer = container_fields(own)
+        extras, outer = container_fields(native)
         self._message |= {**stop, **extras, **outer, "usage": {**self._message["usage"], **usage}}
         delta = {**stop, **extras}
         self._blocks.write({"type": "message_delta", "delta": delta, **outer, "usage": usage})

@@ -66,13 +66,13 @@ class OpenToolUse:
     kind: Final = "tool"
 
     def __init__(
-        self, index: int, id_: str, name: str, *, freeform: bool, own: Mapping[str, Any]
+        self, index: int, id_: str, name: str, *, freeform: bool, native: Mapping[str, Any]
     ) -> None:
-        """Begin a call; *own* is what an upstream of the same API says of it besides its name."""
+        """Begin a call; *native* holds its further fields from an upstream of the same API."""
         self._index = index
         self.id = id_
         self.name = name
-        self.own = own
+        self.own = native
         self._freeform = freeform
         self._spaces = ""
         self.held = True

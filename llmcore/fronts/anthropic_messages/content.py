@@ -187,7 +187,7 @@ def _text_document(text: str, about: Mapping[str, Any]) -> DocumentPart:
 
 def _search_result(block: Block) -> DocumentPart:
     """Return what a search of the client's own found, as a document."""
-    text = "\n\n".join(str(one.get("text") or "") for one in objects(block.get("content")))
+    text = "\n\n".join(str(item.get("text") or "") for item in objects(block.get("content")))
     about = {
         "title": str_or_none(block.get("title")),
         "context": str_or_none(block.get("source")),
@@ -228,7 +228,7 @@ def write_citations(citations: Sequence[Citation], path: str, notes: Notes) -> l
     A citation that names a page becomes one of a web search, any other one of a search result.
     """
     written = list(_written(citations, path, notes))
-    placed = any(one.start_index is not None for one in citations)
+    placed = any(citation.start_index is not None for citation in citations)
     if placed and written:
         why = "citations here are of the whole block; where they stand in the text is lost"
         notes.changed("citation-place-dropped", path, why)

@@ -39,9 +39,9 @@ _NO_DETAILS: Final = {"type": "refusal", "category": None, "explanation": None}
 
 
 def stop_fields(
-    reason: FinishReason, own: Mapping[str, Any], *, called: bool, refused: bool
+    reason: FinishReason, native: Mapping[str, Any], *, called: bool, refused: bool
 ) -> dict[str, Any]:
-    """Return why the message ended. *own* is what Anthropic itself said of its answer.
+    """Return why the message ended. *native* is what Anthropic itself said of its answer.
 
     The upstream's own word stands where it is one of the API's, and the client will do by it what
     the answer demands.
@@ -52,13 +52,13 @@ def stop_fields(
     word = _STOP_REASONS.get(kind, "end_turn")
     if reason.raw is not None and FINISH_REASONS.get(reason.raw) == kind == reason.reason:
         word = reason.raw
-    sequence = str_or_none(own.get("stop_sequence"))
+    sequence = str_or_none(native.get("stop_sequence"))
     fields: dict[str, Any] = {
         "stop_reason": word,
         "stop_sequence": sequence if word == "stop_sequence" else None,
     }
     if word == "refusal":
-        fields["stop_details"] = object_or_empty(own.get("stop_details")) or dict(_NO_DETAILS)
+        fields["stop_details"] = object_or_empty(native.get("stop_details")) or dict(_NO_DETAILS)
     return fields
 
 
@@ -67,10 +67,12 @@ def is_explanation(event: TextEnd) -> bool:
     return "stop_details" in event.provider_metadata.get(METADATA_KEY, {})
 
 
-def container_fields(own: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+def container_fields(native: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return further facts of the message: those inside of the last delta, and beside it."""
-    inside = {name: own[name] for name in ("container",) if own.get(name) is not None}
-    beside = {name: own[name] for name in ("context_management",) if own.get(name) is not None}
+    inside = {name: native[name] for name in ("container",) if native.get(name) is not None}
+    beside = {
+        name: native[name] for name in ("context_management",) if native.get(name) is not None
+    }
     return inside, beside
 
 

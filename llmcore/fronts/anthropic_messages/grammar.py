@@ -97,8 +97,8 @@ class MessagesChecker(GrammarChecker):
 
     def _error(self, event: Event) -> None:
         error = object_or_empty(event.get("error"))
-        said = str_or_none(error.get("type")) and isinstance(error.get("message"), str)
-        self._expect(said, "the error lacks its type or its message")
+        is_complete = str_or_none(error.get("type")) and isinstance(error.get("message"), str)
+        self._expect(is_complete, "the error lacks its type or its message")
         self.ended = True
 
     def _ping(self, _event: Event) -> None:

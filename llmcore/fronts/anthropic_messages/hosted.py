@@ -167,12 +167,12 @@ def hosted_as_text(part: ToolResultPart) -> TextPart | None:
         return TextPart("\n".join(["Found on the web:", *lines, "", ""]))
     native = object_or_empty(content)
     printed = [str_or_none(native.get(name)) for name in ("stdout", "stderr")]
-    said = [text for text in printed if text] or [
-        str(one["text"]) for one in objects(content) if str_or_none(one.get("text"))
+    texts = [text for text in printed if text] or [
+        str(item["text"]) for item in objects(content) if str_or_none(item.get("text"))
     ]
     fetched = object_or_empty(object_or_empty(native.get("content")).get("source"))
-    if not said and fetched.get("type") == "text":
-        said = [text_or_json(fetched.get("data"))]
-    if not said:
+    if not texts and fetched.get("type") == "text":
+        texts = [text_or_json(fetched.get("data"))]
+    if not texts:
         return None
-    return TextPart("\n".join([f"{part.name or 'A tool'} returned:", *said, "", ""]))
+    return TextPart("\n".join([f"{part.name or 'A tool'} returned:", *texts, "", ""]))

@@ -115,18 +115,18 @@ class TurnReader:
 
     def _user(self, native: Fields, path: str) -> None:
         """Add a user's turn: results of tools, and what else it says, each a message in order."""
-        said: list[ContentPart] = []
+        parts: list[ContentPart] = []
         results: list[ToolResultPart] = []
         for block, place in content_blocks(native, path):
             if block.get("type") == "tool_result":
-                self._flush("user", said)
+                self._flush("user", parts)
                 results.append(self._result(block, place))
             else:
                 self._flush("tool", results)
-                said += self._content.read_block(block, place)
+                parts += self._content.read_block(block, place)
         self._flush("tool", results)
-        if said or not native.get("content"):
-            self._messages.append(Message("user", tuple(said)))
+        if parts or not native.get("content"):
+            self._messages.append(Message("user", tuple(parts)))
 
     def _flush(self, role: Any, parts: list[Any]) -> None:
         if parts:
@@ -244,8 +244,8 @@ def referenced_tools(messages: Iterable[Fields]) -> list[str]:
     for native in messages:
         for block, _ in content_blocks(native, "messages"):
             inner = block.get("content") if block.get("type") == "tool_result" else None
-            for one in inner if isinstance(inner, list) else ():
-                name = str_or_none(object_or_empty(one).get("tool_name"))
+            for item in inner if isinstance(inner, list) else ():
+                name = str_or_none(object_or_empty(item).get("tool_name"))
                 if name is not None:
                     names[name] = None
     return list(names)

@@ -313,7 +313,7 @@ def _native_fields(
     request: ClientRequest, upstream: Upstream, offer: MessagesOffer, notes: Notes
 ) -> dict[str, dict[str, Any]]:
     """Return the fields that only the Messages API has; for another upstream, report them."""
-    own = {k: v for k, v in request.body.items() if k not in _UNDERSTOOD and v is not None}
+    native = {k: v for k, v in request.body.items() if k not in _UNDERSTOOD and v is not None}
     config = {
         name: value
         for name, value in object_or_empty(request.body.get("output_config")).items()
@@ -321,14 +321,14 @@ def _native_fields(
     }
     if upstream.protocol_id != PROTOCOL_ID:
         _report_lost(
-            {**own, **{f"output_config.{name}": one for name, one in config.items()}}, notes
+            {**native, **{f"output_config.{name}": item for name, item in config.items()}}, notes
         )
         return {}
     whole = request.body.get("cache_control")
     betas = str_or_none(request.headers.get(_BETAS))
     thinking = object_or_empty(request.body.get("thinking"))
     fields: dict[str, Any] = {
-        **own,
+        **native,
         **offer.native,
         **({"cache_control": whole} if whole else {}),
         **({"output_config": config} if config else {}),

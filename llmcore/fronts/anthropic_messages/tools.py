@@ -103,7 +103,7 @@ def read_offer(
         choice=choice,
         parallel=parallel,
         missing=() if specs else tuple(reader.missing),
-        searches=any(str(one.get("type")).startswith("web_search_") for one in natives),
+        searches=any(str(native.get("type")).startswith("web_search_") for native in natives),
         native={"mcp_servers": servers} if servers else {},
     )
 
@@ -114,11 +114,11 @@ def _order(natives: Sequence[Fields], referenced: Sequence[str], *, native: bool
     Where Anthropic searches among the tools itself, another upstream gets them all at once; where
     the client searches, it gets those that were found.
     """
-    by_provider = any(str(one.get("type")).startswith(_SEARCH) for one in natives)
+    by_provider = any(str(tool.get("type")).startswith(_SEARCH) for tool in natives)
     if native or by_provider:
         return range(len(natives))
-    loaded = [i for i, one in enumerate(natives) if not one.get("defer_loading")]
-    names = {one.get("name"): i for i, one in enumerate(natives) if one.get("defer_loading")}
+    loaded = [i for i, tool in enumerate(natives) if not tool.get("defer_loading")]
+    names = {tool.get("name"): i for i, tool in enumerate(natives) if tool.get("defer_loading")}
     return [*loaded, *(names[name] for name in referenced if name in names)]
 
 
@@ -136,7 +136,7 @@ class _ToolReader:
         known = protocol_by_id(upstream.protocol_id).hosted_kinds if upstream.protocol_id else ()
         self._kinds = known
         self._servers = {
-            str_or_none(one.get("name")): one for one in objects(body.get("mcp_servers"))
+            str_or_none(server.get("name")): server for server in objects(body.get("mcp_servers"))
         }
         self._notes = notes
 
@@ -167,22 +167,22 @@ class _ToolReader:
 
     def _custom(self, native: Fields, path: str) -> ToolSpec:
         name = required(native, "name", str, f"{path}.")
-        extras = [one for one in _EXTRAS if native.get(one) not in (None, False, [])]
+        extras = [name for name in _EXTRAS if native.get(name) not in (None, False, [])]
         report_unknown(native, _OF_TOOLS, path, self._notes)
         schema = read(native, "input_schema", dict, f"{path}.") or {}
         if schema and "type" not in schema and "$ref" not in schema:
             schema = {"type": "object", **schema}
-        for one in extras:
-            if one not in _QUIET and not self.native:
-                why = f"the upstream's tools have no {one}"
-                self._notes.dropped("unsupported-parameter", f"{path}.{one}", why)
+        for extra in extras:
+            if extra not in _QUIET and not self.native:
+                why = f"the upstream's tools have no {extra}"
+                self._notes.dropped("unsupported-parameter", f"{path}.{extra}", why)
         return ToolDefinition(
             name,
             str_or_none(native.get("description")) or "",
             schema,
             strict=read(native, "strict", bool, f"{path}."),
             cache=cache_ttl_of(native),
-            provider_metadata={METADATA_KEY: {one: native[one] for one in extras}}
+            provider_metadata={METADATA_KEY: {name: native[name] for name in extras}}
             if extras
             else {},
         )
@@ -237,7 +237,7 @@ class _ToolReader:
         if server is None or url is None:
             return None
         configs = object_or_empty(native.get("configs"))
-        enabled = {name: object_or_empty(one).get("enabled") for name, one in configs.items()}
+        enabled = {name: object_or_empty(config).get("enabled") for name, config in configs.items()}
         by_default = object_or_empty(native.get("default_config")).get("enabled") is not False
         all_on = by_default and False not in enabled.values()
         allowed = [] if all_on else [name for name, on in enabled.items() if on is True]
@@ -302,8 +302,8 @@ def _choice(
 ) -> ToolChoice | None:
     if name is None:
         return ToolChoice(mode)  # type: ignore[arg-type]
-    own = {spec.name for spec in specs if isinstance(spec, ToolDefinition)}
-    if name in own or any(isinstance(spec, HostedTool) and spec.kind == "raw" for spec in specs):
+    names = {spec.name for spec in specs if isinstance(spec, ToolDefinition)}
+    if name in names or any(isinstance(spec, HostedTool) and spec.kind == "raw" for spec in specs):
         return ToolChoice.named(name)
     if not any(isinstance(spec, HostedTool) for spec in specs):
         raise invalid(

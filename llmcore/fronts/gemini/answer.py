@@ -98,8 +98,8 @@ class GeminiWriter(AnswerBuilder):
             chunk = self._delta_of_live(event, kind)
             if chunk is not None:
                 return chunk
-        for one in self._order.add(event):
-            self._handle(one)
+        for ordered in self._order.add(event):
+            self._handle(ordered)
         return self._take()
 
     def whole(self) -> JsonObject:
@@ -107,8 +107,8 @@ class GeminiWriter(AnswerBuilder):
         parts = joined_texts(self._parts) or [{"text": ""}]
         tokens = {"logprobsResult": logprobs_result(self._tokens)} if self._tokens else {}
         candidates = [
-            {**one, "content": {"role": ROLES["assistant"], "parts": parts}, **tokens}
-            for one in self._last.get("candidates", ())
+            {**candidate, "content": {"role": ROLES["assistant"], "parts": parts}, **tokens}
+            for candidate in self._last.get("candidates", ())
         ]
         return {**self._last, **({"candidates": candidates} if candidates else {})}
 
@@ -314,8 +314,8 @@ class GeminiWriter(AnswerBuilder):
             self._frame = {**self._frame, "modelVersion": event.model}
 
     def _step_finish(self, event: StepFinish) -> None:
-        for one in self._order.end():
-            self._handle(one)
+        for ordered in self._order.end():
+            self._handle(ordered)
         self._end_held(cut=event.finish_reason.reason == "length")
         self.usage = event.usage
 
@@ -326,14 +326,14 @@ class GeminiWriter(AnswerBuilder):
         if word is None:
             self._fail_by_reason(event.finish_reason)
             return
-        own = object_or_empty(event.provider_metadata.get(METADATA_KEY)) if self._native else {}
-        end = candidate_end(word, own, self._grounding.metadata())
-        self._write_end(end, own)
+        native = object_or_empty(event.provider_metadata.get(METADATA_KEY)) if self._native else {}
+        end = candidate_end(word, native, self._grounding.metadata())
+        self._write_end(end, native)
         short = event.finish_reason.reason in ("length", "content_filter")
         self.outcome = "incomplete" if short else "completed"
         self.ended = True
 
-    def _write_end(self, end: NativeObject, own: Mapping[str, Any]) -> None:
+    def _write_end(self, end: NativeObject, native: Mapping[str, Any]) -> None:
         """Write the last chunk: what is not sealed yet, why the answer ended, what it used."""
         self._end_run()
         signature = self._signature()
@@ -341,12 +341,12 @@ class GeminiWriter(AnswerBuilder):
         if signature:
             self._parts.append(tail)
         candidate = {"content": {"role": ROLES["assistant"], "parts": [tail]}, "index": 0, **end}
-        feedback = own.get("promptFeedback")
+        feedback = native.get("promptFeedback")
         blocked = bool(object_or_empty(feedback).get("blockReason")) and not self._parts
         counts = usage_metadata(self.usage, native=self._native)
         self._last = {
             **({} if blocked else {"candidates": [candidate]}),
-            **response_end(own),
+            **response_end(native),
             **({"usageMetadata": counts} if counts else {}),
             **self._frame,
         }

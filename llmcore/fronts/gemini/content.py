@@ -62,8 +62,8 @@ def read_part(part: NativeObject, path: str, *, native: bool, notes: Notes) -> l
     text = part.get("text")
     if isinstance(text, str):
         # an empty text is one that Gemini takes, and our history would drop
-        own = {METADATA_KEY: {"text": text}} if native and not text else {}
-        return [TextPart(text, provider_metadata=own)]
+        metadata = {METADATA_KEY: {"text": text}} if native and not text else {}
+        return [TextPart(text, provider_metadata=metadata)]
     if is_media(part):
         return [read_media(part, path, native=native)]
     if part.keys() - {"thought", "thoughtSignature"}:
@@ -179,16 +179,16 @@ def file_part(event: File, *, native: bool = False) -> NativeObject | None:
 def logprobs_result(tokens: Iterable[TokenLogprob]) -> NativeObject:
     """Return `logprobsResult`: each token, and the likeliest ones in its place."""
     known = list(tokens)
-    tops = [{"candidates": [_token(other) for other in one.top]} for one in known]
-    chosen = [_token(one) for one in known]
-    if not any(one.top for one in known):
+    tops = [{"candidates": [_token(other) for other in token.top]} for token in known]
+    chosen = [_token(token) for token in known]
+    if not any(token.top for token in known):
         return {"chosenCandidates": chosen}
     return {"chosenCandidates": chosen, "topCandidates": tops}
 
 
-def _token(one: TokenLogprob) -> NativeObject:
-    numbered = {} if one.id is None else {"tokenId": one.id}
-    return {"token": one.token, **numbered, "logProbability": one.logprob}
+def _token(token: TokenLogprob) -> NativeObject:
+    numbered = {} if token.id is None else {"tokenId": token.id}
+    return {"token": token.token, **numbered, "logProbability": token.logprob}
 
 
 # -- grounding
@@ -260,7 +260,7 @@ class Grounding:
         if start is None and end is None and last:
             return {}
         first, stop = start or 0, len(text) if end is None else end
-        before = sum(len(_bytes(one)) for one in self._texts[:index])
+        before = sum(len(_bytes(earlier)) for earlier in self._texts[:index])
         return {
             "startIndex": before + len(_bytes(text[:first])),
             "endIndex": before + len(_bytes(text[:stop])),

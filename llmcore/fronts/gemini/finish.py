@@ -48,14 +48,14 @@ _OF_RESPONSE: Final = frozenset({*_SHOWN, "sdkHttpResponse"})
 """Fields beside the candidates, and not in them."""
 
 
-def response_end(own: Mapping[str, Any]) -> NativeObject:
-    """Return the last fields beside the candidates; *own* are those of a Gemini upstream."""
-    return {name: own[name] for name in _SHOWN if own.get(name)}
+def response_end(native: Mapping[str, Any]) -> NativeObject:
+    """Return the last fields beside the candidates; *native* are those of a Gemini upstream."""
+    return {name: native[name] for name in _SHOWN if native.get(name)}
 
 
-def candidate_end(word: str, own: Mapping[str, Any], grounding: NativeObject) -> NativeObject:
-    """Return the last fields of the candidate; *own* are those of a Gemini upstream."""
-    fields = {name: item for name, item in own.items() if name not in _OF_RESPONSE}
+def candidate_end(word: str, native: Mapping[str, Any], grounding: NativeObject) -> NativeObject:
+    """Return the last fields of the candidate; *native* are those of a Gemini upstream."""
+    fields = {name: item for name, item in native.items() if name not in _OF_RESPONSE}
     if grounding and "groundingMetadata" not in fields:
         fields["groundingMetadata"] = grounding
     return {**fields, "finishReason": word}

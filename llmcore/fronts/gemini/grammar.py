@@ -85,8 +85,8 @@ class GeminiChecker(GrammarChecker):
 
     def _part(self, part: Mapping[str, Any]) -> None:
         kinds = part.keys() - _FLAGS
-        one = kinds == _TRANSCRIPTION or len(kinds - _TRANSCRIPTION) == 1
-        self._expect(one, f"a part is {sorted(kinds)}")
+        is_one_kind = kinds == _TRANSCRIPTION or len(kinds - _TRANSCRIPTION) == 1
+        self._expect(is_one_kind, f"a part is {sorted(kinds)}")
         self._expect(None not in part.values(), "a field of a part is null")
         if "text" in part:
             self._expect(isinstance(part["text"], str), "text is not a string")

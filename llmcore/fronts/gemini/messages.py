@@ -194,11 +194,11 @@ class _ContentsReader:
 
     def _own(self, response: NativeObject, path: str, *, files: bool) -> ProviderMetadata:
         """Return what only Gemini reads of a response: for other upstreams it is reported."""
-        own: NativeObject = {name: response[name] for name in _OF_GEMINI if name in response}
+        native: NativeObject = {name: response[name] for name in _OF_GEMINI if name in response}
         if self._native:
-            own |= {"response": response.get("response")} if files or _is_mixed(response) else {}
-            return {METADATA_KEY: {"functionResponse": own}} if own else {}
-        for name in own:
+            native |= {"response": response.get("response")} if files or _is_mixed(response) else {}
+            return {METADATA_KEY: {"functionResponse": native}} if native else {}
+        for name in native:
             why = f"the upstream takes no {name} of a response"
             self._notes.dropped("unsupported-parameter", f"{path}.{name}", why)
         return {}

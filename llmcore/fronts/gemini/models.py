@@ -34,7 +34,7 @@ def models(listed: Sequence[ListedModel], query: Mapping[str, str]) -> JsonObjec
     start = _number(query, "pageToken", "page_token")
     end = start + min(size, _MAX_PAGE)
     more = {"nextPageToken": str(end)} if end < len(listed) else {}
-    return {"models": [model(one) for one in listed[start:end]], **more}
+    return {"models": [model(entry) for entry in listed[start:end]], **more}
 
 
 def _number(query: Mapping[str, str], *names: str) -> int:

@@ -139,13 +139,13 @@ def _unwrapped(body: NativeObject) -> NativeObject:
 def _request(body: NativeObject, upstream: Upstream, notes: Notes) -> LLMRequest:
     native = upstream.protocol_id == PROTOCOL_ID
     config = camel_keys(_field(body, "generationConfig", dict))
-    own = _native_fields(body, config, native=native, notes=notes)
+    native_fields = _native_fields(body, config, native=native, notes=notes)
     offer = read_tools(body, upstream, notes)
-    own |= offer.native
+    native_fields |= offer.native
     labels = _labels(body, notes)
     messages = read_contents(body, upstream, notes)
     system = read_system(body.get("systemInstruction"), notes)
-    if not messages and not (native and own.get("cachedContent")):
+    if not messages and not (native and native_fields.get("cachedContent")):
         raise invalid("contents is empty: there is nothing to answer.", "contents")
     return LLMRequest(
         model=upstream.model,
@@ -158,7 +158,7 @@ def _request(body: NativeObject, upstream: Upstream, notes: Notes) -> LLMRequest
         response_format=_format(config, native=native),
         reasoning=with_effort(_reasoning(config, native=native), upstream.protocol_id, notes),
         metadata=labels,
-        provider_options={METADATA_KEY: own} if own else {},
+        provider_options={METADATA_KEY: native_fields} if native_fields else {},
     )
 
 
@@ -305,17 +305,17 @@ def _native_fields(
     body: NativeObject, config: NativeObject, *, native: bool, notes: Notes
 ) -> dict[str, Any]:
     """Return the fields for a Gemini upstream; for others, name what has no place there."""
-    own = {name: body[name] for name in body if name in _OPTIONAL}
+    fields = {name: body[name] for name in body if name in _OPTIONAL}
     settings = {name: item for name, item in config.items() if name not in _READ_SETTINGS}
     report_unknown(body, _UNDERSTOOD | _OPTIONAL, "", notes)
     report_unknown(settings, GENERATION_FIELDS, _CONFIG[:-1], notes)
-    own |= {name: item for name, item in settings.items() if name in GENERATION_FIELDS}
-    own = {name: item for name, item in own.items() if not _is_silent(name, item)}
+    fields |= {name: item for name, item in settings.items() if name in GENERATION_FIELDS}
+    fields = {name: item for name, item in fields.items() if not _is_silent(name, item)}
     kind = config.get("responseMimeType")
     if native:
         special = kind not in (None, "", _TEXT, _JSON)
-        return own | ({"responseMimeType": kind} if special else {})
-    for name, item in own.items():
+        return fields | ({"responseMimeType": kind} if special else {})
+    for name, item in fields.items():
         if name in _REFUSED and not _is_text_only(item):
             raise invalid(f"{_REFUSED[name]} Leave {name} out.", name)
         place = name if name in _OPTIONAL else f"{_CONFIG}{name}"
@@ -336,4 +336,4 @@ _REFUSED: Final[Mapping[str, str]] = {
 
 
 def _is_text_only(value: object) -> bool:
-    return isinstance(value, list) and {str(one).upper() for one in value} <= {"TEXT"}
+    return isinstance(value, list) and {str(modality).upper() for modality in value} <= {"TEXT"}

@@ -91,8 +91,8 @@ class _ToolCollector:
         for name, value in camel_keys(tool).items():
             if name == "functionDeclarations":
                 declared = value if isinstance(value, list) else [value]
-                for index, one in enumerate(declared):
-                    self.tools.append(self._function(one, f"{path}.{name}[{index}]"))
+                for index, declaration in enumerate(declared):
+                    self.tools.append(self._function(declaration, f"{path}.{name}[{index}]"))
             elif value is not False:
                 self._add_hosted(name, value, f"{path}.{name}")
 

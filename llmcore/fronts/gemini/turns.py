@@ -170,8 +170,8 @@ class _TurnReader:
             self._group += self._read(part, path)
             if state is not None:
                 self._end_group(state, f"{path}.thoughtSignature")
-        for one in _joined(self._group, (TextPart, ReasoningPart)):
-            self._answers.add(one)
+        for joined_part in _joined(self._group, (TextPart, ReasoningPart)):
+            self._answers.add(joined_part)
         if self._foreign:
             why = "only the model that made it can read it, and the upstream is another"
             self._notes.dropped("opaque-data-dropped", self._foreign, why)
@@ -181,8 +181,8 @@ class _TurnReader:
         """Read *state*, which holds all of the group that the client need not send back."""
         group, self._group = self._group, []
         shown = [part for part in group if not isinstance(part, ReasoningPart)]
-        for one in _joined(shown, (TextPart,)):
-            self._answers.add(one)
+        for joined_part in _joined(shown, (TextPart,)):
+            self._answers.add(joined_part)
         self._answers.add_state(state, path)
 
     def _read(self, part: NativeObject, path: str) -> list[ContentPart]:

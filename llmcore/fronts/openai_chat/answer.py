@@ -147,7 +147,7 @@ class ChatWriter(AnswerBuilder):
 
     def _message(self) -> JsonObject:
         """Return the message; `content` and `refusal` are always there, other fields if needed."""
-        texts = {name: "".join(said) or None for name, said in self._texts.items()}
+        texts = {name: "".join(pieces) or None for name, pieces in self._texts.items()}
         return {
             "role": "assistant",
             **texts,
@@ -171,8 +171,8 @@ class ChatWriter(AnswerBuilder):
         if type(event) is TextDelta and order.live == ("text", event.id):
             self._more_text(event, field)
             return
-        for one in order.add(event):
-            self._write_text(one, field)
+        for ordered in order.add(event):
+            self._write_text(ordered, field)
 
     def _write_text(self, event: LLMEvent, field: str) -> None:
         if isinstance(event, TextDelta):
@@ -205,8 +205,8 @@ class ChatWriter(AnswerBuilder):
         self._on_thinking(event)
 
     def _on_thinking(self, event: ReasoningStart | ReasoningDelta | ReasoningEnd) -> None:
-        for one in self._orders["reasoning"].add(event):
-            self._write_thinking(one)
+        for ordered in self._orders["reasoning"].add(event):
+            self._write_thinking(ordered)
 
     def _write_thinking(self, event: LLMEvent) -> None:
         if isinstance(event, ReasoningDelta):
@@ -267,11 +267,11 @@ class ChatWriter(AnswerBuilder):
     def _step_finish(self, event: StepFinish) -> None:
         for name, order in self._orders.items():
             write = self._write_thinking if name == "reasoning" else None
-            for one in order.end():
+            for ordered in order.end():
                 if write is not None:
-                    write(one)
+                    write(ordered)
                 else:
-                    self._write_text(one, name)
+                    self._write_text(ordered, name)
         self._counted = event.usage is not None
         self.usage = event.usage or self.usage
 
@@ -310,7 +310,10 @@ class ChatWriter(AnswerBuilder):
 
         Source: https://docs.perplexity.ai/api-reference (`search_results`)
         """
-        cited = {object_or_empty(one["url_citation"]).get("url") for one in self._annotations}
+        cited = {
+            object_or_empty(annotation["url_citation"]).get("url")
+            for annotation in self._annotations
+        }
         pages: list[JsonValue] = []
         for source in self._sources:
             if source.url is None:
@@ -368,10 +371,10 @@ def _moderation(native: JsonObject) -> dict[str, JsonValue]:
     Responses: {"type": "moderation_result", "model": "omni-moderation", "flagged": false, ...}
     here: {"type": "moderation_results", "model": "omni-moderation", "results": [{...}]}
     """
-    found = {name: object_or_empty(one) for name, one in native.items()}
+    found = {name: object_or_empty(value) for name, value in native.items()}
     return {
-        name: {"type": "moderation_results", "model": one.get("model"), "results": [one]}
-        if one.get("type") == "moderation_result"
-        else one
-        for name, one in found.items()
+        name: {"type": "moderation_results", "model": value.get("model"), "results": [value]}
+        if value.get("type") == "moderation_result"
+        else value
+        for name, value in found.items()
     }

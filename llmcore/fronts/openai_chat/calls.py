@@ -99,8 +99,8 @@ class CallWriter:
         elif not call.index:
             self._chunks.write({"function_call": {call.field: text}})
 
-    def end(self, id_: str, part: ToolCallPart, said: str | None) -> None:
-        """End a call whose input was the text *said*; no arguments are an empty object."""
+    def end(self, id_: str, part: ToolCallPart, text: str | None) -> None:
+        """End a call whose input was *text*; no arguments are an empty object."""
         call = self._calls.get(id_)
         if call is None:
             return
@@ -110,7 +110,7 @@ class CallWriter:
             return
         if not call.written and call.kind == "function":
             self._write(call, "{}")
-        call.text = part.arguments_text if said is None or not said.strip() else said
+        call.text = part.arguments_text if text is None or not text.strip() else text
 
     def fields(self) -> dict[str, Any]:
         """Return the fields of the whole message; none without calls, as clients want it."""

@@ -70,7 +70,9 @@ def shown_as(part: ContentPart) -> ShownPart:
 def _seen_text(part: TextPart | RefusalPart) -> ContentPart:
     if not isinstance(part, TextPart):
         return RefusalPart(part.text)
-    visible = [one for one in part.citations if one.url and not one.provider_metadata]
+    visible = [
+        citation for citation in part.citations if citation.url and not citation.provider_metadata
+    ]
     return TextPart(part.text, citations=tuple(visible))
 
 

@@ -148,9 +148,9 @@ def joined(answers: Sequence[Event]) -> Event:
     return {**answers[0], "choices": choices, **usage}
 
 
-def _added(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
+def _added(first: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
     """Return the sums of the numbers that two objects of the same form have."""
-    total = dict(one)
+    total = dict(first)
     for name, value in other.items():
         if isinstance(value, Mapping):
             total[name] = _added(total.get(name, {}), value)

@@ -179,17 +179,17 @@ def _file(native: Fields, path: str) -> DocumentPart:
 
 def read_annotations(value: object) -> tuple[Citation, ...]:
     """Return the citations of a message's text."""
-    cited = [object_or_empty(one.get("url_citation")) for one in objects(value)]
+    cited = [object_or_empty(annotation.get("url_citation")) for annotation in objects(value)]
     return tuple(
         Citation(
-            url=str_or_none(one.get("url")),
-            title=str_or_none(one.get("title")),
-            cited_text=str_or_none(one.get("content")),
-            start_index=int_or_none(one.get("start_index")),
-            end_index=int_or_none(one.get("end_index")),
+            url=str_or_none(annotation.get("url")),
+            title=str_or_none(annotation.get("title")),
+            cited_text=str_or_none(annotation.get("content")),
+            start_index=int_or_none(annotation.get("start_index")),
+            end_index=int_or_none(annotation.get("end_index")),
         )
-        for one in cited
-        if one
+        for annotation in cited
+        if annotation
     )
 
 
@@ -201,21 +201,21 @@ def annotations_of(
     A citation of something that is not on the web is named in a Diagnostic.
     """
     found: list[JsonObject] = []
-    for one in citations:
-        if one.url is None:
+    for citation in citations:
+        if citation.url is None:
             why = "only pages of the web can be cited in Chat Completions"
             notes.dropped("citation-dropped", "choices[0].message.annotations", why)
             continue
         # a provider that names no stretch means the whole text
-        end = len(text) if one.end_index is None else one.end_index
+        end = len(text) if citation.end_index is None else citation.end_index
         cited: dict[str, JsonValue] = {
-            "url": one.url,
-            "title": one.title or one.url,
-            "start_index": start + (one.start_index or 0),
+            "url": citation.url,
+            "title": citation.title or citation.url,
+            "start_index": start + (citation.start_index or 0),
             "end_index": start + end,
         }
-        if one.cited_text is not None:
-            cited["content"] = one.cited_text
+        if citation.cited_text is not None:
+            cited["content"] = citation.cited_text
         found.append({"type": "url_citation", "url_citation": cited})
     return found
 
@@ -226,15 +226,15 @@ def annotations_of(
 def native_logprobs(tokens: Iterable[TokenLogprob]) -> list[JsonObject]:
     """Return log probabilities as `logprobs.content` or `logprobs.refusal` has them."""
     return [
-        {**_with_bytes(one), "top_logprobs": [_with_bytes(other) for other in one.top]}
-        for one in tokens
+        {**_with_bytes(token), "top_logprobs": [_with_bytes(other) for other in token.top]}
+        for token in tokens
     ]
 
 
-def _with_bytes(one: TokenLogprob) -> dict[str, JsonValue]:
-    data = token_bytes(one)
+def _with_bytes(token: TokenLogprob) -> dict[str, JsonValue]:
+    data = token_bytes(token)
     listed: list[JsonValue] | None = None if data is None else [*data]
-    return {"token": one.token, "logprob": one.logprob, "bytes": listed}
+    return {"token": token.token, "logprob": token.logprob, "bytes": listed}
 
 
 # -- media in answers
@@ -262,7 +262,7 @@ def _image_url(file: File) -> str | None:
 
 def read_images(value: object, path: str) -> tuple[ImagePart, ...]:
     """Return the pictures of an assistant message, as `native_image` writes them."""
-    return tuple(_image(one, f"{path}[{index}]") for index, one in enumerate(objects(value)))
+    return tuple(_image(image, f"{path}[{index}]") for index, image in enumerate(objects(value)))
 
 
 def native_audio(file: File, created_at: int) -> JsonObject | None:
@@ -273,8 +273,8 @@ def native_audio(file: File, created_at: int) -> JsonObject | None:
     """
     if not (file.media_type or "").startswith("audio/") or file.data is None:
         return None
-    own = object_or_empty(file.provider_metadata.get(METADATA_KEY))
-    expires = int_or_none(own.get("expires_at"))
+    native = object_or_empty(file.provider_metadata.get(METADATA_KEY))
+    expires = int_or_none(native.get("expires_at"))
     return {
         "id": file.id,
         "data": base64.b64encode(file.data).decode(),

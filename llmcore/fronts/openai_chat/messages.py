@@ -104,7 +104,7 @@ class MessageReader:
             raise invalid("messages must be a list of at least one message.", "messages")
         if len(value) > self._limit:
             raise invalid(f"messages has {len(value)} entries; at most {self._limit} are taken.")
-        messages = [self._read(one, f"messages[{i}]", i) for i, one in enumerate(value)]
+        messages = [self._read(message, f"messages[{i}]", i) for i, message in enumerate(value)]
         first, rest = messages[0], tuple(messages[1:])
         if not rest:
             return ReadMessages((), (first,))  # instructions alone are what to answer
@@ -156,10 +156,10 @@ class MessageReader:
     def _assistant(self, native: Fields, path: str, index: int) -> Message:
         is_plain = _PLAIN.issuperset(native)
         calls = self._calls_of(native, path, index)
-        said = self._content(native, path) if is_plain else self._said(native, path)
+        content = self._content(native, path) if is_plain else self._said(native, path)
         if is_plain and not calls:
-            return Message("assistant", tuple(said))
-        shown = (*said, *calls)
+            return Message("assistant", tuple(content))
+        shown = (*content, *calls)
         for call in calls:
             self._calls[call.id] = call
         state = self._states.restored(seals_in(native), shown, path, self._notes)
@@ -195,8 +195,12 @@ class MessageReader:
         """Return the thinking of an answer whose state is not ours, or is not there."""
         if native.keys().isdisjoint(_THINKING):  # nearly every one, of hundreds in a request
             return ()
-        details = [one for one in objects(native.get("reasoning_details")) if not is_sealed(one)]
-        blocks = [one for one in objects(native.get("thinking_blocks")) if not is_sealed(one)]
+        details = [
+            detail for detail in objects(native.get("reasoning_details")) if not is_sealed(detail)
+        ]
+        blocks = [
+            detail for detail in objects(native.get("thinking_blocks")) if not is_sealed(detail)
+        ]
         text = _thinking_text(native)
         if details and self._same_api:
             return (
@@ -237,8 +241,8 @@ class MessageReader:
             self._last_function[call.name] = call.id
             return (call,)
         return [
-            self._call(one, f"{path}.tool_calls[{number}]", index, number)
-            for number, one in enumerate(objects(native.get("tool_calls")))
+            self._call(native_call, f"{path}.tool_calls[{number}]", index, number)
+            for number, native_call in enumerate(objects(native.get("tool_calls")))
         ]
 
     def _call(self, native: Fields, path: str, index: int, number: int) -> ToolCallPart:
@@ -297,8 +301,8 @@ def _thinking_text(native: Fields) -> str:
         if (text := str_or_none(native.get(name))) is not None:
             return text
     details = objects(native.get("reasoning_details"))
-    words = [one.get("text") or one.get("summary") for one in details]
-    words = words or [one.get("thinking") for one in objects(native.get("thinking_blocks"))]
+    words = [detail.get("text") or detail.get("summary") for detail in details]
+    words = words or [detail.get("thinking") for detail in objects(native.get("thinking_blocks"))]
     return "".join(word for word in words if isinstance(word, str))
 
 

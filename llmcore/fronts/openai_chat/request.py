@@ -145,8 +145,10 @@ def _refuse(body: Fields, upstream: Upstream) -> None:
     most = upstream.policy.max_choices
     if not 1 <= _choices(body) <= most:
         several = f"n must be from 1 to {most}."
-        one = "n must be 1: one answer is given for each request. Send the request several times."
-        raise invalid(one if most == 1 else several, "n", "unsupported_value")
+        only_one = (
+            "n must be 1: one answer is given for each request. Send the request several times."
+        )
+        raise invalid(only_one if most == 1 else several, "n", "unsupported_value")
     modalities = field(body, "modalities", list) or ["text"]
     if upstream.protocol_id not in (None, PROTOCOL_ID) and modalities != ["text"]:
         raise invalid(
@@ -227,7 +229,7 @@ def _reasoning(body: Fields, *, same_api: bool) -> ReasoningOptions | None:
         body.get("enable_thinking"),
         template.get("enable_thinking", template.get("thinking")),
     )
-    state = next((one for one in states if isinstance(one, bool)), None)
+    state = next((value for value in states if isinstance(value, bool)), None)
     if effort is None and state is False:
         effort, budget = "none", None
     says_nothing = summary is None if same_api else summary in (None, "none")
@@ -259,7 +261,7 @@ def _has_anthropic_marks(body: Fields) -> bool:
     """Return whether prefixes are marked as Anthropic's are; OpenAI's marks are additional."""
     messages = objects(body.get("messages"))
     parts = (part for message in messages for part in objects(message.get("content")))
-    return any("cache_control" in one for one in (*parts, *objects(body.get("tools"))))
+    return any("cache_control" in holder for holder in (*parts, *objects(body.get("tools"))))
 
 
 def _metadata(body: Fields, notes: Notes) -> Mapping[str, str]:

@@ -72,8 +72,8 @@ def read_offer(body: Fields, upstream: Upstream, notes: Notes) -> Offer:
 def _natives(body: Fields, *, legacy: bool) -> list[tuple[str, Fields]]:
     name = "functions" if legacy else "tools"
     return [
-        (f"{name}[{number}]", {"type": "function", "function": one} if legacy else one)
-        for number, one in enumerate(read_objects(body, name))
+        (f"{name}[{number}]", {"type": "function", "function": tool} if legacy else tool)
+        for number, tool in enumerate(read_objects(body, name))
     ]
 
 
@@ -189,7 +189,7 @@ def _mode(mode: object, tools: Sequence[ToolSpec]) -> ToolChoice | None:
 
 
 def _allowed(wanted: Sequence[Fields], tools: Sequence[ToolSpec]) -> Sequence[ToolSpec]:
-    names = {_known(one, tools) for one in wanted}
+    names = {_known(named, tools) for named in wanted}
     return [tool for tool in tools if _name_of(tool) in names]
 
 

@@ -130,8 +130,8 @@ class ResponsesWriter(AnswerBuilder):
                 return made
         if self.ended:
             return []
-        for one in self._order.add(event):
-            self._handle(one)
+        for ordered in self._order.add(event):
+            self._handle(ordered)
         return self._take()
 
     def _take(self) -> list[Event]:
@@ -221,13 +221,13 @@ class ResponsesWriter(AnswerBuilder):
             item.close(status)
 
     def _message(self, start: TextStart) -> MessageItem:
-        own = object_or_empty(start.provider_metadata.get(METADATA_KEY))
-        if isinstance(self._item, MessageItem) and self._item.has(own):
+        native = object_or_empty(start.provider_metadata.get(METADATA_KEY))
+        if isinstance(self._item, MessageItem) and self._item.has(native):
             return self._item
         self._close_item()
         shows = bool(self._translation.request.generation.logprobs)
         item = MessageItem(
-            self._new_id("msg"), self._writer, self._record, self._notes, own, logprobs=shows
+            self._new_id("msg"), self._writer, self._record, self._notes, native, logprobs=shows
         )
         self._item = item
         return item
@@ -278,10 +278,12 @@ class ResponsesWriter(AnswerBuilder):
     # -- reasoning
 
     def _begin_reasoning(self, event: ReasoningStart) -> None:
-        own = str_or_none(object_or_empty(event.provider_metadata.get(METADATA_KEY)).get("part"))
+        part_type = str_or_none(
+            object_or_empty(event.provider_metadata.get(METADATA_KEY)).get("part")
+        )
         item = self._reasoning()
-        if self._policy.reasoning_text == "auto" and own is not None:
-            item.place(in_summary=own == "summary_text")
+        if self._policy.reasoning_text == "auto" and part_type is not None:
+            item.place(in_summary=part_type == "summary_text")
         else:
             item.place(in_summary=self._in_summary())
 
@@ -391,8 +393,8 @@ class ResponsesWriter(AnswerBuilder):
             self._begin()
 
     def _step_finish(self, event: StepFinish) -> None:
-        for one in self._order.end():
-            self._handle(one)
+        for ordered in self._order.end():
+            self._handle(ordered)
         self._reason = event.finish_reason
         self.usage = event.usage
         if self._summary is not None:

@@ -161,7 +161,7 @@ def _tool_search(arguments: Mapping[str, Any]) -> Item:
 
 
 def _are_texts(value: Any) -> bool:
-    return isinstance(value, list) and bool(value) and all(isinstance(one, str) for one in value)
+    return isinstance(value, list) and bool(value) and all(isinstance(item, str) for item in value)
 
 
 def _numbers(arguments: Mapping[str, Any], *names: str) -> Item:
@@ -193,17 +193,17 @@ def call_part(
         return native_call(item)
     namespace = str_or_none(item.get("namespace"))
     entry = registry.of_client(name, namespace)
-    own = _own_metadata(item, kind, entry) if registry.native else {}
+    metadata = _own_metadata(item, kind, entry) if registry.native else {}
     if entry is None and namespace == name:  # a function that was loaded on its own
         namespace, entry = None, registry.of_client(name)
-    upstream = entry.upstream if entry else function_name(name, None if own else namespace)
+    upstream = entry.upstream if entry else function_name(name, None if metadata else namespace)
     by_id = str_or_none(item.get("id")) if kind in ("local_shell", "tool_search") else None
     call_id = str_or_none(item.get("call_id")) or by_id or ""
     as_is = registry.native if entry is None else entry.native
     if kind == "custom" and as_is:
         text = str(item.get("input") or "")
-        return ToolCallPart(call_id, upstream, text, kind="custom", provider_metadata=own)
-    return ToolCallPart(call_id, upstream, _arguments(item, kind), provider_metadata=own)
+        return ToolCallPart(call_id, upstream, text, kind="custom", provider_metadata=metadata)
+    return ToolCallPart(call_id, upstream, _arguments(item, kind), provider_metadata=metadata)
 
 
 def native_call(item: Mapping[str, Any]) -> ToolCallPart | None:
@@ -216,8 +216,8 @@ def native_call(item: Mapping[str, Any]) -> ToolCallPart | None:
         return None
     call_id = str_or_none(item.get("call_id")) or str_or_none(item.get("id")) or ""
     arguments = parse_arguments(input_text(native))[0]
-    own = {METADATA_KEY: {"item": native}}
-    return ToolCallPart(call_id, CALL_TOOLS[type_], arguments, provider_metadata=own)
+    metadata = {METADATA_KEY: {"item": native}}
+    return ToolCallPart(call_id, CALL_TOOLS[type_], arguments, provider_metadata=metadata)
 
 
 def _own_metadata(
@@ -227,10 +227,10 @@ def _own_metadata(
     if kind == "tool_search":
         native = {name: value for name, value in item.items() if name != "id"}
         return {METADATA_KEY: {"item": native}}
-    own = {name: item[name] for name in CALL_FIELDS if item.get(name)}
+    fields = {name: item[name] for name in CALL_FIELDS if item.get(name)}
     if entry is not None and entry.namespace is not None:
-        own.pop("namespace", None)
-    return {METADATA_KEY: own} if own else {}
+        fields.pop("namespace", None)
+    return {METADATA_KEY: fields} if fields else {}
 
 
 def tool_name(item: Mapping[str, Any], kind: ToolKind) -> str | None:
@@ -318,8 +318,8 @@ def approval_result(
     call = calls.get(str(item.get("approval_request_id")))
     if call is None:
         return None
-    said = {name: item[name] for name in ("approve", "reason") if item.get(name) is not None}
-    return ToolResultPart(call.id, said, name=call.name)
+    answer = {name: item[name] for name in ("approve", "reason") if item.get(name) is not None}
+    return ToolResultPart(call.id, answer, name=call.name)
 
 
 def _content(item: Mapping[str, Any], path: str) -> Any:
@@ -337,5 +337,5 @@ def _content(item: Mapping[str, Any], path: str) -> Any:
 def _found(tool: Mapping[str, Any]) -> dict[str, Any]:
     """Return what the model reads of a tool that was found; it is offered like the others."""
     found = {name: tool[name] for name in ("type", "name", "description") if tool.get(name)}
-    inner = [_found(one) for one in objects(tool.get("tools"))]
+    inner = [_found(inner_tool) for inner_tool in objects(tool.get("tools"))]
     return {**found, "tools": inner} if inner else found

@@ -134,8 +134,8 @@ def user_items(
         for message in before
         if message.role == "user" and not is_summary(message)
     ]
-    said = [item for item in items if _is_of_user(item)]
-    return [*earlier, *({**item, "status": "completed"} for item in said)]
+    messages = [item for item in items if _is_of_user(item)]
+    return [*earlier, *({**item, "status": "completed"} for item in messages)]
 
 
 def _user_item(message: Message, item_id: str, notes: Notes) -> Item:
@@ -152,8 +152,8 @@ def _is_of_user(item: Mapping[str, Any]) -> bool:
     return item.get("type") == "message" and item.get("role") == "user"
 
 
-def compacted(response: JsonObject, said: Sequence[Item]) -> JsonObject:
-    """Return the answer, *said* first; FrontError without a whole summary."""
+def compacted(response: JsonObject, messages: Sequence[Item]) -> JsonObject:
+    """Return the answer, *messages* first; FrontError without a whole summary."""
     made = [item for item in objects(response.get("output")) if item.get("type") == ITEM]
     if response.get("status") != "completed" or not made:
         raise FrontError(
@@ -166,6 +166,6 @@ def compacted(response: JsonObject, said: Sequence[Item]) -> JsonObject:
         "id": response["id"],
         "object": "response.compaction",
         "created_at": response["created_at"],
-        "output": [*said, *made],
+        "output": [*messages, *made],
         "usage": response.get("usage") or _NO_USAGE,
     }

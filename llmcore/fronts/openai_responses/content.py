@@ -98,11 +98,11 @@ def _read_part(part: object, path: str) -> ContentPart:
 def _text(native: Mapping[str, Any]) -> TextPart:
     citations = tuple(
         Citation(
-            url=str_or_none(one.get("url")),
-            title=str_or_none(one.get("title")) or str_or_none(one.get("filename")),
-            document_id=str_or_none(one.get("file_id")),
+            url=str_or_none(annotation.get("url")),
+            title=str_or_none(annotation.get("title")) or str_or_none(annotation.get("filename")),
+            document_id=str_or_none(annotation.get("file_id")),
         )
-        for one in objects(native.get("annotations"))
+        for annotation in objects(native.get("annotations"))
     )
     return TextPart(str(native.get("text") or ""), citations=citations)
 
@@ -226,19 +226,21 @@ def _annotation(citation: Citation, text: str) -> dict[str, Any] | None:
 def logprobs_of(tokens: Iterable[TokenLogprob]) -> list[dict[str, Any]]:
     """Return log probabilities as a whole text has them."""
     return [
-        {**_with_bytes(one), "top_logprobs": [_with_bytes(other) for other in one.top]}
-        for one in tokens
+        {**_with_bytes(token), "top_logprobs": [_with_bytes(other) for other in token.top]}
+        for token in tokens
     ]
 
 
 def delta_logprobs(tokens: Iterable[TokenLogprob]) -> list[dict[str, Any]]:
     """Return log probabilities as events have them."""
-    return [{**_bare(one), "top_logprobs": [_bare(other) for other in one.top]} for one in tokens]
+    return [
+        {**_bare(token), "top_logprobs": [_bare(other) for other in token.top]} for token in tokens
+    ]
 
 
-def _bare(one: TokenLogprob) -> dict[str, Any]:
-    return {"token": one.token, "logprob": one.logprob}
+def _bare(token: TokenLogprob) -> dict[str, Any]:
+    return {"token": token.token, "logprob": token.logprob}
 
 
-def _with_bytes(one: TokenLogprob) -> dict[str, Any]:
-    return {**_bare(one), "bytes": list(token_bytes(one) or b"")}
+def _with_bytes(token: TokenLogprob) -> dict[str, Any]:
+    return {**_bare(token), "bytes": list(token_bytes(token) or b"")}

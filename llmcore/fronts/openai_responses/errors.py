@@ -58,6 +58,6 @@ def response_error(error: LLMError) -> JsonObject:
     Of the codes, clients read those of too long a context, no quota and rate limits; all other
     upstream failures are `server_error`, and requests it refuses `invalid_prompt`.
     """
-    told = from_llm_error(error)
-    other = "invalid_prompt" if told.type == INVALID_REQUEST else SERVER_ERROR
-    return {"code": _IN_RESPONSE.get(told.code or "", other), "message": told.message}
+    failure = from_llm_error(error)
+    other = "invalid_prompt" if failure.type == INVALID_REQUEST else SERVER_ERROR
+    return {"code": _IN_RESPONSE.get(failure.code or "", other), "message": failure.message}

@@ -109,8 +109,10 @@ class ResponsesChecker(GrammarChecker):
         self._expect(response.get("output") == self._done, "output is not the items that are done")
         failed = status == "failed"
         self._expect((response.get("error") is not None) == failed, "error and status differ")
-        told = response.get("incomplete_details") is not None
-        self._expect(told == (status == "incomplete"), "incomplete_details and status differ")
+        has_details = response.get("incomplete_details") is not None
+        self._expect(
+            has_details == (status == "incomplete"), "incomplete_details and status differ"
+        )
         if kind in _TERMINAL:
             self._expect(self._item is None or failed, "an item is still open")
             self.ended = True
@@ -187,7 +189,7 @@ class ResponsesChecker(GrammarChecker):
 
     def _number(self, field: str, event: Mapping[str, Any]) -> None:
         summary = field == "summary_index"
-        of_list = [one for one in self._parts if (one.get("type") == "summary_text") == summary]
+        of_list = [part for part in self._parts if (part.get("type") == "summary_text") == summary]
         self._expect(event.get(field) == len(of_list), f"{field} has a gap")
 
     def _text(self, name: str, what: str, event: Mapping[str, Any]) -> None:
@@ -200,10 +202,10 @@ class ResponsesChecker(GrammarChecker):
             self._expect(isinstance(text, str) and text, "delta is not a text")
             self._deltas.append(str(text))
             return
-        said = event.get(_DONE_FIELD[name])
-        self._expect(said == "".join(self._deltas), "is not what its deltas said")
+        complete = event.get(_DONE_FIELD[name])
+        self._expect(complete == "".join(self._deltas), "is not what its deltas said")
         self._deltas = []
-        self._said = str(said)
+        self._said = str(complete)
 
     def _part(self, name: str, what: str, event: Mapping[str, Any]) -> None:
         summary = name == "response.reasoning_summary_part"
@@ -221,8 +223,10 @@ class ResponsesChecker(GrammarChecker):
             return
         self._expect(self._part_open, "no part is open")
         self._expect(text == self._said, "is not the text that was done")
-        told = part.get("annotations", [])
-        self._expect(told == self._annotations, "its annotations are not those that were added")
+        annotations = part.get("annotations", [])
+        self._expect(
+            annotations == self._annotations, "its annotations are not those that were added"
+        )
         self._parts.append(part)
         self._part_open, self._said = False, None
 

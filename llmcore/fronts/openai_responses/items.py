@@ -63,11 +63,11 @@ class MessageItem:
         writer: EventWriter,
         record: AnswerRecord,
         notes: Notes,
-        own: Mapping[str, Any],
+        metadata: Mapping[str, Any],
         *,
         logprobs: bool,
     ) -> None:
-        """Begin a message; *own* is what an upstream of the same API says of it."""
+        """Begin a message; *metadata* is what an upstream of the same API says of it."""
         self._id = item_id
         self._writer = writer
         self._record = record
@@ -75,8 +75,8 @@ class MessageItem:
         self._logprobs = logprobs
         self._content: list[Item] = []
         self._refusal: bool | None = None
-        self._index = own.get("index")
-        self._phase = str_or_none(own.get("phase"))
+        self._index = metadata.get("index")
+        self._phase = str_or_none(metadata.get("phase"))
         writer.item_added(self._item("in_progress"))
 
     def _item(self, status: str) -> Item:
@@ -91,9 +91,9 @@ class MessageItem:
             "content_index": len(self._content),
         }
 
-    def has(self, own: Mapping[str, Any]) -> bool:
-        """Return whether a text is a part of this message, by the upstream's data *own*."""
-        return own.get("index") == self._index
+    def has(self, metadata: Mapping[str, Any]) -> bool:
+        """Return whether a text is a part of this message, by *metadata*, the upstream's data."""
+        return metadata.get("index") == self._index
 
     def start(self, start: TextStart) -> None:
         """Begin a part."""

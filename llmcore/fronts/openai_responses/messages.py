@@ -357,9 +357,9 @@ class InputReader:
             raise invalid(
                 f"{path} has the unknown type {type_!r}.", f"{path}.type", "unsupported_item"
             )
-        said = {k: v for k, v in item.items() if k not in ("id", "type", "call_id", "status")}
+        fields = {k: v for k, v in item.items() if k not in ("id", "type", "call_id", "status")}
         name = function_name(type_.removesuffix("_call"))
-        self._called(ToolCallPart(call_id, name, said), item, path)
+        self._called(ToolCallPart(call_id, name, fields), item, path)
 
     # -- the end of a run
 
@@ -374,13 +374,13 @@ class InputReader:
 
     def _by_message(self, echoes: Sequence[Echo]) -> Iterable[list[Echo]]:
         """Yield *echoes*, of which no state came back, cut where one message follows another."""
-        said: list[Echo] = []
+        group: list[Echo] = []
         for echo in echoes:
-            if said and id(echo) in self._begun and isinstance(said[-1], TextPart):
-                yield said
-                said = []
-            said.append(echo)
-        yield said
+            if group and id(echo) in self._begun and isinstance(group[-1], TextPart):
+                yield group
+                group = []
+            group.append(echo)
+        yield group
 
     def _answered(self, origin: Origin | None, echoes: Sequence[Echo]) -> None:
         """Add an answer; tools that the provider ran, as calls with results, cut it in two."""

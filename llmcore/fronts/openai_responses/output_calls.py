@@ -61,11 +61,11 @@ class CallItem:
         self._said: list[str] = []
         self._freeform: FreeformInput | None = None
         self._event = ""
-        own = object_or_empty(start.provider_metadata.get(METADATA_KEY))
-        self._own: Item = {name: own[name] for name in CALL_FIELDS if name in own}
+        native = object_or_empty(start.provider_metadata.get(METADATA_KEY))
+        self._own: Item = {name: native[name] for name in CALL_FIELDS if name in native}
         if not registry.native:
             self._own.pop("namespace", None)
-        if "type" not in own:
+        if "type" not in native:
             self._begin()
 
     def _begin(self) -> None:

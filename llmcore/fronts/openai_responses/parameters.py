@@ -247,13 +247,13 @@ _STANDARD: Final = {"context": "auto", "mode": "standard"}
 def _thinking(body: Body, protocol_id: str | None, notes: Notes) -> dict[str, Any]:
     """Return what a request says of thinking that only the Responses API has a word for."""
     reasoning = object_or_empty(body.get("reasoning"))
-    own = {
+    fields = {
         name: reasoning[name]
         for name, usual in _STANDARD.items()
         if reasoning.get(name) not in (None, usual)
     }
     if protocol_id == RESPONSES:
-        return {"reasoning": own} if own else {}
-    for name in own:
+        return {"reasoning": fields} if fields else {}
+    for name in fields:
         notes.dropped("unsupported-parameter", f"reasoning.{name}", f"the upstream takes no {name}")
     return {}

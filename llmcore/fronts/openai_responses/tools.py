@@ -178,15 +178,15 @@ class ToolCollector:
         # some clients write functions as Chat Completions has them
         native = {**object_or_empty(native.get("function")), **native}
         name = _name(native, path)
-        own = {key: native[key] for key in _OWN_FIELDS if native.get(key)}
+        fields = {key: native[key] for key in _OWN_FIELDS if native.get(key)}
         if not self.native:
-            self._note_unused(own, path)
+            self._note_unused(fields, path)
         spec = ToolDefinition(
             self._upstream_name(name, namespace),
             str_or_none(native.get("description")) or "",
             _parameters(native.get("parameters"), path, self._notes),
             strict=native["strict"] if isinstance(native.get("strict"), bool) else None,
-            provider_metadata={METADATA_KEY: own} if own and self.native else {},
+            provider_metadata={METADATA_KEY: fields} if fields and self.native else {},
         )
         entry = ToolEntry(upstream=spec.name, kind="function", name=name, namespace=namespace)
         return OfferedTool(spec=spec, entry=entry, type="function")
@@ -384,10 +384,10 @@ def _allowed(native: Mapping[str, Any], offer: ToolOffer) -> tuple[OfferedTool, 
     if len(wanted) > _MAX_ALLOWED:
         raise invalid(f"tool_choice names more than {_MAX_ALLOWED} tools.", _PARAM)
     allowed: set[int] = set()
-    for one in wanted:
-        meant = {number for number, tool in enumerate(offer.tools) if _is_meant(one, tool)}
+    for named in wanted:
+        meant = {number for number, tool in enumerate(offer.tools) if _is_meant(named, tool)}
         if not meant:
-            raise invalid(f"tool_choice allows {_words(one)}, which is not in tools.", _PARAM)
+            raise invalid(f"tool_choice allows {_words(named)}, which is not in tools.", _PARAM)
         allowed |= meant
     return tuple(offer.tools[number] for number in sorted(allowed))
 

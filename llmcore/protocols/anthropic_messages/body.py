@@ -110,10 +110,10 @@ def _lower(
         notes=notes,
     )
     target = target_of(request, rules, citations=answer.schema is None)
-    said = lower_messages(request, target, answer.instructions, notes)
+    prompt = lower_messages(request, target, answer.instructions, notes)
     metadata = _lower_metadata(request, notes)
     choice = format_choice(answer, request) or tools.choice
-    thinking = without_excluded_thinking(reasoning.thinking, choice, said.messages, notes)
+    thinking = without_excluded_thinking(reasoning.thinking, choice, prompt.messages, notes)
     enforced = _enforced(answer.schema, request.response_format)
     fields: dict[str, Any] = {
         "model": request.model_id,
@@ -126,9 +126,9 @@ def _lower(
         "service_tier": lower_service_tier(request, tiers, notes),
         "tool_choice": choice,
         "tools": [*tools.tools, *format_tools(answer)] or None,
-        "system": said.system or None,
+        "system": prompt.system or None,
         "mcp_servers": tools.servers or None,
-        "messages": said.messages,
+        "messages": prompt.messages,
     }
     body = _with_options(_present(fields), options)
     note_cache_options(request, notes)

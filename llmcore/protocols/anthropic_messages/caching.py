@@ -106,11 +106,11 @@ def _automatic(
 ) -> Iterator[Position]:
     """Yield where automatic breakpoints go, most useful first."""
     usable = [candidate for candidate in candidates if candidate.allowed]
-    talk = [one.position for one in usable if one.section == "messages"]
+    talk = [found.position for found in usable if found.section == "messages"]
     if at_end:
         yield from talk[-1:]
     for section in ("system", "tools"):
-        yield from [one.position for one in usable if one.section == section][-1:]
+        yield from [found.position for found in usable if found.section == section][-1:]
     roles = [message.get("role") for message in objects(body.get("messages"))]
     if "assistant" in roles:
         last = len(roles) - 1 - roles[::-1].index("assistant")

@@ -37,7 +37,7 @@ def on_call_start(
     state: MessagesState, index: object, block: Event, events: list[LLMEvent]
 ) -> MessagesState:
     """Open a call of the caller's tool, or of one that the provider runs."""
-    own = {name: block[name] for name in _BESIDE if block.get(name)}
+    metadata = {name: block[name] for name in _BESIDE if block.get(name)}
     return start_call(
         state,
         index,
@@ -48,7 +48,7 @@ def on_call_start(
         executed=block["type"] != TOOL_CALL_TYPES[0],
         fast_path=_INPUT,
         response_id=state.info.response_id,
-        metadata={METADATA_KEY: own} if own else None,
+        metadata={METADATA_KEY: metadata} if metadata else None,
     )
 
 

@@ -221,7 +221,9 @@ def _place_system_messages(
     if placed and placed[-1].role == "system" and not _may_follow(before):
         placed[-1] = _as_user_text(placed[-1], notes)
     filled = [draft for draft in placed if draft.content]
-    return leading, [{"role": one.role, "content": one.content} for one in _joined(filled)]
+    return leading, [
+        {"role": message.role, "content": message.content} for message in _joined(filled)
+    ]
 
 
 def _joined(drafts: list[_Draft]) -> list[_Draft]:

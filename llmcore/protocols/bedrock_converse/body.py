@@ -93,27 +93,29 @@ def _lower(request: LLMRequest, stream: bool, notes: Notes) -> dict[str, Any]:
         notes=notes,
     )
     target = target_of(request, rules, citations=answer.schema is None)
-    said = lower_messages(request, target, answer.instructions, notes)
+    prompt = lower_messages(request, target, answer.instructions, notes)
     offered = [*tools.tools, *format_tools(answer)]
-    offered += stub_tools(said.messages, offered, notes)
-    reasoning = reasoning.without_excluded(forced_call=False, messages=said.messages, notes=notes)
-    lists = {"tools": offered, "system": said.system, "messages": said.messages}
+    offered += stub_tools(prompt.messages, offered, notes)
+    reasoning = reasoning.without_excluded(forced_call=False, messages=prompt.messages, notes=notes)
+    lists = {"tools": offered, "system": prompt.system, "messages": prompt.messages}
     automatic = options.get("auto_cache") is not False
     place_points(lists, request.cache, rules, automatic=automatic, notes=notes)
     note_cache_options(request, notes)
-    inference, own = lower_generation(request, rules, reasoning.with_native(options), notes)
+    inference, model_fields = lower_generation(
+        request, rules, reasoning.with_native(options), notes
+    )
     tool_config: dict[str, Any] = {"tools": offered} if offered else {}
     choice = format_choice(answer) or tools.choice
     if tool_config and choice:
         tool_config["toolChoice"] = choice
     tier = lower_service_tier(request, SERVICE_TIERS, notes)
     body: dict[str, Any] = {
-        "messages": said.messages,
-        "system": said.system,
+        "messages": prompt.messages,
+        "system": prompt.system,
         "inferenceConfig": inference,
         "toolConfig": tool_config,
         "outputConfig": text_format(answer, request.response_format),
-        "additionalModelRequestFields": {**reasoning.fields, **own, **tools.fields},
+        "additionalModelRequestFields": {**reasoning.fields, **model_fields, **tools.fields},
         "requestMetadata": _metadata(request, notes),
         "serviceTier": {"type": tier} if tier else {},
     }

@@ -66,7 +66,7 @@ def place_points(
     *body* has its lists `tools`, `system` and `messages`, which change in place.
     """
     lists = list(_lists(body, rules))
-    marked = [candidate for one in lists for candidate in _taken_out(one, rules, notes)]
+    marked = [candidate for items in lists for candidate in _taken_out(items, rules, notes)]
     wanted: CacheTtl = "1h" if policy.ttl == "1h" and rules.long_cache else "5m"
     chosen: dict[Position, CacheTtl] = {}
     if policy.mode == "off":
@@ -84,7 +84,7 @@ def place_points(
     if policy.ttl == "1h" != wanted:
         why = "the model keeps a prefix for five minutes only"
         notes.changed("cache-ttl-shortened", "cache.ttl", why)
-    by_list = {one.position(0)[:2]: one.items for one in lists}
+    by_list = {items.position(0)[:2]: items.items for items in lists}
     for position, ttl in reversed(chosen.items()):
         by_list[position[:2]].insert(position[2] + 1, cache_point(ttl))
 
@@ -111,10 +111,10 @@ def _may_follow(block: Block, section: Section, rules: ConverseRules) -> bool:
     return "reasoningContent" not in block
 
 
-def _last_place(one: _List, rules: ConverseRules) -> int | None:
+def _last_place(items: _List, rules: ConverseRules) -> int | None:
     """Return the last item after which a point may stand."""
-    for index in range(len(one.items) - 1, -1, -1):
-        if _may_follow(one.items[index], one.section, rules):
+    for index in range(len(items.items) - 1, -1, -1):
+        if _may_follow(items.items[index], items.section, rules):
             return index
     return None
 
@@ -123,36 +123,36 @@ def _automatic(lists: list[_List], rules: ConverseRules) -> Iterator[Position]:
     """Yield where automatic cache points go, most useful first."""
     tools, system, *talk = lists
     users = talk[::2] if len(talk) % 2 else talk[1::2]  # the side of the last message
-    for one in (*talk[-1:], system, tools, *users[-2:-1]):
-        place = _last_place(one, rules) if one.takes_points else None
+    for items in (*talk[-1:], system, tools, *users[-2:-1]):
+        place = _last_place(items, rules) if items.takes_points else None
         if place is not None:
-            yield one.position(place)
+            yield items.position(place)
 
 
-def _taken_out(one: _List, rules: ConverseRules, notes: Notes) -> Iterator[CacheCandidate]:
+def _taken_out(blocks: _List, rules: ConverseRules, notes: Notes) -> Iterator[CacheCandidate]:
     """Remove the caller's cache points from a list; yield those at allowed positions."""
-    items, taken = list(one.items), set[int]()
-    one.items.clear()
+    items, taken = list(blocks.items), set[int]()
+    blocks.items.clear()
     for block in items:
         mark = block.get("cachePoint")
         if not isinstance(mark, dict):
-            one.items.append(block)
+            blocks.items.append(block)
             continue
-        wished = len(one.items) - 1
+        wished = len(blocks.items) - 1
         ttl: CacheTtl = "1h" if mark.get("ttl") == "1h" else "5m"
-        path = f"{one.path}[{max(wished, 0)}]"
-        point = CacheCandidate(one.position(wished), path, allowed=True, ttl=ttl)
-        if not one.takes_points:
-            why = f"the model accepts no cache points in {one.section}"
+        path = f"{blocks.path}[{max(wished, 0)}]"
+        point = CacheCandidate(blocks.position(wished), path, allowed=True, ttl=ttl)
+        if not blocks.takes_points:
+            why = f"the model accepts no cache points in {blocks.section}"
             drop_breakpoints([point], why, notes)
             continue
-        place = _last_place(one, rules)
+        place = _last_place(blocks, rules)
         if place is None:
             drop_breakpoints([point], "it cannot be the end of a cached prefix", notes)
         elif place not in taken:
             taken.add(place)
             if place != wished:
                 why = "a cache point is not allowed after this block; it is moved before it"
-                notes.changed("cache-breakpoint-moved", f"{one.path}[{wished}]", why)
-            path = f"{one.path}[{max(place, 0)}]"
-            yield evolve(point, position=one.position(place), path=path)
+                notes.changed("cache-breakpoint-moved", f"{blocks.path}[{wished}]", why)
+            path = f"{blocks.path}[{max(place, 0)}]"
+            yield evolve(point, position=blocks.position(place), path=path)

@@ -142,22 +142,22 @@ def _report_sources(
 
 
 def on_reasoning_start(
-    state: ConverseState, index: object, member: str, said: Native, events: list[LLMEvent]
+    state: ConverseState, index: object, member: str, reasoning: Native, events: list[LLMEvent]
 ) -> ConverseState:
     """Open reasoning that comes with its start, complete or in part."""
-    return on_reasoning(state, index, {member: said}, events)
+    return on_reasoning(state, index, {member: reasoning}, events)
 
 
 def on_reasoning(
     state: ConverseState, index: object, delta: Native, events: list[LLMEvent]
 ) -> ConverseState:
     """Emit more reasoning; keep its signature or encrypted content."""
-    said = object_or_empty(delta["reasoningContent"])
-    said = {**object_or_empty(said.get("reasoningText")), **said}
-    if not said.keys() & _OF_REASONING:
-        return keep_delta(state, index, delta, events) if said else state
-    text, signature = str_or_none(said.get("text")), str_or_none(said.get("signature"))
-    encrypted = str_or_none(said.get("redactedContent"))
+    reasoning = object_or_empty(delta["reasoningContent"])
+    reasoning = {**object_or_empty(reasoning.get("reasoningText")), **reasoning}
+    if not reasoning.keys() & _OF_REASONING:
+        return keep_delta(state, index, delta, events) if reasoning else state
+    text, signature = str_or_none(reasoning.get("text")), str_or_none(reasoning.get("signature"))
+    encrypted = str_or_none(reasoning.get("redactedContent"))
     if text is None and signature is None and encrypted is None:
         return state
     state, block = _with_segment(state, index, "reasoning", events)

@@ -76,7 +76,9 @@ def _exhausted_wait(names: Mapping[str, str]) -> float | None:
     """Return the seconds until every limit of which nothing remains is reset."""
     date = _http_date(names.get("date", ""))
     windows = _windows({name: text for name, text in names.items() if "ratelimit" in name}, date)
-    resets = [one.reset_at for one in windows.values() if one.remaining == 0 and one.reset_at]
+    resets = [
+        window.reset_at for window in windows.values() if window.remaining == 0 and window.reset_at
+    ]
     return (max(resets) - date).total_seconds() if date and resets else None
 
 

@@ -147,8 +147,8 @@ def map_usage(usage: Mapping[str, Any]) -> Usage:
     )
 
 
-def _sum(one: int | None, other: int | None) -> int | None:
-    return other if one is None else one + (other or 0)
+def _sum(first: int | None, other: int | None) -> int | None:
+    return other if first is None else first + (other or 0)
 
 
 # -- a whole body without its content

@@ -68,11 +68,11 @@ def lower_tools(
         else:
             functions.append(_lower_own(tool, path, rules, notes))
     tools: list[NativeObject] = [{"functionDeclarations": functions}] if functions else []
-    tools += [one.tool for one in hosted]
+    tools += [lowered.tool for lowered in hosted]
     calling = _lower_choice(request, bool(functions), bool(tools))
     if calling:
         config["functionCallingConfig"] = calling
-    beside = functions and any(one.runs_at_server for one in hosted)
+    beside = functions and any(lowered.runs_at_server for lowered in hosted)
     if beside and dialect.server_tool_parts and rules.checks_signatures:
         config["includeServerSideToolInvocations"] = True
     if request.parallel_tool_calls is False and functions:

@@ -249,10 +249,10 @@ def _drop_item_ids(draft: Draft, policy: HistoryPolicy, notes: Notes) -> None:
     key = policy.metadata_key
     dropped = False
     for position, (place, part) in enumerate(draft.parts):
-        own = part.provider_metadata.get(key, {})
-        if "id" in own:
+        data = part.provider_metadata.get(key, {})
+        if "id" in data:
             dropped = True
-            metadata = {**part.provider_metadata, key: _without_key(own, "id")}
+            metadata = {**part.provider_metadata, key: _without_key(data, "id")}
             draft.parts[position] = (place, evolve(part, provider_metadata=metadata))
     if dropped and policy.item_ids:
         notes.dropped(

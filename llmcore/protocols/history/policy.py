@@ -118,13 +118,13 @@ def model_family(model_id: str) -> str:
     return name
 
 
-def same_family(one: str, other: str) -> bool:
+def same_family(id_: str, other: str) -> bool:
     """Whether both ids mean the same model, as far as names tell.
 
     A name without any number (`my-deployment`, `gemini-flash-latest`) is an alias that
     does not identify the model behind it, so it is assumed to be the same.
     """
-    first, second = model_family(one), model_family(other)
+    first, second = model_family(id_), model_family(other)
     return first == second or not (_names_a_version(first) and _names_a_version(second))
 
 

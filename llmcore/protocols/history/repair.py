@@ -145,9 +145,11 @@ def _message(group: list[Unit], policy: HistoryPolicy, notes: Notes) -> Message:
     """Return *group* as one message: one of the caller's own if nothing changed."""
     first = group[0]
     if len(group) == 1 and len(first.sources) == 1 and first.parts:  # nearly always unchanged
-        own = first.sources[0]
-        if own.role == first.role and _same(own.content, [part for _, part in first.parts]):
-            return own
+        first_source = first.sources[0]
+        if first_source.role == first.role and _same(
+            first_source.content, [part for _, part in first.parts]
+        ):
+            return first_source
     parts = list(chain.from_iterable(unit.parts for unit in group))
     if group[0].side == "user":
         parts.sort(key=_results_first)

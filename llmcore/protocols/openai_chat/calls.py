@@ -204,10 +204,10 @@ def _start(state: ChatState, fragment: Fragment, events: list[LLMEvent]) -> Chat
 def new_call(state: ChatState, id_: str | None, name: str, index: int | None = None) -> ChatCall:
     """Return a call with an id that is unique in this response."""
     taken = state.calls.calls
-    own = id_ if id_ is not None and id_ not in taken else None
+    unique_id = id_ if id_ is not None and id_ not in taken else None
     freeform = name in state.context.freeform
     return ChatCall(
-        id=own or synthetic_call_id(state.info.response_id, state.context.turn, len(taken)),
+        id=unique_id or synthetic_call_id(state.info.response_id, state.context.turn, len(taken)),
         wire_id=id_,
         index=index,
         name=name,
@@ -280,7 +280,7 @@ def _on_pending(
     state: ChatState, pending: Pending, fragment: Fragment, events: list[LLMEvent]
 ) -> ChatState:
     """Add to a call without a name, or begin it once the name has come."""
-    others = tuple(one for one in state.calls.pending if one is not pending)
+    others = tuple(call for call in state.calls.pending if call is not pending)
     if fragment.name is None:
         return _put_pending(state, others, pending, fragment)
     state = changed(state, calls=changed(state.calls, pending=others))
@@ -325,12 +325,12 @@ def _keep_extra(state: ChatState, extra: JsonObject) -> ChatState:
 
 def _find_pending(pending: Sequence[Pending], fragment: Fragment) -> Pending | None:
     """Return the call without a name that *fragment* belongs to."""
-    for one in reversed(pending):
-        if fragment.id is not None and one.id is not None:
-            if fragment.id == one.id:
-                return one
-        elif fragment.index in (None, one.index):
-            return one
+    for call in reversed(pending):
+        if fragment.id is not None and call.id is not None:
+            if fragment.id == call.id:
+                return call
+        elif fragment.index in (None, call.index):
+            return call
     return None
 
 

@@ -195,7 +195,7 @@ def flush_audio(state: ChatState, events: list[LLMEvent]) -> None:
     data = decode_pieces(str_or_none(piece.get("data")) or "" for piece in pieces)
     words = "".join(str_or_none(piece.get("transcript")) or "" for piece in pieces)
     known = {"audio_id": id_, "expires_at": expires}
-    own = {name: value for name, value in known.items() if value is not None}
+    metadata = {name: value for name, value in known.items() if value is not None}
     events.append(
         File(
             id=id_ or f"file_{state.segments}",
@@ -203,7 +203,7 @@ def flush_audio(state: ChatState, events: list[LLMEvent]) -> None:
             data=data or None,
             file_id=None if data else id_,
             transcript=words or None,
-            provider_metadata={METADATA_KEY: own} if own else {},
+            provider_metadata={METADATA_KEY: metadata} if metadata else {},
         )
     )
 

@@ -79,10 +79,10 @@ def on_info(state: ChatState, chunk: NativeObject) -> ChatState:
     info = state.info
     usage = _usage_in(chunk)
     if usage is not None:
-        said = {name: value for name, value in usage.items() if value is not None}
+        counts = {name: value for name, value in usage.items() if value is not None}
         info = changed(
             info,
-            usage={**(info.usage or {}), **said},
+            usage={**(info.usage or {}), **counts},
             final_usage_seen=info.final_usage_seen or chunk.get("choices") == [],
         )
     known = info.metadata

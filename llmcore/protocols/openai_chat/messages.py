@@ -274,8 +274,8 @@ def _lower_audio_id(message: Message, path: str, context: ChatTarget, notes: Not
     for index, part in enumerate(message.content):
         if not isinstance(part, AudioPart):
             continue
-        own = part.provider_metadata.get(METADATA_KEY, {}).get("audio_id")
-        audio_id = part.file_id or own
+        id_ = part.provider_metadata.get(METADATA_KEY, {}).get("audio_id")
+        audio_id = part.file_id or id_
         if audio_id and context.policy.same_api(message.origin):
             return {"audio": {"id": audio_id}}
         where = f"{path}.content[{index}]"

@@ -188,7 +188,7 @@ def _continues(group: Sequence[dict[str, Any]], piece: Mapping[str, Any]) -> boo
     first = group[0]
     if first.get("type") != piece.get("type") or first.get("index") != piece.get("index"):
         return False
-    ids = {one["id"] for one in (first, piece) if one.get("id") is not None}
+    ids = {detail["id"] for detail in (first, piece) if detail.get("id") is not None}
     if len(ids) > 1:
         return False
     return piece.get("index") is not None or not group[-1].get("signature")

@@ -132,10 +132,10 @@ def _begins_with(native: NativeObject) -> ProviderMetadata:
     """Return what is known of a call besides its name: further fields, or a built-in's item."""
     type_ = str(native.get("type"))
     if type_ in NAMED_CALLS:
-        own = _call_fields(native)
+        fields = _call_fields(native)
     else:
-        own = {"type": type_} if is_client_run(native) else {}
-    return {METADATA_KEY: own} if own else {}
+        fields = {"type": type_} if is_client_run(native) else {}
+    return {METADATA_KEY: fields} if fields else {}
 
 
 def _call_fields(native: NativeObject) -> NativeObject:

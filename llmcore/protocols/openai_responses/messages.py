@@ -117,9 +117,9 @@ def _native_calls(messages: Sequence[Message]) -> Mapping[str, NativeObject]:
     for message in messages:
         for part in message.content:
             if isinstance(part, ToolCallPart):
-                own = object_or_empty(part.provider_metadata.get(METADATA_KEY))
-                item = own.get("item")
-                found[part.id] = item if isinstance(item, dict) else own
+                metadata = object_or_empty(part.provider_metadata.get(METADATA_KEY))
+                item = metadata.get("item")
+                found[part.id] = item if isinstance(item, dict) else metadata
     return found
 
 

@@ -260,8 +260,8 @@ def _computer(part: ToolResultPart, path: str, _call: NativeObject, notes: Notes
     shot = {name: source[name] for name in ("file_id", "image_url") if name in source}
     native: NativeObject = {"type": "computer_call_output", "call_id": part.tool_call_id}
     native["output"] = {"type": "computer_screenshot", **shot}
-    own = object_or_empty(part.provider_metadata.get(METADATA_KEY))
-    checks = objects(own.get("acknowledged_safety_checks"))
+    metadata = object_or_empty(part.provider_metadata.get(METADATA_KEY))
+    checks = objects(metadata.get("acknowledged_safety_checks"))
     if checks:
         native["acknowledged_safety_checks"] = checks
     return native

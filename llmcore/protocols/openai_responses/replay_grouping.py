@@ -106,45 +106,51 @@ def _add(
     items: list[_Item], part: ContentPart, path: str, rules: ReplayRules, notes: Notes
 ) -> None:
     """Add *part* to the item it belongs to."""
-    own = object_or_empty(part.provider_metadata.get(METADATA_KEY))
+    metadata = object_or_empty(part.provider_metadata.get(METADATA_KEY))
     match part:
         case ReasoningPart():
-            _add_reasoning(_joined(items, "reasoning", path, own), part, own)
+            _add_reasoning(_joined(items, "reasoning", path, metadata), part, metadata)
         case TextPart() | RefusalPart():
-            item = _joined(items, "message", path, own)
+            item = _joined(items, "message", path, metadata)
             item.content.append(_text(part))
-            if "phase" in own:
-                item.native["phase"] = own["phase"]
-        case ProviderPart(data=dict() as data) if own.get("part") == "content":
-            _joined(items, "message", path, own).content.append(dict(data))
+            if "phase" in metadata:
+                item.native["phase"] = metadata["phase"]
+        case ProviderPart(data=dict() as data) if metadata.get("part") == "content":
+            _joined(items, "message", path, metadata).content.append(dict(data))
         case ToolCallPart() | ToolResultPart():
-            _add_tool(items, part, path, own, notes)
+            _add_tool(items, part, path, metadata, notes)
         case ProviderPart(provider=provider, data=dict() as data) if provider in rules.keys:
-            items.append(_item("native", path, own, dict(data)))
-        case ImagePart() if _completes_picture(items, part, own):
+            items.append(_item("native", path, metadata, dict(data)))
+        case ImagePart() if _completes_picture(items, part, metadata):
             pass
         case _:
             why = "an assistant message cannot contain it"
             notes.left_out(path, type(part).__name__, why)
 
 
-def _item(kind: _Kind, path: str, own: NativeObject, native: NativeObject) -> _Item:
-    id_ = str_or_none(native.get("id")) or str_or_none(own.get("id"))
+def _item(kind: _Kind, path: str, metadata: NativeObject, native: NativeObject) -> _Item:
+    id_ = str_or_none(native.get("id")) or str_or_none(metadata.get("id"))
     kept = {name: value for name, value in native.items() if name not in _OUTPUT_ONLY}
-    return _Item(kind=kind, path=path, position=int_or_none(own.get("index")), id=id_, native=kept)
+    return _Item(
+        kind=kind, path=path, position=int_or_none(metadata.get("index")), id=id_, native=kept
+    )
 
 
-def _joined(items: list[_Item], kind: _Kind, path: str, own: NativeObject) -> _Item:
-    """Return the last item if a part with *own* data continues it, else a new one."""
-    new = _item(kind, path, own, {"type": kind})
-    if items and items[-1].key == new.key and items[-1].native.get("phase") == own.get("phase"):
+def _joined(items: list[_Item], kind: _Kind, path: str, metadata: NativeObject) -> _Item:
+    """Return the last item if a part with *metadata* continues it, else a new one."""
+    new = _item(kind, path, metadata, {"type": kind})
+    if (
+        items
+        and items[-1].key == new.key
+        and items[-1].native.get("phase") == metadata.get("phase")
+    ):
         return items[-1]
     items.append(new)
     return new
 
 
-def _add_reasoning(item: _Item, part: ReasoningPart, own: NativeObject) -> None:
-    kind = own.get("part")
+def _add_reasoning(item: _Item, part: ReasoningPart, metadata: NativeObject) -> None:
+    kind = metadata.get("part")
     if kind == "reasoning_text":
         item.native.setdefault("content", []).append({"type": kind, "text": part.text})
     elif kind == "summary_text" or part.text:
@@ -152,7 +158,7 @@ def _add_reasoning(item: _Item, part: ReasoningPart, own: NativeObject) -> None:
         summary.append({"type": "summary_text", "text": part.text})
     if part.encrypted is not None:
         item.native["encrypted_content"] = part.encrypted
-        item.id = str_or_none(own.get("id"))  # the id that the data is bound to
+        item.id = str_or_none(metadata.get("id"))  # the id that the data is bound to
 
 
 def _text(part: TextPart | RefusalPart) -> NativeObject:
@@ -170,22 +176,22 @@ def _add_tool(
     items: list[_Item],
     part: ToolCallPart | ToolResultPart,
     path: str,
-    own: NativeObject,
+    metadata: NativeObject,
     notes: Notes,
 ) -> None:
-    native = own.get("item")
+    native = metadata.get("item")
     if isinstance(part, ToolCallPart) and not part.provider_executed:
-        lowered = _client_run(part, native) if isinstance(native, dict) else _call(part, own)
-        items.append(_item("call", path, own, lowered))
+        lowered = _client_run(part, native) if isinstance(native, dict) else _call(part, metadata)
+        items.append(_item("call", path, metadata, lowered))
     elif isinstance(native, dict):
-        items.append(_item("hosted", path, own, dict(native)))
+        items.append(_item("hosted", path, metadata, dict(native)))
     elif isinstance(part, ToolCallPart):
         why = "the call of a hosted tool can only be replayed as its native item"
         notes.dropped("hosted-tool-dropped", path, why)
 
 
-def _call(part: ToolCallPart, own: NativeObject) -> NativeObject:
-    extra: NativeObject = {name: own[name] for name in CALL_FIELDS if name in own}
+def _call(part: ToolCallPart, metadata: NativeObject) -> NativeObject:
+    extra: NativeObject = {name: metadata[name] for name in CALL_FIELDS if name in metadata}
     if part.kind == "custom":
         words = {"type": "custom_tool_call", "call_id": part.id, "name": part.name}
         return {**words, "input": text_or_json(part.arguments), **extra}
@@ -198,11 +204,11 @@ def _client_run(part: ToolCallPart, native: NativeObject) -> NativeObject:
     return {**native, "call_id": part.id} if "call_id" in native else dict(native)
 
 
-def _completes_picture(items: list[_Item], part: ImagePart, own: NativeObject) -> bool:
+def _completes_picture(items: list[_Item], part: ImagePart, metadata: NativeObject) -> bool:
     """Put a picture back into the item that drew it; return whether there is one."""
     for item in reversed(items):
         drawn = item.native.get("type") == "image_generation_call"
-        if drawn and item.position == int_or_none(own.get("index")) and part.data is not None:
+        if drawn and item.position == int_or_none(metadata.get("index")) and part.data is not None:
             item.native["result"] = base64.b64encode(part.data).decode()
             return True
     return False

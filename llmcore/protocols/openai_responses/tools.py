@@ -98,8 +98,8 @@ def _lower_function(tool: ToolDefinition, path: str, notes: Notes) -> NativeObje
         function["description"] = tool.description
     function["parameters"] = projected.schema
     function["strict"] = projected.strict if tool.strict else tool.strict
-    own = object_or_empty(tool.provider_metadata.get(METADATA_KEY))
-    return {**function, **own}  # such as `defer_loading`
+    metadata = object_or_empty(tool.provider_metadata.get(METADATA_KEY))
+    return {**function, **metadata}  # such as `defer_loading`
 
 
 def _lower_custom(tool: CustomTool) -> NativeObject:

@@ -39,8 +39,8 @@ def object_root(root: JsonObject, path: str, notes: Notes) -> Schema:
     """Return *root* as an object with properties, unions at the top merged into it."""
     top = _Flattener(root, path, notes).flat(root, frozenset())
     if "type" in top and types_of(top) != ["object"]:
-        said = json.dumps(top["type"]).decode()
-        why = f"the root is always an object here; {said} became one"
+        type_text = json.dumps(top["type"]).decode()
+        why = f"the root is always an object here; {type_text} became one"
         notes.changed("schema-root-not-object", f"{path}.type", why)
     for keyword in ("enum", "const", "not"):
         if keyword in top:
@@ -153,9 +153,13 @@ def _forms(keyword: str, shapes: list[Schema]) -> str:
     return f"{start} one of these groups of properties is given: {'; '.join(distinct)}."
 
 
-def _described(schema: Schema, said: str, keyword: str) -> Schema:
+def _described(schema: Schema, constraint: str, keyword: str) -> Schema:
     rest = without(schema, keyword)
-    return {**rest, "description": joined(rest.get("description"), [said])} if said else rest
+    return (
+        {**rest, "description": joined(rest.get("description"), [constraint])}
+        if constraint
+        else rest
+    )
 
 
 def only(root: Schema, keywords: frozenset[str], path: str, notes: Notes) -> Schema:
@@ -287,8 +291,8 @@ def project(schema: JsonObject, target: SchemaTarget, path: str) -> Projected:
     if len(text) > _KEPT_BYTES:
         return _projected(schema, target, path)
     kept, diagnostics, strict = _projected_text(text, target, path)
-    own = cast("JsonObject", json.loads(kept))
-    return Projected(schema=own, diagnostics=diagnostics, strict=strict)
+    kept_schema = cast("JsonObject", json.loads(kept))
+    return Projected(schema=kept_schema, diagnostics=diagnostics, strict=strict)
 
 
 _KEPT_BYTES: Final = 8 * 1024
@@ -315,13 +319,13 @@ def _projected(schema: JsonObject, target: SchemaTarget, path: str) -> Projected
         return Projected(schema=strict, diagnostics=tuple(notes.entries), strict=True)
     where, reason = problem
     loose = _projected(schema, LOOSE[target], path)
-    said = Diagnostic(
+    diagnostic = Diagnostic(
         "schema-not-strict",
         where,
         action="changed",
         message=f"strict mode is off for this schema: {reason}",
     )
-    return Projected(schema=loose.schema, diagnostics=(said, *loose.diagnostics))
+    return Projected(schema=loose.schema, diagnostics=(diagnostic, *loose.diagnostics))
 
 
 def _shallow(schema: JsonObject, path: str, notes: Notes) -> JsonObject:

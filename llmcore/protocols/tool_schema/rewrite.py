@@ -57,17 +57,17 @@ class Rewriter:
             node = {"not": {}} if node is False else {}
         if depth > MAX_DEPTH:
             return self._too_deep(path)
-        said: list[str] = []
-        ready = self._in_form(node, path, said)
+        sentences: list[str] = []
+        ready = self._in_form(node, path, sentences)
         result: Schema = {}
-        visit = _Visit(path, depth, result, said)
+        visit = _Visit(path, depth, result, sentences)
         for keyword, value in ready.items():
             self._copy(keyword, value, visit)
         if self._rules.closed:
             self._close(ready, result, path)
         elif self._rules.keywords is not None and "required" in result:
             self._require_known(result, path)
-        return self._finished(result, said)
+        return self._finished(result, sentences)
 
     def _too_deep(self, path: str) -> Schema:
         self._notes.changed(
@@ -83,29 +83,29 @@ class Rewriter:
 
     # -- before the walk: the same said in words the target has
 
-    def _in_form(self, node: JsonObject, path: str, said: list[str]) -> Schema:
+    def _in_form(self, node: JsonObject, path: str, sentences: list[str]) -> Schema:
         """Return *node* in the spellings that the target has."""
-        schema = self._flat(normalise.modern(node), path, said)
+        schema = self._flat(normalise.modern(node), path, sentences)
         if "const" in schema and self._lacks("const"):
             schema = {**without(schema, "const"), "enum": [schema["const"]]}
         if "prefixItems" in schema and self._lacks("prefixItems"):
-            schema = self._untupled(schema, path, said)
+            schema = self._untupled(schema, path, sentences)
         if self._lacks("exclusiveMinimum"):
             schema = _inclusive(schema)
         schema = self._with_null(self._typed(schema, path))
-        return self._alone(schema, path, said) if self._rules.lone_any_of else schema
+        return self._alone(schema, path, sentences) if self._rules.lone_any_of else schema
 
-    def _flat(self, schema: Schema, path: str, said: list[str]) -> Schema:
+    def _flat(self, schema: Schema, path: str, sentences: list[str]) -> Schema:
         """Return *schema* without the compositions that the target lacks."""
         while True:
             before = schema
             if "allOf" in schema and self._lacks("allOf"):
-                schema = self._merge_all(schema, path, said)
+                schema = self._merge_all(schema, path, sentences)
             if "oneOf" in schema and self._lacks("oneOf") and "anyOf" not in schema:
                 schema = self._any_of(schema, path)
             if not self._rules.type_lists and normalise.has_null_branch(schema):
                 schema, left = normalise.without_null_branch(schema)
-                self._tell_left(left, path, said)
+                self._tell_left(left, path, sentences)
             if schema is before:
                 return schema
 
@@ -117,10 +117,10 @@ class Rewriter:
         )
         return {("anyOf" if key == "oneOf" else key): value for key, value in schema.items()}
 
-    def _tell_left(self, left: list[JsonObject], path: str, said: list[str]) -> None:
+    def _tell_left(self, left: list[JsonObject], path: str, sentences: list[str]) -> None:
         """Say what could not be merged into one schema."""
         if left:
-            said.append(sentence("allOf", left))
+            sentences.append(sentence("allOf", left))
             self._described("allOf", path)
 
     def _with_null(self, schema: Schema) -> Schema:
@@ -133,22 +133,22 @@ class Rewriter:
             schema = normalise.with_null_apart(schema)
         return normalise.without_nullable(schema)
 
-    def _merge_all(self, schema: Schema, path: str, said: list[str]) -> Schema:
+    def _merge_all(self, schema: Schema, path: str, sentences: list[str]) -> Schema:
         """Return *schema* with its `allOf` merged into it."""
         while isinstance(members := schema.get("allOf"), list):
             parts = [normalise.modern(member) for member in members if isinstance(member, Mapping)]
             schema, left = normalise.merged([without(schema, "allOf"), *parts])
-            self._tell_left(left, path, said)
+            self._tell_left(left, path, sentences)
         return schema
 
-    def _untupled(self, schema: Schema, path: str, said: list[str]) -> Schema:
+    def _untupled(self, schema: Schema, path: str, sentences: list[str]) -> Schema:
         """Return *schema* with one `items` in place of a list of them."""
         members = schema["prefixItems"]
         distinct: list[JsonValue] = []
         for member in members if isinstance(members, list) else []:
             if member not in distinct:
                 distinct.append(member)
-        said.append(sentence("prefixItems", members))
+        sentences.append(sentence("prefixItems", members))
         self._described("prefixItems", path)
         items: JsonValue = distinct[0] if len(distinct) == 1 else {"anyOf": distinct}
         return {**without(schema, "prefixItems", "items"), "items": items if distinct else {}}
@@ -167,21 +167,21 @@ class Rewriter:
         self._notes.noted("schema-any-type", path, "it has no type; it became a union of all")
         return {"anyOf": list(_ANYTHING), "nullable": True, **schema}
 
-    def _alone(self, schema: Schema, path: str, said: list[str]) -> Schema:
+    def _alone(self, schema: Schema, path: str, sentences: list[str]) -> Schema:
         """Return *schema* with nothing beside its `anyOf`, or without the `anyOf`."""
         branches = schema.get("anyOf")
         if not isinstance(branches, list):
             return schema
         beside = without(schema, "anyOf")
         if any(normalise.constrains(key) for key in beside):
-            said.append(sentence("anyOf", branches))
+            sentences.append(sentence("anyOf", branches))
             self._described("anyOf", path)
             return self._typed(beside, path)
         for keyword in beside:
             if keyword not in ("type", "description", "nullable"):
-                self._tell(keyword, beside[keyword], path, said)
-        words = joined(beside.get("description"), said)
-        said.clear()  # the branches say it
+                self._tell(keyword, beside[keyword], path, sentences)
+        words = joined(beside.get("description"), sentences)
+        sentences.clear()  # the branches say it
         shared: Schema = {key: beside[key] for key in ("type", "nullable") if key in beside}
         return {
             "anyOf": [
@@ -220,11 +220,11 @@ class Rewriter:
         looks_around = keyword == "pattern" and _LOOKS_AROUND.search(str(value)) is not None
         return looks_around and self._rules.simple_patterns
 
-    def _tell(self, keyword: str, value: JsonValue, path: str, said: list[str]) -> None:
+    def _tell(self, keyword: str, value: JsonValue, path: str, sentences: list[str]) -> None:
         """Say in words what the target has no keyword for."""
         words = sentence(keyword, value) if is_constraint(keyword) else ""
         if words:
-            said.append(words)
+            sentences.append(words)
             self._described(keyword, path)
         else:
             self._notes.noted(
@@ -301,9 +301,9 @@ class Rewriter:
 
     # -- after the walk
 
-    def _finished(self, result: Schema, said: list[str]) -> Schema:
-        if said:
-            result["description"] = joined(result.get("description"), said)
+    def _finished(self, result: Schema, sentences: list[str]) -> Schema:
+        if sentences:
+            result["description"] = joined(result.get("description"), sentences)
         if "$ref" in result and len(result) > 1 and self._rules.references_alone:
             beside = {k: v for k, v in result.items() if k not in ("$ref", "$defs")}
             return {"anyOf": [{"$ref": result["$ref"]}], **beside}
@@ -313,8 +313,8 @@ class Rewriter:
 def _described_by(words: str, branch: JsonObject) -> Schema:
     if not words:
         return {}
-    own = branch.get("description")
-    return {"description": joined(words, [own] if isinstance(own, str) else [])}
+    description = branch.get("description")
+    return {"description": joined(words, [description] if isinstance(description, str) else [])}
 
 
 def _may_be_listed(value: JsonValue, kinds: tuple[type, ...]) -> bool:

@@ -251,15 +251,15 @@ def answer_meta(
     model_id: str, request_id: str | None, reason: str, usage: DeltaUsage | None
 ) -> JsonObject:
     """Return the fields of `meta` for the whole answer."""
-    said: dict[str, JsonValue] = {"modelId": model_id, "requestId": request_id}
+    fields: dict[str, JsonValue] = {"modelId": model_id, "requestId": request_id}
     if usage is not None:
         counted: dict[str, JsonValue] = {
             "inputTokens": usage.input_tokens,
             "outputTokens": usage.output_tokens,
             "totalTokens": usage.total_tokens,
         }
-        said["usage"] = counted if usage.cost is None else {**counted, "cost": usage.cost}
-    return {**{name: value for name, value in said.items() if value}, "finishReason": reason}
+        fields["usage"] = counted if usage.cost is None else {**counted, "cost": usage.cost}
+    return {**{name: value for name, value in fields.items() if value}, "finishReason": reason}
 
 
 def call_errors_meta(broken: Iterable[tuple[str, str | None]]) -> JsonObject:

@@ -84,9 +84,11 @@ def _part_to_wire(part: EntryPart) -> JsonObject:
 
 
 def _payload_to_wire(payload: EntryPart | DeltaPayload) -> dict[str, Any]:
-    named = ((one, getattr(payload, one.name)) for one in fields(type(payload)))
+    named = ((attribute, getattr(payload, attribute.name)) for attribute in fields(type(payload)))
     return {
-        wire_name(one.name): value for one, value in named if value is not None or is_required(one)
+        wire_name(attribute.name): value
+        for attribute, value in named
+        if value is not None or is_required(attribute)
     }
 
 
@@ -128,7 +130,7 @@ def _part_from_wire(data: Mapping[str, Any]) -> EntryPart:
 
 
 def _payload_from_wire(kind: type[_T], data: Mapping[str, Any]) -> _T:
-    names = {wire_name(one.name): one.name for one in fields(kind)}  # type: ignore[arg-type]
+    names = {wire_name(attribute.name): attribute.name for attribute in fields(kind)}  # type: ignore[arg-type]
     return kind(**{names[name]: value for name, value in data.items()})
 
 

@@ -130,8 +130,10 @@ def _payload(kind: type) -> dict[str, Any]:
     """Return the schema of a payload class, field by field."""
     attributes = fields(kind)
     shape = _object(
-        {wire_name(one.name): _value(one) for one in attributes},
-        optional=[wire_name(one.name) for one in attributes if not is_required(one)],
+        {wire_name(attribute.name): _value(attribute) for attribute in attributes},
+        optional=[
+            wire_name(attribute.name) for attribute in attributes if not is_required(attribute)
+        ],
     )
     if kind is EntryImage:
         shape["oneOf"] = [{"required": ["data"]}, {"required": ["url"]}]

@@ -195,11 +195,11 @@ def _variants(kind: Any) -> list[Any]:
 
 def _union_reader(kind: Any, converter: cattrs.Converter, *, tolerant: bool) -> Any:
     """Read null, a string, a list, or the object that `type` names."""
-    variants = [one for one in _variants(kind) if tolerant or one not in LATER]
-    classes = [one for one in variants if isinstance(one, type) and has(one)]
-    simple = [one for one in variants if one not in classes and one is not type(None)]
-    by_tag = {tag: one for one in classes for tag in _tags(one)}
-    readers = {one: converter.get_structure_hook(one) for one in (*classes, *simple)}
+    variants = [member for member in _variants(kind) if tolerant or member not in LATER]
+    classes = [member for member in variants if isinstance(member, type) and has(member)]
+    simple = [member for member in variants if member not in classes and member is not type(None)]
+    by_tag = {tag: member for member in classes for tag in _tags(member)}
+    readers = {member: converter.get_structure_hook(member) for member in (*classes, *simple)}
     only = classes[0] if len(classes) == 1 else None  # it needs no `type`
 
     def structure(data: object, _: object) -> object:
