@@ -69,7 +69,8 @@ class ConfiguredProviders:
 
         `openai:gpt-5.2` names both. An id alone belongs to the default provider if one was set;
         otherwise it is looked up in the catalog among the configured providers. One that names a
-        known provider without a configuration is never sent to another.
+        known provider without a configuration is never sent to another, and one with nearly such
+        a name only to servers whose models the catalog does not list (`llama3:8b`).
         """
         model_id = request.model_id
         if request.provider_id:
@@ -83,7 +84,7 @@ class ConfiguredProviders:
             for provider in self.by_name:
                 if get_model_info(model_id, provider, models=models) is not None:
                     return provider, model_id
-            if after and _is_known(before):
+            if after and _is_meant(before, self.default):
                 return before, after
         return self.default, model_id
 
@@ -105,13 +106,16 @@ class ConfiguredProviders:
         return other if other in self.by_name else provider
 
 
-def _is_known(provider: str) -> bool:
-    """Return whether *provider* is the id or an alias of a provider that can be configured."""
-    from llmcore.catalog.model_names import PROVIDER_ALIASES  # loads the catalog's modules
-    from llmcore.client.environment import provider_entries
+def _is_meant(provider: str, default: str | None) -> bool:
+    """Return whether *provider*, before a colon, is or nearly is the name of a known provider.
 
-    own = PROVIDER_ALIASES.get(provider, provider)
-    return any(entry.id == own for entry in provider_entries())
+    Ids of servers without models in the catalog can begin with nearly such a name.
+    """
+    from llmcore.catalog.records import catalog  # loads the catalog's modules
+    from llmcore.client.environment import nearest_provider
+
+    nearest = nearest_provider(provider, cutoff=0.8)
+    return nearest == provider or (nearest is not None and default in catalog().by_provider)
 
 
 def _named(model_id: str, provider: str, models: "Sequence[ModelInfo]") -> str:

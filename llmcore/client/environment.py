@@ -1,7 +1,7 @@
 """Providers found in the environment: by their variables, and by entry points of packages."""
 
 import difflib
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from typing import Final
@@ -74,8 +74,8 @@ def unconfigured(
     entry = entries.get(PROVIDER_ALIASES.get(named, named)) if named else None
     if entry is not None:
         message = f"the provider {named!r} is not configured {known}: {_remedy(entry)}"
-    elif named and (near := difflib.get_close_matches(named, {*entries, *configured}, 1)):
-        message = f"the provider {named!r} is not configured {known}: did you mean {near[0]!r}?"
+    elif named and (near := nearest_provider(named, configured)):
+        message = f"the provider {named!r} is not configured {known}: did you mean {near!r}?"
     elif provider:
         message = f"the provider {provider!r} is not configured {known}"
     elif (info := get_model_info(model_id)) is not None and info.provider in entries:
@@ -89,6 +89,15 @@ def unconfigured(
             f"provider=..., or give the client a default_provider {known}"
         )
     return ConfigurationError(message)
+
+
+def nearest_provider(name: str, others: Iterable[str] = (), *, cutoff: float = 0.6) -> str | None:
+    """Return the id or alias of a provider that *name* is or is nearest to; None without any.
+
+    *others* are names of the caller's own; *cutoff* is that of `difflib.get_close_matches`.
+    """
+    known = (*(entry.id for entry in provider_entries()), *PROVIDER_ALIASES, *others)
+    return next(iter(difflib.get_close_matches(name.lower(), known, 1, cutoff)), None)
 
 
 _ANY_REMEDY: Final = (

@@ -221,6 +221,28 @@ def test_model_of_a_known_provider_is_not_sent_to_the_default_one(model: str) ->
 
 
 @pytest.mark.parametrize(
+    "model", ["opnai:gpt-5", "antropic:claude-opus-5", "gemni:flash", "OPENAI:o"]
+)
+def test_misspelled_provider_before_a_model_is_not_sent_to_the_default_one(model: str) -> None:
+    client = Client.from_env(environ={"OPENAI_API_KEY": "k"})
+    message = client.resolve(request(model=model, prompt="Hi")).failure().message
+
+    assert f"{model.partition(':')[0]!r} is not configured" in message
+    assert "did you mean" in message
+
+
+@pytest.mark.parametrize("model", ["llama3:8b", "mixtral:8x7b", "deepseek-r1:8b", "opnai:gpt-5"])
+def test_tag_of_a_local_model_that_is_nearly_a_provider_is_sent_to_the_local_server(
+    model: str,
+) -> None:
+    """The catalog lists no models of such a server, so any id can be one of them."""
+    client = Client.from_env(environ={"OLLAMA_BASE_URL": "http://localhost:11434"})
+    found = client.resolve(request(model=model, prompt="Hi")).unwrap()
+
+    assert (found.provider, found.id) == ("ollama", model)
+
+
+@pytest.mark.parametrize(
     ("model", "provider", "message"),
     [
         ("gpt-5.2", "openai", "'openai' is not configured .*: set OPENAI_API_KEY"),
