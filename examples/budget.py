@@ -1,7 +1,7 @@
 """What an answer cost, and a budget after which nothing more is sent."""
 
-from llmcore import Client, CostBudget, OpenAI, sync
+from llmcore import Client, CostBudget, sync
 
-client = Client(middleware=[CostBudget(usd=5.0)])
-result = sync.generate(OpenAI().responses("gpt-5.2"), "Hi", client=client)
+client = Client.from_env(middleware=[CostBudget(usd=5.0)])
+result = sync.generate("openai:gpt-5.2", "Hi", client=client)
 print(result.text, result.cost)

@@ -1,8 +1,7 @@
 """Answers that are kept in a SQLite file: an equal request is sent once."""
 
-from llmcore import Client, OpenAI, ResponseCache, SqliteCache, sync
+from llmcore import Client, ResponseCache, SqliteCache, sync
 
-model = OpenAI().responses("gpt-5.2")
-client = Client(middleware=[ResponseCache(SqliteCache("answers.db"), ttl_s=3600)])
+client = Client.from_env(middleware=[ResponseCache(SqliteCache("answers.db"), ttl_s=3600)])
 for _ in range(10):
-    print(sync.generate(model, "Name a river.", client=client).text)
+    print(sync.generate("openai:gpt-5.2", "Name a river.", client=client).text)

@@ -1,11 +1,8 @@
 """A chat in the terminal that remembers the conversation and streams the answers."""
 
-from llmcore import Message, sync
+from llmcore import sync
 
-model = "openai:gpt-5.2"
-history: list[Message] = []
+chat = sync.Conversation()
 while question := input("\n> "):
-    with sync.stream(model, messages=[*history, Message.user(question)]) as answer:
-        for text in answer.text_stream:
-            print(text, end="", flush=True)
-        history = [*answer.result().messages]
+    for text in chat.stream("openai:gpt-5.2", question).text_stream:
+        print(text, end="", flush=True)

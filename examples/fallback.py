@@ -1,13 +1,12 @@
-"""Retries, another model if the first one fails, and a log of every call."""
+"""Retries, another model if the first one fails, and a log of every call.
 
-import logging
+The log goes to standard error: `LLMCORE_LOG=info python fallback.py`.
+"""
 
-from llmcore import Anthropic, CallLog, Client, Fallback, OpenAI, sync
+from llmcore import sync
 
-logging.basicConfig(level=logging.INFO)
-client = Client(
-    providers={"openai": OpenAI(), "anthropic": Anthropic()},
-    default_provider="openai",
-    middleware=[CallLog(), Fallback(("anthropic", "claude-sonnet-4-5"))],
+print(
+    sync.generate(
+        "openai:gpt-5.2", "Name a river.", max_retries=3, fallbacks=["anthropic:claude-sonnet-4-5"]
+    ).text
 )
-print(sync.generate("gpt-5.2", "Name a river.", client=client, max_retries=3).text)

@@ -11,7 +11,8 @@ class Person:
     age: int
 
 
-model = "openai:gpt-5.2"
 text = "Alice is 30 years old, and Bob is 7."
-print(sync.generate_object(model, f"Who is the eldest? {text}", schema=Person).output)
-print(sync.generate_object(model, f"List the people. {text}", schema=list[Person]).output)
+print(sync.generate_object("openai:gpt-5.2", f"Who is the eldest? {text}", schema=Person).output)
+print(
+    sync.generate_object("openai:gpt-5.2", f"List the people. {text}", schema=list[Person]).output
+)

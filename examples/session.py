@@ -1,6 +1,8 @@
-"""A conversation that is kept in a SQLite file, and continues when the program starts again."""
+"""A conversation that is kept in a SQLite file, and continues when the program starts again.
+
+The file is closed when the program ends; a `with` block closes it earlier.
+"""
 
 from llmcore import sync
 
-with sync.Conversation.open("chats.db", "trip") as chat:
-    print(chat.generate("openai:gpt-5.2", "Where is Oslo?").text, len(chat.entries))
+print(sync.Conversation.open("chats.db", "trip").generate("openai:gpt-5.2", "Where is Oslo?").text)

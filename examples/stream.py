@@ -2,6 +2,5 @@
 
 from llmcore import sync
 
-with sync.stream("openai:gpt-5.2", "Tell me a story.") as story:
-    for text in story.text_stream:
-        print(text, end="", flush=True)
+for text in sync.stream("openai:gpt-5.2", "Tell me a story.").text_stream:
+    print(text, end="", flush=True)

@@ -10,8 +10,7 @@ from llmcore.testing import FakeModel
 
 def headline(text: str, model: Model | str, client: Client | None = None) -> str:
     """The application: asks for a headline, and removes the quotes that models like to add."""
-    result = sync.generate(model, f"A headline for: {text}", client=client)
-    return result.text.strip(' "')
+    return sync.generate(model, f"A headline for: {text}", client=client).text.strip(' "')
 
 
 def test_quotes_around_a_headline_are_removed() -> None:

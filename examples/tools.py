@@ -1,10 +1,9 @@
 """Three functions that the model may call, one of them asynchronous."""
 
-import asyncio
 from datetime import date
 from typing import Annotated
 
-from llmcore import generate
+from llmcore import sync
 
 
 async def get_weather(city: str, day: date) -> str:
@@ -22,8 +21,5 @@ def book(hotel: str, nights: int = 1) -> str:
     return f"{hotel}: {nights} nights are booked"
 
 
-model = "openai:gpt-5.2"
-answer = generate(
-    model, "Plan my trip to Oslo.", tools=[get_weather, convert, book], max_tool_rounds=8
-)
-print(asyncio.run(answer).text)
+tools = [get_weather, convert, book]
+print(sync.generate("openai:gpt-5.2", "Plan my trip to Oslo.", tools=tools, max_tool_rounds=8).text)

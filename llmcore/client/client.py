@@ -117,9 +117,7 @@ class Client:
         """Optional fields of bodies that a server has rejected."""
         self.middleware = tuple(middleware)
         """The middleware of each call, the outermost first."""
-        for item in self.middleware:
-            if isinstance(item, ClientCheck):
-                item.check(self._configured.names)
+        self._check_middleware(self.middleware)
         self._credentials = Credentials(http if isinstance(http, HttpOptions) else HttpOptions())
         self._transports = Transports(http=http, transport=transport, environ=self.environ)
 
@@ -533,11 +531,18 @@ class Client:
     def with_middleware(self, *middleware: Middleware) -> Self:
         """Return a client with *middleware* around this one's, over the same connections.
 
-        It is closed with this one.
+        It is closed with this one. Raises ConfigurationError for middleware that needs a provider
+        that is not configured.
         """
+        self._check_middleware(middleware)
         other = copy.copy(self)
         other.middleware = (*middleware, *self.middleware)
         return other
+
+    def _check_middleware(self, middleware: Sequence[Middleware]) -> None:
+        for item in middleware:
+            if isinstance(item, ClientCheck):
+                item.check(self._configured.names)
 
     @property
     def unary(self) -> UnaryCalls:

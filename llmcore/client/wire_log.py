@@ -31,6 +31,7 @@ MAX_SHOWN: Final = 16_384
 """The most characters of a body, or of a response's line, that are logged."""
 
 _LOG = logging.getLogger("llmcore.wire")
+_CALLS = logging.getLogger("llmcore.calls")  # the default of `CallLog`
 _LEVELS: Final = {"debug": logging.DEBUG, "info": logging.INFO}
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
@@ -38,19 +39,20 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 def switch_on(environ: Mapping[str, str]) -> None:
     """Log to stderr at the level that `LLMCORE_LOG` names; do nothing if it is not set.
 
-    Handlers of the application are used where there are some. Raises ConfigurationError for a value
-    that is not a level.
+    The lines of `CallLog` are logged, too. Handlers of the application are used where there are
+    some. Raises ConfigurationError for a value that is not a level.
     """
     name = environ.get(VARIABLE, "").strip().lower()
     if name in ("", "off"):
         return
     if name not in _LEVELS:
         raise ConfigurationError(f"{VARIABLE} must be 'debug', 'info' or 'off'; got {name[:40]!r}")
-    _LOG.setLevel(_LEVELS[name])
-    if not _LOG.hasHandlers():
-        handler = logging.StreamHandler()
-        handler.setFormatter(logging.Formatter("%(asctime)s %(name)s %(message)s"))
-        _LOG.addHandler(handler)
+    handler = logging.StreamHandler()
+    handler.setFormatter(logging.Formatter("%(asctime)s %(name)s %(message)s"))
+    for logger, level in ((_LOG, _LEVELS[name]), (_CALLS, logging.INFO)):
+        logger.setLevel(level)
+        if not logger.hasHandlers():
+            logger.addHandler(handler)
 
 
 def logged(transport: Transport) -> Transport:

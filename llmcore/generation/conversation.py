@@ -22,6 +22,7 @@ from llmcore.schema.request import LLMRequest
 from llmcore.schema.response import LLMResponse
 from llmcore.sessions.contract.entries import MessageEntry
 from llmcore.sessions.conversion import answer_entries, to_entries, to_messages
+from llmcore.sessions.memory_store import MemoryStore
 from llmcore.sessions.sqlite_store import SQLiteStore
 from llmcore.sessions.store import SessionStore, SessionStoreError, check_run_id, utc_now
 
@@ -33,17 +34,20 @@ class Conversation:
             print((await chat.generate("openai:gpt-5.2", "Where is Oslo?")).text)
             print((await chat.generate(prompt="And Rome?")).text)
 
-    A question is stored together with all that follows from it (tool calls, their results and the
-    answers), in one transaction. A run that fails, or is left before its end has arrived, stores
-    nothing.
+    `Conversation()` is one in memory, which ends with the process. A question is stored together
+    with all that follows from it (tool calls, their results and the answers), in one transaction.
+    A run that fails, or is left before its end has arrived, stores nothing.
     Use one at a time: a run raises SeqConflictError if another writer appended meanwhile.
     """
 
     def __init__(
-        self, store: SessionStore, run_id: str, entries: Sequence[MessageEntry] = ()
+        self,
+        store: SessionStore | None = None,
+        run_id: str = "conversation",
+        entries: Sequence[MessageEntry] = (),
     ) -> None:
         check_run_id(run_id)
-        self.store = store
+        self.store = MemoryStore() if store is None else store
         self.run_id = run_id
         self._entries = tuple(entries)
         self._owned: SessionStore | None = None

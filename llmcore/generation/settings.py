@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, Protocol, TypeAlias, TypedDict, TypeVar, Union, get_args
 
 from attrs import NOTHING, evolve, field, fields_dict, frozen
+from attrs.validators import deep_iterable
 
 from llmcore.client.client import Client
 from llmcore.forking import ForkSafeLock
@@ -166,6 +167,9 @@ class Settings(TypedDict, total=False):
     """Retries of one call of the model; 2 if neither this nor `retry_policy` is given."""
     retry_policy: RetryPolicy | None
     """Delays, and which errors are retried."""
+    fallbacks: Sequence[Model | str]
+    """Models that answer if the model fails, in this order, such as "anthropic:claude-opus-5";
+    `Fallback`, a middleware, has more options."""
     timeout: float | Timeouts | None
     """Seconds for the whole run, or all limits; None takes the client's."""
     abort_signal: AbortSignal | None
@@ -180,6 +184,10 @@ def _conditions(
     given: StopCondition | Sequence[StopCondition] | None,
 ) -> tuple[StopCondition, ...]:
     return (given,) if callable(given) else sequence_of("stop_when", given)
+
+
+def _models(given: Sequence[Model | str] | Model | str | None) -> tuple[Model | str, ...]:
+    return (given,) if isinstance(given, Model | str) else sequence_of("fallbacks", given)
 
 
 _A_MODEL = is_a(Model, str, instead="a Model or a model's id")
@@ -257,6 +265,9 @@ class RunPlan:
     strict: bool = False
     max_retries: int | None = None
     retry_policy: RetryPolicy | None = field(default=None, validator=_A_POLICY)
+    fallbacks: tuple[Model | str, ...] = field(
+        default=(), converter=_models, validator=deep_iterable(_A_MODEL)
+    )
     timeout: float | Timeouts | None = field(default=None, validator=_A_LIMIT)
     abort_signal: AbortSignal | None = field(default=None, validator=_A_SIGNAL)
     raw: bool = False
@@ -325,7 +336,12 @@ class RunPlan:
 
     def ready_client(self) -> Client:
         """Return the client of the run."""
-        return self.client or default_client()
+        client = self.client or default_client()
+        if not self.fallbacks:
+            return client
+        from llmcore.client.middleware.fallback import Fallback  # most runs have none
+
+        return client.with_middleware(Fallback(*self.fallbacks))
 
     def timeouts(self, client: Client, request: LLMRequest) -> Timeouts:
         """Return the time limits of a run that begins with *request*."""

@@ -20,11 +20,11 @@ class Conversation:
             print(chat.generate("openai:gpt-5.2", "Where is Oslo?").text)
             print(chat.generate(prompt="And Rome?").text)
 
-    Use it in one thread at a time.
+    `sync.Conversation()` is one in memory. Use it in one thread at a time.
     """
 
-    def __init__(self, conversation: asynchronous.Conversation) -> None:
-        self.asynchronous = conversation
+    def __init__(self, conversation: asynchronous.Conversation | None = None) -> None:
+        self.asynchronous = conversation or asynchronous.Conversation()
         """The asynchronous conversation behind this one."""
 
     @classmethod

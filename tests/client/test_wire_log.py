@@ -8,7 +8,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from llmcore import Client, ConfigurationError, LLMError, NetworkError, OpenAI, generate, stream
+from llmcore import (
+    CallLog,
+    Client,
+    ConfigurationError,
+    LLMError,
+    NetworkError,
+    OpenAI,
+    generate,
+    stream,
+)
 from llmcore.client.wire_log import MAX_SHOWN, _Lines, switch_on
 from llmcore.routes.http_request import HttpRequest
 from llmcore.testing import scripted
@@ -21,12 +30,16 @@ MODEL = OpenAI.configure(api_key=KEY).chat("gpt-5.2")
 LOGGER = logging.getLogger("llmcore.wire")
 
 
+CALLS = logging.getLogger("llmcore.calls")
+
+
 @pytest.fixture(autouse=True)
-def logger_as_before() -> Iterator[None]:
-    level, handlers = LOGGER.level, list(LOGGER.handlers)
+def loggers_as_before() -> Iterator[None]:
+    before = [(logger, logger.level, list(logger.handlers)) for logger in (LOGGER, CALLS)]
     yield
-    LOGGER.setLevel(level)
-    LOGGER.handlers[:] = handlers
+    for logger, level, handlers in before:
+        logger.setLevel(level)
+        logger.handlers[:] = handlers
 
 
 async def test_debug_log_has_request_response_and_stream_without_the_key(
@@ -58,6 +71,19 @@ async def test_info_log_is_one_line_for_each_response(caplog: pytest.LogCaptureF
     assert caplog.messages[0].startswith("< 200 after")
 
 
+async def test_info_log_has_the_lines_of_call_log(caplog: pytest.LogCaptureFixture) -> None:
+    client = Client(
+        transport=scripted(chat_whole("Hi")),
+        middleware=[CallLog()],
+        environ={"LLMCORE_LOG": "info"},
+    )
+
+    await generate(MODEL, "Hello", client=client)
+
+    assert [record.name for record in caplog.records] == ["llmcore.wire", "llmcore.calls"]
+    assert caplog.messages[1].startswith("openai/gpt-5.2: stop")
+
+
 async def test_failure_to_send_is_logged_without_the_key(caplog: pytest.LogCaptureFixture) -> None:
     network = scripted(NetworkError(f"proxy refused {KEY}"))
     client = Client(transport=network, environ={"LLMCORE_LOG": "debug"})
@@ -86,12 +112,14 @@ def test_unknown_level_is_refused() -> None:
 def test_handler_is_added_once_and_only_where_there_is_none(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(LOGGER, "propagate", False)  # pytest has handlers of its own at the root
+    for logger in (LOGGER, CALLS):  # pytest has handlers of its own at the root
+        monkeypatch.setattr(logger, "propagate", False)
+    CALLS.addHandler(logging.NullHandler())
 
     switch_on({"LLMCORE_LOG": "debug"})
     switch_on({"LLMCORE_LOG": "debug"})
 
-    assert len(LOGGER.handlers) == 1
+    assert (len(LOGGER.handlers), len(CALLS.handlers)) == (1, 1)
 
 
 @given(

@@ -47,6 +47,21 @@ async def test_a_conversation_goes_on_in_another_process(tmp_path: Path) -> None
 
 
 @pytest.mark.anyio
+async def test_conversation_without_a_store_is_kept_in_memory() -> None:
+    fake = FakeModel("In Norway.", "In Italy.")
+    chat, other = Conversation(), Conversation()
+    for question in ("Where is Oslo?", "And Rome?"):
+        await chat.generate(fake.model, question, client=fake.client)
+
+    assert [message.text for message in fake.requests[1].messages] == [
+        "Where is Oslo?",
+        "In Norway.",
+        "And Rome?",
+    ]
+    assert (len(chat.entries), other.entries) == (4, ())
+
+
+@pytest.mark.anyio
 @pytest.mark.parametrize("streamed", [True, False])
 async def test_calls_and_results_of_tools_are_stored(*, streamed: bool) -> None:
     """A run is stored whole, and obeys the rules of the contract."""

@@ -39,6 +39,17 @@ def test_conversation_in_a_file_is_resumed_with_its_messages(tmp_path: Path) -> 
     )
 
 
+def test_conversation_without_a_store_streams_and_goes_on() -> None:
+    fake = FakeModel("In Norway.", "In Italy.")
+    chat = sync.Conversation()
+    client = sync.Client.of(fake.client)
+    first = list(chat.stream(fake.model, "Where is Oslo?", client=client).text_stream)
+    second = chat.generate(fake.model, "And Rome?", client=client)
+
+    assert ("".join(first), second.text) == ("In Norway.", "In Italy.")
+    assert len(fake.requests[1].messages) == 3
+
+
 def test_store_that_is_given_stays_open_after_the_conversation(tmp_path: Path) -> None:
     store = MemoryStore()
     with sync.Conversation.open(store, "a"):

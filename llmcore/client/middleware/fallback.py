@@ -32,7 +32,7 @@ from llmcore.schema.request import LLMRequest
 from llmcore.schema.response import LLMResponse
 
 Alternative: TypeAlias = Union[str, Model, tuple[str, str]]
-"""A model id of the same provider, a configured model, or a provider's id and a model id."""
+"""A model id of the same provider, `provider:model`, a configured model, or a pair of both ids."""
 
 FALLS_BACK_ON: tuple[type[LLMError], ...] = (
     ServerError,  # overloaded ones, too
@@ -147,10 +147,11 @@ class Fallback:
         """Raise ConfigurationError if the provider of an alternative is not in *providers*."""
         listed = {id(models): models for models in (self._models, *self._lists.values())}
         for model in (model for models in listed.values() for model in models):
-            if isinstance(model, tuple) and model[0] not in providers:
+            provider, model_id = _named(model, providers)
+            if provider is not None and provider not in providers:
                 known = ", ".join(providers) or "none"
                 raise ConfigurationError(
-                    f"Fallback: the provider {model[0]!r} of {model[1]!r} is not configured "
+                    f"Fallback: the provider {provider!r} of {model_id!r} is not configured "
                     f"(configured: {known})"
                 )
 
@@ -163,11 +164,35 @@ def _queue(queues: _Queues, listed: Sequence[Alternative]) -> Iterator[Alternati
     return queues.setdefault(id(listed), iter(listed))
 
 
+def _named(model: Alternative, providers: Collection[str]) -> tuple[str | None, str]:
+    """Return the provider and the id that *model* names.
+
+    No provider for an id that may be one of a configured server, as `mistral:7b` may be.
+    """
+    if isinstance(model, tuple):
+        return model
+    before, colon, after = ("", "", "") if isinstance(model, Model) else model.partition(":")
+    if not colon or before in providers:
+        return None, after
+    from llmcore.catalog.model_names import PROVIDER_ALIASES  # loads the catalog's modules
+    from llmcore.catalog.records import catalog
+    from llmcore.client.environment import nearest_provider
+
+    servers = set(providers) - {*catalog().by_provider, *PROVIDER_ALIASES}
+    meant = None if servers else nearest_provider(before, cutoff=0.8)
+    return (before if meant else None), after
+
+
 def _asking(model: Alternative, request: LLMRequest, next: Next) -> LLMRequest:
     """Return *request* for another *model*."""
     if isinstance(model, tuple):
         provider, model_id = model
         return evolve(request, model=model_id, provider=provider)
+    if isinstance(model, str) and ":" in model:
+        named = evolve(request, model=model, provider=None)
+        found = next.resolve(named).value_or(None)
+        if found is not None and found.id != model:  # its prefix is a provider
+            return named
     if isinstance(model, Model) or isinstance(request.model, str):
         return evolve(request, model=model)
     route = target_of(request, next).route

@@ -8,11 +8,15 @@ from attrs import evolve
 
 from llmcore import (
     AuthenticationError,
+    Client,
     ConfigurationError,
+    Google,
     InvalidRequestError,
     LLMError,
     NetworkError,
+    OpenAI,
     RateLimitError,
+    generate,
 )
 from llmcore.client.middleware import Middleware
 from llmcore.client.middleware.circuit_breaker import CircuitBreaker
@@ -73,17 +77,37 @@ def bodies(transport: Any) -> list[dict[str, Any]]:
     [
         ("n", "https://api.example.com/v1/chat/completions", "n"),
         (("other", "o"), "https://o.example.com/chat/completions", "o"),
+        ("other:o", "https://o.example.com/chat/completions", "o"),
+        ("ft:n:1", "https://api.example.com/v1/chat/completions", "ft:n:1"),
         (OTHER.model("p"), "https://o.example.com/chat/completions", "p"),
     ],
 )
-async def test_models_are_named_in_three_ways(
+async def test_models_are_named_in_four_ways(
     asked: Any, alternative: Alternative, url: str, model: str
 ) -> None:
-    """An id of the same provider, a provider and an id, a configured model."""
+    """An id of the same provider, a provider and an id in two forms, a configured model."""
     client, transport = client_of([Fallback(alternative)], OVERLOADED, answer(False))
     await run(client, False, evolve(WANTED, model=asked))
 
     assert (transport.requests[1].url, bodies(transport)[1]["model"]) == (url, model)
+
+
+async def test_fallbacks_of_one_call_are_those_of_the_middleware() -> None:
+    client, transport = client_of([], OVERLOADED, LIMITED, answer(True))
+    result = await generate(
+        WANTED.model, "Hi", client=client, fallbacks=["n", "other:o"], max_retries=0
+    )
+
+    assert [body["model"] for body in bodies(transport)] == ["m", "n", "o"]
+    assert [note.code for note in result.diagnostics] == ["model-fallback"] * 2
+    assert client.middleware == ()
+    openai = Client(providers={"openai": OpenAI()})
+    with pytest.raises(ConfigurationError, match="'antropic' of 'claude' is not configured"):
+        await generate("m", "Hi", client=openai, fallbacks=["antropic:claude"])
+    with pytest.raises(InvalidRequestError, match="fallbacks must be a list, not a int"):
+        await generate("m", "Hi", fallbacks=3)  # type: ignore[arg-type]
+    with pytest.raises(InvalidRequestError, match="fallbacks must be a Model or a model's id"):
+        await generate("m", "Hi", fallbacks=[("other", "o")])  # type: ignore[list-item]
 
 
 @both
@@ -156,7 +180,18 @@ def test_provider_of_an_alternative_that_is_not_configured_is_refused_by_the_cli
     """When it is built, and not on the day that the first model fails."""
     with pytest.raises(ConfigurationError, match="'missing' of 'n' is not configured"):
         client_of([Fallback(("missing", "n"))])
-    client_of([Fallback(("other", "n"), "m", OTHER.model("o"))])
+    client_of([Fallback(("other", "n"), "m", OTHER.model("o"), "other:n", "mistral:7b")])
+
+
+@pytest.mark.parametrize("model", ["anthropic:claude-opus-5", "antropic:claude-opus-5"])
+def test_alternative_with_the_name_of_a_provider_that_is_not_configured_is_refused(
+    model: str,
+) -> None:
+    """Clients with a server of models that the catalog does not list take any id."""
+    provider = model.partition(":")[0]
+    with pytest.raises(ConfigurationError, match=f"'{provider}' of 'claude-opus-5' is not conf"):
+        Client(providers={"openai": OpenAI(), "google": Google()}, middleware=[Fallback(model)])
+    Client(providers={"openai": OpenAI(), "mine": OTHER}, middleware=[Fallback(model)])
 
 
 @both
