@@ -21,5 +21,11 @@ def book(hotel: str, nights: int = 1) -> str:
     return f"{hotel}: {nights} nights are booked"
 
 
-tools = [get_weather, convert, book]
-print(sync.generate("openai:gpt-5.2", "Plan my trip to Oslo.", tools=tools, max_tool_rounds=8).text)
+print(
+    sync.generate(
+        "openai:gpt-5.2",
+        "Plan my trip to Oslo.",
+        tools=[get_weather, convert, book],
+        max_tool_rounds=8,
+    ).text
+)
