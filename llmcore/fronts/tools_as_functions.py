@@ -125,14 +125,7 @@ HOSTED_AS_FUNCTIONS: Final[Mapping[HostedToolKind, Builtin]] = {
         type={
             "type": "string",
             "enum": [
-                "click",
-                "double_click",
-                "drag",
-                "keypress",
-                "move",
-                "screenshot",
-                "scroll",
-                "type",
+                "click", "double_click", "drag", "keypress", "move", "screenshot", "scroll", "type",
                 "wait",
             ],
         },
@@ -156,5 +149,5 @@ HOSTED_AS_FUNCTIONS: Final[Mapping[HostedToolKind, Builtin]] = {
         tool=_TEXT,
         arguments={"type": "object"},
     ),
-}
+}  # fmt: skip
 """Functions in place of tools that a provider runs, by the kind of tool."""

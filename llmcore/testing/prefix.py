@@ -19,14 +19,9 @@ NativeRequest: TypeAlias = Union[
 ]
 
 _EQUAL = (
-    "model",
-    "tools",
-    "toolConfig",
-    "system",
-    "instructions",
-    "systemInstruction",
+    "model", "tools", "toolConfig", "system", "instructions", "systemInstruction",
     "system_instruction",
-)
+)  # fmt: skip
 _GROWING = ("messages", "input", "contents")
 _SHOWN = 200
 

@@ -16,14 +16,9 @@ from llmcore.schema.json import JsonObject, JsonValue
 DIGITS: Final = 8
 
 _HEADERS: Final = (
-    "x-claude-code-session-id",
-    "session-id",
-    "session_id",
-    "conversation_id",
-    "thread-id",
-    "x-session-id",
-    "x-session-affinity",
-)
+    "x-claude-code-session-id", "session-id", "session_id", "conversation_id", "thread-id",
+    "x-session-id", "x-session-affinity",
+)  # fmt: skip
 """Headers by which Claude Code, Codex, opencode and other agents name their session."""
 _OUR_ID: Final = re.compile(r"[a-z]+_([0-9a-f]{8})[0-9a-f]{40}")
 

@@ -38,24 +38,10 @@ _EDITS: Final[dict[str, Any]] = {
     "view_range": {**_PAIR, "description": "First and last line, for view."},
 }
 _ACTIONS: Final = (
-    "key",
-    "type",
-    "mouse_move",
-    "left_click",
-    "left_click_drag",
-    "right_click",
-    "middle_click",
-    "double_click",
-    "triple_click",
-    "left_mouse_down",
-    "left_mouse_up",
-    "hold_key",
-    "scroll",
-    "wait",
-    "screenshot",
-    "cursor_position",
-    "zoom",
-)
+    "key", "type", "mouse_move", "left_click", "left_click_drag", "right_click", "middle_click",
+    "double_click", "triple_click", "left_mouse_down", "left_mouse_up", "hold_key", "scroll",
+    "wait", "screenshot", "cursor_position", "zoom",
+)  # fmt: skip
 
 _TOOLS: Final[Mapping[str, tuple[str, str, dict[str, Any]]]] = {
     "bash_": (

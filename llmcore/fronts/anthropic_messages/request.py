@@ -279,27 +279,11 @@ def _metadata(body: Fields, upstream: Upstream, notes: Notes) -> Mapping[str, st
 
 _UNDERSTOOD: Final = frozenset(
     {
-        "anthropic_version",
-        "cache_control",
-        "max_tokens",
-        "mcp_servers",
-        "messages",
-        "metadata",
-        "model",
-        "output_config",
-        "output_format",
-        "service_tier",
-        "stop_sequences",
-        "stream",
-        "system",
-        "temperature",
-        "thinking",
-        "tool_choice",
-        "tools",
-        "top_k",
-        "top_p",
+        "anthropic_version", "cache_control", "max_tokens", "mcp_servers", "messages", "metadata",
+        "model", "output_config", "output_format", "service_tier", "stop_sequences", "stream",
+        "system", "temperature", "thinking", "tool_choice", "tools", "top_k", "top_p",
     }
-)
+)  # fmt: skip
 """Fields that are read elsewhere."""
 _SILENT: Final[Mapping[str, frozenset[object]]] = {
     "speed": frozenset({"standard"}),

@@ -278,22 +278,11 @@ _OPTIONAL: Final = frozenset({"cachedContent", "safetySettings", "store"})
 """Fields that only Gemini has a word for."""
 _READ_SETTINGS: Final = frozenset(
     {
-        "frequencyPenalty",
-        "logprobs",
-        "maxOutputTokens",
-        "presencePenalty",
-        "responseJsonSchema",
-        "responseLogprobs",
-        "responseMimeType",
-        "responseSchema",
-        "seed",
-        "stopSequences",
-        "temperature",
-        "thinkingConfig",
-        "topK",
-        "topP",
+        "frequencyPenalty", "logprobs", "maxOutputTokens", "presencePenalty", "responseJsonSchema",
+        "responseLogprobs", "responseMimeType", "responseSchema", "seed", "stopSequences",
+        "temperature", "thinkingConfig", "topK", "topP",
     }
-)
+)  # fmt: skip
 _SILENT: Final[Mapping[str, frozenset[object]]] = {
     "candidateCount": frozenset({1}),
     "store": frozenset({False}),

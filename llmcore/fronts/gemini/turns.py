@@ -120,14 +120,9 @@ def _plain_texts(turn: Sequence[PlacedPart]) -> deque[str]:
 
 
 _OBJECTS: Final = (
-    "codeExecutionResult",
-    "executableCode",
-    "fileData",
-    "functionCall",
-    "inlineData",
-    "toolCall",
+    "codeExecutionResult", "executableCode", "fileData", "functionCall", "inlineData", "toolCall",
     "toolResponse",
-)
+)  # fmt: skip
 
 
 def _native_part(part: NativeObject, path: str) -> NativeObject:

@@ -154,15 +154,9 @@ _SILENT: Final[Mapping[str, frozenset[object]]] = {
 }
 """Values that say only what is so anyway."""
 _OPTIONAL: Final = (
-    "access_programs",
-    "context_management",
-    "image",
-    "max_tool_calls",
-    "moderation",
-    "safety_identifier",
-    "truncation",
-    "user",
-)
+    "access_programs", "context_management", "image", "max_tool_calls", "moderation",
+    "safety_identifier", "truncation", "user",
+)  # fmt: skip
 _UNDERSTOOD: Final = frozenset(
     {
         *_OPTIONAL,
