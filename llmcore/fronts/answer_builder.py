@@ -1,7 +1,7 @@
 """The base of the writers of all fronts: errors, usage and diagnostics of an answer."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, get_args
 
 from llmcore.fronts.front import Event
 from llmcore.schema.diagnostics import Diagnostic, Notes
@@ -12,10 +12,19 @@ from llmcore.schema.usage import Usage
 
 
 class AnswerBuilder:
-    """The base of a front's `AnswerWriter`, which handles the events of its answer."""
+    """The base of a front's `AnswerWriter`, which handles the events of its answer.
 
-    _HANDLERS: ClassVar[Mapping[type, Callable[[Any, Any], None]]]
-    """The method for each type of event that writes something."""
+    The method `_on_<type>` handles events of that type, such as `_on_text_delta`. Events of types
+    without one write nothing.
+    """
+
+    _handlers: ClassVar[Mapping[type, Callable[[Any, Any], None]]]
+
+    def __init_subclass__(cls) -> None:
+        names = {kind: f"_on_{kind.type.name.lower()}" for kind in get_args(LLMEvent)}
+        cls._handlers = {
+            kind: getattr(cls, name) for kind, name in names.items() if hasattr(cls, name)
+        }
 
     def __init__(self, diagnostics: Iterable[Diagnostic]) -> None:
         self._notes = Notes()
@@ -47,7 +56,7 @@ class AnswerBuilder:
         raise NotImplementedError
 
     def _handle(self, event: LLMEvent) -> None:
-        handler = self._HANDLERS.get(type(event))
+        handler = self._handlers.get(type(event))
         if handler is not None:
             handler(self, event)
 
@@ -58,8 +67,7 @@ class AnswerBuilder:
 
     # -- failures
 
-    def on_error(self, event: ErrorEvent) -> None:
-        """End the answer with the error of *event*."""
+    def _on_error(self, event: ErrorEvent) -> None:
         self._fail(event.error)
 
     def _fail_by_reason(self, reason: FinishReason) -> None:

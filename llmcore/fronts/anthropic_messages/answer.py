@@ -15,8 +15,8 @@ open block stays open, because clients run the tools of blocks that ended.
 The writer is a private builder that lives as long as one answer; a delta costs one dict.
 """
 
-from collections.abc import Callable, Mapping
-from typing import Any, ClassVar, Final
+from collections.abc import Mapping
+from typing import Any, Final
 
 from llmcore.fronts.answer_builder import AnswerBuilder
 from llmcore.fronts.answer_record import AnswerRecord
@@ -54,7 +54,6 @@ from llmcore.schema.changed import changed
 from llmcore.schema.content import ContentPart, TextPart, ToolCallPart
 from llmcore.schema.errors import LLMError, StreamError
 from llmcore.schema.events import (
-    ErrorEvent,
     File,
     Finish,
     FinishReason,
@@ -151,17 +150,17 @@ class MessagesWriter(AnswerBuilder):
 
     # -- text
 
-    def _begin_text(self, event: TextStart) -> None:
+    def _on_text_start(self, event: TextStart) -> None:
         self._text_start = event  # a block is shown once it says something
 
-    def _more_text(self, event: TextDelta) -> None:
+    def _on_text_delta(self, event: TextDelta) -> None:
         if self._text_start is not None:
             self._text_start = None
             self._open(OpenText(self._blocks.index))
         if isinstance(self._block, OpenText) and event.text:
             self._blocks.write(self._block.delta(event.text))
 
-    def _end_text(self, event: TextEnd) -> None:
+    def _on_text_end(self, event: TextEnd) -> None:
         start, self._text_start = self._text_start, None
         self._refused = self._refused or event.refusal
         part = self._record.part_of(event)
@@ -187,7 +186,7 @@ class MessagesWriter(AnswerBuilder):
 
     # -- thinking
 
-    def _more_reasoning(self, event: ReasoningDelta) -> None:
+    def _on_reasoning_delta(self, event: ReasoningDelta) -> None:
         if not self._context.shows_thinking or not event.text:
             return
         if not isinstance(self._block, OpenThinking):
@@ -195,7 +194,7 @@ class MessagesWriter(AnswerBuilder):
         if isinstance(self._block, OpenThinking):
             self._blocks.write(self._block.delta(event.text))
 
-    def _end_reasoning(self, event: ReasoningEnd) -> None:
+    def _on_reasoning_end(self, event: ReasoningEnd) -> None:
         empty = not (event.text or event.signature or event.encrypted)
         if empty and not event.provider_metadata:
             return  # an item's id alone is enough for the provider that keeps the item
@@ -215,7 +214,7 @@ class MessagesWriter(AnswerBuilder):
 
     # -- calls of the client's tools
 
-    def _begin_call(self, event: ToolInputStart) -> None:
+    def _on_tool_input_start(self, event: ToolInputStart) -> None:
         if event.provider_executed:
             return
         call_id = self._ids[event.id] = self._call_id(event.id)
@@ -232,13 +231,13 @@ class MessagesWriter(AnswerBuilder):
             return call_id
         return fit(f"{call_id}/{self._info.id}/{len(self._ids)}", CALL_IDS)
 
-    def _more_input(self, event: ToolInputDelta) -> None:
+    def _on_tool_input_delta(self, event: ToolInputDelta) -> None:
         if isinstance(self._block, OpenToolUse) and event.text:
             made = self._block.more(event.text)
             if made is not None:
                 self._blocks.write(made)
 
-    def _call(self, event: ToolCall) -> None:
+    def _on_tool_call(self, event: ToolCall) -> None:
         if event.provider_executed:
             self._hosted_call(event)
             return
@@ -264,7 +263,7 @@ class MessagesWriter(AnswerBuilder):
         self._blocks.server_call(block)
         self._show(self._record.part_of(event), read_hosted(block, {}))
 
-    def _result(self, event: ToolResult) -> None:
+    def _on_tool_result(self, event: ToolResult) -> None:
         if not event.provider_executed:
             return
         call = self._hosted.get(event.tool_call_id)
@@ -285,10 +284,10 @@ class MessagesWriter(AnswerBuilder):
 
     # -- what stands alone
 
-    def _file(self, event: File) -> None:
+    def _on_file(self, event: File) -> None:
         self._not_shown(f"a file of the type {event.media_type}", event)
 
-    def _provider_event(self, event: ProviderEvent) -> None:
+    def _on_provider_event(self, event: ProviderEvent) -> None:
         part = self._record.part_of(event)
         if part is None:  # a notification
             return
@@ -299,7 +298,7 @@ class MessagesWriter(AnswerBuilder):
         else:
             self._show(part, None)
 
-    def _source(self, event: Source) -> None:
+    def _on_source(self, event: Source) -> None:
         if event.url is not None and event.kind == "url":
             self._pages[event.url] = {"url": event.url, "title": event.title}
 
@@ -344,7 +343,7 @@ class MessagesWriter(AnswerBuilder):
 
     # -- the frame
 
-    def _stream_start(self, event: StreamStart) -> None:
+    def _on_stream_start(self, event: StreamStart) -> None:
         if self._start is not None:
             return
         self._start = event
@@ -361,12 +360,12 @@ class MessagesWriter(AnswerBuilder):
         }
         self._blocks.write({"type": "message_start", "message": dict(self._message)})
 
-    def _step_finish(self, event: StepFinish) -> None:
+    def _on_step_finish(self, event: StepFinish) -> None:
         for ordered in self._order.end():
             self._handle(ordered)
         self.usage = event.usage
 
-    def _finish(self, event: Finish) -> None:
+    def _on_finish(self, event: Finish) -> None:
         self._reported += event.diagnostics
         self.usage = self.usage or event.usage
         reason = event.finish_reason
@@ -423,25 +422,6 @@ class MessagesWriter(AnswerBuilder):
     def _write_failure(self, error: LLMError) -> None:
         self._blocks.write(dict(envelope(from_llm_error(error))))
         self.outcome = "failed"
-
-    _HANDLERS: ClassVar[Mapping[type, Callable[[Any, Any], None]]] = {
-        StreamStart: _stream_start,
-        TextStart: _begin_text,
-        TextDelta: _more_text,
-        TextEnd: _end_text,
-        ReasoningDelta: _more_reasoning,
-        ReasoningEnd: _end_reasoning,
-        ToolInputStart: _begin_call,
-        ToolInputDelta: _more_input,
-        ToolCall: _call,
-        ToolResult: _result,
-        File: _file,
-        ProviderEvent: _provider_event,
-        Source: _source,
-        StepFinish: _step_finish,
-        Finish: _finish,
-        ErrorEvent: AnswerBuilder.on_error,
-    }
 
 
 def _grounding_query(event: Finish) -> str:

@@ -16,8 +16,8 @@ of an empty text in the last chunk. The last chunk always has a part, because `g
 a turn of a chat with a chunk that has none (`chats._validate_response`).
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, ClassVar, Final
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
 
 from llmcore.fronts.answer_builder import AnswerBuilder
 from llmcore.fronts.answer_record import AnswerRecord
@@ -153,32 +153,34 @@ class GeminiWriter(AnswerBuilder):
 
     # -- text and thoughts
 
-    def _begin_text(self, event: TextStart | ReasoningStart) -> None:
+    def _on_text_start(self, event: TextStart | ReasoningStart) -> None:
         self._beside = self._native_fields(event)
+
+    _on_reasoning_start = _on_text_start
 
     def _write_text(self, part: NativeObject, **fields: Any) -> None:
         beside, self._beside = self._beside, {}
         self._write({**part, **beside}, **fields)
 
-    def _more_text(self, event: TextDelta) -> None:
+    def _on_text_delta(self, event: TextDelta) -> None:
         if event.text or event.logprobs:
             self._run.said.append(event.text)
             self._tokens += event.logprobs
             tokens = {"logprobsResult": logprobs_result(event.logprobs)} if event.logprobs else {}
             self._write_text({"text": event.text}, **tokens)
 
-    def _more_thought(self, event: ReasoningDelta) -> None:
+    def _on_reasoning_delta(self, event: ReasoningDelta) -> None:
         if event.text and self._thoughts:
             self._write_text({"text": event.text, "thought": True})
 
-    def _end_text(self, event: TextEnd) -> None:
+    def _on_text_end(self, event: TextEnd) -> None:
         if self._beside:
             self._write_text({"text": ""})
         text = self._run.end_text(self._part(event))
         if text or event.citations:
             self._grounding.text(text, event.citations, self._notes)
 
-    def _end_thought(self, event: ReasoningEnd) -> None:
+    def _on_reasoning_end(self, event: ReasoningEnd) -> None:
         if self._beside and self._thoughts:
             self._write_text({"text": "", "thought": True})
         self._beside = {}
@@ -196,7 +198,7 @@ class GeminiWriter(AnswerBuilder):
 
     # -- calls of the client's functions
 
-    def _call(self, event: ToolCall) -> None:
+    def _on_tool_call(self, event: ToolCall) -> None:
         if event.provider_executed:
             self._hosted_call(event)
         elif isinstance(event.arguments, dict):
@@ -264,7 +266,7 @@ class GeminiWriter(AnswerBuilder):
         elif kind == "web_search":
             self._grounding.search(search_queries(event))
 
-    def _result(self, event: ToolResult) -> None:
+    def _on_tool_result(self, event: ToolResult) -> None:
         self._hide(event)
         native = _native_part(event)
         if native:
@@ -276,7 +278,7 @@ class GeminiWriter(AnswerBuilder):
 
     # -- what stands alone
 
-    def _file(self, event: File) -> None:
+    def _on_file(self, event: File) -> None:
         native, part = file_part(event, native=self._native), self._part(event)
         beside = self._native_fields(event)
         draft = beside.get("thought") is True
@@ -295,31 +297,31 @@ class GeminiWriter(AnswerBuilder):
         self._record.show(part, read_media(native, "parts", native=False))
         self._write({**native, **self._signature()})
 
-    def _provider_event(self, event: ProviderEvent) -> None:
+    def _on_provider_event(self, event: ProviderEvent) -> None:
         self._hide(event)
         native = object_or_empty(event.data)
         if event.replay and self._native and "candidate" not in native:
             self._write(dict(native))
 
-    def _source(self, event: Source) -> None:
+    def _on_source(self, event: Source) -> None:
         self._grounding.source(event)
 
     # -- the frame
 
-    def _stream_start(self, event: StreamStart) -> None:
+    def _on_stream_start(self, event: StreamStart) -> None:
         self._native = event.protocol == PROTOCOL_ID
         self._record.origin = self._begin_answer(event)
         self._first_usage = event.usage
         if not self._frame["modelVersion"]:
             self._frame = {**self._frame, "modelVersion": event.model}
 
-    def _step_finish(self, event: StepFinish) -> None:
+    def _on_step_finish(self, event: StepFinish) -> None:
         for ordered in self._order.end():
             self._handle(ordered)
         self._end_held(cut=event.finish_reason.reason == "length")
         self.usage = event.usage
 
-    def _finish(self, event: Finish) -> None:
+    def _on_finish(self, event: Finish) -> None:
         self._reported += event.diagnostics
         self.usage = self.usage or event.usage or self._first_usage
         word = finish_reason(event.finish_reason, native=self._native, called=self._calls > 0)
@@ -355,24 +357,6 @@ class GeminiWriter(AnswerBuilder):
     def _write_failure(self, error: LLMError) -> None:
         self._chunks.append(dict(envelope(from_llm_error(error))))
         self.outcome = "failed"
-
-    _HANDLERS: ClassVar[Mapping[type, Callable[[Any, Any], None]]] = {
-        StreamStart: _stream_start,
-        TextStart: _begin_text,
-        ReasoningStart: _begin_text,
-        TextDelta: _more_text,
-        TextEnd: _end_text,
-        ReasoningDelta: _more_thought,
-        ReasoningEnd: _end_thought,
-        ToolCall: _call,
-        ToolResult: _result,
-        File: _file,
-        ProviderEvent: _provider_event,
-        Source: _source,
-        StepFinish: _step_finish,
-        Finish: _finish,
-        ErrorEvent: AnswerBuilder.on_error,
-    }
 
 
 _NO_PARTS: Final = (Source, StepFinish, ErrorEvent)

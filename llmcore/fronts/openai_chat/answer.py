@@ -8,8 +8,8 @@ Calls are written as they come, each under its index. Texts, refusals and thinki
 each, so that segments of one kind are put one after another.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, ClassVar, Final
+from collections.abc import Mapping, Sequence
+from typing import Final
 
 from llmcore.fronts.answer_builder import AnswerBuilder
 from llmcore.fronts.answer_record import shown_part
@@ -34,7 +34,6 @@ from llmcore.protocols.tools import fit
 from llmcore.schema.content import ContentPart, ToolCallPart
 from llmcore.schema.errors import LLMError
 from llmcore.schema.events import (
-    ErrorEvent,
     File,
     Finish,
     FinishReason,
@@ -101,10 +100,9 @@ class ChatWriter(AnswerBuilder):
 
     def feed(self, event: LLMEvent) -> Sequence[Event]:
         """Return the chunks that *event* amounts to. None come after the last one."""
-        handler = self._HANDLERS.get(type(event))
-        if handler is None or self.ended:
+        if self.ended:
             return ()
-        handler(self, event)
+        self._handle(event)
         return self._chunks.take()
 
     def _take(self) -> Sequence[Event]:
@@ -160,12 +158,12 @@ class ChatWriter(AnswerBuilder):
 
     # -- texts and refusals
 
-    def _begin_text(self, event: TextStart) -> None:
+    def _on_text_start(self, event: TextStart) -> None:
         self._parts.begin(("text", event.id))
         self._field[event.id] = "refusal" if event.refusal else "content"
-        self._on_text(event)
+        self._on_text_delta(event)
 
-    def _on_text(self, event: TextStart | TextDelta | TextEnd) -> None:
+    def _on_text_delta(self, event: TextStart | TextDelta | TextEnd) -> None:
         field = self._field.get(event.id, "content")
         order = self._orders[field]
         if type(event) is TextDelta and order.live == ("text", event.id):
@@ -173,6 +171,8 @@ class ChatWriter(AnswerBuilder):
             return
         for ordered in order.add(event):
             self._write_text(ordered, field)
+
+    _on_text_end = _on_text_delta
 
     def _write_text(self, event: LLMEvent, field: str) -> None:
         if isinstance(event, TextDelta):
@@ -200,13 +200,15 @@ class ChatWriter(AnswerBuilder):
 
     # -- thinking
 
-    def _begin_thinking(self, event: ReasoningStart) -> None:
+    def _on_reasoning_start(self, event: ReasoningStart) -> None:
         self._parts.begin(("reasoning", event.id))
-        self._on_thinking(event)
+        self._on_reasoning_delta(event)
 
-    def _on_thinking(self, event: ReasoningStart | ReasoningDelta | ReasoningEnd) -> None:
+    def _on_reasoning_delta(self, event: ReasoningStart | ReasoningDelta | ReasoningEnd) -> None:
         for ordered in self._orders["reasoning"].add(event):
             self._write_thinking(ordered)
+
+    _on_reasoning_end = _on_reasoning_delta
 
     def _write_thinking(self, event: LLMEvent) -> None:
         if isinstance(event, ReasoningDelta):
@@ -218,29 +220,29 @@ class ChatWriter(AnswerBuilder):
 
     # -- calls, and what stands alone
 
-    def _begin_call(self, event: ToolInputStart) -> None:
+    def _on_tool_input_start(self, event: ToolInputStart) -> None:
         self._parts.begin(("tool", event.id))
         if not event.provider_executed:
             self._calls.begin(event, fit(event.id, SHOWN_IDS))
 
-    def _more_input(self, event: ToolInputDelta) -> None:
+    def _on_tool_input_delta(self, event: ToolInputDelta) -> None:
         self._calls.more(event)
 
-    def _call(self, event: ToolCall) -> None:
+    def _on_tool_call(self, event: ToolCall) -> None:
         part = _shown(event)
         self._parts.end(("tool", event.id), part)
         if isinstance(part, ToolCallPart):
             self._calls.end(event.id, part, event.raw_arguments)
 
-    def _result(self, event: ToolResult) -> None:
+    def _on_tool_result(self, event: ToolResult) -> None:
         if event.provider_executed:
             self._parts.add(_shown(event))
 
-    def _native(self, event: ProviderEvent) -> None:
+    def _on_provider_event(self, event: ProviderEvent) -> None:
         if event.replay:
             self._parts.add(_shown(event))
 
-    def _file(self, event: File) -> None:
+    def _on_file(self, event: File) -> None:
         image = native_image(event)
         audio = native_audio(event, self._created_at) if image is None else None
         if image is not None:
@@ -254,17 +256,17 @@ class ChatWriter(AnswerBuilder):
             why = "Chat Completions has no place for it"
             self._notes.left_out(_MESSAGE, f"a file ({event.media_type or 'of any type'})", why)
 
-    def _source(self, event: Source) -> None:
+    def _on_source(self, event: Source) -> None:
         self._sources.append(event)
 
     # -- the frame
 
-    def _start(self, event: StreamStart) -> None:
+    def _on_stream_start(self, event: StreamStart) -> None:
         self._parts.origin = self._begin_answer(event)
         self._chunks.model = self._chunks.model or event.model
         self.usage = event.usage
 
-    def _step_finish(self, event: StepFinish) -> None:
+    def _on_step_finish(self, event: StepFinish) -> None:
         for name, order in self._orders.items():
             write = self._write_thinking if name == "reasoning" else None
             for ordered in order.end():
@@ -275,7 +277,7 @@ class ChatWriter(AnswerBuilder):
         self._counted = event.usage is not None
         self.usage = event.usage or self.usage
 
-    def _finish(self, event: Finish) -> None:
+    def _on_finish(self, event: Finish) -> None:
         self._reported += event.diagnostics
         if not self._counted:
             self.usage = event.usage or self.usage
@@ -326,26 +328,6 @@ class ChatWriter(AnswerBuilder):
 
     def _write_failure(self, error: LLMError) -> None:
         self._chunks.fail(envelope(from_llm_error(error)))
-
-    _HANDLERS: ClassVar[Mapping[type, Callable[[Any, Any], None]]] = {
-        StreamStart: _start,
-        TextStart: _begin_text,
-        TextDelta: _on_text,
-        TextEnd: _on_text,
-        ReasoningStart: _begin_thinking,
-        ReasoningDelta: _on_thinking,
-        ReasoningEnd: _on_thinking,
-        ToolInputStart: _begin_call,
-        ToolInputDelta: _more_input,
-        ToolCall: _call,
-        ToolResult: _result,
-        ProviderEvent: _native,
-        File: _file,
-        Source: _source,
-        StepFinish: _step_finish,
-        Finish: _finish,
-        ErrorEvent: AnswerBuilder.on_error,
-    }
 
 
 def _shown(event: LLMEvent) -> ContentPart | None:

@@ -8,7 +8,7 @@ event of a segment that goes on costs one dict.
 """
 
 from collections.abc import Callable, Mapping
-from typing import Any, ClassVar, Final
+from typing import Any, Final
 
 from attrs import evolve
 
@@ -36,7 +36,6 @@ from llmcore.fronts.segment_order import SegmentOrder
 from llmcore.protocols.openai_responses.names import METADATA_KEY, PROTOCOL_ID
 from llmcore.schema.errors import LLMError, StreamError
 from llmcore.schema.events import (
-    ErrorEvent,
     File,
     Finish,
     FinishReason,
@@ -254,18 +253,18 @@ class ResponsesWriter(AnswerBuilder):
 
     # -- text
 
-    def _begin_text(self, event: TextStart) -> None:
+    def _on_text_start(self, event: TextStart) -> None:
         self._text_start = event  # a part is shown once it says something
         self._refused = self._refused or event.refusal
 
-    def _more_text(self, event: TextDelta) -> None:
+    def _on_text_delta(self, event: TextDelta) -> None:
         if self._text_start is not None:
             self._message(self._text_start).start(self._text_start)
             self._text_start = None
         if isinstance(self._item, MessageItem):
             self._number(self._item.delta(event))
 
-    def _end_text(self, event: TextEnd) -> None:
+    def _on_text_end(self, event: TextEnd) -> None:
         self._sources.cite(event.citations)
         start, self._text_start = self._text_start, None
         if start is None and isinstance(self._item, MessageItem):
@@ -277,7 +276,7 @@ class ResponsesWriter(AnswerBuilder):
 
     # -- reasoning
 
-    def _begin_reasoning(self, event: ReasoningStart) -> None:
+    def _on_reasoning_start(self, event: ReasoningStart) -> None:
         part_type = str_or_none(
             object_or_empty(event.provider_metadata.get(METADATA_KEY)).get("part")
         )
@@ -287,17 +286,17 @@ class ResponsesWriter(AnswerBuilder):
         else:
             item.place(in_summary=self._in_summary())
 
-    def _more_reasoning(self, event: ReasoningDelta) -> None:
+    def _on_reasoning_delta(self, event: ReasoningDelta) -> None:
         item = self._reasoning()
         item.begin()
         self._number(item.delta(event))
 
-    def _end_reasoning(self, event: ReasoningEnd) -> None:
+    def _on_reasoning_end(self, event: ReasoningEnd) -> None:
         self._reasoning().end(event)
 
     # -- calls
 
-    def _begin_call(self, event: ToolInputStart) -> None:
+    def _on_tool_input_start(self, event: ToolInputStart) -> None:
         self._close_item()
         if event.provider_executed:
             self._item = HostedItem(self._new_id, self._writer, self._record, self._provider)
@@ -312,23 +311,23 @@ class ResponsesWriter(AnswerBuilder):
             self._notes,
         )
 
-    def _more_input(self, event: ToolInputDelta) -> None:
+    def _on_tool_input_delta(self, event: ToolInputDelta) -> None:
         if isinstance(self._item, CallItem):
             made = self._item.delta(event)
             if made is not None:
                 self._number(made)
 
-    def _end_input(self, event: ToolInputEnd) -> None:
+    def _on_tool_input_end(self, event: ToolInputEnd) -> None:
         self._input_text = event.text
 
-    def _call(self, event: ToolCall) -> None:
+    def _on_tool_call(self, event: ToolCall) -> None:
         if isinstance(self._item, CallItem):
             self._item.call(event, self._input_text)
             self._item = None
         elif isinstance(self._item, HostedItem):
             self._item.call(event)
 
-    def _result(self, event: ToolResult) -> None:
+    def _on_tool_result(self, event: ToolResult) -> None:
         if not event.provider_executed:
             return
         native = native_item(event)
@@ -344,14 +343,14 @@ class ResponsesWriter(AnswerBuilder):
 
     # -- what stands alone
 
-    def _file(self, event: File) -> None:
+    def _on_file(self, event: File) -> None:
         if isinstance(self._item, HostedItem) and self._item.draws:
             self._item.file(event)
             return
         self._close_item()
         show_file(event, self._new_id, self._writer, self._record, self._notes)
 
-    def _provider_event(self, event: ProviderEvent) -> None:
+    def _on_provider_event(self, event: ProviderEvent) -> None:
         part = self._record.part_of(event)
         if part is not None:  # else it is a notification
             self._close_item()
@@ -372,7 +371,7 @@ class ResponsesWriter(AnswerBuilder):
         else:
             self._fail(StreamError("the upstream wrote no summary"))
 
-    def _source(self, event: Source) -> None:
+    def _on_source(self, event: Source) -> None:
         self._sources.add(event)
 
     # -- the frame
@@ -383,7 +382,7 @@ class ResponsesWriter(AnswerBuilder):
         self._writer.write("response.created", response=self.response)
         self._writer.write("response.in_progress", response=self.response)
 
-    def _stream_start(self, event: StreamStart) -> None:
+    def _on_stream_start(self, event: StreamStart) -> None:
         self._provider = event.provider
         self._same_api = event.protocol == PROTOCOL_ID
         self._first_usage = event.usage
@@ -392,7 +391,7 @@ class ResponsesWriter(AnswerBuilder):
             self._frame.model = event.model
             self._begin()
 
-    def _step_finish(self, event: StepFinish) -> None:
+    def _on_step_finish(self, event: StepFinish) -> None:
         for ordered in self._order.end():
             self._handle(ordered)
         self._reason = event.finish_reason
@@ -405,7 +404,7 @@ class ResponsesWriter(AnswerBuilder):
             self._reasoning()
             self._close_item()
 
-    def _finish(self, event: Finish) -> None:
+    def _on_finish(self, event: Finish) -> None:
         self._reported += event.diagnostics
         self._frame.finish(event)
         self.usage = self.usage or event.usage or self._first_usage
@@ -442,24 +441,3 @@ class ResponsesWriter(AnswerBuilder):
     def _number(self, made: Event) -> None:
         fields = {k: v for k, v in made.items() if k not in ("type", "sequence_number")}
         self._writer.write(made["type"], **fields)
-
-    _HANDLERS: ClassVar[Mapping[type, Callable[[Any, Any], None]]] = {
-        StreamStart: _stream_start,
-        TextStart: _begin_text,
-        TextDelta: _more_text,
-        TextEnd: _end_text,
-        ReasoningStart: _begin_reasoning,
-        ReasoningDelta: _more_reasoning,
-        ReasoningEnd: _end_reasoning,
-        ToolInputStart: _begin_call,
-        ToolInputDelta: _more_input,
-        ToolInputEnd: _end_input,
-        ToolCall: _call,
-        ToolResult: _result,
-        File: _file,
-        ProviderEvent: _provider_event,
-        Source: _source,
-        StepFinish: _step_finish,
-        Finish: _finish,
-        ErrorEvent: AnswerBuilder.on_error,
-    }
