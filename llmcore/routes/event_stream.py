@@ -10,7 +10,7 @@ needed; `:message-type` distinguishes events, modelled exceptions and errors.
 """
 
 from struct import Struct
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 from zlib import crc32
 
 from attrs import define, field
@@ -22,7 +22,9 @@ if TYPE_CHECKING:
     from llmcore.routes.framing import Frame
 
 _PRELUDE = Struct(">III")
-_CHECKSUM_BYTES = 4
+_CHECKSUM = Struct(">I")
+_CHECKSUM_BYTES = _CHECKSUM.size
+_BAD_CHECKSUM = "an event stream message ends with a wrong checksum"
 _QUOTED_BYTES = 500
 """How much of a body that is text goes into the error message."""
 
@@ -32,6 +34,10 @@ _BYTES, _STRING = 6, 7
 """The types whose value begins with its length in two bytes."""
 
 _BAD_HEADER = "an event stream message has a malformed header"
+
+_Head: TypeAlias = tuple[int, int, int, str, bytes | None]
+"""A message up to its payload: how long that is, how long the message, the CRC-32 so far, the name
+of the frame, and its payload if that is in the headers, too."""
 
 
 @define(eq=False)
@@ -50,8 +56,10 @@ class EventStreamDecoder:
     """With fewer bytes than these held, there is nothing new to find out."""
     _started: bool = field(init=False, default=False)
     """A good prelude was seen, so this is an event stream."""
-    _known: "dict[bytes, tuple[str, bytes | None]]" = field(init=False, factory=dict)
-    """Headers that were read, by their bytes; a stream repeats the same few."""
+    _known: "dict[bytes, _Head]" = field(init=False, factory=dict)
+    """The preludes and headers that were read, by their bytes; a stream repeats the same few."""
+    _usual: int = field(init=False, default=0)
+    """How long the last message was before its payload."""
     _failure: str = field(init=False, default="")
 
     def feed(self, chunk: bytes) -> "list[Frame]":
@@ -86,29 +94,51 @@ class EventStreamDecoder:
             chunk = bytes(held)
             held.clear()
         at = 0
-        size, known, prelude_bytes = len(chunk), self._known, _PRELUDE.size
-        while size - at >= prelude_bytes:
-            total, length, checksum = _PRELUDE.unpack_from(chunk, at)
-            if crc32(chunk[at : at + 8]) != checksum or not self._fits(total, length):
-                self._needed = self._quotable(chunk, total, length, checksum, at)
-                break
-            self._started = True
+        size, known, usual = len(chunk), self._known, self._usual
+        checksum_at = _CHECKSUM.unpack_from
+        while size - at >= _PRELUDE.size:
+            head = known.get(chunk[at : at + usual])
+            if head is None:
+                head = self._new_head(chunk, at)
+                if head is None:
+                    break
+                usual = self._usual = head[0]
+            length, total, checksum, name, instead = head
             end = at + total
             if end > size:
                 self._needed = total
                 break
-            body_end, payload_at = end - 4, at + prelude_bytes + length
-            # The checksum of a message goes on from that of its first bytes.
-            if crc32(chunk[at + 8 : body_end], checksum) != int.from_bytes(chunk[body_end:end]):
-                raise StreamError("an event stream message ends with a wrong checksum")
-            headers = chunk[at + prelude_bytes : payload_at]
-            meaning = known.get(headers)
-            name, instead = self._read_headers(headers) if meaning is None else meaning
-            frames.append((name, chunk[payload_at:body_end] if instead is None else instead))
+            body_end = end - _CHECKSUM_BYTES
+            payload = chunk[at + length : body_end]
+            if crc32(payload, checksum) != checksum_at(chunk, body_end)[0]:
+                raise StreamError(_BAD_CHECKSUM)
+            frames.append((name, payload if instead is None else instead))
             at = end
         else:
-            self._needed = prelude_bytes
+            self._needed = _PRELUDE.size
         held += chunk[at:]
+
+    def _new_head(self, chunk: bytes, at: int) -> "_Head | None":
+        """Read the message at *at* up to its payload, and remember it.
+
+        Returns None, and sets `_needed`, if there are too few bytes for that.
+        """
+        total, length, checksum = _PRELUDE.unpack_from(chunk, at)
+        if crc32(chunk[at : at + 8]) != checksum or not self._fits(total, length):
+            self._needed = self._quotable(chunk, total, length, checksum, at)
+            return None
+        self._started = True
+        if at + total > len(chunk):
+            self._needed = total
+            return None
+        end = at + total - _CHECKSUM_BYTES
+        if (crc32(chunk[at:end]),) != _CHECKSUM.unpack_from(chunk, end):
+            raise StreamError(_BAD_CHECKSUM)  # before its headers are read
+        before = chunk[at : at + _PRELUDE.size + length]
+        head = len(before), total, crc32(before), *_meaning(before[_PRELUDE.size :])
+        if len(self._known) < 128 and len(before) < 1024:  # a hostile server repeats none
+            self._known[before] = head
+        return head
 
     def _fits(self, total: int, headers: int) -> bool:
         """Return whether a message may have these lengths."""
@@ -125,13 +155,6 @@ class EventStreamDecoder:
         if quoted and len(chunk) < _QUOTED_BYTES:
             return _QUOTED_BYTES
         raise StreamError(quoted or "an event stream message begins with a wrong checksum")
-
-    def _read_headers(self, headers: bytes) -> "tuple[str, bytes | None]":
-        """Return what *headers* mean, and remember it."""
-        meaning = _meaning(headers)
-        if len(self._known) < 64 and len(headers) < 1024:  # a hostile server repeats none
-            self._known[headers] = meaning
-        return meaning
 
 
 def _meaning(headers: bytes) -> "tuple[str, bytes | None]":

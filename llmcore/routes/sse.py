@@ -14,7 +14,7 @@ line, because Google's servers write an error inside a stream as bare JSON.
 
 import re
 from itertools import takewhile
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from attrs import define, field
 
@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 _BOM = b"\xef\xbb\xbf"
 _CR, _LF = ord("\r"), ord("\n")
 """Integers, for `b"\\r" in chunk` raises and clears an exception inside: 7 times slower."""
+
+_Form: TypeAlias = tuple[str, bytes, bytes, bytes]
+"""The name of events, what stands before the data of the first, between two, and after the last."""
 
 
 @define(eq=False)
@@ -50,16 +53,26 @@ class SseDecoder:
     """The names of events, by the lines that give them; a stream repeats the same few."""
     _plain: bool = field(init=False, default=False)
     """Whether the three above do not affect the next chunk, the usual case."""
+    _head: bytes = field(init=False, default=b"")
+    """The lines before the data of the last usual event; those after it mostly have the same."""
+    _length: int = field(init=False, default=0)
+    """How long the last usual event was."""
+    _forms: tuple[_Form, _Form] = field(init=False, factory=lambda: _forms("", b""))
+    """How such events are cut: with LF, and with CRLF."""
 
     def feed(self, chunk: bytes) -> "list[Frame]":
         """Return the events whose blank line *chunk* completes."""
         if not self._plain or _CR in chunk:
+            if self._plain and not self._held and len(chunk) <= self.max_frame_bytes:
+                frames = self._alike(chunk, *self._forms[1])
+                if frames:
+                    return frames
             chunk = self._with_lf(chunk)
         if self._held or chunk[-2:] != b"\n\n":
             return self._cut(chunk)
         if len(chunk) > self.max_frame_bytes:
             return self._within_limit(chunk)
-        return _events(chunk, self._names)
+        return self._events(chunk)
 
     def close(self) -> "list[Frame]":
         """Return the event that lacks its blank line, if there is one."""
@@ -98,7 +111,7 @@ class SseDecoder:
             del held[:end]
         if len(complete) > self.max_frame_bytes or len(held) > self.max_frame_bytes:
             return self._within_limit(complete)
-        return _events(complete, self._names) if complete else []
+        return self._events(complete) if complete else []
 
     def _within_limit(self, complete: bytes) -> "list[Frame]":
         """Return the events before the first that is too long; raise if there are none."""
@@ -110,42 +123,65 @@ class SseDecoder:
                 break
             end += len(event) + 2
         else:
-            return _events(complete, self._names)
+            return self._events(complete)
         self._plain = False
         self._failure = f"a server-sent event has more than {self.max_frame_bytes} bytes"
-        frames = _events(complete[:end], self._names)
+        frames = self._events(complete[:end])
         if not frames:
             raise StreamError(self._failure)
         return frames
+
+    def _events(self, text: bytes) -> "list[Frame]":
+        """Return the events in *text*, whose lines end with LF and whose last one is blank."""
+        if len(text) > _LARGE and len(text) > _LARGE * text.count(b"\n\n"):
+            return _lines(text)
+        frames = self._alike(text, *self._forms[0]) if len(text) > 2 * self._length else []
+        if frames:
+            return frames
+        names = self._names
+        for event in text[:-2].split(b"\n\n"):
+            head, _, data = event.partition(b"data: ")
+            name = names.get(head)
+            if name is None or _LF in data or not data:
+                frames += _lines(event + b"\n")
+                if len(names) < _MOST_NAMES and _NAMED.fullmatch(head):
+                    names[head] = head[7:-1].decode("utf-8", "replace")
+            else:
+                frames.append((name, data))
+                self._length = len(event) + 2
+                if head != self._head:
+                    self._head, self._forms = head, _forms(name, head)
+        return frames
+
+    def _alike(
+        self, text: bytes, name: str, start: bytes, between: bytes, end: bytes
+    ) -> "list[Frame]":
+        """Return the events in *text* if all have the usual head and one line of data, not empty.
+
+        Returns none otherwise. Nearly all of a burst are cut here, by one split.
+        """
+        if not text.startswith(start) or not text.endswith(end):
+            return []
+        payloads = text[len(start) : -len(end)].split(between)
+        frames = [(name, data) for data in payloads if data and _LF not in data]
+        self._length = len(payloads[-1]) + len(between)
+        unlike = len(frames) < len(payloads) or (len(end) > 2 and any(_CR in p for p in payloads))
+        return [] if unlike else frames
+
+
+def _forms(name: str, head: bytes) -> tuple[_Form, _Form]:
+    """Return how events with *name*, whose lines before the data are *head*, are cut."""
+    start, crlf_start = head + b"data: ", head.replace(b"\n", b"\r\n") + b"data: "
+    return (
+        (name, start, b"\n\n" + start, b"\n\n"),
+        (name, crlf_start, b"\r\n\r\n" + crlf_start, b"\r\n\r\n"),
+    )
 
 
 _LARGE: Final = 64 * 1024
 """Events that are larger on average are not cut twice, which takes memory."""
 _MOST_NAMES: Final = 64
 """So many names of events are remembered; APIs have fewer."""
-
-
-def _events(text: bytes, names: dict[bytes, str]) -> "list[Frame]":
-    """Return the events in *text*, whose lines end with LF and whose last one is blank.
-
-    *names* holds the name after each beginning of an event that was a line `event: ...`, or
-    nothing. Nearly all events are such a line and one of data.
-    """
-    if len(text) > _LARGE and len(text) > _LARGE * text.count(b"\n\n"):
-        return _lines(text)
-    frames: list[Frame] = []
-    for event in text[:-2].split(b"\n\n"):
-        head, _, data = event.partition(b"data: ")
-        name = names.get(head)
-        if name is None or _LF in data or not data:
-            frames += _lines(event + b"\n")
-            if len(names) < _MOST_NAMES and _NAMED.fullmatch(head):
-                names[head] = head[7:-1].decode("utf-8", "replace")
-        else:
-            frames.append((name, data))
-    return frames
-
-
 _NAMED: Final = re.compile(rb"event: [^\n]*\n")
 
 

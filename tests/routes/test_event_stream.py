@@ -211,16 +211,26 @@ def test_every_cut_is_an_error_except_between_messages() -> None:
         assert outcome(body[:end]) == (FRAMES[:whole], error)
 
 
-def test_every_flipped_bit_is_noticed() -> None:
-    """In the prelude at once, elsewhere when the message is complete."""
+@pytest.mark.parametrize("before", [0, 1])
+def test_every_flipped_bit_is_noticed(before: int) -> None:
+    """In the prelude at once, elsewhere when the message is complete, also in a repeated one."""
     for at in range(len(STREAM[1])):
         damaged = bytearray(STREAM[1])
         damaged[at] ^= 1 << at % 8
 
-        found, error = outcome(STREAM[0] + damaged + STREAM[2])
+        found, error = outcome(STREAM[before] + damaged + STREAM[2])
 
-        assert found == FRAMES[:1]
+        assert found == [FRAMES[before]]
         assert "checksum" in error
+
+
+@pytest.mark.parametrize("size", [1, 13, 100, 10_000])
+def test_repeated_messages_of_any_length_are_read_like_the_first(size: int) -> None:
+    """Those with the same length and headers, and others between them."""
+    texts = [b"x" * (number % 7) for number in range(40)]
+    body = b"".join(event("ab"[len(text) % 2], text) for text in texts)
+
+    assert frames(*sliced(body, size)) == [("ab"[len(text) % 2], text) for text in texts]
 
 
 @pytest.mark.parametrize(

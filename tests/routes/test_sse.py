@@ -160,6 +160,28 @@ def test_any_body_in_any_slices_is_what_the_standard_says(
     assert events(*(body[a:b] for a, b in pairwise(edges))) == by_the_standard(body)
 
 
+usual = st.sampled_from([b"data: 1", b"data: 22", b"event: e\ndata: 1", b"event: f\ndata: 22"])
+unusual = st.sampled_from(
+    [b"data: ", b"data:1", b"data: 1\ndata: 2", b":", b"", b"data: \r1", b"1"]
+)
+
+
+@given(
+    runs=st.lists(st.tuples(usual | unusual, st.integers(1, 5)), max_size=8),
+    line_end=st.sampled_from([b"\n", b"\r\n"]),
+    cuts=st.lists(st.integers(0, 200), max_size=5),
+)
+def test_runs_of_like_events_are_what_the_standard_says(
+    runs: list[tuple[bytes, int]], line_end: bytes, cuts: list[int]
+) -> None:
+    """Also with others among them, and cut anywhere."""
+    body = b"".join((event + b"\n\n") * times for event, times in runs)
+    body = body.replace(b"\n", line_end)
+    edges = sorted({0, len(body), *(at for at in cuts if at < len(body))})
+
+    assert events(*(body[a:b] for a, b in pairwise(edges))) == by_the_standard(body)
+
+
 @given(body=st.lists(pieces, max_size=30).map(b"".join))
 def test_an_event_goes_out_with_the_byte_that_completes_it(body: bytes) -> None:
     """After each byte, exactly the events that are complete by then have come."""
