@@ -118,12 +118,12 @@ FEATURES: Final[Mapping[str, LLMRequest]] = {
             Message.user("Go on."),
         ),
     ),
-    "picture": _shown(ImagePart(data=PIXEL, media_type="image/png")),
+    "image": _shown(ImagePart(data=PIXEL, media_type="image/png")),
     "PDF": _shown(DocumentPart(data=b"%PDF-1.4", media_type="application/pdf", name="a.pdf")),
     "functions": evolve(HI, tools=(TOOL,)),
     "results of tools": _answered(ToolResultPart("call_1", "seen")),
     "failed tool": _answered(ToolResultPart("call_1", "gone", is_error=True)),
-    "picture in a result": _answered(
+    "image in a result": _answered(
         ToolResultPart("call_1", (ImagePart(data=PIXEL, media_type="image/png"),))
     ),
     "a tool required": evolve(HI, tools=(TOOL,), tool_choice=ToolChoice.required()),

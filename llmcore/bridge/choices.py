@@ -1,6 +1,6 @@
 """Several choices of one answer, each of them an upstream call of its own.
 
-Most APIs have no `n`: a client of Chat Completions that wants three choices gets the answers of
+Most APIs have no `n`: a client of Chat Completions that asks for three choices gets the answers of
 three calls, as one completion or as one stream in which the choices take turns.
 """
 

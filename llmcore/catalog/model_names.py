@@ -1,7 +1,7 @@
 """The ids under which providers, clouds and routers know the same model.
 
-A model is looked for under its id as it is, and then without what only says where it runs or
-which snapshot it is:
+A model is looked for under its id as it is, and then without the parts that only state where it
+runs or which snapshot it is:
 
 - a path before it: `models/`, `publishers/google/models/`, `arn:aws:...:inference-profile/`, and
   the provider's own name, as in `openai/gpt-5.2`;

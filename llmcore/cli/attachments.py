@@ -23,7 +23,7 @@ _TYPES: Final = {"str": "string", "int": "integer", "float": "number", "bool": "
 def attachment(source: str) -> ContentPart:
     """Return the part of a file, a URL, or `-` for stdin.
 
-    Pictures, sound, PDFs and video become parts of their kind; text of any kind becomes text.
+    Images, audio, PDFs and video become parts of their kind; text of any kind becomes text.
     Raises InvalidRequestError for what cannot be read, or is of no kind that models are sent.
     """
     if source.startswith(_URLS):
@@ -42,7 +42,7 @@ def _of_url(url: str) -> ContentPart:
         case "":
             shown = url if len(url) < 200 else f"{url[:200]}..."
             raise InvalidRequestError(
-                f"the kind of {shown} is not in its name: use --image for a picture, "
+                f"the kind of {shown} is not in its name: use --image for an image, "
                 "or download it and attach the file"
             )
         case _:
@@ -80,7 +80,7 @@ def _of_bytes(name: str, data: bytes) -> ContentPart:
         except UnicodeDecodeError as error:
             if not media_type:
                 raise InvalidRequestError(
-                    f"{name} is neither text nor a picture, sound, video or document", cause=error
+                    f"{name} is neither text nor an image, audio, video or document", cause=error
                 ) from error
     return DocumentPart(data=data, media_type=media_type, name=name)
 

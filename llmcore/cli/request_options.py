@@ -56,7 +56,7 @@ def add_request_options(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="FILE|URL|-",
-        help="a picture, sound, document or text to attach, - for stdin; repeatable",
+        help="an image, audio, document or text to attach, - for stdin; repeatable",
     )
     parser.add_argument("-t", "--template", metavar="NAME", help="a prompt of `llmcore config`")
     parser.add_argument(

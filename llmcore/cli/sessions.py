@@ -158,6 +158,6 @@ def describe(part: EntryPart) -> str:
                 return mark + " ".join(map(describe, content))
             return f"{mark}{json.dumps(content, ensure_ascii=False)}"
         case EntryImage():
-            return f"[{part.mime_type}: {part.url or 'picture'}]"
+            return f"[{part.mime_type}: {part.url or 'image'}]"
         case EntryFileRef(path=path):
             return f"[file: {path}]"

@@ -303,7 +303,7 @@ class Client:
     async def list_models(
         self, provider: str | None = None, *, timeouts: Timeouts | None = None
     ) -> "Result[tuple[ModelInfo, ...], LLMError]":
-        """Return the models that *provider* lists now, with what the catalog knows of them.
+        """Return the models that *provider* lists now, with the catalog's facts about them.
 
         The ids are the provider's, in its order; limits that it states go before the catalog's.
         Without *provider*, those of the default provider. ConfigurationError for a provider that

@@ -20,7 +20,7 @@ Source: https://developers.openai.com/api/docs/guides/background, read November 
 def finish_kind(reason: FinishReason, *, called: bool) -> FinishReasonKind:
     """Return why an answer ended, by what its client is to do next.
 
-    *called* says whether a call was written that the client is to run. Many servers end an answer
+    *called* is True if a call was written that the client has to run. Many servers end an answer
     with calls as if it had none; and a client that goes on to run tools where there is no call
     asks again, without an end.
     """

@@ -58,7 +58,7 @@ class FreeformInput:
             case "start" | "whole":
                 return self._decoded_whole("".join(self._held) + self._rest)
             case "string" | "closing":
-                # cut inside an escape, or before the closing quote: what was said stands
+                # cut inside an escape, or before the closing quote: the text before it is valid
                 half, self._half = self._half, ""
                 return _REPLACEMENT if half else ""
             case _:

@@ -105,7 +105,7 @@ def _key_of(part: ContentPart) -> JsonObject:
 
 
 def _without_data(part: ContentPart) -> JsonValue:
-    """Return *part* without a picture that the item beside it shows."""
+    """Return *part* without an image that the item beside it shows."""
     data = dict(object_or_empty(to_json(part)))
     return {**data, "data": ""} if isinstance(part, ImagePart) and part.data else data
 
@@ -287,7 +287,7 @@ def _made(entry: Mapping[str, Any], echo: Echo | None) -> list[ContentPart]:
 
 
 def _with_data(part: ContentPart, echo: Echo | None) -> list[ContentPart]:
-    """Return *part*, a picture with the data that the item shows; nothing if it shows none."""
+    """Return *part*, an image with the data that the item shows; nothing if it shows none."""
     if not isinstance(part, ImagePart) or part.data != b"":
         return [part]
     shown = decode_base64(echo.native.get("result")) if isinstance(echo, EchoedHostedItem) else None

@@ -120,7 +120,7 @@ class SegmentOrder:
         return self._put(segment, event)
 
     def _drawing(self) -> _Segment | None:
-        """Return the open call that draws pictures."""
+        """Return the open call that draws images."""
         for segment in self._queue:
             if segment.hosted is not None and segment.hosted.name == _DRAWS and segment.called:
                 return segment

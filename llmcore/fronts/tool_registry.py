@@ -1,6 +1,6 @@
 """Which function of the upstream stands for which tool of the client, and its name.
 
-The upstream sees functions only. An entry says what a function is on the client's side, so
+The upstream sees functions only. An entry states what a function is on the client's side, so
 that calls, their results and the tool choice can be translated in both directions.
 """
 

@@ -92,7 +92,7 @@ class SpeechSettings(UnarySettings, total=False):
     output_format: str | None
     """`mp3`, `wav`, `opus`, `aac`, `flac` or `pcm`; None for the provider's."""
     instructions: str | None
-    """The manner of speaking, for models that can be told."""
+    """How to speak, for models that take instructions."""
     speed: float | None
     """1.0 is the usual speed."""
     language: str | None

@@ -133,7 +133,7 @@ class ServerConnection:
         self.listed(listing)
 
     async def refresh_if_changed(self) -> None:
-        """List again if the server said that its list has changed."""
+        """List again if the server has announced that its list has changed."""
         if self._changed.is_set():
             await self.refresh()
 

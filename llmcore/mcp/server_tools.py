@@ -31,7 +31,7 @@ _MAX_ASKED = 10_000
 
 
 def digest_of(definition: "types.Tool") -> str:
-    """Return the SHA-256 of what a server says about a tool, in hexadecimal digits."""
+    """Return the SHA-256 of a server's definition of a tool, in hexadecimal digits."""
     stated = definition.model_dump(mode="json", by_alias=True, exclude_none=True)
     kept = {name: stated[name] for name in _DEFINED_BY if name in stated}
     return hashlib.sha256(json.canonical(kept).encode()).hexdigest()

@@ -99,7 +99,7 @@ def answer_tool(request: LLMRequest) -> str:
 
 
 def ask_for_call(name: str, notes: Notes) -> str:
-    """Return words that ask for the answer's tool, where thinking forbids to demand its call."""
+    """Return instructions to call the answer's tool, where thinking excludes a forced call."""
     notes.changed(
         "tool-choice-weakened",
         "response_format",
@@ -109,7 +109,7 @@ def ask_for_call(name: str, notes: Notes) -> str:
 
 
 def note_call(notes: Notes) -> None:
-    """Say that the answer comes as a tool's input."""
+    """Record that the answer comes as the input of a tool."""
     notes.noted("response-format-by-tool", "response_format", "the answer is a tool's input")
 
 
@@ -124,7 +124,7 @@ def unwrapped(arguments: JsonValue) -> str:
 
 
 def format_in_words(response_format: ResponseFormat, why: str, notes: Notes) -> str:
-    """Return the words that ask for *response_format*; *why* says that nothing else can."""
+    """Return instructions that ask for *response_format*; *why* states why nothing enforces it."""
     notes.changed(
         "response-format-in-words", "response_format", f"{why}: the format is only requested"
     )
@@ -158,10 +158,10 @@ class ForcedFormat:
 def lower_format(
     request: LLMRequest, planned: FormatPlan, *, may_force: bool, unenforced: str, notes: Notes
 ) -> ForcedFormat:
-    """Return what the body says of the response's shape.
+    """Return the fields of the body that ask for the response's shape.
 
-    Without *may_force* no call can be forced, although the model itself takes forced calls
-    (beside a budget of thinking). *unenforced* says why nothing but words can ask for the shape.
+    Without *may_force* no call can be forced, although the model itself takes forced calls (beside
+    a budget of thinking). *unenforced* is the reason why only instructions can ask for the shape.
     """
     response_format = request.response_format
     notes.extend(planned.projected.diagnostics)

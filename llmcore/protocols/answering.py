@@ -135,7 +135,7 @@ def truncated(sign: str) -> ErrorEvent:
 
 
 def invalid_value_error(error: InvalidRequestError, raw: JsonValue) -> ErrorEvent:
-    """Return the end of an answer that says what no value can hold."""
+    """Return the end of an answer that contains JSON no value can represent."""
     return ErrorEvent(StreamError(f"the answer cannot be read: {error.message}", raw=raw))
 
 
@@ -322,7 +322,7 @@ def start_call(
 ) -> _State:
     """Open a call of a tool.
 
-    *given* is the input that came with the start; *executed* says that the provider runs the tool;
+    *given* is the input that came with the start; *executed* is True if the provider runs the tool;
     *metadata* is that of the start.
     Emits the start of the call, or of a text where the call stands for the response. A missing or
     repeated *id_* is replaced by one of ours.

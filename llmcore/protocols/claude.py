@@ -294,7 +294,7 @@ def without_excluded_budget(
 ) -> JsonObject | None:
     """Return *thinking*, or None where the rest of the request excludes a budget.
 
-    *continues* says that tool results answer a turn that did not begin with thinking: the API
+    *continues* is True if tool results answer a turn that did not begin with thinking: the API
     refuses to turn thinking on there ("Expected `thinking` or `redacted_thinking`").
     """
     if not has_budget(thinking):

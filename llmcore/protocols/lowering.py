@@ -23,7 +23,7 @@ from llmcore.schema.request import LLMRequest
 
 
 def omitted_text(what: str, path: str, why: str, notes: Notes, words: str | None = None) -> str:
-    """Return what stands for content that is left out, and note it; *words* say what it was."""
+    """Return the text in place of content that is left out, and report it; *words* describe it."""
     notes.dropped(
         "unsupported-content",
         path,
@@ -39,7 +39,7 @@ def tagged_text(tag: str, text: str, attributes: str = "") -> str:
 
 
 def document_text(part: DocumentPart, text: str) -> str:
-    """Return a text document inside a tag that says what it is."""
+    """Return a text document inside a tag with its name, title and context."""
     facts = {"name": part.name, "title": part.title, "context": part.context}
     attributes = "".join(f' {name}="{_quoted(fact)}"' for name, fact in facts.items() if fact)
     return tagged_text("document", text, attributes)

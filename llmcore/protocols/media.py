@@ -1,4 +1,4 @@
-"""Images, sound and documents, in the forms that providers take.
+"""Images, audio and documents, in the forms that providers take.
 
 A part's media is a URL (`data:` URLs included), bytes, or a provider's file id. Local
 paths are read by the client before a protocol sees the request, so a part that still has
@@ -23,7 +23,7 @@ MediaPart: TypeAlias = Union[ImagePart, AudioPart, DocumentPart]
 def media_type_of(part: MediaPart) -> str | None:
     """Return the part's MIME type, in lower case and without parameters; None if unknown.
 
-    The first that says one: `media_type`, a `data:` URL, the first bytes, the ending of
+    The first source that states one: `media_type`, a `data:` URL, the first bytes, the ending of
     the document's name or of the URL's path.
     """
     _refuse_path(part)
@@ -164,7 +164,7 @@ def raw_bytes(part: MediaPart) -> bytes | None:
 def raw_data(part: MediaPart) -> tuple[str, bytes] | None:
     """Return MIME type and bytes, from bytes or a `data:` URL; None for URLs and file ids.
 
-    Raises InvalidRequestError if the MIME type cannot be told, or the URL is broken.
+    Raises InvalidRequestError if the MIME type is unknown or the URL is invalid.
     """
     data = raw_bytes(part)
     return None if data is None else (_known_type(part), data)
@@ -173,7 +173,7 @@ def raw_data(part: MediaPart) -> tuple[str, bytes] | None:
 def base64_data(part: MediaPart) -> tuple[str, str] | None:
     """Return MIME type and base64 text, from bytes or a `data:` URL; None for URLs and file ids.
 
-    Raises InvalidRequestError if the MIME type cannot be told, or the URL is broken.
+    Raises InvalidRequestError if the MIME type is unknown or the URL is invalid.
     """
     found = raw_data(part)
     return None if found is None else (found[0], base64.b64encode(found[1]).decode())
@@ -324,7 +324,7 @@ def video_format(media_type: str) -> str | None:
 
 
 def audio_format(media_type: str) -> str | None:
-    """Return the short name of a sound format (`wav`, `mp3`, ...); None if it has none.
+    """Return the short name of a audio format (`wav`, `mp3`, ...); None if it has none.
 
     OpenAI takes `wav` and `mp3` only; Bedrock takes them all.
     """

@@ -4,7 +4,7 @@ Freeform tools at APIs that know only functions are a function with one string p
 grammar of its input goes into the description, since nothing holds the model to it.
 
 A call and its result are tied by an id. Providers differ in what they accept, so an id
-born at one of them may be refused by the next. `fit` maps such an id to a legal one: the
+made by one of them may be refused by the next. `fit` maps such an id to a legal one: the
 same input gives the same output in every process (prompt caches depend on it), and two
 ids stay two ids, because what is cut off lives on in a hash.
 
@@ -56,7 +56,7 @@ def note_function(path: str, notes: Notes, api: str = "the API") -> None:
 
 
 def freeform_description(tool: CustomTool) -> str:
-    """Return what the function says of itself, the grammar in words included."""
+    """Return the description of the function, which includes the grammar."""
     words = [tool.description] if tool.description else []
     if tool.grammar is not None:
         words.append(
@@ -66,7 +66,7 @@ def freeform_description(tool: CustomTool) -> str:
 
 
 def freeform_schema(*, closed: bool) -> dict[str, Any]:
-    """Return the function's parameters; *closed* forbids others in so many words."""
+    """Return the function's parameters; *closed* forbids others explicitly."""
     schema: dict[str, Any] = {
         "type": "object",
         "properties": {FREEFORM_FIELD: {"type": "string", "description": "The whole input."}},
@@ -117,8 +117,8 @@ def check_forcible(
 ) -> None:
     """Raise for a choice that cannot be had from an API at which only some models take one.
 
-    *forced_tools* says that the model can be made to call; *has_tools* that *knower* knows
-    some tool of the request. A hosted tool's name there is the API's own, so that any name
+    *forced_tools* is True if the model can be made to call; *has_tools* if *knower* has
+    a tool of the request. A hosted tool's name there is the API's own, so that any name
     may be one.
     """
     choice = request.tool_choice

@@ -72,7 +72,7 @@ FetchWhen: TypeAlias = Callable[[Mapping[str, str]], bool]
 
 
 def always(_environ: Mapping[str, str]) -> bool:
-    """Fetch whatever the environment says."""
+    """Fetch the credentials that the environment names."""
     return True
 
 

@@ -87,7 +87,7 @@ class DeepSeek(ChatProvider):
     """DeepSeek, with its own models.
 
     Documents: https://api-docs.deepseek.com/api/create-chat-completion,
-    https://api-docs.deepseek.com/guides/thinking_mode; for pictures, what
+    https://api-docs.deepseek.com/guides/thinking_mode; for images, what
     https://github.com/langgenius/dify-official-plugins/pull/3868 quotes of .../guides/vision.
     Key: DEEPSEEK_API_KEY.
     """
@@ -148,7 +148,7 @@ class Groq(ChatProvider):
     Documents: https://console.groq.com/docs/reasoning,
     https://console.groq.com/docs/service-tiers, https://pypi.org/project/groq/1.7.0/
     (`types/chat`), made from the API reference. Key: GROQ_API_KEY. Qwen models think in
-    `<think>` tags, which stay text unless the request says `provider_options={"groq":
+    `<think>` tags, which stay text unless the request has `provider_options={"groq":
     {"reasoning_format": "parsed"}}`.
     """
 
@@ -215,7 +215,7 @@ class Mistral(ChatProvider):
             tool_result_images=True,
             strict_schemas=True,
             seed_field="random_seed",
-            stream_usage=False,  # unknown; the last chunk always says the usage
+            stream_usage=False,  # unknown; the last chunk always states the usage
             prompt_cache_key=True,
             unsupported=frozenset({"verbosity", "prompt_cache_retention"}),
             reasoning_field="content",
@@ -334,7 +334,7 @@ class ZAI(ChatProvider):
             response_formats=frozenset({"json"}),
             unsupported=COMPATIBLE.unsupported
             | {"top_k", "presence_penalty", "frequency_penalty", "logprobs", "top_logprobs"},
-            stream_usage=False,  # unknown; the last chunk always says the usage
+            stream_usage=False,  # unknown; the last chunk always states the usage
             reasoning_effort="thinking",
             reasoning_by_model=((r"glm-(5\.[2-9]|[6-9]).*", "thinking_effort"),),
             reasoning_replay="accepted",  # "explicitly preserved and returned" with tool results

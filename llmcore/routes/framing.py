@@ -1,7 +1,7 @@
 """How bytes become frames: the fourth question a route answers.
 
 Whatever the framing, a frame is a pair of name and payload, so a protocol does not depend on
-how its frames travelled. What the name says depends on the framing:
+how its frames travelled. The meaning of the name depends on the framing:
 
 - server-sent events: the `event` field, empty where there is none
 - newline-delimited JSON, JSON array: always empty

@@ -4,11 +4,11 @@ The API has no public reference. What is known of it, read November 2026: the so
 editor's own extension (https://github.com/microsoft/vscode-copilot-chat: headers, endpoints,
 token), https://github.com/anomalyco/opencode (the endpoints that lists of models name, headers of
 Messages), https://github.com/caozhiyuan/copilot-api/pull/103 (beta features that are refused),
-https://github.com/ericc-ch/copilot-api/issues/155 (pictures by URL are refused),
+https://github.com/ericc-ch/copilot-api/issues/155 (images by URL are refused),
 https://github.com/BerriAI/litellm/issues/30071 (ids of items change in every event).
 Credentials: the login that `llmcore login github-copilot` keeps, or the token in
 GITHUB_COPILOT_TOKEN. A GitHub token is exchanged for a short-lived one of Copilot's, which also
-says where the account's API is.
+states where the account's API is.
 """
 
 import re
@@ -96,12 +96,12 @@ def initiator(messages: Sequence[Message]) -> Literal["user", "agent"]:
     return "agent" if roles and roles[-1] != "user" else "user"
 
 
-def shows_pictures(messages: Sequence[Message]) -> bool:
-    """Return whether a picture is in any of *messages*, or in what a tool returned."""
-    return any(_is_picture(part) for message in messages for part in message.content)
+def has_images(messages: Sequence[Message]) -> bool:
+    """Return whether an image is in any of *messages*, or in what a tool returned."""
+    return any(_is_image(part) for message in messages for part in message.content)
 
 
-def _is_picture(part: ContentPart) -> bool:
+def _is_image(part: ContentPart) -> bool:
     if isinstance(part, ToolResultPart):
         return any(isinstance(inner, ImagePart) for inner in part.parts)
     return isinstance(part, ImagePart)
@@ -113,7 +113,7 @@ def _of_copilot(protocol: Protocol[Any, Any, Any]) -> Protocol[Any, Any, Any]:
 
     def build(request: LLMRequest, streaming: bool) -> Result[Built[Any], LLMError]:
         headers: dict[str, str] = {"x-initiator": initiator(request.messages)}
-        if shows_pictures(request.messages):
+        if has_images(request.messages):
             headers["copilot-vision-request"] = "true"
         asked, notes = _without_memory(request)
 
@@ -193,7 +193,7 @@ class GithubCopilot(ConfigurableProvider):
         Copilot's own (`tid=...`), which is sent as it is; `token_provider` is awaited for a token
         of Copilot's before each request; give one of these two or `auth`. Without them it is
         GITHUB_COPILOT_TOKEN, or the login that `llmcore login github-copilot` keeps. Without
-        `base_url` the exchanged token says where the API is.
+        `base_url` the exchanged token states where the API is.
         """
         below = defaults or RouteDefaults()
         editor_headers = {**EDITOR_HEADERS, **_INTENT, "copilot-integration-id": integration_id}

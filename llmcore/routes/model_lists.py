@@ -18,7 +18,7 @@ _COHERE: Final = paged("cohere-models", "/v1/models", size="page_size", mark="pa
 def model_list_route(route: Route[Any]) -> ModelLists:
     """Return the route to the list of models, beside a generating *route* and configured alike.
 
-    ConfigurationError for providers without a list that says what an account can call.
+    ConfigurationError for providers without a list of the models that an account can call.
     """
     if route.provider == "vertex" or route.provider.startswith("cloudflare"):
         message = f"the provider {route.provider!r} has no list of the models that can be called"

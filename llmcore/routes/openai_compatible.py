@@ -54,7 +54,7 @@ class OpenAICompatible(ConfigurableProvider):
     ) -> None:
         """Configure the server at *base_url* as the provider *name*.
 
-        `dialect` says where it differs from the others; the default is that of the provider
+        `dialect` states where it differs from the others; the default is that of the provider
         whose host the URL has, such as Groq's, or else what most of them take. With neither
         `api_key` nor `auth`, requests are not signed.
         """

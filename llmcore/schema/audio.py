@@ -29,18 +29,18 @@ def _check_granularities(_request: object, _attribute: object, given: tuple[str,
 
 @frozen(kw_only=True)
 class TranscriptionRequest(UnaryRequest):
-    """A recording to be written down."""
+    """A request to transcribe a recording."""
 
     audio: AudioPart = field(converter=_audio)
     """The recording: a part, a path, a URL or bytes."""
     language: str | None = None
     """The spoken language, such as `en`; None lets the model find it."""
     prompt: str | None = None
-    """Names and words that occur, or the text before."""
+    """Names and words that occur in the recording, or the text that precedes it."""
     timestamps: tuple[Granularity, ...] = field(
         default=(), converter=_granularities, validator=_check_granularities
     )
-    """`segment`, `word` or both, to get the times of those."""
+    """`segment`, `word` or both: the pieces that get start and end times."""
     diarize: bool = False
     """Whether segments have speakers."""
     temperature: float | None = None
@@ -58,7 +58,7 @@ class TimedText:
     end: float
     """When it ends, in seconds."""
     speaker: str | None = None
-    """The speaker, if the speakers were told apart."""
+    """The speaker, if `diarize` was set and the provider distinguishes speakers."""
 
 
 @readable
@@ -80,7 +80,7 @@ class TranscriptionResponse(UnaryResponse):
 
 @frozen(kw_only=True)
 class SpeechRequest(UnaryRequest):
-    """A text to be spoken. InvalidRequestError for an empty one."""
+    """A request to speak a text. Raises InvalidRequestError for an empty one."""
 
     text: str = field(validator=check_text)
     """The words."""
@@ -89,7 +89,7 @@ class SpeechRequest(UnaryRequest):
     output_format: str | None = None
     """`mp3`, `wav`, `opus`, `aac`, `flac` or `pcm`; None for the provider's."""
     instructions: str | None = None
-    """The manner of speaking, for models that can be told."""
+    """How to speak, for models that take instructions."""
     speed: float | None = None
     """1.0 is the usual speed."""
     language: str | None = None

@@ -163,13 +163,13 @@ class ImagePart(_Media):
 
     @classmethod
     def of(cls, source: object) -> "ImagePart":
-        """Build an image from a path, a URL, bytes, a picture of PIL or a figure of matplotlib.
+        """Build an image from a path, a URL, bytes, a PIL image or a matplotlib figure.
 
             ImagePart.of("photo.png"), ImagePart.of(Path("photo.png")), ImagePart.of(b"..."),
             ImagePart.of("https://..."), ImagePart.of(PIL.Image.open(...)), ImagePart.of(figure)
 
         Text that begins like a URL (`http:`, `https:`, `data:`) is one, any other is a path.
-        Pictures are sent as PNG. Raises InvalidRequestError for another type.
+        PIL images and figures are sent as PNG. Raises InvalidRequestError for another type.
         """
         if isinstance(source, ImagePart):
             return source
@@ -190,7 +190,7 @@ def _source(source: object) -> dict[str, Any] | None:
 
 
 class _PngSink:
-    """A file in memory for libraries that write pictures."""
+    """A file in memory for libraries that write images."""
 
     def __init__(self) -> None:
         self.pieces: list[bytes] = []
@@ -203,20 +203,20 @@ class _PngSink:
         """Do nothing: there is no buffer."""
 
 
-def _png(picture: Any) -> bytes:
-    """Return the PNG of *picture*, which PIL, matplotlib or a notebook's display can write."""
+def _png(image: Any) -> bytes:
+    """Return the PNG of *image*, which PIL, matplotlib or a notebook's display can write."""
     sink = _PngSink()
-    if callable(getattr(picture, "savefig", None)):
-        picture.savefig(sink, format="png")
-    elif callable(getattr(picture, "_repr_png_", None)):
-        found = picture._repr_png_()  # the protocol of IPython, which PIL has too
+    if callable(getattr(image, "savefig", None)):
+        image.savefig(sink, format="png")
+    elif callable(getattr(image, "_repr_png_", None)):
+        found = image._repr_png_()  # the protocol of IPython, which PIL has too
         sink.write(found[0] if isinstance(found, tuple) else found or b"")
-    elif callable(getattr(picture, "save", None)):
-        picture.save(sink, format="PNG")
+    elif callable(getattr(image, "save", None)):
+        image.save(sink, format="PNG")
     else:
         raise InvalidRequestError(
-            "ImagePart.of takes a path, a URL, bytes, a picture of PIL or a figure of matplotlib; "
-            f"got a {type(picture).__name__}"
+            "ImagePart.of takes a path, a URL, bytes, a PIL image or a matplotlib figure; "
+            f"got a {type(image).__name__}"
         )
     return b"".join(sink.pieces)
 

@@ -155,7 +155,7 @@ class SQLiteStore:
         return await anyio.to_thread.run_sync(_run, file, work)
 
     def _write(self, run_id: str, entries: Sequence[MessageEntry], expected_seq: int | None) -> int:
-        texts = texts_of(run_id, entries)  # here, since a picture's takes milliseconds
+        texts = texts_of(run_id, entries)  # here, since an image's takes milliseconds
 
         def write(db: sqlite3.Connection) -> int:
             with transaction(db):

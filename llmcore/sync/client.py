@@ -72,7 +72,7 @@ class Client:
     count_tokens = blocking_method(asynchronous.Client.count_tokens)
     """Return how many input tokens a request has, counted by its provider where it can."""
     list_models = blocking_method(asynchronous.Client.list_models)
-    """Return the models that a provider lists now, with what the catalog knows of them."""
+    """Return the models that a provider lists now, with the catalog's facts about them."""
     load_models = blocking_method(asynchronous.Client.load_models)
     """Use the models of a file or of an `https://` URL before those of the catalog."""
     upload_file = blocking_method(asynchronous.Client.upload_file)

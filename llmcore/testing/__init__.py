@@ -8,7 +8,7 @@ In reading order:
   stands in it, `recorded_headers` what of a request may
 - `recorder` makes cassettes (of WebSockets by `socket_recorder`), `secret_scan` keeps credentials
   out of them
-- `player` serves them (WebSockets by `socket_player`), `request_diff` says how a request differs
+- `player` serves them (WebSockets by `socket_player`), `request_diff` shows how a request differs
   from the recorded one
 - `httpx_transport`: all three as transports of httpx and httpx2, for other SDKs
 - `recorded`: from the bytes of a response to its events or an LLMResponse, without a client

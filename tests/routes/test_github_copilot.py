@@ -11,7 +11,7 @@ from llmcore.folds.response import collect
 from llmcore.routes.auth import Auth, AuthContext
 from llmcore.routes.decoding import decode_response
 from llmcore.routes.framing import Framing
-from llmcore.routes.github_copilot import GithubCopilot, initiator, shows_pictures
+from llmcore.routes.github_copilot import GithubCopilot, has_images, initiator
 from llmcore.routes.github_credentials import CopilotAccess, CopilotLogin, is_github_token
 from llmcore.routes.providers import PROVIDERS
 from llmcore.routes.route import Route
@@ -192,7 +192,7 @@ def test_the_initiator_is_the_user_or_an_agent(messages: Sequence[Message], who:
 )
 def test_pictures_are_announced(messages: Sequence[Message], shown: bool) -> None:
     """Wherever in the conversation they are."""
-    assert shows_pictures(messages) is shown
+    assert has_images(messages) is shown
     ready = prepare(hello(COPILOT.model("gpt-4.1"), prompt=None, messages=messages))
     assert ("copilot-vision-request" in ready.headers) is shown
 

@@ -127,7 +127,7 @@ class EventLog:
 
     def _unwritten(self) -> list[bytes]:
         start = self._written - (self._next - len(self._recent))
-        if start < 0:  # they were let go: readers of the store find a gap, and are told so
+        if start < 0:  # they were discarded: readers of the store find a gap, which is an error
             self._written, start = self._written - start, 0
         return [self._recent[place] for place in range(start, len(self._recent))]
 

@@ -43,7 +43,7 @@ def is_finished(record: Record) -> bool:
 
 
 def cancelled(record: Record) -> Record:
-    """Return the record of an answer that its client does not want any more."""
+    """Return the record of an answer that its client has cancelled."""
     return evolve(record, response={**record.response, "status": "cancelled"})
 
 

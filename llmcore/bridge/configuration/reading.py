@@ -29,7 +29,7 @@ FILE_NAME: Final = "openbridge.toml"
 
 
 def read_environment(environ: Mapping[str, str], folder: Path) -> dict[str, str]:
-    """Return *environ* over what the `.env` file of *folder* says.
+    """Return *environ* with the variables of the `.env` file of *folder* that it lacks.
 
     `OPENBRIDGE_ENV_FILE` names another file, which must then be there.
     """

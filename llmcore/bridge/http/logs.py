@@ -89,7 +89,7 @@ def _plain(value: object) -> str:
 
 
 def _is_for_people(record: logging.LogRecord) -> bool:
-    """Return whether a record is news beside what the program prints when it starts."""
+    """Return whether a record adds something to what the program prints when it starts."""
     of_server = record.name.startswith("uvicorn") and record.levelno < logging.WARNING
     return not of_server and record.getMessage() != "listening"
 
@@ -132,6 +132,6 @@ def set_level(level: str) -> None:
 
 
 def _is_error_or_warning(record: logging.LogRecord) -> bool:
-    """Return whether a record of uvicorn is news; that WebSockets are refused is on purpose."""
+    """Return whether a record of uvicorn is logged; refused WebSockets are intended and are not."""
     message = record.getMessage()
     return not message.startswith(("Unsupported upgrade", "No supported WebSocket"))

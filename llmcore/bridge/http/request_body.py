@@ -92,7 +92,7 @@ async def read_object(
 ) -> JsonObject:
     """Return the JSON object that the body spells, telling *received* of its bytes.
 
-    *threads* says how many large bodies are read at once. Without *seconds* it may take any time
+    *threads* limits how many large bodies are read at once. Without *seconds* it may take any time
     to arrive, as where it is there already.
 
     Raises FrontError: 408 if it takes more than *seconds* to arrive, 413 if it is larger than

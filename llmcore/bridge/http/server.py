@@ -225,7 +225,7 @@ def listening(
 
     Other *shared* sockets may listen there too. One that is not *accepting* only takes the address.
 
-    It says that it is TCP: asyncio sends small writes of such sockets at once, and of others
+    It presents itself as TCP: asyncio sends small writes of such sockets at once, and of others
     only after the client's delayed acknowledgement, 40 milliseconds later.
     """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET

@@ -21,7 +21,7 @@ SEALING_KEY_BYTES = 32
 SMALL_VALUE_BYTES = 1024
 """Named values up to this size, such as leases, are kept also while there is no room for larger."""
 MAX_RECORD_BYTES = 256 * 1024 * 1024
-"""A record that says it is larger than this is not read."""
+"""A record whose stated size is larger than this is not read."""
 
 
 class StateUnavailableError(Exception):

@@ -90,7 +90,7 @@ class EmbeddedAddress:
     """
 
     socket_path: str | None
-    """The Unix socket to connect to, whatever the URL says."""
+    """The Unix socket to connect to, whatever the URL is."""
     base_url: str
     """Scheme and host, and the port of a TCP server; no path (the API begins at `/v1`)."""
     api_key: str | None = field(default=None, repr=False)

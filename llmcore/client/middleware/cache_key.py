@@ -27,7 +27,7 @@ _OF_ONE_CALL = re.compile(
 def cache_key(request: LLMRequest, target: ModelChoice, route: Route, scope: str) -> str:
     """Return the hash of *request*, whose files are in it, as *route* would send it.
 
-    Provider, model, route, base URL and everything the request says are part of it, whether
+    Provider, model, route, base URL and all content of the request are part of it, whether
     it is streamed is not, and neither are credentials.
     """
     effective = route.defaults.applied_to(request)

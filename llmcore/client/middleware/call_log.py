@@ -26,7 +26,7 @@ class CallLog:
     prompts in them.
 
     - `content`: whether to add `llm_messages`, `llm_answer` and `llm_error_message` after all.
-      They hold whatever was said, secrets that users typed included.
+      They hold all prompts and responses, including secrets that users typed.
     """
 
     def __init__(

@@ -31,7 +31,7 @@ def _is_worth_keeping(response: LLMResponse) -> bool:
 class ResponseCache:
     """Keeps whole answers and gives them again to the same request, streamed or not.
 
-    The same request goes to the same model by the same route and says the same in every
+    The same request goes to the same model by the same route and has the same content in every
     field; credentials do not count, so keep the users of one process apart by *scope* if they
     must not see each other's answers. Kept are answers that ended as they should, no failures
     and no filtered ones. An answer from here has the Diagnostic `response-from-cache` and the

@@ -63,8 +63,8 @@ DELETE FROM answers WHERE key = (SELECT key FROM answers ORDER BY used_at LIMIT 
 class SqliteCache:
     """Keeps the most recently used answers in the file *path*.
 
-    The file holds what models said, readable to its owner only. Each access opens it anew, in
-    a thread, so that there is nothing to close.
+    The file holds responses of models and is readable by its owner only. Each access opens it anew,
+    in a thread, so that there is nothing to close.
     """
 
     def __init__(

@@ -46,7 +46,7 @@ class Telemetry:
     (`step {number}`) and tools (`execute_tool {name}`) below it.
 
     - `tracer_provider`, `meter_provider`: where to; by default the global ones.
-    - `content`: whether spans hold what was said, on either side, and messages of errors.
+    - `content`: whether spans hold prompts, responses and messages of errors.
 
     Needs the extra `otel`; ConfigurationError without it.
     """
@@ -67,7 +67,7 @@ class Telemetry:
         self._tracer = trace.get_tracer("llmcore", VERSION, tracer_provider)
         self._meters = _Meters(metrics.get_meter("llmcore", VERSION, meter_provider))
         self.content = content
-        """Whether spans hold what was said."""
+        """Whether spans hold prompts and responses."""
         self._clock = clock
 
     def __call__(self, request: LLMRequest, next: Next) -> EventStream:

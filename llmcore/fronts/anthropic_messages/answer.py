@@ -80,7 +80,7 @@ _KINDS: Final[Mapping[type, str]] = {
     ToolInputDelta: "tool",
 }
 _PLACE: Final = frozenset({"id", "part", "index"})
-"""Metadata that only says where a part stood among the items of an answer. OpenAI takes encrypted
+"""Metadata that only states where a part stood among the items of an answer. OpenAI takes encrypted
 thinking back with the items after it alone; without thinking, the places can be left out."""
 _USUAL: Final[Mapping[str, object]] = {"phase": "final_answer", "caller": {"type": "direct"}}
 """Metadata that a provider takes for granted where it is missing."""
@@ -151,7 +151,7 @@ class MessagesWriter(AnswerBuilder):
     # -- text
 
     def _on_text_start(self, event: TextStart) -> None:
-        self._text_start = event  # a block is shown once it says something
+        self._text_start = event  # a block is shown once it has text
 
     def _on_text_delta(self, event: TextDelta) -> None:
         if self._text_start is not None:

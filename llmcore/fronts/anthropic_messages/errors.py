@@ -34,7 +34,7 @@ _SERVER: Final = 500
 _KNOWN_WORDS: Final = re.compile(
     r"prompt is too long|input length and `max_tokens` exceed context limit", re.IGNORECASE
 )
-"""How Anthropic itself says that a prompt is too long: Claude Code then shortens it."""
+"""Anthropic's own message for a prompt that is too long: Claude Code then shortens it."""
 
 
 def envelope(error: FrontError) -> JsonObject:

@@ -41,7 +41,7 @@ _NO_DETAILS: Final = {"type": "refusal", "category": None, "explanation": None}
 def stop_fields(
     reason: FinishReason, native: Mapping[str, Any], *, called: bool, refused: bool
 ) -> dict[str, Any]:
-    """Return why the message ended. *native* is what Anthropic itself said of its answer.
+    """Return why the message ended. *native* are the fields of an answer of Anthropic's own.
 
     The upstream's own word stands where it is one of the API's, and the client will do by it what
     the answer demands.

@@ -114,7 +114,7 @@ class TurnReader:
     # -- the user's side
 
     def _user(self, native: Fields, path: str) -> None:
-        """Add a user's turn: results of tools, and what else it says, each a message in order."""
+        """Add a user's turn: results of tools and other content, each a message, in order."""
         parts: list[ContentPart] = []
         results: list[ToolResultPart] = []
         for block, place in content_blocks(native, path):

@@ -1,7 +1,7 @@
 """Gemini's `generateContent`, as a server speaks it: `front`.
 
-- the request: `content` (parts), `turns` (what the model said), `messages`, `tools`; all of it, and
-  its settings, in `request`
+- the request: `content` (parts), `turns` (messages of the model), `messages`, `tools`; all of it,
+  and its settings, in `request`
 - the answer: `carrier` (sealed state as a signature), `text_run` (texts that echoes join),
   `finish`, `answer`
 - `errors`: their form; `models`: lists, counts, and how streams are sent; `grammar`: what every

@@ -85,7 +85,7 @@ def is_media(part: Mapping[str, Any]) -> bool:
 
 
 def read_media(part: NativeObject, path: str, *, native: bool) -> MediaPart:
-    """Return a file as a picture, sound or a document, by its MIME type.
+    """Return a file as an image, audio or a document, by its MIME type.
 
     For a *native* upstream what only Gemini has a word for is kept; for others a file that Google
     stores is one that they refuse to be named. FrontError for data that is not base64.

@@ -3,7 +3,7 @@
     chunk*  last chunk      a candidate with `finishReason`, or `promptFeedback` without one
     chunk*  error           a `google.rpc.Status`, and nothing after it
 
-Each chunk has one candidate with at least one part, whose only field besides its flags says what
+Each chunk has one candidate with at least one part, whose only field besides its flags states what
 it is. Calls are whole, a signature is padded base64 of the standard alphabet, and the counts of the
 last usage add up. A chunk without a candidate has only the usage.
 """

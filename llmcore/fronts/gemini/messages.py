@@ -246,7 +246,7 @@ def result_content(response: object, *, native: bool) -> tuple[JsonValue, bool]:
     """Return what a function returned, and whether it failed.
 
     An object that is not exactly one `output` or `error` is the result itself. What only other
-    upstreams need to be told is not read for a *native* one, so that it goes up as it came.
+    upstreams need is not read for a *native* one, so that it goes up as it came.
     """
     if not isinstance(response, dict):
         return ("" if response is None else response), False  # type: ignore[return-value]

@@ -20,7 +20,7 @@ class TextRun:
         self._parts: list[tuple[ContentPart, str]] = []
 
     def end_text(self, part: ContentPart | None) -> str:
-        """Add the text that was said, which is *part*, and return it."""
+        """Add the text of the open segment, which is *part*, and return it."""
         text = "".join(self.said)
         self.said = []
         if part is not None:

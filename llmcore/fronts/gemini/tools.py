@@ -239,7 +239,7 @@ def _rooted(schema: object) -> JsonObject | None:
 def _with_choice(
     offer: OfferedTools, config: NativeObject, *, native: bool, notes: Notes
 ) -> OfferedTools:
-    """Return *offer* with what `toolConfig` says of it."""
+    """Return *offer* with the settings of `toolConfig`."""
     calling = camel_keys(config.get("functionCallingConfig"))
     mode = str(calling.get("mode") or "AUTO").upper()
     names = calling.get("allowedFunctionNames")

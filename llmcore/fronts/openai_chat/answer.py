@@ -335,7 +335,7 @@ def _shown(event: LLMEvent) -> ContentPart | None:
 
 
 def _known_fields(event: Finish) -> dict[str, JsonValue]:
-    """Return what OpenAI says of a completion, where the upstream said it."""
+    """Return the fields of a completion that only OpenAI has, where the upstream sent them."""
     native = object_or_empty(event.provider_metadata.get(METADATA_KEY))
     tier = service_tier(event)
     build = str_or_none(native.get("system_fingerprint"))

@@ -89,7 +89,7 @@ def read_content(
 def read_result(
     content: object, path: str, *, same_api: bool, notes: Notes
 ) -> JsonValue | tuple[ToolOutputPart, ...]:
-    """Return what a tool returned: a text, or parts. OpenAI's own API takes no pictures there."""
+    """Return what a tool returned: a text, or parts. OpenAI's own API takes no images there."""
     if isinstance(content, str) or content is None:
         return content or ""
     parts = read_content(content, path, same_api=same_api, notes=notes)
@@ -241,7 +241,7 @@ def _with_bytes(token: TokenLogprob) -> dict[str, JsonValue]:
 
 
 def native_image(file: File) -> JsonObject | None:
-    """Return a picture as OpenRouter has it in `images`; None for another file.
+    """Return an image as OpenRouter has it in `images`; None for another file.
 
     Source: https://openrouter.ai/docs/features/multimodal/image-generation
     """
@@ -261,14 +261,14 @@ def _image_url(file: File) -> str | None:
 
 
 def read_images(value: object, path: str) -> tuple[ImagePart, ...]:
-    """Return the pictures of an assistant message, as `native_image` writes them."""
+    """Return the images of an assistant message, as `native_image` writes them."""
     return tuple(_image(image, f"{path}[{index}]") for index, image in enumerate(objects(value)))
 
 
 def native_audio(file: File, created_at: int) -> JsonObject | None:
     """Return spoken words as `audio` of a message; None for another file.
 
-    The API keeps sound for a time, which an upstream that does so states; here it is not kept at
+    The API keeps audio for a time, which an upstream that does so states; here it is not kept at
     all, so that of others expires as it is written.
     """
     if not (file.media_type or "").startswith("audio/") or file.data is None:

@@ -254,7 +254,7 @@ class ResponsesWriter(AnswerBuilder):
     # -- text
 
     def _on_text_start(self, event: TextStart) -> None:
-        self._text_start = event  # a part is shown once it says something
+        self._text_start = event  # a part is shown once it has text
         self._refused = self._refused or event.refusal
 
     def _on_text_delta(self, event: TextDelta) -> None:

@@ -291,7 +291,7 @@ def result_part(
 
     Where it is *native* to the upstream, tools that were found keep their whole definitions.
 
-    FrontError for one that says of no call that it answers it.
+    FrontError for one that does not name the call that it answers.
     """
     # the one output that names the item, not the call
     by_id = item.get("type") == "local_shell_call_output"

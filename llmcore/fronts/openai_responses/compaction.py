@@ -1,9 +1,9 @@
 """Compaction: a long conversation made short, at its client's wish.
 
-A request whose input ends with a `compaction_trigger` wants one `compaction` item and no answer.
-OpenAI's server makes them itself. Other upstreams are asked for a summary, which the item carries
-sealed; where the item comes back, the summary takes its place. `POST /responses/compact` becomes
-such a request, and answered in a form of its own: what users said, as they said it, and the
+A request whose input ends with a `compaction_trigger` asks for one `compaction` item and not for an
+answer. OpenAI's server makes them itself. Other upstreams are asked for a summary, which the item
+carries sealed; where the item comes back, the summary takes its place. `POST /responses/compact`
+becomes such a request, and answered in a form of its own: the users' messages, unchanged, and the
 item that stands for all else. Sources, read November 2026:
 https://developers.openai.com/api/reference/resources/responses,
 https://developers.openai.com/api/reference/resources/responses/methods/compact.
@@ -128,7 +128,7 @@ def user_items(
     new_id: Callable[[str], str],
     notes: Notes,
 ) -> list[Item]:
-    """Return what users said in *before* and in the input's *items*, without summaries of it."""
+    """Return the users' messages in *before* and in the input's *items*, without summaries."""
     earlier = [
         _user_item(message, new_id("msg"), notes)
         for message in before

@@ -59,7 +59,7 @@ def read_content(content: object, path: str, notes: Notes | None = None) -> tupl
 
 
 def read_output(output: object, path: str) -> JsonValue | tuple[ToolOutputPart, ...]:
-    """Return what a tool returned: text, parts such as pictures, or other JSON as it is."""
+    """Return what a tool returned: text, parts such as images, or other JSON as it is."""
     if isinstance(output, list) and output and all(_is_part(item) for item in output):
         parts = read_content(output, path)
         return cast("tuple[ToolOutputPart, ...]", parts)
@@ -114,7 +114,7 @@ def _image(native: Mapping[str, Any], path: str) -> ImagePart:
         str_or_none(object_or_empty(url).get("url")) if isinstance(url, dict) else str_or_none(url)
     )
     if (address is None) == (file_id is None):
-        raise invalid(f"{path}: a picture has an image_url or a file_id.", path)
+        raise invalid(f"{path}: an image has an image_url or a file_id.", path)
     if detail not in (None, *_DETAILS):
         raise invalid(f"{path}: detail is one of {', '.join(_DETAILS)}.", f"{path}.detail")
     if address is None:
@@ -139,7 +139,7 @@ def _file(native: Mapping[str, Any], path: str) -> DocumentPart:
 def _audio(native: Mapping[str, Any], path: str) -> AudioPart:
     data, form = native.get("data"), native.get("format")
     if not isinstance(data, str):
-        raise invalid(f"{path}: sound has base64 data and a format.", path)
+        raise invalid(f"{path}: audio has base64 data and a format.", path)
     return AudioPart(
         data=decoded(data, f"{path}.data"),
         media_type=_AUDIO_TYPES.get(str(form), f"audio/{form}" if form else None),
@@ -173,7 +173,7 @@ def text_part(
 
 
 def refusal_part(text: str) -> dict[str, Any]:
-    """Return a part that says why the model does not answer."""
+    """Return a refusal, which states why the model does not answer."""
     return {"type": "refusal", "refusal": text}
 
 

@@ -10,8 +10,8 @@
     response.completed | response.incomplete | response.failed
 
 Sequence numbers count events from 0. Items are numbered in the order they begin, and do not
-overlap. What a `done` says is what its deltas said, an item what its parts said, and the last
-response what its items said. A failed response may leave an item open.
+overlap. A `done` repeats its deltas, an item its parts, and the last
+response its items. A failed response may leave an item open.
 """
 
 from collections.abc import Callable, Mapping

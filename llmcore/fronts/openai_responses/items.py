@@ -67,7 +67,7 @@ class MessageItem:
         *,
         logprobs: bool,
     ) -> None:
-        """Begin a message; *metadata* is what an upstream of the same API says of it."""
+        """Begin a message; *metadata* is that of an upstream of the same API."""
         self._id = item_id
         self._writer = writer
         self._record = record
@@ -188,7 +188,7 @@ class ReasoningItem:
         self._show_state = show_state
         self._said: Final[Mapping[str, list[Item]]] = {"summary": [], "content": []}
         self.open = False
-        """Whether a segment has said something and goes on."""
+        """Whether a segment has text and is still open."""
         self._form = _IN_SUMMARY if in_summary else _IN_CONTENT
         writer.item_added(self._item("in_progress"))
 
@@ -205,7 +205,7 @@ class ReasoningItem:
         }
 
     def _part(self, which: str, text: str) -> Item:
-        """Say where a part begins or ends; clients that add up deltas need to be told."""
+        """Mark where a part begins or ends, for clients that add up deltas."""
         part = {"type": self._form.part, "text": text}
         self._writer.write(f"response.{self._form.around}.{which}", **self._place(), part=part)
         return part
@@ -313,11 +313,11 @@ def _hosted_native_item(
     if status == "in_progress" or item.get("status") in _UNDER_WAY:
         item = dict(with_status(item, status))
     if item["type"] == "image_generation_call":
-        item["result"] = picture(files[0]) if files else None
+        item["result"] = image_result(files[0]) if files else None
     return item
 
 
-def picture(file: File) -> str | None:
+def image_result(file: File) -> str | None:
     """Return a file as the base64 of `image_generation_call`; None if it has no bytes."""
     return base64.b64encode(file.data).decode() if file.data else None
 
@@ -351,14 +351,14 @@ def show_file(
     record: AnswerRecord,
     notes: Notes,
 ) -> None:
-    """Show a picture; any other file is kept, and named in a Diagnostic."""
-    part, result = record.part_of(event), picture(event)
+    """Show an image; any other file is kept, and named in a Diagnostic."""
+    part, result = record.part_of(event), image_result(event)
     if result is None or not str(event.media_type).startswith("image/"):
-        why = "the API has no form for files other than pictures; it stays in the conversation"
+        why = "the API has no form for files other than images; it stays in the conversation"
         notes.dropped("file-dropped", f"output[{writer.index}]", why)
         record.show(part)
         return
-    show_item(_picture_item(new_id("ig"), result, event.media_type), writer)
+    show_item(_image_item(new_id("ig"), result, event.media_type), writer)
     if part is not None:
         record.add(ShownPart(parts=(part,), item_type="image_generation_call"))
 
@@ -400,7 +400,7 @@ def with_status(item: Item, status: str) -> Item:
     return {**item, "status": status} if "status" in item else item
 
 
-def _picture_item(item_id: str, result: str, media_type: str | None) -> Item:
+def _image_item(item_id: str, result: str, media_type: str | None) -> Item:
     form = (media_type or "image/png").partition("/")[2].partition("+")[0]
     return {
         "id": item_id,

@@ -1,7 +1,7 @@
 """The input: items with their references resolved, and the messages that they are.
 
 Items of the model, up to the next word of another side, are read together: they are one answer, or
-several. What the upstream cannot be told is named in a Diagnostic, and refused where the
+several. What the upstream cannot express is named in a Diagnostic, and refused where the
 conversation would lose its meaning. Source:
 https://developers.openai.com/api/reference/resources/responses/methods/create (`input`), read
 November 2026.

@@ -186,7 +186,7 @@ class HostedItem:
 
     @property
     def draws(self) -> bool:
-        """Whether the call's files are pictures that it drew."""
+        """Whether the call's files are images that it drew."""
         return self._call is not None and hosted_type(self._call) == "image_generation_call"
 
     def answers(self, event: ToolResult) -> bool:

@@ -239,7 +239,7 @@ _STANDARD: Final = {"context": "auto", "mode": "standard"}
 
 
 def _thinking(body: Body, protocol_id: str | None, notes: Notes) -> dict[str, Any]:
-    """Return what a request says of thinking that only the Responses API has a word for."""
+    """Return the reasoning options of a request that only the Responses API has."""
     reasoning = object_or_empty(body.get("reasoning"))
     fields = {
         name: reasoning[name]

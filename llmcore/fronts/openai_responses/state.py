@@ -17,10 +17,10 @@ from llmcore.schema.messages import Message
 
 @frozen(kw_only=True)
 class StoredConversation:
-    """All that was said up to a response, that response included."""
+    """The conversation up to and including a response."""
 
     model: str
-    """The model's name as the client said it."""
+    """The model's name as the client wrote it."""
     messages: tuple[Message, ...]
     tools: tuple[ToolEntry, ...] = field(default=())
     """The client's tools that the calls of the messages mean."""

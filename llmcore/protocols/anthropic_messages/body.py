@@ -266,7 +266,7 @@ _TYPES = ("thinking", "redacted_thinking")
 def lower_reasoning(
     request: LLMRequest, options: JsonObject, rules: ClaudeRules, notes: Notes
 ) -> Thinking:
-    """Return how much to think; what the caller's own `thinking` says replaces the rest.
+    """Return how much to think; the caller's own `thinking` takes precedence.
 
     Source: https://platform.claude.com/docs/en/build-with-claude/thinking, read November 2026.
     """

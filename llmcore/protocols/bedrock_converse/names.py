@@ -18,7 +18,7 @@ METADATA_KEY: Final = "bedrock"
 CALL_IDS: Final = CallIdRule(r"[a-zA-Z0-9_-]+", 64)
 """ToolUseBlock in the API reference. It lately admits `.` and `:`, which older models refuse."""
 TOOL_NAMES: Final = ToolNameRule()
-"""`ToolName` is `[a-zA-Z0-9_-]+` of at most 64; some models want a letter first."""
+"""`ToolName` is `[a-zA-Z0-9_-]+` of at most 64; some models require a letter first."""
 
 Block: TypeAlias = dict[str, Any]
 """A native content block: an object of one field, such as `{"text": "Hello"}`."""

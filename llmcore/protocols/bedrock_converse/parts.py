@@ -133,7 +133,7 @@ def _document_name(label: str | None, target: ConverseTarget) -> str:
 def _media(part: media.MediaPart) -> tuple[str, Block | str]:
     """Return MIME type and source, or instead of the source why the service does not take it.
 
-    Raises InvalidRequestError if the MIME type cannot be told.
+    Raises InvalidRequestError if the MIME type cannot be determined.
     """
     if part.file_id is not None:
         return "", "the service stores no files: give data or a path"

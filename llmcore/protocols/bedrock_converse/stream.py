@@ -74,7 +74,7 @@ def decode(frame: Frame) -> Event | None:
 
 
 def _fault_payload(data: bytes) -> Native:
-    """Return what an error frame says; errors of the connection may come as text."""
+    """Return the content of an error frame; errors of the connection may come as text."""
     try:
         payload = json.loads(data)
     except ValueError:
@@ -142,7 +142,7 @@ def _fault(state: ConverseState, name: str, data: Native) -> ErrorEvent:
 
 
 def _start(state: ConverseState, events: list[LLMEvent]) -> ConverseState:
-    """Begin the answer, with whatever comes first: the API names neither it nor its model."""
+    """Emit the start of the answer at the first event; the API gives no id and no model."""
     context = state.context
     start = StreamStart(provider=context.provider, model=context.model, protocol=PROTOCOL_ID)
     events.extend((start, StepStart()))

@@ -2,7 +2,7 @@
 
 Sources, read November 2026:
 https://docs.aws.amazon.com/bedrock/latest/userguide/tool-use-inference-call.html (no choice is
-`none`; `auto` is the default, and some models refuse to be told it),
+`none`; `auto` is the default, and some models reject it),
 https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_SystemTool.html and
 https://docs.aws.amazon.com/nova/latest/nova2-userguide/ (web grounding, code interpreter), and
 https://docs.aws.amazon.com/bedrock/latest/userguide/computer-use.html: Anthropic's own tools go

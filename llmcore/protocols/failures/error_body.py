@@ -58,7 +58,7 @@ def folded(code: str) -> str:
 
 
 def read_error(body: JsonValue) -> ErrorFacts:
-    """Return what *body* says. Total: of an unknown shape, as much as can be found."""
+    """Return the facts in *body*. Total: an unknown shape gives as many as can be found."""
     return _read(body, _DEPTH)
 
 
@@ -203,7 +203,7 @@ def _own_codes(fields: _Fields) -> Iterator[str]:
 
 
 def _finer_codes(fields: _Fields) -> Iterator[str]:
-    """Yield the codes that say it more exactly than the error's own."""
+    """Yield the codes that are more specific than the error's own."""
     for name in ("innererror", "details", "metadata"):
         value = fields.get(name)
         for item in value if isinstance(value, list) else [value]:

@@ -1,6 +1,6 @@
 """Which error an answer is: one classifier for HTTP error bodies and in-stream error frames.
 
-    body -> what it says -> status -> error class
+    body -> its codes and message -> status -> error class
 
 The status is the HTTP status, else the one the body names, else the one that its code or
 type stands for, so that an error inside a 200 is classified like the same error as a 4xx.
@@ -180,7 +180,7 @@ def _codes(names: str) -> frozenset[str]:
 
 @frozen
 class _Rule:
-    """A code or wording that says more than the status."""
+    """A code or wording that is more specific than the status."""
 
     kind: type[LLMError]
     at: frozenset[int]

@@ -1,4 +1,4 @@
-"""Limits: what headers say about waiting and what is left, and whether a request was too long.
+"""Limits: waiting times and remainders in headers, and errors of requests that are too long.
 
 Nothing here reads a clock: a duration or date counts from the response's own `Date`
 header, and without one it counts as unsaid.
@@ -88,7 +88,7 @@ def _until(text: str, names: Mapping[str, str]) -> float | None:
 
 
 def _retry_delays(body: JsonValue) -> Iterator[float | None]:
-    """Yield what `google.rpc.RetryInfo` says, in an error body or the list form of one."""
+    """Yield the delays of `google.rpc.RetryInfo` in an error body, or in a list of one."""
     outer = next(iter(body), None) if isinstance(body, list) else body
     error = outer.get("error", outer) if isinstance(outer, Mapping) else None
     details = error.get("details") if isinstance(error, Mapping) else None
@@ -278,7 +278,7 @@ _CODES = frozenset(
 _OTHER_CODES = frozenset(
     {"integerabovemaxvalue", "stringabovemaxlength", "arrayabovemaxlength", "stringtoolong"}
 )
-"""Codes for a field that is too long, whatever else the message says."""
+"""Codes for a field that is too long, whatever else the message contains."""
 
 
 class _Wordings:
@@ -382,7 +382,7 @@ _ACTUAL = tuple(
 
 
 def is_context_overflow(message: str, codes: Collection[str]) -> bool:
-    """Whether an error says there are more tokens than the model takes.
+    """Whether an error means that there are more tokens than the model takes.
 
     *codes* are its codes and types in lower case, without punctuation.
     """

@@ -70,7 +70,7 @@ def omit_keys(mapping: Mapping[str, Any], *names: str) -> NativeObject:
 
 
 def on_media(state: GeminiState, part: NativeObject, events: list[LLMEvent]) -> GeminiState:
-    """Emit the `File` of inline data. Raw sound comes in pieces, which become one file."""
+    """Emit the `File` of inline data. Raw audio comes in pieces, which become one file."""
     blob = object_or_empty(part.get("inlineData"))
     media_type, data = str_or_none(blob.get("mimeType")), decode_base64(blob.get("data"))
     native = omit_keys(part, "inlineData")
@@ -84,7 +84,7 @@ def on_media(state: GeminiState, part: NativeObject, events: list[LLMEvent]) -> 
 
 
 _RAW_SOUND: Final = ("audio/l16", "audio/pcm")
-"""Samples without a header: pieces in a row are one sound."""
+"""Samples without a header: pieces in a row are one recording."""
 
 
 def _on_sound(
@@ -201,7 +201,7 @@ class _Origin:
 
 
 def _origin(chunk: NativeObject) -> _Origin:
-    """Return the origin of a grounding chunk: a page, a picture, a place or a stored document."""
+    """Return the origin of a grounding chunk: a page, an image, a place or a stored document."""
     stored = object_or_empty(chunk.get("retrievedContext"))
     held = stored or object_or_empty(chunk.get("web") or chunk.get("maps") or chunk.get("image"))
     document = str_or_none(stored.get("documentName")) or str_or_none(stored.get("fileSearchStore"))

@@ -101,7 +101,7 @@ def _with_metadata(state: GeminiState, found: NativeObject) -> GeminiState:
 
 
 def map_reason(raw: str | None, blocked: str | None, *, called: bool) -> FinishReason:
-    """Return the finish reason; the service says STOP though functions were called."""
+    """Return the finish reason; the service sends STOP even if functions were called."""
     if raw is None and blocked is not None:
         return FinishReason("content_filter", blocked)
     reason = FINISH_REASONS.get(raw or "", "other")

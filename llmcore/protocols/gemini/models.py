@@ -94,7 +94,7 @@ class GeminiRules:
     combines_tools: bool
     """Whether functions can be offered beside the service's own tools."""
     media_in_results: bool
-    """Whether a function response can hold pictures and documents."""
+    """Whether a function response can hold images and documents."""
     media_resolution: bool
     """Whether each part can say how closely to look at it."""
     prefill: bool

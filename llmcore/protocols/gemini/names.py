@@ -112,7 +112,7 @@ MODES: Final[Mapping[str, str]] = {"AUTO": "auto", "ANY": "required", "NONE": "n
 `VALIDATED` is `AUTO` that holds calls to their schemas."""
 
 RESOLUTIONS: Final[Mapping[str, str]] = {"low": "LOW", "high": "HIGH", "original": "ULTRA_HIGH"}
-"""The end of a part's `mediaResolution.level`, by the detail of a picture."""
+"""The end of a part's `mediaResolution.level`, by the detail of an image."""
 
 MEANINGFUL: Final = frozenset({"output", "error"})
 """The fields of a function's response of which one makes it more than the result itself."""

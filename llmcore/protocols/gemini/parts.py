@@ -1,9 +1,9 @@
-"""Gemini: lowering pictures, sound, documents, and what tools returned.
+"""Gemini: lowering images, audio, documents, and what tools returned.
 
 Sources, read November 2026: https://ai.google.dev/api/caching#Part (`inlineData`, `fileData`),
 https://ai.google.dev/gemini-api/docs/file-input-methods and .../media-resolution;
 https://ai.google.dev/api/caching#FunctionResponse: `response` is an object whose `output` is the
-result, or whose `error` is what went wrong; an object with neither is the result itself. Pictures
+result, or whose `error` is what went wrong; an object with neither is the result itself. Images
 and documents go into its `parts` from Gemini 3 on
 (https://ai.google.dev/gemini-api/docs/function-calling#multimodal).
 """
@@ -66,7 +66,7 @@ def lower_media(part: MediaPart, path: str, rules: GeminiRules, notes: Notes) ->
 def _lower_source(part: MediaPart, path: str, notes: Notes) -> NativeObject:
     """Return `inlineData` for bytes, `fileData` for a URI.
 
-    The MIME type goes with its parameters: raw sound is nothing without its rate.
+    The MIME type goes with its parameters: raw audio is nothing without its rate.
     """
     found = media.base64_data(part)
     if found is not None:
@@ -86,7 +86,7 @@ def _lower_detail(part: ImagePart, path: str, rules: GeminiRules, notes: Notes) 
     if level is None:
         return {}
     if not rules.media_resolution:
-        why = "the model looks at all pictures alike (generationConfig.mediaResolution)"
+        why = "the model looks at all images alike (generationConfig.mediaResolution)"
         notes.dropped("unsupported-parameter", f"{path}.detail", why)
         return {}
     return {"mediaResolution": {"level": f"MEDIA_RESOLUTION_{level}"}}

@@ -7,8 +7,8 @@ text it counts in: these two change with every chunk, by one small value. All el
     mode           part                          events                        next mode
     ""             text                          TextStart, TextDelta          text
     ""             thought                       ReasoningStart, -Delta        reasoning
-    ""             raw sound                     none                          audio
-    any            the same kind, not signed     its delta (none for sound)    the same
+    ""             raw audio                     none                          audio
+    any            the same kind, not signed     its delta (none for audio)    the same
     any            another kind, or signed       the end of the segment        as from ""
 
 A `TextEnd` waits until the stream ends: only its last chunk states what the text cites.
@@ -64,7 +64,7 @@ class GeminiInfo:
     segments: int = 0
     """How many were opened; files count too."""
     audio_type: str = ""
-    """The MIME type of the sound that comes in pieces."""
+    """The MIME type of the audio that comes in pieces."""
     texts: PersistentList | None = None
     """The complete ones, each a `Text`."""
     calls: int = 0
@@ -92,7 +92,7 @@ class GeminiState(msgspec.Struct, frozen=True):
     usage: NativeObject | None = None
     """The latest `usageMetadata`."""
     pieces: PersistentList | None = None
-    """Pieces of the open text, or sound."""
+    """Pieces of the open text, or audio."""
 
 
 def change(state: GeminiState, **fields: Any) -> GeminiState:

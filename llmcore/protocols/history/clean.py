@@ -205,7 +205,7 @@ def _is_backed(part: ReasoningPart, policy: HistoryPolicy) -> bool:
 
 
 def _has_data(part: ReasoningPart, policy: HistoryPolicy) -> bool:
-    """Whether the target's own metadata on *part* says more than an item's id."""
+    """Whether the target's own metadata on *part* holds more than an item's id."""
     return bool(part.provider_metadata.get(policy.metadata_key, {}).keys() - {"id"})
 
 
@@ -327,7 +327,7 @@ def _clean_result(
 
 
 def place_instructions(drafts: list[Draft], policy: HistoryPolicy, notes: Notes) -> list[TextPart]:
-    """Treat system and developer messages as the policy says; return the lifted text.
+    """Apply the policy to system and developer messages; return the lifted text.
 
     *drafts* change in place: a lifted message is left without parts. Where there are no others,
     the last one is demoted, since a request needs a message to answer.

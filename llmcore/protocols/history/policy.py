@@ -27,7 +27,7 @@ class HistoryPolicy:
     """Whether each result must carry its tool's name."""
     alternate: bool = False
     """Whether the two sides must take turns. Neighbours on one side then become one message;
-    tool results and what the user says after them become one message of role `tool`,
+    tool results and the user message after them become one message of role `tool`,
     results first: lower all of its parts. Implies `tool_results="together"`."""
     starts_with_user: bool = False
     system_messages: Literal["keep", "lift", "demote"] = "keep"

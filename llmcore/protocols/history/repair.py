@@ -238,7 +238,7 @@ def repair(messages: Sequence[Message], policy: HistoryPolicy) -> Repaired:
 
     Every tool call of an assistant message has exactly one result, directly after that
     message and in call order; every call id is unique and legal. InvalidRequestError for
-    two results to one call: which of them is true, only the caller knows.
+    two results of one call: only the caller can decide which one is right.
     """
     notes = Notes()
     drafts = [clean(message, index, policy, notes) for index, message in enumerate(messages)]

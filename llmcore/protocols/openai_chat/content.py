@@ -157,7 +157,7 @@ def _logprobs(choice: NativeObject, name: str) -> tuple[TokenLogprob, ...]:
 def on_media(
     state: ChatState, delta: NativeObject, _choice: NativeObject, events: list[LLMEvent]
 ) -> ChatState:
-    """Keep pieces of audio, and emit whole pictures."""
+    """Keep pieces of audio, and emit whole images."""
     audio = delta.get("audio")
     if isinstance(audio, dict) and audio:
         state = changed(state, buffered=PersistentList(audio, state.buffered))

@@ -118,7 +118,7 @@ def _metadata_in(holder: NativeObject, others: frozenset[str], known: JsonObject
 
 
 def map_reason(raw: str, *, called: bool, refused: bool) -> FinishReason:
-    """Return why the model stopped; many servers say `stop` though tools were called."""
+    """Return the finish reason; many servers send `stop` even if tools were called."""
     reason = FINISH_REASONS.get(raw.lower(), "other")
     if called and (reason == "stop" or not raw):
         reason = "tool_calls"

@@ -360,10 +360,10 @@ def _lower_results(
     after_results: list[NativeObject],
     notes: Notes,
 ) -> list[NativeObject]:
-    """Return one tool message per result; pictures that they cannot hold go to *after_results*.
+    """Return one tool message per result; images that they cannot hold go to *after_results*.
 
     Tool messages must follow the calls directly, so the user message that shows the
-    pictures comes after the last of them, each labelled with its call's id.
+    images comes after the last of them, each labelled with its call's id.
     """
     messages: list[NativeObject] = []
     for index, part in enumerate(message.content):

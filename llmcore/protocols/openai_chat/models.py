@@ -67,9 +67,9 @@ class ChatDialect:
     images: bool = True
     """Whether the server accepts images."""
     image_urls: bool = True
-    """Whether pictures and videos may be given by https URL."""
+    """Whether images and videos may be given by https URL."""
     audio_formats: frozenset[str] = frozenset({"wav", "mp3"})
-    """Which formats of sound are taken."""
+    """Which formats of audio are taken."""
     files: bool = True
     """Whether the server accepts files."""
     file_urls: bool = False
@@ -77,7 +77,7 @@ class ChatDialect:
     videos: bool = False
     """Whether `video_url` parts exist."""
     tool_result_images: bool = False
-    """Whether tool messages may hold pictures; if not, they follow in a user message."""
+    """Whether tool messages may hold images; if not, they follow in a user message."""
 
     # -- tools
 

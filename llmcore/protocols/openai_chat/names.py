@@ -19,7 +19,7 @@ CALL_IDS: Final = CallIdRule(max_length=40)
 """Chat Completions answers longer ones with `string_above_max_length`, expecting 40."""
 TOOL_NAMES: Final = ToolNameRule(reserved=frozenset({"functions", "multi_tool_use"}))
 """`FunctionDefinition.name`: "Must be a-z, A-Z, 0-9, or contain underscores and dashes, with a
-maximum length of 64." Compatible servers want a letter first. Models call the whole of their
+maximum length of 64." Compatible servers require a letter first. Models call the whole of their
 functions by the reserved names."""
 
 NativeObject: TypeAlias = dict[str, Any]

@@ -137,7 +137,7 @@ _AUDIO_TYPES: Final = {"mp3": "audio/mpeg", "pcm16": "audio/pcm"}
 
 
 def _audio_type(request: LLMRequest) -> str:
-    """Return the MIME type of the sound that was asked for."""
+    """Return the MIME type of the audio that was asked for."""
     audio = request.options_for(METADATA_KEY, request.provider_id).get("audio")
     form = str_or_none(object_or_empty(audio).get("format")) or "wav"
     return _AUDIO_TYPES.get(form, f"audio/{form}")
@@ -262,7 +262,7 @@ def halt(state: ChatState) -> Sequence[LLMEvent]:
     """Return the end of the answer, if the server stated that it is whole.
 
     Not every server sends `[DONE]`; a finish reason without it is an end. `[DONE]` without a
-    finish reason is one only after the final usage: a stream that is cut has none, says
+    finish reason is one only after the final usage: a stream that is cut has none, according to
     https://platform.openai.com/docs/api-reference/chat/create (`stream_options.include_usage`).
     """
     info = state.info

@@ -15,7 +15,7 @@ In reading order:
 * building the request: `body`, `messages`, `replay_grouping` (which items of an answer go back
   together), `parts`, `tools`;
 * reading the answer: `state` (and which item an event belongs to), `content` (text, reasoning,
-  sound, citations), `calls`, `call_inputs`, `finish` (response info, usage, finish reason,
+  audio, citations), `calls`, `call_inputs`, `finish` (response info, usage, finish reason,
   where to read on after a cut), `stream`.
 """
 

@@ -317,7 +317,7 @@ def settle_hosted(state: ResponsesState, item: Item, events: list[LLMEvent]) -> 
     item = state.items[item.position]
     if not item.call_id:  # an MCP call that lost its name
         return settle_unknown(state, item, events)
-    metadata = {METADATA_KEY: {**item.metadata, "item": _without_picture(native)}}
+    metadata = {METADATA_KEY: {**item.metadata, "item": _without_image(native)}}
     text = _whole_input(item, events)
     events.append(ToolInputEnd(item.call_id, text, provider_metadata=metadata))
     state = with_item(state, changed(item, done=True))
@@ -325,7 +325,7 @@ def settle_hosted(state: ResponsesState, item: Item, events: list[LLMEvent]) -> 
         return changed(state, info=changed(state.info, search=item.call_id))
     if item.type in _SEPARATE:
         return state
-    _emit_picture(item, events)
+    _emit_image(item, events)
     state = _announce_found(state, native, events)
     events.append(
         ToolResult(
@@ -340,8 +340,8 @@ def settle_hosted(state: ResponsesState, item: Item, events: list[LLMEvent]) -> 
     return state
 
 
-def _without_picture(native: NativeObject) -> NativeObject:
-    """Return the item without its picture, which is a part of its own."""
+def _without_image(native: NativeObject) -> NativeObject:
+    """Return the item without its image, which is a part of its own."""
     if native.get("type") == "image_generation_call" and isinstance(native.get("result"), str):
         return {name: value for name, value in native.items() if name != "result"}
     return native
@@ -350,7 +350,7 @@ def _without_picture(native: NativeObject) -> NativeObject:
 _IMAGE_TYPES: Final = {"svg": "image/svg+xml"}
 
 
-def _emit_picture(item: Item, events: list[LLMEvent]) -> None:
+def _emit_image(item: Item, events: list[LLMEvent]) -> None:
     native = item.native
     if item.type != "image_generation_call" or not isinstance(native.get("result"), str):
         return

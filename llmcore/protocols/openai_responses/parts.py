@@ -73,7 +73,7 @@ def _text(text: str) -> NativeObject:
 
 
 def lower_image(part: ImagePart) -> NativeObject:
-    """Return a picture; all forms of one are taken."""
+    """Return an image; all forms of one are taken."""
     image: NativeObject = {"type": "input_image", "detail": part.detail or "auto"}
     if part.file_id is not None:
         return {**image, "file_id": part.file_id}

@@ -121,7 +121,7 @@ def _add(
             _add_tool(items, part, path, metadata, notes)
         case ProviderPart(provider=provider, data=dict() as data) if provider in rules.keys:
             items.append(_item("native", path, metadata, dict(data)))
-        case ImagePart() if _completes_picture(items, part, metadata):
+        case ImagePart() if _completes_image(items, part, metadata):
             pass
         case _:
             why = "an assistant message cannot contain it"
@@ -204,8 +204,8 @@ def _client_run(part: ToolCallPart, native: NativeObject) -> NativeObject:
     return {**native, "call_id": part.id} if "call_id" in native else dict(native)
 
 
-def _completes_picture(items: list[_Item], part: ImagePart, metadata: NativeObject) -> bool:
-    """Put a picture back into the item that drew it; return whether there is one."""
+def _completes_image(items: list[_Item], part: ImagePart, metadata: NativeObject) -> bool:
+    """Put an image back into the item that drew it; return whether there is one."""
     for item in reversed(items):
         drawn = item.native.get("type") == "image_generation_call"
         if drawn and item.position == int_or_none(metadata.get("index")) and part.data is not None:
@@ -310,7 +310,7 @@ def _lowered_hosted(item: _Item, intact: bool, notes: Notes) -> list[NativeObjec
         notes.dropped("hosted-tool-dropped", item.path, why)
         return []
     if item.native.get("type") == "image_generation_call" and "result" not in item.native:
-        why = "the picture that the call drew is not in the message any more"
+        why = "the image that the call generated is not in the message any more"
         notes.dropped("hosted-tool-dropped", item.path, why)
         return []
     return [_with_id(item, with_id=True)]

@@ -2,8 +2,8 @@
 
 A single keyword that a provider does not know makes it refuse the whole request. So each
 target has an allow-list, taken from its provider's document, and what is not on it is
-translated where the target has other words for it, said in the description where it has
-not, and reported in a Diagnostic either way. The input stays as it is, and the same
+translated if the target can express it otherwise, else described in the `description`; both are
+reported in a Diagnostic. The input is not changed, and the same
 input gives the same bytes.
 
 In reading order: `targets` (who takes what), `traverse` (where schemas hold schemas; `$ref` inlined

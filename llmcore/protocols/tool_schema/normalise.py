@@ -1,4 +1,4 @@
-"""Older, looser and richer spellings, made into the ones a target has, or said in a sentence."""
+"""Rewrites other drafts and spellings of JSON Schema as those that a target has."""
 
 from collections.abc import Mapping
 
@@ -15,7 +15,7 @@ from llmcore.schema.json import JsonObject, JsonValue
 ANNOTATIONS = frozenset(
     {"title", "description", "default", "example", "examples", "nullable", "deprecated"}
 )
-"""Keywords that describe and do not constrain; `nullable` can be said of any branch."""
+"""Keywords that describe and do not constrain; `nullable` applies to any branch."""
 
 _ARRAY = {"items", "prefixItems", "minItems", "maxItems", "uniqueItems", "contains"}
 _OBJECT = {
@@ -38,7 +38,7 @@ _DOMAIN: dict[str, frozenset[str]] = {
     **dict.fromkeys(_NUMBER, frozenset({"number", "integer"})),
     "format": frozenset({"string", "number", "integer"}),
 }
-"""For which types a keyword says anything."""
+"""The types that a keyword applies to."""
 
 
 def constrains(keyword: str) -> bool:
@@ -126,7 +126,7 @@ def with_plain_null(schema: Schema) -> Schema:
 
 
 def without_nullable(schema: Schema) -> Schema:
-    """Return *schema* with OpenAPI's `nullable` said in JSON Schema's words."""
+    """Return *schema* with OpenAPI's `nullable` expressed in JSON Schema."""
     if "nullable" not in schema:
         return schema
     rest = without(schema, "nullable")
@@ -134,7 +134,7 @@ def without_nullable(schema: Schema) -> Schema:
 
 
 def with_nullable(schema: Schema) -> Schema:
-    """Return *schema* with every null said by OpenAPI's `nullable`, and one type at most."""
+    """Return *schema* with every null expressed by OpenAPI's `nullable`, and at most one type."""
     kinds = types_of(schema)
     result = _single_typed(schema, [kind for kind in kinds if kind != "null"])
     nullable = "null" in kinds and len(kinds) > 1
@@ -145,7 +145,7 @@ def with_nullable(schema: Schema) -> Schema:
 
 
 def without_null_branch(schema: Schema) -> tuple[Schema, list[JsonObject]]:
-    """Return *schema* with a null branch of its `anyOf` said by `nullable`.
+    """Return *schema* with a null branch of its `anyOf` expressed by `nullable`.
 
     One branch that is left alone is merged into the schema; what that cannot say as well
     comes second.
@@ -191,7 +191,7 @@ def type_of(value: JsonValue) -> str:
 
 
 def inferred_types(schema: JsonObject) -> list[str]:
-    """Return the types that the other keywords of *schema* speak of; none if none does."""
+    """Return the types that the other keywords of *schema* apply to; empty if there are none."""
     values = schema.get("enum")
     if isinstance(values, list) and values:
         kinds = list(dict.fromkeys(type_of(value) for value in values))
@@ -208,7 +208,7 @@ def inferred_types(schema: JsonObject) -> list[str]:
 
 
 def typed(schema: Schema, kinds: list[str]) -> Schema:
-    """Return *schema* with these types said first."""
+    """Return *schema* with these types as its first keyword."""
     return {"type": kinds[0] if len(kinds) == 1 else list(kinds), **schema} if kinds else schema
 
 
@@ -219,7 +219,7 @@ _LOWEST = frozenset({"maximum", "exclusiveMaximum", "maxLength", "maxItems", "ma
 
 
 def merged(parts: list[JsonObject]) -> tuple[Schema, list[JsonObject]]:
-    """Return one schema that says what all of *parts* say, and what it cannot say as well."""
+    """Return one schema that all of *parts* allow, and the constraints that it cannot express."""
     result: Schema = {}
     left: list[JsonObject] = []
     for part in parts:
@@ -232,7 +232,7 @@ def merged(parts: list[JsonObject]) -> tuple[Schema, list[JsonObject]]:
 
 
 def _merge_into(result: Schema, key: str, value: JsonValue) -> bool:
-    """Make `result[key]` say *value* too, if one value can say both."""
+    """Combine *value* with `result[key]`, if one value can express both."""
     before = result[key]
     if key == "properties" and isinstance(before, Mapping) and isinstance(value, Mapping):
         result[key] = _merged_properties(before, value)

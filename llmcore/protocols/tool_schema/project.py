@@ -1,4 +1,4 @@
-"""The steps of a projection in a row."""
+"""Projects a JSON Schema to a target: the steps in order, the root, limits of strict mode."""
 
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
@@ -163,7 +163,7 @@ def _described(schema: Schema, constraint: str, keyword: str) -> Schema:
 
 
 def only(root: Schema, keywords: frozenset[str], path: str, notes: Notes) -> Schema:
-    """Return *root* with no other than *keywords*; there is no description to say the rest."""
+    """Return *root* with *keywords* only; the root has no description for the others."""
     for keyword, value in root.items():
         if keyword not in keywords:
             lossy = is_constraint(keyword) and sentence(keyword, value) != ""
@@ -275,7 +275,7 @@ class Projected:
     strict: bool = False
     """Whether the schema keeps the rules of the target's strict mode. Always False where
     the target has none; where it has one and the schema cannot be made to keep its rules,
-    `schema` is the loose form and a Diagnostic (`schema-not-strict`) says why."""
+    `schema` is the loose form and a Diagnostic (`schema-not-strict`) states why."""
 
 
 def project(schema: JsonObject, target: SchemaTarget, path: str) -> Projected:
@@ -329,7 +329,7 @@ def _projected(schema: JsonObject, target: SchemaTarget, path: str) -> Projected
 
 
 def _shallow(schema: JsonObject, path: str, notes: Notes) -> JsonObject:
-    """Return *schema* no deeper than anyone can read or write."""
+    """Return *schema* without what is nested too deep to be read or written."""
     if not is_deeper(schema, MAX_JSON_DEPTH):
         return schema
     notes.changed("schema-too-deep", path, f"cut at {MAX_JSON_DEPTH} levels of JSON")
@@ -346,7 +346,7 @@ def _loose(schema: JsonObject, rules: SchemaRules, path: str, notes: Notes) -> S
 def _strict(
     schema: JsonObject, target: SchemaTarget, path: str, notes: Notes
 ) -> tuple[Schema, tuple[str, str] | None]:
-    """Return the strict form, and where and why there is none (None: it is one)."""
+    """Return the strict form, and where and why it is impossible (None: it is possible)."""
     rules = RULES[target]
     hoisted = Hoisted(schema)
     root = hoisted.schema(path)

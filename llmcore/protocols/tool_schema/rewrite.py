@@ -1,4 +1,4 @@
-"""The allow-list walk: each schema in the target's words, the rest told in its description."""
+"""Rewrites each schema with the keywords of its target, and describes the others in words."""
 
 import re
 from collections.abc import Mapping
@@ -49,10 +49,10 @@ class Rewriter:
         self._rules = rules
         self._notes = notes
         self.problems: list[tuple[str, str]] = []
-        """Path and reason of each thing that strict mode cannot say."""
+        """Path and reason of each constraint that strict mode cannot express."""
 
     def schema(self, node: JsonValue, path: str, depth: int = 0) -> Schema:
-        """Return *node* in the target's words."""
+        """Return *node* with the keywords of the target."""
         if not isinstance(node, Mapping):
             node = {"not": {}} if node is False else {}
         if depth > MAX_DEPTH:
@@ -81,7 +81,7 @@ class Rewriter:
     def _lacks(self, keyword: str) -> bool:
         return self._rules.keywords is not None and keyword not in self._rules.keywords
 
-    # -- before the walk: the same said in words the target has
+    # -- before the walk: equivalents that the target has
 
     def _in_form(self, node: JsonObject, path: str, sentences: list[str]) -> Schema:
         """Return *node* in the spellings that the target has."""
@@ -118,13 +118,13 @@ class Rewriter:
         return {("anyOf" if key == "oneOf" else key): value for key, value in schema.items()}
 
     def _tell_left(self, left: list[JsonObject], path: str, sentences: list[str]) -> None:
-        """Say what could not be merged into one schema."""
+        """Describe what could not be merged into one schema."""
         if left:
             sentences.append(sentence("allOf", left))
             self._described("allOf", path)
 
     def _with_null(self, schema: Schema) -> Schema:
-        """Return *schema* with null said as the target says it."""
+        """Return *schema* with null in the form that the target has."""
         if not self._rules.lists_null:
             schema = normalise.with_plain_null(schema)
         if not self._rules.type_lists:
@@ -221,7 +221,7 @@ class Rewriter:
         return looks_around and self._rules.simple_patterns
 
     def _tell(self, keyword: str, value: JsonValue, path: str, sentences: list[str]) -> None:
-        """Say in words what the target has no keyword for."""
+        """Describe a constraint that the target has no keyword for."""
         words = sentence(keyword, value) if is_constraint(keyword) else ""
         if words:
             sentences.append(words)
@@ -241,7 +241,7 @@ class Rewriter:
         )
 
     def _copy_enum(self, values: list[JsonValue], visit: "_Visit") -> None:
-        """Copy an `enum` of values the target takes; tell any other."""
+        """Copy an `enum` of values that the target takes; describe any other."""
         kinds = self._rules.enum_types
         listed = [value for value in values if kinds is None or _may_be_listed(value, kinds)]
         if len(listed) == len(values):
@@ -252,7 +252,7 @@ class Rewriter:
     # -- strict objects
 
     def _close(self, ready: Schema, result: Schema, path: str) -> None:
-        """Make an object say that it has no other properties than those it names."""
+        """Set `additionalProperties` of an object to false."""
         if "object" not in types_of(ready) and "properties" not in ready:
             return
         if "properties" not in ready:
@@ -325,7 +325,7 @@ def _may_be_listed(value: JsonValue, kinds: tuple[type, ...]) -> bool:
 
 
 def _inclusive(schema: Schema) -> Schema:
-    """Return *schema* with exclusive bounds of integers said by inclusive ones."""
+    """Return *schema* with exclusive bounds of integers as inclusive ones."""
     if types_of(schema) != ["integer"]:
         return schema
     result: Schema = {}

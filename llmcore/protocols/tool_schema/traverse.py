@@ -243,7 +243,7 @@ class Hoisted:
         self._current = "#"
         self._left = MAX_INLINED
         self.unresolved: list[tuple[str, str]] = []
-        """Path and reference of each that points nowhere."""
+        """Path and reference of each reference without a target."""
 
     def schema(self, path: str) -> Schema:
         """Return the root, with every definition that is used in `$defs`."""

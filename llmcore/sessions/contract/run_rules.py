@@ -1,6 +1,6 @@
 """The rules that hold across a run: calls are unique, results answer them, once each.
 
-Every store checks them when it appends, by the same function over what it knows of the
+Every store checks them when it appends, by the same function over its record of the
 calls that the new entries name.
 """
 
@@ -30,7 +30,7 @@ def check_next(
 ) -> Result[Mapping[str, bool], ContractError]:
     """Check *entries* as the next of run *run_id*, and return what they change in *answered*.
 
-    *answered* says of each call of the run so far, by its id, whether it has its result; it
+    *answered* states for each call of the run so far, by its id, whether it has its result; it
     need not hold calls that *entries* do not name (`call_ids`).
     """
     changed: dict[str, bool] = {}

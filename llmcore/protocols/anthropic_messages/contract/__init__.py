@@ -1,7 +1,7 @@
 """The contract of Anthropic's Messages API as strict values: requests, responses, stream events.
 
 Modules in reading order: `blocks`, `request` (with its tools), `response` (whole and streamed, and
-the rules of a stream), `codec` (JSON in and out, and what it reads unless told to be tolerant).
+the rules of a stream), `codec` (JSON in and out, and the strict and the tolerant mode of reading).
 
     request = contract.read_request(body)                 # InvalidRequestError names each path
     response = contract.read_response(document)           # StreamError

@@ -186,7 +186,7 @@ class TextBlock:
 
 @frozen(kw_only=True)
 class ImageBlock:
-    """A picture."""
+    """An image."""
 
     type: ClassVar[str] = "image"
     source: ImageSource = field(kw_only=False)

@@ -57,7 +57,7 @@ class OutputTokensDetails:
 
 @frozen(kw_only=True)
 class MessagesUsage:
-    """Token counts; None is what was not said, which is not 0.
+    """Token counts; None for a count that was not sent, which is not 0.
 
     `input_tokens` counts only what was neither read from nor written to the cache.
     """
@@ -212,7 +212,7 @@ class MessageDeltaEvent:
 
 @frozen
 class MessageStopEvent:
-    """Nothing more comes."""
+    """The end of the stream."""
 
     type: ClassVar[str] = "message_stop"
 
@@ -286,7 +286,7 @@ class SequenceChecker:
         self._output = 0
         self._finished = False
         self._stated = False
-        """Whether `message_start` said why the message stopped."""
+        """Whether `message_start` had a stop reason."""
         self._ended = False
         self._position = 0
 
@@ -302,7 +302,7 @@ class SequenceChecker:
         self._position += 1
 
     def end(self) -> None:
-        """Say that no more events come; StreamError if the answer was not whole."""
+        """End the stream; raises StreamError if the answer was not complete."""
         if not self._ended:
             raise StreamError("the stream ended before message_stop")
 
