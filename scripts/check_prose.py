@@ -39,6 +39,16 @@ ANYWHERE = {
 }
 """Patterns of all prose, with what to write instead."""
 
+IN_LIBRARY = {
+    r"\bsays?\b(?!\()": "states, contains, is; or name the event or field",
+    r"\bsaid\b": "the text, the message, the field; or stated, sent",
+    r"\btold\b": "stated, described, configured",
+    r"\bpictures?\b": "image",
+    r"\bhang up\b": "close the call or the connection",
+    r"\bwhat is so anyway\b": "values equal to the default",
+}
+"""Patterns of the prose of llmcore alone."""
+
 OPENINGS = {
     r"What\b": "name the thing: 'The state ...', 'Returns ...'",
     r"Take\b": "state the effect: 'Emits ...', 'Adds ...'",
@@ -62,6 +72,8 @@ class Fault(NamedTuple):
 
 def faults_of(path: str, source: str) -> Iterator[Fault]:
     """Yield the faults of the module *source*, in the order of the file."""
+    in_library = path.startswith("llmcore/")
+    patterns = ANYWHERE | (IN_LIBRARY if in_library else {})
     for line, text, is_docstring in sorted(_prose(source, messages=not path.startswith("tests/"))):
         if is_docstring:
             first = text.strip().partition("\n")[0]
@@ -69,7 +81,7 @@ def faults_of(path: str, source: str) -> Iterator[Fault]:
                 if re.match(pattern, first):
                     yield Fault(path, line, first, advice)
         for offset, row in enumerate(text.split("\n")):
-            for pattern, advice in ANYWHERE.items():
+            for pattern, advice in patterns.items():
                 for found in re.finditer(pattern, row):
                     yield Fault(path, line + offset, found[0], advice)
 

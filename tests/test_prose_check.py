@@ -17,11 +17,17 @@ from scripts.check_prose import faults_of
         'raise ValueError("the limit makes no sense")',
         '"""Wait, if need be."""',
         "# the file knows no paths",
+        '"""The header that says who asks."""',
+        '"""The text that was said."""',
     ],
 )
 def test_prose_that_slows_readers_down_is_found(source: str) -> None:
     """In docstrings, messages and comments."""
     assert len(list(faults_of("llmcore/x.py", source))) == 1
+
+
+def test_words_for_data_are_found_in_the_library_alone() -> None:
+    assert list(faults_of("tests/test_x.py", '"""The model says hello."""')) == []
 
 
 @pytest.mark.parametrize(

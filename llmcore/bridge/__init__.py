@@ -1,6 +1,6 @@
 """OpenBridge: a gateway that speaks the APIs of OpenAI, Anthropic and Google in front of any route.
 
-A client talks to the gateway in the API that it has, the gateway to whatever upstream a route
+A client uses its own API, and the gateway calls whatever upstream a route
 reaches. In reading order:
 
 - `configuration/`, `tools_file`: what is configured
@@ -11,7 +11,7 @@ reaches. In reading order:
   passes as it came, `relayed_bytes`: its bytes; `choices`: several answers as one
 - `api`: one API that clients speak: operations that return JSON, or an answer to run
 - `counting`: counts of tokens
-- `generation`: the operations that all fronts have; `apis/`: the APIs that there are
+- `generation`: the operations that all fronts have; `apis/`: the APIs that are served
 - `accounts/`, `spend/`: who may use the gateway and how much; what answers used and cost
 - `savings`: answers that are given again, and marks for caches of prompts
 - `background/`: answers that no client waits for

@@ -1,4 +1,4 @@
-"""One answer on its way to a client: what servers read of it, however it is made.
+"""The interface of an answer on its way to a client, for servers.
 
 `translated_run` and `relay` make answers, `choices` and `pools` combine those of others.
 """

@@ -1,4 +1,4 @@
-"""Which build of the gateway runs: its revision, and what it runs on."""
+"""The build of the gateway: its revision, and the platform that it runs on."""
 
 import platform
 from collections.abc import Mapping

@@ -174,7 +174,7 @@ class ChoicesRun:
         return WholeBody(body=json.dumps(joined(numbered)))
 
     async def aclose(self) -> None:
-        """Hang up on the upstreams that are still at work."""
+        """Close the calls that are still running."""
         for run in self._runs:
             await run.aclose()
 

@@ -51,7 +51,7 @@ def _says(name: str, request: LLMRequest) -> bool:
 
 
 def without_parameter(request: LLMRequest, name: str) -> tuple[LLMRequest, Diagnostic]:
-    """Return *request* without the parameter, and what to say of that."""
+    """Return *request* without the parameter, and the report of that."""
     why = "the upstream refuses it by name; the request was sent again without it"
     return _removed(request, name), Diagnostic(
         "parameter-removed", name, action="dropped", message=why

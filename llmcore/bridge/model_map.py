@@ -1,4 +1,4 @@
-"""Which provider and model answer to the name that a client uses.
+"""Maps the model names that clients use to providers and models.
 
 A model map is a JSON file:
 
@@ -100,7 +100,7 @@ class Prefix:
 
 @frozen(kw_only=True)
 class ModelMap:
-    """From a client's name of a model to who answers."""
+    """Maps a client's name of a model to its targets."""
 
     models: Mapping[str, UpstreamModel] = field(factory=dict)
     prefixes: tuple[Prefix, ...] = ()

@@ -1,4 +1,4 @@
-"""An answer that passes as it came, where the upstream speaks the client's own API.
+"""Relays an answer unchanged, where the upstream has the client's own API.
 
 The request's body goes up as the client sent it, its model's name and credentials apart; the bytes
 of the answer come down as the upstream sent them. The events that are read from a copy serve
@@ -274,7 +274,7 @@ class RelayRun:
         )
 
     async def aclose(self) -> None:
-        """Hang up on the upstream, if it is still at work."""
+        """Close the call, if it is still running."""
         if self._copy.read_out():  # without waiting: it was received
             with anyio.CancelScope(shield=True):
                 await self._call.next_batch()
@@ -290,7 +290,7 @@ class RelayRun:
         return call(self._plan.request, timeouts=timeouts, on_response=self._copy.of)
 
     async def _tries_without_betas(self, error: LLMError) -> bool:
-        """Make way for one more try without the beta features that the upstream refuses."""
+        """Prepare one more try without the beta features that the upstream rejects."""
         made = None if self.dropped else without_rejected_betas(self._plan.request, error)
         if made is None:
             return False

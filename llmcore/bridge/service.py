@@ -352,7 +352,7 @@ class Service:
     async def health(self) -> JsonObject:
         """Return whether the store can be reached, as found within the last second.
 
-        No key is needed to ask, so asking must not keep the store busy.
+        No key is needed for it, so that the store must not be read for each call.
         """
         async with self._checking:
             if anyio.current_time() >= self._checked_until:

@@ -1,4 +1,4 @@
-"""An answer that is translated: from the request that was read to the bytes that a client gets.
+"""Translates an answer: from the request that was read to the bytes for the client.
 
 Until a client was sent something, a failure is a FrontError, and what has not begun may be
 tried again; after that a failure is the stream's last event. An answer that is to be stored is

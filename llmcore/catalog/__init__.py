@@ -1,4 +1,4 @@
-"""Which models there are, what they can do, and what they cost. Advisory: nothing depends on it.
+"""Models with their capabilities, limits and prices. Advisory: no call depends on it.
 
 In reading order: `lookup` (what callers use), `cost` (of a call), `estimate` (of one that is to be
 sent), `model_info` (the values), `model_names` (the forms of an id), `records` (the data file),

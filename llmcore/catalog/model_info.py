@@ -63,7 +63,7 @@ class Prices:
 class ModelInfo:
     """A model of a provider. None is unknown, which is not no.
 
-    Advisory: a model that is not in the catalog, or knows more than it says here, works all
+    Advisory: a model that is not in the catalog, or can do more than is stated here, works all
     the same.
     """
 

@@ -1,8 +1,9 @@
 """Shared by all commands: standard streams, running a command and ending.
 
-Text from a model or a server is written by `say` and `note`, which remove control characters: in a
-terminal these could move the cursor, set the clipboard or hide text. They are removed for pipes
-too, since many pipes end in a terminal. JSON keeps all characters, control characters as escapes.
+Text from a model or a server is written by `say()` and `note()`, which remove control characters:
+in a terminal these could move the cursor, set the clipboard or hide text. They are removed for
+pipes too, since many pipes end in a terminal. JSON keeps all characters, control characters as
+escapes.
 """
 
 import argparse

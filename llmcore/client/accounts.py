@@ -1,4 +1,4 @@
-"""Whose the files and cached contents are that providers keep."""
+"""The owners of files and cached contents that providers store."""
 
 import hashlib
 import re

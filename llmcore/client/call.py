@@ -12,7 +12,7 @@
     ended,       no events
     closed
 
-Each way out frees the connection, which is reused if the response was read to its end.
+Every exit frees the connection, which is reused if the response was read to its end.
 """
 
 import contextlib

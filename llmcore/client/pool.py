@@ -5,8 +5,8 @@ several loops: in turn (`asyncio.run` again and again), or at once, from threads
 loop gets its own pool. An asynchronous generator, which every loop closes when it
 shuts down, closes the pool in time; nothing is left to a finaliser.
 
-Each step on the pools is one operation on a dictionary, which threads do not tear. So there is
-no lock that a forked child could inherit while a thread of its parent held it.
+Each step on the pools is one operation on a dictionary, which is atomic between threads. A forked
+child thus cannot inherit a lock that a thread of its parent held.
 """
 
 import weakref
@@ -61,7 +61,7 @@ async def _lease(
     """Lend *value* until the loop or the owner ends.
 
     It does not hold the owner: so an owner that is dropped without being closed takes its lease
-    with it at once, and the loop closes it, before anything complains of an open socket.
+    with it at once, and the loop closes it, before anything warns about an open socket.
     """
     _alive[id(value)] = loop, value
     try:
@@ -78,7 +78,7 @@ _alive: dict[int, tuple[object, object]] = {}
 
 When a client is dropped in a reference cycle, the garbage collector finalises the generator and all
 that only the generator holds, in any order. This keeps connections out of that: they are closed by
-the generator, before they complain of it.
+the generator, before they warn about it.
 """
 
 

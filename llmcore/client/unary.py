@@ -1,8 +1,8 @@
 """Unary calls: one request, and one document that answers it.
 
 Counting tokens, embedding, reranking, making images and speech, listing models and keeping files
-are sent by `UnaryCalls`. They take the same connections, credentials and time limits as
-generations, but no middleware.
+are sent by `UnaryCalls`. They use the same connections, credentials and time limits as
+generations, but not the middleware.
 """
 
 import math

@@ -1,6 +1,6 @@
-"""The folders of a user on this machine: caches, settings, data; and files of the user alone.
+"""The folders of a user on this machine: caches, settings, data; and private files.
 
-A relative path in an `XDG_...` variable counts as absent, as the XDG specification says.
+A relative path in an `XDG_...` variable counts as absent, by the XDG specification.
 """
 
 import contextlib

@@ -1,4 +1,4 @@
-"""A line of Claude Code's that changes with each request, and is of use to Anthropic alone.
+"""A line of Claude Code's system prompt that changes with each request and only Anthropic reads.
 
 Claude Code begins its system prompt with `x-anthropic-billing-header: cc_version=...; cch=...;`.
 Any other server would read a new prompt each time, and never find the conversation in its cache

@@ -1,4 +1,4 @@
-"""Why a request has no answer: an HTTP status, and words that every API has a form for.
+"""Errors of requests: an HTTP status, and fields that every API has a form for.
 
 Types and codes are those of https://developers.openai.com/api/docs/guides/error-codes, read
 November 2026, which other APIs' fronts translate.
@@ -32,7 +32,7 @@ def _param(text: str | None) -> str | None:
 
 @frozen(kw_only=True, auto_exc=False)
 class FrontError(Exception):
-    """Why a request has no answer."""
+    """A request that cannot be answered."""
 
     status: int
     message: str = field(converter=_message)
@@ -142,7 +142,7 @@ def from_llm_error(error: LLMError) -> FrontError:
 
 _WORTH_A_RETRY: Final = frozenset({408, 409, 429, 500, 502, 503, 504, 529})
 _FUTILE: Final = frozenset({NO_QUOTA, "upstream_authentication_failed", "bridge_misconfigured"})
-"""Codes of errors that the same request meets again."""
+"""Codes of errors that the same request would get again."""
 
 
 def retry_headers(error: FrontError) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""How an answer ended, and what it consumed, in terms that every API has words for."""
+"""How an answer ended and what it consumed, in terms that every API has."""
 
 from typing import Final
 
@@ -38,7 +38,7 @@ def finish_kind(reason: FinishReason, *, called: bool) -> FinishReasonKind:
 
 
 _UNCUT: Final = (None, "stop", "completed")
-"""Words of OpenAI's APIs for an answer that nothing cut off."""
+"""Finish reasons of OpenAI's APIs for an answer that was not cut off."""
 
 
 def ended_by_itself(reason: FinishReason) -> bool:
@@ -81,7 +81,7 @@ class TokenCounts:
 def token_counts(usage: Usage | None) -> TokenCounts | None:
     """Return the counts of *usage*; None if the upstream counted neither input nor output.
 
-    A part that exceeds its whole is cut down to it, as where a server counts a token as read from
+    A part that exceeds its total is reduced to it, as where a server counts a token as read from
     the cache and as written to it.
     """
     if usage is None or (usage.input_tokens is None and usage.output_tokens is None):

@@ -1,8 +1,8 @@
 """Unwrapping a freeform tool's input while the model writes it as JSON.
 
-The function that stands for a freeform tool has one string, `input`. Its text is wanted as it
-comes, in pieces cut anywhere: inside an escape, between the halves of a surrogate pair. Models
-do not always keep to the form, so what they write instead is taken too: another name for the
+The function that stands for a freeform tool has one string, `input`. Its text is emitted as it
+arrives, in pieces cut anywhere: inside an escape, between the halves of a surrogate pair. Models
+do not always keep to the form, so other forms are accepted too: another name for the
 only field, bare text, raw line breaks and quotes inside the string.
 """
 
@@ -187,14 +187,14 @@ class FreeformInput:
 
 
 class _Cursor:
-    """A place in a text that may go on."""
+    """A position in a text of which more may arrive."""
 
     def __init__(self, text: str, place: int) -> None:
         self._text = text
         self.place = place
 
     def skip(self, wanted: str) -> bool | None:
-        """Go past spaces and *wanted*; False if something else is there, None if too little."""
+        """Skip spaces and *wanted*; False if other text follows, None if too little has arrived."""
         while self.place < len(self._text) and self._text[self.place] in _SPACE:
             self.place += 1
         there = self._text[self.place : self.place + len(wanted)]

@@ -208,7 +208,7 @@ class GrammarChecker:
 
 @frozen(kw_only=True)
 class FailureResponse:
-    """An error as clients of the API hear of it, instead of an answer."""
+    """An error in the form of the API, sent instead of an answer."""
 
     status: int
     body: JsonObject
@@ -241,10 +241,10 @@ class Front(Generic[Context]):
     routing: Callable[[ClientRequest], Routing]
     """Raises FrontError for a request that names no model."""
     read: Callable[[ClientRequest, Upstream], Result[ReadRequest[Context], FrontError]]
-    """An invalid request is a Failure; what the upstream has no place for is a
+    """An invalid request is a Failure; what the upstream does not support is a
     Diagnostic. The same request is read the same way, so that prompt caches stay warm."""
     no_request: Callable[[Upstream], Context]
-    """The context of an answer to no request in particular: all that is optional is written."""
+    """The context of an answer without a request: all optional fields are written."""
     writer: Callable[[AnswerInfo, Context, Upstream], AnswerWriter]
     encoding: Callable[[ClientRequest], StreamEncoding]
     error: Callable[[FrontError], FailureResponse]

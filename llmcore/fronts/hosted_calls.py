@@ -1,4 +1,4 @@
-"""Calls of tools that a provider ran: which kind they are, what was searched, what was found."""
+"""Calls of tools that a provider ran: their kinds, the search queries, the pages found."""
 
 from collections.abc import Mapping
 from typing import Any, Final, Literal, TypeAlias

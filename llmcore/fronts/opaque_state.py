@@ -1,4 +1,4 @@
-"""The parts of an answer that a client cannot see, and how they come back.
+"""State of an answer that a client cannot see, sealed and sent back by it.
 
 A client sends back items: texts, calls, reasoning. The message that the upstream needs has
 more: signatures, encrypted thinking, ids, tools that the provider ran, and an order. So each
@@ -44,7 +44,7 @@ from llmcore.schema.messages import Origin
 
 _VERSION = 1
 _MAX_STATE_BYTES = 64 * 1024 * 1024
-"""Unpacked state of one request: it is packed well, so a small body could hold gigabytes."""
+"""The most unpacked state of one request: a small compressed body could hold gigabytes."""
 
 # -- writing
 
@@ -139,7 +139,7 @@ class EchoedHostedItem:
 
 
 Echo: TypeAlias = ContentPart | EchoedHostedItem
-"""One thing of an answer that a client sends back."""
+"""A part of an answer that a client sends back."""
 
 
 @frozen(kw_only=True)
@@ -298,7 +298,7 @@ def _with_data(part: ContentPart, echo: Echo | None) -> list[ContentPart]:
 
 
 class AnswerReader:
-    """Reads items between two words of the user, and gives the messages they were."""
+    """Reads the items between two user messages as the messages that they were."""
 
     def __init__(self, sealer: Sealer, notes: Notes) -> None:
         self._sealer = sealer

@@ -168,7 +168,7 @@ def remote(address: str, path: str) -> str:
 def own_file(file_id: str, path: str, *, known: bool) -> str:
     """Return the id of a stored file; FrontError if the upstream is not the vendor that stores it.
 
-    An id means nothing to another vendor, or another file.
+    At another vendor the id is unknown, or that of another file.
     """
     if not known:
         raise invalid(

@@ -1,7 +1,7 @@
 """Opaque state as text: what goes out in `encrypted_content` and comes back with the next request.
 
-A seal is `ob1.` and base64url of an HMAC and compressed JSON: only who has the key can make one.
-The content is not encrypted: it is what the upstream sent to this client.
+A seal is `ob1.` and base64url of an HMAC and compressed JSON: only a holder of the key can make
+one. The content is not encrypted: it is what the upstream sent to this client.
 """
 
 import base64

@@ -1,4 +1,4 @@
-"""One segment after another, in the order they began.
+"""Orders segments one after another, as they began.
 
 Upstreams write parallel calls, and even text, interleaved; a Responses stream shows one item at a
 time. So events of the first open segment pass, and those of later ones wait for its end.
@@ -127,7 +127,7 @@ class SegmentOrder:
         return None
 
     def _alone(self, event: LLMEvent) -> list[LLMEvent]:
-        """Give *event* a place of its own."""
+        """Queue *event* as a segment of its own."""
         self._stop_waiting_for_results()
         segment = _Segment(None, waiting=[event], ended=True)
         self._queue.append(segment)

@@ -117,10 +117,10 @@ HOSTED_AS_FUNCTIONS: Final[Mapping[HostedToolKind, Builtin]] = {
     "code_execution": _hosted(
         "code_interpreter", "Runs Python code and returns what it prints.", "code", code=_TEXT
     ),
-    "image_generation": _hosted("image_generation", "Draws a picture.", "prompt", prompt=_TEXT),
+    "image_generation": _hosted("image_generation", "Generates an image.", "prompt", prompt=_TEXT),
     "computer_use": _hosted(
         "computer",
-        "Acts on a screen and returns a picture of it.",
+        "Acts on a screen and returns an image of it.",
         "type",
         type={
             "type": "string",

@@ -1,4 +1,4 @@
-"""The shape of the answer where an API, or a model behind it, does not enforce one.
+"""Response formats that an API, or a model behind it, does not enforce.
 
 A model can be made to call a tool whose input is the answer, and the stream turns that call
 back into text. If a call cannot be required either, the format is described in instructions.

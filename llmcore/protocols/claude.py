@@ -1,4 +1,4 @@
-"""The rules of Claude, whichever API serves it: models, thinking, sampling, prefill.
+"""The rules of Claude models on every API: thinking, sampling, prefill.
 
 The API refuses a request as a whole for one setting that its model does not take, and which
 those are has changed with almost every generation. Sources, read November 2026:

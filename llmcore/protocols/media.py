@@ -1,4 +1,4 @@
-"""Images, audio and documents, in the forms that providers take.
+"""Images, audio and documents in the forms that providers accept.
 
 A part's media is a URL (`data:` URLs included), bytes, or a provider's file id. Local
 paths are read by the client before a protocol sees the request, so a part that still has

@@ -235,8 +235,10 @@ def _no_media(document: JsonObject, kind: str) -> LLMError:
     feedback = object_or_empty(document.get("promptFeedback"))
     ends: list[dict[str, Any]] = [feedback, *objects(document.get("candidates"))]
     words = [end.get("blockReason") or end.get("finishReason") for end in ends]
-    said = [str_or_none(end.get("blockReasonMessage") or end.get("finishMessage")) for end in ends]
-    why = ", ".join(filter(None, map(str_or_none, [*words, *said]))) or "no reason stated"
+    messages = [
+        str_or_none(end.get("blockReasonMessage") or end.get("finishMessage")) for end in ends
+    ]
+    why = ", ".join(filter(None, map(str_or_none, [*words, *messages]))) or "no reason stated"
     message = f"the answer has no {kind}: {why}"
     if feedback.get("blockReason") or any(word in why for word in _REFUSALS):
         return ContentFilterError(message)

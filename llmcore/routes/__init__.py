@@ -1,4 +1,4 @@
-"""Routes: ways to providers' models, as values.
+"""Routes to the models of providers, as values.
 
 In reading order: `endpoint` (where), `auth` (as whom), `framing` (how bytes become frames; its
 decoders are `sse`, `ndjson`, `json_array`, `event_stream`), `transport` (how requests travel),

@@ -1,4 +1,4 @@
-"""Auth: as whom a request goes. Each value signs one request.
+"""Auth: the credentials of a request. A value signs one request.
 
 Signing is pure: environment, clock and fetched tokens come in as an `AuthContext`. A
 missing key is an AuthenticationError when a request is prepared, never at import or

@@ -1,4 +1,4 @@
-"""Azure: OpenAI's and others' models, as deployments of your own resource.
+"""Azure: models of OpenAI and others, deployed in a resource of the user.
 
 Documents, read November 2026:
 https://learn.microsoft.com/azure/foundry/openai/api-version-lifecycle (the v1 API),

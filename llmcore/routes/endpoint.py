@@ -26,7 +26,7 @@ class EndpointContext:
 
 PathOf: TypeAlias = Callable[[EndpointContext], str]
 BaseUrlOf: TypeAlias = Callable[[Mapping[str, str]], str]
-"""Makes the base URL of the environment; ConfigurationError if that does not say enough."""
+"""Makes the base URL of the environment; ConfigurationError if that is not enough."""
 
 
 def _shown_base_url(base_url: "str | BaseUrlOf | None") -> str:

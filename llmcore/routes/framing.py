@@ -1,4 +1,4 @@
-"""How bytes become frames: the fourth question a route answers.
+"""Framing: cuts the bytes of a response into frames.
 
 Whatever the framing, a frame is a pair of name and payload, so a protocol does not depend on
 how its frames travelled. The meaning of the name depends on the framing:

@@ -1,4 +1,4 @@
-"""Where each provider lists its models."""
+"""The routes of the lists of models that providers have."""
 
 from typing import Any, Final, TypeAlias
 

@@ -1,4 +1,4 @@
-"""Transport: how a route's requests travel, and how long they may, as data for the client.
+"""Transport: how the requests of a route are sent, and their time limits, as data.
 
 HTTP is the default. A route that needs something else carries another value here, with the
 same protocol and endpoint.

@@ -4,7 +4,7 @@ A layout has one item per content part, in order:
 
 - null: the next entry part, as it reads by itself (`plain_part`)
 - `{"set": {...}}`: the same, with other fields (JSON of the content part); of a tool result
-  `content` is the layout of its parts, and `wrapped` says that its object stands for `value`
+  `content` is the layout of its parts, and `wrapped` states that its object stands for `value`
 - `{"whole": {...}}`: a content part that no entry part stands for
 
 so that entry parts and layout together are exactly the content parts. No layout at all is

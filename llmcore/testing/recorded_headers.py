@@ -29,7 +29,7 @@ _OF_ONE_SIGNATURE = re.compile(r"x-(?:amz|goog)-date", re.IGNORECASE)
 def request_headers(request: HttpRequest, also: Iterable[str] = ()) -> dict[str, str]:
     """Return what of *request*'s headers may be written, in the order of their names.
 
-    *also* names more headers. Those that the request marks as secret, or whose names say that
+    *also* names more headers. Those that the request marks as secret, or whose names show that
     they hold credentials, are left out even then.
     """
     allowed = (REQUEST_HEADERS | {name.lower() for name in also}) - request.secret_headers

@@ -91,7 +91,7 @@ class Selection(NamedTuple):
 
 
 def describe(item: "pytest.Item") -> RecordedTest:
-    """Return what *item*'s place and its `cassette` marks, the closest first, say of it.
+    """Return the settings of *item* by its place and its `cassette` marks, the closest first.
 
     Raises ValueError for an invalid mark.
     """

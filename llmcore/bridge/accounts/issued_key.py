@@ -34,7 +34,7 @@ class KeyLimits:
     """The models that a key may use, how much, and for how long. None is unlimited."""
 
     name: str = ""
-    """For people: whose it is or what it is for."""
+    """A label for people: the owner or the purpose."""
     owner: str = ""
     """The person or team that spend is attributed to."""
     models: tuple[str, ...] = ()

@@ -1,4 +1,4 @@
-"""The cost of answers: by the provider's own statement, configured prices, or the catalog."""
+"""The cost of answers: as the provider states it, from configured prices, or from the catalog."""
 
 import math
 from collections.abc import Mapping, Sequence

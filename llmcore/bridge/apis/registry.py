@@ -1,6 +1,6 @@
 """The APIs that the gateway serves; the only place that names each of them.
 
-Paths say which API a request speaks, and headers where APIs share a path (`/v1/models`) or the
+Paths state the API of a request, and headers do where APIs share a path (`/v1/models`) or the
 path is unknown.
 """
 

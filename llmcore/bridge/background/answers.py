@@ -40,7 +40,7 @@ class BackgroundAnswer:
     refused: Callable[[FrontError], Awaitable[bytes]]
     """Ends an answer that no upstream began; returns all its events."""
     done: Callable[[], None]
-    """Called at its end, however that comes, and before anybody reads of it."""
+    """Called when it has ended in any way, before clients can read that."""
     log: EventLog
     task: LoopTask | None = field(default=None, init=False)
     reason: str = field(default=_BROKE, init=False)
@@ -150,7 +150,7 @@ class BackgroundAnswers:
     async def _run(self, answer: BackgroundAnswer) -> None:
         """Write the events of the answer; the last one only once its record is stored.
 
-        A client that reads of the end can so rely on it.
+        A client that reads the end can thus rely on it.
         """
         run, events = answer.run, answer.log
         # The events that open the stream, unless another target may still follow.

@@ -8,7 +8,7 @@ The state is a named value of the store, and changes by `swap`: an answer ends o
 end counts. That of an ended answer is its final record, until that is written in its place:
 a process that is killed in between leaves nothing that another one could not complete.
 
-A second value is the sign of life of the process that makes the answer. It is written every
+A second value is the lease of the process that makes the answer. It is written every
 `BEAT_S` seconds and lasts `LEASE_S`; without it the answer has failed. Its value is the number of
 the oldest piece of events that is kept.
 """
@@ -66,11 +66,11 @@ class Lifecycle:
         await self._store.put(record)  # last: who finds the record finds its state
 
     async def run(self, response_id: str) -> bool:
-        """Note that the answer is being made; return whether it is still wanted."""
+        """Record that the answer is being made; return False if it was cancelled."""
         return await self._store.swap(_state(response_id), _QUEUED, _RUNNING, _MAX_STATE_S)
 
     async def beat(self, response_id: str, log: EventLog) -> bool:
-        """Give a sign of life; return whether the answer is still wanted."""
+        """Renew the lease of the answer; return False if it was cancelled."""
         await self._store.keep(_life(response_id), b"%d" % log.first_piece, LEASE_S)
         return await self._store.value(_state(response_id)) in _STATUSES
 

@@ -117,7 +117,7 @@ def read_settings(kind: type[_T], values: Values, **others: object) -> _T:
 
 @frozen(kw_only=True)
 class Limits:
-    """How much the gateway takes and how long it waits; sizes in bytes, times in seconds."""
+    """Limits of requests, answers and waiting; sizes are in bytes, times in seconds."""
 
     max_body_bytes: int = _integer("MAX_BODY_BYTES", 32 * 1024 * 1024, least=1)
     """Of a request's body, both as it comes and decompressed."""
@@ -131,7 +131,7 @@ class Limits:
     total_s: float | None = _amount("TOTAL_SECONDS", float)
     """For the whole of an answer, all tries and the waits between them included."""
     max_running: int = _integer("MAX_RUNNING", 256, least=1)
-    """Answers under way at once; further requests are told to come back."""
+    """Answers under way at once; further requests get a 503."""
     max_background: int = _integer("MAX_BACKGROUND", 64, least=1)
     """Background answers that a process makes at once; as many again may wait."""
     rate_per_minute: int = _integer("RATE_LIMIT_PER_MINUTE", 0)

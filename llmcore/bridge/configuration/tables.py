@@ -287,7 +287,7 @@ def _check_prices(document: ConfigDocument, tables: FileTables, providers: froze
 
 
 def _check_models(document: ConfigDocument, tables: FileTables, providers: frozenset[str]) -> None:
-    """Refuse names that lead nowhere, and aliases that name two models."""
+    """Refuse names without a target, and aliases that name two models."""
     named = {name for upstream in tables.upstreams for name in (upstream.name, upstream.provider)}
 
     def check_upstream(keys: Keys, name: str) -> None:

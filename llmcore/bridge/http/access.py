@@ -1,4 +1,4 @@
-"""Which callers are admitted, and how often."""
+"""Admits callers: keys, origins, hosts and rates."""
 
 import hashlib
 import hmac
@@ -170,7 +170,7 @@ class CallerRates:
         self._buckets: OrderedDict[str, _Bucket] = OrderedDict()
 
     def wait_s(self, caller: str) -> float:
-        """Count a request of *caller*; return 0, or the seconds after which to come back."""
+        """Count a request of *caller*; return 0, or the seconds to wait before another request."""
         if not self._size:
             return 0.0
         now = self._clock()

@@ -88,7 +88,7 @@ class _Connection(HttpToolsProtocol):
         self._client.lost()
 
     def _watch(self) -> None:
-        """Let the time run while no request is being answered."""
+        """Start the time limit while no request is being answered."""
         if self.cycle is not None and not self.cycle.response_complete:
             self._unwatch()
         elif self._late is None and not self.transport.is_closing():

@@ -128,18 +128,24 @@ class Metrics:
         self.key_tokens.labels(*labels, "output").inc(row.output_tokens)
         self.key_cost.labels(*labels).inc((row.cost_nano or 0) / NANO)
 
-    def _counter(self, name: str, says: str, *labels: str) -> Counter:
-        return _quickly_labelled(Counter(_PREFIX + name, says, labels, registry=self.registry))
+    def _counter(self, name: str, description: str, *labels: str) -> Counter:
+        return _quickly_labelled(
+            Counter(_PREFIX + name, description, labels, registry=self.registry)
+        )
 
     def _gauge(
-        self, name: str, says: str, *labels: str, mode: Literal["livesum", "livemin"] = "livesum"
+        self,
+        name: str,
+        description: str,
+        *labels: str,
+        mode: Literal["livesum", "livemin"] = "livesum",
     ) -> Gauge:
         name = _PREFIX + name
-        return Gauge(name, says, labels, registry=self.registry, multiprocess_mode=mode)
+        return Gauge(name, description, labels, registry=self.registry, multiprocess_mode=mode)
 
-    def _histogram(self, name: str, says: str, *labels: str) -> Histogram:
+    def _histogram(self, name: str, description: str, *labels: str) -> Histogram:
         return _quickly_labelled(
-            Histogram(_PREFIX + name, says, labels, buckets=_SECONDS, registry=self.registry)
+            Histogram(_PREFIX + name, description, labels, buckets=_SECONDS, registry=self.registry)
         )
 
     def count_tokens(self, provider: str, usage: Usage | None) -> None:

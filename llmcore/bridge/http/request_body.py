@@ -34,7 +34,7 @@ class BodyBytes:
     """Counts the bytes of bodies that are being received or answered, of each caller and of all.
 
     All together may hold 32 of the largest bodies, and one caller a quarter of that, so that no
-    caller takes the others' memory, or all of the machine's with bodies that are packed well.
+    caller uses the others' memory, or all of the machine's with well-compressed bodies.
     """
 
     def __init__(self, max_body_bytes: int) -> None:
@@ -55,7 +55,7 @@ class BodyBytes:
             raise overloaded("too many large requests are under way")
 
     def release(self, caller: str, count: int) -> None:
-        """Count so many bytes of *caller* no more."""
+        """Stop counting so many bytes of *caller*."""
         self._total -= count
         left = self._of.pop(caller, 0) - count
         if left:

@@ -1,4 +1,4 @@
-"""Which operation a request is for: by its method and path."""
+"""Finds the operation of a request by its method and path."""
 
 import re
 from collections.abc import Callable, Iterable, Mapping

@@ -58,13 +58,13 @@ class PoolPlan:
 
 @define
 class _Search:
-    """The choice among the targets that may still be asked."""
+    """The choice among the targets that may still be tried."""
 
     plan: PoolPlan
     health: UpstreamHealth
     pool: ModelPool
     final: set[UpstreamModel] = field(init=False, factory=set)
-    """Targets that are not asked again: their errors do not pass."""
+    """Targets that are not tried again: their errors are permanent."""
 
     def choice(self) -> Choice | None:
         """Return the target to ask, and how long to wait for it; None if none is left."""
@@ -182,7 +182,7 @@ class PooledRun:
         return self._current.error_response(error)
 
     async def aclose(self) -> None:
-        """Hang up on the upstream, if it is still at work."""
+        """Close the call, if it is still running."""
         try:
             await self._current.aclose()
         finally:

@@ -2,7 +2,7 @@
 
 A settlement waits in memory for a moment, so that several are written together. Before the end of
 its answer is sent, it is also appended to a file of the process, with one write, which the system
-takes into memory: nothing waits for a disk. Of a process that was killed, another gateway of the
+buffers: nothing waits for a disk. Of a process that was killed, another gateway of the
 same ledger settles what is left in the file. One line is one settlement:
 
     {"id": "resp_1", "worker": "5f0c", "at": 1795400947.6, "row": "{...}",

@@ -1,4 +1,4 @@
-"""Writes what answers used, in the background: answers never wait for it.
+"""Writes the use of answers in the background: answers never wait for it.
 
 A thread of its own settles with the ledger what the queue holds, several answers at a time, and
 extends the worker's lease. While the ledger cannot be reached the queue fills up to its bound;

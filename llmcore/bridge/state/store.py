@@ -27,7 +27,7 @@ MAX_RECORD_BYTES = 256 * 1024 * 1024
 class StateUnavailableError(Exception):
     """The store cannot be reached or refuses: nothing was written.
 
-    No LLMError: no model was asked.
+    Not an LLMError, since no model was called.
     """
 
 

@@ -20,7 +20,7 @@ _BOUNDS: Final[Mapping[StateBackend, tuple[int, int]]] = {
     "memory": (10_000, 256 * _MIB),
     "sqlite": (100_000, 4096 * _MIB),
 }
-"""How many responses, and how many bytes of them, a backend keeps if the settings do not say."""
+"""The responses, and their bytes, that a backend keeps if the settings set no bounds."""
 
 
 def store_for(settings: GatewaySettings) -> ResponseStore:

@@ -1,6 +1,6 @@
 """The last requests of this process, for its page.
 
-The page asks again and again for what has changed since the number it was given; a change gives
+The page polls for changes since the number it was given; a change gives
 a request the next number.
 """
 

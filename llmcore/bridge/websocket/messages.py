@@ -24,7 +24,7 @@ from llmcore.schema.json import JsonObject, object_or_empty
 
 _STREAM_ID: Final = re.compile(r"[A-Za-z0-9_.-]{1,256}")
 _ENVELOPE: Final = frozenset({"type", "stream", "stream_id"})
-"""Fields of a message that a request over HTTP does not have, or that say how it is answered."""
+"""Fields of a message that a request over HTTP does not have, or that state how it is answered."""
 
 
 @frozen(kw_only=True)

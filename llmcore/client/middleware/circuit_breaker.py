@@ -29,17 +29,17 @@ _LOCAL = "circuit-open"
 
 
 class CircuitBreaker:
-    """Stops asking a provider after *failures* failures in a row, for `open_s` seconds.
+    """Stops calling a provider after *failures* failures in a row, for `open_s` seconds.
 
     While it is open, calls fail at once with an OverloadedError of the code `circuit-open`,
     whose `retry_after` is the time left. Then it is half-open: one call is let through, and
     the others still fail; if an answer begins the circuit closes, if not it is open again.
 
     Only server errors, timeouts and a network that does not work count as failures. Any other
-    answer of the provider, also that a request is wrong or too much, shows that it works.
-    Calls that were left early show nothing.
+    answer of the provider, also one that rejects a request, shows that it works.
+    Calls that were left early do not count.
 
-    - `key`: what breaks together; by default everything of one provider.
+    - `key`: the calls that share a circuit; by default all of one provider.
     """
 
     def __init__(

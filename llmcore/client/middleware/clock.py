@@ -14,7 +14,7 @@ class Clock:
     monotonic: Callable[[], float] = time.monotonic
     """Seconds that never decrease, from an arbitrary zero."""
     wall: Callable[[], float] = time.time
-    """Since 1970, in UTC: for what other processes or servers have to understand."""
+    """Since 1970, in UTC: for times that other processes or servers read."""
     sleep: Callable[[float], Awaitable[None]] = anyio.sleep
     """Waits for a number of seconds."""
 

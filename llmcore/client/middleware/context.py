@@ -1,4 +1,4 @@
-"""Long conversations made shorter before they are sent.
+"""Shortens long conversations before they are sent.
 
 `trimmed` and `without_old_results` are functions of messages, for `prepare_step` or for your own
 code; `EditContext` applies such functions to every call, and `SummarizeContext` replaces the

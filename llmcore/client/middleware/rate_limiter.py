@@ -36,7 +36,7 @@ class RateLimiter:
     """Delays requests to stay within a provider's limits.
 
     Two things set the pace, the slower one counts: the limits given here, and what the
-    provider's headers say is left (`headers`). After its 429 with a time to wait, nothing is
+    provider's headers state as left (`headers`). After its 429 with a time to wait, nothing is
     sent for that long, but at most for an hour: then one request tries again. First come, first
     served. Token use is estimated before a call and corrected at its end.
 

@@ -33,8 +33,8 @@ class ResponseCache:
 
     The same request goes to the same model by the same route and has the same content in every
     field; credentials do not count, so keep the users of one process apart by *scope* if they
-    must not see each other's answers. Kept are answers that ended as they should, no failures
-    and no filtered ones. An answer from here has the Diagnostic `response-from-cache` and the
+    must not see each other's answers. Only complete answers are kept, neither failures nor
+    filtered ones. An answer from here has the Diagnostic `response-from-cache` and the
     usage that it once had.
 
     Of several equal requests at the same time, only one is sent, unless they are streamed.

@@ -22,7 +22,7 @@ CONTINUE: Final = (
 """The instruction for models that do not continue a beginning of their answer by themselves."""
 
 _SHORTEST_ECHO: Final = 20
-"""Characters of a text whose repetition is not taken for more of the answer."""
+"""The fewest characters of a repetition that is not read as more of the answer."""
 
 
 @frozen(kw_only=True)

@@ -35,7 +35,7 @@ _TOKENS = tuple(4**power for power in range(14))
 class Telemetry:
     """Makes a span of each call, and counts its time and tokens.
 
-    As the conventions for generative AI have it: a client span `{operation} {model}`, and the
+    By the conventions for generative AI: a client span `{operation} {model}`, and the
     histograms `gen_ai.client.operation.duration`, `.time_to_first_chunk` (streams) and
     `gen_ai.client.token.usage`. The span is the current one while the answer is read, so that
     what HTTP clients trace is below it. It ends with the call, also with one that was left

@@ -83,7 +83,7 @@ _PLACE: Final = frozenset({"id", "part", "index"})
 """Metadata that only states where a part stood among the items of an answer. OpenAI takes encrypted
 thinking back with the items after it alone; without thinking, the places can be left out."""
 _USUAL: Final[Mapping[str, object]] = {"phase": "final_answer", "caller": {"type": "direct"}}
-"""Metadata that a provider takes for granted where it is missing."""
+"""Metadata that a provider assumes where it is missing."""
 
 
 class MessagesWriter(AnswerBuilder):

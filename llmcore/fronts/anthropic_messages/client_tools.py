@@ -1,7 +1,7 @@
 """Tools that Anthropic defines and the client runs, as functions for other upstreams.
 
 Claude has learned their parameters; another model gets them as a schema. Calls come back under
-the tool's own name, so the client runs them as ever. Sources, read November 2026:
+the tool's own name, so the client runs them as usual. Sources, read November 2026:
 https://platform.claude.com/docs/en/agents-and-tools/tool-use/bash-tool,
 https://platform.claude.com/docs/en/agents-and-tools/tool-use/text-editor-tool,
 https://platform.claude.com/docs/en/agents-and-tools/tool-use/memory-tool,
@@ -71,7 +71,7 @@ _TOOLS: Final[Mapping[str, tuple[str, str, dict[str, Any]]]] = {
     ),
     "computer_2": (
         "computer",
-        "Acts on a screen, and returns a picture of it.",
+        "Acts on a screen, and returns an image of it.",
         _schema(
             ("action",),
             action={"type": "string", "enum": list(_ACTIONS)},

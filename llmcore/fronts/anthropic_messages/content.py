@@ -6,7 +6,7 @@
 
 Source: https://platform.claude.com/docs/en/api/messages/create (`ContentBlockParam`), read November
 2026. Blocks without a form among the parts go to a Messages upstream as they came; for others, text
-says what they hold.
+describes what they hold.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

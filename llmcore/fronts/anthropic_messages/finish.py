@@ -43,8 +43,8 @@ def stop_fields(
 ) -> dict[str, Any]:
     """Return why the message ended. *native* are the fields of an answer of Anthropic's own.
 
-    The upstream's own word stands where it is one of the API's, and the client will do by it what
-    the answer demands.
+    The upstream's own word is kept if it is one of the API's and makes the client do what the
+    answer requires.
     """
     kind = finish_kind(reason, called=called)
     if refused and kind == "stop":

@@ -158,7 +158,7 @@ def read_hosted(block: Block, names: Mapping[str, str]) -> ToolCallPart | ToolRe
 def hosted_as_text(part: ToolResultPart) -> TextPart | None:
     """Return what a hosted tool returned as text, for an upstream that did not run it.
 
-    None for what no text can say.
+    None for what cannot be expressed as text.
     """
     content = part.content
     pages = found_pages(part)

@@ -1,10 +1,10 @@
-"""A Messages request, read: its settings, and what its answer is written with.
+"""Reads a Messages request: its settings, and the context of its answer.
 
     {"model": "claude-opus-5", "max_tokens": 32000, "stream": true,
      "thinking": {"type": "adaptive"}, "output_config": {"effort": "high"}, "system": [...],
      "tools": [...], "messages": [...]}
 
-Fields that our request has go there. The rest goes by its native name to a Messages upstream, and
+Fields that `LLMRequest` has go there. The rest goes by its native name to a Messages upstream, and
 is reported for others; no field that is not understood is refused. Sources, read November 2026:
 https://platform.claude.com/docs/en/api/messages/create,
 https://platform.claude.com/docs/en/build-with-claude/thinking,
@@ -169,7 +169,7 @@ def _context(body: Fields) -> MessagesContext:
 def _about_missing(offer: MessagesOffer, notes: Notes) -> tuple[TextPart, ...]:
     """Return words for a model that lacks the only tools of the request.
 
-    Without them it would make up what the tools were to find.
+    Without them it would invent what the tools would have found.
     """
     if not offer.missing:
         return ()
@@ -223,7 +223,7 @@ _DISPLAYS: Final[Mapping[object, Literal["auto", "none"]]] = {
 
 
 def _reasoning(body: Fields) -> ReasoningOptions | None:
-    """Return how much the model is to think; None if the request does not say."""
+    """Return how much the model is to think; None if the request does not set it."""
     thinking = read(body, "thinking", dict)
     effort = read(read(body, "output_config", dict) or {}, "effort", str, "output_config.")
     if thinking is None:
@@ -288,7 +288,7 @@ _UNDERSTOOD: Final = frozenset(
 _SILENT: Final[Mapping[str, frozenset[object]]] = {
     "speed": frozenset({"standard"}),
 }
-"""Values that say only what is so anyway."""
+"""Values equal to the default: omitting them loses nothing."""
 _OF_OUTPUT_CONFIG: Final = frozenset({"effort", "format"})
 _BETAS: Final = "anthropic-beta"
 

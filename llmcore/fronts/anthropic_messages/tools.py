@@ -47,7 +47,7 @@ _SEARCH: Final = "tool_search_tool"
 _EXTRAS: Final = ("defer_loading", "input_examples", "eager_input_streaming", "allowed_callers")
 """Fields of a client's tool that only Anthropic reads."""
 _QUIET: Final = frozenset({"defer_loading", "eager_input_streaming", "allowed_callers"})
-"""Of these, the ones that say how tools are sent, and nothing to the model."""
+"""Of these, the ones that state how tools are sent, which do not reach the model."""
 
 
 _NAMED: Final = frozenset({"cache_control", "name", "type"})

@@ -127,7 +127,7 @@ class GeminiWriter(AnswerBuilder):
         part = {"text": text, "thought": True} if thinking else {"text": text}
         self._parts.append(part)
         if not thinking:
-            self._run.said.append(text)
+            self._run.pieces.append(text)
         content = {"role": "model", "parts": [part]}
         return ({"candidates": [{"content": content, "index": 0}], **self._frame},)
 
@@ -164,7 +164,7 @@ class GeminiWriter(AnswerBuilder):
 
     def _on_text_delta(self, event: TextDelta) -> None:
         if event.text or event.logprobs:
-            self._run.said.append(event.text)
+            self._run.pieces.append(event.text)
             self._tokens += event.logprobs
             tokens = {"logprobsResult": logprobs_result(event.logprobs)} if event.logprobs else {}
             self._write_text({"text": event.text}, **tokens)
@@ -187,7 +187,7 @@ class GeminiWriter(AnswerBuilder):
         self._hide(event)
 
     def _hide(self, event: LLMEvent) -> None:
-        """Keep what the client does not see, or need not send back as it saw it."""
+        """Keep what the client does not see, or does not send back unchanged."""
         part = self._part(event)
         if part is not None:
             self._run.hide(part)

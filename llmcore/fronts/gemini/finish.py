@@ -31,7 +31,7 @@ PAUSE: Final = "pause_turn"
 def finish_reason(reason: FinishReason, *, native: bool, called: bool) -> str | None:
     """Return `finishReason`; None where the upstream failed.
 
-    A *native* upstream's own word stands, also for a call that it could not make. A prompt that it
+    A *native* upstream's own word is kept, also for a call that it could not make. A prompt that it
     blocked has no candidate to have one. A pause of Anthropic's tools is a stop, as the client
     can send the conversation back; Gemini's clients take `OTHER` for a failure.
     """

@@ -1,4 +1,4 @@
-"""Contents, read as messages.
+"""Reads contents as messages.
 
 Sources, read November 2026: https://ai.google.dev/api/caching#Content (a content without a role is
 the user's), https://ai.google.dev/gemini-api/docs/function-calling (responses belong to calls by

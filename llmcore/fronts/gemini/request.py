@@ -1,10 +1,10 @@
-"""A `generateContent` request, read: its model, its settings, and what its answer needs to know.
+"""Reads a `generateContent` request: its model, its settings, and the context of its answer.
 
 Sources, read November 2026: https://ai.google.dev/api/generate-content (the path, the fields,
 GenerationConfig), https://ai.google.dev/api/tokens (`generateContentRequest`),
 https://ai.google.dev/gemini-api/docs/thinking.
 
-What our request has a field for goes there. The rest goes by its native name to a Gemini upstream,
+What `LLMRequest` has a field for goes there. The rest goes by its native name to a Gemini upstream,
 and is named in a Diagnostic for others, or refused where the answer would be another one.
 """
 
@@ -236,7 +236,7 @@ _NO_LEVEL: Final = "THINKING_LEVEL_UNSPECIFIED"
 
 
 def _reasoning(config: NativeObject, *, native: bool) -> ReasoningOptions | None:
-    """Return how much the model is to think; None if the request does not say.
+    """Return how much the model is to think; None if the request does not set it.
 
     Budgets of 0 (the model does not think) and of -1 (it decides) are numbers to Gemini only.
     """
@@ -275,7 +275,7 @@ _UNDERSTOOD: Final = frozenset(
     | {"serviceTier"}
 )
 _OPTIONAL: Final = frozenset({"cachedContent", "safetySettings", "store"})
-"""Fields that only Gemini has a word for."""
+"""Fields that only Gemini has."""
 _READ_SETTINGS: Final = frozenset(
     {
         "frequencyPenalty", "logprobs", "maxOutputTokens", "presencePenalty", "responseJsonSchema",
@@ -287,7 +287,7 @@ _SILENT: Final[Mapping[str, frozenset[object]]] = {
     "candidateCount": frozenset({1}),
     "store": frozenset({False}),
 }
-"""Values that say only what is so anyway."""
+"""Values equal to the default: omitting them loses nothing."""
 
 
 def _native_fields(

@@ -1,4 +1,4 @@
-"""Texts in a row: what a client sees of them, and sends back as one.
+"""Consecutive texts: what a client sees of them, and sends back as one.
 
 {"text": "Hel"}  {"text": "lo"}  {"text": "Why?", "thought": true}  {"text": "."}
 -> a text "Hello" and a text ".", or, from a client that keeps no thoughts, "Hello."
@@ -15,14 +15,14 @@ class TextRun:
     """Texts that a client's echo joins into one, with what it does not see between them."""
 
     def __init__(self) -> None:
-        self.said: list[str] = []
+        self.pieces: list[str] = []
         """Pieces of the text that is open."""
         self._parts: list[tuple[ContentPart, str]] = []
 
     def end_text(self, part: ContentPart | None) -> str:
         """Add the text of the open segment, which is *part*, and return it."""
-        text = "".join(self.said)
-        self.said = []
+        text = "".join(self.pieces)
+        self.pieces = []
         if part is not None:
             self._parts.append((part, text))
         return text

@@ -1,4 +1,4 @@
-"""Tools, and the choice among them, read.
+"""Reads tools, and the choice among them.
 
 Sources, read November 2026: https://ai.google.dev/api/caching#Tool, .../caching#ToolConfig,
 .../caching#Schema (types in upper case, `nullable`, 64-bit integers as text), and
@@ -43,7 +43,7 @@ class OfferedTools:
     tools: tuple[ToolSpec, ...] = ()
     choice: ToolChoice | None = None
     native: JsonObject = field(factory=dict)
-    """Fields for a Gemini upstream that ours have no place for."""
+    """Fields for a Gemini upstream that `ToolDefinition` and `ToolChoice` do not have."""
 
 
 def read_tools(body: NativeObject, upstream: Upstream, notes: Notes) -> OfferedTools:

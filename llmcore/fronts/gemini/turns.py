@@ -1,4 +1,4 @@
-"""Turns of the model, as a client sends them back, read as the answers they were.
+"""Reads the turns of the model that a client sends back as the answers that they were.
 
 A turn that holds sealed state (`carrier`) becomes the answer that the state describes. Any other
 began elsewhere: for a Gemini upstream it is read as the protocol reads an answer, signatures
@@ -144,7 +144,7 @@ def _without_word(part: NativeObject) -> NativeObject:
 
 
 class _TurnReader:
-    """Reads the parts of one turn: those up to a sealed state are what it speaks of."""
+    """Reads the parts of one turn: a sealed state describes those before it."""
 
     def __init__(self, upstream: Upstream, *, sealed: bool, notes: Notes) -> None:
         self._native = upstream.protocol_id == PROTOCOL_ID

@@ -1,4 +1,4 @@
-r"""Calls that the client runs, written as they come: one beside another, each under its index.
+r"""Writes the calls that the client runs as they arrive, each under its index.
 
     {"tool_calls": [{"index": 0, "id": "call_1", "type": "function",
                      "function": {"name": "weather", "arguments": ""}}]}
@@ -30,7 +30,7 @@ _CLOSING: Final = '"}'
 
 @define
 class _Call:
-    """A call under way."""
+    """A call that is not complete."""
 
     id: str
     name: str

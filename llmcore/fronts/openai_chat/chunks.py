@@ -1,4 +1,4 @@
-"""The frame of a completion: chunks of one id, model and time, and usage.
+"""The envelope of a completion: chunks of one id, model and time, and usage.
 
     {"id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 1, "model": "m", "choices": [
      {"index": 0, "delta": {"content": "Hel"}, "logprobs": null, "finish_reason": null}]}

@@ -1,4 +1,4 @@
-"""The content of messages: read as parts, and written from them.
+"""Content of messages: reads it as parts, and writes it from them.
 
     {"type": "text", "text": "What is this?", "cache_control": {"type": "ephemeral"}}
     {"type": "image_url", "image_url": {"url": "data:image/png;base64,...", "detail": "low"}}

@@ -1,11 +1,11 @@
-r"""The messages of a request, read as ours.
+r"""Reads the messages of a request as `Message` values.
 
     {"role": "assistant", "content": "Reading.", "reasoning_content": "Need two files.",
      "tool_calls": [{"id": "call_1", "type": "function",
                      "function": {"name": "read_file", "arguments": "{\"path\": \"a.py\"}"}}]}
     {"role": "tool", "tool_call_id": "call_1", "content": "import os"}
 
-The order and the completeness that strict upstreams want are the protocols' work
+The order and the completeness that strict upstreams require are the work of the protocols
 (`llmcore.protocols.history`). Sources, read November 2026:
 https://developers.openai.com/api/reference/resources/chat (`messages`), and for what clients send
 of thinking https://api-docs.deepseek.com/guides/thinking_mode,

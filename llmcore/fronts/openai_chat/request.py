@@ -1,4 +1,4 @@
-"""A request of Chat Completions, read as a request of ours.
+"""Reads a request of Chat Completions as an `LLMRequest`.
 
 Sources, read November 2026: https://developers.openai.com/api/reference/resources/chat (create);
 what clients send besides: https://openrouter.ai/docs/use-cases/reasoning-tokens (`reasoning`,
@@ -280,7 +280,7 @@ _SAID_ALREADY: Final[Mapping[str, tuple[object, ...]]] = {
     "store": (False,),
     "verbosity": ("medium",),
 }
-"""Values that only say what is so anyway."""
+"""Values equal to the default: omitting them loses nothing."""
 _READ: Final = frozenset(
     {
         "cache_control", "frequency_penalty", "function_call", "functions", "include_reasoning",
@@ -291,7 +291,7 @@ _READ: Final = frozenset(
         "top_logprobs", "top_p", "usage",
     }
 )  # fmt: skip
-"""Fields that our own request has a place for, and `usage`, which asks for what is always sent."""
+"""Fields that `LLMRequest` has, and `usage`, which asks for what is always sent."""
 _SWITCHES: Final = frozenset(
     {"chat_template_kwargs", "enable_thinking", "thinking", "thinking_budget"}
 )

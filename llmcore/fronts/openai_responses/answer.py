@@ -113,7 +113,7 @@ class ResponsesWriter(AnswerBuilder):
     # -- what a server calls
 
     def start(self) -> list[Event]:
-        """Return the events that say that the response begins, once its model is known."""
+        """Return the events that begin the response, once its model is known."""
         if self._frame.model:
             self._begin()
         return self._writer.take()

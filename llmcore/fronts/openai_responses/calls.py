@@ -1,4 +1,4 @@
-"""Calls that the client runs and their results: items on its side, functions on the upstream's.
+"""Calls that the client runs, and their results: items for it, functions for the upstream.
 
 Sources, read November 2026: https://developers.openai.com/api/docs/guides/function-calling,
 .../tools-apply-patch, .../tools-shell, .../tools-local-shell, .../tools-tool-search.

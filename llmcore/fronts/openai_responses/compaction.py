@@ -1,4 +1,4 @@
-"""Compaction: a long conversation made short, at its client's wish.
+"""Compaction: a summary in place of a long conversation, on the client's request.
 
 A request whose input ends with a `compaction_trigger` asks for one `compaction` item and not for an
 answer. OpenAI's server makes them itself. Other upstreams are asked for a summary, which the item
@@ -109,7 +109,7 @@ _NO_USAGE: Final[JsonObject] = {
     "output_tokens_details": {"reasoning_tokens": 0},
     "total_tokens": 0,
 }
-"""The form has no way to leave it out."""
+"""The usage, which the form requires."""
 
 
 def as_response_request(body: JsonObject) -> JsonObject:

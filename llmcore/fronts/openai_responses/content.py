@@ -1,4 +1,4 @@
-"""The content of messages and of tool outputs: read as parts, and written from them.
+"""Content of messages and tool outputs: reads it as parts, and writes it from them.
 
 What names a place to read from comes from a client of the network: only web addresses and data
 URLs are taken, never paths, which would be read from the disk of the machine the bridge runs on.

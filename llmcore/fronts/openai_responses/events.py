@@ -58,7 +58,7 @@ class EventWriter:
 def usage_of(usage: Usage | None) -> JsonObject | None:
     """Return `usage`; None if the upstream counted nothing.
 
-    The form has no way to leave a number out: what the upstream did not say is 0.
+    The form requires all numbers: one that the upstream did not state is 0.
     """
     counts = token_counts(usage)
     if counts is None:
@@ -128,7 +128,7 @@ class Sources:
         self._sources.append(source)
 
     def note(self, notes: Notes) -> None:
-        """Name those that nothing cites."""
+        """Report the sources that no text cites."""
         for source in self._sources:
             name = source.url or str_or_none(
                 object_or_empty(source.provider_metadata.get(METADATA_KEY)).get("file_id")

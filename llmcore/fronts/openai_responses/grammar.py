@@ -203,7 +203,7 @@ class ResponsesChecker(GrammarChecker):
             self._deltas.append(str(text))
             return
         complete = event.get(_DONE_FIELD[name])
-        self._expect(complete == "".join(self._deltas), "is not what its deltas said")
+        self._expect(complete == "".join(self._deltas), "differs from its deltas")
         self._deltas = []
         self._said = str(complete)
 

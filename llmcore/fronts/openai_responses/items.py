@@ -1,4 +1,4 @@
-"""Items of the output: messages, reasoning, hosted tools, and what comes whole."""
+"""Items of the output: messages, reasoning, hosted tools, and items that arrive complete."""
 
 import base64
 from collections.abc import Callable, Mapping

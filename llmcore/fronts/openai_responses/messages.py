@@ -1,6 +1,6 @@
-"""The input: items with their references resolved, and the messages that they are.
+"""Reads the input: items with their references resolved, as messages.
 
-Items of the model, up to the next word of another side, are read together: they are one answer, or
+Successive items of the model are read together: they are one answer, or
 several. What the upstream cannot express is named in a Diagnostic, and refused where the
 conversation would lose its meaning. Source:
 https://developers.openai.com/api/reference/resources/responses/methods/create (`input`), read
@@ -173,7 +173,7 @@ _OF_MESSAGES: Final = frozenset({"content", "id", "phase", "role", "status", "ty
 _NO_WORDS: Final = frozenset({"additional_tools", "configuration_update"})
 """Items that change the request and are not part of the conversation."""
 _NAMED: Final = frozenset({"function_call", "custom_tool_call"})
-"""Calls that say which tool they call; that of others is their type."""
+"""Calls that name the tool that they call; that of others is their type."""
 _HOSTED: Final[Mapping[str, str | None]] = {
     "code_interpreter_call": "outputs",
     "file_search_call": "results",

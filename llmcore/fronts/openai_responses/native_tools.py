@@ -55,7 +55,7 @@ def offer_hosted(
 
 
 def _rest(native: Mapping[str, Any], known: set[str], path: str, notes: Notes) -> None:
-    """Name the options that have no word at other providers."""
+    """Report the options that other providers do not have."""
     for name, value in native.items():
         if name not in known | {"type"} and value is not None:
             why = f"the upstream's tool has no {name}"

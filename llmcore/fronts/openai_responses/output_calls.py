@@ -98,7 +98,7 @@ class CallItem:
         return {"item_id": self._id, "output_index": self._writer.index}
 
     def delta(self, event: ToolInputDelta) -> dict[str, Any] | None:
-        """Return the event of more input, but for its number; None if there is nothing to say."""
+        """Return the event of more input, but for its number; None if there is no event."""
         if not self._event:
             return None
         text = event.text if self._freeform is None else self._freeform.feed(event.text)
@@ -126,7 +126,7 @@ class CallItem:
         self._done(event, self._item(whole, "incomplete" if cut else "completed") or {})
 
     def _say_rest(self, text: str) -> None:
-        """Say what the whole input has beyond its deltas: a function's must be JSON."""
+        """Emit the end of the input that was in no delta: a function's must be JSON."""
         if self._freeform is not None:
             rest = self._freeform.close()
         else:

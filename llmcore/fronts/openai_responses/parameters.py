@@ -1,7 +1,7 @@
 """The parameters of a request besides its conversation and its tools.
 
 Source: https://developers.openai.com/api/reference/resources/responses/methods/create, read
-November 2026. What our request has a field for goes there; the rest goes by its native name to
+November 2026. What `LLMRequest` has a field for goes there; the rest goes by its native name to
 upstreams whose API has it, and is named in a Diagnostic for others.
 """
 
@@ -92,7 +92,7 @@ _SUMMARIES: Final = ("auto", "concise", "detailed", "none")
 
 
 def read_reasoning(body: Body) -> ReasoningOptions | None:
-    """Return how much the model is to think; None if the request does not say."""
+    """Return how much the model is to think; None if the request does not set it."""
     reasoning = read_field(body, "reasoning", dict)
     if not reasoning:
         return None
@@ -152,7 +152,7 @@ _PASSED: Final[Mapping[str, frozenset[str]]] = {
 _SILENT: Final[Mapping[str, frozenset[object]]] = {
     "truncation": frozenset({"disabled"}),
 }
-"""Values that say only what is so anyway."""
+"""Values equal to the default: omitting them loses nothing."""
 _OPTIONAL: Final = (
     "access_programs", "context_management", "image", "max_tool_calls", "moderation",
     "safety_identifier", "truncation", "user",

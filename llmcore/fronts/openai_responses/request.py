@@ -1,4 +1,4 @@
-"""A request of the Responses API, read as a request of ours.
+"""Reads a request of the Responses API as an `LLMRequest`.
 
 Sources, read November 2026:
 https://developers.openai.com/api/reference/resources/responses/methods/create, and, for the fields

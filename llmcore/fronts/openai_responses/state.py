@@ -1,4 +1,4 @@
-"""The kept parts of a response: its conversation, its answer, and its input in pages."""
+"""The stored parts of a response: its conversation, its answer, and its input in pages."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -48,7 +48,7 @@ def _no_item(_name: str) -> None:
 
 @frozen(kw_only=True)
 class Memory:
-    """The kept things that one request refers to."""
+    """The stored responses and items that one request refers to."""
 
     previous: StoredConversation | None = None
     """The conversation up to `previous_response_id`."""

@@ -28,7 +28,7 @@ from llmcore.schema.json import JsonValue
 _DEPTH = 4
 """How deep bodies may be wrapped in one another, and messages in objects."""
 _MARKERS = frozenset({"", "error", "errors", "failed", "failure"})
-"""Values of `type`, `object` and `status` that only say that this is an error."""
+"""Values of `type`, `object` and `status` that only state that this is an error."""
 
 _Fields = Mapping[str, JsonValue]
 

@@ -1,10 +1,10 @@
-"""Which error an answer is: one classifier for HTTP error bodies and in-stream error frames.
+"""Classifies errors: HTTP error bodies and error frames in streams.
 
     body -> its codes and message -> status -> error class
 
 The status is the HTTP status, else the one the body names, else the one that its code or
 type stands for, so that an error inside a 200 is classified like the same error as a 4xx.
-A few codes and wordings then say more than the status does (`insufficient_quota` in a
+A few codes and wordings are then more specific than the status (`insufficient_quota` in a
 429, "prompt is too long" in a 400); the message alone decides only where no status is known.
 
 Sources: https://developers.openai.com/docs/guides/error-codes,

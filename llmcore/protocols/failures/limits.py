@@ -39,7 +39,7 @@ from llmcore.schema.usage import RateLimitInfo
 def retry_after(
     headers: Mapping[str, str], body: JsonValue = None, message: str = ""
 ) -> float | None:
-    """Return the seconds the provider asks us to wait, at least 0; None if it did not say.
+    """Return the seconds the provider asks us to wait, at least 0; None if it does not state them.
 
     Reads `retry-after-ms`, then `retry-after` as seconds or HTTP-date (RFC 9110, 10.2.3),
     then Google's `RetryInfo` in the error body, then the wording of *message*, then the resets of
@@ -136,7 +136,7 @@ def _number(text: str) -> float | None:
 def _http_date(text: str) -> datetime | None:
     try:
         return _utc(parsedate_to_datetime(text))
-    except (ValueError, TypeError, IndexError, OverflowError):  # its many ways to say no
+    except (ValueError, TypeError, IndexError, OverflowError):  # its various errors
         return None
 
 

@@ -116,7 +116,7 @@ def _given_ids(messages: Sequence[Message], target: GeminiTarget) -> frozenset[s
     )
 
 
-# -- what the user says, and what tools returned
+# -- messages of the user, and results of tools
 
 
 def _lower_user(
@@ -136,7 +136,7 @@ def _lower_user(
     return responses + lowering.media_after_results + parts
 
 
-# -- what the model said
+# -- messages of the model
 
 
 def _lower_answer(

@@ -96,7 +96,7 @@ class GeminiRules:
     media_in_results: bool
     """Whether a function response can hold images and documents."""
     media_resolution: bool
-    """Whether each part can say how closely to look at it."""
+    """Whether each part can set the resolution at which it is read."""
     prefill: bool
     """Whether a request may end with the model's turn, which the answer then goes on from."""
 

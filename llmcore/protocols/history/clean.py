@@ -1,4 +1,4 @@
-"""Each message by itself: what its target cannot read goes, the rest stays as it is."""
+"""Removes from each message what its target cannot read."""
 
 from collections.abc import Mapping
 from typing import Final, TypeAlias, TypeVar
@@ -142,7 +142,7 @@ def _clean_part(
     *,
     trusted: bool,
 ) -> ContentPart | None:
-    """Return *part* as the target may read it; None if it may not at all."""
+    """Return *part* in a form that the target can read; None if there is none."""
     if isinstance(part, ReasoningPart):
         return _clean_reasoning(part, path, policy, notes, trusted=trusted)
     native = policy.same_api(message.origin)
@@ -298,7 +298,7 @@ def _is_empty(part: TextPart | RefusalPart, policy: HistoryPolicy) -> bool:
 
 
 def _move_cache_mark(part: ContentPart, kept: list[Placed]) -> str:
-    """Put the cache mark of *part* on the last part of *kept*; return what to say of it."""
+    """Put the cache mark of *part* on the last part of *kept*; return what to report."""
     ttl = cache_ttl(part)
     if ttl is None:
         return ""

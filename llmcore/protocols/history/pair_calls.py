@@ -1,4 +1,4 @@
-"""Tool calls and their results: which belongs to which, and under what id."""
+"""Pairs tool calls with their results, and gives both legal, unique ids."""
 
 from collections import deque
 from collections.abc import Iterator
@@ -96,7 +96,7 @@ class _Matcher:
                     entry.waiting.append(place)
 
     def _take(self, place: Place, part: ContentPart, draft: Draft) -> bool:
-        """Whether *part* of a tool message leaves it, as the answer to a call or for good."""
+        """Return whether *part* leaves its tool message: as the result of a call, or dropped."""
         if not isinstance(part, ToolResultPart):
             self._passed += 1
             self._note_split(place)

@@ -1,4 +1,4 @@
-"""The order of all: results after their calls, sides taking turns, and who begins."""
+"""Orders a conversation: results after their calls, alternating roles, a user message first."""
 
 from collections.abc import Iterator, Sequence
 from itertools import chain
@@ -207,7 +207,7 @@ def _origin(sources: list[Message], policy: HistoryPolicy) -> Origin | None:
 def _started_by_user(
     messages: list[tuple[str, Message]], notes: Notes
 ) -> list[tuple[str, Message]]:
-    """Return *messages*, with a user's word first if an answer comes first."""
+    """Return *messages*, with a user message first if an answer comes first."""
     for position, (path, message) in enumerate(messages):
         if message.role in ("user", "tool"):
             break

@@ -1,4 +1,4 @@
-r"""OpenAI Chat Completions: which fragment belongs to which tool call.
+r"""OpenAI Chat Completions: matching the fragments of streamed tool calls.
 
 By the documents (https://platform.openai.com/docs/api-reference/chat-streaming) a call's first
 fragment has index, id and name, later ones the index alone:

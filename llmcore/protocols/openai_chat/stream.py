@@ -474,7 +474,7 @@ def text_reader(data: bytes) -> TextReader | None:
 
 
 def _given(delta: NativeObject) -> list[tuple[str, Any]]:
-    """Return the fields of *delta* that say something; some servers repeat the role in each."""
+    """Return the fields of *delta* that have content; some servers repeat the role in each."""
     return [(name, value) for name, value in delta.items() if value and name != "role"]
 
 

@@ -1,4 +1,4 @@
-"""OpenAI Responses: sending an answer of the model back as the items it was made of.
+"""OpenAI Responses: sending an answer back as the items that it was read from.
 
 The parts of a message carry the `index` of their item in the answer. Reasoning and the items
 after it, up to the next reasoning, are one group: the provider takes all of a group, or none of its

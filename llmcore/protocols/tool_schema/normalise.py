@@ -147,7 +147,7 @@ def with_nullable(schema: Schema) -> Schema:
 def without_null_branch(schema: Schema) -> tuple[Schema, list[JsonObject]]:
     """Return *schema* with a null branch of its `anyOf` expressed by `nullable`.
 
-    One branch that is left alone is merged into the schema; what that cannot say as well
+    One branch that is left alone is merged into the schema; what that cannot express
     comes second.
     """
     if not has_null_branch(schema):
@@ -279,7 +279,7 @@ def _merged_properties(before: JsonObject, after: JsonObject) -> Schema:
     return result
 
 
-# -- descriptions that say what was stripped
+# -- descriptions of what was stripped
 
 
 _SENTENCES = {

@@ -167,8 +167,8 @@ def only(root: Schema, keywords: frozenset[str], path: str, notes: Notes) -> Sch
     for keyword, value in root.items():
         if keyword not in keywords:
             lossy = is_constraint(keyword) and sentence(keyword, value) != ""
-            say = notes.dropped if lossy else notes.noted
-            say(
+            report = notes.dropped if lossy else notes.noted
+            report(
                 "schema-keyword-dropped",
                 f"{path}.{keyword}",
                 f"the target accepts no {keyword} at the root",

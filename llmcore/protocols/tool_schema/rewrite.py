@@ -39,7 +39,7 @@ class _Visit:
     path: str
     depth: int
     result: Schema
-    said: list[str]
+    sentences: list[str]
 
 
 class Rewriter:
@@ -105,7 +105,7 @@ class Rewriter:
                 schema = self._any_of(schema, path)
             if not self._rules.type_lists and normalise.has_null_branch(schema):
                 schema, left = normalise.without_null_branch(schema)
-                self._tell_left(left, path, sentences)
+                self._describe_left(left, path, sentences)
             if schema is before:
                 return schema
 
@@ -117,7 +117,7 @@ class Rewriter:
         )
         return {("anyOf" if key == "oneOf" else key): value for key, value in schema.items()}
 
-    def _tell_left(self, left: list[JsonObject], path: str, sentences: list[str]) -> None:
+    def _describe_left(self, left: list[JsonObject], path: str, sentences: list[str]) -> None:
         """Describe what could not be merged into one schema."""
         if left:
             sentences.append(sentence("allOf", left))
@@ -138,7 +138,7 @@ class Rewriter:
         while isinstance(members := schema.get("allOf"), list):
             parts = [normalise.modern(member) for member in members if isinstance(member, Mapping)]
             schema, left = normalise.merged([without(schema, "allOf"), *parts])
-            self._tell_left(left, path, sentences)
+            self._describe_left(left, path, sentences)
         return schema
 
     def _untupled(self, schema: Schema, path: str, sentences: list[str]) -> Schema:
@@ -179,9 +179,9 @@ class Rewriter:
             return self._typed(beside, path)
         for keyword in beside:
             if keyword not in ("type", "description", "nullable"):
-                self._tell(keyword, beside[keyword], path, sentences)
+                self._describe(keyword, beside[keyword], path, sentences)
         words = joined(beside.get("description"), sentences)
-        sentences.clear()  # the branches say it
+        sentences.clear()  # the branches have them
         shared: Schema = {key: beside[key] for key in ("type", "nullable") if key in beside}
         return {
             "anyOf": [
@@ -196,11 +196,11 @@ class Rewriter:
     def _copy(self, keyword: str, value: JsonValue, visit: "_Visit") -> None:
         """Put *keyword* into the result if the target takes it, else into words."""
         if self._lacks(keyword) or self._refuses(keyword, value):
-            self._tell(keyword, value, visit.path, visit.said)
+            self._describe(keyword, value, visit.path, visit.sentences)
         elif keyword == "enum" and isinstance(value, list):
             self._copy_enum(value, visit)
         elif keyword == "minItems" and self._rules.few_items and value not in (0, 1):
-            self._tell(keyword, value, visit.path, visit.said)
+            self._describe(keyword, value, visit.path, visit.sentences)
             visit.result[keyword] = 1
         elif keyword == "additionalProperties" and isinstance(value, bool):
             visit.result[keyword] = value
@@ -220,7 +220,7 @@ class Rewriter:
         looks_around = keyword == "pattern" and _LOOKS_AROUND.search(str(value)) is not None
         return looks_around and self._rules.simple_patterns
 
-    def _tell(self, keyword: str, value: JsonValue, path: str, sentences: list[str]) -> None:
+    def _describe(self, keyword: str, value: JsonValue, path: str, sentences: list[str]) -> None:
         """Describe a constraint that the target has no keyword for."""
         words = sentence(keyword, value) if is_constraint(keyword) else ""
         if words:
@@ -247,7 +247,7 @@ class Rewriter:
         if len(listed) == len(values):
             visit.result["enum"] = values
         else:
-            self._tell("enum", values, visit.path, visit.said)
+            self._describe("enum", values, visit.path, visit.sentences)
 
     # -- strict objects
 
@@ -277,8 +277,8 @@ class Rewriter:
                 nullable[name] = schema
                 continue
             nullable[name] = normalise.with_null(dict(schema))
-            say = self._notes.noted if nullable[name] == schema else self._notes.changed
-            say(
+            report = self._notes.noted if nullable[name] == schema else self._notes.changed
+            report(
                 "schema-optional-as-null",
                 f"{path}.properties.{name}",
                 "the target requires every property; an absent one is null",

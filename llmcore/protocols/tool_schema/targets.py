@@ -60,7 +60,7 @@ class SchemaRules:
     lone_any_of: bool = False
     """Whether `anyOf` may have no keyword beside it."""
     closed: bool = False
-    """Whether each object must say `additionalProperties: false`."""
+    """Whether each object must have `additionalProperties: false`."""
     all_required: bool = False
     """Whether each property must be required, optional ones becoming nullable."""
     references_alone: bool = False

@@ -171,7 +171,7 @@ ImageSource: TypeAlias = Union[Base64Source, UrlSource, FileSource]
 """Exactly one of the three."""
 
 
-# -- what people and models say
+# -- content
 
 
 @frozen(kw_only=True)
