@@ -246,10 +246,10 @@ def test_sessions_are_imported_and_read(
     assert capsys.readouterr().out == "trip: 4 entries\n"
     assert main(["sessions", "show", "trip"]) == 0
     assert capsys.readouterr().out.splitlines() == [
-        "user: [image/png: picture] [file: a.txt]",
+        "user: [image/png: image] [file: a.txt]",
         'assistant: [thinking: Hm.] → look({"at": 1}) → cut({)',
         'tool: failed: {"t": 3}',
-        "tool: [image/png: picture] x",
+        "tool: [image/png: image] x",
     ]
     copy = tmp_path / "copy.jsonl"
     assert main(["sessions", "export", "-o", str(copy)]) == 0
