@@ -7,13 +7,14 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Protocol
 
-from attrs import field, frozen
+from attrs import field
 
 from llmcore.bridge.model_map import UpstreamModel
 from llmcore.fronts.errors import FrontError
 from llmcore.fronts.front import FailureResponse
 from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.errors import LLMError
+from llmcore.schema.frozen import frozen
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.response import LLMResponse
 

@@ -7,12 +7,13 @@ are the gateway's, the same for all operations.
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 
-from attrs import field, frozen
+from attrs import field
 
 from llmcore.bridge.accounts.issued_key import IssuedKey
 from llmcore.bridge.answer_run import ErrorForm, SentAnswer
 from llmcore.fronts.front import ClientRequest
 from llmcore.schema.diagnostics import Diagnostic
+from llmcore.schema.frozen import frozen
 from llmcore.schema.json import JsonObject
 
 

@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any, Final, Generic, TypeAlias, TypeVar
 
 import anyio.lowlevel
-from attrs import evolve, frozen
+from attrs import evolve
 
 from llmcore.bridge.answer_run import AnswerRun, RunLabels
 from llmcore.bridge.api import Caller, OperationRequest, Outcome
@@ -40,6 +40,7 @@ from llmcore.fronts.front import (
 from llmcore.protocols.anthropic_messages.names import PROTOCOL_ID as MESSAGES
 from llmcore.routes.route import Route
 from llmcore.schema.diagnostics import Diagnostic
+from llmcore.schema.frozen import frozen
 from llmcore.schema.json import JsonObject
 from llmcore.schema.model import Model
 from llmcore.schema.request import LLMRequest

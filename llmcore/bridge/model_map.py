@@ -25,13 +25,14 @@ from functools import cached_property
 from pathlib import Path
 from typing import Final
 
-from attrs import evolve, field, frozen
+from attrs import evolve, field
 
 from llmcore.bridge.configuration.document import data_of
 from llmcore.bridge.configuration.settings import GatewaySettings
 from llmcore.bridge.configuration.tables import FileTables, ModelSettings, TargetSettings
 from llmcore.schema import json
 from llmcore.schema.errors import ConfigurationError
+from llmcore.schema.frozen import frozen
 from llmcore.schema.json import JsonValue
 
 _LONG_CONTEXT: Final = "[1m]"

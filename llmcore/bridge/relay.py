@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import Any, Final, Self
 
 import anyio
-from attrs import evolve, field, frozen
+from attrs import evolve, field
 
 from llmcore.bridge.answer_run import ErrorForm, RunLabels, WholeBody
 from llmcore.bridge.rejected_betas import HEADER, without_rejected_betas
@@ -30,6 +30,7 @@ from llmcore.schema.changed import changed
 from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.errors import LLMError, NetworkError, RequestTimeoutError, StreamError
 from llmcore.schema.events import ErrorEvent, Finish, LLMEvent, StepFinish
+from llmcore.schema.frozen import frozen
 from llmcore.schema.json import JsonObject, JsonValue
 from llmcore.schema.messages import Message
 from llmcore.schema.model import Model

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import Protocol
 
-from attrs import evolve, frozen
+from attrs import evolve
 
 from llmcore.bridge.answer_run import ErrorForm, RunLabels, WholeBody
 from llmcore.bridge.drop_rejected_parameters import rejected_parameter, without_parameter
@@ -40,6 +40,7 @@ from llmcore.schema import json
 from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.errors import LLMError
 from llmcore.schema.events import ErrorEvent, Finish, LLMEvent
+from llmcore.schema.frozen import frozen
 from llmcore.schema.messages import Message
 from llmcore.schema.model import Model
 from llmcore.schema.request import LLMRequest

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 
 import anyio
-from attrs import evolve, field, frozen
+from attrs import evolve, field
 
 from llmcore.bridge.configuration.settings import GatewaySettings
 from llmcore.bridge.http.logs import log
@@ -23,6 +23,7 @@ from llmcore.routes.transport import Timeouts
 from llmcore.schema.changed import changed
 from llmcore.schema.errors import LLMError
 from llmcore.schema.events import ErrorEvent, Finish, LLMEvent, StreamStart
+from llmcore.schema.frozen import frozen
 from llmcore.schema.response import LLMResponse
 
 _FIRST_DELAY_S = 0.5

@@ -22,7 +22,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from typing import TypeAlias, TypeVar
 
 import anyio
-from attrs import define, frozen
+from attrs import define
 
 from llmcore.client.transport import Exchange, Transport
 from llmcore.folds.response import Accumulator
@@ -42,6 +42,7 @@ from llmcore.schema.errors import (
     StreamError,
 )
 from llmcore.schema.events import ErrorEvent, LLMEvent
+from llmcore.schema.frozen import frozen
 from llmcore.schema.json import JsonValue, ProviderMetadata
 from llmcore.schema.result import Result
 

@@ -2,9 +2,8 @@
 
 from typing import Final
 
-from attrs import frozen
-
 from llmcore.schema.events import FinishReason, FinishReasonKind
+from llmcore.schema.frozen import frozen
 from llmcore.schema.usage import Usage
 
 # -- finish reasons

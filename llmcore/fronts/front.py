@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib import import_module
 from typing import Any, ClassVar, Final, Generic, Protocol, TypeAlias, TypeVar
 
-from attrs import field, frozen
+from attrs import field
 
 from llmcore.fronts.errors import FrontError
 from llmcore.fronts.policy import TranslationPolicy
@@ -22,6 +22,7 @@ from llmcore.fronts.sealer import Sealer
 from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.errors import ConfigurationError, LLMError
 from llmcore.schema.events import LLMEvent
+from llmcore.schema.frozen import frozen
 from llmcore.schema.json import JsonObject
 from llmcore.schema.model import Model
 from llmcore.schema.request import LLMRequest

@@ -15,12 +15,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib import import_module
 from typing import Any, Generic, Literal, TypeAlias, TypeVar
 
-from attrs import evolve, field, frozen
+from attrs import evolve, field
 
 from llmcore.protocols.tools import STRICTEST, ToolNameRule
 from llmcore.schema.diagnostics import Diagnostic, Notes
 from llmcore.schema.errors import ConfigurationError, LLMError
 from llmcore.schema.events import DeltaEvent, LLMEvent
+from llmcore.schema.frozen import frozen
 from llmcore.schema.json import JsonObject, JsonValue, ProviderMetadata
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.result import Failure, Result, Success

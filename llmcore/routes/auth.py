@@ -10,10 +10,11 @@ from datetime import datetime
 from functools import partial
 from typing import Final, Self, TypeAlias
 
-from attrs import evolve, field, frozen
+from attrs import evolve, field
 
 from llmcore.routes.http_request import HttpRequest
 from llmcore.schema.errors import AuthenticationError, ConfigurationError, LLMError
+from llmcore.schema.frozen import frozen
 from llmcore.schema.result import Failure, Result, Success
 
 

@@ -23,7 +23,7 @@ one `ErrorEvent`, after which nothing is read. A response that was not streamed 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from attrs import evolve, frozen
+from attrs import evolve
 
 from llmcore.folds.response import Accumulator
 from llmcore.folds.segments import SegmentFold
@@ -52,6 +52,7 @@ from llmcore.schema.events import (
     attach_native,
     deltas,
 )
+from llmcore.schema.frozen import frozen
 from llmcore.schema.json import JsonValue, ProviderMetadata
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.response import LLMResponse

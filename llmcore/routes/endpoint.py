@@ -5,10 +5,11 @@ from functools import lru_cache
 from typing import Self, TypeAlias
 from urllib.parse import urlsplit, urlunsplit
 
-from attrs import field, frozen
+from attrs import field
 
 from llmcore.routes.http_request import redacted_url, with_query
 from llmcore.schema.errors import ConfigurationError, LLMError
+from llmcore.schema.frozen import frozen
 from llmcore.schema.json import JsonObject
 from llmcore.schema.result import Failure, Result, Success
 from llmcore.schema.secret_names import redacted

@@ -6,10 +6,11 @@ from types import MappingProxyType
 from typing import Final, Self
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
-from attrs import evolve, field, frozen
+from attrs import evolve, field
 
 from llmcore.schema.changed import changed
 from llmcore.schema.errors import InvalidRequestError, LLMError
+from llmcore.schema.frozen import frozen
 from llmcore.schema.result import Failure, Result, Success
 from llmcore.schema.secret_names import REDACTED, holds_credential, redacted
 

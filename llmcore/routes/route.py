@@ -25,7 +25,7 @@ from typing import (
     overload,
 )
 
-from attrs import evolve, field, fields, frozen
+from attrs import evolve, field, fields
 
 from llmcore.protocols.protocol import Built, Protocol
 from llmcore.protocols.tools import fit_tool_names
@@ -44,6 +44,7 @@ from llmcore.schema.errors import (
     LLMError,
     UnsupportedToolChoiceError,
 )
+from llmcore.schema.frozen import frozen
 from llmcore.schema.json import JsonObject, ProviderMetadata, plain_metadata
 from llmcore.schema.messages import Message
 from llmcore.schema.model import Body_co, Model

@@ -7,6 +7,7 @@ limits), `display` (reprs and hashes),
 `cached_contents`, `options`, `model`, `request`, `token_estimate` (the tokens of one, counted or
 estimated), `events`, `response`, `unary` (the fields of all unary calls), `embeddings` (and
 rankings), `images`, `audio` (transcripts and speech), `files`; `codec` converts all of them to JSON
-and back, `changed` copies them with other fields, without checks, and `secret_names` recognizes
+and back, `changed` copies them with other fields, without checks, `frozen` makes classes whose
+values are made faster than those of attrs, and `secret_names` recognizes
 credentials by the names of headers and parameters.
 """

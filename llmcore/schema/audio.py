@@ -3,11 +3,12 @@
 from collections.abc import Iterable
 from typing import Literal, TypeAlias
 
-from attrs import field, frozen
+from attrs import field
 
 from llmcore.schema.content import AudioPart
 from llmcore.schema.display import readable
 from llmcore.schema.errors import InvalidRequestError
+from llmcore.schema.frozen import frozen
 from llmcore.schema.unary import UnaryRequest, UnaryResponse, check_text
 
 Granularity: TypeAlias = Literal["segment", "word"]

@@ -2,11 +2,12 @@
 
 from datetime import datetime
 
-from attrs import field, frozen
+from attrs import field
 
 from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.display import readable
 from llmcore.schema.errors import InvalidRequestError
+from llmcore.schema.frozen import frozen
 from llmcore.schema.json import JsonObject
 
 

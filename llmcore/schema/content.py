@@ -4,11 +4,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import PurePath
 from typing import Any, Final, Literal, TypeAlias, Union, cast, get_args
 
-from attrs import evolve, field, frozen
+from attrs import evolve, field
 
 from llmcore.schema import json
 from llmcore.schema.display import readable
 from llmcore.schema.errors import InvalidRequestError
+from llmcore.schema.frozen import frozen
 from llmcore.schema.json import MAX_DEPTH, JsonValue, ProviderMetadata, plain, plain_metadata
 
 ToolCallKind = Literal["function", "custom"]

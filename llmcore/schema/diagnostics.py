@@ -3,9 +3,10 @@
 from collections.abc import Iterable
 from typing import Literal
 
-from attrs import field, frozen
+from attrs import field
 
 from llmcore.schema.display import readable
+from llmcore.schema.frozen import frozen
 
 DiagnosticAction = Literal["dropped", "changed", "added", "noted"]
 

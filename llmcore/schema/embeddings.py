@@ -3,10 +3,11 @@
 from collections.abc import Iterable, Sequence
 from typing import Literal, TypeAlias
 
-from attrs import field, frozen, validators
+from attrs import field, validators
 
 from llmcore.schema.display import readable
 from llmcore.schema.errors import InvalidRequestError
+from llmcore.schema.frozen import frozen
 from llmcore.schema.unary import UnaryRequest, UnaryResponse, check_count, check_texts
 
 InputType: TypeAlias = Literal["query", "document"]

@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterable, Mapping
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, TypeAlias, Union
 
-from attrs import field, frozen
+from attrs import field
 
 from llmcore.schema.changed import thawed
 from llmcore.schema.content import (
@@ -36,6 +36,7 @@ from llmcore.schema.content import (
 from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.display import readable
 from llmcore.schema.errors import LLMError
+from llmcore.schema.frozen import frozen
 from llmcore.schema.json import JsonValue, ProviderMetadata, plain, plain_metadata
 from llmcore.schema.usage import RateLimitInfo, Usage
 

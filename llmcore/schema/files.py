@@ -2,10 +2,11 @@
 
 from datetime import datetime
 
-from attrs import field, frozen
+from attrs import field
 
 from llmcore.schema.content import AudioPart, DocumentPart, ImagePart, size_of
 from llmcore.schema.display import readable
+from llmcore.schema.frozen import frozen
 from llmcore.schema.json import JsonObject
 
 

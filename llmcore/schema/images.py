@@ -2,11 +2,12 @@
 
 from collections.abc import Iterable
 
-from attrs import field, frozen
+from attrs import field
 
 from llmcore.schema.content import ImagePart
 from llmcore.schema.display import readable
 from llmcore.schema.errors import InvalidRequestError
+from llmcore.schema.frozen import frozen
 from llmcore.schema.unary import UnaryRequest, UnaryResponse, check_count, check_text
 
 

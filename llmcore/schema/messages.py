@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, Literal, Self, TypeAlias, Union, get_args
 
-from attrs import field, frozen
+from attrs import field
 
 from llmcore.schema.chat_form import content_of
 from llmcore.schema.content import (
@@ -19,6 +19,7 @@ from llmcore.schema.content import (
 )
 from llmcore.schema.display import readable
 from llmcore.schema.errors import InvalidRequestError
+from llmcore.schema.frozen import frozen
 from llmcore.schema.json import ProviderMetadata, plain_metadata
 
 Role = Literal["system", "user", "assistant", "tool", "developer"]

@@ -3,7 +3,9 @@
 from collections.abc import Coroutine, Mapping
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, Unpack
 
-from attrs import field, frozen
+from attrs import field
+
+from llmcore.schema.frozen import frozen
 
 if TYPE_CHECKING:
     from typing_extensions import TypeVar as DefaultTypeVar

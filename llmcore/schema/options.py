@@ -5,11 +5,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from types import NoneType
 from typing import Final, Literal, Self, TypeAlias, TypeVar, Union, get_args
 
-from attrs import field, frozen
+from attrs import field
 
 from llmcore.schema.cached_contents import CachedContent
 from llmcore.schema.display import readable
 from llmcore.schema.errors import InvalidRequestError
+from llmcore.schema.frozen import frozen
 from llmcore.schema.json import JsonObject, JsonValue, plain_object
 
 _Word = TypeVar("_Word", bound=str)

@@ -4,11 +4,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from types import NoneType
 from typing import Final, Generic, TypeAlias, TypeVar, Union, cast
 
-from attrs import field, frozen
+from attrs import field
 
 from llmcore.schema.content import TextPart
 from llmcore.schema.display import readable
 from llmcore.schema.errors import InvalidRequestError
+from llmcore.schema.frozen import frozen
 from llmcore.schema.json import JsonObject, ProviderMetadata, plain_metadata
 from llmcore.schema.messages import Message, MessageInput, as_message
 from llmcore.schema.model import Body_co, Model

@@ -14,7 +14,7 @@ or matched on; `unwrap` is for code that prefers exceptions.
 from collections.abc import Callable
 from typing import Generic, NoReturn, Self, TypeAlias, TypeVar
 
-from attrs import frozen
+from llmcore.schema.frozen import frozen
 
 _T = TypeVar("_T")
 _E = TypeVar("_E")

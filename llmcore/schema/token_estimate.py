@@ -8,8 +8,6 @@ import re
 from collections.abc import Iterable
 from typing import Final, cast
 
-from attrs import frozen
-
 from llmcore.schema import json
 from llmcore.schema.codec import to_json
 from llmcore.schema.content import (
@@ -25,6 +23,7 @@ from llmcore.schema.content import (
     ToolResultPart,
 )
 from llmcore.schema.diagnostics import Diagnostic
+from llmcore.schema.frozen import frozen
 from llmcore.schema.json import JsonValue
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.tools import HostedTool

@@ -3,11 +3,12 @@
 from collections.abc import Mapping
 from typing import Any, Literal, Protocol, Self, TypeAlias, Union, runtime_checkable
 
-from attrs import field, frozen
+from attrs import field
 
 from llmcore.schema.chat_form import function_of
 from llmcore.schema.display import readable
 from llmcore.schema.errors import InvalidRequestError
+from llmcore.schema.frozen import frozen
 from llmcore.schema.json import (
     JsonObject,
     JsonValue,

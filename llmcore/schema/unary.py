@@ -2,10 +2,11 @@
 
 from collections.abc import Sequence
 
-from attrs import field, frozen
+from attrs import field
 
 from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.errors import InvalidRequestError
+from llmcore.schema.frozen import frozen
 from llmcore.schema.json import JsonObject, JsonValue, ProviderMetadata, plain_metadata
 from llmcore.schema.model import Model
 from llmcore.schema.usage import Usage

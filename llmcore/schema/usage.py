@@ -3,9 +3,10 @@
 from datetime import datetime
 from typing import Self, TypeVar
 
-from attrs import field, fields, frozen
+from attrs import field, fields
 
 from llmcore.schema.display import readable
+from llmcore.schema.frozen import frozen
 from llmcore.schema.json import JsonValue
 
 _Number = TypeVar("_Number", int, float)

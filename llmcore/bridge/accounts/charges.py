@@ -21,7 +21,7 @@ from typing import Final
 
 import anyio
 import anyio.to_thread
-from attrs import evolve, frozen
+from attrs import evolve
 
 from llmcore.bridge.accounts.issued_key import IssuedKey, KeyLimits, kept_s, period_name
 from llmcore.bridge.accounts.issued_keys import KeyLookup, accounts_unavailable
@@ -40,6 +40,7 @@ from llmcore.bridge.state.store import StateUnavailableError
 from llmcore.bridge.state.stores import journal_for
 from llmcore.client.middleware.outcome import CallOutcome
 from llmcore.fronts.errors import NO_QUOTA, RATE_LIMIT, FrontError
+from llmcore.schema.frozen import frozen
 from llmcore.schema.response import LLMResponse
 from llmcore.schema.token_estimate import estimated_tokens
 from llmcore.schema.usage import Usage

@@ -7,7 +7,7 @@ from functools import partial
 from itertools import accumulate, takewhile
 
 import anyio
-from attrs import evolve, frozen
+from attrs import evolve
 
 from llmcore.bridge.answer_run import ErrorForm, SentAnswer, WholeBody
 from llmcore.bridge.http.asgi import Headers, Message, Receive, Scope, Send
@@ -20,6 +20,7 @@ from llmcore.fronts.front import FailureResponse
 from llmcore.schema import json
 from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.errors import ServerError
+from llmcore.schema.frozen import frozen
 from llmcore.schema.json import JsonValue
 
 _MAX_HEADER_CHARS = 1024

@@ -1,10 +1,9 @@
 """A row of spend: what one answer used, and what it cost."""
 
-from attrs import frozen
-
 from llmcore.bridge.state.ledger import StoredRow
 from llmcore.schema import json
 from llmcore.schema.codec import from_json, to_json
+from llmcore.schema.frozen import frozen
 
 
 @frozen(kw_only=True)

@@ -17,7 +17,7 @@ The calls block, are safe for any number of threads, and raise StateUnavailableE
 from collections.abc import Mapping, Sequence
 from typing import Final, Protocol
 
-from attrs import frozen
+from llmcore.schema.frozen import frozen
 
 NANO: Final = 1_000_000_000
 """Nano-dollars of a US dollar."""

@@ -16,7 +16,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final, Literal
 
-from attrs import evolve, field, frozen
+from attrs import evolve, field
 
 from llmcore.fronts.anthropic_messages.messages import TurnReader, referenced_tools
 from llmcore.fronts.anthropic_messages.tools import MessagesOffer, read_offer
@@ -38,6 +38,7 @@ from llmcore.protocols.openai_responses.names import PROTOCOL_ID as RESPONSES
 from llmcore.schema.content import TextPart
 from llmcore.schema.diagnostics import Diagnostic, Notes
 from llmcore.schema.errors import InvalidRequestError
+from llmcore.schema.frozen import frozen
 from llmcore.schema.json import json_or_text, object_or_empty, str_or_none
 from llmcore.schema.options import (
     CachePolicy,

@@ -15,7 +15,7 @@ https://openrouter.ai/docs/use-cases/reasoning-tokens, https://docs.litellm.ai/d
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
-from attrs import evolve, frozen
+from attrs import evolve
 
 from llmcore.fronts.errors import invalid
 from llmcore.fronts.front import Upstream
@@ -52,6 +52,7 @@ from llmcore.schema.content import (
 )
 from llmcore.schema.diagnostics import Notes
 from llmcore.schema.errors import InvalidRequestError
+from llmcore.schema.frozen import frozen
 from llmcore.schema.json import (
     ProviderMetadata,
     object_or_empty,

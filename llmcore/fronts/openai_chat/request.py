@@ -10,8 +10,6 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
-from attrs import frozen
-
 from llmcore.fronts.billing_line import without_billing_line
 from llmcore.fronts.errors import FrontError, invalid
 from llmcore.fronts.front import ClientRequest, ReadRequest, Routing, Upstream
@@ -26,6 +24,7 @@ from llmcore.protocols.openai_responses.names import PROTOCOL_ID as RESPONSES
 from llmcore.protocols.protocol import protocol_by_id
 from llmcore.schema.diagnostics import Diagnostic, Notes
 from llmcore.schema.errors import InvalidRequestError
+from llmcore.schema.frozen import frozen
 from llmcore.schema.json import int_or_none, object_or_empty, objects, str_or_none
 from llmcore.schema.options import (
     CachePolicy,

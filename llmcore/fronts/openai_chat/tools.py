@@ -14,8 +14,6 @@ https://developers.openai.com/api/reference/resources/chat (`tools`, `tool_choic
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from attrs import frozen
-
 from llmcore.fronts.errors import invalid
 from llmcore.fronts.front import Upstream
 from llmcore.fronts.reading import Fields, cache_ttl_of, read, read_objects, required
@@ -25,6 +23,7 @@ from llmcore.protocols.openai_responses.names import PROTOCOL_ID as RESPONSES
 from llmcore.protocols.protocol import protocol_by_id
 from llmcore.schema.diagnostics import Notes
 from llmcore.schema.errors import InvalidRequestError
+from llmcore.schema.frozen import frozen
 from llmcore.schema.json import JsonObject, object_or_empty, objects, str_or_none
 from llmcore.schema.tools import (
     CustomTool,

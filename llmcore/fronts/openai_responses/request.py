@@ -8,7 +8,7 @@ that a response repeats of its request, https://developers.openai.com/api/refere
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from attrs import evolve, frozen
+from attrs import evolve
 
 from llmcore.fronts.billing_line import without_billing_line
 from llmcore.fronts.errors import FrontError, invalid
@@ -43,6 +43,7 @@ from llmcore.protocols.openai_responses.names import PROTOCOL_ID
 from llmcore.schema.content import TextPart
 from llmcore.schema.diagnostics import Diagnostic, Notes
 from llmcore.schema.errors import InvalidRequestError
+from llmcore.schema.frozen import frozen
 from llmcore.schema.json import JsonObject, object_or_empty, objects, str_or_none
 from llmcore.schema.messages import Message
 from llmcore.schema.request import LLMRequest

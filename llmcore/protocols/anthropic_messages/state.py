@@ -18,10 +18,11 @@ The state changes on transitions only, never per token.
 
 from typing import Any, TypeAlias
 
-from attrs import field, frozen
+from attrs import field
 
 from llmcore.protocols.answering import BlockState
 from llmcore.protocols.persistent import PersistentList
+from llmcore.schema.frozen import frozen
 from llmcore.schema.json import JsonObject, JsonValue
 
 Event: TypeAlias = dict[str, Any]

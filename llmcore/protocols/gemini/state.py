@@ -18,13 +18,14 @@ from collections.abc import Mapping
 from typing import Any, Literal
 
 import msgspec
-from attrs import field, frozen
+from attrs import field
 
 from llmcore.protocols.answering import StreamContext
 from llmcore.protocols.gemini.names import METADATA_KEY, NativeObject
 from llmcore.protocols.persistent import PersistentList, to_list
 from llmcore.schema.changed import changed
 from llmcore.schema.events import File, LLMEvent, ReasoningEnd, ReasoningStart, TextStart
+from llmcore.schema.frozen import frozen
 from llmcore.schema.json import JsonObject, JsonValue, ProviderMetadata
 
 Mode = Literal["", "text", "reasoning", "audio"]

@@ -3,9 +3,8 @@
 import re
 from typing import Literal
 
-from attrs import frozen
-
 from llmcore.protocols.tools import ANY_CALL_ID, CallIdRule
+from llmcore.schema.frozen import frozen
 from llmcore.schema.messages import Origin
 from llmcore.schema.request import LLMRequest
 

@@ -5,13 +5,14 @@ from itertools import chain
 from operator import is_
 from typing import TypeVar
 
-from attrs import define, field, frozen
+from attrs import define, field
 
 from llmcore.protocols.history.clean import Draft, Place, Placed, at, clean, place_instructions
 from llmcore.protocols.history.pair_calls import Answer, Answers, answers_to, match, settle
 from llmcore.protocols.history.policy import HistoryPolicy
 from llmcore.schema.content import ContentPart, ReasoningPart, TextPart, ToolResultPart
 from llmcore.schema.diagnostics import Diagnostic, Notes
+from llmcore.schema.frozen import frozen
 from llmcore.schema.messages import Message, Origin, Role
 
 _Result = TypeVar("_Result")

@@ -31,8 +31,6 @@ from collections import deque
 from collections.abc import Sequence
 from typing import Any
 
-from attrs import frozen
-
 from llmcore.protocols.openai_chat.content import announce
 from llmcore.protocols.openai_chat.names import METADATA_KEY, NativeObject
 from llmcore.protocols.openai_chat.state import (
@@ -65,6 +63,7 @@ from llmcore.schema.events import (
     ToolInputStart,
     ToolResult,
 )
+from llmcore.schema.frozen import frozen
 from llmcore.schema.json import (
     JsonObject,
     JsonValue,

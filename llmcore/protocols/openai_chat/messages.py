@@ -9,8 +9,6 @@ https://docs.mistral.ai/capabilities/reasoning.
 from collections.abc import Sequence
 from typing import Final
 
-from attrs import frozen
-
 from llmcore.protocols.caching import mark_breakpoint
 from llmcore.protocols.history import HistoryPolicy, Repaired, repair
 from llmcore.protocols.history.policy import LoweringTarget, native_provider_ids
@@ -38,6 +36,7 @@ from llmcore.schema.content import (
     cache_ttl,
 )
 from llmcore.schema.diagnostics import Notes
+from llmcore.schema.frozen import frozen
 from llmcore.schema.json import JsonValue, object_or_empty, text_or_json
 from llmcore.schema.messages import Message
 from llmcore.schema.request import LLMRequest

@@ -7,12 +7,11 @@ defaults are OpenAI's own.
 import re
 from typing import Final, Literal, get_args
 
-from attrs import frozen
-
 from llmcore.protocols.caching import OPENAI_BREAKPOINT_MODELS
 from llmcore.protocols.lowering import OPENAI_FIXED_SAMPLING, FixedSampling, matches_model
 from llmcore.protocols.openai_chat.names import CALL_IDS
 from llmcore.protocols.tools import CallIdRule, freeform_tools
+from llmcore.schema.frozen import frozen
 from llmcore.schema.options import ServiceTier
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.tools import CustomTool, ToolDefinition

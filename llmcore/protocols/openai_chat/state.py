@@ -20,7 +20,7 @@ import json as standard_json
 from collections.abc import Mapping
 from typing import Final, Literal
 
-from attrs import field, frozen
+from attrs import field
 
 from llmcore.protocols.answering import StreamContext
 from llmcore.protocols.openai_chat.models import ChatDialect
@@ -31,6 +31,7 @@ from llmcore.schema.changed import changed
 from llmcore.schema.content import ToolCallKind
 from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.events import LLMEvent, ReasoningEnd, ReasoningStart, TextEnd, TextStart
+from llmcore.schema.frozen import frozen
 from llmcore.schema.json import JsonObject, JsonValue
 
 MAX_PENDING: Final = 128

@@ -42,7 +42,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from operator import attrgetter
 from typing import Any, Final, TypeAlias
 
-from attrs import field, frozen
+from attrs import field
 
 from llmcore.folds.segments import MAX_PARTS
 from llmcore.protocols.answering import StreamContext
@@ -52,6 +52,7 @@ from llmcore.schema.changed import changed
 from llmcore.schema.content import TokenLogprob
 from llmcore.schema.errors import StreamError
 from llmcore.schema.events import ReasoningDelta, TextDelta, ToolInputDelta
+from llmcore.schema.frozen import frozen
 from llmcore.schema.json import JsonValue, int_or_none, objects, str_or_none
 
 
