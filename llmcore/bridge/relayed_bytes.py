@@ -120,7 +120,7 @@ class RelayedBytes:
         self._form = route.protocol.stream.deltas if framing.id == "sse" else None
         self._max_frame_bytes = framing.max_frame_bytes
         self._max_bytes = route.defaults.max_response_bytes
-        self._secrets: tuple[str, ...] = ()
+        self._request: HttpRequest | None = None
         self._begin()
 
     def _begin(self) -> None:
@@ -144,7 +144,7 @@ class RelayedBytes:
         self._begin()
         self.status, self.headers = exchange.status, exchange.headers
         self._cuts = self._streamed and self.status < _FIRST_ERROR
-        self._secrets = request.secrets
+        self._request = request
         return _CopiedExchange(exchange, self)
 
     # -- for the client
@@ -164,7 +164,7 @@ class RelayedBytes:
     def take_error(self) -> bytes:
         """Return the body of an error, without the gateway's credentials if it quotes them."""
         data = self.take_last()
-        for secret in self._secrets:
+        for secret in () if self._request is None else self._request.secrets:
             data = data.replace(secret.encode(), b"[redacted]")
         return data
 

@@ -18,7 +18,7 @@ Every exit frees the connection, which is reused if the response was read to its
 import contextlib
 import math
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from typing import TypeAlias, TypeVar
 
 import anyio
@@ -218,7 +218,7 @@ class Call:
         started = anyio.current_time()
         limits = (limit for limit in (self._timeouts.step, self._timeouts.total) if limit)
         self._end = started + min(limits, default=math.inf)
-        self._await_event(self._timeouts.first_event)
+        self._await_event(self._timeouts.first_event, started)
         outgoing, exchange = await self._exchanged()
         if exchange.status == _UNAUTHORIZED and outgoing.refused():
             await exchange.aclose()
@@ -298,8 +298,8 @@ class Call:
             self._await_event(None if idle is None else idle - waited)
         return events
 
-    def _await_event(self, limit: float | None) -> None:
-        now = anyio.current_time()
+    def _await_event(self, limit: float | None, now: float | None = None) -> None:
+        now = anyio.current_time() if now is None else now
         self._last_event = time.monotonic()
         self._next_event = math.inf if limit is None else now + limit
         if self._scope is not None:
@@ -417,6 +417,13 @@ def _context(prepared: PreparedRequest, exchange: Exchange) -> ResponseContext:
     return ResponseContext(
         diagnostics=(*prepared.diagnostics, *getattr(exchange, "diagnostics", ())),
         rate_limit=rate_limit_from(headers),
-        request_id=next((headers[name] for name in REQUEST_IDS if headers.get(name)), None),
-        service_tier=next((headers[name] for name in _TIERS if headers.get(name)), None),
+        request_id=_first(headers, REQUEST_IDS),
+        service_tier=_first(headers, _TIERS),
     )
+
+
+def _first(headers: Mapping[str, str], names: Sequence[str]) -> str | None:
+    for name in names:
+        if value := headers.get(name):
+            return value
+    return None

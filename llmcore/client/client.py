@@ -651,5 +651,8 @@ def _prepared(
     resolved = request if known else changed(request, model=model, provider=None)
     route = route_of(model)
     prepared = route.prepare(resolved, streaming=streaming, context=context, rejected=rejected)
-    owned = prepared.bind(lambda ready: with_own_contents(ready, route))
-    return owned.map(lambda ready: with_overflow_note(ready, models))
+    if isinstance(prepared, Failure):
+        return prepared
+    return with_own_contents(prepared.value, route).map(
+        lambda ready: with_overflow_note(ready, models)
+    )

@@ -40,7 +40,7 @@ def is_large(request: LLMRequest) -> bool:
     if len(request.messages) > LARGE_REQUEST_MESSAGES:
         return True
     form = request.response_format
-    return holds_much(
+    values = (
         request.messages,
         request.system,
         request.tools,
@@ -48,6 +48,7 @@ def is_large(request: LLMRequest) -> bool:
         request.provider_options,
         request.metadata,
     )
+    return holds_much(*filter(None, values))
 
 
 def holds_much(*values: object) -> bool:

@@ -91,11 +91,13 @@ class Auth:
     """Whether the token is needed at all, given the environment."""
     variables: tuple[str, ...] = field(default=(), repr=False)
     """The environment variables that may hold the key."""
+    repeats: bool = field(default=False, repr=False)
+    """Whether `sign` only adds headers, which depend on the token and `variables` alone."""
 
     @classmethod
     def none(cls) -> Self:
         """Sign nothing, for servers that ask for no key."""
-        return cls(id="none", sign=lambda request, _context: Success(request))
+        return cls(id="none", sign=lambda request, _context: Success(request), repeats=True)
 
     @classmethod
     def bearer(cls, key: str | None) -> Self:
@@ -110,7 +112,7 @@ class Auth:
             given = _checked(key, f"the api_key for the header {name!r}", context)
             return given.map(lambda good: request.with_header(name, prefix + good, secret=True))
 
-        return cls(id=id or f"header {name}", sign=sign)
+        return cls(id=id or f"header {name}", sign=sign, repeats=True)
 
     @classmethod
     def query(cls, name: str, key: str | None) -> Self:
@@ -135,7 +137,8 @@ class Auth:
                 lambda good: request.with_header(header, prefix + good, secret=True)
             )
 
-        return cls(id=f"env {' or '.join(variables)}", sign=sign, variables=variables)
+        name = f"env {' or '.join(variables)}"
+        return cls(id=name, sign=sign, variables=variables, repeats=True)
 
     @classmethod
     def token(
@@ -152,7 +155,7 @@ class Auth:
                 lambda good: request.with_header(header, prefix + good, secret=True)
             )
 
-        return cls(id="token", sign=sign, fetch=fetch)
+        return cls(id="token", sign=sign, fetch=fetch, repeats=True)
 
     @staticmethod
     def first_of(*auths: "Auth") -> "Auth":
@@ -201,7 +204,12 @@ def _sign_by(
 def _combined(word: str, sign: Sign, parts: Sequence[Auth]) -> Auth:
     """Return an auth of *parts*; it fetches what the first of them that fetches does."""
     names = dict.fromkeys(name for auth in parts for name in auth.variables)
-    whole = Auth(id=word.join(auth.id for auth in parts), sign=sign, variables=tuple(names))
+    whole = Auth(
+        id=word.join(auth.id for auth in parts),
+        sign=sign,
+        variables=tuple(names),
+        repeats=all(auth.repeats for auth in parts),
+    )
     fetching = next((auth for auth in parts if auth.fetch is not None), whole)
     return evolve(whole, fetch=fetching.fetch, fetch_when=fetching.fetch_when)
 

@@ -86,6 +86,8 @@ class ModelLimits:
         return min(known, default=None)
 
 
+_SIGNATURES: Final = 16
+"""The number of signed requests that a route keeps."""
 _NO_GENERATION: Final = GenerationOptions()
 
 
@@ -266,6 +268,10 @@ class Route(Generic[Body_co]):
     """The transport that sends requests."""
     defaults: RouteDefaults = RouteDefaults()
     """Defaults of every request."""
+    _signatures: dict[tuple[object, ...], HttpRequest] = field(
+        factory=dict, init=False, eq=False, repr=False
+    )
+    """Signed requests without bodies, by everything that their headers depend on."""
 
     @staticmethod
     def make(
@@ -348,10 +354,13 @@ class Route(Generic[Body_co]):
         unknown = unknown_option_keys(effective, self.provider, self.protocol.metadata_key)
         notes = (*unknown, *notes, *fitted.diagnostics)
         built = self.protocol.body.build(fitted.request, streaming)
-        noted = built.map(lambda body: _without(body, rejected, notes))
-        return noted.bind(lambda body: self._compose(effective, body, streaming, context)).alt(
-            lambda error: _of_provider(error, self.provider)
-        )
+        if isinstance(built, Success):
+            body = _without(built.value, rejected, notes)
+            composed = self._compose(effective, body, streaming, context)
+            if isinstance(composed, Success):
+                return composed
+            built = composed
+        return built.alt(lambda error: _of_provider(error, self.provider))
 
     def prepare_count(
         self, request: LLMRequest, context: AuthContext
@@ -432,24 +441,50 @@ class Route(Generic[Body_co]):
             model_id=request.model_id, body=body, streaming=streaming, environ=context.environ
         )
 
-        def finish(url: str) -> Result[PreparedRequest[Body_co], LLMError]:
-            unsigned = HttpRequest(
-                method="POST",
-                url=with_query(url, request.http.query),
-                headers=self._headers(request, built, streaming),
-                body=json.dumps(body),
+        url = self.endpoint.url(where)
+        if isinstance(url, Failure):
+            return url
+        address = with_query(url.value, request.http.query)
+        signed = self._request_to(address, json.dumps(body), request, built, streaming, context)
+        if isinstance(signed, Failure):
+            return signed
+        return Success(
+            PreparedRequest(
+                http=signed.value.request,
+                body=cast("Body_co", body),
+                diagnostics=(*built.diagnostics, *signed.value.diagnostics),
+                streaming=streaming,
+                request=request,
             )
-            return self._signed(unsigned, context).map(
-                lambda signed: PreparedRequest(
-                    http=signed.request,
-                    body=cast("Body_co", body),
-                    diagnostics=(*built.diagnostics, *signed.diagnostics),
-                    streaming=streaming,
-                    request=request,
-                )
-            )
+        )
 
-        return self.endpoint.url(where).bind(finish)
+    def _request_to(
+        self,
+        url: str,
+        body: bytes,
+        request: LLMRequest,
+        built: Built[Any],
+        streaming: bool,
+        context: AuthContext,
+    ) -> Result[_Signed, LLMError]:
+        """Return the signed request, of one that differs in URL and body alone if there was one."""
+        own = built.headers or request.http.headers or context.shown
+        known = None if own or not self.auth.repeats else self._signed_by(streaming, context)
+        if known is not None and (before := self._signatures.get(known)) is not None:
+            return Success(_Signed(changed(before, url=url, body=body)))
+        headers = self._headers(request, built, streaming)
+        unsigned = HttpRequest(method="POST", url=url, headers=headers, body=body)
+        signed = self._signed(unsigned, context)
+        if known is not None and isinstance(signed, Success):
+            if len(self._signatures) >= _SIGNATURES:  # tokens are replaced from time to time
+                self._signatures.clear()
+            self._signatures[known] = changed(signed.value.request, url="", body=b"")
+        return signed
+
+    def _signed_by(self, streaming: bool, context: AuthContext) -> tuple[object, ...]:
+        """Return everything that the headers of a request without own ones depend on."""
+        values = map(context.environ.get, self.auth.variables)
+        return (streaming, context.token, context.missing_key, *values)
 
     def _signed(self, unsigned: HttpRequest, context: AuthContext) -> Result[_Signed, LLMError]:
         checked = sendable(unsigned)

@@ -312,3 +312,39 @@ def test_max_tokens_above_the_limits_of_the_route_is_lowered_and_noted(
     assert [note.code for note in ready.diagnostics] == ["max-tokens-lowered"] * lowered
     if lowered:
         assert "max_tokens lowered" in str(failed(way, max_tokens=asked, strict=True))
+
+
+@pytest.mark.parametrize(
+    "auth",
+    [
+        Auth.env("A_KEY", "B_KEY"),
+        Auth.first_of(Auth.env("A_KEY"), Auth.env("B_KEY")),
+        Auth.all_of(Auth.env("A_KEY", "B_KEY"), Auth.none()),
+        Auth(id="own", sign=Auth.env("A_KEY", "B_KEY").sign),
+    ],
+)
+def test_later_requests_are_signed_as_the_first_one_of_their_key(auth: Auth) -> None:
+    """The kept request has no body, and is not used once the key has changed."""
+    way = route().with_(auth=auth, endpoint=Endpoint.path("/talk", base_url="https://a.example"))
+    environ = {"B_KEY": "of-b"}
+
+    def sent(model: str, *, streaming: bool = False, **given: Any) -> PreparedRequest:
+        asked = request(model=way.model(model), prompt="?", **given)
+        return way.prepare(
+            asked, streaming=streaming, context=AuthContext(environ=environ)
+        ).unwrap()
+
+    one, two, streamed = sent("m-1"), sent("m-2"), sent("m-1", streaming=True)
+    own = sent("m-1", http=HttpOverlay(headers={"X-Own": "1"}))
+    environ["A_KEY"] = "of-a"
+    other = sent("m-1")
+
+    assert (one.http.headers, one.http.secrets) == (two.http.headers, two.http.secrets)
+    assert [json.loads(one.http.body)["model"] for one in (one, two)] == ["m-1", "m-2"]  # type: ignore[index,call-overload]
+    assert streamed.http.headers["accept"] == "text/event-stream"
+    assert own.http.headers == {**one.http.headers, "x-own": "1"}
+    assert [one.http.headers["authorization"] for one in (two, own, other)] == [
+        "Bearer of-b",
+        "Bearer of-b",
+        "Bearer of-a",
+    ]

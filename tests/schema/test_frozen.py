@@ -115,10 +115,10 @@ class _Error(Exception):
 
 def test_an_exception_can_be_raised_again_by_a_context_manager() -> None:
     """Python sets the traceback and the cause of an error that is under way."""
-    with pytest.raises(_Error) as caught, contextlib.ExitStack() as stack:
-        stack.callback(list)
-        raise _Error(a=1, b=2, c=3) from ValueError("a")
+    error = _Error(a=1, b=2, c=3)
 
-    assert caught.value.with_traceback(None).__cause__ is not None
+    with pytest.raises(_Error), contextlib.suppress(ValueError):
+        raise error from ValueError("a")
+    assert error.with_traceback(None).__cause__ is not None
     with pytest.raises(FrozenInstanceError):
-        caught.value.a = 2  # type: ignore[misc]
+        error.a = 2  # type: ignore[misc]
