@@ -340,6 +340,33 @@ def _docstring(module: Path) -> str:
     return (ast.get_docstring(tree_of(module)) or "") if module.exists() else ""
 
 
+WIRE_READERS = {
+    "protocols": {"content", "calls", "finish", "stream"},
+    "fronts": {"request", "messages", "content", "calls", "tools"},
+}
+"""The modules that read responses of providers, and those that read requests of clients."""
+
+
+def test_each_reader_of_a_wire_shows_a_frame() -> None:
+    """A docstring of the module, or of a function in it, has the JSON that is read."""
+    readers = [
+        module
+        for layer, names in WIRE_READERS.items()
+        for module in (PACKAGE / layer).glob("*/*.py")
+        if module.stem in names
+    ]
+    without = [name_of(m) for m in readers if not _shows_json(m)]
+
+    assert len(readers) > 30
+    assert without == []
+
+
+def _shows_json(module: Path) -> bool:
+    definitions = ast.Module | ast.FunctionDef | ast.ClassDef
+    texts = (ast.get_docstring(n) or "" for n in nodes_of(module) if isinstance(n, definitions))
+    return any(re.search(r'\{"\w+": ', text) for text in texts)
+
+
 def test_everything_public_has_a_docstring() -> None:
     """Modules, classes, functions and methods have one."""
 

@@ -1,4 +1,10 @@
-"""Copilot API tokens: exchanged for a GitHub token, and refreshed before they expire."""
+"""Copilot API tokens: exchanged for a GitHub token, and refreshed before they expire.
+
+    GET /copilot_internal/v2/token -> {"token": "tid=1;exp=...", "refresh_in": 1500,
+     "endpoints": {"api": "https://api.individual.githubcopilot.com"}}
+
+The exchange has no public document: see `api`.
+"""
 
 import logging
 import time

@@ -1,5 +1,10 @@
 """GitHub's device flow: a login with a code that the user enters in a browser.
 
+    POST /login/device/code -> {"device_code": "3584d8...", "user_code": "WDJB-MJHT",
+     "verification_uri": "https://github.com/login/device", "interval": 5, "expires_in": 900}
+    POST /login/oauth/access_token -> {"error": "authorization_pending"}
+    POST /login/oauth/access_token -> {"access_token": "gho_...", "token_type": "bearer"}
+
 Documents, read November 2026: https://docs.github.com/en/apps/oauth-apps/building-oauth-apps/
 authorizing-oauth-apps#device-flow, https://www.rfc-editor.org/rfc/rfc8628.
 """

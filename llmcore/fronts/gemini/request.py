@@ -1,5 +1,9 @@
 """Reads a `generateContent` request: its model, its settings, and the context of its answer.
 
+    POST /v1beta/models/gemini-3-pro:streamGenerateContent?alt=sse
+    {"contents": [{"role": "user", "parts": [{"text": "Hi"}]}], "systemInstruction":
+     {"parts": [...]}, "generationConfig": {"thinkingConfig": {"thinkingLevel": "low"}}}
+
 Sources, read November 2026: https://ai.google.dev/api/generate-content (the path, the fields,
 GenerationConfig), https://ai.google.dev/api/tokens (`generateContentRequest`),
 https://ai.google.dev/gemini-api/docs/thinking.

@@ -1,5 +1,8 @@
 """Reads a request of Chat Completions as an `LLMRequest`.
 
+    {"model": "gpt-5.2", "messages": [{"role": "user", "content": "Hi"}], "stream": true,
+     "stream_options": {"include_usage": true}, "reasoning_effort": "low", "tools": [...]}
+
 Sources, read November 2026: https://developers.openai.com/api/reference/resources/chat (create);
 what clients send besides: https://openrouter.ai/docs/use-cases/reasoning-tokens (`reasoning`,
 `include_reasoning`), https://docs.z.ai/guides/capabilities/thinking-mode (`thinking`),

@@ -1,5 +1,10 @@
 """From events to a Responses stream, and to the response it adds up to.
 
+    {"type": "response.created", "sequence_number": 0, "response": {"id": "resp_1", ...}}
+    {"type": "response.output_text.delta", "sequence_number": 4, "item_id": "msg_1",
+     "output_index": 0, "content_index": 0, "delta": "Hel", "logprobs": []}
+    {"type": "response.completed", "sequence_number": 9, "response": {"status": "completed", ...}}
+
 Source: https://developers.openai.com/api/reference/resources/responses/streaming-events, read
 November 2026. A response that is not streamed is the snapshot at the end of the same fold.
 

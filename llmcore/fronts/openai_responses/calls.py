@@ -1,4 +1,9 @@
-"""Calls that the client runs, and their results: items for it, functions for the upstream.
+r"""Calls that the client runs, and their results: items for it, functions for the upstream.
+
+    {"type": "function_call", "call_id": "call_1", "name": "weather",
+     "arguments": "{\"city\":\"Riga\"}"}
+    {"type": "function_call_output", "call_id": "call_1", "output": "19 C"}
+    {"type": "shell_call", "call_id": "call_2", "action": {"commands": ["ls"], "timeout_ms": 5}}
 
 Sources, read November 2026: https://developers.openai.com/api/docs/guides/function-calling,
 .../tools-apply-patch, .../tools-shell, .../tools-local-shell, .../tools-tool-search.

@@ -1,5 +1,10 @@
 """Content of messages and tool outputs: reads it as parts, and writes it from them.
 
+    {"type": "input_text", "text": "What is this?"}
+    {"type": "input_image", "image_url": "data:image/png;base64,iVBOR...", "detail": "low"}
+    {"type": "input_file", "filename": "a.pdf", "file_data": "data:application/pdf;base64,..."}
+    {"type": "output_text", "text": "Paris", "annotations": [], "logprobs": []}
+
 What names a place to read from comes from a client of the network: only web addresses and data
 URLs are taken, never paths, which would be read from the disk of the machine the bridge runs on.
 Source: https://developers.openai.com/api/reference/resources/responses/methods/create (`input`),

@@ -1,4 +1,12 @@
-"""Events and the response around them: numbers, ids, status and usage."""
+"""Events and the response around them: numbers, ids, status and usage.
+
+    {"type": "response.output_item.added", "sequence_number": 2, "output_index": 0, "item": {...}}
+    {"input_tokens": 20, "input_tokens_details": {"cached_tokens": 0}, "output_tokens": 10,
+     "output_tokens_details": {"reasoning_tokens": 0}, "total_tokens": 30}
+
+Source: https://developers.openai.com/api/reference/resources/responses/streaming-events, read
+November 2026.
+"""
 
 from collections.abc import Iterable, Sequence
 from typing import Any

@@ -1,4 +1,12 @@
-"""Items of the output: messages, reasoning, hosted tools, and items that arrive complete."""
+"""Items of the output: messages, reasoning, hosted tools, and items that arrive complete.
+
+    {"id": "msg_1", "type": "message", "role": "assistant", "status": "completed", "content": [
+     {"type": "output_text", "text": "Paris", "annotations": [], "logprobs": []}]}
+    {"id": "rs_1", "type": "reasoning", "summary": [{"type": "summary_text", "text": "Easy."}],
+     "encrypted_content": "ob1.5kx..."}
+
+Source: https://developers.openai.com/api/reference/resources/responses, read November 2026.
+"""
 
 import base64
 from collections.abc import Callable, Mapping

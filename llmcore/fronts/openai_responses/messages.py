@@ -1,5 +1,10 @@
 """Reads the input: items with their references resolved, as messages.
 
+    {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "Weather?"}]}
+    {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "ob1.5kx..."}
+    {"type": "function_call", "call_id": "call_1", "name": "weather", "arguments": "{}"}
+    {"type": "function_call_output", "call_id": "call_1", "output": "19 C"}
+
 Successive items of the model are read together: they are one answer, or
 several. What the upstream cannot express is named in a Diagnostic, and refused where the
 conversation would lose its meaning. Source:

@@ -1,4 +1,10 @@
-"""Tools that the provider runs, as the upstream has them. The calls' items are in `calls`."""
+"""Tools that the provider runs, as the upstream has them. The calls' items are in `calls`.
+
+    {"type": "web_search", "search_context_size": "low"}
+    {"type": "code_interpreter", "container": {"type": "auto"}}
+
+Source: https://developers.openai.com/api/docs/guides/tools, read November 2026.
+"""
 
 from collections.abc import Mapping
 from typing import Any, Final

@@ -1,5 +1,8 @@
 """The parameters of a request besides its conversation and its tools.
 
+    {"max_output_tokens": 64, "temperature": 0.2, "reasoning": {"effort": "low"}, "text": {"format":
+     {"type": "json_schema", "name": "city", "schema": {"type": "object", ...}, "strict": true}}}
+
 Source: https://developers.openai.com/api/reference/resources/responses/methods/create, read
 November 2026. What `LLMRequest` has a field for goes there; the rest goes by its native name to
 upstreams whose API has it, and is named in a Diagnostic for others.

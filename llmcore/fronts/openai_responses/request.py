@@ -1,5 +1,8 @@
 """Reads a request of the Responses API as an `LLMRequest`.
 
+    {"model": "gpt-5.2", "instructions": "Be brief.", "input": "Hi", "stream": true, "store": false,
+     "reasoning": {"effort": "low", "summary": "auto"}, "include": ["reasoning.encrypted_content"]}
+
 Sources, read November 2026:
 https://developers.openai.com/api/reference/resources/responses/methods/create, and, for the fields
 that a response repeats of its request, https://developers.openai.com/api/reference/resources/responses.

@@ -1,5 +1,9 @@
 """The tools that a request offers the model, and which of them it may or must call.
 
+    {"type": "function", "name": "weather", "parameters": {"type": "object", ...}, "strict": true}
+    {"type": "custom", "name": "patch", "format": {"type": "grammar", "syntax": "lark", ...}}
+    {"type": "mcp", "server_label": "docs", "server_url": "https://mcp.example/mcp"}
+
 The client's tools become functions; each is registered with what it stands for. Source:
 https://developers.openai.com/api/reference/resources/responses/methods/create (`tools`,
 `tool_choice`), read November 2026.

@@ -1,5 +1,9 @@
 """OpenAI Chat Completions: reading the answer.
 
+    data: {"id": "chatcmpl-1", "choices": [{"index": 0, "delta": {"content": "Hel"}}]}
+    data: {"id": "chatcmpl-1", "choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]}
+    data: [DONE]
+
 Source: https://platform.openai.com/docs/api-reference/chat-streaming (read November 2026), and
 the documents of the servers that imitate it, named where a rule is theirs.
 

@@ -1,5 +1,9 @@
 """OpenAI Responses: reading the answer.
 
+    event: response.output_text.delta
+    data: {"type": "response.output_text.delta", "item_id": "msg_1", "output_index": 0,
+           "content_index": 0, "delta": "Hel", "sequence_number": 4}
+
 Source: https://developers.openai.com/api/reference/resources/responses/streaming-events, read
 November 2026.
 
