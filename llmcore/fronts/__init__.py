@@ -13,7 +13,7 @@
 - `hosted_calls`: calls of tools that a provider ran
 - `freeform_input`: a freeform tool's input out of a function's arguments
 - `openai_embeddings`: requests for embeddings, and their answers, as OpenAI writes them
-- `openai_forms`: errors, lists of models, bytes of tokens and service tiers as OpenAI writes them
+- `openai_forms`: errors, lists of models, formats of answers and service tiers as OpenAI has them
 - `anthropic_messages`: the front of Anthropic's Messages API
 - `gemini`: the front of Gemini's generateContent
 - `openai_chat`: the front of OpenAI's Chat Completions API

@@ -11,22 +11,23 @@ arguments. An application can serve one from its own web framework.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import wraps
 from importlib import import_module
-from typing import Any, ClassVar, Final, Generic, Protocol, TypeAlias, TypeVar
+from typing import Any, ClassVar, Final, Generic, ParamSpec, Protocol, TypeAlias, TypeVar
 
 from attrs import field
 
-from llmcore.fronts.errors import FrontError
+from llmcore.fronts.errors import FrontError, invalid
 from llmcore.fronts.policy import TranslationPolicy
 from llmcore.fronts.sealer import Sealer
 from llmcore.schema.diagnostics import Diagnostic
-from llmcore.schema.errors import ConfigurationError, LLMError
+from llmcore.schema.errors import ConfigurationError, InvalidRequestError, LLMError
 from llmcore.schema.events import LLMEvent
 from llmcore.schema.frozen import frozen
 from llmcore.schema.json import JsonObject
 from llmcore.schema.model import Model
 from llmcore.schema.request import LLMRequest
-from llmcore.schema.result import Result
+from llmcore.schema.result import Failure, Result, Success
 from llmcore.schema.usage import Usage
 
 Event: TypeAlias = dict[str, Any]
@@ -84,6 +85,30 @@ class ReadRequest(Generic[Context]):
     streaming: bool
     diagnostics: tuple[Diagnostic, ...] = ()
     """Everything that reading it lost, changed or invented."""
+
+
+_Given = ParamSpec("_Given")
+
+
+def checked_read(
+    read: Callable[_Given, ReadRequest[Context]],
+) -> Callable[_Given, Result[ReadRequest[Context], FrontError]]:
+    """Return *read*, a front's reader of requests, with a Failure for an invalid request."""
+
+    @wraps(read)
+    def checked(
+        *args: _Given.args, **kwargs: _Given.kwargs
+    ) -> Result[ReadRequest[Context], FrontError]:
+        try:
+            return Success(read(*args, **kwargs))
+        except FrontError as error:
+            return Failure(error)
+        except InvalidRequestError as error:
+            return Failure(invalid(error.message))
+        except RecursionError:
+            return Failure(invalid("The request is nested too deeply."))
+
+    return checked
 
 
 # -- answers

@@ -1,4 +1,4 @@
-"""The errors, models, bytes of tokens and tiers that Chat Completions and Responses share.
+"""The errors, models, formats of answers and tools that Chat Completions and Responses share.
 
     {"error": {"message": "...", "type": "rate_limit_error", "param": null,
                "code": "rate_limit_exceeded"}}
@@ -11,14 +11,17 @@ https://developers.openai.com/api/reference/resources/models.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Final
+from typing import Any, Final
 
-from llmcore.fronts.errors import FrontError, retry_headers
+from llmcore.fronts.errors import FrontError, invalid, retry_headers
 from llmcore.fronts.front import FailureResponse, ListedModel
+from llmcore.fronts.reading import Fields, read
 from llmcore.protocols.openai_responses.names import METADATA_KEY
 from llmcore.schema.content import TokenLogprob
 from llmcore.schema.events import Finish
 from llmcore.schema.json import JsonObject, object_or_empty, str_or_none
+from llmcore.schema.options import ResponseFormat
+from llmcore.schema.tools import Grammar, ToolChoice
 
 
 def envelope(error: FrontError) -> JsonObject:
@@ -66,6 +69,79 @@ def listed_model(model: ListedModel) -> JsonObject:
         "owned_by": model.owner,
         **window,
     }
+
+
+# -- the form of the answer
+
+
+def read_format(form: Fields | None, path: str, *, inner: str = "") -> ResponseFormat | None:
+    """Return the shape that the answer's text is to have; None for free text.
+
+    *inner* is the field of *form*, which stands at *path*, that a schema is in, with its name:
+    in Chat Completions. There a form without a schema is any JSON, else a FrontError.
+    """
+    if form is None or form.get("type") == "text":
+        return None
+    if form.get("type") == "json_object":
+        return ResponseFormat.json()
+    if form.get("type") != "json_schema":
+        raise invalid(f"{path}.type must be text, json_object or json_schema.", f"{path}.type")
+    where = f"{path}."
+    if inner:
+        form, where = read(form, inner, dict, where) or {}, f"{where}{inner}."
+    schema = read(form, "schema", dict, where)
+    if schema is None:
+        if inner:
+            return ResponseFormat.json()
+        raise invalid(f"{path} needs a schema.", f"{where}schema")
+    return ResponseFormat.json_schema(
+        schema,
+        name=str_or_none(form.get("name")) or "response",
+        description=str_or_none(form.get("description")),
+        strict=read(form, "strict", bool, where),
+    )
+
+
+# -- tools
+
+TOOL_CHOICE: Final = "tool_choice"
+_MODES: Final = {
+    "auto": ToolChoice.auto,
+    "none": ToolChoice.none,
+    "required": ToolChoice.required,
+    "any": ToolChoice.required,  # Mistral's word
+}
+
+
+def choice_of_mode(mode: object, tools: Sequence[object]) -> ToolChoice | None:
+    """Return the choice that a mode is. Without *tools*, `auto` and `none` mean the same as none.
+
+    FrontError for an unknown mode, and for one that demands a call where there are no *tools*.
+    """
+    if mode is None:
+        return None
+    if not isinstance(mode, str) or mode not in _MODES:
+        message = f"tool_choice {str(mode)[:40]!r} is not auto, none or required."
+        raise invalid(message, TOOL_CHOICE)
+    if tools:
+        return _MODES[mode]()
+    if _MODES[mode] == ToolChoice.required:
+        raise invalid("tool_choice is required, but there are no tools to call.", TOOL_CHOICE)
+    return None
+
+
+def read_grammar(form: Mapping[str, Any], path: str) -> Grammar | None:
+    """Return the grammar that *form*, a tool's `format`, has; None for free text.
+
+    Chat Completions nests it. FrontError for one without its syntax or its definition.
+    """
+    if form.get("type") != "grammar":
+        return None
+    form = {**form, **object_or_empty(form.get("grammar"))}
+    syntax, definition = form.get("syntax"), form.get("definition")
+    if syntax not in ("lark", "regex") or not isinstance(definition, str):
+        raise invalid(f"{path}: a grammar has a syntax (lark or regex) and a definition.", path)
+    return Grammar(syntax=syntax, definition=definition)
 
 
 # -- the end user

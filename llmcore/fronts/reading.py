@@ -17,7 +17,7 @@ from llmcore.protocols.openai_chat.names import PROTOCOL_ID as CHAT
 from llmcore.protocols.openai_responses.names import PROTOCOL_ID as RESPONSES
 from llmcore.schema.content import CacheTtl
 from llmcore.schema.diagnostics import Notes
-from llmcore.schema.json import object_or_empty
+from llmcore.schema.json import JsonObject, object_or_empty
 from llmcore.schema.options import ReasoningOptions
 
 _T = TypeVar("_T")
@@ -81,6 +81,13 @@ def required(body: Fields, name: str, kind: type[_T], path: str = "") -> _T:
         place = f"{path}{name}"
         raise invalid(f"{place}: Field required", place, "missing_field")
     return value
+
+
+def rooted(schema: JsonObject | None) -> JsonObject | None:
+    """Return a tool's schema with an object as its root; one without a type means that."""
+    if schema and not {"type", "$ref"} & schema.keys():
+        return {"type": "object", **schema}
+    return schema
 
 
 def report_unknown(fields: Fields, known: frozenset[str], path: str, notes: Notes) -> None:

@@ -9,8 +9,11 @@ from typing import Any, Final
 
 from attrs import frozen
 
+from llmcore.fronts.errors import invalid
+from llmcore.fronts.policy import HostedToolPolicy
 from llmcore.fronts.tool_registry import ToolKind
-from llmcore.schema.tools import HostedToolKind
+from llmcore.schema.diagnostics import Notes
+from llmcore.schema.tools import HostedToolKind, ToolDefinition
 
 _TEXT: Final[dict[str, Any]] = {"type": "string"}
 _TEXTS: Final[dict[str, Any]] = {"type": "array", "items": {"type": "string"}}
@@ -151,3 +154,24 @@ HOSTED_AS_FUNCTIONS: Final[Mapping[HostedToolKind, Builtin]] = {
     ),
 }  # fmt: skip
 """Functions in place of tools that a provider runs, by the kind of tool."""
+
+
+def function_instead(
+    kind: HostedToolKind, path: str, notes: Notes, *, name: str | None = None
+) -> ToolDefinition:
+    """Return the function that the client runs in place of a provider's tool, and report it."""
+    function = HOSTED_AS_FUNCTIONS[kind]
+    name = name or function.name
+    notes.changed("hosted-tool-as-function", path, f"{name} is the client's to run")
+    return ToolDefinition(name, function.description, function.parameters)
+
+
+def refuse_or_report(what: str, path: str, policy: HostedToolPolicy, notes: Notes) -> None:
+    """Report that the upstream has no *what*; FrontError if the policy is to refuse it."""
+    if policy == "error":
+        raise invalid(
+            f"The upstream has no {what}. Leave it out, or offer a function instead.",
+            path,
+            "unsupported_tool",
+        )
+    notes.dropped("hosted-tool-dropped", path, f"the upstream has no {what}")

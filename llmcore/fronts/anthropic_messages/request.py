@@ -21,8 +21,8 @@ from attrs import evolve, field
 from llmcore.fronts.anthropic_messages.messages import TurnReader, referenced_tools
 from llmcore.fronts.anthropic_messages.tools import MessagesOffer, read_offer
 from llmcore.fronts.billing_line import without_billing_line
-from llmcore.fronts.errors import FrontError, invalid
-from llmcore.fronts.front import ClientRequest, ReadRequest, Routing, Upstream
+from llmcore.fronts.errors import invalid
+from llmcore.fronts.front import ClientRequest, ReadRequest, Routing, Upstream, checked_read
 from llmcore.fronts.reading import (
     Fields,
     read,
@@ -37,7 +37,6 @@ from llmcore.protocols.openai_chat.names import PROTOCOL_ID as CHAT
 from llmcore.protocols.openai_responses.names import PROTOCOL_ID as RESPONSES
 from llmcore.schema.content import TextPart
 from llmcore.schema.diagnostics import Diagnostic, Notes
-from llmcore.schema.errors import InvalidRequestError
 from llmcore.schema.frozen import frozen
 from llmcore.schema.json import json_or_text, object_or_empty, str_or_none
 from llmcore.schema.options import (
@@ -47,7 +46,6 @@ from llmcore.schema.options import (
     ResponseFormat,
 )
 from llmcore.schema.request import LLMRequest
-from llmcore.schema.result import Failure, Result, Success
 
 _LONG_CONTEXT: Final = "[1m]"
 """The suffix with which Claude Code asks for the long context of a model."""
@@ -101,21 +99,9 @@ def no_request(_upstream: Upstream) -> MessagesContext:
 # -- the body
 
 
-def read_request(
-    request: ClientRequest, upstream: Upstream
-) -> Result[ReadRequest[MessagesContext], FrontError]:
-    """Return what *request* is for *upstream*; a Failure for an invalid request."""
-    try:
-        return Success(_read(request, upstream))
-    except FrontError as error:
-        return Failure(error)
-    except InvalidRequestError as error:
-        return Failure(invalid(error.message))
-    except RecursionError:
-        return Failure(invalid("The request is nested too deeply."))
-
-
-def _read(client_request: ClientRequest, upstream: Upstream) -> ReadRequest[MessagesContext]:
+@checked_read
+def read_request(client_request: ClientRequest, upstream: Upstream) -> ReadRequest[MessagesContext]:
+    """Return what *client_request* is for *upstream*."""
     body, notes = client_request.body, Notes()
     natives = read_objects(body, "messages")
     if not natives:
@@ -286,9 +272,7 @@ _UNDERSTOOD: Final = frozenset(
     }
 )  # fmt: skip
 """Fields that are read elsewhere."""
-_SILENT: Final[Mapping[str, frozenset[object]]] = {
-    "speed": frozenset({"standard"}),
-}
+_SILENT: Final[Mapping[str, tuple[object, ...]]] = {"speed": ("standard",)}
 """Values equal to the default: omitting them loses nothing."""
 _OF_OUTPUT_CONFIG: Final = frozenset({"effort", "format"})
 _BETAS: Final = "anthropic-beta"
@@ -326,9 +310,5 @@ def _native_fields(
 
 
 def _report_lost(fields: Mapping[str, Any], notes: Notes) -> None:
-    lost = [
-        name
-        for name, value in fields.items()
-        if isinstance(value, dict | list) or value not in _SILENT.get(name, frozenset())
-    ]
+    lost = [name for name, value in fields.items() if value not in _SILENT.get(name, ())]
     report_lost(lost, "", "the upstream's API has no such field", notes)

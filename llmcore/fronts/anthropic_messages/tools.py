@@ -19,6 +19,7 @@ from attrs import field, frozen
 from llmcore.fronts.anthropic_messages.client_tools import client_tool
 from llmcore.fronts.errors import invalid
 from llmcore.fronts.front import Upstream
+from llmcore.fronts.policy import HostedToolPolicy
 from llmcore.fronts.reading import (
     Fields,
     cache_ttl_of,
@@ -27,8 +28,13 @@ from llmcore.fronts.reading import (
     read_texts,
     report_unknown,
     required,
+    rooted,
 )
-from llmcore.fronts.tools_as_functions import HOSTED_AS_FUNCTIONS
+from llmcore.fronts.tools_as_functions import (
+    HOSTED_AS_FUNCTIONS,
+    function_instead,
+    refuse_or_report,
+)
 from llmcore.protocols.anthropic_messages.names import METADATA_KEY, PROTOCOL_ID, TOOL_CHOICES
 from llmcore.protocols.protocol import protocol_by_id
 from llmcore.schema.diagnostics import Notes
@@ -132,7 +138,7 @@ class _ToolReader:
         self.native = upstream.protocol_id == PROTOCOL_ID
         self.missing: list[str] = []
         """Names of hosted tools that were left out."""
-        self._policy = upstream.policy.hosted_tools
+        self._policy: HostedToolPolicy = upstream.policy.hosted_tools
         known = protocol_by_id(upstream.protocol_id).hosted_kinds if upstream.protocol_id else ()
         self._kinds = known
         self._servers = {
@@ -147,13 +153,13 @@ class _ToolReader:
         if type_ == "custom":
             return self._custom(native, path)
         if kind is not None and self._policy == "drop":
-            self._left_out(native, type_, path, "the gateway leaves out hosted tools")
+            why = "the gateway leaves out hosted tools"
+            self._notes.dropped("hosted-tool-dropped", path, why)
+            self._miss(native, type_)
             return None
         if kind is not None and self._policy == "function" and kind in HOSTED_AS_FUNCTIONS:
-            builtin = HOSTED_AS_FUNCTIONS[kind]
-            name = str_or_none(native.get("name")) or builtin.name
-            self._notes.changed("hosted-tool-as-function", path, f"{name} is the client's to run")
-            return ToolDefinition(name, builtin.description, builtin.parameters)
+            name = str_or_none(native.get("name"))
+            return function_instead(kind, path, self._notes, name=name)
         if self.native:
             return HostedTool.raw(METADATA_KEY, native)
         if type_.startswith(_SEARCH):
@@ -169,9 +175,6 @@ class _ToolReader:
         name = required(native, "name", str, f"{path}.")
         extras = [name for name in _EXTRAS if native.get(name) not in (None, False, [])]
         report_unknown(native, _OF_TOOLS, path, self._notes)
-        schema = read(native, "input_schema", dict, f"{path}.") or {}
-        if schema and "type" not in schema and "$ref" not in schema:
-            schema = {"type": "object", **schema}
         for extra in extras:
             if extra not in _QUIET and not self.native:
                 why = f"the upstream's tools have no {extra}"
@@ -179,7 +182,7 @@ class _ToolReader:
         return ToolDefinition(
             name,
             str_or_none(native.get("description")) or "",
-            schema,
+            rooted(read(native, "input_schema", dict, f"{path}.") or {}),
             strict=read(native, "strict", bool, f"{path}."),
             cache=cache_ttl_of(native),
             provider_metadata={METADATA_KEY: {name: native[name] for name in extras}}
@@ -195,17 +198,11 @@ class _ToolReader:
             if made is not None:
                 report_unknown(native, _OF_HOSTED.get(made.kind, _NAMED), path, self._notes)
                 return made
-        if self._policy == "error":
-            raise invalid(
-                f"The upstream has no {type_} tool. Leave it out, or offer a function instead.",
-                path,
-                "unsupported_tool",
-            )
-        self._left_out(native, type_, path, f"the upstream has no {type_} tool")
+        refuse_or_report(f"{type_} tool", path, self._policy, self._notes)
+        self._miss(native, type_)
         return None
 
-    def _left_out(self, native: Fields, type_: str, path: str, why: str) -> None:
-        self._notes.dropped("hosted-tool-dropped", path, why)
+    def _miss(self, native: Fields, type_: str) -> None:
         self.missing.append(str_or_none(native.get("name")) or type_)
 
     def _lowered(self, kind: HostedToolKind | None, native: Fields, path: str) -> HostedTool | None:

@@ -20,7 +20,7 @@ from urllib.parse import unquote
 from attrs import evolve, frozen
 
 from llmcore.fronts.errors import FrontError, invalid
-from llmcore.fronts.front import ClientRequest, ReadRequest, Routing, Upstream
+from llmcore.fronts.front import ClientRequest, ReadRequest, Routing, Upstream, checked_read
 from llmcore.fronts.gemini.content import camel_keys
 from llmcore.fronts.gemini.messages import read_contents, read_system
 from llmcore.fronts.gemini.tools import json_schema, read_tools
@@ -34,11 +34,9 @@ from llmcore.protocols.gemini.names import (
     NativeObject,
 )
 from llmcore.schema.diagnostics import Diagnostic, Notes
-from llmcore.schema.errors import InvalidRequestError
 from llmcore.schema.json import str_or_none
 from llmcore.schema.options import GenerationOptions, ReasoningOptions, ResponseFormat
 from llmcore.schema.request import LLMRequest
-from llmcore.schema.result import Failure, Result, Success
 
 _T = TypeVar("_T")
 
@@ -108,29 +106,21 @@ def no_request(_upstream: Upstream) -> GeminiContext:
 # -- the body
 
 
-def read(
-    client_request: ClientRequest, upstream: Upstream
-) -> Result[ReadRequest[GeminiContext], FrontError]:
-    """Return what *client_request* is for *upstream*; a Failure for an invalid request."""
+@checked_read
+def read(client_request: ClientRequest, upstream: Upstream) -> ReadRequest[GeminiContext]:
+    """Return what *client_request* is for *upstream*."""
     notes = Notes()
-    try:
-        body = _unwrapped(camel_keys(client_request.body))
-        streaming = client_request.path != "" and routing_of(client_request).streaming
-        request = _request(body, upstream, notes)
-    except FrontError as error:
-        return Failure(error)
-    except InvalidRequestError as error:
-        return Failure(invalid(error.message))
-    except RecursionError:
-        return Failure(invalid("The request is nested too deeply."))
+    body = _unwrapped(camel_keys(client_request.body))
+    streaming = client_request.path != "" and routing_of(client_request).streaming
+    request = _request(body, upstream, notes)
     config = camel_keys(body.get("generationConfig"))
     thinking = camel_keys(config.get("thinkingConfig"))
     diagnostics = tuple(notes.entries)
     context = GeminiContext(
         include_thoughts=thinking.get("includeThoughts") is True, diagnostics=diagnostics
     )
-    return Success(
-        ReadRequest(request=request, context=context, streaming=streaming, diagnostics=diagnostics)
+    return ReadRequest(
+        request=request, context=context, streaming=streaming, diagnostics=diagnostics
     )
 
 
@@ -287,10 +277,7 @@ _READ_SETTINGS: Final = frozenset(
         "temperature", "thinkingConfig", "topK", "topP",
     }
 )  # fmt: skip
-_SILENT: Final[Mapping[str, frozenset[object]]] = {
-    "candidateCount": frozenset({1}),
-    "store": frozenset({False}),
-}
+_SILENT: Final[Mapping[str, tuple[object, ...]]] = {"candidateCount": (1,), "store": (False,)}
 """Values equal to the default: omitting them loses nothing."""
 
 
@@ -303,7 +290,7 @@ def _native_fields(
     report_unknown(body, _UNDERSTOOD | _OPTIONAL, "", notes)
     report_unknown(settings, GENERATION_FIELDS, _CONFIG[:-1], notes)
     fields |= {name: item for name, item in settings.items() if name in GENERATION_FIELDS}
-    fields = {name: item for name, item in fields.items() if not _is_silent(name, item)}
+    fields = {name: item for name, item in fields.items() if item not in _SILENT.get(name, ())}
     kind = config.get("responseMimeType")
     if native:
         special = kind not in (None, "", _TEXT, _JSON)
@@ -314,10 +301,6 @@ def _native_fields(
         place = name if name in _OPTIONAL else f"{_CONFIG}{name}"
         notes.dropped("unsupported-parameter", place, f"the upstream takes no {name}")
     return {}
-
-
-def _is_silent(name: str, value: Any) -> bool:
-    return isinstance(value, str | int) and value in _SILENT.get(name, frozenset())
 
 
 _REFUSED: Final[Mapping[str, str]] = {

@@ -18,8 +18,13 @@ from attrs import evolve, field, frozen
 from llmcore.fronts.errors import invalid
 from llmcore.fronts.front import Upstream
 from llmcore.fronts.gemini.content import camel_keys
-from llmcore.fronts.reading import report_unknown
-from llmcore.fronts.tools_as_functions import HOSTED_AS_FUNCTIONS
+from llmcore.fronts.policy import HostedToolPolicy
+from llmcore.fronts.reading import report_unknown, rooted
+from llmcore.fronts.tools_as_functions import (
+    HOSTED_AS_FUNCTIONS,
+    function_instead,
+    refuse_or_report,
+)
 from llmcore.protocols.gemini.names import METADATA_KEY, MODES, PROTOCOL_ID, NativeObject
 from llmcore.protocols.protocol import protocol_by_id
 from llmcore.schema.diagnostics import Notes
@@ -79,7 +84,7 @@ class _ToolCollector:
     def __init__(self, upstream: Upstream, config: NativeObject, notes: Notes) -> None:
         self._protocol_id = upstream.protocol_id
         self._native = upstream.protocol_id == PROTOCOL_ID
-        self._policy = upstream.policy.hosted_tools
+        self._policy: HostedToolPolicy = upstream.policy.hosted_tools
         self._config = config
         self._notes = notes
         self.tools: list[ToolSpec] = []
@@ -109,7 +114,7 @@ class _ToolCollector:
             return ToolDefinition(
                 str_or_none(given.get("name")) or "",
                 str_or_none(given.get("description")) or "",
-                _rooted(schema),
+                _parameters(schema),
             )
         except InvalidRequestError as error:
             raise invalid(f"{path}: {error.message}", path) from error
@@ -121,24 +126,13 @@ class _ToolCollector:
         if self._policy == "drop":
             self._notes.dropped("hosted-tool-dropped", path, f"the gateway leaves out {name}")
         elif self._policy == "function" and kind in HOSTED_AS_FUNCTIONS:
-            function = HOSTED_AS_FUNCTIONS[kind]
-            self.tools.append(
-                ToolDefinition(function.name, function.description, function.parameters)
-            )
-            why = f"{function.name} is the client's to run"
-            self._notes.changed("hosted-tool-as-function", path, why)
+            self.tools.append(function_instead(kind, path, self._notes))
         elif self._native:
             self.tools.append(self._own(kind, name, value))
         elif self._protocol_id and kind in protocol_by_id(self._protocol_id).hosted_kinds:
             self.tools.append(self._foreign(kind, camel_keys(value), path))
-        elif self._policy == "error":
-            raise invalid(
-                f"The upstream has no {name} tool. Leave it out, or offer a function instead.",
-                path,
-                "unsupported_tool",
-            )
         else:
-            self._notes.dropped("hosted-tool-dropped", path, f"the upstream has no {name} tool")
+            refuse_or_report(f"{name} tool", path, self._policy, self._notes)
 
     def _own(self, kind: HostedToolKind, name: str, value: object) -> HostedTool:
         """Return a tool for a Gemini upstream, which takes all options as they are."""
@@ -224,13 +218,12 @@ _COUNTS: Final = frozenset(
 _KEYWORDS: Final = {"ref": "$ref", "defs": "$defs"}
 
 
-def _rooted(schema: object) -> JsonObject | None:
-    """Return a schema whose root is an object; one without a type means that."""
+def _parameters(schema: object) -> JsonObject | None:
     if schema is None or schema == {}:
         return None
     if not isinstance(schema, dict):
         raise InvalidRequestError("the parameters must be a JSON Schema object")
-    return schema if {"type", "$ref"} & schema.keys() else {"type": "object", **schema}
+    return rooted(schema)
 
 
 # -- the choice

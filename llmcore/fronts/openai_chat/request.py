@@ -14,11 +14,11 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from llmcore.fronts.billing_line import without_billing_line
-from llmcore.fronts.errors import FrontError, invalid
-from llmcore.fronts.front import ClientRequest, ReadRequest, Routing, Upstream
+from llmcore.fronts.errors import invalid
+from llmcore.fronts.front import ClientRequest, ReadRequest, Routing, Upstream, checked_read
 from llmcore.fronts.openai_chat.messages import MessageReader
 from llmcore.fronts.openai_chat.tools import Offer, own_forms, read_offer
-from llmcore.fronts.openai_forms import END_USER
+from llmcore.fronts.openai_forms import END_USER, read_format
 from llmcore.fronts.reading import Fields, cache_ttl_of, read_texts, report_lost
 from llmcore.fronts.reading import read as field
 from llmcore.protocols.anthropic_messages.names import PROTOCOL_ID as MESSAGES
@@ -26,17 +26,14 @@ from llmcore.protocols.openai_chat.names import PROTOCOL_ID
 from llmcore.protocols.openai_responses.names import PROTOCOL_ID as RESPONSES
 from llmcore.protocols.protocol import protocol_by_id
 from llmcore.schema.diagnostics import Diagnostic, Notes
-from llmcore.schema.errors import InvalidRequestError
 from llmcore.schema.frozen import frozen
 from llmcore.schema.json import int_or_none, object_or_empty, objects, str_or_none
 from llmcore.schema.options import (
     CachePolicy,
     GenerationOptions,
     ReasoningOptions,
-    ResponseFormat,
 )
 from llmcore.schema.request import LLMRequest
-from llmcore.schema.result import Failure, Result, Success
 from llmcore.schema.tools import CustomTool
 
 
@@ -80,22 +77,10 @@ def no_request(_upstream: Upstream) -> ChatContext:
 # -- the request
 
 
-def read(
-    request: ClientRequest, upstream: Upstream
-) -> Result[ReadRequest[ChatContext], FrontError]:
-    """Return what *request* asks for."""
-    try:
-        return Success(_read(request.body, upstream))
-    except FrontError as error:
-        return Failure(error)
-    except InvalidRequestError as error:
-        return Failure(invalid(error.message))
-    except RecursionError:
-        return Failure(invalid("The request is nested too deeply."))
-
-
-def _read(body: Fields, upstream: Upstream) -> ReadRequest[ChatContext]:
-    notes = Notes()
+@checked_read
+def read(client_request: ClientRequest, upstream: Upstream) -> ReadRequest[ChatContext]:
+    """Return what *client_request* asks for."""
+    body, notes = client_request.body, Notes()
     _refuse(body, upstream)
     offer = read_offer(body, upstream, notes)
     conversation = MessageReader(upstream, notes).read(body.get("messages"))
@@ -109,7 +94,9 @@ def _read(body: Fields, upstream: Upstream) -> ReadRequest[ChatContext]:
         tool_choice=offer.choice,
         parallel_tool_calls=offer.parallel,
         generation=generation,
-        response_format=_format(body),
+        response_format=read_format(
+            field(body, "response_format", dict), "response_format", inner="json_schema"
+        ),
         reasoning=_reasoning(body, same_api=upstream.protocol_id in (None, PROTOCOL_ID)),
         cache=_cache(body),
         metadata=_metadata(body, notes),
@@ -183,28 +170,6 @@ def _generation(body: Fields, protocol_id: str | None) -> GenerationOptions:
         logprobs=field(body, "logprobs", bool),
         top_logprobs=field(body, "top_logprobs", int),
         service_tier=None if protocol_id == PROTOCOL_ID else field(body, "service_tier", str),
-    )
-
-
-def _format(body: Fields) -> ResponseFormat | None:
-    form = field(body, "response_format", dict)
-    if form is None or form.get("type") == "text":
-        return None
-    if form.get("type") == "json_object":
-        return ResponseFormat.json()
-    path = "response_format"
-    if form.get("type") != "json_schema":
-        place = f"{path}.type"
-        raise invalid(f"{place} must be text, json_object or json_schema.", place)
-    json_schema = field(form, "json_schema", dict, f"{path}.") or {}
-    schema = field(json_schema, "schema", dict, f"{path}.json_schema.")
-    if schema is None:
-        return ResponseFormat.json()
-    return ResponseFormat.json_schema(
-        schema,
-        name=str_or_none(json_schema.get("name")) or "response",
-        description=str_or_none(json_schema.get("description")),
-        strict=field(json_schema, "strict", bool, f"{path}.json_schema."),
     )
 
 

@@ -16,18 +16,18 @@ from typing import Any, Final
 
 from llmcore.fronts.errors import invalid
 from llmcore.fronts.front import Upstream
-from llmcore.fronts.reading import Fields, cache_ttl_of, read, read_objects, required
-from llmcore.fronts.tools_as_functions import HOSTED_AS_FUNCTIONS
+from llmcore.fronts.openai_forms import TOOL_CHOICE, choice_of_mode, read_grammar
+from llmcore.fronts.reading import Fields, cache_ttl_of, read, read_objects, required, rooted
+from llmcore.fronts.tools_as_functions import function_instead, refuse_or_report
 from llmcore.protocols.openai_chat.names import PROTOCOL_ID
 from llmcore.protocols.openai_responses.names import PROTOCOL_ID as RESPONSES
 from llmcore.protocols.protocol import protocol_by_id
 from llmcore.schema.diagnostics import Notes
 from llmcore.schema.errors import InvalidRequestError
 from llmcore.schema.frozen import frozen
-from llmcore.schema.json import JsonObject, object_or_empty, objects, str_or_none
+from llmcore.schema.json import object_or_empty, objects, str_or_none
 from llmcore.schema.tools import (
     CustomTool,
-    Grammar,
     HostedTool,
     ToolChoice,
     ToolDefinition,
@@ -106,17 +106,10 @@ def _function(native: Fields, path: str) -> ToolDefinition:
     return ToolDefinition(
         required(function, "name", str, f"{path}.function."),
         str_or_none(function.get("description")) or "",
-        _parameters(read(function, "parameters", dict, f"{path}.function.")),
+        rooted(read(function, "parameters", dict, f"{path}.function.")),
         strict=strict if isinstance(strict, bool) else None,
         cache=cache_ttl_of(native) or cache_ttl_of(function),
     )
-
-
-def _parameters(schema: JsonObject | None) -> JsonObject | None:
-    """Return a schema whose root is an object; one without a type means that."""
-    if schema and not {"type", "$ref"} & schema.keys():
-        return {"type": "object", **schema}
-    return schema
 
 
 def _custom(native: Fields, path: str) -> CustomTool:
@@ -124,16 +117,8 @@ def _custom(native: Fields, path: str) -> CustomTool:
     return CustomTool(
         required(native, "name", str, f"{path}.custom."),
         str_or_none(native.get("description")) or "",
-        grammar=_grammar(form, f"{path}.custom.format") if form.get("type") == "grammar" else None,
+        grammar=read_grammar(form, f"{path}.custom.format"),
     )
-
-
-def _grammar(form: Fields, path: str) -> Grammar:
-    grammar = {**form, **object_or_empty(form.get("grammar"))}
-    syntax, definition = grammar.get("syntax"), grammar.get("definition")
-    if syntax not in ("lark", "regex") or not isinstance(definition, str):
-        raise invalid(f"{path}: a grammar has a syntax (lark or regex) and a definition.", path)
-    return Grammar(syntax=syntax, definition=definition)
 
 
 def _name_of(tool: ToolSpec) -> str | None:
@@ -150,41 +135,20 @@ def _refuse_twins(tools: Sequence[ToolSpec]) -> None:
 
 # -- the choice
 
-_MODES: Final = {
-    "auto": ToolChoice.auto,
-    "none": ToolChoice.none,
-    "required": ToolChoice.required,
-    "any": ToolChoice.required,  # Mistral's word
-}
-_PARAM: Final = "tool_choice"
-
 
 def _chosen(
     native: object, tools: Sequence[ToolSpec]
 ) -> tuple[Sequence[ToolSpec], ToolChoice | None]:
     """Return the tools that a choice leaves, and the choice."""
     if native is None or isinstance(native, str):
-        return tools, _mode(native, tools)
+        return tools, choice_of_mode(native, tools)
     if not isinstance(native, dict):
-        raise invalid("tool_choice must be a string or an object.", _PARAM)
+        raise invalid("tool_choice must be a string or an object.", TOOL_CHOICE)
     if native.get("type") == "allowed_tools":
         allowed = {**native, **object_or_empty(native.get("allowed_tools"))}
         kept = _allowed(objects(allowed.get("tools")), tools)
-        return kept, _mode(allowed.get("mode") or "auto", kept)
+        return kept, choice_of_mode(allowed.get("mode") or "auto", kept)
     return tools, ToolChoice.named(_known(native, tools))
-
-
-def _mode(mode: object, tools: Sequence[ToolSpec]) -> ToolChoice | None:
-    """Return a mode. Without tools, `auto` and `none` mean the same as no choice."""
-    if mode is None:
-        return None
-    if not isinstance(mode, str) or mode not in _MODES:
-        raise invalid(f"tool_choice {str(mode)[:40]!r} is not auto, none or required.", _PARAM)
-    if tools:
-        return _MODES[mode]()
-    if _MODES[mode] == ToolChoice.required:
-        raise invalid("tool_choice is required, but there are no tools to call.", _PARAM)
-    return None
 
 
 def _allowed(wanted: Sequence[Fields], tools: Sequence[ToolSpec]) -> Sequence[ToolSpec]:
@@ -198,7 +162,7 @@ def _known(native: Fields, tools: Sequence[ToolSpec]) -> str:
     holder = object_or_empty(native.get(kind)) or native
     name = str_or_none(holder.get("name"))
     if name is None or name not in map(_name_of, tools):
-        raise invalid(f"tool_choice names the tool {name!r}, which is not in tools.", _PARAM)
+        raise invalid(f"tool_choice names the tool {name!r}, which is not in tools.", TOOL_CHOICE)
     return name
 
 
@@ -211,9 +175,9 @@ def own_forms(body: Fields) -> dict[str, Any]:
     forms: dict[str, Any] = {}
     if not all("type" in tool for tool in objects(body.get("tools"))):
         forms["tools"] = body["tools"]
-    choice = body.get(_PARAM)
+    choice = body.get(TOOL_CHOICE)
     if choice == "any" or (isinstance(choice, dict) and "type" not in choice):
-        forms[_PARAM] = choice
+        forms[TOOL_CHOICE] = choice
     return forms
 
 
@@ -231,17 +195,12 @@ def _web_search(native: object, upstream: Upstream, notes: Notes) -> ToolSpec | 
         notes.dropped("hosted-tool-dropped", _PATH, "the gateway leaves out the web search")
         return None
     if policy == "function":
-        function = HOSTED_AS_FUNCTIONS["web_search"]
-        notes.changed("hosted-tool-as-function", _PATH, "web_search is the client's to run")
-        return ToolDefinition(function.name, function.description, function.parameters)
+        return function_instead("web_search", _PATH, notes)
     if protocol_id in (None, PROTOCOL_ID):
         return None  # it goes up as the parameter that it is
     if protocol_id == RESPONSES or "web_search" in protocol_by_id(protocol_id).hosted_kinds:
         return _search_tool(native, protocol_id, notes)
-    if policy == "error":
-        message = "The upstream has no web search. Leave it out, or offer a function instead."
-        raise invalid(message, _PATH, "unsupported_tool")
-    notes.dropped("hosted-tool-dropped", _PATH, "the upstream has no web search")
+    refuse_or_report("web search", _PATH, policy, notes)
     return None
 
 

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from llmcore.fronts.errors import invalid
 from llmcore.fronts.policy import TranslationPolicy
+from llmcore.fronts.tools_as_functions import refuse_or_report
 from llmcore.protocols.openai_responses.names import HOSTED_KINDS, METADATA_KEY, PROTOCOL_ID
 from llmcore.protocols.protocol import protocol_by_id
 from llmcore.schema.diagnostics import Notes
@@ -50,13 +51,7 @@ def offer_hosted(
         return HostedTool.raw(METADATA_KEY, native)
     if protocol_id and kind in protocol_by_id(protocol_id).hosted_kinds:
         return _LOWER[kind](native, path, notes)
-    if policy.hosted_tools == "error":
-        raise invalid(
-            f"The upstream has no {type_} tool. Leave it out, or offer a function instead.",
-            path,
-            "unsupported_tool",
-        )
-    notes.dropped("hosted-tool-dropped", path, f"the upstream has no {type_} tool")
+    refuse_or_report(f"{type_} tool", path, policy.hosted_tools, notes)
     return None
 
 

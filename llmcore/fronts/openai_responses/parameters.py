@@ -11,6 +11,7 @@ upstreams whose API has it, and is named in a Diagnostic for others.
 from collections.abc import Mapping
 from typing import Any, Final
 
+from llmcore.fronts import openai_forms
 from llmcore.fronts.errors import invalid
 from llmcore.fronts.openai_forms import END_USER
 from llmcore.fronts.reading import read as read_field
@@ -113,23 +114,7 @@ def read_reasoning(body: Body) -> ReasoningOptions | None:
 def read_format(body: Body) -> ResponseFormat | None:
     """Return the shape that the answer's text is to have; None for free text."""
     form = read_field(read_field(body, "text", dict) or {}, "format", dict, "text.")
-    if form is None or form.get("type") == "text":
-        return None
-    if form.get("type") == "json_object":
-        return ResponseFormat.json()
-    if form.get("type") != "json_schema":
-        raise invalid(
-            "text.format.type must be text, json_object or json_schema.", "text.format.type"
-        )
-    schema = read_field(form, "schema", dict, "text.format.")
-    if schema is None:
-        raise invalid("text.format needs a schema.", "text.format.schema")
-    return ResponseFormat.json_schema(
-        schema,
-        name=str_or_none(form.get("name")) or "response",
-        description=str_or_none(form.get("description")),
-        strict=read_field(form, "strict", bool, "text.format."),
-    )
+    return openai_forms.read_format(form, "text.format")
 
 
 def read_cache(body: Body) -> CachePolicy:
@@ -152,9 +137,7 @@ _PASSED: Final[Mapping[str, frozenset[str]]] = {
     CHAT: frozenset({"safety_identifier", "user"}),
 }
 """Parameters that an API takes by the same name."""
-_SILENT: Final[Mapping[str, frozenset[object]]] = {
-    "truncation": frozenset({"disabled"}),
-}
+_SILENT: Final[Mapping[str, tuple[object, ...]]] = {"truncation": ("disabled",)}
 """Values equal to the default: omitting them loses nothing."""
 _OPTIONAL: Final = (
     "access_programs", "context_management", "image", "max_tool_calls", "moderation",
@@ -206,7 +189,7 @@ def provider_options(
     passed = _PASSED.get(protocol_id or "", frozenset())
     for name in _OPTIONAL:
         value = body.get(name)
-        if value is None or (not isinstance(value, dict | list) and value in _quiet(name)):
+        if value is None or value in _SILENT.get(name, ()):
             continue
         if name in passed:
             options[name] = value
@@ -219,10 +202,6 @@ def provider_options(
     if not protocol_id or not options:
         return {}
     return {protocol_by_id(protocol_id).metadata_key: options}
-
-
-def _quiet(name: str) -> frozenset[object]:
-    return _SILENT.get(name, frozenset())
 
 
 def _verbosity(body: Body, protocol_id: str | None, notes: Notes) -> dict[str, Any]:

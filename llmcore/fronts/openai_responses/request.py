@@ -14,8 +14,8 @@ from typing import Any, Final
 from attrs import evolve
 
 from llmcore.fronts.billing_line import without_billing_line
-from llmcore.fronts.errors import FrontError, invalid
-from llmcore.fronts.front import ClientRequest, ReadRequest, Routing, Upstream
+from llmcore.fronts.errors import invalid
+from llmcore.fronts.front import ClientRequest, ReadRequest, Routing, Upstream, checked_read
 from llmcore.fronts.openai_responses.compaction import wants_compaction
 from llmcore.fronts.openai_responses.errors import previous_response_not_found
 from llmcore.fronts.openai_responses.messages import (
@@ -45,12 +45,10 @@ from llmcore.protocols.anthropic_messages.names import PROTOCOL_ID as MESSAGES
 from llmcore.protocols.openai_responses.names import PROTOCOL_ID
 from llmcore.schema.content import TextPart
 from llmcore.schema.diagnostics import Diagnostic, Notes
-from llmcore.schema.errors import InvalidRequestError
 from llmcore.schema.frozen import frozen
 from llmcore.schema.json import JsonObject, object_or_empty, objects, str_or_none
 from llmcore.schema.messages import Message
 from llmcore.schema.request import LLMRequest
-from llmcore.schema.result import Failure, Result, Success
 
 _ENCRYPTED_REASONING: Final = "reasoning.encrypted_content"
 _ITEMS: Final = frozenset(
@@ -108,30 +106,21 @@ def routing_of(request: ClientRequest) -> Routing:
     return Routing(model=name, streaming=read_field(request.body, "stream", bool) or False)
 
 
+@checked_read
 def read(
     request: ClientRequest, upstream: Upstream, memory: Memory = NO_MEMORY
-) -> Result[ReadRequest[Translation], FrontError]:
+) -> ReadRequest[Translation]:
     """Return the request that *request* amounts to.
 
     *memory* holds what `required_references` names: the conversation up to
     `previous_response_id`, and items. Without it, a request that refers to either is a Failure.
     """
-    try:
-        made = _translation(request.body, upstream, memory)
-        streaming = read_field(request.body, "stream", bool) or False
-    except FrontError as error:
-        return Failure(error)
-    except InvalidRequestError as error:
-        return Failure(invalid(error.message))
-    except RecursionError:
-        return Failure(invalid("The request is nested too deeply."))
-    return Success(
-        ReadRequest(
-            request=made.request,
-            context=made,
-            streaming=streaming,
-            diagnostics=made.diagnostics,
-        )
+    made = _translation(request.body, upstream, memory)
+    return ReadRequest(
+        request=made.request,
+        context=made,
+        streaming=read_field(request.body, "stream", bool) or False,
+        diagnostics=made.diagnostics,
     )
 
 

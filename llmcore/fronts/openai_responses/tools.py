@@ -15,8 +15,10 @@ from typing import Any, Final
 from attrs import evolve, frozen
 
 from llmcore.fronts.errors import FrontError, invalid
+from llmcore.fronts.openai_forms import TOOL_CHOICE, choice_of_mode, read_grammar
 from llmcore.fronts.openai_responses.native_tools import is_hosted, kind_of, offer_hosted
 from llmcore.fronts.policy import TranslationPolicy
+from llmcore.fronts.reading import rooted
 from llmcore.fronts.tool_registry import ToolEntry, ToolKind, ToolRegistry, function_name
 from llmcore.fronts.tools_as_functions import BUILTIN, HOSTED_AS_FUNCTIONS
 from llmcore.protocols.openai_responses.names import METADATA_KEY, PROTOCOL_ID
@@ -26,7 +28,6 @@ from llmcore.schema.errors import InvalidRequestError
 from llmcore.schema.json import JsonObject, object_or_empty, objects, str_or_none
 from llmcore.schema.tools import (
     CustomTool,
-    Grammar,
     HostedTool,
     ToolChoice,
     ToolDefinition,
@@ -202,7 +203,7 @@ class ToolCollector:
         tool = CustomTool(
             upstream,
             str_or_none(native.get("description")) or "",
-            grammar=_grammar(object_or_empty(native.get("format")), path),
+            grammar=read_grammar(object_or_empty(native.get("format")), path),
         )
         as_is = self._policy.custom_tools == "native"
         entry = ToolEntry(
@@ -303,17 +304,6 @@ def _name(native: Mapping[str, Any], path: str) -> str:
     return name
 
 
-def _grammar(form: Mapping[str, Any], path: str) -> Grammar | None:
-    if form.get("type") != "grammar":
-        return None
-    # OpenAI's Chat form nests it
-    form = {**object_or_empty(form.get("grammar")), **form}
-    syntax, definition = form.get("syntax"), form.get("definition")
-    if syntax not in ("lark", "regex") or not isinstance(definition, str):
-        raise invalid(f"{path}: a grammar has a syntax (lark or regex) and a definition.", path)
-    return Grammar(syntax=syntax, definition=definition)
-
-
 # -- parameters
 
 _MARKS: Final = frozenset({"encrypted"})
@@ -330,9 +320,7 @@ def _parameters(schema: object, path: str, notes: Notes) -> JsonObject | None:
     if cleaned != schema:
         why = "marks for OpenAI's own server were taken out of the schema"
         notes.dropped("unsupported-schema-keyword", f"{path}.parameters", why)
-    if cleaned and not {"type", "$ref"} & cleaned.keys():
-        return {"type": "object", **cleaned}
-    return cleaned
+    return rooted(cleaned)
 
 
 def _unmarked(value: Any) -> Any:
@@ -349,8 +337,6 @@ def _unmarked(value: Any) -> Any:
 
 
 _MAX_ALLOWED = 1000
-_PARAM = "tool_choice"
-_MODES = {"auto": ToolChoice.auto, "none": ToolChoice.none, "required": ToolChoice.required}
 
 
 def read_tool_choice(native: object, offer: ToolOffer) -> tuple[ToolChoice | None, ToolOffer]:
@@ -360,38 +346,29 @@ def read_tool_choice(native: object, offer: ToolOffer) -> tuple[ToolChoice | Non
     """
     if isinstance(native, dict) and native.get("type") == "allowed_tools":
         allowed = evolve(offer, tools=_allowed(native, offer))
-        return _mode(native.get("mode") or "auto", allowed), allowed
+        mode = native.get("mode") or "auto"
+        return choice_of_mode(mode, allowed.tools), allowed
     if native is None or isinstance(native, str):
-        return _mode(native, offer), offer
+        return choice_of_mode(native, offer.tools), offer
     if not isinstance(native, dict):
-        raise invalid("tool_choice must be a string or an object.", _PARAM)
+        raise invalid("tool_choice must be a string or an object.", TOOL_CHOICE)
     found = _find(native, offer)
     if found is None:
-        raise invalid(f"tool_choice names {_words(native)}, which is not in tools.", _PARAM)
+        raise invalid(f"tool_choice names {_words(native)}, which is not in tools.", TOOL_CHOICE)
     return ToolChoice.named(_call_name(found)), offer
-
-
-def _mode(mode: object, offer: ToolOffer) -> ToolChoice | None:
-    if mode is None:
-        return None
-    if not isinstance(mode, str) or mode not in _MODES:
-        raise invalid(f"tool_choice {mode!r} is not auto, none or required.", _PARAM)
-    if offer.tools:
-        return _MODES[mode]()
-    if mode == "required":
-        raise invalid("tool_choice is required, but there are no tools to call.", _PARAM)
-    return None
 
 
 def _allowed(native: Mapping[str, Any], offer: ToolOffer) -> tuple[OfferedTool, ...]:
     wanted = objects(native.get("tools"))
     if len(wanted) > _MAX_ALLOWED:
-        raise invalid(f"tool_choice names more than {_MAX_ALLOWED} tools.", _PARAM)
+        raise invalid(f"tool_choice names more than {_MAX_ALLOWED} tools.", TOOL_CHOICE)
     allowed: set[int] = set()
     for named in wanted:
         meant = {number for number, tool in enumerate(offer.tools) if _is_meant(named, tool)}
         if not meant:
-            raise invalid(f"tool_choice allows {_words(named)}, which is not in tools.", _PARAM)
+            raise invalid(
+                f"tool_choice allows {_words(named)}, which is not in tools.", TOOL_CHOICE
+            )
         allowed |= meant
     return tuple(offer.tools[number] for number in sorted(allowed))
 
