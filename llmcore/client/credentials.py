@@ -14,7 +14,7 @@ from llmcore.forking import start_anew_after_fork
 from llmcore.routes.auth import Auth, CredentialSource, Fetch, GoogleCredentials
 from llmcore.routes.github_credentials import CopilotLogin
 from llmcore.routes.sigv4 import AwsCredentialChain, AwsCredentials
-from llmcore.schema.errors import AuthenticationError, ConfigurationError, LLMError
+from llmcore.schema.errors import AuthenticationError, ConfigurationError, LLMError, install_extra
 
 
 class Tokens(Protocol):
@@ -123,8 +123,8 @@ class GoogleTokens(_OncePerProcess):
                     self._found.refresh(Request())
             except ImportError as error:
                 raise ConfigurationError(
-                    "Google credentials need google-auth: install "
-                    "llmcore-routes[vertex], or configure the provider with api_key=...",
+                    f"Google's credentials require google-auth: {install_extra('vertex')}, or "
+                    "configure the provider with api_key=...",
                     cause=error,
                 ) from error
             except Exception as error:  # invalid files, rejected requests
@@ -170,7 +170,7 @@ class AwsChain(_OncePerProcess):
             from botocore.session import Session
         except ModuleNotFoundError as error:
             raise ConfigurationError(
-                "AWS credentials need botocore: install llmcore-routes[bedrock], set "
+                f"AWS credentials require botocore: {install_extra('bedrock')}, or set "
                 "AWS_BEARER_TOKEN_BEDROCK, or set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY",
                 cause=error,
             ) from error

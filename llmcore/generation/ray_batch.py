@@ -14,7 +14,7 @@ from attrs import frozen
 from llmcore.client.client import Client
 from llmcore.schema import json
 from llmcore.schema.codec import to_json
-from llmcore.schema.errors import ConfigurationError, InvalidRequestError, LLMError
+from llmcore.schema.errors import InvalidRequestError, LLMError, missing_extra
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.response import LLMResponse
 from llmcore.schema.result import Failure, Result
@@ -87,8 +87,7 @@ def mapped(dataset: Any, settings: RaySettings, *, workers: int, batch_size: int
         import pyarrow as pa  # noqa: F401  (blocks are tables of it)
         import ray.data  # pyright: ignore[reportMissingImports]
     except ImportError as error:
-        message = f"datasets of Ray need an extra: pip install 'llmcore-routes[ray]' ({error})"
-        raise ConfigurationError(message, cause=error) from error
+        raise missing_extra("a dataset of Ray", "ray", error) from error
     columns = dataset.columns() or []
     if "id" not in columns or set(_ADDED) & set(columns):
         raise InvalidRequestError(

@@ -12,10 +12,16 @@ from anyio.abc import TaskStatus
 from attrs import frozen
 
 from llmcore.generation.tool import ToolFailure
-from llmcore.mcp.failures import SDK_MISSING, as_llm_error, of_status
+from llmcore.mcp.failures import as_llm_error, of_status
 from llmcore.mcp.results import Output, part_of, result_of, size_of_parts, text_of_error
 from llmcore.mcp.servers import HttpServer, McpServer, StdioServer
-from llmcore.schema.errors import ConfigurationError, LLMError, ProviderError, StreamError
+from llmcore.schema.errors import (
+    ConfigurationError,
+    LLMError,
+    ProviderError,
+    StreamError,
+    missing_extra,
+)
 from llmcore.schema.json import JsonObject
 from llmcore.version import VERSION
 
@@ -318,7 +324,7 @@ class ServerConnection:
         try:
             import mcp
         except ImportError as error:
-            raise ConfigurationError(f"{SDK_MISSING} ({error})", cause=error) from error
+            raise missing_extra("an MCP server", "mcp", error) from error
         client = mcp.Client(
             await self._transport(stack),
             message_handler=self._on_message,

@@ -17,8 +17,6 @@ from llmcore.schema.errors import (
 if TYPE_CHECKING:
     from mcp import MCPError
 
-SDK_MISSING: Final = "MCP servers need an extra: pip install 'llmcore-routes[mcp]'"
-
 _CONNECTION_CLOSED: Final = -32000
 _REQUEST_TIMEOUT: Final = -32001
 """Codes of the SDK for errors that the server did not send."""

@@ -233,6 +233,19 @@ class ConfigurationError(LLMError):
     """A setting is missing or invalid, or contradicts another."""
 
 
+def missing_extra(
+    requiring: str, extra: str, cause: ImportError | None = None
+) -> ConfigurationError:
+    """Return the error for *requiring*, which needs packages of *extra* that are not installed."""
+    found = "" if cause is None else f" ({cause})"
+    return ConfigurationError(f"{requiring} requires: {install_extra(extra)}{found}", cause=cause)
+
+
+def install_extra(extra: str) -> str:
+    """Return the command that installs *extra*, quoted for every shell."""
+    return f"pip install 'llmcore-routes[{extra}]'"
+
+
 def error_types() -> dict[str, type[LLMError]]:
     """Return all error classes by name, including `LLMError`."""
     found: dict[str, type[LLMError]] = {}

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from threading import BoundedSemaphore, Lock
 from typing import Any, Final, TypeVar
 
-from llmcore.schema.errors import ConfigurationError
+from llmcore.schema.errors import ConfigurationError, missing_extra
 
 _T = TypeVar("_T")
 
@@ -36,11 +36,7 @@ class PostgresDatabase:
             import psycopg
             from psycopg.conninfo import conninfo_to_dict
         except ImportError as error:
-            raise ConfigurationError(
-                "the client for PostgreSQL is not installed: "
-                "pip install 'llmcore-routes[postgres]'",
-                cause=error,
-            ) from error
+            raise missing_extra("PostgreSQL", "postgres", error) from error
         self._driver: Any = psycopg
         try:
             conninfo_to_dict(url)

@@ -2,7 +2,7 @@
 
 from typing import Any, Final
 
-from llmcore.schema.errors import ConfigurationError
+from llmcore.schema.errors import ConfigurationError, missing_extra
 
 _TEXT: Final = {"decode_responses": False, "encoding": "utf-8", "encoding_errors": "strict"}
 """How stores read and write, whatever options a URL has for other programs."""
@@ -28,10 +28,7 @@ def connect(
         from redis.backoff import NoBackoff
         from redis.retry import Retry
     except ImportError as error:
-        raise ConfigurationError(
-            "the client for Redis is not installed: pip install 'llmcore-routes[redis]'",
-            cause=error,
-        ) from error
+        raise missing_extra("Redis", "redis", error) from error
     try:
         client = redis.Redis.from_url(
             url,

@@ -112,5 +112,5 @@ def test_dataset_with_other_columns_is_refused(columns: Any) -> None:
 def test_ray_without_its_extra_is_a_configuration_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ray.data", None)
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with pytest.raises(ConfigurationError, match="need an extra"):
+    with pytest.raises(ConfigurationError, match="a dataset of Ray requires: pip install"):
         batch.ray(Table("id"))

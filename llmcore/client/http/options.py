@@ -10,7 +10,7 @@ from typing import Literal
 from attrs import field, frozen
 
 from llmcore.client.http.proxies import checked_proxy, environment_proxy
-from llmcore.schema.errors import ConfigurationError
+from llmcore.schema.errors import ConfigurationError, missing_extra
 
 
 def _proxy(proxy: str | None) -> str | None:
@@ -55,19 +55,15 @@ class HttpOptions:
         if proxy is None and self.proxies_from_environment:
             proxy = environment_proxy(url)
         if proxy is not None and proxy.startswith("socks") and not _installed("socksio"):
-            raise ConfigurationError(
-                "SOCKS proxies need an extra: pip install 'llmcore-routes[socks]'"
-            )
+            raise missing_extra("a SOCKS proxy", "socks")
         return proxy
 
     def check_extras(self) -> None:
         """Raise ConfigurationError if a required package is not installed."""
         if self.engine == "aiohttp" and not _installed("aiohttp"):
-            message = "the engine aiohttp needs an extra: pip install 'llmcore-routes[fast]'"
-            raise ConfigurationError(message)
+            raise missing_extra("the engine aiohttp", "fast")
         if self.http2 and not _installed("h2"):
-            message = "HTTP/2 needs an extra: pip install 'llmcore-routes[http2]'"
-            raise ConfigurationError(message)
+            raise missing_extra("HTTP/2", "http2")
 
     @property
     def uses_aiohttp(self) -> bool:

@@ -40,7 +40,7 @@ from typing import Protocol, Self
 from attrs import evolve, field, frozen, validators
 
 from llmcore.client.local import model_files
-from llmcore.schema.errors import ConfigurationError
+from llmcore.schema.errors import ConfigurationError, missing_extra
 from llmcore.schema.json import JsonValue, loads
 
 _UNIX_SOCKETS = hasattr(socket, "AF_UNIX")  # not in Windows' Python
@@ -166,8 +166,7 @@ def _import_native() -> ModuleType:
         try:
             return importlib.import_module("xllamacpp")
         except ImportError as error:
-            message = f"the embedded model needs: pip install 'llmcore-routes[local]' ({error})"
-            raise ConfigurationError(message, cause=error) from error
+            raise missing_extra("the embedded model", "local", error) from error
         finally:
             if added:
                 os.environ.pop("OMP_WAIT_POLICY", None)

@@ -17,7 +17,7 @@ from llmcore.client.middleware.telemetry_attributes import (
     request_attributes,
 )
 from llmcore.client.middleware.telemetry_content import input_content, output_content
-from llmcore.schema.errors import ConfigurationError
+from llmcore.schema.errors import missing_extra
 from llmcore.schema.events import ErrorEvent, LLMEvent
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.usage import Usage
@@ -62,8 +62,7 @@ class Telemetry:
         try:
             from opentelemetry import metrics, trace
         except ImportError as error:
-            message = "OpenTelemetry is not installed: pip install 'llmcore-routes[otel]'"
-            raise ConfigurationError(message, cause=error) from error
+            raise missing_extra("OpenTelemetry", "otel", error) from error
         self._tracer = trace.get_tracer("llmcore", VERSION, tracer_provider)
         self._meters = _Meters(metrics.get_meter("llmcore", VERSION, meter_provider))
         self.content = content

@@ -20,11 +20,11 @@ from llmcore.client.loop_task import LoopTask
 from llmcore.routes.http_request import HttpRequest
 from llmcore.routes.transport import Timeouts, WebSocket
 from llmcore.schema.errors import (
-    ConfigurationError,
     LLMError,
     NetworkError,
     RequestTimeoutError,
     StreamError,
+    missing_extra,
 )
 
 if TYPE_CHECKING:
@@ -229,8 +229,7 @@ def _core(request: HttpRequest, spec: WebSocket) -> "ClientProtocol":
         from websockets.extensions.permessage_deflate import ClientPerMessageDeflateFactory
         from websockets.uri import parse_uri
     except ImportError as error:
-        message = "WebSockets need the extra `websocket`: pip install 'llmcore-routes[websocket]'"
-        raise ConfigurationError(message, cause=error) from error
+        raise missing_extra("a WebSocket", "websocket", error) from error
     deflate = ClientPerMessageDeflateFactory(compress_settings={"memLevel": 5})
     return ClientProtocol(
         parse_uri(request.url),
