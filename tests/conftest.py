@@ -3,6 +3,7 @@
 import gc
 import os
 import signal
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -34,13 +35,43 @@ def pytest_configure(config: pytest.Config) -> None:
         os.environ.pop("SSL_CERT_DIR", None)
 
 
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+def worker_of(config: pytest.Config) -> tuple[int, int]:
+    """Return the number of this worker of pytest-xdist, from 0, and how many there are."""
+    given = getattr(config, "workerinput", {"workerid": "gw0", "workercount": 1})
+    return int(given["workerid"].removeprefix("gw")), given["workercount"]
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection(session: pytest.Session) -> None:
+    """Have each worker of pytest-xdist read the test files from another one on.
+
+    In a fresh clone, compiling them with the messages of failing assertions takes as long as all
+    their imports; each worker finds most of them compiled by the others.
+    """
+    config = session.config
+    number, workers = worker_of(config)
+    if workers > 1 and config.args_source is config.ArgsSource.TESTPATHS:
+        root = Path(__file__).parent
+        found = (path.relative_to(root) for path in root.rglob("test_*.py"))
+        files = [str(root / path) for path in sorted(found) if path.parts[0] != "clients"]
+        first = len(files) * number // workers
+        config.args[:] = files[first:] + files[:first]
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection_modifyitems(
+    config: pytest.Config, items: list[pytest.Item]
+) -> Iterator[None]:
     """Put the tests of the embedded model first, and slow ones where the second worker begins.
 
-    Workers of pytest-xdist begin with contiguous parts of the list: one worker then runs all tests
-    of the model, and loads it once; another has slow ones, and at the end none waits for any.
+    All workers of pytest-xdist must have one order, whichever file they read first. They begin
+    with contiguous parts of the list: one worker then runs all tests of the model, and loads it
+    once; another has slow ones, and at the end none waits for any.
     """
-    workers = getattr(config, "workerinput", {}).get("workercount", 1)
+    workers = worker_of(config)[1]
+    if workers > 1:
+        items.sort(key=lambda item: item.path)
+    yield
     if workers > 1:
         model = [item for item in items if item.get_closest_marker("local_model")]
         slow = [item for item in items if item.get_closest_marker("slow") and item not in model]

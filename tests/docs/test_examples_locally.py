@@ -33,7 +33,7 @@ from llmcore.testing import scripted
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 MOST_TOKENS = {"objects": 120, "many_calls": 1}
-"""Of one answer; 24 for all other programs."""
+"""Of one answer; 8 for all other programs."""
 SCRIPTS = (
     "budget",
     "cache",
@@ -56,7 +56,7 @@ def local_model_for_all(
 ) -> Iterator[None]:
     """Have every model of the programs be the embedded one, with short answers."""
     name = request.node.callspec.params.get("name") if hasattr(request.node, "callspec") else None
-    short = GenerationOptions(temperature=0.0, max_tokens=MOST_TOKENS.get(name or "", 24))
+    short = GenerationOptions(temperature=0.0, max_tokens=MOST_TOKENS.get(name or "", 8))
     route = Local().chat_route.with_(defaults=RouteDefaults(generation=short))
     local = Provider.make(id="local", routes=[route])
 

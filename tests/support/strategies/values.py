@@ -9,7 +9,7 @@ import json
 from collections.abc import Sequence
 from functools import cache
 from itertools import pairwise
-from typing import Final, Literal, TypeAlias, TypeVar
+from typing import Final, Literal, TypeAlias, TypeVar, get_args
 
 from attrs import frozen
 from hypothesis import strategies as st
@@ -172,17 +172,21 @@ def tool_inputs() -> st.SearchStrategy[str]:
     return st.one_of(objects, objects.map(json.dumps), broken, others, texts())
 
 
+_KINDS: st.SearchStrategy[SegmentKind] = st.sampled_from(get_args(SegmentKind))
+_STYLES = st.sampled_from(SEGMENT_STYLES)
+
+
 @st.composite
 def segments(draw: st.DrawFn) -> Segment:
     """Draw a segment. Its id is unique among segments that are drawn together by `unique_by`."""
-    kinds: list[SegmentKind] = ["text", "refusal", "reasoning", "function", "custom", "executed"]
-    kind = draw(st.sampled_from(kinds))
+    kind = draw(_KINDS)
     text = draw(tool_inputs() if kind in {"function", "executed"} else texts(0, 20))
     return Segment(
         kind, draw(ids()), text, draw(chunkings(text)), {} if draw(st.booleans()) else {"acme": {}}
     )
 
 
+@cache
 def segment_lists(max_size: int = 4) -> st.SearchStrategy[list[Segment]]:
     """Several segments with different ids."""
     return st.lists(segments(), max_size=max_size, unique_by=lambda segment: segment.id)
@@ -243,9 +247,7 @@ def bare_streams(draw: st.DrawFn, *, may_fail: bool = True) -> list[LLMEvent]:
 
     With *may_fail*, some break off anywhere with an `ErrorEvent`.
     """
-    spelled = [
-        segment.bare(draw(st.sampled_from(SEGMENT_STYLES))) for segment in draw(segment_lists())
-    ]
+    spelled = [segment.bare(draw(_STYLES)) for segment in draw(segment_lists())]
     asides = draw(st.lists(_asides(), max_size=3, unique_by=_aside_key))
     inner = draw(interleavings([*spelled, asides]))
     stream = framed(
