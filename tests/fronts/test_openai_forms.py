@@ -24,9 +24,10 @@ from llmcore.schema.events import (
 )
 from llmcore.schema.json import JsonObject
 from llmcore.testing import recorded_events, write_as_front
+from tests.support.error_kinds import ERROR_KINDS
 
 
-@pytest.mark.parametrize("kind", error_types().values(), ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize("kind", ERROR_KINDS, ids=lambda kind: kind.__name__)
 def test_every_error_has_a_status_and_all_four_fields(kind: type) -> None:
     """A status that says whose fault it is, and the message."""
     error = from_llm_error(kind("words"))

@@ -17,6 +17,7 @@ from llmcore.schema.errors import LLMError, ProviderError, RateLimitError, error
 from llmcore.schema.events import FinishReason
 from llmcore.schema.messages import Message
 from llmcore.schema.response import LLMResponse
+from tests.support.error_kinds import ERROR_KINDS
 from tests.support.strategies.values import llm_errors
 
 RETRYABLE = {
@@ -48,7 +49,7 @@ COPIES: dict[str, Callable[[LLMError], LLMError]] = {
 }
 
 every_copy = pytest.mark.parametrize("way", COPIES)
-every_class = pytest.mark.parametrize("kind", error_types().values(), ids=lambda k: k.__name__)
+every_class = pytest.mark.parametrize("kind", ERROR_KINDS, ids=lambda k: k.__name__)
 
 
 def full(kind: type[LLMError]) -> LLMError:

@@ -11,9 +11,10 @@ from llmcore.fronts.openai_responses.errors import response_error
 from llmcore.fronts.policy import TranslationPolicy
 from llmcore.schema.errors import InvalidRequestError, RateLimitError, ServerError, error_types
 from tests.fronts.openai_responses.responses_kit import asked, translated
+from tests.support.error_kinds import ERROR_KINDS
 
 
-@pytest.mark.parametrize("kind", error_types().values(), ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize("kind", ERROR_KINDS, ids=lambda kind: kind.__name__)
 def test_every_error_has_a_form(kind: type) -> None:
     """A status that says whose fault it is, and the message."""
     told = from_llm_error(kind("words"))

@@ -11,6 +11,7 @@ from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.events import LLMEvent
 from llmcore.schema.response import LLMResponse
 from llmcore.schema.usage import RateLimitInfo, Usage
+from tests.support.error_kinds import ERROR_KINDS
 from tests.support.strategies.requests import (
     assistant_messages,
     call_kinds,
@@ -116,7 +117,7 @@ def llm_errors(partial: bool = True) -> st.SearchStrategy[errors.LLMError]:
         "partial": maybe(responses()) if partial else st.none(),
         "raw": json_values(),
     }
-    kinds = st.sampled_from(sorted(errors.error_types().values(), key=lambda kind: kind.__name__))
+    kinds = st.sampled_from(ERROR_KINDS)
     return kinds.flatmap(lambda kind: st.builds(kind, **_fields_of(kind, fields)))
 
 
