@@ -1,7 +1,7 @@
 """The cost of a call, in US dollars."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, time
 from typing import Final
 
@@ -9,6 +9,7 @@ from llmcore.catalog.lookup import get_model_info
 from llmcore.catalog.model_info import Hours, ModelInfo, Prices, Rates
 from llmcore.catalog.model_names import PROVIDER_ALIASES, names_of
 from llmcore.catalog.records import catalog
+from llmcore.schema.json import JsonObject
 from llmcore.schema.response import LLMResponse
 from llmcore.schema.usage import Usage
 
@@ -78,24 +79,40 @@ def response_cost(
 
     The price is that of the model that answered or, if it has none, of the model *requested*.
     """
-    usage = response.usage
+    names = (response.model, requested)
+    stated = response.provider_metadata.values()
+    return answer_cost(response.provider, names, response.usage, stated, at=at, models=models)
+
+
+def answer_cost(
+    provider: str,
+    names: Iterable[str],
+    usage: Usage,
+    stated_metadata: Iterable[JsonObject],
+    *,
+    at: datetime | None = None,
+    models: Sequence[ModelInfo] = (),
+) -> float | None:
+    """Return the cost of *usage* of the first model of *names* that has a price.
+
+    *stated_metadata* is what the provider states of the answer.
+    """
     stated = stated_cost(usage)
     if stated is not None:
         return stated
     tier = None
-    for metadata in response.provider_metadata.values():
+    for metadata in stated_metadata:
         if (
             metadata.get("inference_geo") not in (None, "")
             and metadata["inference_geo"] not in _ANYWHERE
         ):
             return None  # a surcharge that the catalog does not have
         tier = tier or _tier(metadata)
-    names = dict.fromkeys(filter(None, (response.model, requested)))
-    costs = (
-        cost_of(response.provider, name, usage, service_tier=tier, at=at, models=models)
-        for name in names
-    )
-    return next((cost for cost in costs if cost is not None), None)
+    for name in dict.fromkeys(filter(None, names)):
+        cost = cost_of(provider, name, usage, service_tier=tier, at=at, models=models)
+        if cost is not None:
+            return cost
+    return None
 
 
 def _tier(metadata: Mapping[str, object]) -> str | None:

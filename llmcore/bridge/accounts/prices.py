@@ -13,11 +13,10 @@ from llmcore.bridge.configuration.settings import GatewaySettings
 from llmcore.bridge.configuration.tables import price_fault
 from llmcore.bridge.model_map import UpstreamModel
 from llmcore.bridge.state.ledger import NANO
-from llmcore.catalog.cost import cost_of, response_cost
+from llmcore.catalog.cost import answer_cost, cost_of
 from llmcore.catalog.lookup import get_model_info
 from llmcore.catalog.model_info import ModelInfo, Prices, Rates
 from llmcore.schema import json
-from llmcore.schema.changed import changed
 from llmcore.schema.errors import ConfigurationError
 from llmcore.schema.response import LLMResponse
 from llmcore.schema.usage import Usage
@@ -51,14 +50,14 @@ class PriceList:
         """Return the cost of *usage* by *target*, which gave *response*; None if it is unknown."""
         model = target.model
         is_own = any(known.id == model for known in self.models)
-        answered = changed(
-            response,
-            provider=self._seller(target),
-            model=model if is_own else response.model,
-            usage=usage,
+        cost = answer_cost(
+            self._seller(target),
+            (model if is_own else response.model, model),
+            usage,
+            response.provider_metadata.values(),
+            at=datetime.fromtimestamp(at, UTC),
+            models=self.models,
         )
-        when = datetime.fromtimestamp(at, UTC)
-        cost = response_cost(answered, requested=model, at=when, models=self.models)
         return None if cost is None else nano(cost)
 
     def largest_cost(

@@ -5,7 +5,6 @@ read within limits, and its answer counts as under way until its last byte.
 """
 
 from collections.abc import Callable, Mapping
-from contextlib import ExitStack
 from typing import cast
 
 import anyio
@@ -30,7 +29,7 @@ from llmcore.bridge.http.asgi import (
 )
 from llmcore.bridge.http.metrics import CONTENT_TYPE
 from llmcore.bridge.http.observability import ObservabilityMiddleware, log_fields, name_operation
-from llmcore.bridge.http.request_body import BodyBytes, read_object
+from llmcore.bridge.http.request_body import BodyBytes, HeldBytes, read_object
 from llmcore.bridge.http.responses import (
     BytesResponse,
     StreamedAnswer,
@@ -212,17 +211,37 @@ class _Bodies:
         self.bytes = BodyBytes(self._limits.max_body_bytes)
         self._threads = anyio.CapacityLimiter(_LARGE_AT_ONCE)
 
-    async def read(self, scope: Scope, receive: Receive, place: ExitStack) -> JsonObject:
-        """Return the request's body, whose bytes *place* gives back."""
-        received = place.enter_context(self.bytes.of(caller_of(scope).counted_as))
+    async def read(self, scope: Scope, receive: Receive, held: HeldBytes) -> JsonObject:
+        """Return the request's body, whose bytes are counted as *held*."""
         return await read_object(
             BodyChunks(receive),
             headers_of(scope),
             limit=self._limits.max_body_bytes,
             seconds=None if scope.get(BODY_IS_THERE) else self._limits.body_s,
-            received=received,
+            received=held.add,
             threads=self._threads,
         )
+
+
+class _Place:
+    """The bytes of a request, and its place among those under way, until it is answered."""
+
+    def __init__(self, service: Service, held: HeldBytes) -> None:
+        self._service = service
+        self._held = held
+        self._running = 0
+
+    def admit(self) -> None:
+        """Count the request as under way; FrontError, 503, if there are too many."""
+        self._service.check_room()
+        self._service.count_running(1)
+        self._running = 1
+
+    def release(self) -> None:
+        """Give everything back."""
+        if self._running:
+            self._service.count_running(-1)
+        self._held.release()
 
 
 class _Answering:
@@ -246,14 +265,16 @@ class _Answering:
         await answer(scope, receive, send)
 
     async def _answer(self, scope: Scope, receive: Receive) -> ASGIApp:
-        with ExitStack() as place:
+        held = self._bodies.bytes.of(caller_of(scope).counted_as)
+        place, leaves = _Place(self._service, held), True
+        try:
             body: JsonObject = {}
             if self._operation.takes_body:
                 # A request counts as under way once its body is there. One on its way counts by
                 # its bytes alone, so that clients which send nothing keep no other out.
                 self._service.check_room()
-                body = await self._bodies.read(scope, receive, place)
-                place.enter_context(self._service.admitted())
+                body = await self._bodies.read(scope, receive, held)
+                place.admit()
             request = _client_request(scope, body)
             note_request(scope, request)
             made = await self._operation.answer(
@@ -268,7 +289,11 @@ class _Answering:
                     return await json_response(made)
                 case run:
                     charge = await self._charge(caller_of(scope), run)
-                    return self._run(scope, run, charge, place.pop_all().close)
+                    leaves = False
+                    return self._run(scope, run, charge, place.release)
+        finally:
+            if leaves:
+                place.release()
 
     async def _charge(self, caller: Caller, run: SentAnswer) -> Charge | None:
         """Reserve what an answer can use; None for one that is not made for this request."""

@@ -5,8 +5,7 @@ gateway's own server calls back instead; with other servers `while_connected` wa
 """
 
 import logging
-from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable
 from typing import Final
 
 import anyio
@@ -30,16 +29,15 @@ class ClientConnection:
         for callback in tuple(self._watching):
             callback()
 
-    @contextmanager
-    def watched(self, callback: Callable[[], object]) -> Iterator[None]:
-        """Call *callback* if the connection is lost before or during the block."""
+    def watch(self, callback: Callable[[], object]) -> None:
+        """Call *callback* if the connection is lost already, or when it is."""
         if self._is_lost:
             callback()
         self._watching.add(callback)
-        try:
-            yield
-        finally:
-            self._watching.discard(callback)
+
+    def unwatch(self, callback: Callable[[], object]) -> None:
+        """Call *callback* no more."""
+        self._watching.discard(callback)
 
 
 async def while_connected(
@@ -54,8 +52,13 @@ async def while_connected(
         if client is None:
             await _while_no_disconnect(receive, work, ended)
             return
-        with anyio.CancelScope() as connected, client.watched(_leaving(connected, ended)):
-            await work()
+        with anyio.CancelScope() as connected:
+            leave = _leaving(connected, ended)
+            client.watch(leave)
+            try:
+                await work()
+            finally:
+                client.unwatch(leave)
     except* OSError:  # what servers raise on sending to a client that disconnected
         log(logging.INFO, "client_gone")
 

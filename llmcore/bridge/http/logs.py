@@ -11,6 +11,8 @@ from contextvars import ContextVar
 from datetime import UTC, datetime
 from typing import Any
 
+import orjson
+
 LOGGER = logging.getLogger("llmcore.bridge")
 
 _MAX_FACT_CHARS = 2000
@@ -31,15 +33,15 @@ _LEVELS = {
 def log(level: int, event: str, **facts: object) -> None:
     """Log that *event* happened, with what is known of it; facts that are None are left out."""
     if LOGGER.isEnabledFor(level):
-        known = {name: _cut(value) for name, value in facts.items() if value is not None}
+        known = {
+            name: value[:_MAX_FACT_CHARS] if isinstance(value, str) else value
+            for name, value in facts.items()
+            if value is not None
+        }
         # The record is made here, as looking for the caller's line costs more than all the rest.
         extra = {"facts": known}
         record = LOGGER.makeRecord(LOGGER.name, level, __file__, 0, event, (), None, extra=extra)
         LOGGER.handle(record)
-
-
-def _cut(value: object) -> object:
-    return value[:_MAX_FACT_CHARS] if isinstance(value, str) else value
 
 
 class JsonFormatter(logging.Formatter):
@@ -60,7 +62,11 @@ class JsonFormatter(logging.Formatter):
             line.update(facts)
         if record.exc_info:
             line["exception"] = self.formatException(record.exc_info)
-        return _ENCODER.encode(line)
+        try:
+            text = orjson.dumps(line, default=str)
+        except TypeError:  # such as integers of more than 64 bits
+            return _ENCODER.encode(line)
+        return text.decode() if text.isascii() else _ENCODER.encode(line)
 
 
 class LineFormatter(logging.Formatter):

@@ -43,9 +43,9 @@ class BodyBytes:
         self._total = 0
         self._of: dict[str, int] = {}
 
-    def of(self, caller: str) -> "_HeldBytes":
+    def of(self, caller: str) -> "HeldBytes":
         """Return what counts further bytes of *caller*; FrontError, 503, where it is too much."""
-        return _HeldBytes(self, caller)
+        return HeldBytes(self, caller)
 
     def add(self, caller: str, count: int) -> None:
         """Count further bytes of *caller*; FrontError, 503, where it is too much."""
@@ -62,8 +62,8 @@ class BodyBytes:
             self._of[caller] = left
 
 
-class _HeldBytes:
-    """The bytes of one request, which are counted for a block."""
+class HeldBytes:
+    """The bytes of one request, which are counted until they are released."""
 
     def __init__(self, all_bytes: BodyBytes, caller: str) -> None:
         self._all = all_bytes
@@ -71,12 +71,17 @@ class _HeldBytes:
         self._held = 0
 
     def __enter__(self) -> Callable[[int], None]:
-        return self._add
+        return self.add
 
     def __exit__(self, *_exc: object) -> None:
+        self.release()
+
+    def release(self) -> None:
+        """Count the bytes no more."""
         self._all.release(self._caller, self._held)
 
-    def _add(self, count: int) -> None:
+    def add(self, count: int) -> None:
+        """Count further bytes; FrontError, 503, where it is too much."""
         self._held += count
         self._all.add(self._caller, count)
 

@@ -158,6 +158,8 @@ def _count(usage: Mapping[str, Any], paths: Iterable[tuple[str, ...]]) -> int | 
         value: Any = usage
         for name in path:
             value = value.get(name) if isinstance(value, dict) else None
+        if type(value) is int:
+            return max(value, 0)
         if value is not None and (found := count_or_none(value)) is not None:
             return found
     return None
@@ -168,8 +170,8 @@ def _beside(counts: Mapping[str, int | None]) -> bool:
 
     The total then exceeds prompt and completion by just the reasoning.
     """
-    names = ("input_tokens", "output_tokens", "reasoning_tokens", "total_tokens")
-    prompt, completion, reasoning, total = (counts[name] for name in names)
+    prompt, completion = counts["input_tokens"], counts["output_tokens"]
+    reasoning, total = counts["reasoning_tokens"], counts["total_tokens"]
     if not reasoning or prompt is None or completion is None or total is None:
         return False
     return total == prompt + completion + reasoning
@@ -195,7 +197,7 @@ def _cost(usage: Mapping[str, Any]) -> float | None:
 # -- a whole body without its content
 
 _PLAIN_OBJECT: Final = "chat.completion"
-_NOT_PLAIN: Final = ("error", "type", "candidates", "citations", "search_results")
+_NOT_PLAIN: Final = frozenset({"error", "type", "candidates", "citations", "search_results"})
 _PLAIN_MESSAGE: Final = frozenset({"role", "content", *REASONING_FIELDS})
 
 
@@ -206,7 +208,7 @@ def skim(document: JsonValue, request: LLMRequest) -> Iterable[LLMEvent] | None:
     choices, usage = all_objects(document.get("choices")), _usage_in(document)
     if usage is None or choices is None or len(choices) != 1:
         return None
-    if any(document.get(name) for name in _NOT_PLAIN):
+    if not _NOT_PLAIN.isdisjoint(document) and any(map(document.get, _NOT_PLAIN)):
         return None
     choice = choices[0]
     message = choice.get("message")
@@ -227,7 +229,7 @@ def skim(document: JsonValue, request: LLMRequest) -> Iterable[LLMEvent] | None:
         reason=map_reason(raw, called=bool(message.get("tool_calls")), refused=False),
         usage=map_usage(stated, metadata.get("service_tier")),
         metadata={METADATA_KEY: metadata} if metadata else {},
-        reasoned=any(message.get(name) for name in REASONING_FIELDS),
+        reasoned=any(map(message.get, REASONING_FIELDS)),
     )
 
 
