@@ -21,9 +21,11 @@ from benchmarks.ours import model_at
 from llmcore import Client, request
 from llmcore.routes.http_request import HttpRequest
 from llmcore.routes.transport import Timeouts
+from llmcore.schema.events import StreamStart
 
 EVENTS: Final = 1000
 PER_CHUNK: Final = 8
+ROUNDS: Final = 9
 
 
 class _Answered:
@@ -31,16 +33,19 @@ class _Answered:
 
     status = 200
 
-    def __init__(self, content_type: str, chunks: list[bytes]) -> None:
+    def __init__(self, content_type: str, chunks: list[bytes], come: asyncio.Event | None) -> None:
         self.headers: Mapping[str, str] = {"content-type": content_type, "x-request-id": "r-1"}
         self._chunks = chunks
+        self._come = come
 
     def limit_reads(self, _seconds: float | None) -> bool:
         """Have no limits: nothing is waited for."""
         return True
 
     async def chunks(self) -> AsyncGenerator[bytes, None]:
-        """Iterate over the body."""
+        """Iterate over the body, from when it has come."""
+        if self._come is not None:
+            await self._come.wait()
         for chunk in self._chunks:
             yield chunk
 
@@ -51,8 +56,10 @@ class _Answered:
 class _Answering:
     """A transport that gives the same answer again and again."""
 
-    def __init__(self, content_type: str, chunks: list[bytes]) -> None:
-        self._answer = content_type, chunks
+    def __init__(
+        self, content_type: str, chunks: list[bytes], come: asyncio.Event | None = None
+    ) -> None:
+        self._answer = content_type, chunks, come
 
     async def send(self, request: HttpRequest, timeouts: Timeouts) -> _Answered:
         """Answer at once."""
@@ -66,14 +73,15 @@ def _grouped(events: list[bytes]) -> list[bytes]:
     return [b"".join(events[at : at + PER_CHUNK]) for at in range(0, len(events), PER_CHUNK)]
 
 
+def _content_type(protocol: str) -> str:
+    return "application/vnd.amazon.eventstream" if protocol == "converse" else "text/event-stream"
+
+
 @cache
 def _streaming(protocol: str, kind: str, count: int) -> Client:
     """Return a client that gets a stream, which is made once."""
-    name = "vnd.amazon.eventstream" if protocol == "converse" else ""
     chunks = _grouped(wire.stream(protocol, kind, count))
-    return Client(
-        transport=_Answering(f"application/{name}" if name else "text/event-stream", chunks)
-    )
+    return Client(transport=_Answering(_content_type(protocol), chunks))
 
 
 @cache
@@ -109,6 +117,30 @@ async def first(protocol: str, times: int) -> None:
                 pass
 
 
+async def first_event(protocol: str, streams: int) -> float:
+    """Return the CPU seconds from the bytes of a first frame to the first event in the caller.
+
+    All *streams* wait for their bytes, which come at once, so that one wakes after the other.
+    """
+    come = asyncio.Event()
+    chunks = wire.stream(protocol, "text", 1)[:1]
+    client = Client(transport=_Answering(_content_type(protocol), chunks, come))
+    model = model_at(f"http://x/{protocol}")
+    opened = [client.stream(request(model=model, prompt="x")) for _ in range(streams)]
+    waiting = [asyncio.ensure_future(anext(stream)) for stream in opened]
+    for _ in range(10):
+        await asyncio.sleep(0)
+    started = time.thread_time()
+    come.set()
+    events = await asyncio.gather(*waiting)
+    taken = time.thread_time() - started
+    for stream in opened:
+        await stream.aclose()
+    if {type(event) for event in events} != {StreamStart}:
+        raise RuntimeError(f"the first events are {events}")
+    return taken / streams
+
+
 async def deltas(protocol: str, kind: str, times: int) -> None:
     """Read long streams."""
     client = _streaming(protocol, kind, EVENTS)
@@ -127,7 +159,7 @@ def parsing(protocol: str, kind: str, times: int) -> None:
             loads(payload)
 
 
-def least(work: Callable[[], object], rounds: int = 9) -> float:
+def least(work: Callable[[], object], rounds: int = ROUNDS) -> float:
     """Return the least CPU seconds that *work* takes, once it has been done."""
     work()
     best = float("inf")
@@ -143,11 +175,13 @@ def least(work: Callable[[], object], rounds: int = 9) -> float:
 
 def main() -> None:
     """Print the tables."""
-    print(f"{'us of CPU':12}{'plain call':>12}{'short stream':>14}")
+    print(f"{'us of CPU':12}{'plain call':>12}{'short stream':>14}{'first event':>13}")
     for protocol in wire.PROTOCOLS:
         call = least(lambda: asyncio.run(plain(protocol, 50))) / 50  # noqa: B023
         short = least(lambda: asyncio.run(first(protocol, 50))) / 50  # noqa: B023
-        print(f"{protocol:12}{call * 1e6:12.0f}{short * 1e6:14.0f}", flush=True)
+        event = min(asyncio.run(first_event(protocol, 50)) for _ in range(ROUNDS))
+        cells = f"{call * 1e6:12.0f}{short * 1e6:14.0f}{event * 1e6:13.0f}"
+        print(f"{protocol:12}{cells}", flush=True)
     print(f"\n{'us a delta, and orjson.loads of its frame':44}{'llmcore':>9}{'orjson':>9}{'':>9}")
     for protocol in wire.PROTOCOLS:
         for kind in wire.KINDS:

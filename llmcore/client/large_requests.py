@@ -79,7 +79,7 @@ def holds_much(*values: object) -> bool:
                     members += item.count(",")  # it may be JSON, such as arguments
             elif type(item) is bytes:
                 chars += len(item)
-            elif type(item) not in _SMALL:
+            elif item and type(item) not in _SMALL:
                 pending.append(item)
     return members > LARGE_REQUEST_VALUES or chars > _LARGE_CHARS
 

@@ -59,6 +59,7 @@ from llmcore.schema.response import LLMResponse
 from llmcore.schema.usage import RateLimitInfo
 
 _DELTAS = frozenset({TextDelta, ReasoningDelta, ToolInputDelta})
+_FILLED = frozenset({StreamStart, ToolInputStart, ToolCall, StepFinish, Finish})
 _STARTS: dict[type, str] = {TextStart: "text", ReasoningStart: "reasoning", ToolInputStart: "tool"}
 
 
@@ -273,34 +274,39 @@ class ResponseDecoder:
         for event in bare:
             if self.ended:
                 return
-            if self._tool_names and isinstance(event, ToolInputStart | ToolCall):
-                event = self._with_own_name(event)  # noqa: PLW2901
-            if self._context.service_tier and isinstance(event, StepFinish | Finish):
-                event = self._with_tier(event)  # noqa: PLW2901
-            if self._native and isinstance(event, Finish) and event.raw is None:
-                finish = changed(event, raw=self._native)
-                self._deliver(self._segments.process(finish), events)
-            elif isinstance(event, StreamStart):
-                self._deliver(self._segments.process(self._with_context(event)), events)
-            elif isinstance(event, ErrorEvent):
+            if isinstance(event, ErrorEvent):
                 self._deliver((event,), events)
             else:
-                self._deliver(self._segments.process(event), events)
+                filled = self._filled(event) if type(event) in _FILLED else event
+                self._deliver(self._segments.process(filled), events)
+
+    def _filled(self, event: LLMEvent) -> LLMEvent:
+        """Return *event* with the facts of the request and the response that belong to it."""
+        if isinstance(event, StreamStart):
+            return self._with_context(event)
+        if isinstance(event, ToolInputStart | ToolCall):
+            return self._with_own_name(event) if self._tool_names else event
+        if self._context.service_tier and isinstance(event, StepFinish | Finish):
+            event = self._with_tier(event)
+        if self._native and isinstance(event, Finish) and event.raw is None:
+            event = changed(event, raw=self._native)
+        return event
 
     def _deliver(self, done: Iterable[LLMEvent], events: list[LLMEvent]) -> None:
         """Add *done* to *events* and the accumulator, which shares the text of open segments."""
         for event in done:
             kind = type(event)
+            events.append(event)
+            if kind in _DELTAS:
+                continue
             if isinstance(event, ErrorEvent):
                 self._complete_error(event.error)
-            if kind not in _DELTAS:
-                self.accumulator.process(event)
+            self.accumulator.process(event)
             if kind in _STARTS:
                 key = _STARTS[kind], str(event.id)  # type: ignore[union-attr]
                 chunks = self._segments.chunks(key)
                 if chunks is not None:
                     self.accumulator.share(key, chunks)
-            events.append(event)
             self.ended = kind is Finish or kind is ErrorEvent
 
     def _with_own_name(self, event: ToolInputStart | ToolCall) -> ToolInputStart | ToolCall:

@@ -113,7 +113,7 @@ def _fault(name: str, value: object) -> str | None:
         return "it follows from the body; leave it out"
     if not isinstance(value, str):
         return f"its value is of the type {type(value).__name__}, not a text"
-    if _NOT_IN_VALUES.search(value):
+    if not value.isprintable() and _NOT_IN_VALUES.search(value):
         return "its value holds line ends or control characters"
     return "its value begins or ends with white space" if value != value.strip(" \t") else None
 

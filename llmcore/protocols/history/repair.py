@@ -234,6 +234,13 @@ class Repaired:
     diagnostics: tuple[Diagnostic, ...] = ()
 
 
+def _is_question(message: Message) -> bool:
+    """Return whether *message* is a user's text alone, in which there is nothing to repair."""
+    if message.role != "user" or not message.content:
+        return False
+    return all(type(part) is TextPart and part.text[:1].strip() for part in message.content)
+
+
 def repair(messages: Sequence[Message], policy: HistoryPolicy) -> Repaired:
     """Return *messages* changed so that the target of *policy* accepts them.
 
@@ -241,6 +248,8 @@ def repair(messages: Sequence[Message], policy: HistoryPolicy) -> Repaired:
     message and in call order; every call id is unique and legal. InvalidRequestError for
     two results of one call: only the caller can decide which one is right.
     """
+    if len(messages) == 1 and _is_question(messages[0]):
+        return Repaired(messages=tuple(messages), paths=("messages[0]",))
     notes = Notes()
     drafts = [clean(message, index, policy, notes) for index, message in enumerate(messages)]
     system = place_instructions(drafts, policy, notes)

@@ -154,10 +154,10 @@ def map_usage(usage: Mapping[str, Any], tier: object = None) -> Usage:
 
 def _count(usage: Mapping[str, Any], paths: Iterable[tuple[str, ...]]) -> int | None:
     """Return the first count that one of *paths* leads to."""
-    for path in paths:
-        value: Any = usage
-        for name in path:
-            value = value.get(name) if isinstance(value, dict) else None
+    for first, *rest in paths:
+        value = usage.get(first)
+        for name in rest:
+            value = object_or_empty(value).get(name)
         if type(value) is int:
             return max(value, 0)
         if value is not None and (found := count_or_none(value)) is not None:
