@@ -17,8 +17,8 @@ COMMANDS: Final[Commands] = {
     "chat": ("chat", "talk to a model"),
     "batch": ("batch", "run files of requests here, or as batches of a provider"),
     "image": ("media:add_image_options", "make or edit an image"),
-    "speak": ("media:add_speech_options", "read a text out"),
-    "transcribe": ("media:add_transcription_options", "write a recording down"),
+    "speak": ("media:add_speech_options", "turn text into speech"),
+    "transcribe": ("media:add_transcription_options", "turn a recording into text"),
     "prepare": ("prepare", "print the native request without sending it"),
     "providers": ("providers", "list providers and whether they are configured"),
     "models": ("models", "list known models with their capabilities and prices"),
@@ -34,7 +34,7 @@ COMMANDS: Final[Commands] = {
     "completion": ("completion", "print the completion script of a shell"),
 }
 
-_ABOUT: Final = "Ask any LLM provider through one functional core."
+_ABOUT: Final = "Call any LLM provider from the shell."
 
 
 def parser(argv: Sequence[str] | None = None) -> argparse.ArgumentParser:
@@ -57,6 +57,9 @@ def parser_of(
     words = sys.argv[1:] if argv is None else argv
     chosen = next((word for word in words if not word.startswith("-")), None)
     parser = _with_options(prog, about, commands, {chosen} if chosen is not None else set())
+    if not words:
+        parser.print_help(sys.stderr)
+        parser.exit(2)
     if chosen is not None and chosen not in commands:
         import difflib  # not needed otherwise
 

@@ -8,13 +8,13 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from importlib.metadata import version
 from pathlib import Path
 
 import pytest
 
-from llmcore.cli import main
+from llmcore.cli import main, openbridge
 from llmcore.cli.failures import EXIT_CODES, exit_code, explain
 from llmcore.client.client import Client
 from llmcore.protocols.openai_chat.models import ChatDialect
@@ -414,6 +414,17 @@ def test_explanations_say_when_to_come_back() -> None:
 
     assert "2.5 s" in text
     assert "r-1" in text
+
+
+@pytest.mark.parametrize("program", [main, openbridge.main])
+def test_program_without_a_command_prints_its_commands(
+    program: Callable[[list[str]], int], capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        program([])
+
+    assert ended.value.code == 2
+    assert "positional arguments" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("engine", ["aiohttp", "httpx"])

@@ -7,6 +7,7 @@ deployment of a shared file can differ.
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Concatenate, Final, ParamSpec, TypeVar, cast, get_args
 
@@ -231,8 +232,12 @@ class Values:
         """Raise ConfigurationError for a setting that was not read, such as a misspelt one."""
         ours = {name for name in self.environ if name.startswith(_PREFIX)}
         if unknown := sorted(ours - self._known):
-            known = ", ".join(sorted(self._known))
-            raise ConfigurationError(f"unknown: {', '.join(unknown)} (known: {known})")
+            keys = [name.removeprefix(_PREFIX) for name in self._known]
+            near = [get_close_matches(name.removeprefix(_PREFIX), keys) for name in unknown]
+            hint = f"did you mean {' or '.join(_PREFIX + key for found in near for key in found)}?"
+            if not all(near):
+                hint = f"known: {', '.join(sorted(self._known))}"
+            raise ConfigurationError(f"unknown: {', '.join(unknown)} ({hint})")
         if self.document is None:
             return
         self.document.refuse_unknown((), (*SECTIONS, *TABLES))

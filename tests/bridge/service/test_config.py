@@ -121,7 +121,11 @@ NO_KEYS = ("", "  ", ",", " , ", "none", "None", "null", "sk-1,undefined")
         ({"OPENBRIDGE_KEEP_ALIVE_BY_FRONT": "gemini=comment"}, "gemini=none"),
         ({"OPENBRIDGE_KEEP_ALIVE_BY_FRONT": "chat=none"}, "openai-chat=blank|none"),
         ({"OPENBRIDGE_UPSTREAM": "openai-compatible"}, "OPENBRIDGE_UPSTREAM_BASE_URL"),
-        ({"OPENBRIDGE_MODEL_MAP": "x"}, "unknown: OPENBRIDGE_MODEL_MAP "),
+        (
+            {"OPENBRIDGE_MODEL_MAP": "x"},
+            "unknown: OPENBRIDGE_MODEL_MAP (did you mean OPENBRIDGE_MODEL_MAP_PATH",
+        ),
+        ({"OPENBRIDGE_API_KEYS": "x"}, " or OPENBRIDGE_CLIENT_API_KEY"),
     ],
 )
 def test_invalid_values_are_refused(environ: dict[str, str], says: str) -> None:
