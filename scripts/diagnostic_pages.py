@@ -21,9 +21,9 @@ from scripts.diagnostic_codes import CODES, DiagnosticCode
 ROOT: Final = Path(__file__).parents[1]
 FOLDER: Final = ROOT / "docs" / "diagnostics"
 ACTIONS: Final = ("dropped", "changed", "added", "noted")
-LEFT_OUT: Final = "left_out"
-"""The method of `Notes` for content; its code is `unsupported-content`."""
-_REPORTING: Final = re.compile(rf"\b({'|'.join((*ACTIONS, LEFT_OUT, '_cut', 'Diagnostic'))})\(")
+NAMED: Final = {"left_out": "unsupported-content", "unsupported": "unsupported-parameter"}
+"""Methods of `Notes` for something dropped, and their codes."""
+_REPORTING: Final = re.compile(rf"\b({'|'.join((*ACTIONS, *NAMED, '_cut', 'Diagnostic'))})\(")
 _CONSTANT: Final = re.compile(r'^(_?[A-Z][A-Z0-9_]*)(?:: .+)? = "([a-z-]+)"$', re.MULTILINE)
 
 
@@ -52,8 +52,8 @@ def _reports_of(path: Path) -> Iterator[Report]:
     tree = ast.parse(text if _REPORTING.search(text) else "")  # parsing all takes seconds
     for call in (node for node in ast.walk(tree) if isinstance(node, ast.Call)):
         action = _action(call)
-        if action == LEFT_OUT:
-            yield Report("unsupported-content", "dropped", place)
+        if action in NAMED:
+            yield Report(NAMED[action], "dropped", place)
         elif action is not None:
             code = _code(call)
             if code is not None:
@@ -62,7 +62,7 @@ def _reports_of(path: Path) -> Iterator[Report]:
 
 def _action(call: ast.Call) -> str | None:
     name = call.func.attr if isinstance(call.func, ast.Attribute) else None
-    if name in (*ACTIONS, LEFT_OUT):
+    if name in (*ACTIONS, *NAMED):
         return name
     if name == "_cut":  # of a schema, in `protocols/tool_schema/traverse`
         return "changed"

@@ -12,7 +12,7 @@ from attrs import field, frozen
 from llmcore.protocols.tool_schema import Projected, SchemaTarget, project
 from llmcore.schema import json
 from llmcore.schema.diagnostics import Notes
-from llmcore.schema.json import JsonObject, JsonValue, str_or_none, text_or_json
+from llmcore.schema.json import JsonObject, JsonValue, str_or_none, text_or_json, without
 from llmcore.schema.options import ResponseFormat
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.tools import ToolChoice
@@ -71,7 +71,7 @@ def plan_answer(response_format: ResponseFormat | None, ways: Ways) -> FormatPla
 
 def _wrapped(schema: JsonObject) -> JsonObject:
     """Return *schema* as the one property of an object; what it refers to stays at the root."""
-    inner = {name: value for name, value in schema.items() if name not in _AT_ROOT}
+    inner = without(schema, *_AT_ROOT)
     at_root = {name: value for name, value in schema.items() if name in _AT_ROOT}
     return {"type": "object", "properties": {WRAPPER: inner}, "required": [WRAPPER], **at_root}
 
@@ -100,11 +100,8 @@ def answer_tool(request: LLMRequest) -> str:
 
 def ask_for_call(name: str, notes: Notes) -> str:
     """Return instructions to call the answer's tool, where thinking excludes a forced call."""
-    notes.changed(
-        "tool-choice-weakened",
-        "response_format",
-        "the model does not reason when a tool call is required: the format is only requested",
-    )
+    why = "the model does not reason when a tool call is required: the format is only requested"
+    notes.changed("tool-choice-weakened", "response_format", why)
     return f"Give the final answer by calling the tool {name}, and in no other way."
 
 

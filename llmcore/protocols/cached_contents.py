@@ -77,7 +77,7 @@ def _create(request: CachedContentRequest) -> NativeRequest:
     notes = Notes()
     notes.extend(request.diagnostics)
     for name in [name for name in request.body if name not in _FIELDS]:
-        notes.dropped("unsupported-parameter", name, f"cached contents have no {name}")
+        notes.unsupported(name, f"cached contents have no {name}")
     model = _MODEL.search(unquote(urlsplit(request.url).path))
     if model is None or not any(map(request.body.get, _FIELDS[:3])):
         raise InvalidRequestError("the request has no messages, system prompt or tools to cache")

@@ -87,6 +87,11 @@ def choose_breakpoints(
     return _with_lifetimes(dict(sorted(chosen.items())), limits, ttl)
 
 
+def cache_mark(ttl: str | None) -> dict[str, str]:
+    """Return Anthropic's `cache_control`; five minutes are the default and are not written."""
+    return {"type": "ephemeral", "ttl": "1h"} if ttl == "1h" else {"type": "ephemeral"}
+
+
 def drop_breakpoints(marked: Iterable[CacheCandidate], why: str, notes: Notes) -> None:
     """Report breakpoints of the caller that are not sent."""
     for candidate in marked:
@@ -97,7 +102,7 @@ def note_cache_options(request: LLMRequest, notes: Notes) -> None:
     """Report the options of the cache that APIs with breakpoints do not have."""
     for name in ("key", "retention"):
         if getattr(request.cache, name) is not None:
-            notes.dropped("unsupported-parameter", f"cache.{name}", f"the API has no cache {name}")
+            notes.unsupported(f"cache.{name}", f"the API has no cache {name}")
 
 
 def _remaining(

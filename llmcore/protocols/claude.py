@@ -19,7 +19,7 @@ from attrs import frozen
 
 from llmcore.protocols.lowering import CONTINUE_TEXT, note_continue_message
 from llmcore.schema.diagnostics import Notes
-from llmcore.schema.json import JsonObject
+from llmcore.schema.json import JsonObject, present
 from llmcore.schema.options import ReasoningOptions
 
 # -- models ---------------------------------------------------------------------------------
@@ -179,13 +179,13 @@ def lower_thinking(
             max_tokens=limit,
         )
     if "enabled" not in rules.thinking:
-        notes.dropped("unsupported-parameter", "reasoning", "the model does not think")
+        notes.unsupported("reasoning", "the model does not think")
         return Thinking(max_tokens=limit)
     return _with_budget(reasoning, effort, max_tokens, rules, notes)
 
 
 def _thinking_of(kind: str, **fields: Any) -> JsonObject:
-    return {"type": kind, **{name: value for name, value in fields.items() if value is not None}}
+    return {"type": kind, **present(fields)}
 
 
 def is_thinking(thinking: JsonObject | None) -> bool:
@@ -208,11 +208,8 @@ def _lower_none(limit: int, rules: ClaudeRules, notes: Notes) -> Thinking:
     if not rules.thinking:
         return Thinking(max_tokens=limit)
     least = "between_tools" if "between_tools" in rules.thinking else "always"
-    notes.changed(
-        "reasoning-not-off",
-        "reasoning.effort",
-        "reasoning cannot be turned off for this model; the lowest effort is sent",
-    )
+    why = "reasoning cannot be turned off for this model; the lowest effort is sent"
+    notes.changed("reasoning-not-off", "reasoning.effort", why)
     thinking = {"type": "between_tools"} if least == "between_tools" else None
     effort = rules.efforts[0] if rules.efforts else None
     return Thinking(thinking=thinking, effort=effort, max_tokens=limit)
@@ -225,11 +222,8 @@ def _lower_effort(effort: str | None, rules: ClaudeRules, notes: Notes) -> str |
     if effort in rules.efforts or effort not in _BUDGETS:
         return effort  # a word of the provider's own goes as it is
     nearest = rules.efforts[0] if effort == "minimal" else _highest_below(effort, rules.efforts)
-    notes.changed(
-        "reasoning-effort-changed",
-        "reasoning.effort",
-        f"the model takes {', '.join(rules.efforts)}; {effort!r} became {nearest!r}",
-    )
+    why = f"the model takes {', '.join(rules.efforts)}; {effort!r} became {nearest!r}"
+    notes.changed("reasoning-effort-changed", "reasoning.effort", why)
     return nearest
 
 
@@ -239,11 +233,8 @@ def _highest_below(effort: str, levels: tuple[str, ...]) -> str:
 
 
 def _budgeted(reasoning: ReasoningOptions, notes: Notes) -> str | None:
-    notes.dropped(
-        "unsupported-parameter",
-        "reasoning.budget_tokens",
-        f"the model decides how much to think; {reasoning.budget_tokens} tokens cannot be a limit",
-    )
+    why = f"the model decides how much to think; {reasoning.budget_tokens} tokens cannot be a limit"
+    notes.unsupported("reasoning.budget_tokens", why)
     return None
 
 
@@ -273,15 +264,14 @@ def _with_budget(
     fitting = min(max(budget, _SMALLEST_BUDGET), max(most, min(_SMALLEST_BUDGET, limit - 1)))
     if fitting < _SMALLEST_BUDGET:
         why = f"max_tokens is too small: reasoning needs more than {_SMALLEST_BUDGET}"
-        notes.dropped("unsupported-parameter", "reasoning", why)
+        notes.unsupported("reasoning", why)
         return Thinking(effort=effort, max_tokens=limit)
     if reasoning.budget_tokens not in (None, fitting):
         why = f"{budget} became {fitting}, which is at least 1024 and below max_tokens"
         notes.changed("reasoning-budget-changed", "reasoning.budget_tokens", why)
     shown = _display(reasoning) if "adaptive" in rules.thinking else None
     if reasoning.summary == "none" and shown is None:
-        why = "the model always shows its thinking"
-        notes.dropped("unsupported-parameter", "reasoning.summary", why)
+        notes.unsupported("reasoning.summary", "the model always shows its thinking")
     thinking = _thinking_of("enabled", budget_tokens=fitting, display=shown)
     return Thinking(thinking=thinking, effort=effort, max_tokens=limit)
 
@@ -305,7 +295,7 @@ def without_excluded_budget(
         why = "the answer under way began without thinking, and must go on so"
     else:
         return thinking
-    notes.dropped("unsupported-parameter", "reasoning", why)
+    notes.unsupported("reasoning", why)
     return None
 
 

@@ -22,7 +22,7 @@ from attrs import frozen
 
 from llmcore.protocols.claude import ClaudeRules
 from llmcore.schema.diagnostics import Notes
-from llmcore.schema.json import JsonObject
+from llmcore.schema.json import JsonObject, present
 from llmcore.schema.tools import HostedTool
 
 HOSTED_TOOLS: Final[Mapping[str, str]] = {
@@ -96,11 +96,8 @@ def _shared_options(tool: HostedTool, path: str, notes: Notes) -> dict[str, Any]
     if tool.kind == "tool_search" and options.pop("variant", "bm25") == "regex":
         options.setdefault("type", "tool_search_tool_regex_20251119")
     if options.pop("container", None) is not None:
-        notes.dropped(
-            "unsupported-parameter",
-            f"{path}.container",
-            "a container is named for the whole request: provider_options.anthropic.container",
-        )
+        why = "a container is named for the whole request: provider_options.anthropic.container"
+        notes.unsupported(f"{path}.container", why)
     return options
 
 
@@ -112,24 +109,17 @@ def native_tool(definition: dict[str, Any]) -> ClaudeTool:
         if name is not None and "name" not in definition:
             definition = {"type": kind, "name": name, **definition}
     beta = _BETAS.get(str(kind))
-    return ClaudeTool(definition=_present(definition), betas=(beta,) if beta else ())
-
-
-def _present(definition: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in definition.items() if value is not None}
+    return ClaudeTool(definition=present(definition), betas=(beta,) if beta else ())
 
 
 def _computer(options: dict[str, Any], path: str, rules: ClaudeRules, notes: Notes) -> ClaudeTool:
     version = options.pop("type", None) or rules.computer
     width, height = options.pop("display_width", None), options.pop("display_height", None)
     if options.pop("environment", None) is not None:
-        notes.dropped("unsupported-parameter", f"{path}.environment", "the API has no such option")
+        notes.unsupported(f"{path}.environment", "the API has no such option")
     if str(version).startswith("computer_toolset_"):
-        notes.dropped(
-            "unsupported-parameter",
-            f"{path}.display_width",
-            "the computer toolset reads the size from the screenshots",
-        )
+        why = "the computer toolset reads the size from the screenshots"
+        notes.unsupported(f"{path}.display_width", why)
         return native_tool({"type": version, **options})
     size = {"display_width_px": width, "display_height_px": height}
     return native_tool({"type": version, **size, **options})
@@ -139,8 +129,7 @@ def _mcp(options: dict[str, Any], path: str, notes: Notes) -> ClaudeTool | None:
     """Return the tools of a remote MCP server, and the server."""
     label, url = options.pop("server_label"), options.pop("server_url", None)
     if url is None:
-        why = "the API accepts MCP servers only by server_url"
-        notes.dropped("unsupported-tool", path, why)
+        notes.dropped("unsupported-tool", path, "the API accepts MCP servers only by server_url")
         return None
     server: dict[str, Any] = {"type": "url", "name": label, "url": url}
     token = options.pop("authorization", None)

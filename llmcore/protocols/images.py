@@ -102,7 +102,7 @@ def _build_together(request: ImageRequest) -> NativeRequest:
     if pixels:
         body |= {"width": int(pixels[1]), "height": int(pixels[2])}
     elif request.size is not None:
-        notes.dropped("unsupported-parameter", "size", "the API takes sizes such as 1024x768 only")
+        notes.unsupported("size", "the API takes sizes such as 1024x768 only")
     urls = [_url(image) for image in request.images]
     if urls:
         body |= {"image_url": urls[0]} if len(urls) == 1 else {"reference_images": [*urls]}
@@ -125,8 +125,7 @@ def _build_gemini(request: ImageRequest, *, below: str) -> NativeRequest:
     notes = Notes()
     native_settings(request, _GEMINI, notes)
     if request.n not in (None, 1):
-        why = "the API makes one image for each request"
-        notes.dropped("unsupported-parameter", "n", why)
+        notes.unsupported("n", "the API makes one image for each request")
     image = native_settings(request, {"aspect_ratio": "aspectRatio"}, notes)
     image |= _step(request, "imageSize", str.upper, notes)
     if request.output_format is not None and below:
@@ -152,7 +151,7 @@ def _step(
         return {}
     if _PIXELS.fullmatch(request.size):
         why = "the API has no sizes in pixels: set aspect_ratio, and a size such as 2K"
-        notes.dropped("unsupported-parameter", "size", why)
+        notes.unsupported("size", why)
         return {}
     return {name: write(request.size)}
 

@@ -8,15 +8,15 @@ probabilities); its patterns are for a whole model id, and the empty one fits no
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Final, get_args
+from typing import Any, Final, get_args
 
 from attrs import frozen
 
 from llmcore.protocols import media
-from llmcore.schema.content import Citation, DocumentPart, ToolResultPart
+from llmcore.schema.content import Citation, ContentPart, DocumentPart, ProviderPart, ToolResultPart
 from llmcore.schema.diagnostics import Notes
-from llmcore.schema.json import JsonObject, text_or_json
-from llmcore.schema.options import ServiceTier
+from llmcore.schema.json import JsonObject, text_or_json, without
+from llmcore.schema.options import GenerationOptions, ServiceTier, merge_json
 from llmcore.schema.request import LLMRequest
 
 # -- text in the place of parts
@@ -57,6 +57,13 @@ def file_name(part: DocumentPart) -> str:
     return f"document.{ending}" if ending else "document"
 
 
+def omitted_part(part: ContentPart, path: str, notes: Notes) -> str:
+    """Return what stands for a part of a kind that the API has no form for, and note it."""
+    owner = part.provider if isinstance(part, ProviderPart) else ""
+    what = f"a part of {owner}" if owner else f"a {type(part).__name__}"
+    return omitted_text(what, path, "it has no form here", notes)
+
+
 # -- results and citations
 
 
@@ -80,11 +87,8 @@ def native_citations(
         if native:
             yield native
         else:
-            notes.dropped(
-                "unsupported-content",
-                f"{path}.citations[{index}]",
-                "only the API's own citations can be sent back",
-            )
+            why = "only the API's own citations can be sent back"
+            notes.dropped("unsupported-content", f"{path}.citations[{index}]", why)
 
 
 # -- conversations that end with the assistant ("prefill")
@@ -101,6 +105,15 @@ def note_continue_message(path: str, notes: Notes) -> None:
     notes.added("last-message-added", path, f"{why}: {CONTINUE_TEXT!r} is sent after it")
 
 
+# -- the caller's native fields
+
+
+def with_stream_options(body: JsonObject, options: JsonObject, *, stream: bool) -> dict[str, Any]:
+    """Return *body* with the native *options* of the caller, but for whether to *stream*."""
+    merged = {**merge_json(body, options), "stream": True}
+    return merged if stream else without(merged, "stream", "stream_options")
+
+
 # -- service tiers
 
 
@@ -114,12 +127,20 @@ def lower_service_tier(request: LLMRequest, words: Mapping[str, str], notes: Not
     if tier is None or (words and tier not in get_args(ServiceTier)):
         return tier
     if tier not in words and tier not in ("auto", "default"):
-        why = f"the API has no service tier {tier!r}"
-        notes.dropped("unsupported-parameter", "generation.service_tier", why)
+        notes.unsupported("generation.service_tier", f"the API has no service tier {tier!r}")
     return words.get(tier)
 
 
 # -- sampling parameters
+
+
+def note_missing(
+    options: GenerationOptions, names: Iterable[str], notes: Notes, api: str = "the API"
+) -> None:
+    """Record the options *names* that are set, and that *api* does not have."""
+    for name in names:
+        if getattr(options, name) not in (None, ()):
+            notes.unsupported(f"generation.{name}", f"{api} has no {name}")
 
 
 @frozen(kw_only=True)

@@ -69,7 +69,7 @@ class _Form:
         if request.diarize and self.speakers_have_times:
             if "word" in request.timestamps:
                 why = "the API has no times of words where it tells speakers apart"
-                notes.dropped("unsupported-parameter", "timestamps", why)
+                notes.unsupported("timestamps", why)
         else:
             names["timestamps"] = "timestamp_granularities"
         if not (request.diarize and self.diarized):

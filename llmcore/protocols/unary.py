@@ -96,7 +96,7 @@ def native_settings(
         if not value and (value is None or isinstance(value, bool | tuple | str)):
             continue
         if native is None:
-            notes.dropped("unsupported-parameter", name, f"the API has no {name}")
+            notes.unsupported(name, f"the API has no {name}")
         else:
             settings[native] = list(value) if isinstance(value, tuple) else value
     return settings

@@ -38,9 +38,10 @@ from llmcore.routes.base_url import checked_base_url
 from llmcore.routes.endpoint import Endpoint, EndpointContext, PathOf
 from llmcore.routes.framing import Framing
 from llmcore.routes.provider import ConfigurableProvider
-from llmcore.routes.route import Route, RouteDefaults
+from llmcore.routes.route import Route, RouteDefaults, with_headers
 from llmcore.routes.sigv4 import AwsCredentials, RegionOf, sigv4_of_chain, sigv4_of_environ
 from llmcore.schema.errors import ConfigurationError
+from llmcore.schema.json import without
 from llmcore.schema.model import Model
 
 PROVIDER: Final = "bedrock"
@@ -50,6 +51,7 @@ MANTLE_SERVICE: Final = "bedrock-mantle"
 """The name for the host of the Messages API."""
 MESSAGES_VERSION: Final = "2023-06-01"
 MESSAGES_PATH: Final = "/anthropic/v1/messages"
+_MESSAGES_HEADERS: Final = {"anthropic-version": MESSAGES_VERSION}
 TIER_HEADER: Final = "x-amzn-bedrock-service-tier"
 INVOKE_VERSION: Final = "bedrock-2023-05-31"
 KEY_VARIABLE: Final = "AWS_BEARER_TOKEN_BEDROCK"
@@ -96,7 +98,6 @@ class AmazonBedrock(ConfigurableProvider):
         section of the AWS files: give one of the three. `base_url` is for other endpoints, such
         as those of a VPC; requests are signed for the region all the same.
         """
-        below = defaults or RouteDefaults()
         region_of = _region_of(region)
         given = None if base_url is None else checked_base_url(base_url)
         route = Route.make(
@@ -110,9 +111,8 @@ class AmazonBedrock(ConfigurableProvider):
             ),
             auth=_auth(SERVICE, api_key, auth, profile, region_of),
             framing=Framing.aws_event_stream(),
-            defaults=evolve(below, headers={**below.headers, **(headers or {})}),
+            defaults=with_headers(defaults, headers),
         )
-        version = {"anthropic-version": MESSAGES_VERSION, **route.defaults.headers}
         messages = Route.make(
             id="bedrock-messages",
             provider=PROVIDER,
@@ -123,7 +123,7 @@ class AmazonBedrock(ConfigurableProvider):
                 query=query,
             ),
             auth=_auth(MANTLE_SERVICE, api_key, auth, profile, region_of),
-            defaults=evolve(below, headers=version),
+            defaults=with_headers(route.defaults, None, _MESSAGES_HEADERS),
         )
         self._set_fields(route=route, messages_route=messages)
 
@@ -205,10 +205,10 @@ def _invoked(built: Built[MessagesBody]) -> Built[MessagesBody]:
     tier is a header: https://docs.aws.amazon.com/bedrock/latest/APIReference/
     API_runtime_InvokeModel.html, read November 2026.
     """
-    native = {name: value for name, value in built.body.items() if name not in _OUTSIDE}
+    native = without(built.body, *_OUTSIDE)
     betas = {"anthropic_beta": betas_of(built)} if betas_of(built) else {}
     body = cast("MessagesBody", {"anthropic_version": INVOKE_VERSION, **betas, **native})
-    others = {name: value for name, value in built.headers.items() if name != BETA_HEADER}
+    others = without(built.headers, BETA_HEADER)
     tier = built.body.get("service_tier")
     return evolve(built, body=body, headers={**others, **({TIER_HEADER: tier} if tier else {})})
 

@@ -22,8 +22,9 @@ from llmcore.routes.base_url import checked_base_url
 from llmcore.routes.endpoint import Endpoint
 from llmcore.routes.openai_compatible import checked_name
 from llmcore.routes.provider import ConfigurableProvider
-from llmcore.routes.route import Route, RouteDefaults
+from llmcore.routes.route import Route, RouteDefaults, with_headers
 from llmcore.schema.errors import ConfigurationError
+from llmcore.schema.json import without
 from llmcore.schema.model import Model
 
 PROVIDER: Final = "anthropic"
@@ -135,7 +136,7 @@ class AnthropicCompatible(ConfigurableProvider):
 def needed_betas(built: Built[MessagesBody]) -> Built[MessagesBody]:
     """Return *built* without the names of features that Bedrock and Copilot have anyway."""
     betas = [name for name in betas_of(built) if name not in _NOT_BETA]
-    others = {name: value for name, value in built.headers.items() if name != BETA_HEADER}
+    others = without(built.headers, BETA_HEADER)
     return evolve(built, headers={**others, **({BETA_HEADER: ",".join(betas)} if betas else {})})
 
 
@@ -162,12 +163,12 @@ def _route(
 ) -> Route[MessagesBody]:
     if isinstance(betas, str):
         raise ConfigurationError(f"betas is a list of names: give betas=[{betas!r}]")
-    below = defaults or RouteDefaults()
-    merged = {"anthropic-version": version, **below.headers, **(headers or {})}
+    below = with_headers(defaults, headers, {"anthropic-version": version})
     if betas:
-        named = [value for name, value in merged.items() if name.lower() == "anthropic-beta"]
-        merged = {name: value for name, value in merged.items() if name.lower() != "anthropic-beta"}
-        merged["anthropic-beta"] = ",".join([*betas, *named])
+        named = [v for name, v in below.headers.items() if name.lower() == BETA_HEADER]
+        others = {k: v for k, v in below.headers.items() if k.lower() != BETA_HEADER}
+        all_betas = ",".join([*betas, *named])
+        below = evolve(below, headers={**others, BETA_HEADER: all_betas})
     where = checked_base_url(base_url)
     path = "/messages" if urlsplit(where).path.endswith("/v1") else "/v1/messages"
     return Route.make(
@@ -176,5 +177,5 @@ def _route(
         protocol=anthropic_messages.protocol,
         endpoint=Endpoint.path(path, base_url=where, query=query),
         auth=auth,
-        defaults=evolve(below, headers=merged),
+        defaults=below,
     )

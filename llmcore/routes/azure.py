@@ -27,7 +27,7 @@ from llmcore.routes.auth import Auth, Fetch, choose_auth
 from llmcore.routes.base_url import checked_base_url
 from llmcore.routes.endpoint import BaseUrlOf, Endpoint, EndpointContext
 from llmcore.routes.provider import ConfigurableProvider
-from llmcore.routes.route import Route, RouteDefaults
+from llmcore.routes.route import Route, RouteDefaults, with_headers
 from llmcore.schema.errors import ConfigurationError
 from llmcore.schema.model import Model
 
@@ -76,7 +76,6 @@ class Azure(ConfigurableProvider):
         `api_key` goes out as `api-key`. `token_provider` returns a Microsoft Entra token for the
         scope `https://cognitiveservices.azure.com/.default` and is awaited for each request.
         """
-        below = defaults or RouteDefaults()
         where = _place(resource_name, base_url, dated=_is_dated(api_version))
         asked = {} if api_version == V1 else {"api-version": api_version}
         chat = Route.make(
@@ -89,7 +88,7 @@ class Azure(ConfigurableProvider):
                 query={**asked, **(query or {})},
             ),
             auth=_auth(api_key, auth, token_provider),
-            defaults=evolve(below, headers={**below.headers, **(headers or {})}),
+            defaults=with_headers(defaults, headers),
         )
         responses = chat.with_(
             id="azure-responses",

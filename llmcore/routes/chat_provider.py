@@ -13,7 +13,7 @@ A provider is a `Profile`, which is data, on a class of a few lines:
 from collections.abc import Mapping
 from typing import ClassVar
 
-from attrs import evolve, field, frozen
+from attrs import field, frozen
 
 from llmcore.protocols import openai_chat
 from llmcore.protocols.openai_chat import ChatBody
@@ -22,7 +22,7 @@ from llmcore.routes.auth import Auth, choose_auth
 from llmcore.routes.base_url import checked_base_url
 from llmcore.routes.endpoint import Endpoint
 from llmcore.routes.provider import ConfigurableProvider
-from llmcore.routes.route import Route, RouteDefaults
+from llmcore.routes.route import Route, RouteDefaults, with_headers
 from llmcore.schema.model import Model
 
 
@@ -60,7 +60,6 @@ class Profile:
         defaults: RouteDefaults | None = None,
     ) -> Route[ChatBody]:
         """Return the configured route; ConfigurationError for invalid arguments."""
-        below = defaults or RouteDefaults()
         where = checked_base_url(self.base_url if base_url is None else base_url)
         return Route.make(
             id=f"{self.id}-chat",
@@ -68,7 +67,7 @@ class Profile:
             protocol=openai_chat.make(self.dialect),
             endpoint=Endpoint.path("/chat/completions", base_url=where, query=query),
             auth=choose_auth(api_key=api_key, auth=auth, fallback=self.auth),
-            defaults=evolve(below, headers={**self.headers, **below.headers, **(headers or {})}),
+            defaults=with_headers(defaults, headers, self.headers),
         )
 
 

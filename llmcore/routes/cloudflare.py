@@ -24,7 +24,7 @@ from llmcore.routes.auth import Auth, choose_auth
 from llmcore.routes.base_url import checked_base_url
 from llmcore.routes.endpoint import BaseUrlOf, Endpoint
 from llmcore.routes.provider import ConfigurableProvider
-from llmcore.routes.route import Route, RouteDefaults
+from llmcore.routes.route import Route, RouteDefaults, with_headers
 from llmcore.schema.errors import ConfigurationError
 from llmcore.schema.model import Model
 
@@ -182,13 +182,11 @@ class CloudflareAIGateway(ConfigurableProvider):
                 f"which upstream is {route.provider!r}? Name it with upstream=... (known: {known})"
             )
         own_auth = self.gateway_auth
-        extra = self.chat_route.defaults.headers
-        defaults = evolve(route.defaults, headers={**route.defaults.headers, **extra})
         return route.with_(
             id=f"{AI_GATEWAY}-{route.id}",
             endpoint=evolve(route.endpoint, base_url=_below(self.base_url, path)),
             auth=own_auth if stored_key else Auth.all_of(own_auth, route.auth),
-            defaults=defaults,
+            defaults=with_headers(route.defaults, self.chat_route.defaults.headers),
         ).model(model.id)
 
 
@@ -201,14 +199,13 @@ def _chat_route(
     query: Mapping[str, str] | None,
     defaults: RouteDefaults | None,
 ) -> Route[ChatBody]:
-    below = defaults or RouteDefaults()
     return Route.make(
         id=f"{provider}-chat",
         provider=provider,
         protocol=openai_chat.make(COMPATIBLE),
         endpoint=Endpoint.path("/chat/completions", base_url=base_url, query=query),
         auth=auth,
-        defaults=evolve(below, headers={**below.headers, **(headers or {})}),
+        defaults=with_headers(defaults, headers),
     )
 
 

@@ -39,10 +39,11 @@ from llmcore.routes.github_credentials import (
 )
 from llmcore.routes.http_request import HttpRequest
 from llmcore.routes.provider import ConfigurableProvider
-from llmcore.routes.route import Route, RouteDefaults, layered
+from llmcore.routes.route import Route, RouteDefaults, layered, with_headers
 from llmcore.schema.content import ContentPart, ImagePart, ToolResultPart
 from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.errors import AuthenticationError, ConfigurationError, LLMError
+from llmcore.schema.json import without
 from llmcore.schema.messages import Message
 from llmcore.schema.model import Model
 from llmcore.schema.request import LLMRequest
@@ -133,7 +134,7 @@ def _without_memory(request: LLMRequest) -> tuple[LLMRequest, tuple[Diagnostic, 
     """Return *request* without options that refer to stored answers, and what was left out."""
     kept, notes = {}, []
     for provider, options in request.provider_options.items():
-        kept[provider] = {k: v for k, v in options.items() if k not in _MEMORY}
+        kept[provider] = without(options, *_MEMORY)
         for name in options.keys() & set(_MEMORY):
             path = f"provider_options.{provider}.{name}"
             why = f"GitHub Copilot stores no answers, so {name} was left out"
@@ -195,7 +196,6 @@ class GithubCopilot(ConfigurableProvider):
         GITHUB_COPILOT_TOKEN, or the login that `llmcore login github-copilot` keeps. Without
         `base_url` the exchanged token states where the API is.
         """
-        below = defaults or RouteDefaults()
         editor_headers = {**EDITOR_HEADERS, **_INTENT, "copilot-integration-id": integration_id}
         self._set_fields(
             chat_route=Route.make(
@@ -214,9 +214,7 @@ class GithubCopilot(ConfigurableProvider):
                     api_url=checked_base_url(github_api_url),
                     moves=base_url is None,
                 ),
-                defaults=evolve(
-                    below, headers={**editor_headers, **below.headers, **(headers or {})}
-                ),
+                defaults=with_headers(defaults, headers, editor_headers),
             )
         )
 
@@ -232,13 +230,12 @@ class GithubCopilot(ConfigurableProvider):
     @property
     def messages_route(self) -> Route[MessagesBody]:
         """The route to `POST /v1/messages`, configured alike."""
-        below = self.chat_route.defaults
-        headers = {"anthropic-version": MESSAGES_VERSION, **below.headers}
+        own = {"anthropic-version": MESSAGES_VERSION}
         return self.chat_route.with_(
             id=f"{PROVIDER}-messages",
             protocol=_MESSAGES,
             endpoint=evolve(self.chat_route.endpoint, target=_MESSAGES_PATH),
-            defaults=evolve(below, headers=headers),
+            defaults=with_headers(self.chat_route.defaults, None, own),
         )
 
     def chat(self, model_id: str) -> Model[ChatBody]:

@@ -10,7 +10,7 @@ from functools import partial
 from typing import Final
 from urllib.parse import quote, urlsplit, urlunsplit
 
-from attrs import evolve, frozen
+from attrs import frozen
 
 from llmcore.protocols import gemini
 from llmcore.protocols.gemini import GeminiBody
@@ -18,7 +18,7 @@ from llmcore.routes.auth import Auth, choose_auth
 from llmcore.routes.base_url import checked_base_url
 from llmcore.routes.endpoint import Endpoint, EndpointContext
 from llmcore.routes.provider import ConfigurableProvider
-from llmcore.routes.route import Route, RouteDefaults
+from llmcore.routes.route import Route, RouteDefaults, with_headers
 from llmcore.schema.model import Model
 
 PROVIDER: Final = "google"
@@ -52,7 +52,6 @@ class Google(ConfigurableProvider):
         Without either, it is GEMINI_API_KEY or GOOGLE_API_KEY when a request is prepared. A
         `base_url` without a path gets `/v1beta`.
         """
-        below = defaults or RouteDefaults()
         where = BASE_URL if base_url is None else _versioned(checked_base_url(base_url))
         of_key = partial(Auth.header, "x-goog-api-key")
         self._set_fields(
@@ -62,7 +61,7 @@ class Google(ConfigurableProvider):
                 protocol=gemini.protocol,
                 endpoint=Endpoint.path(generate_path, base_url=where, query=query),
                 auth=choose_auth(api_key=api_key, auth=auth, of_key=of_key, fallback=AUTH),
-                defaults=evolve(below, headers={**below.headers, **(headers or {})}),
+                defaults=with_headers(defaults, headers),
             )
         )
 

@@ -21,6 +21,7 @@ from llmcore.routes.chat_provider import Profile
 from llmcore.routes.provider import ConfigurableProvider
 from llmcore.routes.route import Route, RouteDefaults
 from llmcore.routes.transport import WebSocket
+from llmcore.schema.json import present
 from llmcore.schema.model import Model
 
 PROFILE: Final = Profile(
@@ -56,7 +57,7 @@ class OpenAI(ConfigurableProvider):
         either, the key is that of OPENAI_API_KEY when a request is prepared.
         """
         account = {"openai-organization": organization, "openai-project": project}
-        account_headers = {name: value for name, value in account.items() if value is not None}
+        account_headers = present(account)
         self._set_fields(
             chat_route=PROFILE.route(
                 api_key=api_key,

@@ -19,7 +19,7 @@ from llmcore.routes.auth import Auth
 from llmcore.routes.chat_provider import ChatProvider, Profile
 from llmcore.routes.route import RouteDefaults
 from llmcore.schema.errors import ConfigurationError
-from llmcore.schema.json import JsonObject
+from llmcore.schema.json import JsonObject, present
 from llmcore.schema.options import merge_json
 
 PROVIDER: Final = "openrouter"
@@ -138,7 +138,7 @@ class OpenRouter(ChatProvider):
         your application in OpenRouter's rankings.
         """
         named = {"http-referer": referer, "x-openrouter-title": title}
-        app_headers = {name: value for name, value in named.items() if value is not None}
+        app_headers = present(named)
         super().__init__(
             api_key=api_key,
             auth=auth,

@@ -10,6 +10,7 @@ Each of the four answers its own question and can be replaced alone:
 
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
+from types import MappingProxyType
 from typing import (
     TYPE_CHECKING,
     Any,
@@ -45,7 +46,7 @@ from llmcore.schema.errors import (
     UnsupportedToolChoiceError,
 )
 from llmcore.schema.frozen import frozen
-from llmcore.schema.json import JsonObject, ProviderMetadata, plain_metadata
+from llmcore.schema.json import JsonObject, ProviderMetadata, plain_metadata, without
 from llmcore.schema.messages import Message
 from llmcore.schema.model import Body_co, Model
 from llmcore.schema.options import GenerationOptions, HttpOverlay, merge_json
@@ -121,6 +122,16 @@ class RouteDefaults:
         if same and http is request.http:
             return request
         return changed(request, generation=generation, provider_options=options, http=http)
+
+
+def with_headers(
+    defaults: RouteDefaults | None,
+    headers: Mapping[str, str] | None,
+    own: Mapping[str, str] = MappingProxyType({}),
+) -> RouteDefaults:
+    """Return *defaults* with *headers* above theirs, and a provider's *own* below."""
+    given = defaults or RouteDefaults()
+    return evolve(given, headers={**own, **given.headers, **(headers or {})})
 
 
 _GENERATION = tuple(option.name for option in fields(GenerationOptions))
@@ -210,7 +221,7 @@ def _without(
     )
     return evolve(
         built,
-        body=cast("Body_co", {name: item for name, item in body.items() if name not in gone}),
+        body=cast("Body_co", without(body, *gone)),
         diagnostics=(*notes, *built.diagnostics, *left_out),
     )
 

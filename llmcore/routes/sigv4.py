@@ -24,6 +24,7 @@ from llmcore.routes.auth import (
 from llmcore.routes.http_request import HttpRequest
 from llmcore.schema import json
 from llmcore.schema.errors import AuthenticationError, ConfigurationError, LLMError
+from llmcore.schema.json import without
 from llmcore.schema.result import Failure, Result, Success
 
 ALGORITHM: Final = "AWS4-HMAC-SHA256"
@@ -143,7 +144,7 @@ def signed(
 ) -> HttpRequest:
     """Return *request* with its signature; *now* is in UTC."""
     moment = now.strftime("%Y%m%dT%H%M%SZ")
-    kept = {name: value for name, value in request.headers.items() if name not in _OURS}
+    kept = without(request.headers, *_OURS)
     request = evolve(request, headers={**kept, "x-amz-date": moment})
     if credentials.session_token:
         token = credentials.session_token

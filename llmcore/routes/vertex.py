@@ -35,9 +35,10 @@ from llmcore.routes.base_url import checked_base_url
 from llmcore.routes.chat_providers import Mistral
 from llmcore.routes.endpoint import BaseUrlOf, Endpoint, EndpointContext
 from llmcore.routes.provider import ConfigurableProvider
-from llmcore.routes.route import Route, RouteDefaults
+from llmcore.routes.route import Route, RouteDefaults, with_headers
 from llmcore.routes.xai import grok_responses
 from llmcore.schema.errors import ConfigurationError
+from llmcore.schema.json import without
 from llmcore.schema.model import Model
 
 PROVIDER: Final = "vertex"
@@ -91,7 +92,6 @@ class Vertex(ConfigurableProvider):
         """
         if api_key is not None and (project is not None or location is not None):
             raise ConfigurationError("api_key is for express mode, without project and location")
-        below = defaults or RouteDefaults()
         own_url = None if base_url is None else checked_base_url(base_url)
         place = partial(_place, project, location, express=api_key is not None)
         route = Route.make(
@@ -104,7 +104,7 @@ class Vertex(ConfigurableProvider):
                 query=query,
             ),
             auth=_auth(api_key, auth, service_account_file),
-            defaults=evolve(below, headers={**below.headers, **(headers or {})}),
+            defaults=with_headers(defaults, headers),
         )
         claude = route.with_(
             id="vertex-claude",
@@ -210,7 +210,7 @@ def _uncounted(protocol: Protocol[_Body, Any, Any]) -> Protocol[_Body, Any, Any]
 
 def _claude_body(built: Built[MessagesBody]) -> Built[MessagesBody]:
     """Return the body without the model, which the path names, and with the version."""
-    native = {name: value for name, value in built.body.items() if name != "model"}
+    native = without(built.body, "model")
     body = cast("MessagesBody", {"anthropic_version": CLAUDE_VERSION, **native})
     return evolve(built, body=body)
 

@@ -55,6 +55,10 @@ class Notes:
         """Record a difference that loses nothing."""
         self.entries.append(Diagnostic(code, path, action="noted", message=message))
 
+    def unsupported(self, path: str, why: str) -> None:
+        """Record a parameter that the target will not see."""
+        self.dropped("unsupported-parameter", path, why)
+
     def left_out(self, path: str, what: str, why: str) -> None:
         """Record content that the target will not see."""
         self.dropped("unsupported-content", path, f"{what} was left out: {why}")

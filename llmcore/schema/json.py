@@ -10,7 +10,7 @@ integers of more than 64 bits.
 import json
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, Union, cast
+from typing import TYPE_CHECKING, Any, Final, TypeVar, Union, cast
 
 import msgspec
 import orjson
@@ -32,6 +32,8 @@ else:
     class ProviderMetadata:
         """Opaque provider data, keyed by provider, that must be sent back unchanged."""
 
+
+_V = TypeVar("_V")
 
 MAX_DIGITS = 4300
 """The most digits of an integer in a value: Python's own limit for reading and writing."""
@@ -275,6 +277,19 @@ def object_or_empty(value: Any) -> dict[str, Any]:
 def objects(value: Any) -> list[dict[str, Any]]:
     """Return the objects of a list; none for anything else."""
     return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
+
+
+# -- some fields of an object
+
+
+def present(fields: Mapping[str, _V | None]) -> dict[str, _V]:
+    """Return *fields* without those that are None."""
+    return {name: value for name, value in fields.items() if value is not None}
+
+
+def without(fields: Mapping[str, _V], *names: str) -> dict[str, _V]:
+    """Return *fields* without *names*."""
+    return {name: value for name, value in fields.items() if name not in names}
 
 
 # -- text or JSON

@@ -45,11 +45,11 @@ from llmcore.protocols.claude import (
     without_excluded_budget,
 )
 from llmcore.protocols.history import native_provider_ids
-from llmcore.protocols.lowering import lower_service_tier
+from llmcore.protocols.lowering import lower_service_tier, note_missing
 from llmcore.protocols.protocol import Built
 from llmcore.schema.diagnostics import Notes
 from llmcore.schema.errors import InvalidRequestError, LLMError
-from llmcore.schema.json import JsonObject, object_or_empty, objects, plain_object
+from llmcore.schema.json import JsonObject, object_or_empty, objects, plain_object, present, without
 from llmcore.schema.options import ResponseFormat, merge_json
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.result import Failure, Result, Success
@@ -121,7 +121,7 @@ def _lower(
         "stream": stream or None,
         **lower_generation(request, rules, thinking, notes),
         "thinking": thinking,
-        "output_config": _present({"format": enforced, "effort": reasoning.effort}) or None,
+        "output_config": present({"format": enforced, "effort": reasoning.effort}) or None,
         "metadata": metadata,
         "service_tier": lower_service_tier(request, tiers, notes),
         "tool_choice": choice,
@@ -130,7 +130,7 @@ def _lower(
         "mcp_servers": tools.servers or None,
         "messages": prompt.messages,
     }
-    body = _with_options(_present(fields), options)
+    body = _with_options(present(fields), options)
     note_cache_options(request, notes)
     automatic = options.get("auto_cache") is not False
     place_breakpoints(body, request.cache, automatic=automatic, notes=notes)
@@ -146,15 +146,10 @@ def _enforced(
     return {"type": "json_schema", "schema": with_description(schema, response_format)}
 
 
-def _present(fields: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in fields.items() if value is not None}
-
-
 def _lower_metadata(request: LLMRequest, notes: Notes) -> JsonObject | None:
     for name in request.metadata:
         if name != "user_id":
-            why = "the API accepts only user_id"
-            notes.dropped("unsupported-parameter", f"metadata.{name}", why)
+            notes.unsupported(f"metadata.{name}", "the API accepts only user_id")
     user_id = request.metadata.get("user_id")
     return None if user_id is None else {"user_id": user_id}
 
@@ -169,12 +164,9 @@ def lower_generation(
     options = request.generation
     fields: dict[str, Any] = {native: getattr(options, name) for name, native in PARAMETERS.items()}
     fields["temperature"] = at_most_one("temperature", options.temperature, notes)
-    for name in MISSING_PARAMETERS:
-        if getattr(options, name) is not None:
-            why = f"the API has no {name}"
-            notes.dropped("unsupported-parameter", f"generation.{name}", why)
+    note_missing(options, MISSING_PARAMETERS, notes)
     for name, why in refused_sampling(fields, rules, thinks=is_thinking(thinking)).items():
-        notes.dropped("unsupported-parameter", f"generation.{name}", why)
+        notes.unsupported(f"generation.{name}", why)
         fields[name] = None
     fields["stop_sequences"] = _stop_sequences(options.stop, notes) or None
     return fields
@@ -184,7 +176,7 @@ def _stop_sequences(stop: tuple[str, ...], notes: Notes) -> list[str]:
     for index, text in enumerate(stop):
         if not text.strip():
             why = "the API refuses stop sequences of white space"
-            notes.dropped("unsupported-parameter", f"generation.stop[{index}]", why)
+            notes.unsupported(f"generation.stop[{index}]", why)
     return [text for text in stop if text.strip()]
 
 
@@ -199,7 +191,7 @@ def _with_options(body: dict[str, Any], options: JsonObject) -> dict[str, Any]:
     All before the messages then stays the same from turn to turn, byte for byte. The caller's
     values are copied: breakpoints are placed in them.
     """
-    native = {name: value for name, value in options.items() if name not in _OURS}
+    native = without(options, *_OURS)
     if native:
         body = dict(merge_json(body, plain_object(native)))
     for name, kind in _REQUIRED.items():

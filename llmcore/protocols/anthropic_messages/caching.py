@@ -16,6 +16,7 @@ from llmcore.protocols.caching import (
     CacheCandidate,
     CacheLimits,
     Position,
+    cache_mark,
     choose_breakpoints,
     drop_breakpoints,
 )
@@ -30,11 +31,6 @@ _MARKABLE: Final = frozenset(
     {"text", "image", "document", "search_result", "tool_use", "tool_result", "server_tool_use"}
     | {"mcp_tool_use", "container_upload", "compaction"}
 )
-
-
-def cache_mark(ttl: str | None) -> dict[str, str]:
-    """Return a breakpoint; five minutes are the default and are not written."""
-    return {"type": "ephemeral", "ttl": "1h"} if ttl == "1h" else {"type": "ephemeral"}
 
 
 def place_breakpoints(

@@ -26,7 +26,7 @@ from llmcore.protocols.anthropic_messages.state import Event, MessagesState
 from llmcore.protocols.persistent import to_list
 from llmcore.schema.changed import changed
 from llmcore.schema.events import LLMEvent, Source, ToolResult
-from llmcore.schema.json import JsonValue, object_or_empty, objects, str_or_none
+from llmcore.schema.json import JsonValue, object_or_empty, objects, str_or_none, without
 
 _INPUT: Final[FastPath] = ("input_json_delta", "partial_json")
 
@@ -86,7 +86,7 @@ def end_result(state: MessagesState, block: Block, events: list[LLMEvent]) -> Me
     native = apply_deltas(block.native, to_list(block.pieces))
     call_id = str_or_none(native.get("tool_use_id")) or ""
     content = native.get("content")
-    rest = {name: value for name, value in native.items() if name not in _NOT_RESULT_METADATA}
+    rest = without(native, *_NOT_RESULT_METADATA)
     events.append(
         ToolResult(
             call_id,

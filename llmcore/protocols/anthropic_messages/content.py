@@ -28,7 +28,7 @@ from llmcore.schema.events import (
     TextEnd,
     TextStart,
 )
-from llmcore.schema.json import JsonObject, object_or_empty, objects, str_or_none
+from llmcore.schema.json import JsonObject, object_or_empty, objects, str_or_none, without
 
 _TEXT: Final[FastPath] = ("text_delta", "text")
 _THINKING: Final[FastPath] = ("thinking_delta", "thinking")
@@ -160,7 +160,7 @@ def apply_deltas(block: JsonObject, deltas: Iterable[Mapping[str, Any]]) -> Json
             case "citations_delta":
                 cited.append(delta.get("citation"))
             case _:
-                native.update({k: v for k, v in delta.items() if k != "type"})
+                native.update(without(delta, "type"))
     if cited:
         native["citations"] = [*(native.get("citations") or ()), *cited]
     for name, pieces in grown.items():

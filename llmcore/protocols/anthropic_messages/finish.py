@@ -29,7 +29,15 @@ from llmcore.protocols.persistent import with_entries
 from llmcore.protocols.skimming import all_objects, has_only, skimmed
 from llmcore.schema.changed import changed
 from llmcore.schema.events import LLMEvent, TextDelta, TextEnd, TextStart
-from llmcore.schema.json import JsonObject, JsonValue, count_or_none, object_or_empty, str_or_none
+from llmcore.schema.json import (
+    JsonObject,
+    JsonValue,
+    count_or_none,
+    object_or_empty,
+    present,
+    str_or_none,
+    without,
+)
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.usage import Usage
 
@@ -64,9 +72,9 @@ def merge_usage(before: JsonObject | None, after: Mapping[str, Any]) -> JsonObje
 
     An input of no tokens at all is not a statement: some servers put zeros where they do not count.
     """
-    stated = {name: value for name, value in after.items() if value is not None}
+    stated = present(after)
     if before is not None and not any(count_or_none(stated.get(name)) for name in _INPUTS):
-        stated = {name: value for name, value in stated.items() if name not in _INPUTS}
+        stated = without(stated, *_INPUTS)
     return {**(before or {}), **stated}
 
 

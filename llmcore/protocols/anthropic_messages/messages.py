@@ -14,7 +14,6 @@ from typing import Literal
 
 from attrs import evolve, frozen
 
-from llmcore.protocols.anthropic_messages.caching import cache_mark
 from llmcore.protocols.anthropic_messages.names import (
     CALL_IDS,
     METADATA_KEY,
@@ -33,6 +32,7 @@ from llmcore.protocols.anthropic_messages.parts import (
     lower_text,
     marked,
 )
+from llmcore.protocols.caching import cache_mark
 from llmcore.protocols.claude import ClaudeRules, fix_trailing_text
 from llmcore.protocols.history import HistoryPolicy, native_provider_ids, repair
 from llmcore.protocols.lowering import tagged_text
@@ -124,7 +124,7 @@ def _lower_message(
     message: Message, path: str, toolsets: dict[str, str], target: MessagesTarget, notes: Notes
 ) -> _Draft:
     if message.name:
-        notes.dropped("unsupported-parameter", f"{path}.name", "the API accepts no names")
+        notes.unsupported(f"{path}.name", "the API accepts no names")
     content: list[Block] = []
     for index, part in enumerate(message.content):
         where = f"{path}.content[{index}]"
@@ -247,11 +247,8 @@ def _may_follow(before: _Draft | None) -> bool:
 
 
 def _as_user_text(draft: _Draft, notes: Notes) -> _Draft:
-    notes.changed(
-        "system-message-demoted",
-        draft.path,
-        "the API accepts no system message here; it is sent as user text in a <system> tag",
-    )
+    why = "the API accepts no system message here; it is sent as user text in a <system> tag"
+    notes.changed("system-message-demoted", draft.path, why)
     texts = _texts(draft, notes)
     tagged = [{**block, "text": tagged_text("system", block["text"])} for block in texts]
     return _Draft("user", tagged, draft.path)

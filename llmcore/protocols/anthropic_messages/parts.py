@@ -11,11 +11,11 @@ from typing import Any, Final, cast
 from attrs import frozen
 
 from llmcore.protocols import media
-from llmcore.protocols.anthropic_messages.caching import cache_mark
 from llmcore.protocols.anthropic_messages.names import METADATA_KEY, Block
+from llmcore.protocols.caching import cache_mark
 from llmcore.protocols.claude import ClaudeRules
 from llmcore.protocols.history import LoweringTarget
-from llmcore.protocols.lowering import native_citations, omitted_text
+from llmcore.protocols.lowering import native_citations, omitted_part, omitted_text
 from llmcore.protocols.tools import FREEFORM_FIELD, object_arguments
 from llmcore.schema.content import (
     AudioPart,
@@ -31,7 +31,7 @@ from llmcore.schema.content import (
     cache_ttl,
 )
 from llmcore.schema.diagnostics import Notes
-from llmcore.schema.json import JsonObject, object_or_empty, text_or_json
+from llmcore.schema.json import JsonObject, object_or_empty, text_or_json, without
 
 _IMAGES: Final = frozenset({"image/jpeg", "image/png", "image/gif", "image/webp"})
 
@@ -62,8 +62,7 @@ def lower_part(part: ContentPart, path: str, target: MessagesTarget, notes: Note
         case ProviderPart(provider=provider, data=Mapping() as data) if provider in target.keys:
             return native_block(part, data)
         case _:
-            what = f"a part of {part.provider}" if isinstance(part, ProviderPart) else _name(part)
-            return _omitted(what, path, "it has no form here", notes)
+            return {"type": "text", "text": omitted_part(part, path, notes)}
 
 
 def lower_text(part: TextPart, path: str, notes: Notes) -> Block:
@@ -113,7 +112,7 @@ def _lower_image(part: ImagePart, path: str, notes: Notes) -> Block:
     if found is not None and found[0] not in _IMAGES:
         return _omitted("an image", path, f"the API accepts no {found[0]}", notes)
     if part.file_id is None and part.detail not in (None, "auto"):
-        notes.dropped("unsupported-parameter", f"{path}.detail", "the API has no detail levels")
+        notes.unsupported(f"{path}.detail", "the API has no detail levels")
     block: Block = {"type": "image", "source": _source(part, found)}
     how = object_or_empty(part.provider_metadata.get(METADATA_KEY)).get("transformations")
     return marked({**block, "transformations": how} if how else block, part)
@@ -141,8 +140,7 @@ def _lower_document(part: DocumentPart, path: str, target: MessagesTarget, notes
     if part.citations and target.citations:
         block["citations"] = {"enabled": True}
     elif part.citations:
-        why = "the API refuses citations beside structured output"
-        notes.dropped("unsupported-parameter", f"{path}.citations", why)
+        notes.unsupported(f"{path}.citations", "the API refuses citations beside structured output")
     return marked(block, part)
 
 
@@ -165,10 +163,6 @@ def _document_source(part: DocumentPart) -> dict[str, Any] | str:
 def _omitted(what: str, path: str, why: str, notes: Notes, words: str | None = None) -> Block:
     """Return the text that stands where something could not be sent."""
     return {"type": "text", "text": omitted_text(what, path, why, notes, words)}
-
-
-def _name(part: object) -> str:
-    return f"a {type(part).__name__}"
 
 
 # -- calls of tools, and their results
@@ -224,7 +218,7 @@ def lower_executed(part: ToolCallPart | ToolResultPart) -> Block | None:
     kind = native.get("type")
     if not isinstance(kind, str):
         return None
-    rest = {name: value for name, value in native.items() if name != "type"}
+    rest = without(native, "type")
     if isinstance(part, ToolResultPart):
         result = {"type": kind, "tool_use_id": part.tool_call_id, "content": part.content}
         return native_block(part, cast("JsonObject", {**result, **rest}))

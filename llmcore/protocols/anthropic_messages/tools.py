@@ -11,8 +11,8 @@ from typing import Any, Final
 from attrs import field, frozen
 
 from llmcore.protocols.answer_format import ForcedFormat
-from llmcore.protocols.anthropic_messages.caching import cache_mark
 from llmcore.protocols.anthropic_messages.names import METADATA_KEY, TOOL_CHOICES
+from llmcore.protocols.caching import cache_mark
 from llmcore.protocols.claude import ClaudeRules
 from llmcore.protocols.claude_tools import ClaudeTool, lower_claude_tool, native_tool
 from llmcore.protocols.tool_schema import SchemaTarget, project
@@ -76,7 +76,7 @@ def _lower_function(
         return _function(tool.name, freeform_description(tool), freeform_schema(closed=True))
     strict = tool.strict if rules.strict_tools else None
     if tool.strict and not rules.strict_tools:
-        notes.dropped("unsupported-parameter", f"{path}.strict", "the model has no strict tools")
+        notes.unsupported(f"{path}.strict", "the model has no strict tools")
     target = SchemaTarget.ANTHROPIC_STRICT if strict else SchemaTarget.ANTHROPIC
     projected = project(tool.parameters, target, f"{path}.parameters")
     notes.extend(projected.diagnostics)

@@ -53,11 +53,11 @@ from llmcore.protocols.claude import (
     without_excluded_budget,
 )
 from llmcore.protocols.history import native_provider_ids
-from llmcore.protocols.lowering import lower_service_tier
+from llmcore.protocols.lowering import lower_service_tier, note_missing
 from llmcore.protocols.protocol import Built, collect_diagnostics
 from llmcore.schema.diagnostics import Notes
 from llmcore.schema.errors import LLMError
-from llmcore.schema.json import JsonObject, object_or_empty
+from llmcore.schema.json import JsonObject, object_or_empty, present, without
 from llmcore.schema.options import ReasoningOptions, merge_json
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.result import Result
@@ -208,7 +208,7 @@ def lower_reasoning(request: LLMRequest, rules: ConverseRules, notes: Notes) -> 
             "no field is documented for the model: name its own in "
             "provider_options.bedrock.additionalModelRequestFields"
         )
-        notes.dropped("unsupported-parameter", "reasoning", why)
+        notes.unsupported("reasoning", why)
     return ConverseReasoning()
 
 
@@ -244,10 +244,9 @@ def _level(reasoning: ReasoningOptions, notes: Notes) -> str | None:
     """Return the level that the model has for the wanted effort."""
     if reasoning.budget_tokens is not None:
         why = "the model accepts an effort, not a number of tokens"
-        notes.dropped("unsupported-parameter", "reasoning.budget_tokens", why)
+        notes.unsupported("reasoning.budget_tokens", why)
     if reasoning.summary is not None:
-        why = "whether thinking is shown is the model's to decide"
-        notes.dropped("unsupported-parameter", "reasoning.summary", why)
+        notes.unsupported("reasoning.summary", "whether thinking is shown is the model's to decide")
     effort = reasoning.effort
     if effort is None or effort in _LEVELS:
         return effort
@@ -272,16 +271,13 @@ def lower_generation(
         "top_p": at_most_one("top_p", options.top_p, notes),
         "top_k": options.top_k,
     }
-    for name in MISSING_PARAMETERS:
-        if getattr(options, name) is not None:
-            why = f"the API has no {name}"
-            notes.dropped("unsupported-parameter", f"generation.{name}", why)
+    note_missing(options, MISSING_PARAMETERS, notes)
     for name, why in _refused(fields, rules, reasoning).items():
-        notes.dropped("unsupported-parameter", f"generation.{name}", why)
+        notes.unsupported(f"generation.{name}", why)
         fields[name] = None
     inference = {native: fields[name] for name, native in PARAMETERS.items()}
     inference["stopSequences"] = _stop_sequences(options.stop, rules, notes) or None
-    inference = {name: value for name, value in inference.items() if value is not None}
+    inference = present(inference)
     return inference, _lower_top_k(fields["top_k"], rules, notes)
 
 
@@ -294,7 +290,7 @@ def _refused(
         return {n: why for n, value in fields.items() if value is not None and n != "top_k"}
     if rules.family != "claude":
         return {}
-    sampling = {name: value for name, value in fields.items() if name != "max_tokens"}
+    sampling = without(fields, "max_tokens")
     return refused_sampling(sampling, rules.claude_rules, thinks=reasoning.claude_thinks)
 
 
@@ -314,7 +310,7 @@ def _lower_top_k(top_k: int | None, rules: ConverseRules, notes: Notes) -> dict[
                 "no field is documented for the model: name its own in "
                 "provider_options.bedrock.additionalModelRequestFields"
             )
-            notes.dropped("unsupported-parameter", "generation.top_k", why)
+            notes.unsupported("generation.top_k", why)
             return {}
 
 
@@ -325,7 +321,7 @@ def _stop_sequences(stop: tuple[str, ...], rules: ConverseRules, notes: Notes) -
             kept.append(text)
         else:
             why = "stop sequences of nothing, or for Claude of white space, are refused"
-            notes.dropped("unsupported-parameter", f"generation.stop[{index}]", why)
+            notes.unsupported(f"generation.stop[{index}]", why)
     return kept
 
 
@@ -345,7 +341,7 @@ def _metadata(request: LLMRequest, notes: Notes) -> dict[str, str]:
         else:
             kept[name] = value
             continue
-        notes.dropped("unsupported-parameter", f"metadata.{name}", why)
+        notes.unsupported(f"metadata.{name}", why)
     return kept
 
 
@@ -356,13 +352,11 @@ def _with_options(
     body: dict[str, Any], options: JsonObject, stream: bool, notes: Notes
 ) -> dict[str, Any]:
     """Lay the caller's native fields over *body*."""
-    native = {name: value for name, value in options.items() if name not in _OURS}
+    native = without(options, *_OURS)
     merged = dict(merge_json(body, native))
     guardrail = merged.get("guardrailConfig")
     if not stream and isinstance(guardrail, dict) and "streamProcessingMode" in guardrail:
-        merged["guardrailConfig"] = {
-            name: value for name, value in guardrail.items() if name != "streamProcessingMode"
-        }
+        merged["guardrailConfig"] = without(guardrail, "streamProcessingMode")
         why = "it is only supported for streams"
-        notes.dropped("unsupported-parameter", "guardrailConfig.streamProcessingMode", why)
+        notes.unsupported("guardrailConfig.streamProcessingMode", why)
     return merged

@@ -28,7 +28,7 @@ from llmcore.protocols.persistent import PersistentList, to_list
 from llmcore.schema.changed import changed
 from llmcore.schema.errors import StreamError
 from llmcore.schema.events import ErrorEvent, LLMEvent, ToolResult
-from llmcore.schema.json import object_or_empty, objects, str_or_none, text_or_json
+from llmcore.schema.json import object_or_empty, objects, str_or_none, text_or_json, without
 
 _INPUT: Final[FastPath] = ("toolUse", "input")
 
@@ -81,7 +81,7 @@ def on_result_start(
     state: ConverseState, index: object, _member: str, result: Native, events: list[LLMEvent]
 ) -> ConverseState:
     """Open a result, which is emitted when it is complete."""
-    native = {name: value for name, value in result.items() if name != "content"}
+    native = without(result, "content")
     state = open_block(state, index, Block(kind="result", native=native))
     return on_result(state, index, {"toolResult": result.get("content")}, events)
 

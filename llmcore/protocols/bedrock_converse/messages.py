@@ -126,7 +126,7 @@ def _lower_message(
     message: Message, path: str, target: ConverseTarget, notes: Notes
 ) -> ConverseMessage:
     if message.name:
-        notes.dropped("unsupported-parameter", f"{path}.name", "the API accepts no names")
+        notes.unsupported(f"{path}.name", "the API accepts no names")
     is_assistant = message.role == "assistant"
     blocks: list[Block] = []
     for index, part in enumerate(message.content):

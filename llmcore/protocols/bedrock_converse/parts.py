@@ -16,7 +16,7 @@ from llmcore.protocols import media
 from llmcore.protocols.bedrock_converse.models import ConverseRules
 from llmcore.protocols.bedrock_converse.names import METADATA_KEY, Block
 from llmcore.protocols.history import LoweringTarget
-from llmcore.protocols.lowering import native_citations, omitted_text
+from llmcore.protocols.lowering import native_citations, omitted_part, omitted_text
 from llmcore.protocols.tools import object_arguments
 from llmcore.schema.content import (
     AudioPart,
@@ -63,8 +63,7 @@ def lower_part(part: ContentPart, path: str, target: ConverseTarget, notes: Note
         case ProviderPart(provider=provider, data=Mapping() as data) if provider in target.keys:
             return dict(data)
         case _:
-            what = f"a part of {part.provider}" if isinstance(part, ProviderPart) else _name(part)
-            return _omitted(what, path, "it has no form here", notes)
+            return {"text": omitted_part(part, path, notes)}
 
 
 def lower_assistant_text(part: TextPart, path: str, notes: Notes) -> Block:
@@ -87,7 +86,7 @@ def _lower_image(part: ImagePart, path: str, notes: Notes) -> Block:
     if name is None:
         return _omitted("an image", path, f"the API accepts no {media_type}", notes)
     if part.detail not in (None, "auto"):
-        notes.dropped("unsupported-parameter", f"{path}.detail", "the API has no detail levels")
+        notes.unsupported(f"{path}.detail", "the API has no detail levels")
     return {"image": {"format": name, "source": source}}
 
 
@@ -118,8 +117,7 @@ def _lower_document(part: DocumentPart, path: str, target: ConverseTarget, notes
     if part.citations and target.citations:
         document["citations"] = {"enabled": True}
     elif part.citations:
-        why = "citations are refused beside structured output"
-        notes.dropped("unsupported-parameter", f"{path}.citations", why)
+        notes.unsupported(f"{path}.citations", "citations are refused beside structured output")
     return {"document": document}
 
 
@@ -140,7 +138,7 @@ def _media(part: media.MediaPart) -> tuple[str, Block | str]:
     found = media.raw_data(part)
     if found is not None:
         if not found[1]:
-            raise InvalidRequestError(f"{_name(part)} holds no bytes")
+            raise InvalidRequestError(f"a {type(part).__name__} holds no bytes")
         return found[0], {"bytes": base64.b64encode(found[1]).decode()}
     url = media.remote_url(part) or ""
     if not url.startswith("s3://"):
@@ -156,10 +154,6 @@ def _media(part: media.MediaPart) -> tuple[str, Block | str]:
 def _omitted(what: str, path: str, why: str, notes: Notes, words: str | None = None) -> Block:
     """Return the text that stands where something could not be sent."""
     return {"text": omitted_text(what, path, why, notes, words)}
-
-
-def _name(part: object) -> str:
-    return f"a {type(part).__name__}"
 
 
 # -- calls of tools, and their results

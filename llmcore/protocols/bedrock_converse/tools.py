@@ -72,7 +72,7 @@ def lower_tools(
             tools.append(found)
     if request.parallel_tool_calls is False and request.tools:
         why = "the model decides by itself whether it calls tools in parallel"
-        notes.dropped("unsupported-parameter", "parallel_tool_calls", why)
+        notes.unsupported("parallel_tool_calls", why)
     fields: dict[str, Any] = {}
     if vendors:
         fields["tools"] = [vendor.definition for vendor in vendors]
@@ -94,8 +94,7 @@ def _lower_hosted(
         return None
     if rules.family == "nova" and tool.kind in SYSTEM_TOOLS:
         for name in tool.options:
-            why = "the service's tool has no options"
-            notes.dropped("unsupported-parameter", f"{path}.{name}", why)
+            notes.unsupported(f"{path}.{name}", "the service's tool has no options")
         return {"systemTool": {"name": SYSTEM_TOOLS[tool.kind]}}
     if rules.family == "claude" and tool.kind in CLAUDE_TOOLS:
         return lower_claude_tool(tool, path, rules.claude_rules, notes)
@@ -113,7 +112,7 @@ def _lower_function(
         return [_function(tool.name, freeform_description(tool), schema)]
     strict = bool(tool.strict) and rules.structured_output
     if tool.strict and not strict:
-        notes.dropped("unsupported-parameter", f"{path}.strict", "the model has no strict tools")
+        notes.unsupported(f"{path}.strict", "the model has no strict tools")
     target = SchemaTarget.BEDROCK_STRICT if strict else rules.tool_schema
     projected = project(tool.parameters, target, f"{path}.parameters")
     notes.extend(projected.diagnostics)

@@ -28,7 +28,7 @@ from llmcore.protocols.protocol import Built, TokenCounting, collect_diagnostics
 from llmcore.protocols.tool_schema import SchemaTarget, project
 from llmcore.schema.diagnostics import Notes
 from llmcore.schema.errors import LLMError
-from llmcore.schema.json import JsonValue
+from llmcore.schema.json import JsonValue, present
 from llmcore.schema.options import GenerationOptions, ReasoningOptions, ResponseFormat, merge_json
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.result import Result
@@ -87,7 +87,7 @@ def _lower(request: LLMRequest, dialect: GeminiDialect, notes: Notes) -> NativeO
         else lower_service_tier(request, SERVICE_TIERS, notes),
     }
     _note_caching(request, notes)
-    body = {name: value for name, value in body.items() if value is not None}
+    body = present(body)
     return _with_options(body, request, notes)
 
 
@@ -163,23 +163,23 @@ def lower_generation(
         **format_fields,
         "thinkingConfig": lower_reasoning(request, rules, notes) or None,
     }
-    return {name: value for name, value in fields.items() if value is not None}
+    return present(fields)
 
 
 def _lower_sampling(options: GenerationOptions, rules: GeminiRules, notes: Notes) -> NativeObject:
     fields = {"temperature": "temperature", "top_p": "topP", "top_k": "topK"}
     asked = {name: getattr(options, name) for name in fields}
-    given = {name: value for name, value in asked.items() if value is not None}
+    given = present(asked)
     if rules.sampling:
         return {fields[name]: value for name, value in given.items()}
     for name in given:
-        notes.dropped("unsupported-parameter", f"generation.{name}", "the model ignores it")
+        notes.unsupported(f"generation.{name}", "the model ignores it")
     return {}
 
 
 def _lower_metadata(request: LLMRequest, dialect: GeminiDialect, notes: Notes) -> NativeObject:
     if request.metadata and not dialect.labels:
-        notes.dropped("unsupported-parameter", "metadata", "the service accepts no labels")
+        notes.unsupported("metadata", "the service accepts no labels")
         return {}
     return dict(request.metadata)
 
@@ -189,7 +189,7 @@ def _note_caching(request: LLMRequest, notes: Notes) -> None:
     for name in ("key", "retention", "ttl"):
         if getattr(request.cache, name) is not None:
             why = "prefixes are cached automatically; use CachePolicy(content=...) for stored ones"
-            notes.dropped("unsupported-parameter", f"cache.{name}", why)
+            notes.unsupported(f"cache.{name}", why)
 
 
 # -- how much to think
@@ -211,7 +211,7 @@ def lower_reasoning(request: LLMRequest, rules: GeminiRules, notes: Notes) -> Na
     if reasoning is None:
         return {}
     if rules.thinking == "none":
-        notes.dropped("unsupported-parameter", "reasoning", "the model does not think")
+        notes.unsupported("reasoning", "the model does not think")
         return {}
     lower = _lower_level if rules.thinking == "level" else _lower_budget
     config = lower(reasoning, rules, notes)
@@ -230,11 +230,11 @@ def _lower_level(reasoning: ReasoningOptions, rules: GeminiRules, notes: Notes) 
         if rules.takes_budget:
             return {"thinkingBudget": reasoning.budget_tokens}
         why = "the model accepts an effort, not a number of tokens"
-        notes.dropped("unsupported-parameter", "reasoning.budget_tokens", why)
+        notes.unsupported("reasoning.budget_tokens", why)
         return {}
     if reasoning.budget_tokens is not None:
         why = "the model accepts a level or a budget: the effort is sent"
-        notes.dropped("unsupported-parameter", "reasoning.budget_tokens", why)
+        notes.unsupported("reasoning.budget_tokens", why)
     level = _level(reasoning.effort, rules)
     if reasoning.effort in _EFFORTS and level != reasoning.effort.upper():
         why = f"the model has no such level; {level} is the nearest"
@@ -257,7 +257,7 @@ def _lower_budget(reasoning: ReasoningOptions, rules: GeminiRules, notes: Notes)
         requested, path = reasoning.budget_tokens, "reasoning.budget_tokens"
         if reasoning.effort is not None:
             why = "the model accepts a token budget, and budget_tokens is set too"
-            notes.dropped("unsupported-parameter", "reasoning.effort", why)
+            notes.unsupported("reasoning.effort", why)
     elif reasoning.effort is not None:
         path = "reasoning.effort"
         requested = 0 if reasoning.effort == "none" else _TOKENS.get(reasoning.effort, most)

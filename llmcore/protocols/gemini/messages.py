@@ -38,6 +38,7 @@ from llmcore.schema.content import (
     ToolResultPart,
 )
 from llmcore.schema.diagnostics import Notes
+from llmcore.schema.json import without
 from llmcore.schema.messages import Message
 from llmcore.schema.request import LLMRequest
 
@@ -89,7 +90,7 @@ def _lower_message(
     message: Message, path: str, target: GeminiTarget, ids: frozenset[str], notes: Notes
 ) -> NativeObject:
     if message.name:
-        notes.dropped("unsupported-parameter", f"{path}.name", "the API accepts no names")
+        notes.unsupported(f"{path}.name", "the API accepts no names")
     if message.role == "assistant":
         return {"role": ROLES["assistant"], "parts": _lower_answer(message, path, target, notes)}
     return {"role": ROLES["user"], "parts": _lower_user(message, path, target, ids, notes)}
@@ -164,10 +165,9 @@ def _readable(part: NativeObject, path: str, notes: Notes) -> NativeObject:
     signature = part.get("thoughtSignature")
     if signature is None or (isinstance(signature, str) and _BASE64.fullmatch(signature)):
         return part
-    notes.dropped(
-        "opaque-data-dropped", path, "its signature is not one of Gemini's: it is not base64"
-    )
-    return {name: item for name, item in part.items() if name != "thoughtSignature"}
+    why = "its signature is not one of Gemini's: it is not base64"
+    notes.dropped("opaque-data-dropped", path, why)
+    return without(part, "thoughtSignature")
 
 
 def _signed(

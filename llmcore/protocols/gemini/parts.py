@@ -31,7 +31,7 @@ from llmcore.schema.content import (
     ToolResultPart,
 )
 from llmcore.schema.diagnostics import Notes
-from llmcore.schema.json import JsonValue, object_or_empty, text_or_json
+from llmcore.schema.json import JsonValue, object_or_empty, text_or_json, without
 
 # -- text and media
 
@@ -59,7 +59,7 @@ def lower_media(part: MediaPart, path: str, rules: GeminiRules, notes: Notes) ->
         before = [{"text": words}] if words else []
         if part.citations:
             why = "the model does not support citations of documents"
-            notes.dropped("unsupported-parameter", f"{path}.citations", why)
+            notes.unsupported(f"{path}.citations", why)
     return [*before, native]
 
 
@@ -87,7 +87,7 @@ def _lower_detail(part: ImagePart, path: str, rules: GeminiRules, notes: Notes) 
         return {}
     if not rules.media_resolution:
         why = "the model looks at all images alike (generationConfig.mediaResolution)"
-        notes.dropped("unsupported-parameter", f"{path}.detail", why)
+        notes.unsupported(f"{path}.detail", why)
         return {}
     return {"mediaResolution": {"level": f"MEDIA_RESOLUTION_{level}"}}
 
@@ -176,7 +176,7 @@ def lower_executed(
         return [native]
     why = "its signature is valid only for the model that made it"
     notes.dropped("opaque-data-dropped", path, why)
-    rest = {name: item for name, item in native.items() if name != "thoughtSignature"}
+    rest = without(native, "thoughtSignature")
     skipped = {"thoughtSignature": SKIP_SIGNATURE} if target.rules.checks_signatures else {}
     return [rest | skipped]
 

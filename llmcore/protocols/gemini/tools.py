@@ -24,7 +24,7 @@ from llmcore.protocols.tools import (
 )
 from llmcore.schema.diagnostics import Notes
 from llmcore.schema.errors import UnsupportedToolChoiceError
-from llmcore.schema.json import JsonObject, JsonValue, object_or_empty
+from llmcore.schema.json import JsonObject, JsonValue, object_or_empty, present
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.tools import CustomTool, HostedTool, ToolChoice, ToolDefinition
 
@@ -77,7 +77,7 @@ def lower_tools(
         config["includeServerSideToolInvocations"] = True
     if request.parallel_tool_calls is False and functions:
         why = "the model decides by itself whether it calls functions in parallel"
-        notes.dropped("unsupported-parameter", "parallel_tool_calls", why)
+        notes.unsupported("parallel_tool_calls", why)
     return LoweredTools(tools=tools, config=config)
 
 
@@ -86,7 +86,7 @@ def _merge(config: NativeObject, tool: "HostedLowering | None", path: str, notes
     for name, value in tool.config.items() if tool is not None else ():
         if config.setdefault(name, value) != value:
             why = "earlier tools have another location, and all tools share one"
-            notes.dropped("unsupported-parameter", f"{path}.user_location", why)
+            notes.unsupported(f"{path}.user_location", why)
 
 
 # -- the caller's own tools
@@ -217,7 +217,7 @@ class _Options:
         for name in names:
             if name in self._options:
                 del self._options[name]
-                self._notes.dropped("unsupported-parameter", f"{self._path}.{name}", why)
+                self._notes.unsupported(f"{self._path}.{name}", why)
 
     def rest(self) -> NativeObject:
         """Return the remaining options, which are native."""
@@ -264,7 +264,7 @@ def _file_search(options: _Options, _dialect: GeminiDialect) -> HostedLowering:
         "fileSearchStoreNames": options.take("vector_store_ids"),
         "topK": options.take("max_results"),
     }
-    given = {name: value for name, value in native.items() if value is not None}
+    given = present(native)
     return HostedLowering(tool={"fileSearch": given | options.rest()})
 
 

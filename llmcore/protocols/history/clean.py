@@ -1,7 +1,6 @@
 """Removes from each message what its target cannot read."""
 
-from collections.abc import Mapping
-from typing import Final, TypeAlias, TypeVar
+from typing import Final, TypeAlias
 
 from attrs import define, evolve
 
@@ -23,9 +22,8 @@ from llmcore.schema.content import (
 )
 from llmcore.schema.diagnostics import Notes
 from llmcore.schema.errors import InvalidRequestError
+from llmcore.schema.json import without
 from llmcore.schema.messages import Message, Role
-
-_Value = TypeVar("_Value")
 
 Place: TypeAlias = tuple[int, int]
 """Where a part stands among the caller's messages: message, part."""
@@ -149,20 +147,14 @@ def _clean_part(
     if isinstance(part, ProviderPart):
         ours = part.provider in (policy.provider, policy.metadata_key, policy.protocol)
         if not (native and ours):
-            notes.dropped(
-                "provider-part-dropped",
-                path,
-                f"data native to {part.provider} means nothing to {policy.protocol}",
-            )
+            why = f"data native to {part.provider} means nothing to {policy.protocol}"
+            notes.dropped("provider-part-dropped", path, why)
             return None
         return part
     if isinstance(part, ToolCallPart | ToolResultPart) and part.provider_executed:
         if not native:
-            notes.dropped(
-                "hosted-tool-dropped",
-                path,
-                "a tool that another provider ran itself cannot be shown to this one",
-            )
+            why = "a tool that another provider ran itself cannot be shown to this one"
+            notes.dropped("hosted-tool-dropped", path, why)
             return None
         return part
     return part if trusted else _strip(part, path, policy, notes)
@@ -173,27 +165,20 @@ def _clean_reasoning(
 ) -> ReasoningPart | None:
     """Return reasoning as the target takes it back; None if it does not."""
     if policy.reasoning == "drop":
-        notes.dropped(
-            "reasoning-dropped", path, "the target accepts no reasoning from earlier responses"
-        )
+        why = "the target accepts no reasoning from earlier responses"
+        notes.dropped("reasoning-dropped", path, why)
         return None
     kept = part if trusted else _without_proof(part, policy)
     if not (kept.text or _is_backed(kept, policy) or _has_data(kept, policy)):
         notes.dropped("reasoning-dropped", path, "nothing of it is readable for the target")
         return None
     if policy.reasoning == "signed" and not _is_backed(kept, policy):
-        notes.dropped(
-            "reasoning-dropped",
-            path,
-            "the target accepts only reasoning with a valid signature",
-        )
+        why = "the target accepts only reasoning with a valid signature"
+        notes.dropped("reasoning-dropped", path, why)
         return None
     if kept is not part:
-        notes.dropped(
-            "opaque-data-dropped",
-            path,
-            "its signature or encrypted data is valid only for the model that made it",
-        )
+        why = "its signature or encrypted data is valid only for the model that made it"
+        notes.dropped("opaque-data-dropped", path, why)
     return kept
 
 
@@ -216,7 +201,7 @@ def _without_proof(part: ReasoningPart, policy: HistoryPolicy) -> ReasoningPart:
         and policy.metadata_key not in part.provider_metadata
     ):
         return part
-    metadata = _without_key(part.provider_metadata, policy.metadata_key)
+    metadata = without(part.provider_metadata, policy.metadata_key)
     return evolve(part, signature=None, encrypted=None, provider_metadata=metadata)
 
 
@@ -224,10 +209,9 @@ def _strip(part: ContentPart, path: str, policy: HistoryPolicy, notes: Notes) ->
     """Return *part* without the data that only the target's own model could have put there."""
     if policy.metadata_key not in part.provider_metadata:
         return part
-    notes.dropped(
-        "opaque-data-dropped", path, "its opaque data is valid only for the model that made it"
-    )
-    metadata = _without_key(part.provider_metadata, policy.metadata_key)
+    why = "its opaque data is valid only for the model that made it"
+    notes.dropped("opaque-data-dropped", path, why)
+    metadata = without(part.provider_metadata, policy.metadata_key)
     return evolve(part, provider_metadata=metadata)
 
 
@@ -235,12 +219,9 @@ def _strip_message(draft: Draft, policy: HistoryPolicy, notes: Notes) -> None:
     message = draft.message
     if policy.metadata_key not in message.provider_metadata:
         return
-    notes.dropped(
-        "opaque-data-dropped",
-        draft.path,
-        "its opaque data is valid only for the model that made it",
-    )
-    metadata = _without_key(message.provider_metadata, policy.metadata_key)
+    why = "its opaque data is valid only for the model that made it"
+    notes.dropped("opaque-data-dropped", draft.path, why)
+    metadata = without(message.provider_metadata, policy.metadata_key)
     draft.message = evolve(message, provider_metadata=metadata)
 
 
@@ -252,18 +233,11 @@ def _drop_item_ids(draft: Draft, policy: HistoryPolicy, notes: Notes) -> None:
         data = part.provider_metadata.get(key, {})
         if "id" in data:
             dropped = True
-            metadata = {**part.provider_metadata, key: _without_key(data, "id")}
+            metadata = {**part.provider_metadata, key: without(data, "id")}
             draft.parts[position] = (place, evolve(part, provider_metadata=metadata))
     if dropped and policy.item_ids:
-        notes.dropped(
-            "item-ids-dropped",
-            draft.path,
-            "ids of stored items go with the reasoning that was dropped",
-        )
-
-
-def _without_key(mapping: Mapping[str, _Value], key: str) -> dict[str, _Value]:
-    return {name: value for name, value in mapping.items() if name != key}
+        why = "ids of stored items go with the reasoning that was dropped"
+        notes.dropped("item-ids-dropped", draft.path, why)
 
 
 # -- empty text
@@ -358,32 +332,23 @@ def _rename_developer(draft: Draft, policy: HistoryPolicy, notes: Notes) -> None
 def _lift(draft: Draft, lifted: list[TextPart], notes: Notes, *, moved: bool) -> None:
     """Move the text of *draft* to *lifted*; what else it holds becomes the user's."""
     if moved and draft.parts:
-        notes.changed(
-            "system-message-moved",
-            draft.path,
-            "the target accepts instructions only before the conversation",
-        )
+        why = "the target accepts instructions only before the conversation"
+        notes.changed("system-message-moved", draft.path, why)
     lifted.extend(part for _, part in draft.parts if isinstance(part, TextPart))
     rest: list[Placed] = [
         (place, part) for place, part in draft.parts if not isinstance(part, TextPart)
     ]
     if rest:
-        notes.changed(
-            "system-message-demoted",
-            draft.path,
-            "the target's instructions are text only; the rest became the user's",
-        )
+        why = "the target's instructions are text only; the rest became the user's"
+        notes.changed("system-message-demoted", draft.path, why)
     draft.parts, draft.role = rest, "user" if rest else draft.role
 
 
 def _demote(draft: Draft, notes: Notes) -> None:
     """Make *draft* the user's, its text in a tag that names the speaker."""
     tag = draft.role
-    notes.changed(
-        "system-message-demoted",
-        draft.path,
-        f"the target accepts no {tag} message here; it became user text in a <{tag}> tag",
-    )
+    why = f"the target accepts no {tag} message here; it became user text in a <{tag}> tag"
+    notes.changed("system-message-demoted", draft.path, why)
     draft.parts = [
         (place, evolve(part, text=tagged_text(tag, part.text)))
         if isinstance(part, TextPart)

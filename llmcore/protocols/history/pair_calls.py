@@ -112,30 +112,21 @@ class _Matcher:
         call = entry.waiting.popleft()
         self.answers[call] = Answer(place, part, draft.message)
         if call < self._last_answered or entry.after != self._passed:
-            self._notes.changed(
-                "tool-result-moved",
-                at(place),
-                "results must directly follow the message with their calls, in their order",
-            )
+            why = "results must directly follow the message with their calls, in their order"
+            self._notes.changed("tool-result-moved", at(place), why)
         self._last_answered = call
         return True
 
     def _note_split(self, place: Place) -> None:
         if not self._policy.alternate:
-            self._notes.changed(
-                "tool-message-split",
-                at(place),
-                "the target's tool messages hold results only; the rest became the user's",
-            )
+            why = "the target's tool messages hold results only; the rest became the user's"
+            self._notes.changed("tool-message-split", at(place), why)
 
     def _is_stray(self, place: Place, part: ToolResultPart) -> bool:
         if self._policy.continues_stored:
             return False
-        self._notes.dropped(
-            "tool-result-stray",
-            at(place),
-            f"no call with the id {_short(part.tool_call_id)!r} stands before it",
-        )
+        why = f"no call with the id {_short(part.tool_call_id)!r} stands before it"
+        self._notes.dropped("tool-result-stray", at(place), why)
         return True
 
 
@@ -187,11 +178,8 @@ class _Ids:
 def _name(call: ToolCallPart, path: str, call_id: str, notes: Notes) -> ToolCallPart:
     if call_id == call.id:
         return call
-    notes.changed(
-        "tool-call-id-changed",
-        path,
-        f"the id {_short(call.id)!r} became {call_id!r}, which is legal and unique",
-    )
+    why = f"the id {_short(call.id)!r} became {call_id!r}, which is legal and unique"
+    notes.changed("tool-call-id-changed", path, why)
     return evolve(call, id=call_id)
 
 
@@ -208,11 +196,8 @@ def _settled(
 ) -> Answer:
     """Return the result of *call*, under its id, kind and (if wanted) name."""
     if answer is None:
-        notes.added(
-            "tool-result-missing",
-            at(place),
-            f"the call of {call.name} has no result; a placeholder is sent",
-        )
+        why = f"the call of {call.name} has no result; a placeholder is sent"
+        notes.added("tool-result-missing", at(place), why)
         made = ToolResultPart(
             call.id, MISSING_RESULT, name=call.name, is_error=True, kind=call.kind
         )
@@ -222,9 +207,8 @@ def _settled(
     if name is None and policy.name_results:
         name = call.name
     elif name is not None and name != call.name:
-        notes.changed(
-            "tool-result-renamed", at(answer.place), f"the result of {call.name} was named {name}"
-        )
+        why = f"the result of {call.name} was named {name}"
+        notes.changed("tool-result-renamed", at(answer.place), why)
         name = call.name
     if (part.tool_call_id, part.kind, part.name) != (call.id, call.kind, name):
         part = evolve(part, tool_call_id=call.id, kind=call.kind, name=name)

@@ -119,11 +119,8 @@ def _joins(group: list[Unit], unit: Unit, policy: HistoryPolicy) -> bool:
 def _note_merge(before: Unit, unit: Unit, notes: Notes) -> None:
     """Say that two messages became one, unless a user just follows the tools' results."""
     if before.role == unit.role and unit.parts:
-        notes.noted(
-            "roles-merged",
-            unit.path,
-            f"joined with the {before.role} message before it: roles must alternate",
-        )
+        why = f"joined with the {before.role} message before it: roles must alternate"
+        notes.noted("roles-merged", unit.path, why)
 
 
 def _close(groups: list[list[Unit]], policy: HistoryPolicy, notes: Notes) -> None:
@@ -190,9 +187,8 @@ def _name(sources: list[Message], role: Role, path: str, notes: Notes) -> str | 
     if len(names) == 1:
         return names.pop()
     if names:
-        notes.dropped(
-            "speaker-names-dropped", path, "messages of several speakers became one message"
-        )
+        why = "messages of several speakers became one message"
+        notes.dropped("speaker-names-dropped", path, why)
     return None
 
 

@@ -8,8 +8,8 @@ from collections.abc import Callable
 from typing import Final, cast
 
 from llmcore.protocols.answer_format import format_in_words
-from llmcore.protocols.caching import openai_cache_fields
-from llmcore.protocols.lowering import lower_service_tier
+from llmcore.protocols.caching import cache_mark, openai_cache_fields
+from llmcore.protocols.lowering import lower_service_tier, with_stream_options
 from llmcore.protocols.openai_chat.messages import ChatTarget, lower_messages, target_of
 from llmcore.protocols.openai_chat.models import SAMPLING, ChatDialect, forces_call_by_schema
 from llmcore.protocols.openai_chat.names import (
@@ -19,13 +19,13 @@ from llmcore.protocols.openai_chat.names import (
     ChatBody,
     NativeObject,
 )
-from llmcore.protocols.openai_chat.parts import cache_mark
 from llmcore.protocols.openai_chat.tools import lower_forced_call, lower_tools
 from llmcore.protocols.protocol import Built, collect_diagnostics
 from llmcore.protocols.tool_schema import SchemaTarget, project
 from llmcore.schema.diagnostics import Notes
 from llmcore.schema.errors import LLMError
-from llmcore.schema.options import ReasoningOptions, ResponseFormat, merge_json
+from llmcore.schema.json import present, without
+from llmcore.schema.options import ReasoningOptions, ResponseFormat
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.result import Result
 
@@ -59,7 +59,8 @@ def _lower(request: LLMRequest, stream: bool, dialect: ChatDialect, notes: Notes
     body = _supported(body, request, dialect, notes)
     if stream and dialect.stream_usage:
         body["stream_options"] = {"include_usage": True}
-    return _with_options(body, request, stream)
+    options = request.options_for(METADATA_KEY, request.provider_id)
+    return with_stream_options(body, options, stream=stream)
 
 
 def _lower_asked(
@@ -70,7 +71,7 @@ def _lower_asked(
     if forces_call_by_schema(request, dialect):
         if request.response_format is not None and request.response_format.type != "text":
             why = "the answer must be a tool call, which replaces its format"
-            notes.dropped("unsupported-parameter", "response_format", why)
+            notes.unsupported("response_format", why)
         response_format, words = lower_forced_call(request, dialect, notes)
         return {"response_format": response_format}, [words]
     fields = lower_tools(request, dialect, context.keys, notes)
@@ -78,15 +79,6 @@ def _lower_asked(
     if response_format:
         fields["response_format"] = response_format
     return fields, [words] if words else []
-
-
-def _with_options(body: NativeObject, request: LLMRequest, stream: bool) -> NativeObject:
-    """Return *body* with the caller's native fields; whether to stream is not theirs to set."""
-    options = request.options_for(METADATA_KEY, request.provider_id)
-    merged = {**merge_json(body, options), "stream": True}
-    if not stream:
-        merged = {k: v for k, v in merged.items() if k not in ("stream", "stream_options")}
-    return merged
 
 
 # -- the format of the answer
@@ -122,8 +114,7 @@ def _lower_schema(
     if dialect.strict_schemas:
         schema["strict"] = projected.strict
     elif response_format.strict:
-        why = "the server has no strict mode for schemas"
-        notes.dropped("unsupported-parameter", "response_format.strict", why)
+        notes.unsupported("response_format.strict", "the server has no strict mode for schemas")
     return {"type": "json_schema", "json_schema": schema}
 
 
@@ -144,7 +135,7 @@ def lower_generation(request: LLMRequest, dialect: ChatDialect) -> NativeObject:
         has_logprobs = options.logprobs or options.top_logprobs
         fields |= {"logprobs": (options.top_logprobs or 1) if has_logprobs else None}
         fields |= {"top_logprobs": None}
-    return {name: value for name, value in fields.items() if value is not None}
+    return present(fields)
 
 
 def lower_caching(
@@ -162,12 +153,11 @@ def lower_caching(
         return fields
     for name, value in (("key", cache.key), ("retention", cache.retention)):
         if value is not None and not dialect.prompt_cache_key:
-            why = f"the server has no cache {name}"
-            notes.dropped("unsupported-parameter", f"cache.{name}", why)
+            notes.unsupported(f"cache.{name}", f"the server has no cache {name}")
     if dialect.caches_on_request(request.model_id) and cache.mode == "auto":
         fields["cache_control"] = cache_mark(cache.ttl)
     elif cache.ttl is not None and not dialect.cache_control:
-        notes.dropped("unsupported-parameter", "cache.ttl", "the server decides how long it caches")
+        notes.unsupported("cache.ttl", "the server decides how long it caches")
     return fields
 
 
@@ -185,12 +175,9 @@ def _supported(
         rejected -= {"temperature"}  # the one value that every model takes
     for name in body:
         if name in rejected:
-            notes.dropped(
-                "unsupported-parameter",
-                REQUEST_PATHS.get(name, f"generation.{name}"),
-                f"{request.model_id} does not take {name}",
-            )
-    return {name: value for name, value in body.items() if name not in rejected}
+            why = f"{request.model_id} does not take {name}"
+            notes.unsupported(REQUEST_PATHS.get(name, f"generation.{name}"), why)
+    return without(body, *rejected)
 
 
 # -- how much to think
@@ -207,7 +194,7 @@ def lower_reasoning(request: LLMRequest, dialect: ChatDialect, notes: Notes) -> 
     for name, value in given.items():
         if value is not None and name not in taken:
             why = f"the server does not support a reasoning {name}, or not beside the others"
-            notes.dropped("unsupported-parameter", f"reasoning.{name}", why)
+            notes.unsupported(f"reasoning.{name}", why)
     return fields
 
 

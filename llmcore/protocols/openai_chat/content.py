@@ -26,7 +26,7 @@ from llmcore.protocols.persistent import PersistentList, to_list, with_entry
 from llmcore.schema.changed import changed
 from llmcore.schema.content import Citation, TokenLogprob
 from llmcore.schema.events import File, LLMEvent, ProviderEvent, ReasoningDelta, Source, TextDelta
-from llmcore.schema.json import int_or_none, object_or_empty, objects, str_or_none
+from llmcore.schema.json import int_or_none, object_or_empty, objects, present, str_or_none
 
 # -- text
 
@@ -195,7 +195,7 @@ def flush_audio(state: ChatState, events: list[LLMEvent]) -> None:
     data = decode_pieces(str_or_none(piece.get("data")) or "" for piece in pieces)
     words = "".join(str_or_none(piece.get("transcript")) or "" for piece in pieces)
     known = {"audio_id": id_, "expires_at": expires}
-    metadata = {name: value for name, value in known.items() if value is not None}
+    metadata = present(known)
     events.append(
         File(
             id=id_ or f"file_{state.segments}",

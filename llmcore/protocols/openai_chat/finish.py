@@ -39,6 +39,7 @@ from llmcore.schema.json import (
     float_or_none,
     object_or_empty,
     objects,
+    present,
     str_or_none,
 )
 from llmcore.schema.request import LLMRequest
@@ -79,7 +80,7 @@ def on_info(state: ChatState, chunk: NativeObject) -> ChatState:
     info = state.info
     usage = _usage_in(chunk)
     if usage is not None:
-        counts = {name: value for name, value in usage.items() if value is not None}
+        counts = present(usage)
         info = changed(
             info,
             usage={**(info.usage or {}), **counts},
@@ -219,7 +220,7 @@ def skim(document: JsonValue, request: LLMRequest) -> Iterable[LLMEvent] | None:
     raw = str_or_none(choice.get("finish_reason")) or ""
     metadata = _metadata_in(document, _NO_METADATA, {})
     metadata |= _metadata_in(choice, _NO_CHOICE_METADATA, {})
-    stated = {name: value for name, value in usage.items() if value is not None}
+    stated = present(usage)
     return skimmed(
         PROTOCOL_ID,
         request,

@@ -172,7 +172,7 @@ def _named(
     native: NativeObject, message: Message, path: str, context: ChatTarget, notes: Notes
 ) -> NativeObject:
     if message.name and not context.dialect.names:
-        notes.dropped("unsupported-parameter", f"{path}.name", "the server accepts no names")
+        notes.unsupported(f"{path}.name", "the server accepts no names")
         return native
     return {**native, "name": message.name} if message.name else native
 
@@ -402,11 +402,8 @@ def _lower_result(
             label = f"{native.get('type', 'part')} {shown} of tool call {part.tool_call_id}"
             natives.append({"type": "text", "text": f"[{label}: in the next user message]"})
             after_results += [{"type": "text", "text": f"{label}:"}, native]
-            notes.changed(
-                "moved-tool-result-media",
-                where,
-                "tool messages hold only text: it follows in a user message",
-            )
+            why = "tool messages hold only text: it follows in a user message"
+            notes.changed("moved-tool-result-media", where, why)
     return content_of(natives, context.dialect)
 
 

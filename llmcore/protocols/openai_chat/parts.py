@@ -7,7 +7,8 @@ https://platform.openai.com/docs/guides/pdf-files, https://openrouter.ai/docs/fe
 """
 
 from llmcore.protocols import media
-from llmcore.protocols.lowering import document_text, file_name, omitted_text
+from llmcore.protocols.caching import cache_mark
+from llmcore.protocols.lowering import document_text, file_name, omitted_part, omitted_text
 from llmcore.protocols.openai_chat.models import ChatDialect
 from llmcore.protocols.openai_chat.names import NativeObject
 from llmcore.schema.content import (
@@ -45,9 +46,7 @@ def lower_part(
         case ProviderPart(provider=provider, data=dict() as data) if provider in keys:
             return [dict(data)]
         case _:
-            owner = getattr(part, "provider", None)
-            what = f"a part of {owner}" if owner else f"a {type(part).__name__}"
-            return [omitted(what, path, "it has no form here", notes)]
+            return [{"type": "text", "text": omitted_part(part, path, notes)}]
 
 
 def _lower_text(part: TextPart, dialect: ChatDialect) -> NativeObject:
@@ -57,11 +56,6 @@ def _lower_text(part: TextPart, dialect: ChatDialect) -> NativeObject:
     if ttl is not None:
         native["cache_control"] = cache_mark(ttl)
     return native
-
-
-def cache_mark(ttl: str | None) -> NativeObject:
-    """Return an Anthropic-style cache mark; five minutes is its default."""
-    return {"type": "ephemeral", "ttl": "1h"} if ttl == "1h" else {"type": "ephemeral"}
 
 
 def content_of(parts: list[NativeObject], dialect: ChatDialect) -> str | list[NativeObject]:
@@ -112,11 +106,8 @@ def _lower_document(
     if media_type.startswith("video/"):
         return [_lower_video(part, path, dialect, notes)]
     if part.citations:
-        notes.dropped(
-            "unsupported-parameter",
-            f"{path}.citations",
-            "Chat Completions does not support citations of documents",
-        )
+        why = "Chat Completions does not support citations of documents"
+        notes.unsupported(f"{path}.citations", why)
     text = media.text_data(part)
     if text is not None:
         return [{"type": "text", "text": document_text(part, text)}]

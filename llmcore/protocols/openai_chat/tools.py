@@ -53,11 +53,8 @@ def lower_tools(
     elif choice is not None and choice.mode == "required":
         raise UnsupportedToolChoiceError("a call is required, but the server has none of the tools")
     if alone and len(request.tools) > 1:
-        notes.changed(
-            "tool-choice-emulated",
-            "tool_choice",
-            "the server cannot require one tool: only that tool is offered",
-        )
+        why = "the server cannot require one tool: only that tool is offered"
+        notes.changed("tool-choice-emulated", "tool_choice", why)
     return fields | _lower_parallel(request, bool(tools), dialect, notes)
 
 
@@ -99,11 +96,8 @@ def _lower_parallel(
     if request.parallel_tool_calls is None or not has_tools:
         return {}
     if not dialect.parallel_tool_calls:
-        notes.dropped(
-            "unsupported-parameter",
-            "parallel_tool_calls",
-            "the server decides by itself whether tools are called in parallel",
-        )
+        why = "the server decides by itself whether tools are called in parallel"
+        notes.unsupported("parallel_tool_calls", why)
         return {}
     return {"parallel_tool_calls": request.parallel_tool_calls}
 
@@ -141,11 +135,7 @@ def _lower_function(
 ) -> NativeObject:
     strict = tool.strict
     if strict and not dialect.strict_tools:
-        notes.dropped(
-            "unsupported-parameter",
-            f"{path}.strict",
-            "the server has no strict functions",
-        )
+        notes.unsupported(f"{path}.strict", "the server has no strict functions")
         strict = None
     target = SchemaTarget.OPENAI_STRICT if strict else SchemaTarget.OPENAI_LOOSE
     projected = project(tool.parameters, target, f"{path}.parameters")
@@ -206,11 +196,8 @@ def lower_forced_call(
         else _lower_function(tool, f"tools[{index}]", dialect, notes)
         for index, tool in _offered(request)
     ]
-    notes.changed(
-        "tool-choice-emulated",
-        "tool_choice",
-        "the call is made from a JSON schema on the answer's text: exactly one call",
-    )
+    why = "the call is made from a JSON schema on the answer's text: exactly one call"
+    notes.changed("tool-choice-emulated", "tool_choice", why)
     schema = {
         "anyOf": [_call_schema(function["name"]) for function in functions],
         "$defs": {function["name"]: _moved_references(function) for function in functions},

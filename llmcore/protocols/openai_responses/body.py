@@ -7,6 +7,7 @@ November 2026.
 from typing import Final, cast
 
 from llmcore.protocols.caching import openai_cache_fields
+from llmcore.protocols.lowering import note_missing, with_stream_options
 from llmcore.protocols.openai_responses.continuation import (
     chains,
     continued,
@@ -29,8 +30,8 @@ from llmcore.protocols.protocol import Built, collect_diagnostics
 from llmcore.protocols.tool_schema import SchemaTarget, project
 from llmcore.schema.diagnostics import Notes
 from llmcore.schema.errors import LLMError
-from llmcore.schema.json import JsonObject
-from llmcore.schema.options import ResponseFormat, merge_json
+from llmcore.schema.json import JsonObject, present, without
+from llmcore.schema.options import ResponseFormat
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.result import Result
 
@@ -96,10 +97,7 @@ def _with_options(body: NativeObject, options: JsonObject, *, stream: bool) -> N
     if isinstance(included, list):
         both = [*body.get("include", ()), *included]
         options = {**options, "include": list(dict.fromkeys(map(str, both)))}
-    merged = {**merge_json(body, options), "stream": True}
-    if not stream:
-        merged = {k: v for k, v in merged.items() if k not in ("stream", "stream_options")}
-    return merged
+    return with_stream_options(body, options, stream=stream)
 
 
 # -- the provider's store
@@ -113,7 +111,7 @@ def _chain_of(options: JsonObject) -> tuple[bool, JsonObject]:
     """
     if not chains(options):
         return False, options
-    rest = {name: value for name, value in options.items() if name != "previous_response_id"}
+    rest = without(options, "previous_response_id")
     return options.get("store") is not False, rest
 
 
@@ -153,7 +151,7 @@ def lower_include(request: LLMRequest, context: ResponsesTarget, notes: Notes) -
     effort = request.reasoning.effort if request.reasoning else None
     if context.dialect.fixed_sampling.rejects(request.model_id, effort):
         why = f"{request.model_id} does not support log probabilities"
-        notes.dropped("unsupported-parameter", "generation.logprobs", why)
+        notes.unsupported("generation.logprobs", why)
         return included
     return [*included, "message.output_text.logprobs"]
 
@@ -185,12 +183,9 @@ def lower_text(response_format: ResponseFormat | None, notes: Notes) -> NativeOb
 def lower_generation(request: LLMRequest, notes: Notes) -> NativeObject:
     """Return sampling and limits."""
     options = request.generation
-    for name in MISSING_PARAMETERS:
-        if getattr(options, name) not in (None, ()):
-            why = f"the Responses API has no {name}"
-            notes.dropped("unsupported-parameter", f"generation.{name}", why)
+    note_missing(options, MISSING_PARAMETERS, notes, "the Responses API")
     fields = {native: getattr(options, name) for name, native in PARAMETERS.items()}
-    return {name: value for name, value in fields.items() if value is not None}
+    return present(fields)
 
 
 def lower_caching(
@@ -206,7 +201,7 @@ def lower_caching(
         return fields
     if cache.ttl is not None:
         why = "the provider places its own breakpoints: set cache.retention instead"
-        notes.dropped("unsupported-parameter", "cache.ttl", why)
+        notes.unsupported("cache.ttl", why)
     return fields
 
 
@@ -227,8 +222,8 @@ def _supported(
     for name in body:
         if name in rejected and name not in _OURS:
             why = f"{request.model_id} does not take {name}"
-            notes.dropped("unsupported-parameter", REQUEST_PATHS.get(name, name), why)
-    return {name: value for name, value in body.items() if name not in rejected}
+            notes.unsupported(REQUEST_PATHS.get(name, name), why)
+    return without(body, *rejected)
 
 
 # -- how much to think
@@ -241,8 +236,8 @@ def lower_reasoning(request: LLMRequest, notes: Notes) -> NativeObject:
         return {}
     if reasoning.budget_tokens is not None:
         why = "the Responses API accepts an effort, not a number of tokens"
-        notes.dropped("unsupported-parameter", "reasoning.budget_tokens", why)
+        notes.unsupported("reasoning.budget_tokens", why)
     summary = None if reasoning.summary == "none" else reasoning.summary  # none is the default
     fields = {"effort": reasoning.effort, "summary": summary}
-    given = {name: value for name, value in fields.items() if value is not None}
+    given = present(fields)
     return {"reasoning": given} if given else {}

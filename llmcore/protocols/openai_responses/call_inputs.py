@@ -18,7 +18,7 @@ from typing import Any, Final
 
 from llmcore.protocols.openai_responses.names import NAMED_CALLS, NativeObject
 from llmcore.schema import json
-from llmcore.schema.json import JsonValue, object_or_empty, str_or_none
+from llmcore.schema.json import JsonValue, object_or_empty, str_or_none, without
 
 
 def input_text(native: NativeObject) -> str:
@@ -70,7 +70,7 @@ def _fields(native: NativeObject) -> JsonValue:
             tool = {"server_label": native.get("server_label"), "name": native.get("name")}
             return {**tool, "arguments": _parsed(native.get("arguments"))}
         case "web_search_call" if isinstance(native.get("action"), dict):
-            return {name: value for name, value in native["action"].items() if name != "sources"}
+            return without(native["action"], "sources")
         case _:
             return _parsed(native.get("arguments")) or {}
 
@@ -91,14 +91,14 @@ def _parsed(arguments: Any) -> JsonValue:
 
 def _commands_first(action: NativeObject) -> NativeObject:
     commands = action.get("commands")
-    rest = {name: value for name, value in action.items() if name != "commands"}
+    rest = without(action, "commands")
     return {"commands": commands if isinstance(commands, list) else [], **rest}
 
 
 def _diff_last(native: NativeObject) -> NativeObject:
     """Return a patch's operation with its diff last; the deletion of a file has no diff."""
     operation = object_or_empty(native.get("operation"))
-    rest = {name: value for name, value in operation.items() if name != "diff"}
+    rest = without(operation, "diff")
     diff = str_or_none(operation.get("diff"))
     return rest if diff is None else {**rest, "diff": diff}
 
@@ -109,7 +109,7 @@ def opening(native: NativeObject) -> str:
         case "shell_call":
             return '{"commands":["'
         case "apply_patch_call":
-            operation = {k: v for k, v in _diff_last(native).items() if k != "diff"}
+            operation = without(_diff_last(native), "diff")
             return f'{_dumps(operation)[:-1]}{"," if operation else ""}"diff":"'
         case _:
             return '{"code":"'

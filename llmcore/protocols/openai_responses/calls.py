@@ -70,6 +70,7 @@ from llmcore.schema.json import (
     object_or_empty,
     objects,
     str_or_none,
+    without,
 )
 
 
@@ -343,7 +344,7 @@ def settle_hosted(state: ResponsesState, item: Item, events: list[LLMEvent]) -> 
 def _without_image(native: NativeObject) -> NativeObject:
     """Return the item without its image, which is a part of its own."""
     if native.get("type") == "image_generation_call" and isinstance(native.get("result"), str):
-        return {name: value for name, value in native.items() if name != "result"}
+        return without(native, "result")
     return native
 
 

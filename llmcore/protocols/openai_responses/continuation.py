@@ -46,6 +46,7 @@ from llmcore.schema.json import (
     object_or_empty,
     objects,
     str_or_none,
+    without,
 )
 from llmcore.schema.messages import Message
 from llmcore.schema.request import LLMRequest
@@ -208,7 +209,7 @@ class SocketRequest:
     @classmethod
     def of(cls, body: JsonObject) -> Self:
         """Read the body of an HTTP request."""
-        kept = {name: value for name, value in body.items() if name not in _TRANSPORT_FIELDS}
+        kept = without(body, *_TRANSPORT_FIELDS)
         items = body.get("input")
         stored = body.get("previous_response_id") or body.get("conversation")
         found = objects(items)

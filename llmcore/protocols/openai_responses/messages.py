@@ -87,8 +87,7 @@ def lower_messages(
     items: list[NativeObject] = []
     for path, message in zip(repaired.paths, repaired.messages, strict=True):
         if message.name:
-            why = "the Responses API accepts no names"
-            notes.dropped("unsupported-parameter", f"{path}.name", why)
+            notes.unsupported(f"{path}.name", "the Responses API accepts no names")
         if message.role == "assistant":
             items += lower_answer(message, path, _rules(message, context), notes)
         else:

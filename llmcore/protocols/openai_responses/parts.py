@@ -8,7 +8,13 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from llmcore.protocols import media
-from llmcore.protocols.lowering import document_text, file_name, omitted_text, result_text
+from llmcore.protocols.lowering import (
+    document_text,
+    file_name,
+    omitted_part,
+    omitted_text,
+    result_text,
+)
 from llmcore.protocols.openai_responses.names import METADATA_KEY, NativeObject
 from llmcore.schema.content import (
     AudioPart,
@@ -53,8 +59,7 @@ def lower_part(
         case ProviderPart(provider=provider, data=dict() as data) if provider in keys:
             return [dict(data)]
         case _:
-            what = f"a part of {part.provider}" if isinstance(part, ProviderPart) else _name(part)
-            return [_omitted(what, path, "it has no form here", notes)]
+            return [_text(omitted_part(part, path, notes))]
 
 
 def content_of(parts: list[NativeObject]) -> str | list[NativeObject]:
@@ -87,7 +92,7 @@ def _lower_document(part: DocumentPart, path: str, notes: Notes) -> list[NativeO
         return [_omitted("a video", path, "the Responses API does not accept it", notes, name)]
     if part.citations:
         why = "the Responses API does not support citations of documents"
-        notes.dropped("unsupported-parameter", f"{path}.citations", why)
+        notes.unsupported(f"{path}.citations", why)
     text = media.text_data(part)
     if text is not None:
         return [_text(document_text(part, text))]
@@ -110,10 +115,6 @@ def _omitted(
 ) -> NativeObject:
     """Return the text that stands for a part that could not be sent."""
     return _text(omitted_text(what, path, why, notes, words))
-
-
-def _name(part: object) -> str:
-    return f"a {type(part).__name__}"
 
 
 # -- results of tools

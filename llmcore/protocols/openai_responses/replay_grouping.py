@@ -33,7 +33,7 @@ from llmcore.schema.content import (
     ToolResultPart,
 )
 from llmcore.schema.diagnostics import Notes
-from llmcore.schema.json import int_or_none, object_or_empty, str_or_none, text_or_json
+from llmcore.schema.json import int_or_none, object_or_empty, str_or_none, text_or_json, without
 from llmcore.schema.messages import Message
 
 _MAX_ID: Final = 64
@@ -130,10 +130,9 @@ def _add(
 
 def _item(kind: _Kind, path: str, metadata: NativeObject, native: NativeObject) -> _Item:
     id_ = str_or_none(native.get("id")) or str_or_none(metadata.get("id"))
-    kept = {name: value for name, value in native.items() if name not in _OUTPUT_ONLY}
-    return _Item(
-        kind=kind, path=path, position=int_or_none(metadata.get("index")), id=id_, native=kept
-    )
+    kept = without(native, *_OUTPUT_ONLY)
+    position = int_or_none(metadata.get("index"))
+    return _Item(kind=kind, path=path, position=position, id=id_, native=kept)
 
 
 def _joined(items: list[_Item], kind: _Kind, path: str, metadata: NativeObject) -> _Item:
@@ -283,7 +282,7 @@ def _may_carry(item: _Item, rules: ReplayRules) -> bool:
 def _with_id(item: _Item, with_id: bool) -> NativeObject:
     """Return the native item with its id, or without; what came from the server keeps its order."""
     if not with_id:
-        return {name: value for name, value in item.native.items() if name != "id"}
+        return without(item.native, "id")
     if "id" in item.native:
         return item.native
     return {"type": item.native.get("type"), "id": item.id, **item.native}

@@ -126,7 +126,7 @@ def _lower_hosted(tool: HostedTool, path: str, model: str, notes: Notes) -> Nati
 def _unsupported(options: NativeObject, name: str, path: str, why: str, notes: Notes) -> None:
     """Remove an option that the API does not have."""
     if options.pop(name, None) is not None:
-        notes.dropped("unsupported-parameter", f"{path}.{name}", why)
+        notes.unsupported(f"{path}.{name}", why)
 
 
 def _web_search(options: NativeObject, path: str, _model: str, notes: Notes) -> NativeObject:

@@ -7,10 +7,9 @@ from llmcore.protocols.tool_schema.traverse import (
     names_in,
     schemas_in,
     types_of,
-    without,
 )
 from llmcore.schema import json
-from llmcore.schema.json import JsonObject, JsonValue
+from llmcore.schema.json import JsonObject, JsonValue, without
 
 ANNOTATIONS = frozenset(
     {"title", "description", "default", "example", "examples", "nullable", "deprecated"}

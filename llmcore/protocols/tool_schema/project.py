@@ -25,12 +25,11 @@ from llmcore.protocols.tool_schema.traverse import (
     overlay,
     schemas_in,
     types_of,
-    without,
 )
 from llmcore.schema import json
 from llmcore.schema.diagnostics import Diagnostic, Notes
 from llmcore.schema.errors import InvalidRequestError
-from llmcore.schema.json import JsonObject, JsonValue
+from llmcore.schema.json import JsonObject, JsonValue, without
 
 # -- what may stand at the root
 
@@ -99,11 +98,8 @@ class _Flattener:
     def _with_all(self, schema: Schema, members: list[Schema]) -> Schema:
         result, left = merged([without(schema, "allOf"), *members])
         if left:
-            self._notes.dropped(
-                "schema-keyword-dropped",
-                f"{self._path}.allOf",
-                f"its members contradict each other: {sentence('allOf', left)}",
-            )
+            why = f"its members contradict each other: {sentence('allOf', left)}"
+            self._notes.dropped("schema-keyword-dropped", f"{self._path}.allOf", why)
         return result
 
     def _with_any(self, schema: Schema, keyword: str, shapes: list[Schema]) -> Schema:
@@ -120,11 +116,8 @@ class _Flattener:
             common = [set(names_in(shape.get("required"))) for shape in objects]
             first = names_in(objects[0].get("required"))
             required += [name for name in first if all(name in names for names in common)]
-        self._notes.changed(
-            "schema-root-union-merged",
-            f"{self._path}.{keyword}",
-            "a union is not allowed at the root; its properties are moved to the root",
-        )
+        why = "a union is not allowed at the root; its properties are moved to the root"
+        self._notes.changed("schema-root-union-merged", f"{self._path}.{keyword}", why)
         result = {**without(schema, keyword), "properties": properties}
         if required:
             result["required"] = list(dict.fromkeys(required))

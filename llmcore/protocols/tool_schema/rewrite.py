@@ -14,10 +14,9 @@ from llmcore.protocols.tool_schema.traverse import (
     names_in,
     types_of,
     within,
-    without,
 )
 from llmcore.schema.diagnostics import Notes
-from llmcore.schema.json import JsonObject, JsonValue
+from llmcore.schema.json import JsonObject, JsonValue, without
 
 _LOOKS_AROUND = re.compile(r"\(\?(?!:|P<\w+>)|\\[bB1-9]|\(\?P=")
 """Look-around, inline flags, word boundaries and back references."""
@@ -70,11 +69,8 @@ class Rewriter:
         return self._finished(result, sentences)
 
     def _too_deep(self, path: str) -> Schema:
-        self._notes.changed(
-            "schema-too-deep",
-            path,
-            f"cut to an object of any shape: deeper than {MAX_DEPTH} levels",
-        )
+        why = f"cut to an object of any shape: deeper than {MAX_DEPTH} levels"
+        self._notes.changed("schema-too-deep", path, why)
         self.problems.append((path, f"it is deeper than {MAX_DEPTH} levels"))
         return {"type": "object"}
 
@@ -110,11 +106,8 @@ class Rewriter:
                 return schema
 
     def _any_of(self, schema: Schema, path: str) -> Schema:
-        self._notes.noted(
-            "schema-one-of-loosened",
-            f"{path}.oneOf",
-            "oneOf became anyOf, which lets more than one branch hold",
-        )
+        why = "oneOf became anyOf, which lets more than one branch hold"
+        self._notes.noted("schema-one-of-loosened", f"{path}.oneOf", why)
         return {("anyOf" if key == "oneOf" else key): value for key, value in schema.items()}
 
     def _describe_left(self, left: list[JsonObject], path: str, sentences: list[str]) -> None:
@@ -227,18 +220,12 @@ class Rewriter:
             sentences.append(words)
             self._described(keyword, path)
         else:
-            self._notes.noted(
-                "schema-keyword-dropped",
-                f"{path}.{keyword}",
-                f"the target has no {keyword}, which constrains nothing here",
-            )
+            why = f"the target has no {keyword}, which constrains nothing here"
+            self._notes.noted("schema-keyword-dropped", f"{path}.{keyword}", why)
 
     def _described(self, keyword: str, path: str) -> None:
-        self._notes.changed(
-            "schema-keyword-described",
-            f"{path}.{keyword}",
-            f"the target has no such {keyword}; it is added to the description",
-        )
+        why = f"the target has no such {keyword}; it is added to the description"
+        self._notes.changed("schema-keyword-described", f"{path}.{keyword}", why)
 
     def _copy_enum(self, values: list[JsonValue], visit: "_Visit") -> None:
         """Copy an `enum` of values that the target takes; describe any other."""
@@ -293,11 +280,8 @@ class Rewriter:
         required = names_in(result["required"])
         result["required"] = [name for name in required if name in known]
         if len(required) != len(names_in(result["required"])):
-            self._notes.dropped(
-                "schema-keyword-dropped",
-                f"{path}.required",
-                "it names properties that the schema does not describe",
-            )
+            why = "it names properties that the schema does not describe"
+            self._notes.dropped("schema-keyword-dropped", f"{path}.required", why)
 
     # -- after the walk
 
@@ -305,7 +289,7 @@ class Rewriter:
         if sentences:
             result["description"] = joined(result.get("description"), sentences)
         if "$ref" in result and len(result) > 1 and self._rules.references_alone:
-            beside = {k: v for k, v in result.items() if k not in ("$ref", "$defs")}
+            beside = without(result, "$ref", "$defs")
             return {"anyOf": [{"$ref": result["$ref"]}], **beside}
         return result
 

@@ -9,7 +9,7 @@ from typing import TypeAlias
 from urllib.parse import unquote
 
 from llmcore.schema.diagnostics import Notes
-from llmcore.schema.json import JsonObject, JsonValue
+from llmcore.schema.json import JsonObject, JsonValue, without
 
 Schema: TypeAlias = dict[str, JsonValue]
 
@@ -86,11 +86,6 @@ def cut_deeper(value: JsonValue, levels: int) -> JsonValue:
     if isinstance(value, list):
         return [cut_deeper(item, levels - 1) for item in value] if levels else []
     return value
-
-
-def without(schema: JsonObject, *keywords: str) -> Schema:
-    """Return *schema* less *keywords*."""
-    return {name: value for name, value in schema.items() if name not in keywords}
 
 
 def types_of(schema: JsonObject) -> list[str]:
@@ -194,9 +189,8 @@ class _Inliner:
         shown = reference[:100]
         target = look_up(self._root, reference)
         if target is None:
-            self._notes.dropped(
-                "schema-reference-unresolved", path, f"{shown} points nowhere in the schema"
-            )
+            why = f"{shown} points nowhere in the schema"
+            self._notes.dropped("schema-reference-unresolved", path, why)
             return self.schema(beside, path, depth + 1, opened)
         if reference in opened:
             return self._cut(
