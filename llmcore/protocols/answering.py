@@ -1,28 +1,14 @@
-"""Shared by stream machines: their context, final events, blocks.
+"""Shared by stream machines: their context, final events, sources, usage, log probabilities."""
 
-Messages and Converse stream the same way under other names: a block starts, deltas continue it, it
-stops, and each event names it by its index. What differs (names of events and fields, how text
-and reasoning start) is in their packages; what a call of a tool becomes is here:
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
 
-    starts as                         while open                    becomes
-    a call of the caller's function   passes each delta on          ToolInputStart Delta* End
-    a call of a freeform tool         buffers, unwraps the text     the same, of kind `custom`
-    a call of a tool that stands      passes on, or buffers where   TextStart Delta* End
-      for the response                  the response is wrapped
-    a call with its input             holds the input, which the    the same
-                                        first delta replaces
-"""
+from attrs import frozen
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Final, Literal, TypeAlias, TypeVar
-
-from attrs import field, frozen
-
-from llmcore.protocols.answer_format import FormatPlan, answer_tool, unwrapped
-from llmcore.protocols.persistent import PersistentList, to_list, with_entry, without_entry
-from llmcore.protocols.tools import freeform_text, freeform_tools, synthetic_call_id
-from llmcore.schema.changed import changed
-from llmcore.schema.content import TokenLogprob, ToolCallKind
+from llmcore.protocols.answer_format import FormatPlan, answer_tool
+from llmcore.protocols.persistent import with_entry
+from llmcore.protocols.tools import freeform_tools
+from llmcore.schema.content import TokenLogprob
 from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.errors import InvalidRequestError, StreamError
 from llmcore.schema.events import (
@@ -31,23 +17,19 @@ from llmcore.schema.events import (
     FinishReason,
     FinishReasonKind,
     LLMEvent,
-    ReasoningDelta,
+    Source,
     StepFinish,
-    TextDelta,
-    TextEnd,
-    TextStart,
-    ToolInputDelta,
-    ToolInputEnd,
-    ToolInputStart,
+    StreamStart,
 )
 from llmcore.schema.json import (
+    object_or_empty,
     JsonObject,
     JsonValue,
     ProviderMetadata,
-    json_or_text,
+    count_or_none,
+    float_or_none,
     objects,
     str_or_none,
-    text_or_json,
 )
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.usage import Usage
@@ -152,6 +134,48 @@ def empty_response(why: str, document: JsonValue) -> ErrorEvent:
     return ErrorEvent(StreamError(f"the response {why}", raw=document))
 
 
+# -- a whole answer without its content
+
+
+def skimmed(
+    protocol_id: str,
+    request: LLMRequest,
+    document: JsonObject,
+    *,
+    model: object,
+    response_id: object,
+    reason: FinishReason,
+    usage: Usage,
+    metadata: ProviderMetadata,
+    reasoned: bool,
+    begun: Usage | None = None,
+) -> tuple[LLMEvent, ...] | None:
+    """Return the beginning and the end of the answer in *document*; None without its counts.
+
+    One that has *reasoned* needs the count of that, too: it would be estimated from the text.
+    *begun* is the usage that the beginning states.
+
+    `Protocol.skim` returns these for a gateway that passes the bytes on: what `Protocol.whole`
+    returns of the model, the id, the finish reason and the usage, at a third of the cost. A document
+    with anything that could be an error, or mean more, is not plain, and has to be read whole: an
+    unknown kind of content, a nested value, a count that is missing.
+    """
+    if usage.input_tokens is None or usage.output_tokens is None:
+        return None
+    if reasoned and usage.reasoning_tokens is None:
+        return None
+    start = StreamStart(
+        provider=request.provider_id,
+        model=str_or_none(model) or request.model_id,
+        id=str_or_none(response_id),
+        protocol=protocol_id,
+        usage=begun,
+    )
+    return (start, *finish_events(reason, usage, metadata, document))
+
+
+# -- service tiers
+
 _SERVED_TIERS: Final[Mapping[str, str]] = {
     "standard": "default",
     "on_demand": "default",
@@ -167,7 +191,75 @@ def served_tier(word: object) -> str | None:
     return _SERVED_TIERS.get(word.lower(), word)
 
 
-# -- log probabilities, in the form of OpenAI's APIs
+# -- sources
+
+
+def announce(
+    sources: Mapping[str, None],
+    key: object,
+    events: list[LLMEvent],
+    *,
+    url: str | None = None,
+    title: object = None,
+    metadata: ProviderMetadata | None = None,
+) -> Mapping[str, None]:
+    """Return *sources* with *key*; emits the `Source` of one that is new, a document without *url*.
+
+    What is not a text, or empty, is no key.
+    """
+    if not isinstance(key, str) or not key or key in sources:
+        return sources
+    source = Source(
+        id=f"source_{len(sources)}",
+        url=url,
+        title=str_or_none(title),
+        kind="document" if url is None else "url",
+        provider_metadata=metadata or {},
+    )
+    events.append(source)
+    return with_entry(sources, key, None)
+
+
+# -- usage and log probabilities, in the form of OpenAI's APIs
+
+
+def read_counts(
+    usage: Mapping[str, Any], fields: Mapping[str, Iterable[tuple[str, ...]]]
+) -> dict[str, int | None]:
+    """Return the counts of *usage* by the names in *fields*, which has the paths of each.
+
+    The first path that leads to a count is taken.
+    """
+    return {name: _first_count(usage, paths) for name, paths in fields.items()}
+
+
+def _first_count(usage: Mapping[str, Any], paths: Iterable[tuple[str, ...]]) -> int | None:
+    for first, *rest in paths:
+        value = usage.get(first)
+        for name in rest:
+            value = object_or_empty(value).get(name)
+        if type(value) is int:
+            return max(value, 0)
+        if value is not None and (found := count_or_none(value)) is not None:
+            return found
+    return None
+
+
+def read_cost(usage: Mapping[str, Any]) -> float | None:
+    """Return the US dollars that a server states, each in its own way.
+
+    OpenRouter: `cost` (https://openrouter.ai/docs/use-cases/usage-accounting); Perplexity:
+    `total_cost` in it (https://docs.perplexity.ai/api-reference); xAI: ticks of 1e-10 dollars
+    (https://docs.x.ai/developers/cost-tracking); DeepInfra: `estimated_cost`.
+    """
+    cost = usage.get("cost")
+    if isinstance(cost, dict):
+        cost = cost.get("total_cost")
+    dollars = float_or_none(cost)
+    if dollars is not None:
+        return dollars
+    ticks = float_or_none(usage.get("cost_in_usd_ticks"))
+    return float_or_none(usage.get("estimated_cost")) if ticks is None else ticks / 1e10
 
 
 def read_logprobs(tokens: object) -> tuple[TokenLogprob, ...]:
@@ -183,7 +275,7 @@ def read_logprobs(tokens: object) -> tuple[TokenLogprob, ...]:
 
 
 def _with_logprob(tokens: object) -> list[Mapping[str, Any]]:
-    return [token for token in objects(tokens) if _has_logprob(token)]
+    return [token for token in objects(tokens) if float_or_none(token.get("logprob")) is not None]
 
 
 def _logprob(token: Mapping[str, Any], top: tuple[TokenLogprob, ...] = ()) -> TokenLogprob:
@@ -206,192 +298,3 @@ def _token_bytes(values: object) -> bytes | None:
     if not all(type(value) is int and 0 <= value < 256 for value in values):
         return None
     return bytes(values)
-
-
-def _has_logprob(token: Mapping[str, Any]) -> bool:
-    value = token.get("logprob")
-    return isinstance(value, int | float) and not isinstance(value, bool)
-
-
-# -- indexed blocks
-
-Kind: TypeAlias = Literal[
-    "text", "reasoning", "tool", "freeform", "answer", "result", "media", "opaque"
-]
-"""The kind of a block: `answer` is text in the form of a tool's input, `result` the result of a
-hosted tool, `opaque` anything kept in its native form."""
-
-FastPath: TypeAlias = tuple[str, str]
-"""Two names by which a protocol finds the text of a delta that only continues a block."""
-SLOW: Final[FastPath] = ("", "")
-"""No delta only continues the block."""
-
-
-@frozen(kw_only=True)
-class Block:
-    """An open content block."""
-
-    kind: Kind
-    segment: str = ""
-    """The id of its segment; empty while it has none."""
-    fast_path: FastPath = SLOW
-    emits: type[TextDelta | ReasoningDelta | ToolInputDelta] = TextDelta
-    """The event of a delta that only continues the block."""
-    native: JsonObject = field(factory=dict)
-    """The block as it started."""
-    input: JsonValue = None
-    """A tool's input that came with the start, while no delta has replaced it."""
-    held: bool = False
-    """Whether a tool's input is buffered until it is complete, because it must be unwrapped."""
-    signature: PersistentList | None = None
-    """Its pieces, or its versions."""
-    encrypted: PersistentList | None = None
-    """Pieces of encrypted reasoning, each base64."""
-    citations: PersistentList | None = None
-    """Native citations of text."""
-    pieces: PersistentList | None = None
-    """The deltas or pieces of input that are buffered until the block stops."""
-
-
-@frozen(kw_only=True)
-class BlockState:
-    """The part of a response's state that both protocols have. Changes on transitions only."""
-
-    context: StreamContext
-    open: Mapping[object, Block] = field(factory=dict)
-    """Open blocks, by the provider's index."""
-    started: bool = False
-    blocks: int = 0
-    """How many blocks have started; makes the ids of segments."""
-    names: Mapping[str, str] = field(factory=dict)
-    """The tools of all calls so far, by the calls' ids."""
-    called: bool = False
-    """Whether the caller has to run a tool."""
-    answered: bool = False
-    """Whether a call stood for the response."""
-
-
-_State = TypeVar("_State", bound=BlockState)
-
-
-# -- open blocks
-
-
-def open_block(state: _State, index: object, block: Block) -> _State:
-    """Return *state* with one more block."""
-    return changed(state, open=with_entry(state.open, index, block), blocks=state.blocks + 1)
-
-
-def replace_block(state: _State, index: object, block: Block) -> _State:
-    """Return *state* with *block* in place of the one at *index*."""
-    return changed(state, open=with_entry(state.open, index, block))
-
-
-def close_block(state: _State, index: object) -> tuple[_State, Block]:
-    """Return *state* without the block at *index*, and the block."""
-    return changed(state, open=without_entry(state.open, index)), state.open[index]
-
-
-_NO_BLOCK: Final[tuple[object, Block]] = None, Block(kind="opaque")
-
-
-def last_opened(state: BlockState) -> tuple[object, Block]:
-    """Return the index and the open block that was opened last; a slow one if there is none.
-
-    Among dozens that are open at once, which no API sends, it is not looked for.
-    """
-    blocks = state.open
-    return next(reversed(blocks.items()), _NO_BLOCK) if isinstance(blocks, dict) else _NO_BLOCK
-
-
-# -- calls of tools
-
-
-def start_call(
-    state: _State,
-    index: object,
-    call: Mapping[str, Any],
-    events: list[LLMEvent],
-    *,
-    id_: object,
-    given: JsonValue,
-    executed: bool,
-    fast_path: FastPath,
-    response_id: str | None = None,
-    metadata: ProviderMetadata | None = None,
-) -> _State:
-    """Open a call of a tool.
-
-    *given* is the input that came with the start; *executed* is True if the provider runs the tool;
-    *metadata* is that of the start.
-    Emits the start of the call, or of a text where the call stands for the response. A missing or
-    repeated *id_* is replaced by one of ours.
-    """
-    name, context = str_or_none(call.get("name")) or "", state.context
-    answers = not executed and name == context.answer_tool
-    freeform = not executed and not answers and name in context.freeform
-    held = context.wrapped if answers else freeform
-    block = Block(
-        kind="answer" if answers else "freeform" if freeform else "tool",
-        fast_path=SLOW if held or given is not None else fast_path,
-        emits=TextDelta if answers else ToolInputDelta,
-        native=call,
-        input=given,
-        held=held,
-    )
-    if answers:
-        segment = f"text_{state.blocks}"
-        events.append(TextStart(segment))
-        return open_block(changed(state, answered=True), index, changed(block, segment=segment))
-    call_id = str_or_none(id_)
-    if call_id is None or call_id in state.names:
-        call_id = synthetic_call_id(response_id, context.turn, state.blocks)
-    kind: ToolCallKind = "custom" if freeform else "function"
-    start = ToolInputStart(call_id, name, kind=kind, provider_executed=executed)
-    events.append(changed(start, provider_metadata=metadata) if metadata else start)
-    called = state.called or not executed
-    state = changed(state, names=with_entry(state.names, call_id, name), called=called)
-    return open_block(state, index, changed(block, segment=call_id))
-
-
-def continue_call(block: Block, text: str, events: list[LLMEvent], fast_path: FastPath) -> Block:
-    """Return *block* after more of its input; emits it unless it is buffered."""
-    if not text:
-        return block
-    if block.held:
-        return changed(block, input=None, pieces=PersistentList(text, block.pieces))
-    events.append(block.emits(block.segment, text))
-    return (
-        block if block.fast_path == fast_path else changed(block, input=None, fast_path=fast_path)
-    )
-
-
-def end_call(
-    block: Block, events: list[LLMEvent], metadata_key: str, known: frozenset[str]
-) -> None:
-    """Emit the end of a call; fields beside those in *known* are its metadata."""
-    text = _buffered_input(block)
-    if block.kind == "freeform":
-        text = freeform_text(json_or_text(text))
-    if text:
-        events.append(ToolInputDelta(block.segment, text))
-    native = {k: v for k, v in block.native.items() if k not in known and v is not None}
-    if native.get("type") == "tool_use":
-        del native["type"]
-    metadata = {metadata_key: native} if native else {}
-    events.append(ToolInputEnd(block.segment, provider_metadata=metadata))
-
-
-def end_answer(block: Block, events: list[LLMEvent]) -> None:
-    """Emit the end of a call that stood for the response, as the end of a text."""
-    text = _buffered_input(block)
-    if block.held:
-        text = unwrapped(json_or_text(text))
-    if text:
-        events.append(TextDelta(block.segment, text))
-    events.append(TextEnd(block.segment))
-
-
-def _buffered_input(block: Block) -> str:
-    """Return the input that was not passed on as it came."""
-    return "".join(to_list(block.pieces)) if block.input is None else text_or_json(block.input)

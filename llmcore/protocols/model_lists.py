@@ -22,7 +22,7 @@ from attrs import field, frozen
 
 from llmcore.protocols.protocol import NativeRequest, NativeResponse, UnaryProtocol
 from llmcore.schema.errors import StreamError
-from llmcore.schema.json import JsonObject, JsonValue, object_or_empty, objects
+from llmcore.schema.json import JsonObject, JsonValue, object_or_empty, objects, texts
 
 Item = TypeVar("Item")
 
@@ -133,13 +133,9 @@ def _model(entry: JsonObject) -> LiveModel | None:
         context_window=window,
         max_output=_first_count((entry, limits), (*_OUTPUTS, "max_output_tokens")),
         created=_date(entry.get("created_at", entry.get("created"))),
-        endpoints=tuple(_texts(entry.get("supported_endpoints"))),  # GitHub Copilot
+        endpoints=tuple(texts(entry.get("supported_endpoints"))),  # GitHub Copilot
         raw=entry,
     )
-
-
-def _texts(value: JsonValue) -> Iterable[str]:
-    return (item for item in value if isinstance(item, str)) if isinstance(value, list) else ()
 
 
 def _first_text(entry: JsonObject, names: Iterable[str]) -> str | None:

@@ -194,7 +194,7 @@ class Protocol(Generic[Body_co, Event, State]):
     """A body that was not streamed, as the same events."""
     skim: Callable[[JsonValue, LLMRequest], Iterable[LLMEvent] | None] | None = None
     """Its first and last events alone, `StreamStart`, `StepFinish` and `Finish`; None for a body
-    that is to be read as `whole` does. See `protocols.skimming`."""
+    that is to be read as `whole` does. See `answering.skimmed`."""
     framings: tuple[FramingId, ...] = ("sse", "ndjson", "aws-event-stream")
     """How its streams may be cut into frames: the first, if the content type does not state it."""
     operation: str = "chat"

@@ -33,7 +33,7 @@ from llmcore.schema.errors import (
     InvalidRequestError,
     UnsupportedToolChoiceError,
 )
-from llmcore.schema.json import JsonValue, text_or_json
+from llmcore.schema.json import MAX_DEPTH, JsonValue, text_or_json
 from llmcore.schema.messages import Message
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.tools import CustomTool, HostedTool, ToolChoice
@@ -107,6 +107,17 @@ def freeform_text(arguments: JsonValue) -> str:
         if isinstance(value, str):
             return value
     return text_or_json(arguments)
+
+
+_BRACKET: Final = re.compile(r"[\[{]")
+_LARGE_NUMBER: Final = re.compile(r"[0-9]{16}|[0-9][eE]")
+
+
+def are_plain_arguments(arguments: JsonValue) -> bool:
+    """Return whether a call's arguments are a text whose values every value of ours can hold."""
+    if type(arguments) is not str:
+        return False
+    return len(_BRACKET.findall(arguments)) < MAX_DEPTH and _LARGE_NUMBER.search(arguments) is None
 
 
 # -- the choice among tools
@@ -297,7 +308,7 @@ def fit_tool_names(request: LLMRequest, rule: ToolNameRule) -> FittedRequest:
 
 
 def _note(name: str, sent: str, path: str) -> Diagnostic:
-    message = f"the name {_shown(name)!r} is sent as {sent!r}; answers have it unchanged"
+    message = f"the name {shown(name)!r} is sent as {sent!r}; answers have it unchanged"
     return Diagnostic("tool-name-changed", path, action="noted", message=message)
 
 
@@ -356,5 +367,6 @@ def _part(part: ContentPart, replaced: Mapping[str, str]) -> ContentPart:
     return evolve(part, name=replaced[str(part.name)])
 
 
-def _shown(name: str) -> str:
+def shown(name: str) -> str:
+    """Return a name or an id as messages have it: at most 80 characters."""
     return name if len(name) <= 80 else f"{name[:77]}..."

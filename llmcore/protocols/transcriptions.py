@@ -32,7 +32,14 @@ from llmcore.schema.audio import TimedText, TranscriptionRequest, TranscriptionR
 from llmcore.schema.diagnostics import Notes
 from llmcore.schema.errors import InvalidRequestError, StreamError
 from llmcore.schema.files import FileUpload
-from llmcore.schema.json import JsonObject, JsonValue, object_or_empty, objects, str_or_none
+from llmcore.schema.json import (
+    JsonObject,
+    JsonValue,
+    float_or_none,
+    object_or_empty,
+    objects,
+    str_or_none,
+)
 
 TranscriptionProtocol: TypeAlias = UnaryProtocol[TranscriptionRequest, TranscriptionResponse]
 
@@ -178,9 +185,8 @@ def _piece(entry: Mapping[str, Any]) -> TimedText | None:
 
 
 def _seconds(value: object) -> float | None:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        return None
-    return float(value)
+    seconds = float_or_none(value)
+    return seconds if seconds is not None and math.isfinite(seconds) else None
 
 
 def _language(document: JsonObject) -> str | None:

@@ -9,7 +9,7 @@ integers of more than 64 bits.
 
 import json
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, TypeVar, Union, cast
 
 import msgspec
@@ -279,6 +279,26 @@ def objects(value: Any) -> list[dict[str, Any]]:
     return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
 
+def texts(value: Any) -> list[str]:
+    """Return the strings of a list; none for anything else."""
+    return [item for item in value if isinstance(item, str)] if isinstance(value, list) else []
+
+
+def all_objects(value: Any) -> list[dict[str, Any]] | None:
+    """Return a list whose values are all objects; None for anything else."""
+    found = objects(value)
+    return found if isinstance(value, list) and len(found) == len(value) else None
+
+
+_SCALARS: Final = frozenset({str, bool, type(None)})
+"""Without numbers: there are some that our values cannot hold."""
+
+
+def has_only(fields: JsonObject, others: Iterable[str] = ()) -> bool:
+    """Return whether *fields* are texts, flags or null, but for *others*."""
+    return all(type(value) in _SCALARS or name in others for name, value in fields.items())
+
+
 # -- some fields of an object
 
 
@@ -298,6 +318,11 @@ def without(fields: Mapping[str, _V], *names: str) -> dict[str, _V]:
 def text_or_json(value: JsonValue) -> str:
     """Return a text as it is, any other value as JSON."""
     return value if isinstance(value, str) else dumps(value).decode()
+
+
+def text_or_empty(value: JsonValue) -> str:
+    """Return a text as it is, any other value as JSON, and none for None."""
+    return "" if value is None else text_or_json(value)
 
 
 def json_or_text(text: str) -> JsonValue:

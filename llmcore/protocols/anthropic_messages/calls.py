@@ -12,7 +12,10 @@ November 2026.
 
 from typing import Final
 
-from llmcore.protocols.answering import (
+from llmcore.protocols.anthropic_messages.content import apply_deltas, keep_delta
+from llmcore.protocols.anthropic_messages.names import METADATA_KEY, TOOL_CALL_TYPES
+from llmcore.protocols.anthropic_messages.state import Event, MessagesState
+from llmcore.protocols.blocks import (
     Block,
     FastPath,
     continue_call,
@@ -20,9 +23,6 @@ from llmcore.protocols.answering import (
     open_block,
     start_call,
 )
-from llmcore.protocols.anthropic_messages.content import apply_deltas, keep_delta
-from llmcore.protocols.anthropic_messages.names import METADATA_KEY, TOOL_CALL_TYPES
-from llmcore.protocols.anthropic_messages.state import Event, MessagesState
 from llmcore.protocols.persistent import to_list
 from llmcore.schema.changed import changed
 from llmcore.schema.events import LLMEvent, Source, ToolResult

@@ -11,9 +11,9 @@ Source: https://platform.claude.com/docs/en/api/messages/create (`ContentBlock`)
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from llmcore.protocols.answering import Block, FastPath, open_block
 from llmcore.protocols.anthropic_messages.names import METADATA_KEY
 from llmcore.protocols.anthropic_messages.state import Event, MessagesState
+from llmcore.protocols.blocks import Block, FastPath, open_block
 from llmcore.protocols.persistent import PersistentList, from_list, to_list
 from llmcore.schema import json
 from llmcore.schema.changed import changed

@@ -14,7 +14,7 @@ https://platform.claude.com/docs/en/build-with-claude/prompt-caching#tracking-ca
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from llmcore.protocols.answering import finish_events, map_finish_reason, served_tier
+from llmcore.protocols.answering import finish_events, map_finish_reason, served_tier, skimmed
 from llmcore.protocols.anthropic_messages.names import (
     CACHE_READ_TOKENS,
     CACHE_WRITE_TOKENS,
@@ -26,13 +26,14 @@ from llmcore.protocols.anthropic_messages.names import (
 )
 from llmcore.protocols.anthropic_messages.state import MessagesState
 from llmcore.protocols.persistent import with_entries
-from llmcore.protocols.skimming import all_objects, has_only, skimmed
 from llmcore.schema.changed import changed
 from llmcore.schema.events import LLMEvent, TextDelta, TextEnd, TextStart
 from llmcore.schema.json import (
     JsonObject,
     JsonValue,
+    all_objects,
     count_or_none,
+    has_only,
     object_or_empty,
     present,
     str_or_none,

@@ -20,7 +20,7 @@ from typing import Any, TypeAlias
 
 from attrs import field
 
-from llmcore.protocols.answering import BlockState
+from llmcore.protocols.blocks import BlockState
 from llmcore.protocols.persistent import PersistentList
 from llmcore.schema.frozen import frozen
 from llmcore.schema.json import JsonObject, JsonValue

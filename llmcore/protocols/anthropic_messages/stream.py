@@ -22,16 +22,7 @@ from typing import Final, TypeAlias
 
 import msgspec
 
-from llmcore.protocols.answering import (
-    Block,
-    close_block,
-    empty_response,
-    end_answer,
-    last_opened,
-    replace_block,
-    stream_context,
-    truncated,
-)
+from llmcore.protocols.answering import empty_response, stream_context, truncated
 from llmcore.protocols.anthropic_messages.calls import (
     end_result,
     end_tool,
@@ -66,6 +57,7 @@ from llmcore.protocols.anthropic_messages.names import (
     TOOL_CALL_TYPES,
 )
 from llmcore.protocols.anthropic_messages.state import Event, MessagesState
+from llmcore.protocols.blocks import Block, close_block, end_answer, last_opened, replace_block
 from llmcore.protocols.failures.errors import error_from_body
 from llmcore.protocols.persistent import PersistentList, to_list
 from llmcore.protocols.protocol import DeltaForm, FastReader, Frame, TextReader

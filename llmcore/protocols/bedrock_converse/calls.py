@@ -13,7 +13,9 @@ from collections.abc import Iterable
 from itertools import groupby
 from typing import Final
 
-from llmcore.protocols.answering import (
+from llmcore.protocols.bedrock_converse.names import METADATA_KEY
+from llmcore.protocols.bedrock_converse.state import ConverseState, Native, keep_delta
+from llmcore.protocols.blocks import (
     Block,
     FastPath,
     continue_call,
@@ -22,13 +24,17 @@ from llmcore.protocols.answering import (
     replace_block,
     start_call,
 )
-from llmcore.protocols.bedrock_converse.names import METADATA_KEY
-from llmcore.protocols.bedrock_converse.state import ConverseState, Native, keep_delta
 from llmcore.protocols.persistent import PersistentList, to_list
 from llmcore.schema.changed import changed
 from llmcore.schema.errors import StreamError
 from llmcore.schema.events import ErrorEvent, LLMEvent, ToolResult
-from llmcore.schema.json import object_or_empty, objects, str_or_none, text_or_json, without
+from llmcore.schema.json import (
+    object_or_empty,
+    objects,
+    str_or_none,
+    text_or_empty,
+    without,
+)
 
 _INPUT: Final[FastPath] = ("toolUse", "input")
 
@@ -61,8 +67,7 @@ def on_input(
         message = "input arrived for a tool that the stream did not name"
         events.append(ErrorEvent(StreamError(message, raw=delta)))
         return state
-    text = "" if given is None else text_or_json(given)
-    after = continue_call(block, text, events, _INPUT)
+    after = continue_call(block, text_or_empty(given), events, _INPUT)
     return state if after is block else replace_block(state, index, after)
 
 

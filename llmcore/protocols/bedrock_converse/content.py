@@ -15,7 +15,11 @@ import binascii
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from llmcore.protocols.answering import (
+from llmcore.protocols.answering import announce
+from llmcore.protocols.bedrock_converse.calls import end_result, end_tool
+from llmcore.protocols.bedrock_converse.names import METADATA_KEY
+from llmcore.protocols.bedrock_converse.state import ConverseState, Native, keep_delta
+from llmcore.protocols.blocks import (
     Block,
     FastPath,
     Kind,
@@ -24,10 +28,7 @@ from llmcore.protocols.answering import (
     open_block,
     replace_block,
 )
-from llmcore.protocols.bedrock_converse.calls import end_result, end_tool
-from llmcore.protocols.bedrock_converse.names import METADATA_KEY
-from llmcore.protocols.bedrock_converse.state import ConverseState, Native, keep_delta
-from llmcore.protocols.persistent import PersistentList, to_list, with_entry
+from llmcore.protocols.persistent import PersistentList, to_list
 from llmcore.schema.changed import changed
 from llmcore.schema.content import Citation
 from llmcore.schema.events import (
@@ -37,7 +38,6 @@ from llmcore.schema.events import (
     ReasoningDelta,
     ReasoningEnd,
     ReasoningStart,
-    Source,
     TextDelta,
     TextEnd,
     TextStart,
@@ -130,11 +130,7 @@ def _report_sources(
     urls = state.urls
     for native in citations:
         url = _web_url(native)
-        if url is None or url in urls:
-            continue
-        title = str_or_none(native.get("title"))
-        events.append(Source(id=f"source_{len(urls)}", url=url, title=title))
-        urls = with_entry(urls, url, None)
+        urls = announce(urls, url, events, url=url, title=native.get("title"))
     return state if urls is state.urls else changed(state, urls=urls)
 
 

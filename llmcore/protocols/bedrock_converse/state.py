@@ -20,8 +20,8 @@ from typing import Any, TypeAlias
 
 from attrs import field, frozen
 
-from llmcore.protocols.answering import Block, BlockState, open_block, replace_block
 from llmcore.protocols.bedrock_converse.names import METADATA_KEY
+from llmcore.protocols.blocks import Block, BlockState, open_block, replace_block
 from llmcore.protocols.persistent import PersistentList
 from llmcore.schema.changed import changed
 from llmcore.schema.events import LLMEvent, ProviderEvent

@@ -18,11 +18,8 @@ from typing import Any, Final, TypeAlias
 import msgspec
 
 from llmcore.protocols.answering import (
-    Block,
     empty_response,
     invalid_value_error,
-    last_opened,
-    open_block,
     stream_context,
     truncated,
 )
@@ -46,6 +43,7 @@ from llmcore.protocols.bedrock_converse.finish import closing_events, with_facts
 from llmcore.protocols.bedrock_converse.models import plan_format
 from llmcore.protocols.bedrock_converse.names import METADATA_KEY, PROTOCOL_ID
 from llmcore.protocols.bedrock_converse.state import ConverseState, Event, Native, keep_delta
+from llmcore.protocols.blocks import Block, last_opened, open_block
 from llmcore.protocols.failures.errors import error_from_body
 from llmcore.protocols.protocol import FastReader, Frame
 from llmcore.schema import json

@@ -23,7 +23,7 @@ from attrs import evolve, field, frozen
 
 from llmcore.schema import json
 from llmcore.schema.errors import StreamError
-from llmcore.schema.json import JsonValue
+from llmcore.schema.json import JsonValue, str_or_none
 
 _DEPTH = 4
 """How deep bodies may be wrapped in one another, and messages in objects."""
@@ -76,7 +76,7 @@ def _read(body: JsonValue, depth: int) -> ErrorFacts:
         code=_shown_code(inner) or _shown_code(outer),
         codes=tuple(dict.fromkeys(map(folded, _codes(inner, outer)))),
         status=_status(inner) or _status(outer),
-        request_id=_string(outer.get("requestid")) or _string(inner.get("requestid")),
+        request_id=str_or_none(outer.get("requestid")) or str_or_none(inner.get("requestid")),
         limit_tokens=_count(inner.get("nctx")),
         actual_tokens=_count(inner.get("nprompttokens")),
     )
@@ -237,10 +237,6 @@ def _as_status(value: JsonValue) -> int | None:
         return int(value)
     plain = isinstance(value, int) and not isinstance(value, bool)
     return value if plain and 400 <= value <= 599 else None  # type: ignore[operator,return-value]
-
-
-def _string(value: JsonValue) -> str | None:
-    return value if isinstance(value, str) and value else None
 
 
 def _count(value: JsonValue) -> int | None:

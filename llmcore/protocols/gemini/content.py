@@ -18,6 +18,7 @@ from typing import Any, Final
 
 from attrs import frozen
 
+from llmcore.protocols.answering import announce
 from llmcore.protocols.gemini.names import METADATA_KEY, NativeObject
 from llmcore.protocols.gemini.state import (
     GeminiState,
@@ -28,11 +29,11 @@ from llmcore.protocols.gemini.state import (
     open_segment,
 )
 from llmcore.protocols.media import decode_base64
-from llmcore.protocols.persistent import PersistentList, with_entry
+from llmcore.protocols.persistent import PersistentList
 from llmcore.schema.changed import changed
 from llmcore.schema.content import Citation, TokenLogprob
-from llmcore.schema.events import File, LLMEvent, ProviderEvent, ReasoningDelta, Source, TextDelta
-from llmcore.schema.json import int_or_none, object_or_empty, objects, str_or_none
+from llmcore.schema.events import File, LLMEvent, ProviderEvent, ReasoningDelta, TextDelta
+from llmcore.schema.json import float_or_none, int_or_none, object_or_empty, objects, str_or_none
 
 # -- text and thoughts
 
@@ -147,21 +148,19 @@ def read_logprobs(candidate: NativeObject) -> tuple[TokenLogprob, ...]:
     found: list[TokenLogprob] = []
     for index, token in enumerate(chosen):
         top = objects(tops[index].get("candidates")) if index < len(tops) else []
-        others = tuple(_logprob(other) for other in top if _has_logprob(other))
-        if _has_logprob(token):
+        others = tuple(_logprob(other) for other in top if _probability(other) is not None)
+        if _probability(token) is not None:
             found.append(_logprob(token, others))
     return tuple(found)
 
 
 def _logprob(token: NativeObject, top: tuple[TokenLogprob, ...] = ()) -> TokenLogprob:
-    probability = float(token["logProbability"])
     text, id_ = str(token.get("token") or ""), int_or_none(token.get("tokenId"))
-    return TokenLogprob(token=text, logprob=probability, top=top, id=id_)
+    return TokenLogprob(token=text, logprob=float(token["logProbability"]), top=top, id=id_)
 
 
-def _has_logprob(token: NativeObject) -> bool:
-    value = token.get("logProbability")
-    return isinstance(value, int | float) and not isinstance(value, bool)
+def _probability(token: NativeObject) -> float | None:
+    return float_or_none(token.get("logProbability"))
 
 
 # -- sources
@@ -219,18 +218,9 @@ def _quoted(quotation: NativeObject) -> _Origin:
 
 def _announce(state: GeminiState, origin: _Origin, events: list[LLMEvent]) -> GeminiState:
     """Emit a `Source`, once for each origin."""
-    sources = state.info.sources
-    if origin.key is None or origin.key in sources:
-        return state
-    events.append(
-        Source(
-            id=f"source_{len(sources)}",
-            url=origin.url,
-            title=origin.title,
-            kind="document" if origin.url is None else "url",
-        )
-    )
-    return change(state, sources=with_entry(sources, origin.key, None))
+    before, url = state.info.sources, origin.url
+    sources = announce(before, origin.key, events, url=url, title=origin.title)
+    return state if sources is before else change(state, sources=sources)
 
 
 # -- citations

@@ -13,19 +13,25 @@ JSON does.
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from llmcore.protocols.answering import served_tier
+from llmcore.protocols.answering import served_tier, skimmed
 from llmcore.protocols.gemini.content import omit_keys
 from llmcore.protocols.gemini.names import FINISH_REASONS, PROTOCOL_ID, NativeObject
 from llmcore.protocols.gemini.state import GeminiState, change, metadata_of
 from llmcore.protocols.persistent import with_entries
-from llmcore.protocols.skimming import all_objects, has_only, skimmed
 from llmcore.schema.events import (
     FinishReason,
     LLMEvent,
     StepStart,
     StreamStart,
 )
-from llmcore.schema.json import JsonValue, count_or_none, object_or_empty, str_or_none
+from llmcore.schema.json import (
+    JsonValue,
+    all_objects,
+    count_or_none,
+    has_only,
+    object_or_empty,
+    str_or_none,
+)
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.usage import Usage
 

@@ -7,7 +7,7 @@ from attrs import define, evolve
 
 from llmcore.protocols.history.clean import Draft, Place, at
 from llmcore.protocols.history.policy import HistoryPolicy
-from llmcore.protocols.tools import fit, synthetic_call_id
+from llmcore.protocols.tools import fit, shown, synthetic_call_id
 from llmcore.schema.content import ContentPart, ToolCallPart, ToolResultPart
 from llmcore.schema.diagnostics import Notes
 from llmcore.schema.errors import InvalidRequestError
@@ -106,7 +106,7 @@ class _Matcher:
             return self._is_stray(place, part)
         if not entry.waiting:
             raise InvalidRequestError(
-                f"{at(place)} is a second result for the tool call {_short(part.tool_call_id)!r}; "
+                f"{at(place)} is a second result for the tool call {shown(part.tool_call_id)!r}; "
                 "keep the one that is true and remove the other"
             )
         call = entry.waiting.popleft()
@@ -125,7 +125,7 @@ class _Matcher:
     def _is_stray(self, place: Place, part: ToolResultPart) -> bool:
         if self._policy.continues_stored:
             return False
-        why = f"no call with the id {_short(part.tool_call_id)!r} stands before it"
+        why = f"no call with the id {shown(part.tool_call_id)!r} stands before it"
         self._notes.dropped("tool-result-stray", at(place), why)
         return True
 
@@ -178,13 +178,9 @@ class _Ids:
 def _name(call: ToolCallPart, path: str, call_id: str, notes: Notes) -> ToolCallPart:
     if call_id == call.id:
         return call
-    why = f"the id {_short(call.id)!r} became {call_id!r}, which is legal and unique"
+    why = f"the id {shown(call.id)!r} became {call_id!r}, which is legal and unique"
     notes.changed("tool-call-id-changed", path, why)
     return evolve(call, id=call_id)
-
-
-def _short(call_id: str) -> str:
-    return call_id if len(call_id) <= 80 else f"{call_id[:77]}..."
 
 
 def _settled(

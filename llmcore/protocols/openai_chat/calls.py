@@ -29,9 +29,8 @@ Anything else is an error, for two calls must never be run as one.
 
 from collections import deque
 from collections.abc import Sequence
-from typing import Any
 
-from llmcore.protocols.openai_chat.content import announce
+from llmcore.protocols.openai_chat.content import announce_page
 from llmcore.protocols.openai_chat.names import METADATA_KEY, NativeObject
 from llmcore.protocols.openai_chat.state import (
     DELTAS,
@@ -50,7 +49,6 @@ from llmcore.protocols.openai_chat.state import (
 )
 from llmcore.protocols.persistent import PersistentList, to_list, with_entry
 from llmcore.protocols.tools import freeform_text, synthetic_call_id
-from llmcore.schema import json
 from llmcore.schema.changed import changed
 from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.errors import StreamError
@@ -72,6 +70,7 @@ from llmcore.schema.json import (
     object_or_empty,
     objects,
     str_or_none,
+    text_or_empty,
 )
 
 
@@ -103,17 +102,10 @@ def read_fragment(native: NativeObject) -> Fragment:
         id=None if id_ == "null" else id_,
         index=int_or_none(native.get("index")),
         name=str_or_none((custom if is_custom else function).get("name")),
-        text=_text(custom.get("input") if is_custom else function.get("arguments")),
+        text=text_or_empty(custom.get("input") if is_custom else function.get("arguments")),
         custom=is_custom,
         extra=object_or_empty(native.get("extra_content")),
     )
-
-
-def _text(arguments: Any) -> str:
-    """Return arguments as text; some servers send the object itself."""
-    if isinstance(arguments, str):
-        return arguments
-    return "" if arguments is None else json.dumps(arguments).decode()
 
 
 # -- fragments of calls
@@ -432,15 +424,10 @@ def on_executed_tools(
                 )
             )
         for result in objects(object_or_empty(tool.get("search_results")).get("results")):
-            state = announce(state, result.get("url"), result.get("title"), events)
+            state = announce_page(state, result.get("url"), result.get("title"), events)
     return state
 
 
 def _arguments(tool: NativeObject) -> JsonValue:
-    arguments: Any = tool.get("arguments")
-    if not isinstance(arguments, str):
-        return arguments or {}
-    try:
-        return json.loads(arguments)
-    except ValueError:
-        return arguments or {}
+    arguments: JsonValue = tool.get("arguments") or {}
+    return json_or_text(arguments) if isinstance(arguments, str) else arguments

@@ -18,14 +18,14 @@ https://console.groq.com/docs/reasoning, https://docs.vllm.ai/en/latest/features
 
 from typing import Any, Final
 
-from llmcore.protocols.answering import read_logprobs
+from llmcore.protocols.answering import announce, read_logprobs
 from llmcore.protocols.media import decode_pieces
 from llmcore.protocols.openai_chat.names import METADATA_KEY, REASONING_FIELDS, NativeObject
 from llmcore.protocols.openai_chat.state import ChatState, close_segment, open_segment
-from llmcore.protocols.persistent import PersistentList, to_list, with_entry
+from llmcore.protocols.persistent import PersistentList, to_list
 from llmcore.schema.changed import changed
 from llmcore.schema.content import Citation, TokenLogprob
-from llmcore.schema.events import File, LLMEvent, ProviderEvent, ReasoningDelta, Source, TextDelta
+from llmcore.schema.events import File, LLMEvent, ProviderEvent, ReasoningDelta, TextDelta
 from llmcore.schema.json import int_or_none, object_or_empty, objects, present, str_or_none
 
 # -- text
@@ -228,27 +228,26 @@ def on_annotations(
             end_index=int_or_none(cited.get("end_index")),
         )
         state = changed(state, citations=PersistentList(citation, state.citations))
-        state = announce(state, cited.get("url"), cited.get("title"), events)
+        state = announce_page(state, cited.get("url"), cited.get("title"), events)
     return state
 
 
 def on_sources(state: ChatState, chunk: NativeObject, events: list[LLMEvent]) -> ChatState:
     """Announce pages listed beside the choices: Perplexity's, and `citations` xAI's as well."""
     for result in objects(chunk.get("search_results")):
-        state = announce(state, result.get("url"), result.get("title"), events)
+        state = announce_page(state, result.get("url"), result.get("title"), events)
     citations = chunk.get("citations")
     for url in citations if isinstance(citations, list) else ():
-        state = announce(state, url, None, events)
+        state = announce_page(state, url, None, events)
     return state
 
 
-def announce(state: ChatState, url: Any, title: Any, events: list[LLMEvent]) -> ChatState:
+def announce_page(state: ChatState, url: Any, title: Any, events: list[LLMEvent]) -> ChatState:
     """Emit the `Source` of a page, once."""
-    sources = state.info.sources
-    if not isinstance(url, str) or not url or url in sources:
+    sources = announce(state.info.sources, url, events, url=url, title=title)
+    if sources is state.info.sources:
         return state
-    events.append(Source(id=f"source_{len(sources)}", url=url, title=str_or_none(title)))
-    return changed(state, info=changed(state.info, sources=with_entry(sources, url, None)))
+    return changed(state, info=changed(state.info, sources=sources))
 
 
 # -- thinking

@@ -13,7 +13,7 @@ https://api-docs.deepseek.com/api/create-chat-completion.
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from llmcore.protocols.answering import served_tier
+from llmcore.protocols.answering import read_cost, read_counts, served_tier, skimmed
 from llmcore.protocols.openai_chat.names import (
     FINISH_REASONS,
     METADATA_KEY,
@@ -24,7 +24,7 @@ from llmcore.protocols.openai_chat.names import (
 )
 from llmcore.protocols.openai_chat.state import ChatState
 from llmcore.protocols.persistent import with_entries
-from llmcore.protocols.skimming import all_objects, are_plain_arguments, has_only, skimmed
+from llmcore.protocols.tools import are_plain_arguments
 from llmcore.schema.changed import changed
 from llmcore.schema.events import (
     FinishReason,
@@ -35,8 +35,8 @@ from llmcore.schema.events import (
 from llmcore.schema.json import (
     JsonObject,
     JsonValue,
-    count_or_none,
-    float_or_none,
+    all_objects,
+    has_only,
     object_or_empty,
     objects,
     present,
@@ -133,7 +133,7 @@ def map_reason(raw: str, *, called: bool, refused: bool) -> FinishReason:
 
 def map_usage(usage: Mapping[str, Any], tier: object = None) -> Usage:
     """Return a server's usage object by the inclusive contract; *tier* is its `service_tier`."""
-    counts = {name: _count(usage, paths) for name, paths in USAGE_FIELDS.items()}
+    counts = read_counts(usage, USAGE_FIELDS)
     if _beside(counts):
         counts["output_tokens"] = (counts["output_tokens"] or 0) + (counts["reasoning_tokens"] or 0)
     read, written = counts["cache_read_tokens"], counts["cache_write_tokens"]
@@ -144,26 +144,13 @@ def map_usage(usage: Mapping[str, Any], tier: object = None) -> Usage:
     if not known:
         counts |= {"cache_read_tokens": None, "cache_write_tokens": None}
     mapped = Usage.make(
-        **counts, cost_usd=_cost(usage), service_tier=served_tier(tier), raw=dict(usage)
+        **counts, cost_usd=read_cost(usage), service_tier=served_tier(tier), raw=dict(usage)
     )
     if known:
         return mapped
     return changed(
         mapped, uncached_input_tokens=None, cache_read_tokens=read, cache_write_tokens=written
     )
-
-
-def _count(usage: Mapping[str, Any], paths: Iterable[tuple[str, ...]]) -> int | None:
-    """Return the first count that one of *paths* leads to."""
-    for first, *rest in paths:
-        value = usage.get(first)
-        for name in rest:
-            value = object_or_empty(value).get(name)
-        if type(value) is int:
-            return max(value, 0)
-        if value is not None and (found := count_or_none(value)) is not None:
-            return found
-    return None
 
 
 def _beside(counts: Mapping[str, int | None]) -> bool:
@@ -176,23 +163,6 @@ def _beside(counts: Mapping[str, int | None]) -> bool:
     if not reasoning or prompt is None or completion is None or total is None:
         return False
     return total == prompt + completion + reasoning
-
-
-def _cost(usage: Mapping[str, Any]) -> float | None:
-    """Return the US dollars that a server states, each in its own way.
-
-    OpenRouter: `cost` (https://openrouter.ai/docs/use-cases/usage-accounting); Perplexity:
-    `total_cost` in it (https://docs.perplexity.ai/api-reference); xAI: ticks of 1e-10 dollars
-    (https://docs.x.ai/developers/cost-tracking); DeepInfra: `estimated_cost`.
-    """
-    cost = usage.get("cost")
-    if isinstance(cost, dict):
-        cost = cost.get("total_cost")
-    dollars = float_or_none(cost)
-    if dollars is not None:
-        return dollars
-    ticks = float_or_none(usage.get("cost_in_usd_ticks"))
-    return float_or_none(usage.get("estimated_cost")) if ticks is None else ticks / 1e10
 
 
 # -- a whole body without its content

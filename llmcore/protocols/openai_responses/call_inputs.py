@@ -18,14 +18,14 @@ from typing import Any, Final
 
 from llmcore.protocols.openai_responses.names import NAMED_CALLS, NativeObject
 from llmcore.schema import json
-from llmcore.schema.json import JsonValue, object_or_empty, str_or_none, without
+from llmcore.schema.json import JsonValue, object_or_empty, str_or_none, text_or_empty, without
 
 
 def input_text(native: NativeObject) -> str:
     """Return the input of the call *native* as text."""
     type_ = native.get("type")
     if type_ in NAMED_CALLS:
-        return as_text(native.get(input_field(str(type_))))
+        return text_or_empty(native.get(input_field(str(type_))))
     if type_ == "apply_patch_call":
         return _dumps(_diff_last(native))
     return _dumps(_fields(native))
@@ -34,13 +34,6 @@ def input_text(native: NativeObject) -> str:
 def input_field(type_: str) -> str:
     """Return the field that holds the input of a call that names its tool."""
     return "input" if type_ == "custom_tool_call" else "arguments"
-
-
-def as_text(value: Any) -> str:
-    """Return an input as text; some servers send the object itself."""
-    if isinstance(value, str):
-        return value
-    return "" if value is None else _dumps(value)
 
 
 def _dumps(value: JsonValue) -> str:

@@ -21,7 +21,6 @@ from typing import Any, Final
 
 from llmcore.protocols.openai_responses.call_inputs import (
     CLOSINGS,
-    as_text,
     escaped,
     input_field,
     input_text,
@@ -70,6 +69,7 @@ from llmcore.schema.json import (
     object_or_empty,
     objects,
     str_or_none,
+    text_or_empty,
     without,
 )
 
@@ -100,7 +100,7 @@ def begin_call(state: ResponsesState, item: Item, events: list[LLMEvent]) -> Res
     state = _start_call(state, item, events)
     item = state.items[item.position]
     field = input_field(item.type)
-    text = as_text(item.native.get(field))
+    text = text_or_empty(item.native.get(field))
     if item.type not in NAMED_CALLS or not item.call_id or not text:
         return state
     if not begun:
@@ -184,7 +184,9 @@ def on_input_done(
         item = changed(item, native={**item.native, "name": name})
         state = _start_call(state, item, events)
         item = state.items[item.position]
-    return with_item(state, changed(item, text=as_text(event.get(input_field(type_))) or item.text))
+    return with_item(
+        state, changed(item, text=text_or_empty(event.get(input_field(type_))) or item.text)
+    )
 
 
 def _type_of(event: NativeObject) -> str:

@@ -18,9 +18,10 @@ streaming-events, read November 2026.
 
 import base64
 import binascii
+from collections.abc import Mapping
 from typing import Any
 
-from llmcore.protocols.answering import read_logprobs
+from llmcore.protocols.answering import announce, read_logprobs
 from llmcore.protocols.media import decode_pieces
 from llmcore.protocols.openai_responses.names import (
     METADATA_KEY,
@@ -52,7 +53,6 @@ from llmcore.schema.events import (
     ReasoningDelta,
     ReasoningEnd,
     ReasoningStart,
-    Source,
     TextDelta,
     TextEnd,
     TextStart,
@@ -431,30 +431,19 @@ def announce_page(
     state: ResponsesState, url: Any, title: Any, events: list[LLMEvent]
 ) -> ResponsesState:
     """Emit the `Source` of a page, once."""
-    if not isinstance(url, str) or not url or url in state.info.sources:
-        return state
-    id_ = f"source_{len(state.info.sources)}"
-    events.append(Source(id=id_, url=url, title=str_or_none(title)))
-    return _announced(state, url)
+    return _with_sources(state, announce(state.info.sources, url, events, url=url, title=title))
 
 
 def announce_file(
     state: ResponsesState, file_id: Any, name: Any, events: list[LLMEvent]
 ) -> ResponsesState:
     """Emit the `Source` of a file, once."""
-    if not isinstance(file_id, str) or not file_id or file_id in state.info.sources:
+    metadata = {METADATA_KEY: {"file_id": file_id}}
+    sources = announce(state.info.sources, file_id, events, title=name, metadata=metadata)
+    return _with_sources(state, sources)
+
+
+def _with_sources(state: ResponsesState, sources: Mapping[str, None]) -> ResponsesState:
+    if sources is state.info.sources:
         return state
-    events.append(
-        Source(
-            id=f"source_{len(state.info.sources)}",
-            title=str_or_none(name),
-            kind="document",
-            provider_metadata={METADATA_KEY: {"file_id": file_id}},
-        )
-    )
-    return _announced(state, file_id)
-
-
-def _announced(state: ResponsesState, key: str) -> ResponsesState:
-    sources = with_entry(state.info.sources, key, None)
     return changed(state, info=changed(state.info, sources=sources))

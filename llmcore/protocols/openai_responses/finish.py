@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 from urllib.parse import quote
 
-from llmcore.protocols.answering import finish_events, served_tier
+from llmcore.protocols.answering import finish_events, read_cost, read_counts, served_tier, skimmed
 from llmcore.protocols.failures.errors import error_from_body
 from llmcore.protocols.openai_responses.call_inputs import input_text
 from llmcore.protocols.openai_responses.content import flush_audio
@@ -36,7 +36,7 @@ from llmcore.protocols.openai_responses.state import (
 )
 from llmcore.protocols.persistent import PersistentList, to_list
 from llmcore.protocols.protocol import ResumeRequest
-from llmcore.protocols.skimming import all_objects, are_plain_arguments, has_only, skimmed
+from llmcore.protocols.tools import are_plain_arguments
 from llmcore.schema.changed import changed
 from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.errors import AbortError, InvalidRequestError, LLMError
@@ -51,8 +51,8 @@ from llmcore.schema.events import (
 from llmcore.schema.json import (
     JsonValue,
     ProviderMetadata,
-    count_or_none,
-    float_or_none,
+    all_objects,
+    has_only,
     int_or_none,
     object_or_empty,
     str_or_none,
@@ -210,9 +210,9 @@ def fail(state: ResponsesState, error: LLMError, events: list[LLMEvent]) -> Resp
 
 def map_usage(usage: Mapping[str, Any], tier: object = None) -> Usage:
     """Return a server's usage object by the inclusive contract; *tier* is its `service_tier`."""
-    counts = {name: _count(usage, path) for name, path in USAGE_FIELDS.items()}
+    counts = read_counts(usage, USAGE_FIELDS)
     mapped = Usage.make(
-        **counts, cost_usd=_cost(usage), service_tier=served_tier(tier), raw=dict(usage)
+        **counts, cost_usd=read_cost(usage), service_tier=served_tier(tier), raw=dict(usage)
     )
     if mapped.input_tokens == counts["input_tokens"]:
         return mapped
@@ -224,24 +224,6 @@ def map_usage(usage: Mapping[str, Any], tier: object = None) -> Usage:
         total_tokens=counts["total_tokens"] or mapped.total_tokens,
         uncached_input_tokens=None,
     )
-
-
-def _count(usage: Mapping[str, Any], path: tuple[str, ...]) -> int | None:
-    value: Any = usage
-    for name in path:
-        value = object_or_empty(value).get(name)
-    return count_or_none(value)
-
-
-def _cost(usage: Mapping[str, Any]) -> float | None:
-    """Return the US dollars that a server states, each in its own way.
-
-    OpenRouter: `cost` (https://openrouter.ai/docs/use-cases/usage-accounting); xAI: ticks of 1e-10
-    dollars (https://docs.x.ai/developers/cost-tracking).
-    """
-    dollars = float_or_none(usage.get("cost"))
-    ticks = float_or_none(usage.get("cost_in_usd_ticks"))
-    return dollars if ticks is None or dollars is not None else ticks / 1e10
 
 
 # -- background responses

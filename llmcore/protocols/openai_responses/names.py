@@ -90,15 +90,15 @@ INCOMPLETE_REASONS: Final[Mapping[str, FinishReasonKind]] = {
 }
 """`incomplete_details.reason`. A completed response does not tell calls from text."""
 
-USAGE_FIELDS: Final[Mapping[str, tuple[str, ...]]] = {
-    "input_tokens": ("input_tokens",),
-    "output_tokens": ("output_tokens",),
-    "total_tokens": ("total_tokens",),
-    "cache_read_tokens": ("input_tokens_details", "cached_tokens"),
-    "cache_write_tokens": ("input_tokens_details", "cache_write_tokens"),
-    "reasoning_tokens": ("output_tokens_details", "reasoning_tokens"),
+USAGE_FIELDS: Final[Mapping[str, tuple[tuple[str, ...], ...]]] = {
+    "input_tokens": (("input_tokens",),),
+    "output_tokens": (("output_tokens",),),
+    "total_tokens": (("total_tokens",),),
+    "cache_read_tokens": (("input_tokens_details", "cached_tokens"),),
+    "cache_write_tokens": (("input_tokens_details", "cache_write_tokens"),),
+    "reasoning_tokens": (("output_tokens_details", "reasoning_tokens"),),
 }
-"""Fields of `Usage`, by their path in `usage`. Input includes cached tokens, output reasoning."""
+"""Fields of `Usage`, by their paths in `usage`. Input includes cached tokens, output reasoning."""
 
 TERMINAL_EVENTS: Final = frozenset(
     {"response.completed", "response.incomplete", "response.failed", "response.cancelled", "error"}

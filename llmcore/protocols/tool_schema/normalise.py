@@ -4,12 +4,11 @@ from collections.abc import Mapping
 
 from llmcore.protocols.tool_schema.traverse import (
     Schema,
-    names_in,
     schemas_in,
     types_of,
 )
 from llmcore.schema import json
-from llmcore.schema.json import JsonObject, JsonValue, without
+from llmcore.schema.json import JsonObject, JsonValue, texts, without
 
 ANNOTATIONS = frozenset(
     {"title", "description", "default", "example", "examples", "nullable", "deprecated"}
@@ -236,7 +235,7 @@ def _merge_into(result: Schema, key: str, value: JsonValue) -> bool:
     if key == "properties" and isinstance(before, Mapping) and isinstance(value, Mapping):
         result[key] = _merged_properties(before, value)
     elif key == "required":
-        result[key] = list(dict.fromkeys([*names_in(before), *names_in(value)]))
+        result[key] = list(dict.fromkeys([*texts(before), *texts(value)]))
     elif key == "description":
         result[key] = f"{before} {value}"
     elif key == "additionalProperties" and False in (before, value):

@@ -21,7 +21,6 @@ from llmcore.protocols.tool_schema.traverse import (
     inline,
     is_deeper,
     look_up,
-    names_in,
     overlay,
     schemas_in,
     types_of,
@@ -29,7 +28,7 @@ from llmcore.protocols.tool_schema.traverse import (
 from llmcore.schema import json
 from llmcore.schema.diagnostics import Diagnostic, Notes
 from llmcore.schema.errors import InvalidRequestError
-from llmcore.schema.json import JsonObject, JsonValue, without
+from llmcore.schema.json import JsonObject, JsonValue, texts, without
 
 # -- what may stand at the root
 
@@ -111,10 +110,10 @@ class _Flattener:
                 known = properties.setdefault(name, found)
                 if known != found:
                     properties[name] = {"anyOf": [*_branches(known), found]}
-        required = names_in(schema.get("required"))
+        required = texts(schema.get("required"))
         if objects and len(objects) == len(shapes):
-            common = [set(names_in(shape.get("required"))) for shape in objects]
-            first = names_in(objects[0].get("required"))
+            common = [set(texts(shape.get("required"))) for shape in objects]
+            first = texts(objects[0].get("required"))
             required += [name for name in first if all(name in names for names in common)]
         why = "a union is not allowed at the root; its properties are moved to the root"
         self._notes.changed("schema-root-union-merged", f"{self._path}.{keyword}", why)
@@ -138,7 +137,7 @@ def _branches(schema: object) -> list[JsonObject]:
 
 def _forms(keyword: str, shapes: list[Schema]) -> str:
     """Return a sentence that states which properties go together."""
-    forms = [", ".join(names_in(s.get("required")) or list(_properties(s))) for s in shapes]
+    forms = [", ".join(texts(s.get("required")) or list(_properties(s))) for s in shapes]
     distinct = [form for form in dict.fromkeys(forms) if form]
     if not distinct:
         return ""
@@ -229,7 +228,7 @@ def _count(node: JsonObject, size: _Size) -> None:
     properties = node.get("properties")
     if isinstance(properties, Mapping):
         size.properties += len(properties)
-        size.optional += len(properties.keys() - set(names_in(node.get("required"))))
+        size.optional += len(properties.keys() - set(texts(node.get("required"))))
         size.characters += sum(len(name) for name in properties)
     if isinstance(values := node.get("enum"), list):
         strings = sum(len(value) for value in values if isinstance(value, str))

@@ -11,12 +11,11 @@ from llmcore.protocols.tool_schema.targets import SchemaRules
 from llmcore.protocols.tool_schema.traverse import (
     MAX_DEPTH,
     Schema,
-    names_in,
     types_of,
     within,
 )
 from llmcore.schema.diagnostics import Notes
-from llmcore.schema.json import JsonObject, JsonValue, without
+from llmcore.schema.json import JsonObject, JsonValue, texts, without
 
 _LOOKS_AROUND = re.compile(r"\(\?(?!:|P<\w+>)|\\[bB1-9]|\(\?P=")
 """Look-around, inline flags, word boundaries and back references."""
@@ -257,7 +256,7 @@ class Rewriter:
 
     def _require_all(self, result: Schema, properties: JsonObject, path: str) -> None:
         """Require each property; those that were optional may be null instead."""
-        required = set(names_in(result.get("required")))
+        required = set(texts(result.get("required")))
         nullable: Schema = {}
         for name, schema in properties.items():
             if name in required or not isinstance(schema, Mapping):
@@ -277,9 +276,9 @@ class Rewriter:
         """Require no property that is not there."""
         properties = result.get("properties")
         known = properties if isinstance(properties, Mapping) else {}
-        required = names_in(result["required"])
+        required = texts(result["required"])
         result["required"] = [name for name in required if name in known]
-        if len(required) != len(names_in(result["required"])):
+        if len(required) != len(texts(result["required"])):
             why = "it names properties that the schema does not describe"
             self._notes.dropped("schema-keyword-dropped", f"{path}.required", why)
 

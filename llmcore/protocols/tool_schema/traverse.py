@@ -9,7 +9,7 @@ from typing import TypeAlias
 from urllib.parse import unquote
 
 from llmcore.schema.diagnostics import Notes
-from llmcore.schema.json import JsonObject, JsonValue, without
+from llmcore.schema.json import JsonObject, JsonValue, texts, without
 
 Schema: TypeAlias = dict[str, JsonValue]
 
@@ -93,17 +93,12 @@ def types_of(schema: JsonObject) -> list[str]:
     kind = schema.get("type")
     if isinstance(kind, str):
         return [kind]
-    return [item for item in kind if isinstance(item, str)] if isinstance(kind, list) else []
+    return texts(kind)
 
 
 def schemas_in(value: JsonValue) -> list[JsonObject]:
     """Return the object schemas in a list of schemas."""
     return [item for item in value if isinstance(item, Mapping)] if isinstance(value, list) else []
-
-
-def names_in(value: JsonValue) -> list[str]:
-    """Return the strings in a list, such as that of `required`."""
-    return [item for item in value if isinstance(item, str)] if isinstance(value, list) else []
 
 
 # -- references

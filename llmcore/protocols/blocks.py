@@ -1,0 +1,225 @@
+"""Shared by the stream machines of Messages and Converse: numbered content blocks.
+
+Both stream the same way under other names: a block starts, deltas continue it, it stops, and each
+event names it by its index. What differs (names of events and fields, how text and reasoning start)
+is in their packages; what a call of a tool becomes is here:
+
+    starts as                         while open                    becomes
+    a call of the caller's function   passes each delta on          ToolInputStart Delta* End
+    a call of a freeform tool         buffers, unwraps the text     the same, of kind `custom`
+    a call of a tool that stands      passes on, or buffers where   TextStart Delta* End
+      for the response                  the response is wrapped
+    a call with its input             holds the input, which the    the same
+                                        first delta replaces
+"""
+
+from collections.abc import Mapping
+from typing import Any, Final, Literal, TypeAlias, TypeVar
+
+from attrs import field, frozen
+
+from llmcore.protocols.answer_format import unwrapped
+from llmcore.protocols.answering import StreamContext
+from llmcore.protocols.persistent import PersistentList, to_list, with_entry, without_entry
+from llmcore.protocols.tools import freeform_text, synthetic_call_id
+from llmcore.schema.changed import changed
+from llmcore.schema.content import ToolCallKind
+from llmcore.schema.events import (
+    LLMEvent,
+    ReasoningDelta,
+    TextDelta,
+    TextEnd,
+    TextStart,
+    ToolInputDelta,
+    ToolInputEnd,
+    ToolInputStart,
+)
+from llmcore.schema.json import (
+    JsonObject,
+    JsonValue,
+    ProviderMetadata,
+    json_or_text,
+    str_or_none,
+    text_or_json,
+)
+
+Kind: TypeAlias = Literal[
+    "text", "reasoning", "tool", "freeform", "answer", "result", "media", "opaque"
+]
+"""The kind of a block: `answer` is text in the form of a tool's input, `result` the result of a
+hosted tool, `opaque` anything kept in its native form."""
+
+FastPath: TypeAlias = tuple[str, str]
+"""Two names by which a protocol finds the text of a delta that only continues a block."""
+SLOW: Final[FastPath] = ("", "")
+"""No delta only continues the block."""
+
+
+@frozen(kw_only=True)
+class Block:
+    """An open content block."""
+
+    kind: Kind
+    segment: str = ""
+    """The id of its segment; empty while it has none."""
+    fast_path: FastPath = SLOW
+    emits: type[TextDelta | ReasoningDelta | ToolInputDelta] = TextDelta
+    """The event of a delta that only continues the block."""
+    native: JsonObject = field(factory=dict)
+    """The block as it started."""
+    input: JsonValue = None
+    """A tool's input that came with the start, while no delta has replaced it."""
+    held: bool = False
+    """Whether a tool's input is buffered until it is complete, because it must be unwrapped."""
+    signature: PersistentList | None = None
+    """Its pieces, or its versions."""
+    encrypted: PersistentList | None = None
+    """Pieces of encrypted reasoning, each base64."""
+    citations: PersistentList | None = None
+    """Native citations of text."""
+    pieces: PersistentList | None = None
+    """The deltas or pieces of input that are buffered until the block stops."""
+
+
+@frozen(kw_only=True)
+class BlockState:
+    """The part of a response's state that both protocols have. Changes on transitions only."""
+
+    context: StreamContext
+    open: Mapping[object, Block] = field(factory=dict)
+    """Open blocks, by the provider's index."""
+    started: bool = False
+    blocks: int = 0
+    """How many blocks have started; makes the ids of segments."""
+    names: Mapping[str, str] = field(factory=dict)
+    """The tools of all calls so far, by the calls' ids."""
+    called: bool = False
+    """Whether the caller has to run a tool."""
+    answered: bool = False
+    """Whether a call stood for the response."""
+
+
+_State = TypeVar("_State", bound=BlockState)
+
+
+# -- open blocks
+
+
+def open_block(state: _State, index: object, block: Block) -> _State:
+    """Return *state* with one more block."""
+    return changed(state, open=with_entry(state.open, index, block), blocks=state.blocks + 1)
+
+
+def replace_block(state: _State, index: object, block: Block) -> _State:
+    """Return *state* with *block* in place of the one at *index*."""
+    return changed(state, open=with_entry(state.open, index, block))
+
+
+def close_block(state: _State, index: object) -> tuple[_State, Block]:
+    """Return *state* without the block at *index*, and the block."""
+    return changed(state, open=without_entry(state.open, index)), state.open[index]
+
+
+_NO_BLOCK: Final[tuple[object, Block]] = None, Block(kind="opaque")
+
+
+def last_opened(state: BlockState) -> tuple[object, Block]:
+    """Return the index and the open block that was opened last; a slow one if there is none.
+
+    Among dozens that are open at once, which no API sends, it is not looked for.
+    """
+    blocks = state.open
+    return next(reversed(blocks.items()), _NO_BLOCK) if isinstance(blocks, dict) else _NO_BLOCK
+
+
+# -- calls of tools
+
+
+def start_call(
+    state: _State,
+    index: object,
+    call: Mapping[str, Any],
+    events: list[LLMEvent],
+    *,
+    id_: object,
+    given: JsonValue,
+    executed: bool,
+    fast_path: FastPath,
+    response_id: str | None = None,
+    metadata: ProviderMetadata | None = None,
+) -> _State:
+    """Open a call of a tool.
+
+    *given* is the input that came with the start; *executed* is True if the provider runs the tool;
+    *metadata* is that of the start.
+    Emits the start of the call, or of a text where the call stands for the response. A missing or
+    repeated *id_* is replaced by one of ours.
+    """
+    name, context = str_or_none(call.get("name")) or "", state.context
+    answers = not executed and name == context.answer_tool
+    freeform = not executed and not answers and name in context.freeform
+    held = context.wrapped if answers else freeform
+    block = Block(
+        kind="answer" if answers else "freeform" if freeform else "tool",
+        fast_path=SLOW if held or given is not None else fast_path,
+        emits=TextDelta if answers else ToolInputDelta,
+        native=call,
+        input=given,
+        held=held,
+    )
+    if answers:
+        segment = f"text_{state.blocks}"
+        events.append(TextStart(segment))
+        return open_block(changed(state, answered=True), index, changed(block, segment=segment))
+    call_id = str_or_none(id_)
+    if call_id is None or call_id in state.names:
+        call_id = synthetic_call_id(response_id, context.turn, state.blocks)
+    kind: ToolCallKind = "custom" if freeform else "function"
+    start = ToolInputStart(call_id, name, kind=kind, provider_executed=executed)
+    events.append(changed(start, provider_metadata=metadata) if metadata else start)
+    called = state.called or not executed
+    state = changed(state, names=with_entry(state.names, call_id, name), called=called)
+    return open_block(state, index, changed(block, segment=call_id))
+
+
+def continue_call(block: Block, text: str, events: list[LLMEvent], fast_path: FastPath) -> Block:
+    """Return *block* after more of its input; emits it unless it is buffered."""
+    if not text:
+        return block
+    if block.held:
+        return changed(block, input=None, pieces=PersistentList(text, block.pieces))
+    events.append(block.emits(block.segment, text))
+    return (
+        block if block.fast_path == fast_path else changed(block, input=None, fast_path=fast_path)
+    )
+
+
+def end_call(
+    block: Block, events: list[LLMEvent], metadata_key: str, known: frozenset[str]
+) -> None:
+    """Emit the end of a call; fields beside those in *known* are its metadata."""
+    text = _buffered_input(block)
+    if block.kind == "freeform":
+        text = freeform_text(json_or_text(text))
+    if text:
+        events.append(ToolInputDelta(block.segment, text))
+    native = {k: v for k, v in block.native.items() if k not in known and v is not None}
+    if native.get("type") == "tool_use":
+        del native["type"]
+    metadata = {metadata_key: native} if native else {}
+    events.append(ToolInputEnd(block.segment, provider_metadata=metadata))
+
+
+def end_answer(block: Block, events: list[LLMEvent]) -> None:
+    """Emit the end of a call that stood for the response, as the end of a text."""
+    text = _buffered_input(block)
+    if block.held:
+        text = unwrapped(json_or_text(text))
+    if text:
+        events.append(TextDelta(block.segment, text))
+    events.append(TextEnd(block.segment))
+
+
+def _buffered_input(block: Block) -> str:
+    """Return the input that was not passed on as it came."""
+    return "".join(to_list(block.pieces)) if block.input is None else text_or_json(block.input)
