@@ -4,7 +4,7 @@
     made = await contents.create(request(model=model, messages=[book]), ttl=timedelta(hours=2))
     asked = request(model=model, prompt="Who?", cache=CachePolicy(content=made.unwrap()))
 
-The bodies and paths are in `llmcore.protocols.cached_contents`.
+The bodies and paths are in `llmcore.protocols.files`.
 """
 
 from datetime import timedelta
@@ -14,12 +14,12 @@ from attrs import evolve
 
 from llmcore.client.accounts import account_at, check_account
 from llmcore.client.client import Client
-from llmcore.protocols.cached_contents import (
-    CREATING,
-    DELETING,
-    LISTING,
-    READING,
-    UPDATING,
+from llmcore.protocols.files import (
+    CACHE_CREATING,
+    CACHE_DELETING,
+    CACHE_LISTING,
+    CACHE_READING,
+    CACHE_UPDATING,
     CachedContentRequest,
 )
 from llmcore.protocols.protocol import Request, Response_co, UnaryProtocol
@@ -71,7 +71,7 @@ class CachedContents:
             )
         except LLMError as error:
             return Failure(error)
-        made = await self._call(route, CREATING, asked)
+        made = await self._call(route, CACHE_CREATING, asked)
         return made.map(lambda content: self._owned(evolve(content, model=model.id), route))
 
     async def list(
@@ -82,7 +82,7 @@ class CachedContents:
             route = self._route(provider)
         except LLMError as error:
             return Failure(error)
-        found = await self._client.unary.all_pages(UnaryRoute.beside(route, LISTING))
+        found = await self._client.unary.all_pages(UnaryRoute.beside(route, CACHE_LISTING))
         return found.map(lambda items: tuple(self._owned(item, route) for item in items))
 
     async def get(self, name: str, provider: str | None = None) -> Result[CachedContent, LLMError]:
@@ -91,7 +91,7 @@ class CachedContents:
             route = self._route(provider)
         except LLMError as error:
             return Failure(error)
-        found = await self._call(route, READING, name, name)
+        found = await self._call(route, CACHE_READING, name, name)
         return found.map(lambda content: self._owned(content, route))
 
     async def update(
@@ -103,7 +103,7 @@ class CachedContents:
             request = CachedContentRequest(name=content.name, ttl=ttl)
         except LLMError as error:
             return Failure(error)
-        found = await self._call(route, UPDATING, request, content.name)
+        found = await self._call(route, CACHE_UPDATING, request, content.name)
         return found.map(lambda kept: self._owned(evolve(kept, model=content.model), route))
 
     async def delete(self, content: CachedContent) -> Result[None, LLMError]:
@@ -112,7 +112,7 @@ class CachedContents:
             route = self._owner(content)
         except LLMError as error:
             return Failure(error)
-        return await self._call(route, DELETING, content.name, content.name)
+        return await self._call(route, CACHE_DELETING, content.name, content.name)
 
     # -- routes and owners
 

@@ -51,7 +51,7 @@ async def spoken(
     calls: UnaryCalls, request: SpeechRequest, model: Model, timeouts: Timeouts | None
 ) -> Result[ByteStream, LLMError]:
     """Return *request* spoken by *model*, to be read while it arrives."""
-    from llmcore.protocols.speech import NOT_RECORDINGS
+    from llmcore.protocols.audio import NOT_RECORDINGS
     from llmcore.routes.media import speech_route
 
     try:

@@ -156,9 +156,9 @@ def skimmed(
     *begun* is the usage that the beginning states.
 
     `Protocol.skim` returns these for a gateway that passes the bytes on: what `Protocol.whole`
-    returns of the model, the id, the finish reason and the usage, at a third of the cost. A document
-    with anything that could be an error, or mean more, is not plain, and has to be read whole: an
-    unknown kind of content, a nested value, a count that is missing.
+    returns of the model, the id, the finish reason and the usage, at a third of the cost. A
+    document with anything that could be an error, or mean more, is not plain, and has to be read
+    whole: an unknown kind of content, a nested value, a count that is missing.
     """
     if usage.input_tokens is None or usage.output_tokens is None:
         return None

@@ -7,10 +7,9 @@ functions find the API and its address, configured like the model's own route.
 from collections.abc import Mapping
 from typing import Any, Final, TypeAlias
 
-from llmcore.protocols import images, speech, transcriptions
+from llmcore.protocols import audio, images
+from llmcore.protocols.audio import SpeechProtocol, TranscriptionProtocol
 from llmcore.protocols.images import ImageProtocol
-from llmcore.protocols.speech import SpeechProtocol
-from llmcore.protocols.transcriptions import TranscriptionProtocol
 from llmcore.routes.route import Route
 from llmcore.routes.unary import UnaryRoute, missing, of_model
 from llmcore.schema.audio import (
@@ -33,20 +32,20 @@ _IMAGES: Final[Mapping[str, ImageProtocol]] = {
     "openrouter": images.OPENROUTER,
 }
 _TRANSCRIPTIONS: Final[Mapping[str, TranscriptionProtocol]] = {
-    "openai": transcriptions.OPENAI,
-    "azure": transcriptions.OPENAI,
-    "groq": transcriptions.GROQ,
-    "together": transcriptions.TOGETHER,
-    "mistral": transcriptions.MISTRAL,
-    "openrouter": transcriptions.OPENROUTER,
+    "openai": audio.TRANSCRIPTIONS_OPENAI,
+    "azure": audio.TRANSCRIPTIONS_OPENAI,
+    "groq": audio.TRANSCRIPTIONS_GROQ,
+    "together": audio.TRANSCRIPTIONS_TOGETHER,
+    "mistral": audio.TRANSCRIPTIONS_MISTRAL,
+    "openrouter": audio.TRANSCRIPTIONS_OPENROUTER,
 }
 _SPEECH: Final[Mapping[str, SpeechProtocol]] = {
-    "openai": speech.OPENAI,
-    "azure": speech.OPENAI,
-    "groq": speech.GROQ,
-    "together": speech.TOGETHER,
-    "mistral": speech.MISTRAL,
-    "openrouter": speech.OPENROUTER,
+    "openai": audio.SPEECH_OPENAI,
+    "azure": audio.SPEECH_OPENAI,
+    "groq": audio.SPEECH_GROQ,
+    "together": audio.SPEECH_TOGETHER,
+    "mistral": audio.SPEECH_MISTRAL,
+    "openrouter": audio.SPEECH_OPENROUTER,
 }
 
 _OPENAI_APIS: Final = ("openai-chat", "openai-responses")
@@ -70,16 +69,16 @@ def transcription_route(route: Route[Any], model_id: str) -> TranscriptionRoute:
     """
     if route.protocol.id not in _OPENAI_APIS or route.provider == "xai":
         raise missing(route, "transcription")
-    protocol = _TRANSCRIPTIONS.get(route.provider, transcriptions.COMPATIBLE)
+    protocol = _TRANSCRIPTIONS.get(route.provider, audio.TRANSCRIPTIONS_COMPATIBLE)
     return of_model(route, protocol, model_id)
 
 
 def speech_route(route: Route[Any], model_id: str) -> SpeechRoute:
     """Return the route that speaks; ConfigurationError for a provider that cannot."""
     if route.protocol.id == "gemini":
-        protocol = speech.VERTEX if route.provider == "vertex" else speech.GEMINI
+        protocol = audio.SPEECH_VERTEX if route.provider == "vertex" else audio.SPEECH_GEMINI
     elif route.protocol.id in _OPENAI_APIS and route.provider != "xai":
-        protocol = _SPEECH.get(route.provider, speech.COMPATIBLE)
+        protocol = _SPEECH.get(route.provider, audio.SPEECH_COMPATIBLE)
     else:
         raise missing(route, "speech")
     return of_model(route, protocol, model_id)

@@ -21,7 +21,7 @@ from llmcore import Anthropic, Client, Google, Message, ToolDefinition, request,
 from llmcore.catalog.lookup import get_model_info
 from llmcore.client.cached_contents import CachedContents
 from llmcore.client.configured_models import ModelSource
-from llmcore.protocols.cached_contents import read_cached_content
+from llmcore.protocols.files import read_cached_content
 from llmcore.routes.auth import Auth
 from llmcore.routes.vertex import Vertex
 from llmcore.schema.cached_contents import CachedContent

@@ -14,10 +14,9 @@ from openai.types.audio.transcription_create_params import TranscriptionCreatePa
 from pydantic import TypeAdapter
 
 from llmcore import Anthropic, AudioPart, Azure, Google, Model, OpenAI, OpenAICompatible, OpenRouter
-from llmcore.protocols import speech
+from llmcore.protocols import audio
+from llmcore.protocols.audio import read_speech, read_transcript
 from llmcore.protocols.protocol import NativeResponse
-from llmcore.protocols.speech import read_speech
-from llmcore.protocols.transcriptions import read_transcript
 from llmcore.routes.auth import Auth, AuthContext
 from llmcore.routes.chat_providers import Groq, Mistral, Together
 from llmcore.routes.media import speech_route, transcription_route
@@ -401,8 +400,8 @@ def test_the_recordings_of_gemini_and_mistral_are_read_out_of_json() -> None:
         "usageMetadata": {"promptTokenCount": 2, "candidatesTokenCount": 30},
     }
 
-    gemini = speech.GEMINI.read(NativeResponse(document=document), SAY)
-    mistral = speech.MISTRAL.read(NativeResponse(document={"audio_data": B64}), SAY)
+    gemini = audio.SPEECH_GEMINI.read(NativeResponse(document=document), SAY)
+    mistral = audio.SPEECH_MISTRAL.read(NativeResponse(document={"audio_data": B64}), SAY)
 
     assert (gemini.audio.data, gemini.audio.media_type) == (b"\0\1\2\3", kind)
     assert gemini.usage.output_tokens == 30
@@ -413,7 +412,7 @@ def test_the_recordings_of_gemini_and_mistral_are_read_out_of_json() -> None:
 def test_reading_speech_fails_in_no_other_way(value: Any, content: bytes, stated: str) -> None:
     answer = NativeResponse(document=value, content=content, headers={"content-type": stated})
     also = NativeResponse(document={"audio_data": value, "usage": value})
-    for read in (read_speech, speech.MISTRAL.read, speech.GEMINI.read):
+    for read in (read_speech, audio.SPEECH_MISTRAL.read, audio.SPEECH_GEMINI.read):
         for one in (answer, also):
             try:
                 assert read(one, SAY).audio.data

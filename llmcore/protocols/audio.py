@@ -1,15 +1,24 @@
-"""Speech to text, over the APIs that have it: OpenAI's, and those that differ in their fields.
+"""Speech to text and text to speech, over the APIs that have them.
 
-Documents, read November 2026: https://developers.openai.com/api/reference/resources/audio (and
-Azure, which has the same), https://console.groq.com/docs/speech-to-text,
+They are OpenAI's, those that differ in their fields, and, for speech, Gemini's. Documents, read
+November 2026: https://developers.openai.com/api/reference/resources/audio (and Azure, which has the
+same), https://console.groq.com/docs/speech-to-text, https://pypi.org/project/groq/1.7.0/,
 https://docs.mistral.ai/studio/audio/speech-to-text/transcribe-files,
+https://pypi.org/project/mistralai/3.7.0/ (`client/models/speechrequest`),
 https://pypi.org/project/together/3.1.1/ (`types/audio`),
-https://openrouter.ai/docs/client-sdks/typescript/models/sttrequest. An answer with times:
+https://openrouter.ai/docs/client-sdks/typescript/models/sttrequest,
+https://openrouter.ai/docs/guides/overview/multimodal/tts,
+https://ai.google.dev/gemini-api/docs/speech-generation. A transcript with times:
 
     {"text": "Hello.", "language": "english", "duration": 0.9,
      "segments": [{"id": 0, "start": 0.0, "end": 0.9, "text": "Hello."}],
      "words": [{"word": "Hello", "start": 0.0, "end": 0.6}],
      "usage": {"type": "duration", "seconds": 1}}
+
+The answer to a text is the recording itself, with its type in `content-type: audio/mpeg`, but
+Gemini's and Mistral's:
+
+    {"audio_data": "SUQzBAAA..."}
 """
 
 import math
@@ -22,13 +31,33 @@ from attrs import field, frozen
 from llmcore.protocols.media import (
     audio_format,
     base64_data,
+    decode_base64,
     raw_data,
     remote_url,
+    sniffed,
     video_format,
 )
 from llmcore.protocols.protocol import NativeRequest, NativeResponse, UnaryProtocol
-from llmcore.protocols.unary import native_settings, posted, posted_form, response_fields, usage_of
-from llmcore.schema.audio import TimedText, TranscriptionRequest, TranscriptionResponse
+from llmcore.protocols.unary import (
+    VERTEX_MODELS,
+    content_body,
+    google_path,
+    google_usage,
+    native_settings,
+    posted,
+    posted_form,
+    read_media,
+    response_fields,
+    usage_of,
+)
+from llmcore.schema.audio import (
+    SpeechRequest,
+    SpeechResponse,
+    TimedText,
+    TranscriptionRequest,
+    TranscriptionResponse,
+)
+from llmcore.schema.content import AudioPart
 from llmcore.schema.diagnostics import Notes
 from llmcore.schema.errors import InvalidRequestError, StreamError
 from llmcore.schema.files import FileUpload
@@ -43,7 +72,7 @@ from llmcore.schema.json import (
 
 TranscriptionProtocol: TypeAlias = UnaryProtocol[TranscriptionRequest, TranscriptionResponse]
 
-_PATH: Final = "/audio/transcriptions"
+_TEXT_PATH: Final = "/audio/transcriptions"
 
 
 @frozen(kw_only=True)
@@ -108,10 +137,10 @@ _MISTRAL: Final = _Form(
 _OPENROUTER: Final = _Form(prompt=None, diarize="diarize")
 
 
-def _build(request: TranscriptionRequest, *, form: _Form) -> NativeRequest:
+def _transcribe(request: TranscriptionRequest, *, form: _Form) -> NativeRequest:
     notes = Notes()
     body = form.settings(request, notes)
-    send = partial(posted_form, request, _PATH, notes=notes, list_mark=form.list_mark)
+    send = partial(posted_form, request, _TEXT_PATH, notes=notes, list_mark=form.list_mark)
     audio = request.audio
     url = remote_url(audio)
     if url is not None and form.url is not None:
@@ -138,7 +167,7 @@ def _build_openrouter(request: TranscriptionRequest) -> NativeRequest:
         body["input_audio"] = {"data": found[1], "format": _ending(found[0])}
     else:
         raise InvalidRequestError("the API takes no file ids of recordings: send the bytes")
-    return posted(request, _PATH, body, notes)
+    return posted(request, _TEXT_PATH, body, notes)
 
 
 def _ending(media_type: str) -> str:
@@ -205,15 +234,152 @@ def _duration(document: JsonObject) -> float | None:
 # -- the APIs
 
 
-def _make(id: str, form: _Form) -> TranscriptionProtocol:
-    return UnaryProtocol(id=id, build=partial(_build, form=form), read=read_transcript)
+def _transcriptions(id: str, form: _Form) -> TranscriptionProtocol:
+    return UnaryProtocol(id=id, build=partial(_transcribe, form=form), read=read_transcript)
 
 
-OPENAI: Final = _make("openai-transcriptions", _OPENAI)
-COMPATIBLE: Final = _make("compatible-transcriptions", _COMPATIBLE)
-GROQ: Final = _make("groq-transcriptions", _GROQ)
-TOGETHER: Final = _make("together-transcriptions", _TOGETHER)
-MISTRAL: Final = _make("mistral-transcriptions", _MISTRAL)
-OPENROUTER: Final[TranscriptionProtocol] = UnaryProtocol(
+TRANSCRIPTIONS_OPENAI: Final = _transcriptions("openai-transcriptions", _OPENAI)
+TRANSCRIPTIONS_COMPATIBLE: Final = _transcriptions("compatible-transcriptions", _COMPATIBLE)
+TRANSCRIPTIONS_GROQ: Final = _transcriptions("groq-transcriptions", _GROQ)
+TRANSCRIPTIONS_TOGETHER: Final = _transcriptions("together-transcriptions", _TOGETHER)
+TRANSCRIPTIONS_MISTRAL: Final = _transcriptions("mistral-transcriptions", _MISTRAL)
+TRANSCRIPTIONS_OPENROUTER: Final[TranscriptionProtocol] = UnaryProtocol(
     id="openrouter-transcriptions", build=_build_openrouter, read=read_transcript
+)
+
+
+# -- text to speech
+
+SpeechProtocol: TypeAlias = UnaryProtocol[SpeechRequest, SpeechResponse]
+
+NOT_RECORDINGS: Final = ("application/json", "text/")
+"""How the content types begin of answers that are not the recording itself."""
+_SPEECH_PATH: Final = "/audio/speech"
+_MEDIA_TYPES: Final[Mapping[str, str]] = {
+    "mp3": "audio/mpeg",
+    "opus": "audio/ogg",
+    "ogg": "audio/ogg",
+    "aac": "audio/aac",
+    "flac": "audio/flac",
+    "wav": "audio/wav",
+    "pcm": "audio/pcm",
+}
+
+
+@frozen(kw_only=True)
+class _Fields:
+    """The native names of the settings, of which a provider has those that are not None."""
+
+    voice: str = "voice"
+    needs_voice: bool = False
+    instructions: str | None = None
+    speed: str | None = "speed"
+    language: str | None = None
+
+    def body(self, request: SpeechRequest, notes: Notes) -> dict[str, JsonValue]:
+        """Return the body of *request*."""
+        if self.needs_voice and request.voice is None:
+            message = "the API needs a voice: set voice, such as voice='alloy'"
+            raise InvalidRequestError(message)
+        names = {
+            "voice": self.voice,
+            "output_format": "response_format",
+            "instructions": self.instructions,
+            "speed": self.speed,
+            "language": self.language,
+        }
+        settings = native_settings(request, names, notes)
+        return {"model": request.model_id, "input": request.text} | settings
+
+
+def _build_speech(request: SpeechRequest, *, fields: _Fields) -> NativeRequest:
+    notes = Notes()
+    return posted(request, _SPEECH_PATH, fields.body(request, notes), notes)
+
+
+_GEMINI: Final[Mapping[str, str | None]] = {
+    "output_format": None,
+    "instructions": None,
+    "speed": None,
+}
+
+
+def _build_gemini(request: SpeechRequest, *, below: str) -> NativeRequest:
+    notes = Notes()
+    native_settings(request, _GEMINI, notes)
+    speech = native_settings(request, {"language": "languageCode"}, notes)
+    if request.voice is not None:
+        speech["voiceConfig"] = {"prebuiltVoiceConfig": {"voiceName": request.voice}}
+    config: dict[str, JsonValue] = {"responseModalities": ["AUDIO"]}
+    if speech:
+        config["speechConfig"] = speech
+    body = content_body(request.text, (), config)
+    return posted(request, google_path(request, "generateContent", below), body, notes)
+
+
+# -- answers
+
+
+def read_speech(answer: NativeResponse, request: SpeechRequest) -> SpeechResponse:
+    """Return the recording that an answer is; StreamError for an empty one, or for JSON."""
+    stated = answer.headers.get("content-type", "")
+    if stated.startswith(NOT_RECORDINGS):
+        text = answer.content[:200].decode("utf-8", "replace")
+        raise StreamError(f"the answer is not a recording: {text!r}", retryable=False)
+    return _response(answer, request, answer.content, stated)
+
+
+def _read_mistral(answer: NativeResponse, request: SpeechRequest) -> SpeechResponse:
+    data = decode_base64(object_or_empty(answer.document).get("audio_data"))
+    return _response(answer, request, data or b"", "")
+
+
+def _response(
+    answer: NativeResponse, request: SpeechRequest, data: bytes, stated: str
+) -> SpeechResponse:
+    if not data:
+        raise StreamError("the answer has no recording", retryable=False)
+    known = stated if stated.startswith("audio/") else sniffed(data)
+    media_type = known or _MEDIA_TYPES.get(request.output_format or "")
+    return SpeechResponse(
+        audio=AudioPart(data=data, media_type=media_type),
+        **response_fields(answer, request, usage_of(answer)),
+    )
+
+
+def _read_gemini(answer: NativeResponse, request: SpeechRequest) -> SpeechResponse:
+    """Return the recording of Gemini: samples of 16 bits, the low byte first.
+
+    Its type has their rate, as in `audio/L16;codec=pcm;rate=24000`.
+    """
+    found = read_media(answer, "audio")
+    audio = AudioPart(data=b"".join(data for _, data in found), media_type=found[0][0])
+    return SpeechResponse(audio=audio, **response_fields(answer, request, google_usage(answer)))
+
+
+# -- the APIs
+
+
+def _speech(id: str, fields: _Fields) -> SpeechProtocol:
+    build = partial(_build_speech, fields=fields)
+    return UnaryProtocol(id=id, build=build, read=read_speech, answers="bytes")
+
+
+SPEECH_OPENAI: Final = _speech(
+    "openai-speech", _Fields(needs_voice=True, instructions="instructions")
+)
+SPEECH_COMPATIBLE: Final = _speech("compatible-speech", _Fields(instructions="instructions"))
+SPEECH_GROQ: Final = _speech("groq-speech", _Fields(needs_voice=True))
+SPEECH_TOGETHER: Final = _speech("together-speech", _Fields(speed=None, language="language"))
+SPEECH_OPENROUTER: Final = _speech("openrouter-speech", _Fields())
+SPEECH_MISTRAL: Final[SpeechProtocol] = UnaryProtocol(
+    id="mistral-speech",
+    build=partial(_build_speech, fields=_Fields(voice="voice_id", speed=None)),
+    read=_read_mistral,
+)
+SPEECH_GEMINI: Final[SpeechProtocol] = UnaryProtocol(
+    id="gemini-speech", build=partial(_build_gemini, below=""), read=_read_gemini
+)
+SPEECH_VERTEX: Final[SpeechProtocol] = UnaryProtocol(
+    id="vertex-speech", build=partial(_build_gemini, below=VERTEX_MODELS), read=_read_gemini
 )
