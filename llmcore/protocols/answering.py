@@ -205,7 +205,7 @@ def announce(
 ) -> Mapping[str, None]:
     """Return *sources* with *key*; emits the `Source` of one that is new, a document without *url*.
 
-    What is not a text, or empty, is no key.
+    A key that is empty or not a text counts as known.
     """
     if not isinstance(key, str) or not key or key in sources:
         return sources

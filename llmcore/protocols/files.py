@@ -1,4 +1,4 @@
-"""What providers store: files, and contents that Gemini keeps processed.
+"""Stored at providers: files, and contents that Gemini keeps processed.
 
 Documents, read November 2026: https://platform.openai.com/docs/api-reference/files,
 https://platform.claude.com/docs/en/api/files-create, https://docs.mistral.ai/api/endpoint/files,
