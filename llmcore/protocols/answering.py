@@ -22,12 +22,12 @@ from llmcore.schema.events import (
     StreamStart,
 )
 from llmcore.schema.json import (
-    object_or_empty,
     JsonObject,
     JsonValue,
     ProviderMetadata,
     count_or_none,
     float_or_none,
+    object_or_empty,
     objects,
     str_or_none,
 )
