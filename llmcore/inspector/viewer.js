@@ -39,6 +39,10 @@ function dollars(cost) {
   return cost === 0 || cost >= 0.01 ? `$${cost.toFixed(2)}` : `$${cost.toPrecision(2)}`;
 }
 
+function count(value, noun) {
+  return `${number(value)} ${noun}${value === 1 ? "" : "s"}`;
+}
+
 function shortened(text, most) {
   return text.length > most ? `${text.slice(0, most - 1)}…` : text;
 }
@@ -73,7 +77,7 @@ function renderExchange(exchange) {
       ["Provider", exchange.provider], ["API", exchange.protocol], ["Finish", exchange.finish],
       ["Error", failed, "bad"],
       ["First token", exchange.timed ? seconds(exchange.first_ms) : null],
-      ["Total", exchange.timed ? seconds(exchange.total_ms) : `${number(exchange.wire.length)} frames`],
+      ["Total", exchange.timed ? seconds(exchange.total_ms) : count(exchange.wire.length, "frame")],
       ["Tokens in", number(usage.input_tokens)], ["Tokens out", number(usage.output_tokens)],
       ["Cost", dollars(exchange.cost)],
     ]),
@@ -129,7 +133,7 @@ function lanes(exchange) {
     const at = x(exchange.first_ms);
     svg.append(s("line", { class: "first", x1: at, x2: at, y1: 0, y2: height - 20 }));
   }
-  const parts = narrow ? 2 : 4;
+  const parts = Math.min(narrow ? 2 : 4, exchange.timed ? 4 : total);
   for (let part = 0; part <= parts; part += 1) {
     const ms = (total * part) / parts;
     const anchor = part === parts ? "end" : "middle";

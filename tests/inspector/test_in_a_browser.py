@@ -45,6 +45,16 @@ def test_a_cassette_is_shown(size: tuple[int, int, str], browser: Any, tmp_path:
         assert rows == len(document["exchanges"][0]["wire"])
 
 
+def test_ticks_of_a_short_answer_without_times_differ(browser: Any, tmp_path: Path) -> None:
+    path = tmp_path / "page.html"
+    path.write_text(page(read_document(ROOT / "cassettes/clients/ai_sdk_options.json")))
+    with opened(browser, path.as_uri()) as shown:
+        ticks = shown.locator("svg.lanes text[text-anchor]").all_text_contents()
+        total = shown.locator("dt", has_text="Total").locator("+ dd").text_content()
+
+    assert (ticks, total) == (["frame 0", "frame 1"], "1 frame")
+
+
 def test_costs_are_shown_as_bars(browser: Any, tmp_path: Path) -> None:
     """Of each exchange by input and output, and of all beside each other."""
     usage = {"prompt_tokens": 1000, "completion_tokens": 500}
