@@ -83,10 +83,10 @@ async def run_batch(
     """Run *requests*, at most *concurrency* at a time, and return how many succeeded.
 
     *checkpoint* is a SQLite file of finished answers: each is in it before *on_result* is called,
-    and a request whose answer is there is not sent again, so a program that was killed goes on
-    where it was. Requests are read as they are needed, and failures do not keep the others from an
-    answer. They are paced by what the provider's headers state as left, and by its times to wait;
-    a `RateLimiter` of the client does that if it has one. Requests that name no model are for
+    and a request whose answer is there is not sent again, so a program that was killed continues
+    where it stopped. Requests are read as they are needed, and failures do not keep the others from
+    an answer. They are paced by what the provider's headers state as left, and by its times to
+    wait; a `RateLimiter` of the client does that if it has one. Requests that name no model are for
     *model*. Lines of a file are `{"id": ..., "request": {...}}`, the request as `to_json` writes
     it, or have `model`, `provider`, `prompt`, `messages`, `system`, `max_tokens` and `temperature`
     beside the id.

@@ -122,7 +122,7 @@ class Conversation:
         prompt: str | None = None,
         **settings: Unpack[Settings],
     ) -> GenerateResult[None]:
-        """Ask the next question, and store it with what follows. Raises LLMError.
+        """Send the next question, and store it with what follows. Raises LLMError.
 
         The arguments are those of `llmcore.generate`; `messages` are the new ones. Without a model
         it is that of the last answer. An error of the store has the answer as its `partial`.

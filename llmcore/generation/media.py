@@ -27,7 +27,7 @@ class ImageSettings(UnarySettings, total=False):
     """The settings of `generate_image` beside those of every unary call."""
 
     images: ImageSource | Iterable[ImageSource]
-    """The images to edit or to go by."""
+    """The images to edit, or to use as references."""
     mask: ImageSource | None
     """An image whose transparent areas are those of the first image that may change."""
     n: int | None
@@ -62,9 +62,9 @@ class TranscriptionSettings(UnarySettings, total=False):
     language: str | None
     """The spoken language, such as `en`; None lets the model find it."""
     prompt: str | None
-    """Names and words that occur, or the text before."""
+    """Names and words that occur in the recording, or the text that precedes it."""
     timestamps: Granularity | Iterable[Granularity]
-    """`segment`, `word` or both, to get the times of those."""
+    """`segment`, `word` or both: the pieces that get start and end times."""
     diarize: bool
     """Whether segments have speakers."""
     temperature: float | None

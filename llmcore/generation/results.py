@@ -201,7 +201,7 @@ def total_usage(steps: Sequence[StepResult]) -> Usage:
 # -- conditions that end a run
 
 StopCondition: TypeAlias = Callable[[Sequence[StepResult]], Union[bool, Awaitable[bool]]]
-"""Asked after a step's tools have run, with all steps so far."""
+"""Called after a step's tools have run, with all steps so far."""
 
 
 def step_count_is(count: int) -> StopCondition:

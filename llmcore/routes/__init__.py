@@ -1,7 +1,7 @@
 """Routes to the models of providers, as values.
 
-In reading order: `endpoint` (where), `auth` (as whom), `framing` (how bytes become frames; its
-decoders are `sse`, `ndjson`, `json_array`, `event_stream`), `transport` (how requests travel),
+In reading order: `endpoint` (where), `auth` (credentials), `framing` (how bytes become frames; its
+decoders are `sse`, `ndjson`, `json_array`, `event_stream`), `transport` (how requests are sent),
 `http_request`, `route` (the composition), `provider` (routes under one id), `decoding`
 (from bytes to events), `unary` (routes of calls that one document answers), `model_lists`,
 `batches`, `retrieval` (embeddings and reranking), `media` (images, transcription, speech). The

@@ -46,7 +46,7 @@ from llmcore.schema.model import Model
 
 PROVIDER: Final = "bedrock"
 SERVICE: Final = "bedrock"
-"""The name that signatures hold; that of the host is another."""
+"""The service name in signatures, which differs from that of the host."""
 MANTLE_SERVICE: Final = "bedrock-mantle"
 """The name for the host of the Messages API."""
 MESSAGES_VERSION: Final = "2023-06-01"
@@ -67,7 +67,7 @@ _DOMAINS: Final = {
     "us-isof-": "csp.hci.ic.gov",
     "eu-isoe-": "cloud.adc-e.uk",
 }
-"""Domains of the regions that begin so. Source: `partitions.json` of botocore 1.44."""
+"""Domains by prefixes of regions. Source: `partitions.json` of botocore 1.44."""
 
 
 @frozen(init=False)

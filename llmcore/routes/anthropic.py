@@ -30,7 +30,7 @@ from llmcore.schema.model import Model
 PROVIDER: Final = "anthropic"
 BASE_URL: Final = "https://api.anthropic.com"
 VERSION: Final = "2023-06-01"
-"""Not the latest: `2026-10-21` takes no sampling parameters, whatever the model."""
+"""Not the latest version: `2026-10-21` rejects sampling parameters for all models."""
 
 BETA_HEADER: Final = "anthropic-beta"
 _NOT_BETA: Final = frozenset({"prompt-caching-2024-07-31"})
@@ -67,7 +67,7 @@ class Anthropic(ConfigurableProvider):
 
         `api_key` is short for `auth=Auth.header("x-api-key", api_key)`: give one of the two.
         Without either, it is ANTHROPIC_API_KEY or ANTHROPIC_AUTH_TOKEN when a request is prepared.
-        `betas` name features for every request; those that a body needs are named by themselves.
+        `betas` name features for every request; those that a body needs are added automatically.
         """
         self._set_fields(
             route=_route(

@@ -24,13 +24,13 @@ class AuthContext:
 
     environ: Mapping[str, str] = field(factory=dict, repr=False)
     now: datetime | None = None
-    """The present moment, in UTC, for signatures that hold it."""
+    """The current time in UTC, for signatures that contain it."""
     token: str | None = field(default=None, repr=False)
     """The token that the auth's `fetch` returned."""
     shown: bool = False
     """Whether the request is shown and not sent, so that it is of use without a key as well."""
     missing_key: str | None = None
-    """Stands in place of a key that is not there."""
+    """A placeholder for a missing key."""
 
     def without_key(self) -> "AuthContext":
         """Return the context in which a placeholder stands in for the key."""
@@ -82,7 +82,7 @@ class Auth:
     """Signs requests. Compare and print it freely: it shows no secret."""
 
     id: str
-    """A name for people: `bearer`, `header x-api-key`, `env OPENAI_API_KEY`."""
+    """A label for logs: `bearer`, `header x-api-key`, `env OPENAI_API_KEY`."""
     sign: Sign = field(repr=False)
     """Returns the request with the credentials added."""
     fetch: Fetch | CredentialSource | None = field(default=None, repr=False)
@@ -96,7 +96,7 @@ class Auth:
 
     @classmethod
     def none(cls) -> Self:
-        """Sign nothing, for servers that ask for no key."""
+        """Sign nothing, for servers without keys."""
         return cls(id="none", sign=lambda request, _context: Success(request), repeats=True)
 
     @classmethod
@@ -126,7 +126,7 @@ class Auth:
 
     @classmethod
     def env(cls, *variables: str, header: str = "authorization", prefix: str = "Bearer ") -> Self:
-        """Send the key that stands in the first of *variables* that is set."""
+        """Send the key in the first of *variables* that is set."""
 
         def sign(request: HttpRequest, context: AuthContext) -> Result[HttpRequest, LLMError]:
             found = (context.environ[name] for name in variables if context.environ.get(name))
@@ -159,9 +159,9 @@ class Auth:
 
     @staticmethod
     def first_of(*auths: "Auth") -> "Auth":
-        """Sign by the first of *auths* that has a key; the failure names what each one lacked.
+        """Sign by the first of *auths* that has a key; the failure states what each one lacked.
 
-        A key that is there and cannot be sent is a failure at once: nothing is sent without it.
+        A key that is set and cannot be sent is a failure: the request is not sent without it.
         """
 
         def sign(request: HttpRequest, context: AuthContext) -> Result[HttpRequest, LLMError]:
@@ -184,7 +184,7 @@ class Auth:
 
     @staticmethod
     def all_of(*auths: "Auth") -> "Auth":
-        """Sign by every one of *auths*, for gateways with a key of their own."""
+        """Sign by every one of *auths*, for gateways that require a second key."""
 
         def sign(request: HttpRequest, context: AuthContext) -> Result[HttpRequest, LLMError]:
             signed: Result[HttpRequest, LLMError] = Success(request)
@@ -223,7 +223,7 @@ def choose_auth(
 ) -> Auth:
     """Return the auth a facade is configured with.
 
-    `api_key` is sugar for `auth`; both together raise ConfigurationError. Without
+    `api_key` is short for `auth`; both together raise ConfigurationError. Without
     either, *fallback* (mostly `Auth.env(...)`) decides when a request is prepared.
     """
     if api_key is not None and auth is not None:

@@ -6,7 +6,7 @@ https://learn.microsoft.com/azure/foundry/openai/reference (dated versions),
 https://learn.microsoft.com/azure/foundry/openai/how-to/managed-identity (Entra tokens).
 Key: AZURE_OPENAI_API_KEY. Resource: AZURE_OPENAI_ENDPOINT or AZURE_OPENAI_RESOURCE_NAME.
 
-What a request calls the model is the deployment's name. Two shapes of the API:
+The model of a request is the name of a deployment. Two shapes of the API:
 
     v1      https://RESOURCE.openai.azure.com/openai/v1/responses       the deployment in the body
     dated   .../openai/deployments/DEPLOYMENT/chat/completions?api-version=2024-10-21
@@ -177,7 +177,7 @@ def _below(base_url: str, *, dated: bool) -> str:
     """Return the URL that operations stand below, for any URL that Azure shows of a resource.
 
     Those are its endpoint, `.../openai`, `.../openai/v1`, Foundry's `.../models`, a deployment's
-    and its operation's. Of a gateway, whose URL has another path, nothing is guessed.
+    and its operation's. The URL of a gateway, which has another path, is not changed.
     """
     parts = urlsplit(base_url.strip())
     path = parts.path.rstrip("/")

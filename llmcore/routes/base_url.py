@@ -1,11 +1,11 @@
-"""Base URLs as people give them, checked when a provider is configured."""
+"""Checks and normalises the base URLs of users when a provider is configured."""
 
 from urllib.parse import SplitResult, urlsplit, urlunsplit
 
 from llmcore.schema.errors import ConfigurationError
 
 OPERATIONS = ("/chat/completions", "/completions", "/responses", "/messages", "/embeddings")
-"""Paths that routes append to the base URL, and that people copy along with it."""
+"""Paths that routes append to the base URL, and that users often copy with it."""
 
 
 def checked_base_url(base_url: str) -> str:

@@ -1,4 +1,4 @@
-"""Which batches a provider has, beside the route that generates."""
+"""The batches of a provider, found by its generating route."""
 
 from typing import Any, Final
 

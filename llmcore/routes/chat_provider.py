@@ -28,7 +28,7 @@ from llmcore.schema.model import Model
 
 @frozen(kw_only=True)
 class Profile:
-    """Where a provider of the Chat Completions API is, which keys it takes, how it speaks."""
+    """A provider of the Chat Completions API: its address, keys and dialect."""
 
     id: str
     """The provider's id, as in `provider_options` and in `provider:model`."""

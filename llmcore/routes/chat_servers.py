@@ -1,6 +1,6 @@
 """Servers of models that users run themselves, each a profile on `ChatProvider`.
 
-They need no key, but send one where they are given it. Each class names the documents that its
+They need no key, but send one that is configured. Each class names the documents that its
 profile follows; all were read in November 2026.
 """
 

@@ -76,7 +76,7 @@ class CloudflareWorkersAI(ConfigurableProvider):
 
         `api_key` is short for `auth=Auth.bearer(api_key)`: give one of the two. Without either, it
         is CLOUDFLARE_API_TOKEN when a request is prepared, as the account is
-        CLOUDFLARE_ACCOUNT_ID. A `base_url` stands for the account and all before it.
+        CLOUDFLARE_ACCOUNT_ID. A `base_url` includes the account.
         """
         account = _account(account_id)
         url = "https://api.cloudflare.com/client/v4/accounts/{account}/ai/v1"
@@ -130,7 +130,7 @@ class CloudflareAIGateway(ConfigurableProvider):
 
         `api_key` is the gateway's own, sent as `cf-aig-authorization`; without it and `auth` it is
         CF_AIG_TOKEN, or none. `upstream_key` is the upstream's, for `chat`: leave it out where
-        Cloudflare stores or bills it. A `base_url` stands for account and gateway and all before.
+        Cloudflare stores or bills it. A `base_url` includes the account and the gateway.
         """
         if not _GATEWAY.fullmatch(gateway):
             raise ConfigurationError(
@@ -170,7 +170,7 @@ class CloudflareAIGateway(ConfigurableProvider):
             gateway.through(Anthropic().model("claude-sonnet-4-5"))
 
         With `stored_key` the provider's key is not sent: Cloudflare stores or bills it. `upstream`
-        is what stands in the URL for the provider's base URL, where we do not know it.
+        is the path in the URL for the provider's base URL, for providers that are not listed here.
         """
         route = model.route
         if not isinstance(route, Route):

@@ -1,4 +1,4 @@
-"""Endpoint: where a request goes. Base URL, path and query, and nothing else."""
+"""Endpoint: the URL of a request, made of base URL, path and query."""
 
 from collections.abc import Callable, Mapping
 from functools import lru_cache

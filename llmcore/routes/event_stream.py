@@ -45,7 +45,7 @@ class EventStreamDecoder:
     """Cuts one body into messages. Both checksums of each are verified.
 
     Time is linear in the bytes, however they are sliced. Lengths are checked as soon as
-    the prelude is there, so a wrong or hostile one never makes us wait or buffer.
+    the prelude is there, so that a wrong or hostile one never causes waiting or buffering.
     """
 
     max_frame_bytes: int
@@ -53,7 +53,7 @@ class EventStreamDecoder:
     _held: bytearray = field(init=False, factory=bytearray)
     """The message so far."""
     _needed: int = field(init=False, default=0)
-    """With fewer bytes than these held, there is nothing new to find out."""
+    """The number of held bytes below which nothing can be decoded."""
     _started: bool = field(init=False, default=False)
     """A good prelude was seen, so this is an event stream."""
     _known: "dict[bytes, _Head]" = field(init=False, factory=dict)

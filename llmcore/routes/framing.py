@@ -1,7 +1,7 @@
 """Framing: cuts the bytes of a response into frames.
 
 Whatever the framing, a frame is a pair of name and payload, so a protocol does not depend on
-how its frames travelled. The meaning of the name depends on the framing:
+how its frames were sent. The meaning of the name depends on the framing:
 
 - server-sent events: the `event` field, empty where there is none
 - newline-delimited JSON, JSON array: always empty
@@ -30,14 +30,14 @@ MAX_FRAME_BYTES = 64 * 1024 * 1024
 
 
 class FrameDecoder(Protocol):
-    """Cuts the bytes of one response; made for it and thrown away after it."""
+    """Cuts the bytes of one response. Each response gets a decoder of its own."""
 
     def feed(self, chunk: bytes) -> Sequence[Frame]:
         """Return the frames that *chunk* completes, in order.
 
-        Raises StreamError for bytes that break the framing. Frames that were whole before
-        them are not lost: they are returned, and the next call raises. So where the network
-        cuts the body decides neither the frames nor the error.
+        Raises StreamError for bytes that break the framing. Frames that were whole before them are
+        not lost: they are returned, and the next call raises. So neither the frames nor the error
+        depend on where the network cuts the body.
         """
         ...
 

@@ -1,6 +1,6 @@
 """GitHub Copilot: the models of a Copilot subscription. The provider's id is `github-copilot`.
 
-The API has no public reference. What is known of it, read November 2026: the source of the
+The API has no public reference. Its sources, read November 2026: the source of the
 editor's own extension (https://github.com/microsoft/vscode-copilot-chat: headers, endpoints,
 token), https://github.com/anomalyco/opencode (the endpoints that lists of models name, headers of
 Messages), https://github.com/caozhiyuan/copilot-api/pull/103 (beta features that are refused),
@@ -146,7 +146,7 @@ def _without_memory(request: LLMRequest) -> tuple[LLMRequest, tuple[Diagnostic, 
 def _interleaved(built: Built[MessagesBody]) -> Built[MessagesBody]:
     """Return *built* with the beta features that Copilot takes.
 
-    Its clients name one where they set a budget of thinking.
+    Copilot's own clients name a feature if they set a budget of thinking.
     """
     built = needed_betas(built)
     thinking = built.body.get("thinking") or {}

@@ -24,7 +24,7 @@ EDITOR_HEADERS: Final = {
 """Identify this client. The API and the exchange of tokens require an editor."""
 
 _GITHUB_TOKEN: Final = re.compile(r"gh[a-z]_|github_pat_")
-"""How tokens of GitHub's own begin. Source: https://docs.github.com/en/authentication/
+"""The prefixes of GitHub's own tokens. Source: https://docs.github.com/en/authentication/
 keeping-your-account-and-data-secure/about-authentication-to-github#githubs-token-formats."""
 
 

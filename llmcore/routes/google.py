@@ -26,7 +26,7 @@ API_VERSION: Final = "v1beta"
 BASE_URL: Final = f"https://generativelanguage.googleapis.com/{API_VERSION}"
 
 AUTH: Final = Auth.env("GEMINI_API_KEY", "GOOGLE_API_KEY", header="x-goog-api-key", prefix="")
-"""How to sign where neither `api_key` nor `auth` was given. Google's libraries turn these round."""
+"""How to sign without `api_key` and `auth`. Google's libraries have the opposite order."""
 
 
 @frozen(init=False)

@@ -26,8 +26,9 @@ def _lowered(headers: Mapping[str, str]) -> Mapping[str, str]:
 class HttpRequest:
     """A request ready to be signed and sent. Header names are lower case.
 
-    `secret_headers` and `secret_query` name what holds credentials, besides everything whose name
-    tells (`schema.secret_names`): it is redacted in the repr and in everything we print.
+    `secret_headers` and `secret_query` name what holds credentials, besides those that are
+    recognised by name (`schema.secret_names`): they are redacted in the repr and in everything that
+    is printed.
     """
 
     method: str

@@ -4,8 +4,8 @@ Gemini's `streamGenerateContent` answers so when it is not asked for `alt=sse`:
 `[{...},\r\n{...}]`. Each top-level element is a frame, sent on with its last byte. In a
 body that is an object, or several in a row, each is a frame: errors look like that.
 
-Only strings and brackets are read here. Whether an element is valid JSON is for the
-protocol to find out, which has to parse it anyway.
+Only strings and brackets are read here. The protocol, which parses each
+element anyway, reports invalid JSON.
 """
 
 import re
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class _Place(Enum):
-    """Where we are between elements."""
+    """A position between elements."""
 
     START = auto()
     ARRAY = auto()
@@ -110,7 +110,7 @@ class JsonArrayDecoder:
             frames.append(("", piece))
 
     def _read_gap(self, chunk: bytes, at: int) -> int:
-        """Skip to the next element, or over a bracket of the array, and return where we are."""
+        """Skip to the next element, or over a bracket of the array, and return the new position."""
         at = _end(_GAP, chunk, at)
         first = chunk[at : at + 1]
         if not first:
@@ -140,7 +140,7 @@ class JsonArrayDecoder:
         return at
 
     def _read_element(self, chunk: bytes, at: int) -> int:
-        """Read on until the element or *chunk* ends, and return where we are."""
+        """Read on until the element or *chunk* ends, and return the new position."""
         while at < len(chunk) and self._inside is not _Inside.GAP:
             match self._inside:
                 case _Inside.BRACKETS:
