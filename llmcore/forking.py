@@ -15,7 +15,7 @@ from weakref import WeakSet
 class Inherited(Protocol):
     """An object with locks, or with places that running calls hold."""
 
-    def start_anew(self) -> None:
+    def reset_in_child(self) -> None:
         """Release all of them: this process is a new one, and has no calls yet."""
         ...
 
@@ -23,28 +23,28 @@ class Inherited(Protocol):
 _inherited: WeakSet[Inherited] = WeakSet()
 
 
-def start_anew_after_fork(inherited: Inherited) -> None:
-    """Call `start_anew` of *inherited* in every child that is forked while it exists."""
+def reset_after_fork(inherited: Inherited) -> None:
+    """Call `reset_in_child` of *inherited* in every child that is forked while it exists."""
     _inherited.add(inherited)
 
 
-def _start_all_anew() -> None:
+def _reset_all() -> None:
     for inherited in tuple(_inherited):
-        inherited.start_anew()
+        inherited.reset_in_child()
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_start_all_anew)
+    os.register_at_fork(after_in_child=_reset_all)
 
 
 class ForkSafeLock:
     """A lock that is free in a forked child, also if a thread of the parent held it."""
 
     def __init__(self) -> None:
-        self.start_anew()
-        start_anew_after_fork(self)
+        self.reset_in_child()
+        reset_after_fork(self)
 
-    def start_anew(self) -> None:
+    def reset_in_child(self) -> None:
         """Release the lock."""
         self._lock = threading.Lock()
 

@@ -240,7 +240,7 @@ class Generation(Generic[Context]):
         """Return the request that *request* amounts to; *large* ones are read in a thread."""
         step = partial(reading or self.front.read, request, chosen.upstream)
         large = large or holds_much(request.body)
-        read = (await self._service.off_the_loop(step, large=large)).unwrap()
+        read = (await self._service.run_in_thread_if(step, large=large)).unwrap()
         if len(read.request.messages) > _MANY_MESSAGES:  # building the upstream's takes as long
             await anyio.lowlevel.checkpoint()
         return read

@@ -18,7 +18,7 @@ from llmcore.bridge.configuration.settings import CacheSettings
 from llmcore.bridge.http.logs import log
 from llmcore.bridge.state.store import ResponseStore, StateUnavailableError
 from llmcore.client.event_stream import EventStream
-from llmcore.client.large_requests import is_large, off_the_loop
+from llmcore.client.large_requests import is_large, run_in_thread_if
 from llmcore.client.middleware.cache_key import cache_key
 from llmcore.client.middleware.cached_events import Recording, unpacked
 from llmcore.client.middleware.target import ModelChoice
@@ -71,7 +71,7 @@ class CachedAnswer:
         return EventStream.deferred(partial(self._events, call))
 
     async def _events(self, call: Callable[[], EventStream]) -> EventStream:
-        name = await off_the_loop(self.name, large=self.large)
+        name = await run_in_thread_if(self.name, large=self.large)
         if not self.is_fresh and (events := await self._found(name)) is not None:
             self.state = "hit"
             return EventStream.of(events)

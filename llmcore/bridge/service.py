@@ -38,7 +38,7 @@ from llmcore.bridge.tools_file import read_tools
 from llmcore.bridge.translated_run import AnswerPlan, TranslatedRun
 from llmcore.bridge.upstream import Upstreams
 from llmcore.bridge.upstream_call import RunContext, retry_policy, total_deadline
-from llmcore.client.large_requests import is_large, off_the_loop
+from llmcore.client.large_requests import is_large, run_in_thread_if
 from llmcore.client.transport import Transport
 from llmcore.fronts.errors import (
     from_llm_error,
@@ -318,12 +318,12 @@ class Service:
     async def prepared(self, request: LLMRequest) -> PreparedRequest:
         """Return what the upstream would be sent for *request*."""
         step = partial(self._upstreams.client.prepare, request, streaming=True)
-        prepared = await self.off_the_loop(step, large=is_large(request))
+        prepared = await self.run_in_thread_if(step, large=is_large(request))
         return prepared.alt(from_llm_error).unwrap()
 
-    async def off_the_loop(self, step: Callable[[], _T], *, large: bool) -> _T:
+    async def run_in_thread_if(self, step: Callable[[], _T], *, large: bool) -> _T:
         """Return what *step* returns, from one of a few threads if it is *large*."""
-        return await off_the_loop(step, large=large, limiter=self._threads)
+        return await run_in_thread_if(step, large=large, limiter=self._threads)
 
     # -- The store
 

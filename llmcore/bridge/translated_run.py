@@ -22,7 +22,7 @@ from llmcore.bridge.state.store import StateUnavailableError
 from llmcore.bridge.upstream_call import CallLimits, RunContext, UpstreamCall
 from llmcore.catalog.lookup import get_model_info
 from llmcore.client.event_stream import EventStream
-from llmcore.client.large_requests import holds_much, off_the_loop
+from llmcore.client.large_requests import holds_much, run_in_thread_if
 from llmcore.folds.grammar import has_content
 from llmcore.fronts.errors import FrontError, from_llm_error, state_unavailable
 from llmcore.fronts.front import (
@@ -204,7 +204,7 @@ class TranslatedRun:
 
     async def _encoded(self, events: Iterable[Event]) -> bytes:
         step = partial(b"".join, map(self.plan.encoding.encode, events))
-        return await off_the_loop(step, large=True) if self.plan.is_large else step()
+        return await run_in_thread_if(step, large=True) if self.plan.is_large else step()
 
     def _open_stream(self) -> Sequence[Event]:
         """Return the events that open the stream, the first time; from then on it is one."""
@@ -242,7 +242,7 @@ class TranslatedRun:
             raise from_llm_error(self._writer.error) from self._writer.error
         answer = self._writer.whole()
         step = partial(json.dumps, answer)
-        body = await off_the_loop(step, large=holds_much(answer))
+        body = await run_in_thread_if(step, large=holds_much(answer))
         return WholeBody(body=body, headers=self.headers)
 
     def _failed_events(self, error: LLMError) -> Sequence[Event]:

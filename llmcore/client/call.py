@@ -243,7 +243,7 @@ class Call:
         self, prepared: PreparedRequest, route: Route, exchange: Exchange
     ) -> ResponseDecoder:
         if self._cut is not None:
-            self._cut.go_on(route.framing)
+            self._cut.resume(route.framing)
             return self._cut
         return ResponseDecoder(
             route.protocol,
@@ -326,7 +326,7 @@ class Call:
         if self._answer is not None:
             return self._answer.decoder.fail(error)
         event = ErrorEvent(error)
-        self.accumulator.process(event)
+        self.accumulator.feed(event)
         return (event,)
 
     def _redact(self, error: LLMError) -> None:

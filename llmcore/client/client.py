@@ -25,7 +25,7 @@ from llmcore.client.credentials import Credentials
 from llmcore.client.event_stream import EventStream
 from llmcore.client.http.options import HttpOptions
 from llmcore.client.http.transport import HttpClient
-from llmcore.client.large_requests import is_large, off_the_loop
+from llmcore.client.large_requests import is_large, run_in_thread_if
 from llmcore.client.media_files import load_files, names_files
 from llmcore.client.middleware.chain import ClientCheck, Middleware, Next, compose
 from llmcore.client.model_calls import FindRoute, answered, spoken
@@ -589,7 +589,7 @@ class Client:
             rejected=rejected,
             models=self.models,
         )
-        prepared = await off_the_loop(step, large=is_large(request))
+        prepared = await run_in_thread_if(step, large=is_large(request))
         if cursor is not None:
             prepared = prepared.bind(lambda whole: route.resume(whole, cursor, context))
         if isinstance(prepared, Failure):

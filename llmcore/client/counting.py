@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import anyio.to_thread
 
-from llmcore.client.large_requests import is_large, off_the_loop
+from llmcore.client.large_requests import is_large, run_in_thread_if
 from llmcore.client.media_files import load_files, names_files
 from llmcore.client.unary import UnaryCalls
 from llmcore.routes.route import CANNOT_COUNT, PreparedRequest, Route
@@ -57,7 +57,7 @@ async def counted(
             tokens += cached_tokens(request)
         return Success(TokenCount(tokens=tokens, context_window=window))
     step = partial(estimated_tokens, request)
-    estimate = await off_the_loop(step, large=is_large(request))
+    estimate = await run_in_thread_if(step, large=is_large(request))
     return Success(TokenCount(tokens=estimate, estimated=True, context_window=window))
 
 

@@ -10,7 +10,7 @@ from typing import Any, Protocol, runtime_checkable
 import anyio.to_thread
 
 from llmcore.client.http.options import HttpOptions
-from llmcore.forking import start_anew_after_fork
+from llmcore.forking import reset_after_fork
 from llmcore.routes.auth import Auth, CredentialSource, Fetch, GoogleCredentials
 from llmcore.routes.github_credentials import CopilotLogin
 from llmcore.routes.sigv4 import AwsCredentialChain, AwsCredentials
@@ -96,10 +96,10 @@ class _OncePerProcess:
     """Credentials that are looked up once in each process."""
 
     def __init__(self) -> None:
-        self.start_anew()
-        start_anew_after_fork(self)
+        self.reset_in_child()
+        reset_after_fork(self)
 
-    def start_anew(self) -> None:
+    def reset_in_child(self) -> None:
         """Look again: what was found may have been refreshing, under locks of its own."""
         self._lock = Lock()
         self._found: Any = None

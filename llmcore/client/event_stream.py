@@ -147,7 +147,7 @@ class EventStream:
             return ()
         if self._own is not None:
             for event in batch:
-                self._own.process(event)
+                self._own.feed(event)
         if not batch or isinstance(batch[-1], Finish | ErrorEvent):
             self._ended = True
             await self._source.aclose()

@@ -117,7 +117,7 @@ def _of_subclass(value: object) -> tuple[object, ...]:
     return next((held(value) for kind, held in _CONTENTS.items() if isinstance(value, kind)), ())
 
 
-async def off_the_loop(
+async def run_in_thread_if(
     step: Callable[[], _T], *, large: bool, limiter: anyio.CapacityLimiter | None = None
 ) -> _T:
     """Return `step()`, which is pure, run in a thread if *large*.

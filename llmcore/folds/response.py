@@ -52,7 +52,7 @@ def collect(events: Iterable[LLMEvent]) -> Result[LLMResponse, LLMError]:
     """
     accumulator = Accumulator()
     for event in events:
-        accumulator.process(event)
+        accumulator.feed(event)
     return accumulator.response()
 
 
@@ -75,21 +75,21 @@ class Accumulator:
         self._complete: LLMResponse | None = None
         """The response that `partial` returned after the end, until another event follows."""
 
-    def process(self, event: LLMEvent) -> None:
+    def feed(self, event: LLMEvent) -> None:
         """Add the next event."""
         handler = self._HANDLERS.get(type(event))
         self._complete = None
         if handler is not None:
             handler(self, event)
 
-    def share(self, key: tuple[str, str], chunks: list[str]) -> None:
+    def share_chunks(self, key: tuple[str, str], chunks: list[str]) -> None:
         """Use *chunks*, which the caller fills, as the text of the open segment *key*.
 
         Its deltas need not be processed here, so that their text is stored once.
         """
         self._slots[key] = chunks
 
-    def go_on(self) -> None:
+    def resume(self) -> None:
         """Forget the error that cut the stream, which the following events continue."""
         self._error = None
 

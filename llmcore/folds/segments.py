@@ -73,7 +73,7 @@ _KIND_OF: Final[Mapping[type, str]] = {delta: kind for kind, delta in _DELTA_OF.
 def complete_segments(events: Iterable[LLMEvent]) -> list[LLMEvent]:
     """Return the *events* of a protocol with all segments completed."""
     fold = SegmentFold()
-    return [done for event in events for done in fold.process(event)]
+    return [done for event in events for done in fold.feed(event)]
 
 
 @define
@@ -116,14 +116,14 @@ class SegmentFold:
     def plain_chunks(self, kind: type[DeltaEvent], id_: str) -> list[str] | None:
         """Return the list to which whole characters of an open segment may be added as they are.
 
-        None for a segment that is not open, or whose next text must go through `process`.
+        None for a segment that is not open, or whose next text must go through `feed`.
         """
         return self._plain[kind].get(id_)
 
     def append(self, delta: DeltaEvent) -> bool:
         """Add *delta* if it needs no change, as nearly all deltas.
 
-        Returns False, without adding it, for a delta that must go through `process`.
+        Returns False, without adding it, for a delta that must go through `feed`.
         """
         chunks = self._plain[type(delta)].get(delta.id)
         text = delta.text
@@ -132,7 +132,7 @@ class SegmentFold:
         chunks.append(text)
         return True
 
-    def process(self, event: LLMEvent) -> Sequence[LLMEvent]:
+    def feed(self, event: LLMEvent) -> Sequence[LLMEvent]:
         """Return the events to emit for *event*: itself, completed, and those it implies."""
         handler = self._handlers.get(type(event))
         return (event,) if handler is None else handler(self, event)
@@ -258,7 +258,7 @@ class SegmentFold:
     def _finish_step(self, event: StepFinish) -> Sequence[LLMEvent]:
         closed: list[LLMEvent] = []
         for kind, id_ in list(self._open):
-            closed.extend(self.process(_END[kind](id_)))
+            closed.extend(self.feed(_END[kind](id_)))
         self._step_usage = event.usage
         usage = self._with_reasoning(event.usage)
         return (*closed, event if usage is event.usage else changed(event, usage=usage))

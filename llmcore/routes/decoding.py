@@ -6,10 +6,10 @@ streamed byte takes one of two paths; nearly all take the fast one:
     chunk ──▶ framing.feed ──▶ frame ──▶ FastReader.read ──▶ text ──▶ chunks of the segment, deltas
                                  │          │ None
                                  │          ▼
-                                 └────▶ decode ─▶ step ─▶ SegmentFold.process ──▶ events
+                                 └────▶ decode ─▶ step ─▶ SegmentFold.feed ─────▶ events
                                         native    events   joined text,              │
                                         event     of the   ToolCall,                 ▼
-                                                  protocol closed segments  Accumulator.process
+                                                  protocol closed segments  Accumulator.feed
                                                                             (not for deltas: it
                                                                             shares their list)
 
@@ -122,10 +122,10 @@ class ResponseDecoder:
             return {}
         return self._machine.cursor(self._state, self._machine.decode(self._last))
 
-    def go_on(self, framing: Framing) -> None:
+    def resume(self, framing: Framing) -> None:
         """Continue a response that was cut with the bytes of its rest, in the same fold."""
         self._frames = framing.new_decoder()
-        self.accumulator.go_on()
+        self.accumulator.resume()
         self.ended = False
 
     @property
@@ -278,7 +278,7 @@ class ResponseDecoder:
                 self._deliver((event,), events)
             else:
                 filled = self._filled(event) if type(event) in _FILLED else event
-                self._deliver(self._segments.process(filled), events)
+                self._deliver(self._segments.feed(filled), events)
 
     def _filled(self, event: LLMEvent) -> LLMEvent:
         """Return *event* with the facts of the request and the response that belong to it."""
@@ -301,12 +301,12 @@ class ResponseDecoder:
                 continue
             if isinstance(event, ErrorEvent):
                 self._complete_error(event.error)
-            self.accumulator.process(event)
+            self.accumulator.feed(event)
             if kind in _STARTS:
                 key = _STARTS[kind], str(event.id)  # type: ignore[union-attr]
                 chunks = self._segments.chunks(key)
                 if chunks is not None:
-                    self.accumulator.share(key, chunks)
+                    self.accumulator.share_chunks(key, chunks)
             self.ended = kind is Finish or kind is ErrorEvent
 
     def _with_own_name(self, event: ToolInputStart | ToolCall) -> ToolInputStart | ToolCall:

@@ -28,7 +28,7 @@ from llmcore.schema.json import (
     JsonObject,
     JsonValue,
     ProviderMetadata,
-    plain,
+    plain_json,
     plain_metadata,
     plain_object,
 )
@@ -310,7 +310,7 @@ def _json(converter: cattrs.Converter) -> None:
         converter.register_structure_hook(marker, lambda data, _: copy(data))
         converter.register_unstructure_hook(marker, copy)
 
-    register(JsonValue, plain)
+    register(JsonValue, plain_json)
     register(JsonObject, plain_object)
     register(ProviderMetadata, plain_metadata)
 
@@ -323,7 +323,7 @@ def _tool_output(converter: cattrs.Converter) -> None:
     def unstructure(value: object) -> object:
         if isinstance(value, tuple):
             return {"parts": converter.unstructure(value, parts)}
-        return value if isinstance(value, str) else {"json": plain(value)}
+        return value if isinstance(value, str) else {"json": plain_json(value)}
 
     def structure(data: object, _: object) -> object:
         if isinstance(data, Mapping) and data.keys() == {"parts"}:

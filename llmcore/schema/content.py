@@ -10,7 +10,13 @@ from llmcore.schema import json
 from llmcore.schema.display import readable
 from llmcore.schema.errors import InvalidRequestError
 from llmcore.schema.frozen import frozen
-from llmcore.schema.json import MAX_DEPTH, JsonValue, ProviderMetadata, plain, plain_metadata
+from llmcore.schema.json import (
+    MAX_DEPTH,
+    JsonValue,
+    ProviderMetadata,
+    plain_json,
+    plain_metadata,
+)
 
 ToolCallKind = Literal["function", "custom"]
 """`function` takes JSON arguments, `custom` one freeform string."""
@@ -263,7 +269,7 @@ class DocumentPart(_Media):
 
 def tool_arguments(value: JsonValue) -> JsonValue:
     """Return a copy of *value*; None, which some servers send for no arguments, becomes `{}`."""
-    return {} if value is None else plain(value, "arguments")
+    return {} if value is None else plain_json(value, "arguments")
 
 
 def parse_arguments(text: str) -> tuple[JsonValue, str | None]:
@@ -364,7 +370,7 @@ class ProviderPart:
 
     provider: str
     """The provider that understands it."""
-    data: JsonValue = field(converter=plain)
+    data: JsonValue = field(converter=plain_json)
     """The native content."""
     provider_metadata: ProviderMetadata = _metadata()
     """Native data of the provider that is kept for later requests, by provider."""
@@ -380,7 +386,7 @@ def tool_output(value: object) -> "JsonValue | tuple[ToolOutputPart, ...]":
         return (value,)
     if isinstance(value, list | tuple) and any(isinstance(item, _OUTPUT_PARTS) for item in value):
         return tuple(_output_part(item) for item in value)
-    return () if value == () else plain(value, "tool result")
+    return () if value == () else plain_json(value, "tool result")
 
 
 def _output_part(item: object) -> "ToolOutputPart":

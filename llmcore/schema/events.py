@@ -37,7 +37,7 @@ from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.display import readable
 from llmcore.schema.errors import LLMError
 from llmcore.schema.frozen import frozen
-from llmcore.schema.json import JsonValue, ProviderMetadata, plain, plain_metadata
+from llmcore.schema.json import JsonValue, ProviderMetadata, plain_json, plain_metadata
 from llmcore.schema.usage import RateLimitInfo, Usage
 
 if TYPE_CHECKING:  # it is made of events
@@ -463,7 +463,7 @@ class ProviderEvent(_Event):
     type: ClassVar[EventType] = EventType.PROVIDER_EVENT
     provider: str
     """The provider that sent it."""
-    data: JsonValue = field(converter=plain)
+    data: JsonValue = field(converter=plain_json)
     """The native event."""
     replay: bool = field(default=False, kw_only=True)
     """Whether it belongs into the message, so that later requests send it back."""

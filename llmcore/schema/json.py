@@ -68,7 +68,7 @@ def loads_exact(text: str) -> JsonValue:
     """Return the JSON value in *text*, read strictly.
 
     Raises ValueError for anything that is not JSON, including NaN, and for nesting deeper than
-    MAX_DEPTH, so that `plain` accepts the result.
+    MAX_DEPTH, so that `plain_json` accepts the result.
     """
     try:
         value: JsonValue = _fast_loads(text)
@@ -156,7 +156,7 @@ def _standard_dumps(value: JsonValue, *, ensure_ascii: bool, sort_keys: bool = F
         raise InvalidRequestError(f"cannot be written as JSON: {error}", cause=error) from error
 
 
-def plain(value: object, where: str = "value") -> JsonValue:
+def plain_json(value: object, where: str = "value") -> JsonValue:
     """Return a copy of *value* made of dicts, lists and scalars only.
 
     Frozen values keep such a copy, so that changes to the original do not reach them.
@@ -215,7 +215,7 @@ def plain_object(value: object) -> JsonObject:
         return {}
     if not isinstance(value, Mapping):
         raise InvalidRequestError(f"expected a JSON object, got a {type(value).__name__}")
-    return plain(value)  # type: ignore[return-value]
+    return plain_json(value)  # type: ignore[return-value]
 
 
 def plain_metadata(value: object) -> ProviderMetadata:

@@ -170,7 +170,7 @@ def _with_partial(error: LLMError, before: Sequence[LLMEvent]) -> LLMError:
         return error
     accumulator = Accumulator()
     for event in complete_segments(before):
-        accumulator.process(event)
+        accumulator.feed(event)
     return evolve(error, partial=accumulator.partial)
 
 

@@ -60,7 +60,7 @@ def fed(events: list[LLMEvent]) -> Accumulator:
     """Return an accumulator that has taken *events*."""
     accumulator = Accumulator()
     for event in events:
-        accumulator.process(event)
+        accumulator.feed(event)
     return accumulator
 
 
@@ -72,7 +72,7 @@ def test_events_one_by_one_or_all_at_once(stream: list[LLMEvent]) -> None:
     """The incremental fold and the whole one agree, also when partial results are read between."""
     accumulator = Accumulator()
     for event in stream:
-        accumulator.process(event)
+        accumulator.feed(event)
         assert isinstance(accumulator.partial, LLMResponse)
 
     assert accumulator.response() == collect(stream)
@@ -84,14 +84,14 @@ def test_text_may_be_shared_instead_of_fed(bare: list[LLMEvent], data: st.DataOb
     fold, accumulator, plain = SegmentFold(), Accumulator(), Accumulator()
     cut = data.draw(st.integers(0, len(bare)))
     for number, one in enumerate(bare):
-        for event in fold.process(one):
-            plain.process(event)
+        for event in fold.feed(one):
+            plain.feed(event)
             if not isinstance(event, TextDelta | ReasoningDelta | ToolInputDelta):
-                accumulator.process(event)
+                accumulator.feed(event)
             if type(event) in STARTS:
                 key = STARTS[type(event)], getattr(event, "id", "")
                 if (chunks := fold.chunks(key)) is not None:
-                    accumulator.share(key, chunks)
+                    accumulator.share_chunks(key, chunks)
         if number == cut:
             assert accumulator.partial == plain.partial
 
@@ -331,9 +331,9 @@ def test_a_partial_estimates_what_it_cost(counted: Usage | None, expected: Usage
 def test_a_partial_after_the_end_follows_later_events() -> None:
     accumulator = Accumulator()
     for event in (StreamStart(provider="p", model="m"), Finish(finish_reason=STOP)):
-        accumulator.process(event)
+        accumulator.feed(event)
     assert accumulator.partial.usage.input_tokens is None
-    accumulator.process(StepFinish(finish_reason=STOP, usage=Usage(input_tokens=3)))
+    accumulator.feed(StepFinish(finish_reason=STOP, usage=Usage(input_tokens=3)))
     assert accumulator.partial.usage.input_tokens == 3
 
 

@@ -343,14 +343,14 @@ def test_completing_twice_is_completing_once(stream: list[LLMEvent]) -> None:
 def test_the_text_so_far_can_be_read_while_a_segment_is_open() -> None:
     """Nobody needs to keep a second copy of it."""
     fold = SegmentFold()
-    fold.process(TextStart("0"))
+    fold.feed(TextStart("0"))
     chunks = fold.chunks(("text", "0"))
 
-    fold.process(TextDelta("0", "hi \ud83d"))
-    fold.process(TextDelta("0", "\ude42"))
+    fold.feed(TextDelta("0", "hi \ud83d"))
+    fold.feed(TextDelta("0", "\ude42"))
 
     assert chunks == ["hi ", "🙂"]
-    fold.process(TextEnd("0"))
+    fold.feed(TextEnd("0"))
     assert fold.chunks(("text", "0")) is None
 
 
@@ -363,7 +363,7 @@ def test_deltas_may_take_the_short_way(bare: list[LLMEvent]) -> None:
     done = [
         event
         for one in bare
-        for event in ((one,) if isinstance(one, deltas) and fold.append(one) else fold.process(one))
+        for event in ((one,) if isinstance(one, deltas) and fold.append(one) else fold.feed(one))
     ]
 
     assert done == complete_segments(bare)
@@ -425,7 +425,7 @@ def calls_made(count: int) -> int:
     with uncollected():
         sys.setprofile(count_call)
         for event in stream:
-            fold.process(event)
+            fold.feed(event)
         sys.setprofile(None)
     return calls
 
@@ -462,7 +462,7 @@ def test_a_fold_is_freed_at_once() -> None:
     gc.disable()
     try:
         fold = SegmentFold()
-        fold.process(TextStart("0"))
+        fold.feed(TextStart("0"))
         gone = weakref.ref(fold)
         del fold
         assert gone() is None

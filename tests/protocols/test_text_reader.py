@@ -35,8 +35,8 @@ def _answer(case: TextEvents, events: list[Event]) -> Any:
     for event in (*case.before, *events):
         state, bare = machine.step(state, machine.decode((event.get("type", ""), _payload(event))))
         for one in bare:
-            for complete in fold.process(one):
-                answer.process(complete)
+            for complete in fold.feed(one):
+                answer.feed(complete)
     return answer.partial
 
 

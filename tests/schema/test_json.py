@@ -18,7 +18,7 @@ from llmcore.schema.json import (
     dumps,
     loads,
     loads_exact,
-    plain,
+    plain_json,
     plain_metadata,
     plain_object,
 )
@@ -67,7 +67,7 @@ def test_reading_gives_a_value_or_a_value_error(data: bytes | str) -> None:
         value = loads(data)
     except ValueError:
         return
-    assert plain(value) == value
+    assert plain_json(value) == value
 
 
 @pytest.mark.parametrize(
@@ -135,7 +135,7 @@ def test_canonical_text_does_not_depend_on_key_order(value: dict[str, JsonValue]
 def test_plain_copies_all_the_way_down(value: JsonValue) -> None:
     """Whatever happens to the original, the copy stays."""
     before = standard.dumps(value)
-    copy = plain(value)
+    copy = plain_json(value)
 
     scrambled(value)
 
@@ -144,7 +144,7 @@ def test_plain_copies_all_the_way_down(value: JsonValue) -> None:
 
 def test_plain_makes_dicts_and_lists() -> None:
     """Other mappings and tuples become what JSON readers give."""
-    copy = plain(MappingProxyType({"a": (1, [2], MappingProxyType({}))}))
+    copy = plain_json(MappingProxyType({"a": (1, [2], MappingProxyType({}))}))
 
     assert copy == {"a": [1, [2], {}]}
     assert type(copy) is dict
@@ -152,7 +152,7 @@ def test_plain_makes_dicts_and_lists() -> None:
 
 def test_plain_takes_kinds_of_text_and_numbers() -> None:
     """An enumeration of texts is text."""
-    assert dumps(plain({"type": EventType.FINISH})) == b'{"type":"finish"}'
+    assert dumps(plain_json({"type": EventType.FINISH})) == b'{"type":"finish"}'
 
 
 def circular() -> list[Any]:
@@ -179,12 +179,12 @@ def circular() -> list[Any]:
 def test_plain_names_what_json_cannot_say(value: object, message: str) -> None:
     """The error tells where to look."""
     with pytest.raises(InvalidRequestError, match=message):
-        plain(value)
+        plain_json(value)
 
 
 def test_plain_takes_as_many_levels_as_it_says() -> None:
     """The limit itself is allowed, for `plain` and for the exact reader."""
-    assert plain(nested(MAX_DEPTH)) == nested(MAX_DEPTH)
+    assert plain_json(nested(MAX_DEPTH)) == nested(MAX_DEPTH)
     assert loads_exact(standard.dumps(nested(MAX_DEPTH))) == nested(MAX_DEPTH)
 
 
@@ -210,7 +210,7 @@ def test_metadata_is_keyed_by_provider() -> None:
 # -- what cannot be written
 
 
-@pytest.mark.parametrize("write", [dumps, canonical, plain])
+@pytest.mark.parametrize("write", [dumps, canonical, plain_json])
 @pytest.mark.parametrize(
     "value", [10**4300, -(10**5000), {"a": [10**4300]}], ids=["positive", "negative", "inside"]
 )
@@ -224,5 +224,5 @@ def test_the_largest_integers_are_written() -> None:
     """To the last digit, by every way."""
     largest = 10**4300 - 1
 
-    assert plain({"a": largest}) == {"a": largest}
+    assert plain_json({"a": largest}) == {"a": largest}
     assert loads(dumps([largest, -largest])) == [largest, -largest]

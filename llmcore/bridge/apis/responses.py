@@ -17,7 +17,7 @@ from llmcore.bridge.background.replay import ReplayRun
 from llmcore.bridge.generation import Chosen, Generation
 from llmcore.bridge.http.logs import log
 from llmcore.bridge.service import Service, new_id
-from llmcore.client.large_requests import holds_much, is_large, off_the_loop
+from llmcore.client.large_requests import holds_much, is_large, run_in_thread_if
 from llmcore.fronts.encoding import JSON_LINES
 from llmcore.fronts.errors import FrontError, invalid
 from llmcore.fronts.front import AnswerInfo, ClientRequest, Event, ReadRequest, Upstream
@@ -265,14 +265,14 @@ class Responses(Generation[Translation]):
     ) -> Memory:
         """Fetch from the store what *body* refers to and is not *known*."""
         service = self._service
-        references = await service.off_the_loop(partial(required_references, body), large=large)
+        references = await service.run_in_thread_if(partial(required_references, body), large=large)
         previous = known.get(references.previous_response_id or "")
         if references.previous_response_id is not None and previous is None:
             record = await self._record(references.previous_response_id, caller.owner)
             if record is None or record.conversation is None:
                 raise previous_response_not_found(references.previous_response_id)
             load = partial(_conversation, record)
-            previous = await service.off_the_loop(load, large=holds_much(record.conversation))
+            previous = await service.run_in_thread_if(load, large=holds_much(record.conversation))
         names = tuple(dict.fromkeys((*references.items, *references.hints)))
         if len(names) > service.policy.max_items:
             raise invalid(f"input has more than {service.policy.max_items} items", "input")
@@ -353,7 +353,7 @@ class _Stored:
     large: bool
 
     async def keep(self) -> None:
-        record = await off_the_loop(partial(self.writer.record, self.owner), large=self.large)
+        record = await run_in_thread_if(partial(self.writer.record, self.owner), large=self.large)
         await self.put(record)
 
     def failed_instead(self, event: Event, message: str) -> Event:

@@ -9,7 +9,7 @@ import anyio
 import msgspec
 import orjson
 
-from llmcore.client.large_requests import off_the_loop
+from llmcore.client.large_requests import run_in_thread_if
 from llmcore.fronts.errors import FrontError, invalid, overloaded
 from llmcore.schema import json
 from llmcore.schema.json import JsonObject, JsonValue
@@ -109,11 +109,11 @@ async def read_object(
     data = await _received(chunks, headers, limit, seconds, received)
     if encodings:
         packed = data
-        data = await off_the_loop(
+        data = await run_in_thread_if(
             partial(_decompressed, packed, encodings, limit), large=True, limiter=threads
         )
         received(max(0, len(data) - len(packed)))
-    return await off_the_loop(partial(_parsed, data), large=_is_long(data), limiter=threads)
+    return await run_in_thread_if(partial(_parsed, data), large=_is_long(data), limiter=threads)
 
 
 async def parsed_message(text: str | None) -> JsonObject:
@@ -124,7 +124,7 @@ async def parsed_message(text: str | None) -> JsonObject:
     if text is None:
         raise invalid("messages must be text, and this one is binary", code="invalid_json")
     data = text.encode()
-    return await off_the_loop(partial(_parsed, data), large=_is_long(data))
+    return await run_in_thread_if(partial(_parsed, data), large=_is_long(data))
 
 
 def _is_long(data: bytes) -> bool:

@@ -14,7 +14,7 @@ from llmcore.bridge.http.asgi import Headers, Message, Receive, Scope, Send
 from llmcore.bridge.http.client_connection import while_connected
 from llmcore.bridge.http.logs import LOGGER, REQUEST_ID
 from llmcore.bridge.http.stream_writer import StreamWriter
-from llmcore.client.large_requests import holds_much, off_the_loop
+from llmcore.client.large_requests import holds_much, run_in_thread_if
 from llmcore.fronts.errors import SERVER_ERROR, FrontError
 from llmcore.fronts.front import FailureResponse
 from llmcore.schema import json
@@ -75,7 +75,7 @@ def _denying(scope: Scope, send: Send) -> Send:
 
 async def json_response(value: JsonValue, headers: Headers | None = None) -> BytesResponse:
     """Return the response of *value*; a thread serializes what is large."""
-    body = await off_the_loop(partial(json.dumps, value), large=holds_much(value))
+    body = await run_in_thread_if(partial(json.dumps, value), large=holds_much(value))
     return BytesResponse(200, body, [*JSON, *(headers or [])])
 
 

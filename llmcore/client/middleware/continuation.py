@@ -173,7 +173,7 @@ class ContinuedAnswer:
         """Return *events*, which are delivered now."""
         self._began = self._began or has_content(events)
         for event in events:
-            self.accumulator.process(event)
+            self.accumulator.feed(event)
             match event:
                 case TextStart() | ReasoningStart():
                     kind = "text" if isinstance(event, TextStart) else "reasoning"

@@ -7,7 +7,7 @@ from typing import Protocol
 from attrs import frozen
 
 from llmcore.client.middleware.clock import SYSTEM_CLOCK, Clock
-from llmcore.forking import start_anew_after_fork
+from llmcore.forking import reset_after_fork
 from llmcore.schema.errors import ConfigurationError
 
 
@@ -50,9 +50,9 @@ class MemoryCache:
         self._entries: OrderedDict[str, _Entry] = OrderedDict()
         self._bytes = 0
         self._lock = threading.Lock()
-        start_anew_after_fork(self)
+        reset_after_fork(self)
 
-    def start_anew(self) -> None:
+    def reset_in_child(self) -> None:
         """Reset the lock, which a thread of the parent may hold."""
         self._lock = threading.Lock()
         self._bytes = sum(len(entry.value) for entry in self._entries.values())

@@ -17,7 +17,7 @@ import anyio
 import anyio.lowlevel
 
 from llmcore.client.loop_task import loop_caller
-from llmcore.forking import start_anew_after_fork
+from llmcore.forking import reset_after_fork
 
 _T = TypeVar("_T")
 
@@ -30,9 +30,9 @@ class SerialExecutor:
         self._changes: deque[Callable[[], None]] = deque()
         self._lock = threading.Lock()
         self._forget = forget
-        start_anew_after_fork(self)
+        reset_after_fork(self)
 
-    def start_anew(self) -> None:
+    def reset_in_child(self) -> None:
         """Drop pending changes and the state of the parent's calls."""
         self._changes.clear()
         self._lock = threading.Lock()

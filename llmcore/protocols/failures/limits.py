@@ -196,7 +196,7 @@ class _Window:
     remaining: int | None = None
     reset_at: datetime | None = None
 
-    def tightness(self) -> tuple[float, float]:
+    def by_remaining(self) -> tuple[float, float]:
         return (
             math.inf if self.remaining is None else self.remaining,
             math.inf if self.limit is None else self.limit,
@@ -256,7 +256,7 @@ def _tightest(windows: Mapping[tuple[str, str], _Window], subjects: Sequence[str
     for wanted in subjects:
         found = [window for (subject, _), window in windows.items() if subject == wanted]
         if found:
-            return min(found, key=_Window.tightness)
+            return min(found, key=_Window.by_remaining)
     return _Window()
 
 

@@ -44,7 +44,7 @@ def constrains(keyword: str) -> bool:
     return keyword in _DOMAIN or keyword in ("enum", "const", "not", "oneOf", "allOf")
 
 
-def modern(schema: JsonObject) -> Schema:
+def to_2020_12(schema: JsonObject) -> Schema:
     """Return *schema* as draft 2020-12 has it, every array with its items.
 
     Read are draft 4 (boolean `exclusiveMinimum`), draft 7 (`items` as a list) and OpenAPI 3.0
@@ -156,7 +156,7 @@ def without_null_branch(schema: Schema) -> tuple[Schema, list[JsonObject]]:
         return {**beside, "type": "null"}, []
     if len(branches) > 1:
         return {**beside, "anyOf": list(branches), "nullable": True}, []
-    whole, left = merged([beside, modern(branches[0])])
+    whole, left = merged([beside, to_2020_12(branches[0])])
     return {**whole, "nullable": True}, left
 
 

@@ -154,7 +154,7 @@ def _described(schema: Schema, constraint: str, keyword: str) -> Schema:
     )
 
 
-def only(root: Schema, keywords: frozenset[str], path: str, notes: Notes) -> Schema:
+def keep_only(root: Schema, keywords: frozenset[str], path: str, notes: Notes) -> Schema:
     """Return *root* with *keywords* only; the root has no description for the others."""
     for keyword, value in root.items():
         if keyword not in keywords:
@@ -185,7 +185,7 @@ class _Size:
     """Characters of the longest enum that has more than 250 strings."""
 
 
-def excess(schema: JsonObject, target: SchemaTarget) -> str | None:
+def over_limit(schema: JsonObject, target: SchemaTarget) -> str | None:
     """Return which limit of *target*'s strict mode *schema* breaks; None if none.
 
     OpenAI ("Structured model outputs"): 5000 properties, 10 levels of objects, 1000 enum
@@ -332,7 +332,7 @@ def _shallow(schema: JsonObject, path: str, notes: Notes) -> JsonObject:
 def _loose(schema: JsonObject, rules: SchemaRules, path: str, notes: Notes) -> Schema:
     root = inline(schema, path, notes) if rules.references == "inline" else dict(schema)
     result = Rewriter(rules, notes).schema(_top(root, rules, path, notes), path)
-    return result if rules.root is None else only(result, rules.root, path, notes)
+    return result if rules.root is None else keep_only(result, rules.root, path, notes)
 
 
 def _strict(
@@ -350,7 +350,7 @@ def _strict(
     result = rewriter.schema(_top(root, rules, path, notes), path)
     if rewriter.problems:
         return result, rewriter.problems[0]
-    too_much = excess(result, target)
+    too_much = over_limit(result, target)
     return result, None if too_much is None else (path, too_much)
 
 

@@ -11,8 +11,8 @@ from llmcore.protocols.tool_schema.targets import SchemaRules
 from llmcore.protocols.tool_schema.traverse import (
     MAX_DEPTH,
     Schema,
+    map_value,
     types_of,
-    within,
 )
 from llmcore.schema.diagnostics import Notes
 from llmcore.schema.json import JsonObject, JsonValue, texts, without
@@ -80,7 +80,7 @@ class Rewriter:
 
     def _in_form(self, node: JsonObject, path: str, sentences: list[str]) -> Schema:
         """Return *node* in the spellings that the target has."""
-        schema = self._flat(normalise.modern(node), path, sentences)
+        schema = self._flat(normalise.to_2020_12(node), path, sentences)
         if "const" in schema and self._lacks("const"):
             schema = {**without(schema, "const"), "enum": [schema["const"]]}
         if "prefixItems" in schema and self._lacks("prefixItems"):
@@ -128,7 +128,9 @@ class Rewriter:
     def _merge_all(self, schema: Schema, path: str, sentences: list[str]) -> Schema:
         """Return *schema* with its `allOf` merged into it."""
         while isinstance(members := schema.get("allOf"), list):
-            parts = [normalise.modern(member) for member in members if isinstance(member, Mapping)]
+            parts = [
+                normalise.to_2020_12(member) for member in members if isinstance(member, Mapping)
+            ]
             schema, left = normalise.merged([without(schema, "allOf"), *parts])
             self._describe_left(left, path, sentences)
         return schema
@@ -197,7 +199,7 @@ class Rewriter:
         elif keyword == "additionalProperties" and isinstance(value, bool):
             visit.result[keyword] = value
         else:
-            visit.result[keyword] = within(
+            visit.result[keyword] = map_value(
                 keyword,
                 value,
                 visit.path,

@@ -44,7 +44,7 @@ Change: TypeAlias = Callable[[JsonValue, str], JsonValue]
 """Returns the replacement of a schema at a path."""
 
 
-def within(keyword: str, value: JsonValue, path: str, change: Change) -> JsonValue:
+def map_value(keyword: str, value: JsonValue, path: str, change: Change) -> JsonValue:
     """Return *value* of *keyword* with *change* made to the schemas right inside it."""
     where = f"{path}.{keyword}"
     if keyword in MANY and isinstance(value, list):
@@ -172,7 +172,7 @@ class _Inliner:
             return self.schema(child, where, depth + 1, opened)
 
         return {
-            keyword: within(keyword, value, path, change)
+            keyword: map_value(keyword, value, path, change)
             for keyword, value in node.items()
             if keyword not in _DEFINITIONS
         }
@@ -269,7 +269,7 @@ class Hoisted:
             return self._copy(child, where, depth + 1) if isinstance(child, Mapping) else child
 
         copy = {
-            keyword: within(keyword, value, path, change)
+            keyword: map_value(keyword, value, path, change)
             for keyword, value in node.items()
             if keyword not in _DEFINITIONS
         }

@@ -51,7 +51,7 @@ def assemble(deltas: Iterable[MessageDelta]) -> Result[MessageEntry, ContractErr
     """
     assembler = Assembler()
     for delta in deltas:
-        assembler.process(delta)
+        assembler.feed(delta)
     return assembler.entry()
 
 
@@ -81,7 +81,7 @@ class Assembler:
         self._broken: list[tuple[str, str | None]] = []
         self._last: MessageDelta | None = None
 
-    def process(self, delta: MessageDelta) -> None:
+    def feed(self, delta: MessageDelta) -> None:
         """Add the next delta; a broken rule is kept in `fault`."""
         if self.fault is not None:
             return

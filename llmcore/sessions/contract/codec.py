@@ -145,7 +145,7 @@ def entry_to_text(entry: MessageEntry) -> str:
     MAX_ENTRY_BYTES.
     """
     data = to_wire(entry)
-    json.plain(data, "the entry")
+    json.plain_json(data, "the entry")
     try:
         text = json.dumps(data)
     except ValueError as error:

@@ -59,7 +59,7 @@ def to_deltas(
     """
     fold = DeltaFold(run_id, clock, ids, taken=taken)
     for event in events:
-        yield from fold.process(event)
+        yield from fold.feed(event)
 
 
 class DeltaFold:
@@ -87,7 +87,7 @@ class DeltaFold:
         self._native: JsonValue = None
         """The frame that the deltas so far have."""
 
-    def process(self, event: LLMEvent) -> Sequence[MessageDelta]:
+    def feed(self, event: LLMEvent) -> Sequence[MessageDelta]:
         """Return the deltas of *event*: none, one or a few."""
         handler = self._HANDLERS.get(type(event))
         if handler is None:

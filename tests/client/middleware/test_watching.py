@@ -190,7 +190,7 @@ async def test_layers_share_one_fold(monkeypatch: pytest.MonkeyPatch) -> None:
     from llmcore.folds.response import Accumulator
 
     seen: list[object] = []
-    process = Accumulator.process
+    process = Accumulator.feed
 
     def counted(self: Accumulator, event: LLMEvent) -> None:
         seen.append(event)

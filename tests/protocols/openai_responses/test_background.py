@@ -50,7 +50,7 @@ def test_a_cut_never_shows(name: str, data: st.DataObject) -> None:
 
 def _answer(bare: list[LLMEvent]) -> LLMResponse:
     fold = SegmentFold()
-    return collect(done for event in bare for done in fold.process(event)).unwrap()
+    return collect(done for event in bare for done in fold.feed(event)).unwrap()
 
 
 @pytest.mark.parametrize("name", ANSWERS)

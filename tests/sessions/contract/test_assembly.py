@@ -275,12 +275,12 @@ def with_one(stream: Sequence[MessageDelta], index: int, delta: MessageDelta) ->
 def test_the_first_broken_rule_is_reported_and_the_rest_ignored() -> None:
     """Whoever reads a stream as it comes can stop at the fault."""
     assembler = Assembler()
-    assembler.process(deltas_of([START])[0])
+    assembler.feed(deltas_of([START])[0])
     assert assembler.fault is None
-    assembler.process(evolve(deltas_of([DeltaText("x")])[0], seq=1))
+    assembler.feed(evolve(deltas_of([DeltaText("x")])[0], seq=1))
 
     assert isinstance(assembler.fault, errors.SeqOrderError)
-    assembler.process(evolve(deltas_of([DONE])[0], seq=2))
+    assembler.feed(evolve(deltas_of([DONE])[0], seq=2))
     assert assembler.entry().failure() is assembler.fault
 
 

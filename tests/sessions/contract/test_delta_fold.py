@@ -307,6 +307,6 @@ def test_processing_events_singly_equals_to_deltas(stream: list[LLMEvent]) -> No
     """The incremental form gives the deltas of the whole."""
     ids = count(1)
     fold = DeltaFold("run-1", lambda: "t", lambda: f"id-{next(ids)}")
-    one_by_one = [delta.payload for event in stream for delta in fold.process(event)]
+    one_by_one = [delta.payload for event in stream for delta in fold.feed(event)]
 
     assert one_by_one == payloads(stream)
