@@ -196,7 +196,7 @@ async def test_layers_share_one_fold(monkeypatch: pytest.MonkeyPatch) -> None:
         seen.append(event)
         process(self, event)
 
-    monkeypatch.setattr(Accumulator, "process", counted)
+    monkeypatch.setattr(Accumulator, "feed", counted)
     client, _ = client_of([UsageHook(lambda _call: None)] * 3, answer(True))
     events = [event async for event in client.stream(WANTED)]
 
