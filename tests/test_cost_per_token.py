@@ -103,12 +103,12 @@ def converse(tokens: int) -> list[bytes]:
 
 CHAT = OpenAICompatible(name="any", base_url="http://h/v1", api_key="k").model("m")
 ANSWERS: dict[str, tuple[Model, Callable[[int], Sequence[bytes]], int]] = {
-    "chat": (CHAT, chat, 310),
-    "chat, thinking": (CHAT, thinking, 310),
-    "chat, arguments": (CHAT, chat_arguments, 355),
-    "responses": (OpenAI(api_key="k").responses("gpt-5.2"), responses, 290),
-    "messages": (Anthropic(api_key="k").model("claude-sonnet-4-5"), messages, 290),
-    "gemini": (Google(api_key="k").model("gemini-2.5-flash"), gemini, 330),
+    "chat": (CHAT, chat, 290),
+    "chat, thinking": (CHAT, thinking, 290),
+    "chat, arguments": (CHAT, chat_arguments, 340),
+    "responses": (OpenAI(api_key="k").responses("gpt-5.2"), responses, 270),
+    "messages": (Anthropic(api_key="k").model("claude-sonnet-4-5"), messages, 270),
+    "gemini": (Google(api_key="k").model("gemini-2.5-flash"), gemini, 305),
     "converse": (AmazonBedrock(region="us-east-1", api_key="k").model("m"), converse, 680),
 }
 """A model, its answer, and how many instructions a token of it may cost."""

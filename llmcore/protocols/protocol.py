@@ -126,9 +126,9 @@ class FastReader:
     """The event that such a frame gives."""
     segment: str
     """The id of the segment."""
-    read: Callable[[Frame], str | None]
-    """Returns the text that a frame adds; None for a frame that may do more. Empty for one that
-    gives no event."""
+    read: Callable[[Iterable[Frame]], list[str]]
+    """Returns the text that each of the first frames adds, up to one that may do more. Empty for a
+    frame that gives no event."""
     after: Callable[[], Any] | None = None
     """Returns the state after all that was read; None if it stays the same."""
 

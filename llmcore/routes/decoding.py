@@ -3,8 +3,8 @@
 The client, the cassettes and `decode_recorded` all read responses with `ResponseDecoder`. A
 streamed byte takes one of two paths; nearly all take the fast one:
 
-    chunk ──▶ framing.feed ──▶ frame ──▶ FastReader.read ──▶ text ──▶ chunks of the segment, deltas
-                                 │          │ None
+    chunk ──▶ framing.feed ──▶ frames ──▶ FastReader.read ──▶ texts ──▶ texts of the segment, deltas
+                                 │          │ the first one that may do more
                                  │          ▼
                                  └────▶ decode ─▶ step ─▶ SegmentFold.feed ─────▶ events
                                         native    events   joined text,              │
@@ -20,7 +20,7 @@ one `ErrorEvent`, after which nothing is read. A response that was not streamed 
 `Protocol.whole` instead of framing, `decode` and `step`.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from attrs import evolve
@@ -60,6 +60,8 @@ from llmcore.schema.usage import RateLimitInfo
 
 _DELTAS = frozenset({TextDelta, ReasoningDelta, ToolInputDelta})
 _FILLED = frozenset({StreamStart, ToolInputStart, ToolCall, StepFinish, Finish})
+_AT_ONCE = 64
+"""So many frames at most are copied for a `FastReader`, which may read only the first."""
 _STARTS: dict[type, str] = {TextStart: "text", ReasoningStart: "reasoning", ToolInputStart: "tool"}
 
 
@@ -186,7 +188,7 @@ class ResponseDecoder:
         """End the stream with *error*, whose `partial` is set to the response so far."""
         return [] if self.ended else self._completed((ErrorEvent(error),))
 
-    def _read_raw(self, frames: Iterable[Frame], seen: list[JsonValue]) -> list[LLMEvent]:
+    def _read_raw(self, frames: Sequence[Frame], seen: list[JsonValue]) -> list[LLMEvent]:
         """Return the events of *frames*, each with its native frame."""
         events: list[LLMEvent] = []
         for frame in frames:
@@ -199,16 +201,20 @@ class ResponseDecoder:
             events += read
         return events
 
-    def _read(self, frames: Iterable[Frame]) -> list[LLMEvent]:
+    def _read(self, frames: Sequence[Frame]) -> list[LLMEvent]:
         events: list[LLMEvent] = []
         decode, step, terminal = self._machine.decode, self._machine.step, self._machine.terminal
         append = self._segments.append
-        left = iter(frames)
-        while not self.ended:
-            run = self._run
-            frame = next(left, None) if run is None else self._read_run(*run, left, events)
-            if frame is None:
-                break
+        at = 0
+        while at < len(frames) and not self.ended:
+            if self._run is not None:
+                some = frames[at : at + _AT_ONCE]
+                count = self._read_run(*self._run, some, events)
+                at += count
+                if count == len(some):
+                    continue
+            frame = frames[at]
+            at += 1
             try:
                 event = decode(frame)
                 if event is None:
@@ -236,24 +242,20 @@ class ResponseDecoder:
         return None if chunks is None else (reader, chunks)
 
     def _read_run(
-        self, reader: FastReader, chunks: list[str], frames: Iterator[Frame], events: list[LLMEvent]
-    ) -> Frame | None:
-        """Read *frames* as far as they only continue the segment; return the next one."""
-        read, texts = reader.read, []
-        after: Frame | None = None
-        for frame in frames:
-            text = read(frame)
-            if text is None:
-                after = frame
-                break
-            if text:
-                texts.append(text)
-            self._last = frame
-        if after is not None and reader.after is not None:
+        self, reader: FastReader, chunks: list[str], frames: Sequence[Frame], events: list[LLMEvent]
+    ) -> int:
+        """Read *frames* as far as they only continue the segment; return how many did."""
+        texts = reader.read(frames)
+        count = len(texts)
+        if count:
+            self._last = frames[count - 1]
+        if count < len(frames) and reader.after is not None:
             self._state = reader.after()
+        if "" in texts:
+            texts = [text for text in texts if text]
         chunks += texts
         events += deltas(reader.kind, reader.segment, texts)
-        return after
+        return count
 
     def _halted(self) -> list[LLMEvent]:
         """Return the last events of the machine; a StreamError if its state is invalid."""

@@ -167,8 +167,8 @@ def _continued(case: Case, frame: Frame) -> object:
     reader_of = case.protocol.stream.fast_reader
     assert reader_of is not None
     reader = reader_of(case.state())
-    text = None if reader is None else reader.read(frame)
-    return text and deltas(reader.kind, reader.segment, [text])[0]  # type: ignore[union-attr]
+    texts = [] if reader is None else reader.read([frame])
+    return deltas(reader.kind, reader.segment, texts)[0] if reader and texts else None
 
 
 @BY_NAME
@@ -181,6 +181,19 @@ def test_a_continuation_is_read_at_once(case: Case) -> None:
 
     assert _continued(case, _frame(case.event)) == case.delta
     assert list(events) == [case.delta]
+
+
+@BY_NAME
+def test_frames_are_read_up_to_one_that_may_do_more(case: Case) -> None:
+    """The frames after it are left, though they continue the segment, too."""
+    reader_of = case.protocol.stream.fast_reader
+    assert reader_of is not None
+    reader, frame = reader_of(case.state()), _frame(case.event)
+    assert reader is not None
+
+    texts = reader.read([frame, frame, (frame[0], b"{}"), frame])
+
+    assert deltas(reader.kind, reader.segment, texts) == [case.delta] * 2
 
 
 @BY_NAME
@@ -385,7 +398,7 @@ def test_continuations_of_gemini_are_read_at_once(before: str, chunk: str, text:
 
     assert reader is not None
     assert reader.after is not None
-    assert [reader.read(frame), reader.read(frame)] == [text, text]
+    assert reader.read([frame, frame]) == [text, text]
     long, _ = gemini.protocol.stream.step(state, CHUNKS[chunk])
     long, _ = gemini.protocol.stream.step(long, CHUNKS[chunk])
     assert _known(reader.after()) == _known(long)
@@ -402,12 +415,12 @@ def test_whatever_comes_from_gemini_the_two_ways_agree(
     for name, before in BEFORE.items():
         state = _gemini_state(before)
         reader = fast_reader(state)
-        text = None if reader is None else reader.read(("", json.dumps(chunk).encode()))
-        if reader is None or text is None:
+        texts = [] if reader is None else reader.read([("", json.dumps(chunk).encode())])
+        if reader is None or not texts:
             continue
 
         long, events = gemini.protocol.stream.step(state, chunk)
 
         assert reader.after is not None
-        assert list(events) == deltas(reader.kind, reader.segment, filter(None, [text])), name
+        assert list(events) == deltas(reader.kind, reader.segment, filter(None, texts)), name
         assert _known(reader.after()) == _known(long), name

@@ -359,21 +359,25 @@ def fast_reader(state: MessagesState) -> FastReader | None:
         return None
     text_of = operator.attrgetter(field)
 
-    def read(frame: Frame) -> str | None:
-        name, data = frame
-        try:
-            event = _read_delta(data)
-        except (msgspec.MsgspecError, ValueError, RecursionError):
-            return None
-        delta = event.delta
-        if (
-            event.index != index
-            or delta.type != kind
-            or event.type != "content_block_delta"
-            or name not in ("content_block_delta", "")
-        ):
-            return None
-        return text_of(delta) or None
+    def read(frames: Iterable[Frame]) -> list[str]:
+        texts: list[str] = []
+        for name, data in frames:
+            try:
+                event = _read_delta(data)
+            except (msgspec.MsgspecError, ValueError, RecursionError):
+                break
+            delta = event.delta
+            text = text_of(delta)
+            if (
+                event.index != index
+                or delta.type != kind
+                or event.type != "content_block_delta"
+                or name not in ("content_block_delta", "")
+                or not text
+            ):
+                break
+            texts.append(text)
+        return texts
 
     return FastReader(block.emits, block.segment, read)
 

@@ -310,21 +310,23 @@ def fast_reader(state: ConverseState) -> FastReader | None:
     if not outer:
         return None
 
-    def read(frame: Frame) -> str | None:
-        name, data = frame
-        if name != "contentBlockDelta":
-            return None
-        try:
-            event = _read_delta(data)
-            delta = event.delta
-            text = delta[outer]
-            alone = len(delta) == 1
-            if inner:
-                alone = alone and len(text) == 1
-                text = text[inner]
-        except (msgspec.MsgspecError, LookupError, TypeError, ValueError, RecursionError):
-            return None
-        same = alone and event.content_block_index == index
-        return text if same and text and type(text) is str else None
+    def read(frames: Iterable[Frame]) -> list[str]:
+        texts: list[str] = []
+        for name, data in frames:
+            try:
+                event = _read_delta(data)
+                delta = event.delta
+                text = delta[outer]
+                alone = len(delta) == 1
+                if inner:
+                    alone = alone and len(text) == 1
+                    text = text[inner]
+            except (msgspec.MsgspecError, LookupError, TypeError, ValueError, RecursionError):
+                break
+            same = alone and event.content_block_index == index and name == "contentBlockDelta"
+            if not same or not text or type(text) is not str:
+                break
+            texts.append(text)
+        return texts
 
     return FastReader(block.emits, block.segment, read)

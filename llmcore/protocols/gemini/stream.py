@@ -323,30 +323,32 @@ def fast_reader(state: GeminiState) -> FastReader | None:
 def _text_run(state: GeminiState, kind: type[TextDelta | ReasoningDelta]) -> FastReader:
     info, usage = state.info, state.usage
     created, thought = info.metadata.get("createTime"), kind is ReasoningDelta
-    texts: list[str] = []
+    all_texts: list[str] = []
 
-    def read(frame: Frame) -> str | None:
+    def read(frames: Iterable[Frame]) -> list[str]:
         nonlocal usage
-        name, data = frame
-        try:
-            chunk = _read_text(data)
-        except _UNREADABLE:
-            return None
-        part, time = chunk.candidates[0].content.parts[0], chunk.create_time
-        text = part.text
-        new = time is not None and time != created
-        if part.thought != thought or not text or new or name == "error":
-            return None
-        found = chunk.usage_metadata
-        if found is not None:
-            usage = latest(usage, found)
-        texts.append(text)
-        return text
+        texts: list[str] = []
+        for name, data in frames:
+            try:
+                chunk = _read_text(data)
+            except _UNREADABLE:
+                break
+            part, time = chunk.candidates[0].content.parts[0], chunk.create_time
+            text = part.text
+            new = time is not None and time != created
+            if part.thought != thought or not text or new or name == "error":
+                break
+            found = chunk.usage_metadata
+            if found is not None:
+                usage = latest(usage, found)
+            texts.append(text)
+        all_texts.extend(texts)
+        return texts
 
     def after() -> GeminiState:
         pieces = state.pieces
-        if texts and not thought:
-            pieces = PersistentList("".join(texts), pieces)
+        if all_texts and not thought:
+            pieces = PersistentList("".join(all_texts), pieces)
         return GeminiState(info, usage, pieces)
 
     return FastReader(kind, info.segment, read, after)
@@ -357,21 +359,23 @@ def _call_run(state: GeminiState, opened: OpenCall) -> FastReader:
     created = info.metadata.get("createTime")
     arguments: list[NativeObject] = []
 
-    def read(frame: Frame) -> str | None:
+    def read(frames: Iterable[Frame]) -> list[str]:
         nonlocal usage
-        name, data = frame
-        try:
-            chunk = _read_call(data)
-        except _UNREADABLE:
-            return None
-        time = chunk.create_time
-        if (time is not None and time != created) or name == "error":
-            return None
-        found = chunk.usage_metadata
-        if found is not None:
-            usage = latest(usage, found)
-        arguments.extend(chunk.candidates[0].content.parts[0].function_call.partial_args)
-        return ""
+        count = 0
+        for name, data in frames:
+            try:
+                chunk = _read_call(data)
+            except _UNREADABLE:
+                break
+            time = chunk.create_time
+            if (time is not None and time != created) or name == "error":
+                break
+            found = chunk.usage_metadata
+            if found is not None:
+                usage = latest(usage, found)
+            arguments.extend(chunk.candidates[0].content.parts[0].function_call.partial_args)
+            count += 1
+        return [""] * count
 
     def after() -> GeminiState:
         more = {"partialArgs": [*arguments], "willContinue": True}

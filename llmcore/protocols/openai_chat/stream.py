@@ -403,15 +403,19 @@ def fast_reader(state: ChatState) -> FastReader | None:
     if not field:
         return None
 
-    def read(frame: Frame) -> str | None:
-        name, data = frame
-        try:
-            delta = _read(data).choices[0].delta
-            text = delta[field]
-        except (msgspec.MsgspecError, LookupError, ValueError, RecursionError):
-            return None
-        alone = len(delta) == 1 or len(_given(delta)) == 1
-        return text if text and type(text) is str and alone and name != "error" else None
+    def read(frames: Iterable[Frame]) -> list[str]:
+        texts: list[str] = []
+        for name, data in frames:
+            try:
+                delta = _read(data).choices[0].delta
+                text = delta[field]
+            except (msgspec.MsgspecError, LookupError, ValueError, RecursionError):
+                break
+            alone = len(delta) == 1 or len(_given(delta)) == 1
+            if not text or type(text) is not str or not alone or name == "error":
+                break
+            texts.append(text)
+        return texts
 
     kind = TextDelta if field == "content" else ReasoningDelta
     return FastReader(kind, state.segment, read)
@@ -420,29 +424,33 @@ def fast_reader(state: ChatState) -> FastReader | None:
 def _arguments_reader(call: ChatCall) -> FastReader:
     index, wire_id, name_ = call.index, call.wire_id, call.name
 
-    def read(frame: Frame) -> str | None:
-        name, data = frame
-        try:
-            delta = _read(data).choices[0].delta
-            (fragment,) = delta["tool_calls"]
-            function = fragment["function"]
-            text = function["arguments"]
-            id_, called = fragment.get("id"), function.get("name")
-            if fragment.get("index") != index or (id_ and id_ != wire_id):
-                return None
-        except (
-            msgspec.MsgspecError,
-            LookupError,
-            TypeError,
-            AttributeError,
-            ValueError,
-            RecursionError,
-        ):
-            return None
-        if called and (called != name_ or not id_):
-            return None
-        alone = len(delta) == 1 or len(_given(delta)) == 1
-        return text if text and type(text) is str and alone and name != "error" else None
+    def read(frames: Iterable[Frame]) -> list[str]:
+        texts: list[str] = []
+        for name, data in frames:
+            try:
+                delta = _read(data).choices[0].delta
+                (fragment,) = delta["tool_calls"]
+                function = fragment["function"]
+                text = function["arguments"]
+                id_, called = fragment.get("id"), function.get("name")
+                if fragment.get("index") != index or (id_ and id_ != wire_id):
+                    break
+            except (
+                msgspec.MsgspecError,
+                LookupError,
+                TypeError,
+                AttributeError,
+                ValueError,
+                RecursionError,
+            ):
+                break
+            if called and (called != name_ or not id_):
+                break
+            alone = len(delta) == 1 or len(_given(delta)) == 1
+            if not text or type(text) is not str or not alone or name == "error":
+                break
+            texts.append(text)
+        return texts
 
     return FastReader(ToolInputDelta, call.id, read)
 

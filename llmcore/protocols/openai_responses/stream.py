@@ -399,20 +399,23 @@ def fast_reader(state: ResponsesState) -> FastReader | None:
     event_type, place = path.event_type, (path.item_id, path.output_index, path.part_index)
     part_index = operator.attrgetter(path.index_field)
 
-    def read(frame: Frame) -> str | None:
-        name, data = frame
-        try:
-            event = _read(data)
-        except (msgspec.MsgspecError, ValueError, RecursionError):
-            return None
-        if (
-            event.type != event_type
-            or (event.item_id, event.output_index, part_index(event)) != place
-            or event.logprobs
-            or name == "error"
-        ):
-            return None
-        return event.delta or None
+    def read(frames: Iterable[Frame]) -> list[str]:
+        texts: list[str] = []
+        for name, data in frames:
+            try:
+                event = _read(data)
+            except (msgspec.MsgspecError, ValueError, RecursionError):
+                break
+            if (
+                event.type != event_type
+                or (event.item_id, event.output_index, part_index(event)) != place
+                or event.logprobs
+                or name == "error"
+                or not event.delta
+            ):
+                break
+            texts.append(event.delta)
+        return texts
 
     return FastReader(path.delta, path.segment, read)
 
