@@ -109,7 +109,7 @@ ANSWERS: dict[str, tuple[Model, Callable[[int], Sequence[bytes]], int]] = {
     "responses": (OpenAI(api_key="k").responses("gpt-5.2"), responses, 270),
     "messages": (Anthropic(api_key="k").model("claude-sonnet-4-5"), messages, 270),
     "gemini": (Google(api_key="k").model("gemini-2.5-flash"), gemini, 305),
-    "converse": (AmazonBedrock(region="us-east-1", api_key="k").model("m"), converse, 680),
+    "converse": (AmazonBedrock(region="us-east-1", api_key="k").model("m"), converse, 650),
 }
 """A model, its answer, and how many instructions a token of it may cost."""
 
