@@ -16,7 +16,6 @@ from llmcore.schema.errors import LLMError
 _LIST_FOR_S = 60.0
 """How long the upstream's list of models is used again."""
 
-
 _OF_CLAUDE: Final = ("claude", "anthropic")
 """How ids begin that Claude Code takes from a list of models; it leaves out all others
 (https://code.claude.com/docs/en/llm-gateway, read November 2026)."""

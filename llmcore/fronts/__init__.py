@@ -7,7 +7,6 @@
 - `tools_as_functions`: functions that stand for tools of other kinds
 - `tool_registry`: functions in place of the client's tools, and their names
 - `billing_line`: a volatile line of instructions, left out
-- `answer_builder`: what the writers of all fronts share
 - `sealer`, `opaque_state`, `answer_record`: what clients do not see of an answer, carried by them
 - `segment_order`: segments of an answer, one after another
 - `hosted_calls`: calls of tools that a provider ran

@@ -16,7 +16,6 @@ from llmcore.schema.errors import LLMError
 INVALID_REQUEST: Final = "invalid_request_error"
 SERVER_ERROR: Final = "server_error"
 
-
 MAX_MESSAGE: Final = 2000
 """Characters of a message; a client's own values in it are as long as the client likes."""
 _MAX_PARAM: Final = 300

@@ -13,18 +13,19 @@ arguments. An application can serve one from its own web framework.
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import wraps
 from importlib import import_module
-from typing import Any, ClassVar, Final, Generic, ParamSpec, Protocol, TypeAlias, TypeVar
+from typing import Any, ClassVar, Final, Generic, ParamSpec, TypeAlias, TypeVar, get_args
 
 from attrs import field
 
 from llmcore.fronts.errors import FrontError, invalid
 from llmcore.fronts.policy import TranslationPolicy
 from llmcore.fronts.sealer import Sealer
-from llmcore.schema.diagnostics import Diagnostic
-from llmcore.schema.errors import ConfigurationError, InvalidRequestError, LLMError
-from llmcore.schema.events import LLMEvent
+from llmcore.schema.diagnostics import Diagnostic, Notes
+from llmcore.schema.errors import ConfigurationError, InvalidRequestError, LLMError, StreamError
+from llmcore.schema.events import ErrorEvent, FinishReason, LLMEvent, StreamStart
 from llmcore.schema.frozen import frozen
 from llmcore.schema.json import JsonObject
+from llmcore.schema.messages import Origin
 from llmcore.schema.model import Model
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.result import Failure, Result, Success
@@ -125,53 +126,102 @@ class AnswerInfo:
     """The model's name as the client wrote it; empty for the one that the events name."""
 
 
-class AnswerWriter(Protocol):
+class AnswerWriter:
     """Writes one answer: as events, and as the object that they add up to.
 
     A private builder that lives as long as one answer. Segments that arrive interleaved are put
-    one after another where the API cannot interleave them.
+    one after another where the API cannot interleave them. In the subclass of a front, the method
+    `_on_<type>` handles events of that type, such as `_on_text_delta`; events of types without one
+    write nothing.
     """
 
-    @property
-    def error(self) -> LLMError | None:
-        """Why the answer failed, if it did."""
-        ...
+    _handlers: ClassVar[Mapping[type, Callable[[Any, Any], None]]]
 
-    @property
-    def ended(self) -> bool:
+    def __init_subclass__(cls) -> None:
+        names = {kind: f"_on_{kind.type.name.lower()}" for kind in get_args(LLMEvent)}
+        cls._handlers = {
+            kind: getattr(cls, name) for kind, name in names.items() if hasattr(cls, name)
+        }
+
+    def __init__(self, diagnostics: Iterable[Diagnostic]) -> None:
+        self._notes = Notes()
+        self._reported = list(diagnostics)
+        self.usage: Usage | None = None
+        """Tokens, as far as the upstream has counted them."""
+        self.error: LLMError | None = None
+        """Why the answer failed, if it did."""
+        self.ended = False
         """Whether the terminal event was written: nothing comes after it."""
-        ...
+        self._cut = False
+
+    def start(self) -> Sequence[Event]:
+        """Return the events that open the stream, if it can be opened before the upstream's.
+
+        Most fronts have none: the first one states the model, which the upstream's start names.
+        """
+        return ()
+
+    def feed(self, event: LLMEvent) -> Sequence[Event]:
+        """Return the events that *event* amounts to. None come after a terminal one."""
+        raise NotImplementedError
+
+    def close(self, error: LLMError | None = None) -> Sequence[Event]:
+        """Return the terminal events of an answer whose events stopped before their end."""
+        if not self.ended:
+            self._fail(error or StreamError("the upstream's answer ended before it was complete"))
+        return self._take()
+
+    def whole(self) -> JsonObject:
+        """Return the answer as one object, once it has ended without an error."""
+        raise NotImplementedError
 
     @property
     def outcome(self) -> str:
         """How the answer ended, in a word for metrics: completed, incomplete or failed."""
-        ...
-
-    @property
-    def usage(self) -> Usage | None:
-        """Tokens, as far as the upstream has counted them."""
-        ...
+        if self.error is not None or not self.ended:
+            return "failed"
+        return "incomplete" if self._cut else "completed"
 
     @property
     def diagnostics(self) -> Sequence[Diagnostic]:
         """Everything lost, changed or invented, from the request to the last event."""
-        ...
+        return (*self._reported, *self._notes.entries)
 
-    def start(self) -> Sequence[Event]:
-        """Return the events that open the stream, if it can be opened before the upstream's."""
-        ...
+    def _take(self) -> Sequence[Event]:
+        """Return the events that were written since the last call."""
+        raise NotImplementedError
 
-    def feed(self, event: LLMEvent) -> Sequence[Event]:
-        """Return the events that *event* amounts to. None come after a terminal one."""
-        ...
+    def _handle(self, event: LLMEvent) -> None:
+        handler = self._handlers.get(type(event))
+        if handler is not None:
+            handler(self, event)
 
-    def close(self, error: LLMError | None = None) -> Sequence[Event]:
-        """Return the terminal events of an answer whose events stopped before their end."""
-        ...
+    def _begin_answer(self, event: StreamStart) -> Origin:
+        """Report what sending the request lost; return the origin of the answer."""
+        self._reported += event.diagnostics
+        return Origin(provider=event.provider, model=event.model, protocol=event.protocol)
 
-    def whole(self) -> JsonObject:
-        """Return the answer as one object, once it has ended without an error."""
-        ...
+    # -- failures
+
+    def _on_error(self, event: ErrorEvent) -> None:
+        self._fail(event.error)
+
+    def _fail_by_reason(self, reason: FinishReason) -> None:
+        """End an answer whose upstream gives an error as its reason to stop."""
+        raw = reason.raw or "no reason"
+        self._fail(StreamError(f"the upstream ended the answer with an error ({raw})"))
+
+    def _fail(self, error: LLMError) -> None:
+        self.error = error
+        counted = error.partial.usage if error.partial else None
+        if counted is not None and not counted.estimated:
+            self.usage = counted
+        self._write_failure(error)
+        self.ended = True
+
+    def _write_failure(self, error: LLMError) -> None:
+        """Write the events of an answer that failed."""
+        raise NotImplementedError
 
 
 @frozen(kw_only=True)

@@ -122,7 +122,6 @@ _MAX_NAMED: Final = 20
 _MAX_NAME: Final = 100
 """Characters of a name: a client's object may have keys of any length."""
 
-
 # -- thinking
 
 _EFFORTS: Final = {2048: "low", 8192: "medium"}

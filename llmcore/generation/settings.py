@@ -354,7 +354,6 @@ class RunPlan:
 _DESCRIPTIONS: Final = frozenset(inspect.signature(request).parameters) - {"tools"}
 """The settings that belong to a request, as opposed to those of a run."""
 
-
 _OTHER_NAMES = {
     "stop_sequences": "stop",
     "max_output_tokens": "max_tokens",

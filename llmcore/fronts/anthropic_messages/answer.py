@@ -18,7 +18,6 @@ The writer is a private builder that lives as long as one answer; a delta costs 
 from collections.abc import Mapping
 from typing import Any, Final
 
-from llmcore.fronts.answer_builder import AnswerBuilder
 from llmcore.fronts.answer_record import AnswerRecord
 from llmcore.fronts.anthropic_messages.blocks import (
     BlockWriter,
@@ -45,7 +44,7 @@ from llmcore.fronts.anthropic_messages.hosted import (
 from llmcore.fronts.anthropic_messages.request import MessagesContext
 from llmcore.fronts.errors import from_llm_error
 from llmcore.fronts.finishing import finish_kind
-from llmcore.fronts.front import AnswerInfo, Event, Upstream
+from llmcore.fronts.front import AnswerInfo, AnswerWriter, Event, Upstream
 from llmcore.fronts.hosted_calls import found_pages, search_queries
 from llmcore.fronts.segment_order import SegmentOrder
 from llmcore.protocols.anthropic_messages.names import CALL_IDS, METADATA_KEY, Block
@@ -84,9 +83,11 @@ _PLACE: Final = frozenset({"id", "part", "index"})
 thinking back with the items after it alone; without thinking, the places can be left out."""
 _USUAL: Final[Mapping[str, object]] = {"phase": "final_answer", "caller": {"type": "direct"}}
 """Metadata that a provider assumes where it is missing."""
+_CUT: Final = ("max_tokens", "model_context_window_exceeded", "refusal")
+"""Reasons to stop of an answer that is not complete."""
 
 
-class MessagesWriter(AnswerBuilder):
+class MessagesWriter(AnswerWriter):
     """Writes one answer, event by event."""
 
     def __init__(self, info: AnswerInfo, context: MessagesContext, upstream: Upstream) -> None:
@@ -111,7 +112,6 @@ class MessagesWriter(AnswerBuilder):
         self._refused = False
         self._start: StreamStart | None = None
         self._message: dict[str, Any] = {}
-        self.outcome = "in_progress"
 
     # -- what the server reads
 
@@ -415,13 +415,11 @@ class MessagesWriter(AnswerBuilder):
         delta = {**stop, **extras}
         self._blocks.write({"type": "message_delta", "delta": delta, **outer, "usage": usage})
         self._blocks.write({"type": "message_stop"})
-        cut = stop["stop_reason"] in ("max_tokens", "model_context_window_exceeded", "refusal")
-        self.outcome = "incomplete" if cut else "completed"
+        self._cut = stop["stop_reason"] in _CUT
         self.ended = True
 
     def _write_failure(self, error: LLMError) -> None:
         self._blocks.write(dict(envelope(from_llm_error(error))))
-        self.outcome = "failed"
 
 
 def _grounding_query(event: Finish) -> str:

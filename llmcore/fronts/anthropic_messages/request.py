@@ -50,7 +50,6 @@ from llmcore.schema.request import LLMRequest
 _LONG_CONTEXT: Final = "[1m]"
 """The suffix with which Claude Code asks for the long context of a model."""
 
-
 _IN_PATH: Final = re.compile(
     r"/models?/(?P<model>[^/]+?)"
     r"(?:/(?:invoke|invoke-with-response-stream)|:(?:rawPredict|streamRawPredict))/*$"

@@ -55,7 +55,6 @@ _EXTRAS: Final = ("defer_loading", "input_examples", "eager_input_streaming", "a
 _QUIET: Final = frozenset({"defer_loading", "eager_input_streaming", "allowed_callers"})
 """Of these, the ones that state how tools are sent, which do not reach the model."""
 
-
 _NAMED: Final = frozenset({"cache_control", "name", "type"})
 _OF_TOOLS: Final = _NAMED | {"description", "input_schema", "strict", *_EXTRAS}
 _OF_CLIENT_TOOLS: Final = _NAMED | {"display_height_px", "display_width_px", *_QUIET}

@@ -19,10 +19,9 @@ a turn of a chat with a chunk that has none (`chats._validate_response`).
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from llmcore.fronts.answer_builder import AnswerBuilder
 from llmcore.fronts.answer_record import AnswerRecord
 from llmcore.fronts.errors import from_llm_error
-from llmcore.fronts.front import AnswerInfo, Event, Upstream
+from llmcore.fronts.front import AnswerInfo, AnswerWriter, Event, Upstream
 from llmcore.fronts.gemini.carrier import carried
 from llmcore.fronts.gemini.content import Grounding, file_part, logprobs_result, read_media
 from llmcore.fronts.gemini.errors import envelope
@@ -63,7 +62,7 @@ from llmcore.schema.json import JsonObject, object_or_empty, str_or_none, text_o
 from llmcore.schema.usage import Usage
 
 
-class GeminiWriter(AnswerBuilder):
+class GeminiWriter(AnswerWriter):
     """Writes one `GenerateContentResponse`, event by event."""
 
     def __init__(self, info: AnswerInfo, context: GeminiContext, upstream: Upstream) -> None:
@@ -84,8 +83,6 @@ class GeminiWriter(AnswerBuilder):
         self._native = False
         self._last: NativeObject = {}
         self._first_usage: Usage | None = None
-        self.outcome = "incomplete"
-        """How the answer ended: completed, incomplete or failed."""
 
     # -- what a server calls
 
@@ -331,8 +328,7 @@ class GeminiWriter(AnswerBuilder):
         native = object_or_empty(event.provider_metadata.get(METADATA_KEY)) if self._native else {}
         end = candidate_end(word, native, self._grounding.metadata())
         self._write_end(end, native)
-        short = event.finish_reason.reason in ("length", "content_filter")
-        self.outcome = "incomplete" if short else "completed"
+        self._cut = event.finish_reason.reason in ("length", "content_filter")
         self.ended = True
 
     def _write_end(self, end: NativeObject, native: Mapping[str, Any]) -> None:
@@ -356,7 +352,6 @@ class GeminiWriter(AnswerBuilder):
 
     def _write_failure(self, error: LLMError) -> None:
         self._chunks.append(dict(envelope(from_llm_error(error))))
-        self.outcome = "failed"
 
 
 _NO_PARTS: Final = (Source, StepFinish, ErrorEvent)

@@ -99,7 +99,6 @@ _ROLES: Final[Mapping[object, Role]] = {
     "system": "system",
 }
 
-
 _OF_GEMINI: Final = ("scheduling", "willContinue")
 _OF_CONTENT: Final = frozenset({"parts", "role"})
 _OF_PART: Final = frozenset(

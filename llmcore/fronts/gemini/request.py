@@ -42,7 +42,6 @@ _T = TypeVar("_T")
 
 # -- the path
 
-
 _TARGET: Final = re.compile(r"(?:^|/)(models|tunedModels|endpoints)/(?P<name>.+?)/*$")
 _METHODS: Final = ("generateContent", "streamGenerateContent", "countTokens")
 

@@ -11,11 +11,10 @@ each, so that segments of one kind are put one after another.
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from llmcore.fronts.answer_builder import AnswerBuilder
 from llmcore.fronts.answer_record import shown_part
 from llmcore.fronts.errors import from_llm_error
 from llmcore.fronts.finishing import ended_by_itself, finish_kind
-from llmcore.fronts.front import AnswerInfo, Event, Upstream
+from llmcore.fronts.front import AnswerInfo, AnswerWriter, Event, Upstream
 from llmcore.fronts.openai_chat.calls import CallWriter
 from llmcore.fronts.openai_chat.carrier import SHOWN_IDS, AnswerParts
 from llmcore.fronts.openai_chat.chunks import ChunkWriter, usage_of
@@ -63,7 +62,7 @@ _WORDS: Final[Mapping[str, str]] = {
 _MESSAGE: Final = "choices[0].message"
 
 
-class ChatWriter(AnswerBuilder):
+class ChatWriter(AnswerWriter):
     """Writes one completion."""
 
     def __init__(self, info: AnswerInfo, context: ChatContext, upstream: Upstream) -> None:
@@ -107,13 +106,6 @@ class ChatWriter(AnswerBuilder):
 
     def _take(self) -> Sequence[Event]:
         return self._chunks.take()
-
-    @property
-    def outcome(self) -> str:
-        """How the answer ended, in a word for metrics."""
-        if self.error is not None or not self.ended:
-            return "failed"
-        return "incomplete" if self._reason in ("length", "content_filter") else "completed"
 
     @property
     def sealed_calls(self) -> Mapping[str, str]:
@@ -293,6 +285,7 @@ class ChatWriter(AnswerBuilder):
         self._write_sources()
         self._chunks.finish(self._reason, self._fields)
         self._chunks.write_usage(self.usage)
+        self._cut = self._reason in ("length", "content_filter")
         self.ended = True
 
     def _word(self, kind: str, reason: FinishReason) -> str:

@@ -17,11 +17,10 @@ from typing import Any, Final
 
 from attrs import evolve
 
-from llmcore.fronts.answer_builder import AnswerBuilder
 from llmcore.fronts.answer_record import AnswerRecord
 from llmcore.fronts.errors import SERVER_ERROR
 from llmcore.fronts.finishing import ended_by_itself, finish_kind
-from llmcore.fronts.front import AnswerInfo, Event, Upstream
+from llmcore.fronts.front import AnswerInfo, AnswerWriter, Event, Upstream
 from llmcore.fronts.openai_responses.compaction import Summary, compaction_item, summary_message
 from llmcore.fronts.openai_responses.errors import response_error
 from llmcore.fronts.openai_responses.events import EventWriter, ResponseFrame, Sources
@@ -73,7 +72,7 @@ _KINDS: Final[Mapping[type, str]] = {
 _INCOMPLETE: Final = {"length": "max_output_tokens", "content_filter": "content_filter"}
 
 
-class ResponsesWriter(AnswerBuilder):
+class ResponsesWriter(AnswerWriter):
     """Writes one response, event by event.
 
     *form* makes a whole answer into another object than the response.

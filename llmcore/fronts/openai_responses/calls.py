@@ -38,7 +38,6 @@ from llmcore.schema.json import (
 
 # -- calls
 
-
 Item = dict[str, Any]
 
 CALL_TYPES: Final[Mapping[str, ToolKind]] = {

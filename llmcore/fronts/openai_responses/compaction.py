@@ -30,7 +30,6 @@ from llmcore.schema.messages import Message
 
 # -- items and summaries
 
-
 TRIGGER: Final = "compaction_trigger"
 ITEM: Final = "compaction"
 

@@ -35,7 +35,6 @@ from llmcore.schema.json import JsonValue, object_or_empty, objects, str_or_none
 
 # -- reading
 
-
 _DETAILS: Final = ("auto", "low", "high", "original")
 _TEXTS: Final = frozenset({"input_text", "output_text", "text", "summary_text", "reasoning_text"})
 _FIELDS: Final = frozenset(

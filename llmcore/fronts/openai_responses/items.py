@@ -51,7 +51,6 @@ from llmcore.schema.json import object_or_empty, str_or_none, text_or_json
 
 # -- messages and reasoning
 
-
 Item = dict[str, Any]
 
 

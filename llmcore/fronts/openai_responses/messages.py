@@ -61,9 +61,6 @@ from llmcore.schema.errors import InvalidRequestError
 from llmcore.schema.json import JsonObject, json_or_text, object_or_empty, objects, str_or_none
 from llmcore.schema.messages import Message, Origin, Role
 
-# -- items
-
-
 # -- what a request refers to
 
 

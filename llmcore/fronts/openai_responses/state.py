@@ -58,9 +58,7 @@ class Memory:
 NO_MEMORY: Final = Memory()
 """The memory of a server that keeps nothing."""
 
-
 # -- pages
-
 
 _PAGE = 20
 _MAX_PAGE = 100
