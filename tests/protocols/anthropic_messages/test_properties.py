@@ -2,6 +2,7 @@
 
 import json
 from contextlib import suppress
+from functools import cache
 from itertools import pairwise
 from typing import Any
 
@@ -37,6 +38,7 @@ from tests.support.wire.protocol import error, response
 # -- answers, streamed and whole
 
 
+@cache
 def citations() -> st.SearchStrategy[list[dict[str, Any]]]:
     """Draw citations of a page."""
     one = texts().map(
@@ -51,6 +53,7 @@ def citations() -> st.SearchStrategy[list[dict[str, Any]]]:
     return st.lists(one, max_size=2)
 
 
+@cache
 @st.composite
 def blocks(draw: st.DrawFn, number: int) -> dict[str, Any]:
     """Draw a content block of any kind."""

@@ -2,6 +2,7 @@
 
 import base64
 import json
+from functools import cache
 from itertools import pairwise
 from typing import Any
 
@@ -36,30 +37,31 @@ from tests.support.wire.protocol import error, response
 # -- answers, streamed and whole
 
 
-def signatures() -> st.SearchStrategy[dict[str, Any]]:
-    """Draw what a part may carry besides its content."""
-    return st.sampled_from([{}, {}, {"thoughtSignature": "c2ln"}, {"thoughtSignature": "b3Ro"}])
+_DATA = st.binary(max_size=6).map(lambda data: base64.b64encode(data).decode())
+_CONTENTS: list[st.SearchStrategy[dict[str, Any]]] = [
+    st.fixed_dictionaries({"text": texts()}),
+    st.fixed_dictionaries({"text": texts(), "thought": st.just(True)}),
+    json_objects().map(lambda args: {"functionCall": {"name": "f", "args": args}}),
+    st.sampled_from("ab").map(lambda id_: {"functionCall": {"name": "g", "id": id_}}),
+    texts().map(lambda code: {"executableCode": {"language": "PYTHON", "code": code}}),
+    texts().map(lambda out: {"codeExecutionResult": {"outcome": "OUTCOME_OK", "output": out}}),
+    json_objects().map(
+        lambda args: {"toolCall": {"toolType": "URL_CONTEXT", "args": args, "id": "t"}}
+    ),
+    json_objects().map(
+        lambda got: {"toolResponse": {"toolType": "URL_CONTEXT", "response": got, "id": "t"}}
+    ),
+    _DATA.map(lambda data: {"inlineData": {"mimeType": "image/png", "data": data}}),
+    _DATA.map(lambda data: {"inlineData": {"mimeType": "audio/L16;rate=24000", "data": data}}),
+    json_objects().map(lambda value: {"hologram": value}),
+]
+_SIGNATURES = st.sampled_from([{}, {}, {"thoughtSignature": "c2ln"}, {"thoughtSignature": "b3Ro"}])
 
 
-@st.composite
-def parts(draw: st.DrawFn) -> dict[str, Any]:
+@cache
+def parts() -> st.SearchStrategy[dict[str, Any]]:
     """Draw one part of an answer."""
-    data = base64.b64encode(draw(st.binary(max_size=6))).decode()
-    own = draw(signatures())
-    content: list[dict[str, Any]] = [
-        {"text": draw(texts())},
-        {"text": draw(texts()), "thought": True},
-        {"functionCall": {"name": "f", "args": draw(json_objects())}},
-        {"functionCall": {"name": "g", "id": draw(st.sampled_from(["a", "b"]))}},
-        {"executableCode": {"language": "PYTHON", "code": draw(texts())}},
-        {"codeExecutionResult": {"outcome": "OUTCOME_OK", "output": draw(texts())}},
-        {"toolCall": {"toolType": "URL_CONTEXT", "args": draw(json_objects()), "id": "t"}},
-        {"toolResponse": {"toolType": "URL_CONTEXT", "response": draw(json_objects()), "id": "t"}},
-        {"inlineData": {"mimeType": "image/png", "data": data}},
-        {"inlineData": {"mimeType": "audio/L16;rate=24000", "data": data}},
-        {"hologram": draw(json_objects())},
-    ]
-    return {**draw(st.sampled_from(content)), **own}
+    return st.tuples(st.one_of(_CONTENTS), _SIGNATURES).map(lambda pair: {**pair[0], **pair[1]})
 
 
 @st.composite

@@ -2,6 +2,7 @@
 
 import json
 from contextlib import suppress
+from functools import cache
 from itertools import pairwise
 from typing import Any
 
@@ -44,6 +45,7 @@ def outputs(draw: st.DrawFn) -> list[Native]:
     return [item for n, kind in enumerate(kinds) for item in draw(_DRAWN[kind](n))]
 
 
+@cache
 def _messages(n: int) -> st.SearchStrategy[list[Native]]:
     part = st.one_of(
         texts().map(text_part),
@@ -53,6 +55,7 @@ def _messages(n: int) -> st.SearchStrategy[list[Native]]:
     return st.lists(part, min_size=1, max_size=2).map(lambda p: [message(*p, id=f"msg_{n}")])
 
 
+@cache
 def _thoughts(n: int) -> st.SearchStrategy[list[Native]]:
     parts = st.lists(texts(1), max_size=2)
     return st.tuples(parts, parts).map(
@@ -60,10 +63,12 @@ def _thoughts(n: int) -> st.SearchStrategy[list[Native]]:
     )
 
 
+@cache
 def _calls(n: int) -> st.SearchStrategy[list[Native]]:
     return json_objects().map(lambda a: [function_call(json.dumps(a), n=n)])
 
 
+@cache
 def _hosted(n: int) -> st.SearchStrategy[list[Native]]:
     def renamed(items: list[Native]) -> list[Native]:
         ids = ("id", "call_id")
