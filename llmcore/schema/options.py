@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from types import NoneType
-from typing import Final, Literal, Self, TypeAlias, TypeVar, Union, get_args
+from typing import Any, Final, Literal, Self, TypeAlias, TypeVar, Union, get_args
 
 from attrs import field
 
@@ -199,8 +199,8 @@ ReasoningInput: TypeAlias = Union[ReasoningOptions, ReasoningEffort]
 """Reasoning options, or an effort alone."""
 CacheInput: TypeAlias = Union[CachePolicy, Literal["auto", "manual", "off"]]
 """A cache policy, or its mode alone."""
-FormatInput: TypeAlias = Union[ResponseFormat, Literal["text", "json"]]
-"""A response format, or its type where it needs nothing else."""
+FormatInput: TypeAlias = Union[ResponseFormat, Literal["text", "json"], JsonObject]
+"""A response format, its type where it needs nothing else, or one as in Chat Completions."""
 
 
 def as_reasoning_options(value: ReasoningInput | None) -> ReasoningOptions | None:
@@ -216,10 +216,31 @@ def as_cache_policy(value: CacheInput | None) -> CachePolicy | None:
 
 
 def as_response_format(value: FormatInput | None) -> ResponseFormat | None:
-    """Return *value*, a type as a format. Raises InvalidRequestError for another word."""
-    if not isinstance(value, str):
-        return value
-    return ResponseFormat(_word("response_format", value, get_args(get_args(FormatInput)[1])))
+    """Return *value* as a format: a type, or a `response_format` of the Chat Completions API.
+
+    Raises InvalidRequestError for another word or mapping.
+    """
+    if isinstance(value, str):
+        return ResponseFormat(_word("response_format", value, get_args(get_args(FormatInput)[1])))
+    match value:
+        case {"type": "text"}:
+            return ResponseFormat.text()
+        case {"type": "json_object"}:
+            return ResponseFormat.json()
+        case {
+            "type": "json_schema",
+            "json_schema": {"name": str(name), "schema": dict(schema), **rest},
+        }:
+            other: dict[str, Any] = {
+                key: rest[key] for key in ("description", "strict") if key in rest
+            }
+            return ResponseFormat.json_schema(schema, name=name, **other)
+        case Mapping():
+            raise InvalidRequestError(
+                "response_format must be ResponseFormat.json_schema(schema), 'json', 'text', or a "
+                "response_format of OpenAI's Chat Completions API"
+            )
+    return value
 
 
 def _word(name: str, value: _Word, words: tuple[str, ...]) -> _Word:

@@ -152,7 +152,7 @@ def test_a_blocking_client_stands_for_the_one_behind_it() -> None:
         ({"stop_when": [3]}, "stop_when must be a function, not a int"),
         ({"prepare_step": 3}, "prepare_step must be a function, not a int"),
         ({"repair_tool_call": 3}, "repair_tool_call must be a function, not a int"),
-        ({"response_format": {}}, "response_format must be a ResponseFormat, such as"),
+        ({"response_format": 1}, "response_format must be a ResponseFormat, such as"),
         ({"retry_policy": 3}, "retry_policy must be a RetryPolicy, not a int"),
         ({"timeout": "5"}, "timeout must be seconds or a Timeouts, not a str"),
         (

@@ -12,8 +12,10 @@ from llmcore.schema.options import (
     HttpOverlay,
     ReasoningOptions,
     ResponseFormat,
+    as_response_format,
     merge_json,
 )
+from llmcore.schema.request import request
 from tests.support.strategies.values import http_overlays, json_objects
 
 
@@ -81,6 +83,37 @@ def test_each_response_format_has_a_constructor() -> None:
     assert ResponseFormat.json() == ResponseFormat("json")
     assert ResponseFormat.json_schema(schema) == ResponseFormat("json_schema", schema)
     assert ResponseFormat.json_schema(schema).name == "response"
+
+
+@pytest.mark.parametrize(
+    ("value", "response_format"),
+    [
+        ({"type": "text"}, ResponseFormat.text()),
+        ({"type": "json_object"}, ResponseFormat.json()),
+        (
+            {"type": "json_schema", "json_schema": {"name": "n", "schema": {"type": "object"}}},
+            ResponseFormat.json_schema({"type": "object"}, name="n"),
+        ),
+        (
+            {
+                "type": "json_schema",
+                "json_schema": {"name": "n", "schema": {}, "strict": True, "description": "d"},
+            },
+            ResponseFormat.json_schema({}, name="n", strict=True, description="d"),
+        ),
+    ],
+)
+def test_format_of_chat_completions_is_taken(
+    value: JsonObject, response_format: ResponseFormat
+) -> None:
+    assert as_response_format(value) == response_format
+    assert request(model="m", prompt="Hi", response_format=value).response_format == response_format
+
+
+@pytest.mark.parametrize("value", [{}, {"type": "json"}, {"type": "json_schema"}, {"type": []}])
+def test_mapping_that_is_not_a_format_is_refused(value: JsonObject) -> None:
+    with pytest.raises(InvalidRequestError, match="response_format must be ResponseFormat"):
+        as_response_format(value)
 
 
 @pytest.mark.parametrize(
