@@ -238,7 +238,7 @@ def as_response_format(value: FormatInput | None) -> ResponseFormat | None:
         case Mapping():
             raise InvalidRequestError(
                 "response_format must be ResponseFormat.json_schema(schema), 'json', 'text', or a "
-                "response_format of OpenAI's Chat Completions API"
+                "response_format of the Chat Completions API"
             )
     return value
 
