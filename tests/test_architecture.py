@@ -362,8 +362,11 @@ def test_each_reader_of_a_wire_shows_a_frame() -> None:
 
 
 def _shows_json(module: Path) -> bool:
-    definitions = ast.Module | ast.FunctionDef | ast.ClassDef
-    texts = (ast.get_docstring(n) or "" for n in nodes_of(module) if isinstance(n, definitions))
+    texts = (
+        ast.get_docstring(node) or ""
+        for node in nodes_of(module)
+        if isinstance(node, ast.Module | ast.FunctionDef | ast.ClassDef)
+    )
     return any(re.search(r'\{"\w+": ', text) for text in texts)
 
 
