@@ -13,6 +13,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Final
 
 from attrs import frozen
@@ -50,6 +51,10 @@ class Asked:
     pid: int
     url: str
     front: str
+    headers: Mapping[str, str] = MappingProxyType({})
+    """Further headers of each request."""
+    may_fail: bool = False
+    """Whether it is left out where it fails, as the programs of others may."""
 
     def request(self, *, stream: bool, more: Mapping[str, Any] | None = None) -> bytes:
         """Return the bytes of a request; *more* are fields of its body."""
@@ -61,9 +66,10 @@ class Asked:
         data = json.dumps({**body, **(more or {})}, separators=(",", ":")).encode()
         head = (
             f"POST {path} HTTP/1.1\r\nhost: localhost\r\naccept: */*\r\nuser-agent: load/1\r\n"
-            f"content-type: application/json\r\ncontent-length: {len(data)}\r\n\r\n"
+            f"content-type: application/json\r\ncontent-length: {len(data)}\r\n"
         )
-        return head.encode() + data
+        more_headers = "".join(f"{name}: {value}\r\n" for name, value in self.headers.items())
+        return f"{head}{more_headers}\r\n".encode() + data
 
     def check(self, answer: bytes, events: int) -> None:
         """Raise AssertionError unless *answer* is whole."""
@@ -102,11 +108,15 @@ def _resident_mb(pid: int) -> float:
 
 @contextmanager
 def started(
-    command: Sequence[str], environ: Mapping[str, str] | None = None, *, cores: set[int]
+    command: Sequence[str],
+    environ: Mapping[str, str] | None = None,
+    *,
+    cores: set[int],
+    python: bool = True,
 ) -> Iterator[subprocess.Popen[str]]:
-    """Run Python with *command* on *cores* for the block."""
+    """Run *command*, of *python* or a program, on *cores* for the block."""
     process = subprocess.Popen(
-        [sys.executable, *command],
+        [sys.executable, *command] if python else command,
         env={**os.environ, **(environ or {})},
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
