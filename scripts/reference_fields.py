@@ -2,7 +2,8 @@
 
 Fields are those of attrs classes and TypedDicts, described by their docstrings. Parameters are
 described by `scripts/parameters.txt`, or as a setting of `generate`. Annotations keep the names
-that the code uses, and defaults are shown as they are written.
+that the code uses, and defaults are shown as they are written. The functions of `llmcore.sync` that
+are made of asynchronous ones have the parameters of these.
 """
 
 from functools import cache
@@ -10,20 +11,27 @@ from pathlib import Path
 from typing import Any, Final
 
 from griffe import (
+    Alias,
     Attribute,
     Class,
     DocstringParameter,
     DocstringSectionParameters,
+    Expr,
     ExprCall,
     ExprKeyword,
     Extension,
     Function,
+    Module,
+    Object,
+    Parameters,
 )
 
 from scripts.settings_table import meanings
 
 _PARAMETERS: Final = Path(__file__).with_name("parameters.txt")
 _ATTRS = frozenset({"frozen", "define", "attrs.frozen", "attrs.define"})
+_BLOCKING = frozenset({"blocking", "blocking_method"})
+_AS_TWIN = frozenset({"with_parameters_of", "method_with_parameters_of"})
 
 
 class ReferenceFields(Extension):
@@ -43,6 +51,54 @@ class ReferenceFields(Extension):
             cls.docstring.parsed.extend(_parameters(made))
         if typed_dict or _is_attrs(cls):
             cls.docstring.parsed.extend(_fields(cls, typed_dict=typed_dict))
+
+    def on_package(self, *, pkg: Module, **_: Any) -> None:
+        """Give the blocking functions the parameters of their asynchronous twins.
+
+        The tables of functions are added after this.
+        """
+        for module in pkg["sync"].modules.values():
+            for owner in (module, *module.classes.values()):
+                for member in list(owner.members.values()):
+                    _take_parameters(member, owner)
+
+
+def _take_parameters(member: Object | Alias, owner: Module | Class) -> None:
+    """Replace *member* of *owner* by a function with its twin's parameters, if it has a twin."""
+    if isinstance(member, Attribute) and (twin := _twin(member.value, _BLOCKING, owner.module)):
+        parameters, returns = twin.parameters, twin.returns
+    elif isinstance(member, Function):
+        twins = [_twin(decorator.value, _AS_TWIN, owner.module) for decorator in member.decorators]
+        if not (twin := next(filter(None, twins), None)):
+            return
+        itself = [one for one in member.parameters if one.name in ("self", "cls")]
+        own = [one for one in twin.parameters if one.name not in ("self", "cls")]
+        parameters, returns = Parameters(*itself, *own), member.returns
+    else:
+        return
+    made = Function(
+        member.name,
+        parameters=parameters,
+        returns=returns,
+        lineno=member.lineno,
+        endlineno=member.endlineno,
+        docstring=member.docstring,
+    )
+    owner.set_member(member.name, made)
+    if made.name == "__init__" and owner.docstring is not None:
+        owner.docstring.parsed[-1:] = _parameters(made)
+
+
+def _twin(call: str | Expr | None, makers: frozenset[str], module: Module) -> Function | None:
+    """Return the function that *call* passes to one of *makers*; for a class, its constructor."""
+    if not isinstance(call, ExprCall) or str(call.function) not in makers:
+        return None
+    found = module[str(call.arguments[0])]
+    found = found.final_target if isinstance(found, Alias) else found
+    twin = found["__init__"] if isinstance(found, Class) else found
+    if not isinstance(twin, Function):
+        raise TypeError(f"{call} names no function")
+    return twin
 
 
 def _parameters(func: Function) -> list[DocstringSectionParameters]:

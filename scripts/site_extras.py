@@ -90,9 +90,11 @@ def module(name: str) -> str:
     parts = [f"### {name}\n"]
     if docstring := ast.get_docstring(tree):
         parts.append(docstring + "\n")
-    for node in tree.body:
+    for node, after in zip(tree.body, [*tree.body[1:], None], strict=True):
         if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             parts += _definition(node, name)
+        elif isinstance(node, ast.Assign) and isinstance(after, ast.Expr):
+            parts += _value(node, after, name)
     return "\n".join(parts) + "\n"
 
 
@@ -109,6 +111,16 @@ def _definition(
         for inner in node.body:
             if isinstance(inner, ast.FunctionDef | ast.AsyncFunctionDef):
                 yield from _definition(inner, node.name)
+
+
+def _value(node: ast.Assign, docstring: ast.Expr, owner: str) -> Iterator[str]:
+    """Return a value with a docstring, such as a blocking function made of another."""
+    target, text = node.targets[0], docstring.value
+    is_docstring = isinstance(text, ast.Constant) and isinstance(text.value, str)
+    if is_docstring and isinstance(target, ast.Name) and not target.id.startswith("_"):
+        yield f"#### {owner.rpartition('.')[2]}.{target.id}\n"
+        yield f"```text\n{ast.unparse(node)}\n```\n"
+        yield f"{ast.literal_eval(text)}\n"
 
 
 def _signature(node: ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) -> str:

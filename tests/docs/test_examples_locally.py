@@ -66,7 +66,8 @@ def local_model_for_all(
     monkeypatch.setattr(OpenAI, "responses", embedded)
     for kind in (OpenAI, Anthropic, Google, Mistral, OpenAICompatible):
         monkeypatch.setattr(kind, "model", embedded)
-    monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-example")
+    for provider in ("ANTHROPIC", "OPENAI"):
+        monkeypatch.setenv(f"{provider}_API_KEY", "sk-example")
     monkeypatch.chdir(tmp_path)
     set_default_client(
         Client(

@@ -5,6 +5,7 @@ from functools import cache
 from pathlib import Path
 
 import attrs
+import pytest
 from griffe import (
     Class,
     DocstringSectionParameters,
@@ -14,6 +15,7 @@ from griffe import (
     load_extensions,
 )
 
+from llmcore.sync import Client as SyncClient
 from scripts.reference_fields import ReferenceFields, _texts, described
 from scripts.settings_table import meanings
 from tests.support.public_names import public_names
@@ -105,6 +107,29 @@ def test_every_parameter_of_an_exported_function_has_a_type_and_a_sentence() -> 
     ]
     assert len(exported_functions()) > 100
     assert bare == []
+
+
+@pytest.mark.parametrize(
+    "name", ["calls.generate", "calls.stream", "client.Client.generate", "client.Client.from_env"]
+)
+def test_blocking_functions_are_shown_with_the_parameters_of_their_asynchronous_twins(
+    name: str,
+) -> None:
+    twin = name.replace("calls.generate", "generate.generate").replace("calls.", "stream.")
+    room = "client" if "Client" in name else "generation"
+    blocking, asynchronous = source()[f"sync.{name}"], source()[f"{room}.{twin}"]
+    assert isinstance(blocking, Function)
+    assert isinstance(asynchronous, Function)
+    assert str(blocking.parameters) == str(asynchronous.parameters)
+    assert blocking.docstring is not None
+    tables = [one for one in blocking.docstring.parsed if one.kind.value == "parameters"]
+    assert [len(one.value) for one in tables] == [
+        sum(one.name not in ("self", "cls") for one in asynchronous.parameters)
+    ]
+
+
+def test_a_blocking_class_is_shown_with_the_parameters_of_its_asynchronous_twin() -> None:
+    assert "providers" in fields_shown(SyncClient)
 
 
 def test_every_field_of_an_exported_class_has_a_sentence() -> None:
