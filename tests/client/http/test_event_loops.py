@@ -162,9 +162,9 @@ def test_importing_does_no_io() -> None:
 import sys
 seen = []
 def hook(event, args):
-    name = str(args[0]) if args else ""
+    name = str(args[0]) if event == "open" else ""
     data = "llmcore" in name and "site-packages" not in name and not name.endswith((".py", ".pyc"))
-    if event.startswith("socket.") or (event == "open" and data):
+    if event.startswith("socket.") or data:
         seen.append((event, args))
 sys.addaudithook(hook)
 import llmcore
