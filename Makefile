@@ -84,9 +84,10 @@ soak: $(STAMP)-dev ## minutes of streams that end in every way; SECONDS=600 for 
 image-check: $(STAMP)-dev ## the steps of deploy/Dockerfile, where there is no Docker; about a minute
 	$(BIN)/python scripts/check_image.py
 
-docs: $(STAMP)-docs ## build the site into site/, every link checked, with markdown twins and llms.txt
+docs: $(STAMP)-docs $(STAMP)-dev ## build the site into site/, with markdown twins and llms.txt, and test it in a browser
 	PYTHONPATH=. $(BIN)/zensical build --strict
 	$(BIN)/python scripts/site_extras.py
+	BUILT_SITE=site $(BIN)/python -m pytest tests/docs/test_site.py
 
 catalog: $(STAMP)-dev ## refresh llmcore/catalog/models.json from genai-prices and the facts beside it
 	$(BIN)/python scripts/refresh_catalog.py

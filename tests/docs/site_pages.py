@@ -2,26 +2,12 @@
 
 import functools
 import http.server
-import os
-import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from html.parser import HTMLParser
 from pathlib import Path
 from threading import Thread
 from urllib.parse import unquote, urlsplit
-
-ZENSICAL = Path(sys.executable).with_name("zensical")
-
-
-def build(root: Path) -> Path:
-    """Build the site of *root*, every link checked, and return its folder."""
-    paths = {**os.environ, "PYTHONPATH": str(root)}
-    command = [str(ZENSICAL), "build", "--strict"]
-    subprocess.run(command, cwd=root, check=True, capture_output=True, env=paths)
-    subprocess.run([sys.executable, "scripts/site_extras.py"], cwd=root, check=True, env=paths)
-    return root / "site"
 
 
 class _Page(HTMLParser):
