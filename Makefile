@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.stamp
 INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check
 CLIENTS := tests/clients/js
-PARALLEL = -n $(or $(WORKERS),3) --dist worksteal
+PARALLEL = -n $(or $(WORKERS),4) --dist worksteal
 
 # Without its cache, each process compiles the library, and pytest every test module, again.
 unexport PYTHONDONTWRITEBYTECODE
@@ -17,7 +17,7 @@ demo: $(STAMP)-local
 	@$(BIN)/llmcore local install
 	@$(BIN)/llmcore ask --local --temperature 0 "Why is the sky blue?"
 
-test: $(STAMP)-dev ## all tests, in WORKERS processes (3: many wait for servers)
+test: $(STAMP)-dev ## all tests, in WORKERS processes (4: many wait for servers)
 	@$(BIN)/llmcore local install
 	$(BIN)/python -m pytest $(PARALLEL)
 

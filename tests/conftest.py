@@ -4,6 +4,7 @@ import gc
 import os
 import signal
 from collections.abc import Iterator
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -62,11 +63,11 @@ def pytest_collection(session: pytest.Session) -> None:
 def pytest_collection_modifyitems(
     config: pytest.Config, items: list[pytest.Item]
 ) -> Iterator[None]:
-    """Put the tests of the embedded model first, and slow ones where the second worker begins.
+    """Put the tests of the embedded model first, and spread the files of slow ones over the others.
 
     All workers of pytest-xdist must have one order, whichever file they read first. They begin
-    with contiguous parts of the list: one worker then runs all tests of the model, and loads it
-    once; another has slow ones, and at the end none waits for any.
+    with contiguous parts of the list: one worker runs all tests of the model, and loads it once.
+    Slow tests mostly wait for other processes; at any time some workers are to have others to run.
     """
     workers = worker_of(config)[1]
     if workers > 1:
@@ -77,8 +78,11 @@ def pytest_collection_modifyitems(
         slow = [item for item in items if item.get_closest_marker("slow") and item not in model]
         first = {*model, *slow}
         quick = [item for item in items if item not in first]
-        start = max(0, len(items) // workers - len(model))
-        items[:] = model + quick[:start] + slow + quick[start:]
+        files = [list(tests) for _, tests in groupby(slow, key=lambda item: item.path)] or [[]]
+        items[:] = model
+        for number, tests in enumerate(files):
+            start, end = (len(quick) * part // len(files) for part in (number, number + 1))
+            items += tests + quick[start:end]
 
 
 def pytest_plugin_registered(plugin: object, manager: pytest.PytestPluginManager) -> None:
