@@ -4,7 +4,7 @@ import gc
 import os
 import signal
 from collections.abc import Iterator
-from itertools import groupby
+from itertools import chain, groupby
 from pathlib import Path
 from typing import Any
 
@@ -63,11 +63,11 @@ def pytest_collection(session: pytest.Session) -> None:
 def pytest_collection_modifyitems(
     config: pytest.Config, items: list[pytest.Item]
 ) -> Iterator[None]:
-    """Put the tests of the embedded model first, and spread the files of slow ones over the others.
+    """Put the tests of the embedded model first, and deal the files of all others out like cards.
 
     All workers of pytest-xdist must have one order, whichever file they read first. They begin
     with contiguous parts of the list: one worker runs all tests of the model, and loads it once.
-    Slow tests mostly wait for other processes; at any time some workers are to have others to run.
+    Each gets files of all rooms, as those of some mostly wait for other processes.
     """
     workers = worker_of(config)[1]
     if workers > 1:
@@ -75,14 +75,11 @@ def pytest_collection_modifyitems(
     yield
     if workers > 1:
         model = [item for item in items if item.get_closest_marker("local_model")]
-        slow = [item for item in items if item.get_closest_marker("slow") and item not in model]
-        first = {*model, *slow}
-        quick = [item for item in items if item not in first]
-        files = [list(tests) for _, tests in groupby(slow, key=lambda item: item.path)] or [[]]
-        items[:] = model
-        for number, tests in enumerate(files):
-            start, end = (len(quick) * part // len(files) for part in (number, number + 1))
-            items += tests + quick[start:end]
+        of_model = {*model}
+        others = [item for item in items if item not in of_model]
+        files = [list(tests) for _, tests in groupby(others, key=lambda item: item.path)]
+        dealt = (tests for worker in range(workers) for tests in files[worker::workers])
+        items[:] = [*model, *chain.from_iterable(dealt)]
 
 
 def pytest_plugin_registered(plugin: object, manager: pytest.PytestPluginManager) -> None:
