@@ -21,7 +21,7 @@ test: $(STAMP)-dev ## all tests, in WORKERS processes (4: many wait for servers)
 	@$(BIN)/llmcore local install
 	$(BIN)/python -m pytest $(PARALLEL)
 
-test-fast: $(STAMP)-dev ## what takes no second and no model, with few examples, in about a minute
+test-fast: $(STAMP)-dev ## what takes no second and no model, with few examples
 	$(BIN)/python -m pytest $(PARALLEL) -m "not slow and not local_model" --hypothesis-profile=few
 
 test-all: $(STAMP)-dev ## the tests on every supported Python of this machine
