@@ -224,9 +224,9 @@ class Service:
 
     # -- Answers
 
-    def admitted(self) -> "_Admission":
-        """Count a request with a body as under way for the block; 503 if there are too many."""
-        return _Admission(self)
+    def admitted(self) -> "Admission":
+        """Return what counts a request with a body as under way, for a block or until released."""
+        return Admission(self)
 
     def count_running(self, more: int) -> None:
         """Count *more* answers as under way."""
@@ -388,18 +388,30 @@ class Service:
         }
 
 
-class _Admission:
-    """The place of one request among those under way."""
+class Admission:
+    """The place of one request among those under way, once it is admitted."""
 
     def __init__(self, service: Service) -> None:
         self._service = service
+        self._admitted = False
 
-    def __enter__(self) -> None:
+    def admit(self) -> None:
+        """Count the request as under way; FrontError, 503, if there are too many."""
         self._service.check_room()
         self._service.count_running(1)
+        self._admitted = True
+
+    def release(self) -> None:
+        """Stop counting the request, if it was admitted."""
+        if self._admitted:
+            self._admitted = False
+            self._service.count_running(-1)
+
+    def __enter__(self) -> None:
+        self.admit()
 
     def __exit__(self, *_exc: object) -> None:
-        self._service.count_running(-1)
+        self.release()
 
 
 def _model_of(upstreams: Upstreams, target: UpstreamModel) -> Model:

@@ -223,27 +223,6 @@ class _Bodies:
         )
 
 
-class _Place:
-    """The bytes of a request, and its place among those under way, until it is answered."""
-
-    def __init__(self, service: Service, held: HeldBytes) -> None:
-        self._service = service
-        self._held = held
-        self._running = 0
-
-    def admit(self) -> None:
-        """Count the request as under way; FrontError, 503, if there are too many."""
-        self._service.check_room()
-        self._service.count_running(1)
-        self._running = 1
-
-    def release(self) -> None:
-        """Give everything back."""
-        if self._running:
-            self._service.count_running(-1)
-        self._held.release()
-
-
 class _Answering:
     """Answers the requests for one operation."""
 
@@ -266,7 +245,12 @@ class _Answering:
 
     async def _answer(self, scope: Scope, receive: Receive) -> ASGIApp:
         held = self._bodies.bytes.of(caller_of(scope).counted_as)
-        place, leaves = _Place(self._service, held), True
+        place, leaves = self._service.admitted(), True
+
+        def release() -> None:
+            place.release()
+            held.release()
+
         try:
             body: JsonObject = {}
             if self._operation.takes_body:
@@ -290,10 +274,10 @@ class _Answering:
                 case run:
                     charge = await self._charge(caller_of(scope), run)
                     leaves = False
-                    return self._run(scope, run, charge, place.release)
+                    return self._run(scope, run, charge, release)
         finally:
             if leaves:
-                place.release()
+                release()
 
     async def _charge(self, caller: Caller, run: SentAnswer) -> Charge | None:
         """Reserve what an answer can use; None for one that is not made for this request."""

@@ -36,7 +36,7 @@ class ClientConnection:
         self._watching.add(callback)
 
     def unwatch(self, callback: Callable[[], object]) -> None:
-        """Call *callback* no more."""
+        """Do not call *callback* any more."""
         self._watching.discard(callback)
 
 

@@ -77,7 +77,7 @@ class HeldBytes:
         self.release()
 
     def release(self) -> None:
-        """Count the bytes no more."""
+        """Stop counting the bytes."""
         self._all.release(self._caller, self._held)
 
     def add(self, count: int) -> None:
