@@ -238,9 +238,7 @@ def _first_count(usage: Mapping[str, Any], paths: Iterable[tuple[str, ...]]) -> 
         value = usage.get(first)
         for name in rest:
             value = object_or_empty(value).get(name)
-        if type(value) is int:
-            return max(value, 0)
-        if value is not None and (found := count_or_none(value)) is not None:
+        if (found := count_or_none(value)) is not None:
             return found
     return None
 

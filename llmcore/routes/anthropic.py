@@ -67,7 +67,7 @@ class Anthropic(ConfigurableProvider):
 
         `api_key` is short for `auth=Auth.header("x-api-key", api_key)`: give one of the two.
         Without either, it is ANTHROPIC_API_KEY or ANTHROPIC_AUTH_TOKEN when a request is prepared.
-        `betas` name features for every request; those that a body needs are added automatically.
+        `betas` are the beta features of every request; those that a body needs are added.
         """
         self._set_fields(
             route=_route(

@@ -478,7 +478,10 @@ class Route(Generic[Body_co]):
         streaming: bool,
         context: AuthContext,
     ) -> Result[_Signed, LLMError]:
-        """Return the signed request, of one that differs in URL and body alone if there was one."""
+        """Return the signed request.
+
+        Its headers are those of an earlier one, if that differs in URL and body alone.
+        """
         own = built.headers or request.http.headers or context.shown
         known = None if own or not self.auth.repeats else self._signed_by(streaming, context)
         if known is not None and (before := self._signatures.get(known)) is not None:

@@ -242,7 +242,7 @@ def missing_extra(
 
 
 def install_extra(extra: str) -> str:
-    """Return the command that installs *extra*, quoted for every shell."""
+    """Return the command that installs *extra*, quoted so that all shells accept it."""
     return f"pip install 'llmcore-routes[{extra}]'"
 
 

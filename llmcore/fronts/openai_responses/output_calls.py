@@ -98,7 +98,7 @@ class CallItem:
         return {"item_id": self._id, "output_index": self._writer.index}
 
     def delta(self, event: ToolInputDelta) -> dict[str, Any] | None:
-        """Return the event of more input, but for its number; None if there is no event."""
+        """Return the event of further input without its sequence number; None if none is due."""
         if not self._event:
             return None
         text = event.text if self._freeform is None else self._freeform.feed(event.text)

@@ -251,7 +251,8 @@ def cursor(state: ResponsesState, event: NativeObject) -> ProviderMetadata:
 def resume(metadata: ProviderMetadata) -> ResumeRequest:
     """Return the request that resumes at the cursor in *metadata*.
 
-    Without a sequence number the stream begins anew. InvalidRequestError if there is no cursor.
+    Without a sequence number, the stream is sent from its start. Raises InvalidRequestError if
+    there is no cursor.
     """
     place = object_or_empty(object_or_empty(metadata.get(METADATA_KEY)).get("resume"))
     response_id = str_or_none(place.get("response_id"))

@@ -236,14 +236,7 @@ class Hoisted:
 
     def schema(self, path: str) -> Schema:
         """Return the root, with every definition that is used in `$defs`."""
-        top = self._root  # which may not be a reference itself
-        seen: set[str] = set()
-        while isinstance(reference := top.get("$ref"), str) and reference not in seen:
-            seen.add(reference)
-            target = look_up(self._root, reference)
-            if target is None:
-                break
-            top = overlay(target, without(top, "$ref", *_DEFINITIONS))
+        top = self._resolved(self._root, *_DEFINITIONS)  # which may not be a reference itself
         result = self._copy(top, path, 0)
         definitions: Schema = {}
         while self._pending:
@@ -286,13 +279,20 @@ class Hoisted:
 
     def _expanded(self, schema: JsonObject) -> JsonObject:
         self._left -= 1
+        return self._resolved(schema)
+
+    def _resolved(self, schema: JsonObject, *omitted: str) -> JsonObject:
+        """Return *schema* over what its `$ref` names, in turn, each without the keywords *omitted*.
+
+        A reference without a target, or to itself, stays.
+        """
         seen: set[str] = set()
         while isinstance(reference := schema.get("$ref"), str) and reference not in seen:
             seen.add(reference)
             target = look_up(self._root, reference)
             if target is None:
                 break
-            schema = overlay(target, without(schema, "$ref"))
+            schema = overlay(target, without(schema, "$ref", *omitted))
         return schema
 
     def _point(self, reference: str, path: str) -> str:
