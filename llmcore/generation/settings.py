@@ -114,21 +114,21 @@ class Settings(TypedDict, total=False):
     tool_context: object
     """The value of the parameter `context` of tools."""
     approvals: Approvals | None
-    """Decisions, by call id, about the calls that `messages` end with."""
+    """Decisions, by call id, on the pending calls at the end of `messages`."""
     approval_secret: str | bytes | None
-    """A key with which approvals are signed: a call is approved by its token from
-    `approval_tokens`, which fits the call and the tool's definition alone."""
+    """The key that signs approvals: a call is then approved only by its token from
+    `approval_tokens`, which is valid for that call and that definition of the tool."""
     limits: RunLimits | None
-    """The most requests, tokens, cost, tool calls and time of the run."""
+    """The most requests, tokens, cost, tool calls and seconds that the run may use."""
     validation_retries: int
-    """The most requests of a run that ask again for an object, or for arguments of tools, after
-    they failed validation; without them, invalid arguments use up a round of tools."""
+    """How often a run may ask again after an object or tool arguments failed validation. With 0,
+    invalid arguments use up a round of tools."""
     response_format: FormatInput | None
     """Plain text, JSON, or JSON that fits a schema."""
     temperature: float | None
-    """How random the choice of tokens is: 0 for the least."""
+    """How random the choice of tokens is; 0 is the least random."""
     top_p: float | None
-    """Only the most probable tokens whose probabilities add up to this are considered."""
+    """Only the most probable tokens, whose probabilities add up to this, are considered."""
     max_tokens: int | None
     """The most tokens to generate in one step."""
     stop: str | Sequence[str]
@@ -138,7 +138,7 @@ class Settings(TypedDict, total=False):
     seed: int | None
     """Makes sampling repeatable, as far as the provider supports it."""
     presence_penalty: float | None
-    """Makes tokens less likely that occurred before; usually -2 to 2."""
+    """Makes tokens that occurred before less likely; usually -2 to 2."""
     frequency_penalty: float | None
     """Makes tokens less likely the more often they occurred; usually -2 to 2."""
     logprobs: bool | None
@@ -175,9 +175,9 @@ class Settings(TypedDict, total=False):
     abort_signal: AbortSignal | None
     """The signal of an `AbortController`, which can end the run from any thread."""
     raw: bool
-    """Whether events have their `native` frame, and responses the `raw` document they came as."""
+    """Whether events have their `native` frame, and responses the `raw` document."""
     client: AnyClient | None
-    """The client that sends the requests, or a blocking one; None takes the default client."""
+    """The client that sends the requests, blocking or not; None takes the default client."""
 
 
 def _conditions(
