@@ -26,7 +26,7 @@ from griffe import (
     Parameters,
 )
 
-from scripts.settings_table import meanings
+from llmcore.generation.signatures import setting_meanings
 
 _PARAMETERS: Final = Path(__file__).with_name("parameters.txt")
 _ATTRS = frozenset({"frozen", "define", "attrs.frozen", "attrs.define"})
@@ -141,7 +141,7 @@ def described(func: Function, parameter: str) -> str:
 @cache
 def _texts() -> dict[str, str]:
     """Return the sentences by name, and by qualified name."""
-    found = {name: " ".join(text.split()) for name, text in meanings()}
+    found = dict(setting_meanings())
     for line in _PARAMETERS.read_text("utf-8").splitlines():
         name, _, text = line.partition(": ")
         if not line.startswith("#"):

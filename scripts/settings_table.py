@@ -5,20 +5,16 @@
 writes it into the page; a test says when that is due.
 """
 
-import ast
 import inspect
-from collections.abc import Iterator
-from itertools import pairwise
 from pathlib import Path
 from typing import Final
 
 from llmcore import generate
-from llmcore.generation import settings
+from llmcore.generation.signatures import setting_meanings
 
 PAGE: Final = Path(__file__).parents[1] / "docs" / "generating.md"
 BEGIN: Final = "<!-- table: made by scripts/settings_table.py -->\n"
 END: Final = "<!-- end of table -->\n"
-CLASSES: Final = ("Settings",)
 
 
 def table() -> str:
@@ -26,21 +22,10 @@ def table() -> str:
     defaults = inspect.signature(generate).parameters
     rows = ["| Setting | Default | Meaning |", "| --- | --- | --- |"]
     rows += [
-        f"| `{name}` | `{defaults[name].default!r}` | {' '.join(meaning.split())} |"
-        for name, meaning in meanings()
+        f"| `{name}` | `{defaults[name].default!r}` | {meaning} |"
+        for name, meaning in setting_meanings().items()
     ]
     return "".join(f"{row}\n" for row in rows)
-
-
-def meanings() -> Iterator[tuple[str, str]]:
-    """Yield the keys of the settings' TypedDicts with the docstring below each."""
-    tree = ast.parse(Path(settings.__file__).read_text("utf-8"))
-    for cls in tree.body:
-        if isinstance(cls, ast.ClassDef) and cls.name in CLASSES:
-            for key, below in pairwise([*cls.body, ast.Pass()]):
-                if isinstance(key, ast.AnnAssign):
-                    text = below.value if isinstance(below, ast.Expr) else ast.Constant("")
-                    yield ast.unparse(key.target), ast.literal_eval(text)
 
 
 def page(text: str) -> str:

@@ -4,6 +4,7 @@ In reading order: `generate`, `many`, `batch` (on a cluster: `ray_batch`) and `s
 (the functions that callers use),
 `checkpoint` and `progress` (finished results and a bar for many calls),
 `conversation` (runs that continue a stored conversation), `settings` (their arguments),
+`signatures` (which list them, for `help()`),
 `setting_checks` (their types), `next_step` (what `prepare_step` changes), `limits` (of a run),
 `loop` (calling the model, running its tools, calling it again), `run_events` (its events),
 `run_spans` (its spans), `model_call` (one call of the model, retried), `retry` (which errors are

@@ -13,6 +13,7 @@ from llmcore.generation.generate import completed
 from llmcore.generation.loop import Run
 from llmcore.generation.results import GenerateResult
 from llmcore.generation.settings import RunPlan, Settings, plan_of
+from llmcore.generation.signatures import with_settings_listed
 from llmcore.generation.stream import StreamResult
 from llmcore.schema.content import TextPart
 from llmcore.schema.errors import InvalidRequestError
@@ -116,6 +117,7 @@ class Conversation:
 
     # -- runs
 
+    @with_settings_listed
     async def generate(
         self,
         model: Model | str | None = None,
@@ -134,6 +136,7 @@ class Conversation:
         await self._keep_run(question, result)
         return result
 
+    @with_settings_listed
     def stream(
         self,
         model: Model | str | None = None,

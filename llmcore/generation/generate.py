@@ -4,17 +4,18 @@ from typing import Unpack
 
 from llmcore.generation.loop import AnswerCheck, Run
 from llmcore.generation.results import GenerateResult
-from llmcore.generation.settings import RunPlan, Settings, plan_of, with_expanded_signature
+from llmcore.generation.settings import RunPlan, Settings, plan_of
+from llmcore.generation.signatures import with_settings_listed
 from llmcore.schema.model import Model
 
 
-@with_expanded_signature
+@with_settings_listed
 async def generate(
     model: Model | str | None = None, prompt: str | None = None, **settings: Unpack[Settings]
 ) -> GenerateResult[None]:
     """Call *model*, run the tools it calls, send their results, and return the result.
 
-    Give a `prompt`, `messages` or a complete `request`; `Settings` lists the other arguments.
+    Give a `prompt`, `messages` or a complete `request`; the other arguments are the settings.
     Responses are streamed internally, so that proxies do not close the connection during a long
     one. Raises LLMError.
     """

@@ -3,6 +3,7 @@
 import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias, Union, Unpack
 
@@ -14,6 +15,7 @@ from llmcore.generation.generate import completed
 from llmcore.generation.progress import progress_bar
 from llmcore.generation.results import GenerateResult
 from llmcore.generation.settings import RunPlan, Settings, plan_of
+from llmcore.generation.signatures import with_settings_listed
 from llmcore.schema import json
 from llmcore.schema.codec import from_json, to_json
 from llmcore.schema.errors import InvalidRequestError, LLMError
@@ -27,6 +29,7 @@ Prompt: TypeAlias = Union[str, Sequence[Message]]
 Outcome: TypeAlias = Result[GenerateResult[None], LLMError]
 
 
+@partial(with_settings_listed, without=frozenset({"messages", "request"}))
 async def generate_many(
     model: Model | str | None,
     prompts: Iterable[Prompt],

@@ -1,9 +1,9 @@
 """`generate_object` and `stream_object`: structured output of a given schema."""
 
-import inspect
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Collection
 from contextlib import suppress
+from functools import partial
 from typing import Any, Generic, Self, TypeVar, Unpack, overload
 
 from attrs import evolve
@@ -18,7 +18,8 @@ from llmcore.generation.partial_objects import (
     contains,
 )
 from llmcore.generation.results import GenerateResult
-from llmcore.generation.settings import RunPlan, Settings, plan_of, with_expanded_signature
+from llmcore.generation.settings import RunPlan, Settings, plan_of
+from llmcore.generation.signatures import with_settings_listed
 from llmcore.generation.stream import StreamResult
 from llmcore.schema import json
 from llmcore.schema.content import RefusalPart
@@ -34,7 +35,6 @@ _T = TypeVar("_T")
 _T_co = TypeVar("_T_co", covariant=True)
 _Element = TypeVar("_Element")
 _Partial = TypeVar("_Partial")
-_F = TypeVar("_F", bound=Callable[..., object])
 
 _STOPPED = {
     "length": "the answer was cut off at the limit of output tokens; increase max_tokens",
@@ -45,18 +45,7 @@ _STOPPED = {
 """Messages for finish reasons that leave the object incomplete."""
 
 
-def _with_schema(function: _F) -> _F:
-    """Return *function* with all its settings in its signature."""
-    schema_parameters = [
-        parameter
-        for parameter in inspect.signature(function).parameters.values()
-        if parameter.name.startswith("schema")
-    ]
-    signature = inspect.signature(with_expanded_signature(function))
-    parameters = [item for name, item in signature.parameters.items() if name != "response_format"]
-    extended = signature.replace(parameters=[*parameters[:2], *schema_parameters, *parameters[2:]])
-    function.__signature__ = extended  # type: ignore[attr-defined]
-    return function
+_with_settings = partial(with_settings_listed, without=frozenset({"response_format"}))
 
 
 @overload
@@ -83,7 +72,7 @@ async def generate_object(
 ) -> GenerateResult[Any]: ...
 
 
-@_with_schema
+@_with_settings
 async def generate_object(
     model: Model | str | None = None,
     prompt: str | None = None,
@@ -445,7 +434,7 @@ def stream_object(
 ) -> StreamObjectResult[Any]: ...
 
 
-@_with_schema
+@_with_settings
 def stream_object(
     model: Model | str | None = None,
     prompt: str | None = None,

@@ -6,10 +6,10 @@ defaults, checked. Calls without a client share one, made from the environment o
 
 import difflib
 import inspect
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final, Protocol, TypeAlias, TypedDict, TypeVar, Union, get_args
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, Protocol, TypeAlias, TypedDict, Union, get_args
 
-from attrs import NOTHING, evolve, field, fields_dict, frozen
+from attrs import evolve, field, fields_dict, frozen
 from attrs.validators import deep_iterable
 
 from llmcore.client.client import Client
@@ -379,34 +379,6 @@ def plan_of(
         hint = f": did you mean {meant!r}?" if meant else ""
         raise TypeError(f"{function}() got an unexpected keyword argument {unknown!r}{hint}")
     return RunPlan(model=model, prompt=prompt, **settings)
-
-
-_F = TypeVar("_F", bound=Callable[..., object])
-
-
-def with_expanded_signature(function: _F) -> _F:
-    """Return *function*, which takes `Settings`, with a signature that lists them all."""
-    hints = {name: RunPlan.__annotations__[name] for name in ("model", "prompt")}
-    hints.update(Settings.__annotations__)
-    parameters = [
-        inspect.Parameter(
-            name,
-            inspect.Parameter.KEYWORD_ONLY if name in Settings.__annotations__ else _POSITIONAL,
-            default=_default(attribute.default),
-            annotation=hints[name],
-        )
-        for name, attribute in fields_dict(RunPlan).items()
-    ]
-    returns = inspect.signature(function).return_annotation
-    function.__signature__ = inspect.Signature(parameters, return_annotation=returns)  # type: ignore[attr-defined]
-    return function
-
-
-_POSITIONAL = inspect.Parameter.POSITIONAL_OR_KEYWORD
-
-
-def _default(default: object) -> object:
-    return inspect.Parameter.empty if default is NOTHING else default
 
 
 def _retries(count: int | None) -> RetryPolicy:

@@ -9,7 +9,8 @@ import anyio
 from llmcore.client.event_stream import TextStream
 from llmcore.generation.loop import Run
 from llmcore.generation.results import GenerateResult, StepResult
-from llmcore.generation.settings import Settings, plan_of, with_expanded_signature
+from llmcore.generation.settings import Settings, plan_of
+from llmcore.generation.signatures import with_settings_listed
 from llmcore.schema.events import LLMEvent
 from llmcore.schema.messages import Message
 from llmcore.schema.model import Model
@@ -137,7 +138,7 @@ class StreamResult:
         await self._run.aclose()
 
 
-@with_expanded_signature
+@with_settings_listed
 def stream(
     model: Model | str | None = None, prompt: str | None = None, **settings: Unpack[Settings]
 ) -> StreamResult:

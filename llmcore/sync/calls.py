@@ -14,6 +14,7 @@ from llmcore.generation import many, media, objects, retrieval
 from llmcore.generation.retry import RetryPolicy
 from llmcore.generation.retry import retry as asynchronous_retry
 from llmcore.generation.settings import Settings
+from llmcore.generation.signatures import with_settings_documented
 from llmcore.generation.stream import stream as asynchronous_stream
 from llmcore.schema.model import Model
 from llmcore.sync.background import blocking, with_parameters_of
@@ -48,6 +49,7 @@ def stream_speech(*args: Any, **settings: Any) -> ByteStream:
     return ByteStream(_open_speech(*args, **settings))
 
 
+@with_settings_documented
 @with_parameters_of(asynchronous_stream)
 def stream(*args: Any, **settings: Any) -> StreamResult:
     """Return the events of what `generate` would do with the same arguments.
@@ -87,6 +89,7 @@ def stream_object(*args: Any, **settings: Any) -> StreamObjectResult[Any]:
 
 
 with_parameters_of(objects.stream_object)(stream_object)
+with_settings_documented(stream_object)
 
 
 def retry(

@@ -15,9 +15,9 @@ from griffe import (
     load_extensions,
 )
 
+from llmcore.generation.signatures import setting_meanings
 from llmcore.sync import Client as SyncClient
 from scripts.reference_fields import ReferenceFields, _texts, described
-from scripts.settings_table import meanings
 from tests.support.public_names import public_names
 
 ROOT = Path(__file__).parents[2]
@@ -151,5 +151,5 @@ def test_sentences_of_parameters_are_all_used() -> None:
         for one in function.parameters
         for key in (one.name, f"{name}.{one.name}", f"{name}.__init__.{one.name}")
     }
-    settings = {name for name, _ in meanings()}
+    settings = set(setting_meanings())
     assert sorted(_texts().keys() - used - settings) == []

@@ -1,6 +1,7 @@
 """Arguments of `generate` and `stream`."""
 
 import inspect
+import pydoc
 import re
 from typing import Any
 
@@ -10,10 +11,13 @@ from attrs import evolve, fields_dict
 from llmcore import sync
 from llmcore.client.client import Client
 from llmcore.generation.abort import AbortController
+from llmcore.generation.conversation import Conversation
 from llmcore.generation.generate import generate
+from llmcore.generation.many import generate_many
 from llmcore.generation.objects import generate_object, stream_object
 from llmcore.generation.retry import RetryPolicy
 from llmcore.generation.settings import RunPlan, Settings
+from llmcore.generation.signatures import setting_meanings
 from llmcore.generation.stream import stream
 from llmcore.generation.tool import Tool
 from llmcore.routes.transport import Timeouts
@@ -57,6 +61,38 @@ def test_the_signature_spells_them_out(function: Any) -> None:
     assert parameters["max_tool_rounds"].default == 1
     assert parameters["model"].default is None
     assert parameters["tools"].kind is inspect.Parameter.KEYWORD_ONLY
+
+
+def test_every_setting_has_a_meaning() -> None:
+    assert list(setting_meanings()) == list(Settings.__annotations__)
+    assert all(setting_meanings().values())
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        generate,
+        stream,
+        generate_object,
+        stream_object,
+        generate_many,
+        Conversation.generate,
+        Conversation.stream,
+        sync.generate,
+        sync.stream,
+        sync.generate_object,
+        sync.stream_object,
+        sync.generate_many,
+    ],
+)
+def test_help_shows_each_setting_of_a_function_with_its_meaning(function: Any) -> None:
+    shown = pydoc.plain(pydoc.render_doc(function))
+    taken = inspect.signature(function).parameters
+
+    for name, meaning in setting_meanings().items():
+        assert (f"{name}: {meaning}" in shown) == (name in taken), name
+    assert "temperature" in taken
+    assert "settings" not in taken
 
 
 @pytest.mark.parametrize(
