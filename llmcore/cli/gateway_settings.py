@@ -7,6 +7,7 @@ from pathlib import Path
 
 from llmcore.bridge.configuration.reading import find_config, read_environment, settings_from
 from llmcore.bridge.configuration.settings import GatewaySettings
+from llmcore.schema.json import present
 
 
 def add_common(parser: argparse.ArgumentParser) -> None:
@@ -31,8 +32,7 @@ def environ_of(args: argparse.Namespace, **more: str) -> Mapping[str, str]:
         "OPENBRIDGE_WORKERS": getattr(args, "workers", None),
         **more,
     }
-    named = {name: value for name, value in given.items() if value is not None}
-    return read_environment({**os.environ, **named}, Path.cwd())
+    return read_environment({**os.environ, **present(given)}, Path.cwd())
 
 
 def settings_of(args: argparse.Namespace, **more: str) -> GatewaySettings:

@@ -39,8 +39,10 @@ from llmcore.schema.json import (
     JsonValue,
     ProviderMetadata,
     json_or_text,
+    present,
     str_or_none,
     text_or_json,
+    without,
 )
 
 Kind: TypeAlias = Literal[
@@ -203,10 +205,10 @@ def end_call(
         text = freeform_text(json_or_text(text))
     if text:
         events.append(ToolInputDelta(block.segment, text))
-    native = {k: v for k, v in block.native.items() if k not in known and v is not None}
+    native: JsonObject = present(block.native, but=known)
     if native.get("type") == "tool_use":
-        del native["type"]
-    metadata = {metadata_key: native} if native else {}
+        native = without(native, "type")
+    metadata: ProviderMetadata = {metadata_key: native} if native else {}
     events.append(ToolInputEnd(block.segment, provider_metadata=metadata))
 
 

@@ -9,7 +9,7 @@ integers of more than 64 bits.
 
 import json
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, TypeVar, Union, cast
 
 import msgspec
@@ -302,9 +302,9 @@ def has_only(fields: JsonObject, others: Iterable[str] = ()) -> bool:
 # -- some fields of an object
 
 
-def present(fields: Mapping[str, _V | None]) -> dict[str, _V]:
-    """Return *fields* without those that are None."""
-    return {name: value for name, value in fields.items() if value is not None}
+def present(fields: Mapping[str, _V | None], *, but: Container[str] = ()) -> dict[str, _V]:
+    """Return *fields* without those that are None or named in *but*."""
+    return {k: v for k, v in fields.items() if v is not None and k not in but}
 
 
 def without(fields: Mapping[str, _V], *names: str) -> dict[str, _V]:

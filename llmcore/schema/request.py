@@ -10,7 +10,7 @@ from llmcore.schema.content import TextPart
 from llmcore.schema.display import readable
 from llmcore.schema.errors import InvalidRequestError
 from llmcore.schema.frozen import frozen
-from llmcore.schema.json import JsonObject, ProviderMetadata, plain_metadata
+from llmcore.schema.json import JsonObject, ProviderMetadata, plain_metadata, present
 from llmcore.schema.messages import Message, MessageInput, as_message
 from llmcore.schema.model import Body_co, Model
 from llmcore.schema.options import (
@@ -221,7 +221,7 @@ def request(
         "top_logprobs": top_logprobs,
         "service_tier": service_tier,
     }
-    given = {name: value for name, value in single.items() if value is not None}
+    given = present(single)
     if generation is not None and given:
         raise InvalidRequestError(
             f"{', '.join(given)} and generation=... are both given: put all options into generation"

@@ -15,6 +15,7 @@ from llmcore.schema.json import (
     ProviderMetadata,
     plain_metadata,
     plain_object,
+    present,
 )
 
 MAX_TOOL_NAME_LENGTH = 512
@@ -266,8 +267,7 @@ class HostedTool:
 
     @classmethod
     def _of(cls, kind: HostedToolKind, options: JsonObject, **shared: JsonValue) -> Self:
-        given = {name: value for name, value in shared.items() if value is not None}
-        return cls(kind=kind, options={**given, **options})
+        return cls(kind=kind, options={**present(shared), **options})
 
 
 ToolSpec: TypeAlias = Union[ToolDefinition, CustomTool, HostedTool]

@@ -20,7 +20,7 @@ from llmcore.fronts.errors import FrontError
 from llmcore.schema import json
 from llmcore.schema.codec import from_json, to_json
 from llmcore.schema.errors import InvalidRequestError
-from llmcore.schema.json import JsonObject
+from llmcore.schema.json import JsonObject, present
 
 _ID_BYTES: Final = 5
 _SECRET_BYTES: Final = 32
@@ -160,7 +160,7 @@ def digest_of(text: str) -> str:
 
 def limits_from(given: JsonObject) -> KeyLimits:
     """Return the limits that a JSON object gives; InvalidRequestError, naming others."""
-    return from_json(KeyLimits, {name: value for name, value in given.items() if value is not None})
+    return from_json(KeyLimits, present(given))
 
 
 def packed_key(key: IssuedKey) -> bytes:

@@ -1,6 +1,6 @@
 """Reads the gateway's settings: from variables, a `.env` file and `openbridge.toml`."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
@@ -20,6 +20,7 @@ from llmcore.bridge.configuration.values import Values
 from llmcore.client.environment import provider_entries
 from llmcore.client.user_folders import named_path
 from llmcore.schema.errors import ConfigurationError, install_extra, missing_extra
+from llmcore.schema.json import present
 
 COMPATIBLE: Final = "openai-compatible"
 """A server of Chat Completions, which a base URL names."""
@@ -47,7 +48,7 @@ def read_environment(environ: Mapping[str, str], folder: Path) -> dict[str, str]
         lines = dotenv_values(path)
     except UnicodeDecodeError as error:
         raise ConfigurationError(f"{path} is not UTF-8 text: {error}", cause=error) from error
-    return {**{name: value for name, value in lines.items() if value is not None}, **environ}
+    return {**present(lines), **environ}
 
 
 def find_config(environ: Mapping[str, str], folder: Path) -> Path | None:
@@ -169,55 +170,63 @@ _ADMIN_KEY_CHARS: Final = 16
 
 
 def _check(settings: GatewaySettings, read: Values) -> None:
+    """Raise ConfigurationError for settings that contradict each other or are not safe."""
+    for problems in (_table_problems, _access_problems, _state_problems):
+        for problem in problems(settings, read):
+            raise ConfigurationError(problem)
+
+
+def _table_problems(settings: GatewaySettings, read: Values) -> Iterator[str]:
+    """Yield what is set in two places, or in none."""
     tables = settings.tables
     if settings.model_map_path is not None and (tables.models or tables.prefixes):
-        raise ConfigurationError(
+        yield (
             f"{read.label('MODEL_MAP_PATH')} and [models] or [prefixes] exclude each other: move "
             "the map into the file, or leave one of them out"
         )
     if settings.accounts.prices_path is not None and tables.prices:
-        raise ConfigurationError(
+        yield (
             f"{read.label('PRICES_PATH')} and [prices] exclude each other: move the prices into "
             "the file, or leave one of them out"
         )
     if settings.model_map_path is not None and settings.otherwise is not None:
-        raise ConfigurationError(
-            f"{read.label('OTHERWISE')}: a model map has its own `otherwise`; set it there"
-        )
+        yield f"{read.label('OTHERWISE')}: a model map has its own `otherwise`; set it there"
+    if settings.upstream == COMPATIBLE and not (settings.upstream_base_url or tables.upstreams):
+        yield f"{read.label('UPSTREAM')}=openai-compatible needs OPENBRIDGE_UPSTREAM_BASE_URL"
+
+
+def _access_problems(settings: GatewaySettings, read: Values) -> Iterator[str]:
+    """Yield what would let strangers use or administer the gateway."""
     public = f"{read.label('HOST')}={settings.host} can be reached from other machines"
     if settings.is_public and not settings.needs_key:
-        raise ConfigurationError(
+        yield (
             f"{public}: set OPENBRIDGE_CLIENT_API_KEY or OPENBRIDGE_KEYS_ISSUED, or listen on "
             "127.0.0.1"
         )
     admin_key = settings.accounts.admin_key
     if admin_key is not None and len(admin_key) < _ADMIN_KEY_CHARS:
-        raise ConfigurationError(
+        yield (
             f"{read.label('ADMIN_KEY')} has fewer than {_ADMIN_KEY_CHARS} characters, so that it "
             "could be guessed"
         )
     if admin_key is not None and admin_key in settings.client_api_keys:
-        raise ConfigurationError(f"{read.label('ADMIN_KEY')} is one of the keys of clients, too")
+        yield f"{read.label('ADMIN_KEY')} is one of the keys of clients, too"
     if settings.is_public and not settings.limits.rate_per_minute:
-        raise ConfigurationError(
+        yield (
             f"{public}: set OPENBRIDGE_RATE_LIMIT_PER_MINUTE, the requests a minute that each key "
             "may make"
         )
-    state = settings.state
+
+
+def _state_problems(settings: GatewaySettings, read: Values) -> Iterator[str]:
+    """Yield what the backend of the state lacks or cannot do."""
+    state, label = settings.state, read.label("STATE_BACKEND")
     if state.backend == "redis" and not state.redis_url:
-        raise ConfigurationError(f"{read.label('STATE_BACKEND')}=redis needs OPENBRIDGE_REDIS_URL")
+        yield f"{label}=redis needs OPENBRIDGE_REDIS_URL"
     if state.backend == "postgres" and not state.postgres_url:
-        raise ConfigurationError(
-            f"{read.label('STATE_BACKEND')}=postgres needs OPENBRIDGE_POSTGRES_URL"
-        )
+        yield f"{label}=postgres needs OPENBRIDGE_POSTGRES_URL"
     if state.backend == "redis" and (state.max_entries or state.max_bytes):
-        raise ConfigurationError(
+        yield (
             "OPENBRIDGE_STATE_MAX_ENTRIES and OPENBRIDGE_STATE_MAX_BYTES bound sqlite and memory: "
             "leave them out, and set maxmemory in Redis"
-        )
-    if settings.upstream == COMPATIBLE and not (
-        settings.upstream_base_url or settings.tables.upstreams
-    ):
-        raise ConfigurationError(
-            f"{read.label('UPSTREAM')}=openai-compatible needs OPENBRIDGE_UPSTREAM_BASE_URL"
         )

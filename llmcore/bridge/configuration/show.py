@@ -12,6 +12,7 @@ from llmcore.bridge.configuration.tables import KeySource, ModelSettings, Prefix
 from llmcore.bridge.configuration.values import SECTIONS, Values, file_keys
 from llmcore.catalog.model_info import Rates
 from llmcore.schema import json
+from llmcore.schema.json import present
 
 SECRETS: Final = frozenset(
     {"CLIENT_API_KEY", "SEAL_KEY", "UPSTREAM_API_KEY", "ADMIN_KEY", "REDIS_URL", "POSTGRES_URL"}
@@ -119,7 +120,7 @@ def _model(model: ModelSettings) -> Mapping[str, object]:
 
 
 def _price(rates: Rates) -> Mapping[str, float]:
-    return {name: price for name, price in asdict(rates).items() if price is not None}
+    return present(asdict(rates))
 
 
 def _prefix(rule: PrefixSettings) -> Mapping[str, object]:

@@ -14,7 +14,7 @@ from typing import Protocol
 
 from llmcore.fronts.openai_responses.state import Record
 from llmcore.schema import json
-from llmcore.schema.json import JsonObject, JsonValue
+from llmcore.schema.json import JsonObject, JsonValue, present
 
 _VERSION = b"\x01"
 SEALING_KEY_BYTES = 32
@@ -131,8 +131,7 @@ def unpacked_item(data: bytes, owner: str) -> JsonObject | None:
 
 def unpacked_items(found: Iterable[tuple[str, bytes]], owner: str) -> dict[str, JsonObject]:
     """Return the items that *found* holds by their ids, but for those of others than *owner*."""
-    items = {name: unpacked_item(data, owner) for name, data in found}
-    return {name: item for name, item in items.items() if item is not None}
+    return present({name: unpacked_item(data, owner) for name, data in found})
 
 
 def _packed(value: JsonValue) -> bytes:

@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 
 from llmcore.client.middleware.outcome import CallOutcome
 from llmcore.client.middleware.target import ModelChoice
+from llmcore.schema.json import present
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.response import LLMResponse
 from llmcore.schema.usage import Usage
@@ -65,7 +66,7 @@ def request_attributes(request: LLMRequest, *, streaming: bool) -> Attributes:
         "gen_ai.request.stream": streaming or None,
         "gen_ai.output.type": _output_type(request),
     }
-    return {name: value for name, value in stated.items() if value is not None}
+    return present(stated)
 
 
 def _output_type(request: LLMRequest) -> str | None:
@@ -83,7 +84,7 @@ def outcome_attributes(outcome: CallOutcome, usage: Usage | None) -> Attributes:
         "http.response.status_code": None if outcome.error is None else outcome.error.status_code,
         "llmcore.response.from_cache": outcome.from_cache or None,
     }
-    return {name: value for name, value in stated.items() if value is not None}
+    return present(stated)
 
 
 def _response_attributes(

@@ -23,7 +23,7 @@ from llmcore.protocols.anthropic_messages.names import (
     PROTOCOL_ID,
 )
 from llmcore.schema.events import FinishReason, FinishReasonKind, StreamStart, TextEnd
-from llmcore.schema.json import object_or_empty, str_or_none
+from llmcore.schema.json import object_or_empty, present, str_or_none
 from llmcore.schema.usage import Usage
 
 # -- stop reasons
@@ -122,7 +122,7 @@ def usage_fields(
         fields["output_tokens_details"] = {"thinking_tokens": counts.reasoning}
     if start is not None and start.protocol == PROTOCOL_ID:
         raw = object_or_empty(usage.raw)
-        fields |= {k: v for k, v in raw.items() if k not in fields and v is not None}
+        fields |= present(raw, but=fields)
         return fields
     if usage.service_tier in _TIERS:
         fields["service_tier"] = _TIERS[usage.service_tier]

@@ -30,7 +30,14 @@ from llmcore.protocols.anthropic_messages.names import (
 from llmcore.protocols.tools import CallIdRule, fit
 from llmcore.schema.content import TextPart, ToolCallPart, ToolResultPart
 from llmcore.schema.events import ToolCall, ToolResult
-from llmcore.schema.json import object_or_empty, objects, str_or_none, text_or_json
+from llmcore.schema.json import (
+    object_or_empty,
+    objects,
+    present,
+    str_or_none,
+    text_or_json,
+    without,
+)
 
 SEARCH_RESULT: Final = "web_search_tool_result"
 _CODE_RESULT: Final = "code_execution_tool_result"
@@ -131,9 +138,7 @@ def _code_result(call_id: str, result: ToolResult) -> Block:
 def read_hosted(block: Block, names: Mapping[str, str]) -> ToolCallPart | ToolResultPart:
     """Return a call or a result, with its native form; *names* are the tools of earlier calls."""
     if is_hosted_call(block):
-        rest = {
-            k: v for k, v in block.items() if k not in ("id", "name", "input") and v is not None
-        }
+        rest = present(block, but=("id", "name", "input"))
         return ToolCallPart(
             str(block.get("id") or ""),
             str(block.get("name") or ""),
@@ -143,7 +148,7 @@ def read_hosted(block: Block, names: Mapping[str, str]) -> ToolCallPart | ToolRe
         )
     content = block.get("content")
     call_id = str(block.get("tool_use_id") or "")
-    rest = {k: v for k, v in block.items() if k not in ("tool_use_id", "content")}
+    rest = without(block, "tool_use_id", "content")
     failed = str(object_or_empty(content).get("type", "")).endswith("_error")
     return ToolResultPart(
         call_id,

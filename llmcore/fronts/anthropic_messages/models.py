@@ -14,7 +14,7 @@ from typing import Final
 
 from llmcore.fronts.errors import invalid
 from llmcore.fronts.front import ListedModel
-from llmcore.schema.json import JsonObject
+from llmcore.schema.json import JsonObject, present
 
 _UNKNOWN: Final = "1970-01-01T00:00:00Z"
 """The release date of a model where none is known: the value that the API itself uses."""
@@ -34,7 +34,7 @@ def listed_model(model: ListedModel) -> JsonObject:
         "display_name": model.id,
         "created_at": _UNKNOWN,
         "lifecycle": "active",
-        **{name: limit for name, limit in limits.items() if limit is not None},
+        **present(limits),
     }
 
 

@@ -38,13 +38,8 @@ from llmcore.protocols.openai_responses.names import PROTOCOL_ID as RESPONSES
 from llmcore.schema.content import TextPart
 from llmcore.schema.diagnostics import Diagnostic, Notes
 from llmcore.schema.frozen import frozen
-from llmcore.schema.json import json_or_text, object_or_empty, str_or_none
-from llmcore.schema.options import (
-    CachePolicy,
-    GenerationOptions,
-    ReasoningOptions,
-    ResponseFormat,
-)
+from llmcore.schema.json import json_or_text, object_or_empty, present, str_or_none
+from llmcore.schema.options import CachePolicy, GenerationOptions, ReasoningOptions, ResponseFormat
 from llmcore.schema.request import LLMRequest
 
 _LONG_CONTEXT: Final = "[1m]"
@@ -281,16 +276,12 @@ def _native_fields(
     request: ClientRequest, upstream: Upstream, offer: MessagesOffer, notes: Notes
 ) -> dict[str, dict[str, Any]]:
     """Return the fields that only the Messages API has; for another upstream, report them."""
-    native = {k: v for k, v in request.body.items() if k not in _UNDERSTOOD and v is not None}
-    config = {
-        name: value
-        for name, value in object_or_empty(request.body.get("output_config")).items()
-        if name not in _OF_OUTPUT_CONFIG and value is not None
-    }
+    native = present(request.body, but=_UNDERSTOOD)
+    output_config = object_or_empty(request.body.get("output_config"))
+    config = present(output_config, but=_OF_OUTPUT_CONFIG)
     if upstream.protocol_id != PROTOCOL_ID:
-        _report_lost(
-            {**native, **{f"output_config.{name}": item for name, item in config.items()}}, notes
-        )
+        lost = {f"output_config.{name}": value for name, value in config.items()}
+        _report_lost({**native, **lost}, notes)
         return {}
     whole = request.body.get("cache_control")
     betas = str_or_none(request.headers.get(_BETAS))
@@ -302,8 +293,7 @@ def _native_fields(
         **({"output_config": config} if config else {}),
         **({"betas": [name.strip() for name in betas.split(",")]} if betas else {}),
     }
-    effort = object_or_empty(request.body.get("output_config")).get("effort")
-    if not thinking and effort is not None:
+    if not thinking and output_config.get("effort") is not None:
         fields["thinking"] = None  # effort alone does not turn thinking on
     return {METADATA_KEY: fields} if fields else {}
 

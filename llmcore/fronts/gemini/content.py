@@ -33,7 +33,7 @@ from llmcore.schema.content import (
 )
 from llmcore.schema.diagnostics import Notes
 from llmcore.schema.events import File, Source
-from llmcore.schema.json import str_or_none
+from llmcore.schema.json import present, str_or_none
 
 # -- names of fields
 
@@ -282,4 +282,4 @@ def _chunk(citation: Citation) -> NativeObject:
         "title": citation.title,
         "text": citation.cited_text,
     }
-    return {"retrievedContext": {name: item for name, item in held.items() if item is not None}}
+    return {"retrievedContext": present(held)}

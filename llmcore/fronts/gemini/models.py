@@ -16,7 +16,7 @@ from typing import Final
 from llmcore.fronts.encoding import EVENT_STREAM, data_event, json_line
 from llmcore.fronts.errors import invalid
 from llmcore.fronts.front import ClientRequest, Event, ListedModel, StreamEncoding
-from llmcore.schema.json import JsonObject
+from llmcore.schema.json import JsonObject, present
 
 # -- models
 
@@ -58,7 +58,7 @@ def model(listed: ListedModel) -> JsonObject:
         "version": listed.id,
         "displayName": listed.id,
         "description": f"{listed.id} of {listed.owner}",
-        **{name: limit for name, limit in limits.items() if limit is not None},
+        **present(limits),
         "supportedGenerationMethods": list(_METHODS),
     }
 

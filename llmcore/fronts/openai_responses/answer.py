@@ -60,7 +60,7 @@ from llmcore.schema.events import (
     ToolInputStart,
     ToolResult,
 )
-from llmcore.schema.json import JsonObject, object_or_empty, str_or_none
+from llmcore.schema.json import JsonObject, object_or_empty, str_or_none, without
 from llmcore.schema.messages import Message
 from llmcore.schema.usage import Usage
 
@@ -443,5 +443,5 @@ class ResponsesWriter(AnswerWriter):
         self.ended = True
 
     def _number(self, made: Event) -> None:
-        fields = {k: v for k, v in made.items() if k not in ("type", "sequence_number")}
+        fields = without(made, "type", "sequence_number")
         self._writer.write(made["type"], **fields)

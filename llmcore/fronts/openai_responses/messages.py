@@ -58,7 +58,14 @@ from llmcore.schema.content import (
 )
 from llmcore.schema.diagnostics import Notes
 from llmcore.schema.errors import InvalidRequestError
-from llmcore.schema.json import JsonObject, json_or_text, object_or_empty, objects, str_or_none
+from llmcore.schema.json import (
+    JsonObject,
+    json_or_text,
+    object_or_empty,
+    objects,
+    str_or_none,
+    without,
+)
 from llmcore.schema.messages import Message, Origin, Role
 
 # -- what a request refers to
@@ -248,33 +255,34 @@ class InputReader:
     def _read(self, item: Item, path: str) -> None:
         type_ = str(item.get("type"))
         if self._native and type_ in _ID_NOT_NEEDED and str(item.get("id")) not in self._sent_ids:
-            item = {name: value for name, value in item.items() if name != "id"}
-        call = self._call(item)
+            item = without(item, "id")
         if type_ == "message":
             self._read_message(item, path)
         elif type_ == "reasoning":
             self._read_reasoning(item, path)
-        elif call is not None:
-            if not call.id:
-                raise invalid(f"{path}: a call needs a call_id.", f"{path}.call_id")
+        elif (call := self._call(item)) is not None:
             self._called(call, item, path)
         elif (result := self._result(item, path)) is not None:
             self._messages.append(Message("tool", (result,)))
-        elif type_ == COMPACTION and (summary := carried_summary(item, self._sealer)):
+        elif (message := self._of_compaction_or_tools(item, type_)) is not None:
             self._end_run()
-            self._messages.append(summary_message(summary))
+            self._messages.append(message)
         elif type_ in _HOSTED or (type_ in _UNREADABLE and self._native):
             self._run.add(EchoedHostedItem(native=item, path=path))
             if type_ == "shell_call":
                 self._remote.add(str(item.get("call_id")))
-        elif type_ == "additional_tools" and self._registry.native:
-            self._end_run()
-            native_item = {name: value for name, value in item.items() if name != "id"}
-            self._messages.append(Message("developer", (ProviderPart(METADATA_KEY, native_item),)))
         elif type_ in _TOOL_SEARCH:
             self._read_tool_search(item, path)
         elif type_ not in _NO_WORDS:
             self._read_other(item, type_, path)
+
+    def _of_compaction_or_tools(self, item: Item, type_: str) -> Message | None:
+        """Return a summary of ours as a message, or tools that a native upstream is sent."""
+        if type_ == COMPACTION and (summary := carried_summary(item, self._sealer)):
+            return summary_message(summary)
+        if type_ == "additional_tools" and self._registry.native:
+            return Message("developer", (ProviderPart(METADATA_KEY, without(item, "id")),))
+        return None
 
     def _call(self, item: Item) -> ToolCallPart | None:
         call = call_part(item, self._registry, self._policy.registered_tools)
@@ -334,6 +342,8 @@ class InputReader:
                 self._run.add(ReasoningPart(text))
 
     def _called(self, call: ToolCallPart, item: Item, path: str) -> None:
+        if not call.id:
+            raise invalid(f"{path}: a call needs a call_id.", f"{path}.call_id")
         plain = item.get("type") in _NAMED
         self._run.add(call if plain else EchoedHostedItem(native=item, path=path, call=call))
         self._calls[call.id] = call
@@ -359,7 +369,7 @@ class InputReader:
             raise invalid(
                 f"{path} has the unknown type {type_!r}.", f"{path}.type", "unsupported_item"
             )
-        fields = {k: v for k, v in item.items() if k not in ("id", "type", "call_id", "status")}
+        fields = without(item, "id", "type", "call_id", "status")
         name = function_name(type_.removesuffix("_call"))
         self._called(ToolCallPart(call_id, name, fields), item, path)
 

@@ -93,7 +93,7 @@ def with_facts(
     state: MessagesState, holder: Mapping[str, Any], excluded: frozenset[str], usage: JsonObject
 ) -> MessagesState:
     """Return *state* with the facts in *holder* (but *excluded*) and in *usage*."""
-    facts = {k: v for k, v in holder.items() if k not in excluded and v is not None}
+    facts = present(holder, but=excluded)
     facts.update({name: usage[name] for name in _OF_USAGE if usage.get(name) is not None})
     info = state.info
     if usage:
@@ -148,7 +148,7 @@ def skim(document: JsonValue, request: LLMRequest) -> Iterable[LLMEvent] | None:
         return None
     if content is None or not all(map(_is_plain, content)):
         return None
-    facts = {k: v for k, v in document.items() if k not in NOT_OF_MESSAGE and v is not None}
+    facts = present(document, but=NOT_OF_MESSAGE)
     facts |= {name: native[name] for name in _OF_USAGE if native.get(name) is not None}
     kinds = {block["type"] for block in content}
     return skimmed(

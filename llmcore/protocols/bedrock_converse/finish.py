@@ -27,7 +27,7 @@ from llmcore.protocols.persistent import with_entries
 from llmcore.schema.changed import changed
 from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.events import LLMEvent
-from llmcore.schema.json import count_or_none, object_or_empty, objects
+from llmcore.schema.json import count_or_none, object_or_empty, objects, present
 from llmcore.schema.usage import Usage
 
 # -- token counts
@@ -72,7 +72,7 @@ _NOT_METADATA: Final = frozenset({"output", "stopReason", "usage", "role", "p"})
 
 def with_facts(state: ConverseState, holder: Mapping[str, Any]) -> ConverseState:
     """Return *state* with the facts in *holder*: metrics, trace, service tier, ..."""
-    facts = {k: v for k, v in holder.items() if k not in _NOT_METADATA and v is not None}
+    facts = present(holder, but=_NOT_METADATA)
     if not facts:
         return state
     info = changed(state.info, metadata=with_entries(state.info.metadata, facts))

@@ -22,15 +22,9 @@ from collections.abc import Iterable
 from itertools import pairwise
 from typing import Any, Final
 
-from llmcore.protocols.gemini.content import omit_keys, on_unknown
+from llmcore.protocols.gemini.content import on_unknown
 from llmcore.protocols.gemini.names import METADATA_KEY, NativeObject
-from llmcore.protocols.gemini.state import (
-    GeminiState,
-    OpenCall,
-    change,
-    close_segment,
-    metadata_of,
-)
+from llmcore.protocols.gemini.state import GeminiState, OpenCall, change, close_segment, metadata_of
 from llmcore.protocols.persistent import PersistentList, to_list, with_entry
 from llmcore.protocols.tools import freeform_text, synthetic_call_id
 from llmcore.schema import json
@@ -44,7 +38,7 @@ from llmcore.schema.events import (
     ToolInputStart,
     ToolResult,
 )
-from llmcore.schema.json import object_or_empty, objects, str_or_none
+from llmcore.schema.json import object_or_empty, objects, present, str_or_none
 
 # -- calls
 
@@ -75,8 +69,8 @@ def on_function_call(state: GeminiState, part: NativeObject, events: list[LLMEve
 
 def _native_fields(part: NativeObject, call: NativeObject) -> NativeObject:
     """Return the native fields to send back with a call: its signature, the service's own id."""
-    native = omit_keys(part, "functionCall")
-    more = omit_keys(call, "name", "args", "partialArgs", "willContinue")
+    native = present(part, but=("functionCall",))
+    more = present(call, but=("name", "args", "partialArgs", "willContinue"))
     return native | ({"functionCall": more} if more else {})
 
 
@@ -234,7 +228,7 @@ CODE_EXECUTION: Final = "code_execution"
 def on_code(state: GeminiState, part: NativeObject, events: list[LLMEvent]) -> GeminiState:
     """Emit the call of the code that the model wrote."""
     code = object_or_empty(part.get("executableCode"))
-    call = ToolCall(str_or_none(code.get("id")) or "", CODE_EXECUTION, omit_keys(code, "id"))
+    call = ToolCall(str_or_none(code.get("id")) or "", CODE_EXECUTION, present(code, but=("id",)))
     return _on_call(state, part, call, events)
 
 
@@ -243,7 +237,7 @@ def on_code_result(state: GeminiState, part: NativeObject, events: list[LLMEvent
     given = object_or_empty(part.get("codeExecutionResult"))
     failed = given.get("outcome") not in ("OUTCOME_OK", None)
     id_ = str_or_none(given.get("id")) or ""
-    result = ToolResult(id_, omit_keys(given, "id"), name=CODE_EXECUTION, is_error=failed)
+    result = ToolResult(id_, present(given, but=("id",)), name=CODE_EXECUTION, is_error=failed)
     return _on_result(state, part, result, events)
 
 

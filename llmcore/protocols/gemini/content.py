@@ -12,7 +12,7 @@ bytes of UTF-8 in the text of the answer). Parts, as they come:
 """
 
 from bisect import bisect_right
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import accumulate
 from typing import Any, Final
 
@@ -33,7 +33,14 @@ from llmcore.protocols.persistent import PersistentList
 from llmcore.schema.changed import changed
 from llmcore.schema.content import Citation, TokenLogprob
 from llmcore.schema.events import File, LLMEvent, ProviderEvent, ReasoningDelta, TextDelta
-from llmcore.schema.json import float_or_none, int_or_none, object_or_empty, objects, str_or_none
+from llmcore.schema.json import (
+    float_or_none,
+    int_or_none,
+    object_or_empty,
+    objects,
+    present,
+    str_or_none,
+)
 
 # -- text and thoughts
 
@@ -45,14 +52,14 @@ def on_text(
     events: list[LLMEvent],
 ) -> GeminiState:
     """Emit a delta of text or reasoning, in the open segment or in a new one."""
-    native = omit_keys(part, "text", "thought")
+    native = present(part, but=("text", "thought"))
     text = str_or_none(part.get("text")) or ""
     if not native and not text:
         return state
     if native:
         state = close_segment(state, events)
     thinking = part.get("thought") is True
-    beside = omit_keys(native, "thoughtSignature")
+    beside = present(native, but=("thoughtSignature",))
     state = open_segment(state, "reasoning" if thinking else "text", events, beside)
     if text and thinking:
         events.append(ReasoningDelta(state.info.segment, text))
@@ -62,11 +69,6 @@ def on_text(
     return close_segment(state, events, native) if native else state
 
 
-def omit_keys(mapping: Mapping[str, Any], *names: str) -> NativeObject:
-    """Return *mapping* without *names*, and without fields that are null."""
-    return {name: item for name, item in mapping.items() if name not in names and item is not None}
-
-
 # -- media
 
 
@@ -74,8 +76,8 @@ def on_media(state: GeminiState, part: NativeObject, events: list[LLMEvent]) -> 
     """Emit the `File` of inline data. Raw audio comes in pieces, which become one file."""
     blob = object_or_empty(part.get("inlineData"))
     media_type, data = str_or_none(blob.get("mimeType")), decode_base64(blob.get("data"))
-    native = omit_keys(part, "inlineData")
-    more = omit_keys(blob, "mimeType", "data")
+    native = present(part, but=("inlineData",))
+    more = present(blob, but=("mimeType", "data"))
     native |= {"inlineData": more} if more else {}
     if data is None:
         return on_unknown(state, part, events)
@@ -103,8 +105,8 @@ def on_file_uri(state: GeminiState, part: NativeObject, events: list[LLMEvent]) 
     uri = str_or_none(data.get("fileUri"))
     if uri is None:
         return on_unknown(state, part, events)
-    native = omit_keys(part, "fileData")
-    more = omit_keys(data, "mimeType", "fileUri")
+    native = present(part, but=("fileData",))
+    more = present(data, but=("mimeType", "fileUri"))
     native |= {"fileData": more} if more else {}
     file = File(id="", media_type=str_or_none(data.get("mimeType")), url=uri)
     return _on_file(state, file, native, events)

@@ -14,22 +14,17 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from llmcore.protocols.answering import served_tier, skimmed
-from llmcore.protocols.gemini.content import omit_keys
 from llmcore.protocols.gemini.names import FINISH_REASONS, PROTOCOL_ID, NativeObject
 from llmcore.protocols.gemini.state import GeminiState, change, metadata_of
 from llmcore.protocols.persistent import with_entries
-from llmcore.schema.events import (
-    FinishReason,
-    LLMEvent,
-    StepStart,
-    StreamStart,
-)
+from llmcore.schema.events import FinishReason, LLMEvent, StepStart, StreamStart
 from llmcore.schema.json import (
     JsonValue,
     all_objects,
     count_or_none,
     has_only,
     object_or_empty,
+    present,
     str_or_none,
 )
 from llmcore.schema.request import LLMRequest
@@ -71,7 +66,7 @@ def on_response_fields(state: GeminiState, chunk: NativeObject) -> GeminiState:
     blocked = str_or_none(feedback.get("blockReason"))
     if blocked is not None:
         state = change(state, blocked=blocked)
-    return _with_metadata(state, omit_keys(chunk, *_NO_METADATA))
+    return _with_metadata(state, present(chunk, but=_NO_METADATA))
 
 
 def on_candidate_fields(
@@ -81,7 +76,7 @@ def on_candidate_fields(
     reason = str_or_none(candidate.get("finishReason"))
     if reason is not None:
         state = change(state, reason=reason)
-    return _with_metadata(state, omit_keys(candidate, *_NO_CANDIDATE_METADATA) | more)
+    return _with_metadata(state, present(candidate, but=_NO_CANDIDATE_METADATA) | more)
 
 
 def with_usage(state: GeminiState, chunk: NativeObject) -> GeminiState:
@@ -183,8 +178,8 @@ def skim(document: JsonValue, request: LLMRequest) -> Iterable[LLMEvent] | None:
     parts = all_objects(content.get("parts"))
     if not parts or not all(map(_is_plain, parts)):
         return None
-    metadata = omit_keys(candidate, *_NO_CANDIDATE_METADATA)
-    more = omit_keys(document, *_NO_METADATA)
+    metadata = present(candidate, but=_NO_CANDIDATE_METADATA)
+    more = present(document, but=_NO_METADATA)
     if not metadata.keys().isdisjoint(more):
         return None
     usage = map_usage(native)

@@ -34,7 +34,6 @@ from llmcore.protocols.gemini.calls import (
 )
 from llmcore.protocols.gemini.content import (
     cite,
-    omit_keys,
     on_file_uri,
     on_grounding,
     on_media,
@@ -74,7 +73,7 @@ from llmcore.schema.events import (
     TextEnd,
     ToolInputDelta,
 )
-from llmcore.schema.json import JsonValue, object_or_empty, objects
+from llmcore.schema.json import JsonValue, object_or_empty, objects, present
 from llmcore.schema.request import LLMRequest
 
 # -- frames -------------------------------------------------------------------------------
@@ -174,7 +173,7 @@ def _on_candidate(
             text = {name: part[name] for name in part if name not in _KINDS}
             state = on_text(state, text, logprobs, events)
             logprobs = () if text.get("text") and not text.get("thought") else logprobs
-            part = omit_keys(part, "text") if part.keys() & _KINDS.keys() else {}  # noqa: PLW2901
+            part = present(part, but=("text",)) if part.keys() & _KINDS.keys() else {}  # noqa: PLW2901
         if part:
             state = _on_part(state, part, events)
     state = on_grounding(state, candidate, events)

@@ -1,13 +1,12 @@
 """Orders a conversation: results after their calls, alternating roles, a user message first."""
 
 from collections.abc import Iterator, Sequence
-from itertools import chain
 from operator import is_
 from typing import TypeVar
 
 from attrs import define, field
 
-from llmcore.protocols.history.clean import Draft, Place, Placed, at, clean, place_instructions
+from llmcore.protocols.history.clean import Draft, Placed, at, clean, place_instructions
 from llmcore.protocols.history.pair_calls import Answer, Answers, answers_to, match, settle
 from llmcore.protocols.history.policy import HistoryPolicy
 from llmcore.schema.content import ContentPart, ReasoningPart, TextPart, ToolResultPart
@@ -142,19 +141,13 @@ def _close(groups: list[list[Unit]], policy: HistoryPolicy, notes: Notes) -> Non
 def _message(group: list[Unit], policy: HistoryPolicy, notes: Notes) -> Message:
     """Return *group* as one message: one of the caller's own if nothing changed."""
     first = group[0]
-    if len(group) == 1 and len(first.sources) == 1 and first.parts:  # nearly always unchanged
-        first_source = first.sources[0]
-        if first_source.role == first.role and _same(
-            first_source.content, [part for _, part in first.parts]
-        ):
-            return first_source
-    parts = list(chain.from_iterable(unit.parts for unit in group))
-    if group[0].side == "user":
+    if len(group) == 1 and _is_unchanged(first):  # nearly always
+        return first.sources[0]
+    role, parts = first.role, [part for unit in group for _, part in unit.parts]
+    if first.side == "user":
         parts.sort(key=_results_first)
-    role: Role = group[0].role
-    if group[0].side == "user":
-        role = "tool" if parts and isinstance(parts[0][1], ToolResultPart) else "user"
-    content = tuple(part for _, part in parts) or _placeholder(group[0], notes)
+        role = "tool" if parts and isinstance(parts[0], ToolResultPart) else "user"
+    content = tuple(parts) or _placeholder(first, notes)
     sources = [source for unit in group for source in unit.sources]
     for source in sources:
         if source.role == role and _same(source.content, content):
@@ -162,14 +155,21 @@ def _message(group: list[Unit], policy: HistoryPolicy, notes: Notes) -> Message:
     return Message(
         role,
         content,
-        name=_name(sources, role, group[0].path, notes),
+        name=_name(sources, role, first.path, notes),
         origin=_origin(sources, policy),
         provider_metadata={key: data for s in sources for key, data in s.provider_metadata.items()},
     )
 
 
-def _results_first(entry: tuple[Place, ContentPart]) -> bool:
-    return not isinstance(entry[1], ToolResultPart)
+def _is_unchanged(unit: Unit) -> bool:
+    if len(unit.sources) != 1 or not unit.parts:
+        return False
+    source = unit.sources[0]
+    return source.role == unit.role and _same(source.content, [part for _, part in unit.parts])
+
+
+def _results_first(part: ContentPart) -> bool:
+    return not isinstance(part, ToolResultPart)
 
 
 def _placeholder(unit: Unit, notes: Notes) -> tuple[TextPart, ...]:
