@@ -249,37 +249,46 @@ def raw_event(data: JsonObject, ms: float) -> Document:
 
 
 def timing(events: Sequence[Document]) -> Document:
-    """Return lanes, gaps and times of *events*."""
+    """Return when each segment and call streamed, and the pauses, all in milliseconds.
+
+    A lane is a text, a thinking or a call: when it started and ended, and the times of its deltas.
+    `cut` is True if it was still open when the stream ended or failed.
+    """
+    times = [event["ms"] for event in events]
+    total = max(times, default=0.0)
+    lanes = _lanes(events)
+    failed = any(event["type"] == "error" for event in events)
+    for lane in lanes:
+        lane["cut"] = lane["end"] is None or (failed and lane["end"] == total)
+        lane["end"] = total if lane["end"] is None else lane["end"]
+    return {
+        "lanes": lanes,
+        "gaps": _gaps(times),
+        "first_ms": next((event["ms"] for event in events if event["type"] in _DELTAS), None),
+        "total_ms": total,
+    }
+
+
+def _lanes(events: Sequence[Document]) -> list[Document]:
+    """Return the lanes of *events* in the order of their starts; one that is open has no end."""
     lanes: dict[str, Document] = {}
-    first: float | None = None
     for event in events:
-        kind, name = event["type"], str(event["data"].get("id", event["type"]))
+        kind, ms, data = event["type"], event["ms"], event["data"]
+        name = str(data.get("id", kind))
         if kind in _STARTS:
-            label = event["data"].get("name") or _STARTS[kind]
+            label = data.get("name") or _STARTS[kind]
             lanes[name] = {
                 "kind": _STARTS[kind],
                 "label": label,
                 "ms": [],
-                "start": event["ms"],
+                "start": ms,
                 "end": None,
-                "cut": True,
             }
         elif kind in _DELTAS and name in lanes:
-            lanes[name]["ms"].append(event["ms"])
-            first = event["ms"] if first is None else first
+            lanes[name]["ms"].append(ms)
         elif kind in _ENDS and name in lanes:
-            lanes[name].update(end=event["ms"], cut=False)
-    total = max([event["ms"] for event in events], default=0.0)
-    failed = any(event["type"] == "error" for event in events)
-    for lane in lanes.values():
-        lane["cut"] = lane["cut"] or (failed and lane["end"] == total)
-        lane["end"] = total if lane["end"] is None else lane["end"]
-    return {
-        "lanes": list(lanes.values()),
-        "gaps": _gaps([event["ms"] for event in events]),
-        "first_ms": first,
-        "total_ms": total,
-    }
+            lanes[name]["end"] = ms
+    return list(lanes.values())
 
 
 def _gaps(times: Sequence[float]) -> list[list[float]]:

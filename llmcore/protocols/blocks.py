@@ -158,26 +158,29 @@ def start_call(
     repeated *id_* is replaced by one of ours.
     """
     name, context = str_or_none(call.get("name")) or "", state.context
-    answers = not executed and name == context.answer_tool
-    freeform = not executed and not answers and name in context.freeform
-    held = context.wrapped if answers else freeform
+    kind: Kind
+    if not executed and name == context.answer_tool:
+        kind, held = "answer", context.wrapped
+    else:
+        held = not executed and name in context.freeform
+        kind = "freeform" if held else "tool"
     block = Block(
-        kind="answer" if answers else "freeform" if freeform else "tool",
+        kind=kind,
         fast_path=SLOW if held or given is not None else fast_path,
-        emits=TextDelta if answers else ToolInputDelta,
+        emits=TextDelta if kind == "answer" else ToolInputDelta,
         native=call,
         input=given,
         held=held,
     )
-    if answers:
+    if kind == "answer":
         segment = f"text_{state.blocks}"
         events.append(TextStart(segment))
         return open_block(changed(state, answered=True), index, changed(block, segment=segment))
     call_id = str_or_none(id_)
     if call_id is None or call_id in state.names:
         call_id = synthetic_call_id(response_id, context.turn, state.blocks)
-    kind: ToolCallKind = "custom" if freeform else "function"
-    start = ToolInputStart(call_id, name, kind=kind, provider_executed=executed)
+    call_kind: ToolCallKind = "custom" if kind == "freeform" else "function"
+    start = ToolInputStart(call_id, name, kind=call_kind, provider_executed=executed)
     events.append(changed(start, provider_metadata=metadata) if metadata else start)
     called = state.called or not executed
     state = changed(state, names=with_entry(state.names, call_id, name), called=called)

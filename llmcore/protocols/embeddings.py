@@ -246,17 +246,19 @@ def _vector(native: Any) -> Vector | None:
 def _truncated(document: JsonObject) -> list[int]:
     if document.get("truncated") is True:
         return [0]
-    statistics = [
+    statistics = enumerate(_vertex_statistics(document))
+    return [number for number, of_text in statistics if of_text.get("truncated") is True]
+
+
+def _vertex_statistics(document: JsonObject) -> list[JsonObject]:
+    """Return what Vertex AI states of each text: `token_count`, and whether it is `truncated`."""
+    return [
         object_or_empty(object_or_empty(prediction.get("embeddings")).get("statistics"))
         for prediction in objects(document.get("predictions"))
     ]
-    return [
-        number
-        for number, prediction in enumerate(statistics)
-        if prediction.get("truncated") is True
-    ]
 
 
+_COUNTS: Final = ("prompt_tokens", "total_tokens", "promptTokenCount", "input_tokens")
 _BEDROCK_TOKENS: Final = "x-amzn-bedrock-input-token-count"
 
 
@@ -265,7 +267,7 @@ def _tokens(document: JsonObject, headers: Mapping[str, str]) -> tuple[int | Non
     usage = object_or_empty(document.get("usage")) or object_or_empty(document.get("usageMetadata"))
     billed = object_or_empty(object_or_empty(document.get("meta")).get("billed_units"))
     for source in (usage, billed, document):
-        for name in ("prompt_tokens", "total_tokens", "promptTokenCount", "input_tokens"):
+        for name in _COUNTS:
             if (count := count_or_none(source.get(name))) is not None:
                 return count, usage or billed or None
     if (count := count_or_none(document.get("inputTextTokenCount"))) is not None:
@@ -273,14 +275,7 @@ def _tokens(document: JsonObject, headers: Mapping[str, str]) -> tuple[int | Non
     stated = headers.get(_BEDROCK_TOKENS, "")
     if stated.isascii() and stated.isdigit():
         return int(stated), None
-    counts = [
-        count_or_none(
-            object_or_empty(object_or_empty(prediction.get("embeddings")).get("statistics")).get(
-                "token_count"
-            )
-        )
-        for prediction in objects(document.get("predictions"))
-    ]
+    counts = [count_or_none(text.get("token_count")) for text in _vertex_statistics(document)]
     known = [count for count in counts if count is not None]
     return (sum(known) if known and len(known) == len(counts) else None), None
 

@@ -287,18 +287,22 @@ def _check_prices(document: ConfigDocument, tables: FileTables, providers: froze
 
 
 def _check_models(document: ConfigDocument, tables: FileTables, providers: frozenset[str]) -> None:
-    """Refuse names without a target, and aliases that name two models."""
+    """Refuse unknown upstreams, aliases that name two models, and overflow to the same model."""
     named = {name for upstream in tables.upstreams for name in (upstream.name, upstream.provider)}
-
-    def check_upstream(keys: Keys, name: str) -> None:
-        if name not in named | providers:
+    aimed = [
+        (("models", name, "targets"), target.upstream)
+        for name, model in tables.models.items()
+        for rank in model.ranks
+        for target in rank
+    ]
+    aimed += [(("prefixes", at, "upstream"), rule.upstream) for at, rule in tables.prefixes.items()]
+    for keys, upstream in aimed:
+        if upstream not in named | providers:
             known = ", ".join(sorted(named)) or "a provider's id"
-            raise document.error(keys, f"names the upstream {name!r}, which is not one of {known}")
-
+            message = f"names the upstream {upstream!r}, which is not one of {known}"
+            raise document.error(keys, message)
     owners = {name: name for name in tables.models}
     for name, model in tables.models.items():
-        for target in (target for rank in model.ranks for target in rank):
-            check_upstream(("models", name, "targets"), target.upstream)
         for alias in model.aliases:
             if owners.setdefault(alias, name) != name:
                 message = f"has {alias!r}, which is a name of {owners[alias]!r} already"
@@ -308,5 +312,3 @@ def _check_models(document: ConfigDocument, tables: FileTables, providers: froze
         if larger is not None and owners.get(larger, name) == name:
             message = f"names {larger!r}, which is not another model of this file"
             raise document.error(("models", name, "on_context_overflow"), message)
-    for prefix, rule in tables.prefixes.items():
-        check_upstream(("prefixes", prefix, "upstream"), rule.upstream)

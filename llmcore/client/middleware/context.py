@@ -24,7 +24,7 @@ from llmcore.schema.json import text_or_json
 from llmcore.schema.messages import Message
 from llmcore.schema.model import Model
 from llmcore.schema.request import LLMRequest
-from llmcore.schema.result import Failure
+from llmcore.schema.result import Failure, Success
 
 Edit: TypeAlias = Callable[[Sequence[Message]], Sequence[Message]]
 """Returns the messages that are sent in place of those given."""
@@ -209,26 +209,29 @@ class SummarizeContext:
         replaced, shortened = self._known(request)
         if limit is None or input_tokens_of(shortened) <= limit:
             return self._noted(next(shortened), replaced)
-        keep = self._keep_tokens or limit // 4
-        kept = trimmed(shortened.messages, max_tokens=keep)
+        kept = trimmed(shortened.messages, max_tokens=self._keep_tokens or limit // 4)
         old = shortened.messages[: len(shortened.messages) - len(kept)]
         if not old or shortened.messages[len(old) :] != kept:
             return self._noted(next(shortened), replaced)  # one long turn: nothing to summarize
-        asked = evolve(
-            request,
-            model=request.model if self._model is None else self._model,
-            messages=(Message.user(f"{self._instructions}\n\n{_transcript(old)}"),),
-            **_PLAIN,
-        )
-        written = await next(asked).result()
-        if isinstance(written, Failure):
-            return EventStream.of([ErrorEvent(written.failure())])
-        summary = Message.user(_SUMMARY + written.unwrap().text)
+        match await next(self._question(request, old)).result():
+            case Failure(error):
+                return EventStream.of([ErrorEvent(error)])
+            case Success(response):
+                summary = Message.user(_SUMMARY + response.text)
         replaced = request.messages[: len(request.messages) - len(kept)]
         while len(self._summaries) >= _KEPT_SUMMARIES:
             del self._summaries[min(self._summaries, key=len)]  # the shortest conversation
         self._summaries[replaced] = summary
         return self._noted(next(evolve(request, messages=(summary, *kept))), replaced)
+
+    def _question(self, request: LLMRequest, old: Sequence[Message]) -> LLMRequest:
+        """Return the request for a summary of *old*."""
+        return evolve(
+            request,
+            model=request.model if self._model is None else self._model,
+            messages=(Message.user(f"{self._instructions}\n\n{_transcript(old)}"),),
+            **_PLAIN,
+        )
 
     def _limit(self, request: LLMRequest, next: Next) -> int | None:
         if self._max_tokens is not None:

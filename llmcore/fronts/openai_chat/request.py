@@ -181,30 +181,40 @@ def _reasoning(body: Fields, *, same_api: bool) -> ReasoningOptions | None:
     reasoning = field(body, "reasoning", dict) or {}
     effort = field(body, "reasoning_effort", str)
     effort = field(reasoning, "effort", str, "reasoning.") if effort is None else effort
-    budget = field(reasoning, "max_tokens", int, "reasoning.")
+    budget = _thinking_budget(body, reasoning)
     summary: Any = reasoning.get("summary")
     if reasoning.get("exclude") is True or body.get("include_reasoning") is False:
         summary = "none"
-    switch, template = (object_or_empty(body.get(n)) for n in ("thinking", "chat_template_kwargs"))
-    if budget is None:
-        budget = int_or_none(switch.get("budget_tokens")) or int_or_none(
-            body.get("thinking_budget")
-        )
-    states = (
-        reasoning.get("enabled"),
-        _STATES.get(str(switch.get("type"))),
-        body.get("enable_thinking"),
-        template.get("enable_thinking", template.get("thinking")),
-    )
-    state = next((value for value in states if isinstance(value, bool)), None)
-    if effort is None and state is False:
+    switch = _thinking_switch(body, reasoning)
+    if effort is None and switch is False:
         effort, budget = "none", None
     says_nothing = summary is None if same_api else summary in (None, "none")
-    if effort is None and budget is None and says_nothing and state is None:
+    if effort is None and budget is None and says_nothing and switch is None:
         return None
     if summary not in (None, *_SUMMARIES):
         raise invalid(f"reasoning.summary is one of {', '.join(_SUMMARIES)}.", "reasoning.summary")
     return ReasoningOptions(effort=effort, budget_tokens=budget, summary=summary)
+
+
+def _thinking_budget(body: Fields, reasoning: Fields) -> int | None:
+    """Return the tokens of thinking: OpenRouter's field, else Anthropic's, else Qwen's."""
+    budget = field(reasoning, "max_tokens", int, "reasoning.")
+    if budget is not None:
+        return budget
+    stated = int_or_none(object_or_empty(body.get("thinking")).get("budget_tokens"))
+    return stated or int_or_none(body.get("thinking_budget"))
+
+
+def _thinking_switch(body: Fields, reasoning: Fields) -> bool | None:
+    """Return whether thinking is turned on or off; None if *body* does neither."""
+    template = object_or_empty(body.get("chat_template_kwargs"))
+    states = (
+        reasoning.get("enabled"),
+        _STATES.get(str(object_or_empty(body.get("thinking")).get("type"))),
+        body.get("enable_thinking"),
+        template.get("enable_thinking", template.get("thinking")),
+    )
+    return next((value for value in states if isinstance(value, bool)), None)
 
 
 _STATES: Final[Mapping[str, bool]] = {"enabled": True, "adaptive": True, "disabled": False}

@@ -59,11 +59,13 @@ def lower_tools(
         path = f"tools[{index}]"
         if isinstance(tool, HostedTool):
             found = lower_hosted(tool, path, dialect, keys, notes)
-            if alone and found is not None and found.runs_at_server:
+            if found is None:
+                continue
+            if alone and found.runs_at_server:
                 why = "before Gemini 3, the service's own tools are refused beside functions"
                 notes.dropped("unsupported-tool", path, why)
                 continue
-            hosted += [] if found is None else [found]
+            hosted.append(found)
             _merge(config, found, path, notes)
         else:
             functions.append(_lower_own(tool, path, rules, notes))
@@ -72,8 +74,8 @@ def lower_tools(
     calling = _lower_choice(request, bool(functions), bool(tools))
     if calling:
         config["functionCallingConfig"] = calling
-    beside = functions and any(lowered.runs_at_server for lowered in hosted)
-    if beside and dialect.server_tool_parts and rules.checks_signatures:
+    mixed = functions and any(lowered.runs_at_server for lowered in hosted)
+    if mixed and dialect.server_tool_parts and rules.checks_signatures:
         config["includeServerSideToolInvocations"] = True
     if request.parallel_tool_calls is False and functions:
         why = "the model decides by itself whether it calls functions in parallel"
@@ -81,9 +83,9 @@ def lower_tools(
     return LoweredTools(tools=tools, config=config)
 
 
-def _merge(config: NativeObject, tool: "HostedLowering | None", path: str, notes: Notes) -> None:
+def _merge(config: NativeObject, tool: "HostedLowering", path: str, notes: Notes) -> None:
     """Add the fields of *tool* to `toolConfig`, which all tools share: the first value counts."""
-    for name, value in tool.config.items() if tool is not None else ():
+    for name, value in tool.config.items():
         if config.setdefault(name, value) != value:
             why = "earlier tools have another location, and all tools share one"
             notes.unsupported(f"{path}.user_location", why)
