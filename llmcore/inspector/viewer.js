@@ -174,7 +174,9 @@ function bars(title, rows, format) {
     "aria-label": `${title}: ${rows.map(([name, value]) => `${name} ${format(value)}`).join(", ")}` });
   rows.forEach(([name, value], index) => {
     const long = ((value || 0) / most) * (width - left - 60);
-    svg.append(s("text", { x: 0, y: index * row + 16 }, shortened(name, 19)),
+    const label = s("text", { x: 0, y: index * row + 16 }, shortened(name, 19));
+    if (name.length > 19) label.append(s("title", {}, name));
+    svg.append(label,
       s("rect", { class: "plot", x: left, y: index * row + 3, width: Math.max(long, 1), height: 16, rx: 3 }),
       s("text", { x: left + long + 6, y: index * row + 16 }, format(value)));
   });
@@ -197,7 +199,7 @@ function wire(exchange) {
     h("td", {}, row.frame === null ? h("span", { class: "dim" }, "–") : h("code", {}, typeof row.frame === "string" ? row.frame : JSON.stringify(row.frame))),
     h("td", {}, row.shown.map(eventLine)))));
   add(0, ROWS);
-  const table = h("table", { class: "wire" },
+  const table = h("table", { class: "wire stacked" },
     h("thead", {}, h("tr", {}, h("th", { class: "number" }, "Time"), h("th", {}, "Wire"), h("th", {}, "Events"))), body);
   const more = rows.length > ROWS
     ? h("button", { type: "button", on: { click: (click) => { add(ROWS); click.target.remove(); } } },

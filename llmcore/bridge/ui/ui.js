@@ -25,12 +25,12 @@ async function read(path) {
 // -- the frame
 
 const VIEWS = [["requests", "Requests"], ["plots", "Spend and latency"], ["health", "Health"], ["playground", "Playground"]];
-let content, status;
+let content, status, tabs;
 
 function start() {
   content = h("div", {});
   status = h("p", { class: "dim", role: "status" });
-  const tabs = h("nav", { role: "tablist" }, VIEWS.map(([name, title]) => h("button", {
+  tabs = h("nav", { role: "tablist" }, VIEWS.map(([name, title]) => h("button", {
     type: "button", role: "tab", id: `tab-${name}`, on: { click: () => show(name) } }, title)));
   tabs.addEventListener("keydown", (pressed) => {
     const step = { ArrowRight: 1, ArrowLeft: -1 }[pressed.key];
@@ -70,10 +70,11 @@ function askForKey() {
     state.key = input.value.trim();
     state.base = "/ui/api";
     sessionStorage.setItem("openbridge-key", state.key);
-    render();
     poll();
   };
-  content.replaceChildren(h("form", { class: "panel", on: { submit: send } },
+  tabs.hidden = true;
+  const refused = state.key ? h("p", { class: "bad", role: "alert" }, "The gateway does not accept this key.") : null;
+  content.replaceChildren(h("form", { class: "panel", on: { submit: send } }, refused || "",
     h("label", {}, "Key of this gateway", input), h("p", { class: "dim" }, "It is kept in this tab until it is closed."),
     h("button", { class: "primary", type: "submit" }, "Open")));
   input.focus();
@@ -89,7 +90,10 @@ async function poll() {
     state.seen.set(found.process, found.seq);
     for (const one of found.requests) state.requests.set(one.id, one);
     status.textContent = "";
-    if (changed && ["requests", "plots"].includes(state.view) && !state.chosen) render();
+    if (tabs.hidden) {
+      tabs.hidden = false;
+      render();
+    } else if (changed && state.view !== "playground" && !state.chosen) render();
   } catch (error) {
     if (error.message === "key") { askForKey(); return; }
     status.textContent = `The gateway cannot be reached: ${error.message}`;
@@ -218,6 +222,8 @@ function plots() {
 
 // -- health
 
+const UPSTREAM_COLUMNS = ["Upstream", "Requests", "Failed", "First byte", "Last failure"], NUMBERS = new Set([1, 2, 3]);
+
 async function renderHealth() {
   let found;
   try {
@@ -228,6 +234,7 @@ async function renderHealth() {
     return;
   }
   if (state.view !== "health") return;
+  const open = content.querySelector("details[open]") !== null;  // as it was before
   const providers = new Map();
   for (const one of newest()) {
     if (!one.provider || one.state === "running") continue;
@@ -237,17 +244,18 @@ async function renderHealth() {
   const rows = [...providers].map(([name, list]) => {
     const failed = list.filter((one) => one.state === "failed");
     const last = failed.length ? `${new Date(failed[0].at * 1000).toLocaleTimeString()} ${failed[0].error || failed[0].status}` : "–";
-    return h("tr", {}, h("td", {}, name), h("td", { class: "number" }, number(list.length)),
-      h("td", { class: `number ${failed.length ? "bad" : ""}` }, number(failed.length)),
-      h("td", { class: "number" }, seconds((quantile(list.map((one) => one.first_s), 0.5) || 0) * 1000)), h("td", {}, last));
+    const first = seconds((quantile(list.map((one) => one.first_s), 0.5) || 0) * 1000);
+    const cells = [name, number(list.length), number(failed.length), first, last];
+    return h("tr", {}, cells.map((text, index) => h("td", {
+      "data-label": UPSTREAM_COLUMNS[index], class: `${NUMBERS.has(index) ? "number" : ""} ${index === 2 && failed.length ? "bad" : ""}` }, text)));
   });
   content.replaceChildren(
     tiles([["Status", found.health.status, found.health.status === "ok" ? null : "bad"], ["Version", found.version.version],
       ["Upstream", found.version.upstream], ["State", found.version.state.backend], ["Recording", found.recording ? "on" : "off"]]),
-    rows.length ? h("div", { class: "panel scroll", tabindex: "0", role: "region", "aria-label": "Upstreams" }, h("table", {},
-      h("thead", {}, h("tr", {}, h("th", {}, "Upstream"), h("th", { class: "number" }, "Requests"), h("th", { class: "number" }, "Failed"), h("th", { class: "number" }, "First byte"), h("th", {}, "Last failure"))),
+    rows.length ? h("div", { class: "panel scroll", tabindex: "0", role: "region", "aria-label": "Upstreams" }, h("table", { class: "stacked" },
+      h("thead", {}, h("tr", {}, UPSTREAM_COLUMNS.map((title, index) => h("th", { class: NUMBERS.has(index) ? "number" : null }, title)))),
       h("tbody", {}, rows))) : h("p", { class: "dim" }, "No upstream was asked yet."),
-    h("div", { class: "panel" }, fold("Configuration", false, code(found.version))));
+    h("div", { class: "panel" }, fold("Configuration", open, code(found.version))));
 }
 
 // -- playground
@@ -293,7 +301,10 @@ function playground() {
   const log = h("div", { "aria-live": "polite" });
   const shown = h("pre", { tabindex: "0", hidden: "" });
   let abort = null;
-  const drawLog = () => log.replaceChildren(...state.messages.filter((one) => one.role !== "system").map(turn));
+  const drawLog = () => {
+    const turns = state.messages.filter((one) => one.role !== "system").map(turn);
+    log.replaceChildren(...(turns.length ? turns : [h("p", { class: "dim" }, "Nothing sent yet.")]));
+  };
   const copy = (make) => () => {
     try {
       shown.textContent = make();
@@ -329,7 +340,13 @@ function playground() {
       const calls = state.messages.at(-1).tool_calls;
       if (calls) log.append(toolResults(calls, () => form.requestSubmit()));
     } catch (error) {
-      log.append(h("p", { class: "bad" }, error.name === "AbortError" ? "Stopped." : error.message));
+      if (!text.textContent && state.messages.at(-1).role === "user") {  // to be sent again
+        draft.prompt = state.messages.pop().content;
+        document.getElementById("play-prompt").value = draft.prompt;
+      }
+      drawLog();
+      if (text.textContent) log.append(h("b", {}, "assistant"), text);
+      log.append(h("p", { class: "bad", role: "alert" }, error.name === "AbortError" ? "Stopped." : error.message));
     }
     stop.disabled = true;
   };

@@ -14,6 +14,7 @@ from tests.support.servers.loopback import Answer, Received, chat_chunk, chat_ha
 pytestmark = pytest.mark.slow
 
 ADMIN_KEY = "the-admin-key-of-the-test"
+REFUSED = "accounts/models/a-long-name-of-a-model-without-a-place-to-break-2026-11-23-preview"
 HOSTILE = "<img src=x onerror=alert(1)>"
 
 
@@ -24,6 +25,9 @@ def handler(received: Received) -> Answer:
         return Answer([data], 200, {"content-type": "application/json"}, length=len(data))
     body = received.json
     assert isinstance(body, dict)
+    if body["model"] == REFUSED:
+        data = b'{"error": {"message": "there is no such model"}}'
+        return Answer([data], 404, {"content-type": "application/json"}, length=len(data))
     if body.get("tools") and body["messages"][-1]["role"] == "user":
         function = {"name": "weather", "arguments": '{"city": "Oslo"}'}
         call = {"index": 0, "id": "c1", "type": "function", "function": function}
@@ -69,6 +73,9 @@ def test_requests_appear_and_open(size: tuple[int, int, str], browser: Any, gate
         headers = {"authorization": "Bearer key-one"}
         httpx.post(f"{gateway}/v1/chat/completions", json=body, headers=headers)
         page.locator("table tbody tr").first.wait_for()
+        httpx.post(
+            f"{gateway}/v1/chat/completions", json={**body, "model": REFUSED}, headers=headers
+        )
         show = page.get_by_role("button", name="Show request").first
         box = show.bounding_box()
         assert box["x"] + box["width"] <= size[0]  # without scrolling
@@ -80,7 +87,7 @@ def test_requests_appear_and_open(size: tuple[int, int, str], browser: Any, gate
         page.keyboard.press("ArrowRight")  # the tabs work without a mouse
         page.get_by_text("Time to the first byte, median").wait_for()
         page.keyboard.press("ArrowRight")
-        page.get_by_text("Last failure").wait_for()
+        page.locator("[data-label='Last failure']", has_text="no such model").wait_for()
         assert page.locator("img").count() == 0
 
 
@@ -108,6 +115,24 @@ def test_the_playground_streams_and_calls_tools(browser: Any, gateway: str) -> N
         page.get_by_text("3 tokens in, 2 out").wait_for()
 
 
+def test_a_prompt_whose_answer_failed_can_be_sent_again(browser: Any, gateway: str) -> None:
+    """The error is shown, and the prompt is not part of the conversation."""
+    with opened(browser, f"{gateway}/ui", expected="40") as page:  # 401 and 404
+        enter_key(page)
+        page.get_by_text("No requests yet").wait_for()
+        page.click("#tab-playground")
+        page.get_by_text("Nothing sent yet").wait_for()
+        page.fill("#play-model", REFUSED)
+        page.fill("#play-prompt", "Hi")
+        page.get_by_role("button", name="Send", exact=True).click()
+        page.get_by_role("alert").get_by_text("no such model").wait_for()
+        assert page.input_value("#play-prompt") == "Hi"
+        page.fill("#play-model", "m-1")
+        page.get_by_role("button", name="Send", exact=True).click()
+        page.locator("pre", has_text="Hello").wait_for()
+        assert page.locator("pre", has_text="Hi").count() == 1
+
+
 def test_the_admin_sees_what_was_spent(browser: Any, gateway: str) -> None:
     """By model, of all keys, from the ledger."""
     body = {"model": "m-1", "messages": [{"role": "user", "content": "Hi"}]}
@@ -115,7 +140,8 @@ def test_the_admin_sees_what_was_spent(browser: Any, gateway: str) -> None:
     httpx.post(f"{gateway}/v1/chat/completions", json=body, headers=headers)
     with opened(browser, f"{gateway}/ui", expected="401") as page:
         enter_key(page, "wrong")
-        page.locator("#key").wait_for()
+        page.get_by_role("alert").get_by_text("does not accept this key").wait_for()
+        assert not page.locator("#tab-health").is_visible()
         enter_key(page, ADMIN_KEY)
         page.locator("table tbody tr").first.wait_for()
         page.click("#tab-plots")

@@ -16,6 +16,8 @@ ARGUMENTS = [
     "--disable-component-update",
     "--disable-sync",
 ]
+_SCROLLED_SIDEWAYS = """[...document.querySelectorAll(".scroll, .wide, pre")]
+    .filter((part) => part.scrollWidth > part.clientWidth).map((part) => part.ariaLabel)"""
 SIZES = ((1300, 900, "light"), (390, 800, "dark"))
 
 
@@ -40,6 +42,8 @@ def opened(
 ) -> Iterator[Any]:
     """Open *url*, and check at the end that the page fits its width and reported no errors.
 
+    Nor may a part of it be wider than its place and have to be scrolled sideways.
+
     Reports that contain *expected* do not count.
     """
     width, height, scheme = size
@@ -52,5 +56,6 @@ def opened(
     page.goto(url)
     yield page
     assert page.evaluate("document.documentElement.scrollWidth") <= width
+    assert page.evaluate(_SCROLLED_SIDEWAYS) == []
     assert [fault for fault in faults if expected not in fault] == []
     context.close()
