@@ -8,6 +8,7 @@ and documents go into its `parts` from Gemini 3 on
 (https://ai.google.dev/gemini-api/docs/function-calling#multimodal).
 """
 
+import base64
 from typing import TypeAlias, cast
 
 from attrs import field, frozen
@@ -66,16 +67,19 @@ def lower_media(part: MediaPart, path: str, rules: GeminiRules, notes: Notes) ->
 def _lower_source(part: MediaPart, path: str, notes: Notes) -> NativeObject:
     """Return `inlineData` for bytes, `fileData` for a URI.
 
-    The MIME type goes with its parameters: raw audio is nothing without its rate.
+    The MIME type goes with its parameters: raw audio is nothing without its rate. Bytes are in the
+    URL-safe alphabet, which Google's own client writes (`google-genai` 3.4, `_common.py`,
+    `encode_unserializable_types`); the service takes both.
     """
-    found = media.base64_data(part)
+    found = media.raw_data(part)
     if found is not None:
         media_type = part.media_type or found[0]
         if not media_type.startswith("text/") and media.text_data(part) is not None:
             why = f"the model reads {media_type} as plain text only"
             notes.changed("media-type-changed", f"{path}.media_type", why)
             media_type = "text/plain"
-        return {"inlineData": {"mimeType": media_type, "data": found[1]}}
+        data = base64.urlsafe_b64encode(found[1]).decode()
+        return {"inlineData": {"mimeType": media_type, "data": data}}
     uri = part.url or part.file_id
     known = part.media_type or media.media_type_of(part)
     return {"fileData": {**({"mimeType": known} if known else {}), "fileUri": uri}}
