@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from benchmarks.bridge_peers import peers
-from benchmarks.bridge_servers import Asked, all_servers, gateway, last_core, upstream
+from benchmarks.bridge_servers import CORES, Asked, all_servers, gateway, last_core, upstream
 from benchmarks.bridge_upstream import connected
 
 ROUNDS: Final = int(os.environ.get("BENCH_ROUNDS", "3"))
@@ -190,9 +190,9 @@ async def _workers(upstream_url: str, folder: Path) -> None:
     """Print what a second worker adds; the load and the upstream take their part of the cores."""
     rates = {}
     for count in (1, 2):
-        base, cores = f"{upstream_url}/chat/1/0", os.sched_getaffinity(os.getppid())
+        base = f"{upstream_url}/chat/1/0"
         named = {"OPENBRIDGE_RELAY": "false", "OPENBRIDGE_WORKERS": str(count)}
-        with gateway(base, folder, cores=cores, **named) as (url, pid, _):
+        with gateway(base, folder, cores=CORES, **named) as (url, pid, _):
             asked = Asked("workers", pid, url, "responses")
             await load(asked, 16, 100, 0)
             found = [(await load(asked, 16, 300, 0))[0] for _ in range(ROUNDS)]
@@ -234,12 +234,11 @@ class _Direct(Asked):
 def main() -> None:
     """Run the benchmark."""
     with tempfile.TemporaryDirectory() as folder, upstream() as url:
-        before = os.sched_getaffinity(0)
         os.sched_setaffinity(0, last_core())
         try:
             asyncio.run(_run(url, Path(folder)))
         finally:
-            os.sched_setaffinity(0, before)
+            os.sched_setaffinity(0, CORES)
 
 
 if __name__ == "__main__":

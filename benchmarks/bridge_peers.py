@@ -4,7 +4,8 @@
     npm install --prefix PEERS/node @portkey-ai/gateway @musistudio/claude-code-router
     BENCH_PEERS=PEERS python -m benchmarks bridge
 
-One that is not in the folder `BENCH_PEERS` is left out, with a line that says so.
+One that is not in the folder `BENCH_PEERS`, or does not start, is left out, with a line that says
+so.
 """
 
 import json
@@ -106,10 +107,13 @@ def peers(upstream: str, folder: Path) -> Iterator[list[Asked]]:
         found = []
         for peer in PEERS:
             program = Path(installed or "/nowhere").absolute() / peer.program
-            if program.exists():
-                found.append(running.enter_context(_running(peer, program, upstream, folder)))
-            else:
+            if not program.exists():
                 print(f"{peer.name}: not installed in BENCH_PEERS ({installed or 'not set'})")
+                continue
+            try:
+                found.append(running.enter_context(_running(peer, program, upstream, folder)))
+            except OSError as reason:
+                print(f"{peer.name}: did not start: {reason}")
         yield found
 
 
@@ -135,8 +139,10 @@ def _running(peer: Peer, program: Path, upstream: str, folder: Path) -> Iterator
     with started(command, environ, cores=first_core(), python=False) as process:
         until = time.monotonic() + _STARTS_S
         while not listens(port):
-            assert process.poll() is None, f"{peer.name} did not start"
-            assert time.monotonic() < until, f"{peer.name} does not listen"
+            if (status := process.poll()) is not None:
+                raise ChildProcessError(f"it ended with status {status}")
+            if time.monotonic() > until:
+                raise TimeoutError(f"it does not listen after {_STARTS_S:.0f} s")
             time.sleep(0.2)
         url = f"http://127.0.0.1:{port}"
         headers = peer.headers(upstream)

@@ -19,6 +19,8 @@ from typing import Any, Final
 from attrs import frozen
 
 FRONTS: Final = ("responses", "chat", "messages", "gemini")
+CORES: Final = os.sched_getaffinity(0)
+"""Those of the benchmark before it keeps to one of them, which programs that it starts inherit."""
 _PROGRAM: Final = "import sys; from llmcore.cli.openbridge import main; sys.exit(main())"
 _UPSTREAMS: Final[Mapping[str, tuple[str, str, str]]] = {
     "chat": ("openai-compatible", "OPENBRIDGE_UPSTREAM_BASE_URL", "OPENBRIDGE_UPSTREAM_API_KEY"),
@@ -138,12 +140,12 @@ def started(
 
 def first_core() -> set[int]:
     """Return the core of what is measured."""
-    return {min(os.sched_getaffinity(0))}
+    return {min(CORES)}
 
 
 def last_core() -> set[int]:
     """Return the core of everything else."""
-    return {max(os.sched_getaffinity(0))}
+    return {max(CORES)}
 
 
 @contextmanager

@@ -1,8 +1,7 @@
 """The body of a streamed answer, written as fast as the client takes it."""
 
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 
 import anyio
 
@@ -17,7 +16,7 @@ class StreamWriter:
 
     def __init__(self, send: Send, headers: Callable[[], Headers]) -> None:
         self._transmit = send
-        self._headers = headers
+        self._headers: Callable[[], Headers] | None = headers
         self._waiting: list[bytes] = []
         self._is_transmitting = False
         self._transmitted: anyio.Event | None = None
@@ -35,57 +34,51 @@ class StreamWriter:
         self._waiting.append(data)
         if self._is_transmitting:
             await self._turn()
-        with self._transmitting():
+        self._is_transmitting = True
+        try:
             await self._flush()
+        finally:
+            self._free()
 
     async def _turn(self) -> None:
+        """Wait until no task transmits. A lock would cost more than the write."""
         while self._is_transmitting:
             self._transmitted = self._transmitted or anyio.Event()
             await self._transmitted.wait()
 
-    @contextmanager
-    def _transmitting(self) -> Iterator[None]:
-        """Let other tasks wait for the block. A lock would cost more than the write."""
-        self._is_transmitting = True
-        try:
-            yield
-        finally:
-            self._is_transmitting = False
-            if self._transmitted is not None:
-                self._transmitted.set()
-                self._transmitted = None
+    def _free(self) -> None:
+        self._is_transmitting = False
+        if self._transmitted is not None:
+            self._transmitted.set()
+            self._transmitted = None
 
     async def _flush(self) -> None:
         waiting = self._waiting
         if not waiting or self.ended:
             return
         self.wrote_at = time.monotonic()
-        if (headers := self._take_headers()) is not None:
+        if self._headers is not None:
+            headers, self._headers = self._headers(), None
             await self._transmit({"type": "http.response.start", "status": 200, "headers": headers})
         count, data = len(waiting), b"".join(waiting)
         await self._transmit({"type": "http.response.body", "body": data, "more_body": True})
         del waiting[:count]  # now, as a write that is cancelled writes nothing
 
-    def _take_headers(self) -> Headers | None:
-        headers, self._headers = self._headers, _no_headers
-        return headers() or None
-
     async def end(self) -> None:
         """Write what is left and the end of the body. Idempotent."""
         await self._turn()
-        with self._transmitting():
-            if self.ended:
-                return
+        if self.ended:
+            return
+        self._is_transmitting = True
+        try:
             await self._flush()
             self.ended = True
             await self._transmit({"type": "http.response.body", "body": b"", "more_body": False})
+        finally:
+            self._free()
 
     def check_stall(self, seconds: float) -> None:
         """Raise ConnectionAbortedError if the client has taken nothing for *seconds*."""
         waited = time.monotonic() - self.wrote_at
         if self._is_transmitting and waited >= seconds:
             raise ConnectionAbortedError("the client does not read")
-
-
-def _no_headers() -> Headers:
-    return []

@@ -204,6 +204,11 @@ class _Connection(ResponseHandler):
             if self._holds_more():
                 self.abort()
 
+    def resume_reading(self, *args: Any, **settings: Any) -> None:
+        """Go on reading if it was paused. aiohttp calls this after each chunk of a body."""
+        if self._reading_paused:
+            super().resume_reading(*args, **settings)
+
     def feed_data(self, data: "tuple[RawResponseMessage, StreamReader]", size: int = 0) -> None:
         """Deliver a response whose head is complete; a second one closes the connection."""
         if self._begun:
