@@ -390,6 +390,24 @@ async def test_an_early_response_to_a_large_request_can_be_read() -> None:
     assert error.status_code == 413 or isinstance(error, NetworkError)
 
 
+async def test_a_stream_larger_than_the_buffers_is_read_whole_by_a_slow_reader(
+    server: Loopback,
+) -> None:
+    """The engine stops reading the socket while its buffer is full, and goes on afterwards."""
+    texts = [f"{number:06d}" + "x" * 5_000 for number in range(300)]
+    server.handler = lambda _: Answer(chat_stream(texts), headers=SSE)
+    async with Client() as client:
+        stream = client.stream(request(model=model_at(server.url), prompt="Hi"))
+        await anext(stream)
+        for _ in range(3):
+            await anyio.sleep(0.05)
+            await anext(stream)
+        with anyio.fail_after(20):
+            response = (await stream.result()).unwrap()
+
+    assert response.text == "".join(texts)
+
+
 def hang_up(listening: socket.socket) -> None:
     listening.accept()[0].close()
 
