@@ -22,7 +22,7 @@ from llmcore.schema.errors import (
     RequestTimeoutError,
 )
 from llmcore.testing.fake_model import FakeModel, call
-from tests.support.servers.mcp_http import free_port, http_server, serving, until
+from tests.support.servers.mcp_http import free_port, http_server, serving_on, until
 
 pytestmark = [
     pytest.mark.anyio,
@@ -250,7 +250,7 @@ async def test_rejected_key_is_an_authentication_error() -> None:
         await send({"type": "http.response.start", "status": 401, "headers": []})
         await send({"type": "http.response.body", "body": b""})
 
-    with serving(lambda: refuse, free_port()) as address:
+    with serving_on(free_port(), lambda: refuse) as address:
         servers = McpServers({"t": HttpServer(address, headers={"authorization": "k-77"})})
         with pytest.raises(AuthenticationError) as raised:
             await servers.__aenter__()

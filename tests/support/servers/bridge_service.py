@@ -1,15 +1,12 @@
 """A gateway for tests: in this process, or on loopback, in front of a scripted upstream."""
 
 import json
-import threading
-import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any
 
 import httpx
-import uvicorn
 from attrs import evolve
 
 from llmcore.bridge.configuration.settings import GatewaySettings, StateSettings
@@ -17,6 +14,7 @@ from llmcore.bridge.http import server
 from llmcore.bridge.http.app import make_app
 from llmcore.bridge.service import Service
 from llmcore.client.transport import Transport
+from tests.support.servers.asgi import serving
 from tests.support.servers.loopback import DONE, Answer, chat_chunk, sse
 
 UPSTREAM_KEY = "sk-upstream-very-secret"
@@ -59,20 +57,8 @@ def listening(settings: GatewaySettings) -> Iterator[str]:
     """Run a gateway on loopback for the block; its base URL, `/v1` included."""
     service = Service.from_settings(settings)
     listener = server.listening("127.0.0.1", 0)
-    running = uvicorn.Server(server.uvicorn_config(make_app(service), settings))
-    thread = threading.Thread(target=running.run, kwargs={"sockets": [listener]}, daemon=True)
-    thread.start()
-    try:
-        deadline = time.monotonic() + 10
-        while not running.started and time.monotonic() < deadline:
-            time.sleep(0.005)
-        assert running.started
+    with serving(server.uvicorn_config(make_app(service), settings), [listener]):
         yield f"http://127.0.0.1:{listener.getsockname()[1]}/v1"
-    finally:
-        running.should_exit = True
-        thread.join(10)
-        listener.close()
-        assert not thread.is_alive()
 
 
 def events_of(body: str | bytes) -> list[dict[str, Any]]:

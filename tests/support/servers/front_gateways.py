@@ -1,15 +1,12 @@
 """A gateway in front of a scripted server of any protocol, asked by the vendors' own clients."""
 
 import json
-import threading
-import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Final
 
 import anthropic
 import openai
-import uvicorn
 from attrs import frozen
 from google import genai
 from google.genai import types as genai_types
@@ -22,6 +19,7 @@ from llmcore.bridge.model_map import ModelMap
 from llmcore.bridge.service import Service
 from llmcore.bridge.state.stores import store_for
 from llmcore.bridge.upstream import Upstreams
+from tests.support.servers.asgi import serving
 
 MODEL: Final = "the-model"
 """The name that clients use; it is mapped to the upstream's."""
@@ -86,20 +84,8 @@ def violations(service: Service) -> float:
 def served(service: Service) -> Iterator[str]:
     """Serve *service* on loopback for the block; its URL, without a path."""
     listener = server.listening("127.0.0.1", 0)
-    config = server.uvicorn_config(make_app(service), service.settings)
-    running = uvicorn.Server(config)
-    thread = threading.Thread(target=running.run, kwargs={"sockets": [listener]}, daemon=True)
-    thread.start()
-    try:
-        deadline = time.monotonic() + 10
-        while not running.started and time.monotonic() < deadline:
-            time.sleep(0.005)
-        assert running.started
+    with serving(server.uvicorn_config(make_app(service), service.settings), [listener]):
         yield f"http://127.0.0.1:{listener.getsockname()[1]}"
-    finally:
-        running.should_exit = True
-        thread.join(10)
-        listener.close()
 
 
 # -- the vendors' clients

@@ -70,6 +70,8 @@ class Loopback:
                 connection, _ = self._socket.accept()
             except OSError:
                 return
+            # Else what follows the head waits 40 ms for the client's delayed acknowledgement.
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             self.connections += 1
             threading.Thread(target=self._serve, args=(connection,), daemon=True).start()
 

@@ -1,7 +1,6 @@
 """MCP servers of tests over streamable HTTP on loopback, also with an authorization server."""
 
 import socket
-import threading
 import time
 from base64 import b64encode
 from collections.abc import Callable, Iterator
@@ -23,6 +22,7 @@ from mcp.shared.auth import OAuthClientInformationFull, OAuthToken
 from starlette.requests import Request
 from starlette.responses import JSONResponse
 
+from tests.support.servers.asgi import serving
 from tests.support.servers.mcp_program import made_server
 
 
@@ -77,21 +77,13 @@ class Watched:
 
 
 @contextmanager
-def serving(make_app: Callable[[], Any], port: int) -> Iterator[str]:
+def serving_on(port: int, make_app: Callable[[], Any]) -> Iterator[str]:
     """Serve an ASGI application on *port* from a thread, in which it is made; yield its URL."""
     config = uvicorn.Config(
         make_app, factory=True, port=port, log_level="critical", timeout_graceful_shutdown=1
     )
-    server = uvicorn.Server(config)
-    thread = threading.Thread(target=server.run)
-    thread.start()
-    while not server.started and thread.is_alive():
-        time.sleep(0.01)
-    try:
+    with serving(config):
         yield f"http://127.0.0.1:{port}"
-    finally:
-        server.should_exit = True
-        thread.join()
 
 
 @contextmanager
@@ -103,7 +95,7 @@ def http_server(*, legacy: bool = False, **options: Any) -> Iterator[tuple[str, 
         watched.app = made_server().streamable_http_app(**options)
         return watched
 
-    with serving(make_app, free_port()) as url:
+    with serving_on(free_port(), make_app) as url:
         yield f"{url}/mcp", watched
 
 
@@ -205,7 +197,7 @@ def protected_server() -> Iterator[tuple[str, Authorization]]:
         made = made_server(auth_server_provider=authorization, auth=settings)
         return made.streamable_http_app()
 
-    with serving(make_app, port) as url:
+    with serving_on(port, make_app) as url:
         yield f"{url}/mcp", authorization
 
 
@@ -264,5 +256,5 @@ def program_server(client_id: str, secret: str) -> Iterator[tuple[str, list[dict
         app.add_route("/.well-known/oauth-authorization-server", described)
         return app
 
-    with serving(make_app, port) as url:
+    with serving_on(port, make_app) as url:
         yield f"{url}/mcp", asked
