@@ -36,15 +36,6 @@ def finish_kind(reason: FinishReason, *, called: bool) -> FinishReasonKind:
             return kind
 
 
-_UNCUT: Final = (None, "stop", "completed")
-"""Finish reasons of OpenAI's APIs for an answer that was not cut off."""
-
-
-def ended_by_itself(reason: FinishReason) -> bool:
-    """Return whether nothing cut an answer off: a refusal in it is then the model's own words."""
-    return reason.raw in _UNCUT
-
-
 # -- usage
 
 

@@ -13,7 +13,7 @@ from typing import Final
 
 from llmcore.fronts.answer_record import shown_part
 from llmcore.fronts.errors import from_llm_error
-from llmcore.fronts.finishing import ended_by_itself, finish_kind
+from llmcore.fronts.finishing import finish_kind
 from llmcore.fronts.front import AnswerInfo, AnswerWriter, Event, Upstream
 from llmcore.fronts.openai_chat.calls import CallWriter
 from llmcore.fronts.openai_chat.carrier import SHOWN_IDS, AnswerParts
@@ -289,13 +289,10 @@ class ChatWriter(AnswerWriter):
         self.ended = True
 
     def _word(self, kind: str, reason: FinishReason) -> str:
-        """Return `finish_reason`; OpenAI's own refusals end as answers do."""
+        """Return `finish_reason`."""
         if kind == "other":
             why = f"the upstream's reason to stop ({reason.raw}) has no word here"
             self._notes.noted("finish-reason", "choices[0].finish_reason", why)
-        refused = bool(self._texts["refusal"]) and not self._calls
-        if kind == "content_filter" and refused and ended_by_itself(reason):
-            return _WORDS["stop"]
         if kind == "tool_calls" and self._context.legacy:
             return "function_call"
         return _WORDS[kind]

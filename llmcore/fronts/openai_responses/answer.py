@@ -19,7 +19,7 @@ from attrs import evolve
 
 from llmcore.fronts.answer_record import AnswerRecord
 from llmcore.fronts.errors import SERVER_ERROR
-from llmcore.fronts.finishing import ended_by_itself, finish_kind
+from llmcore.fronts.finishing import finish_kind
 from llmcore.fronts.front import AnswerInfo, AnswerWriter, Event, Upstream
 from llmcore.fronts.openai_responses.compaction import Summary, compaction_item, summary_message
 from llmcore.fronts.openai_responses.errors import response_error
@@ -105,7 +105,6 @@ class ResponsesWriter(AnswerWriter):
         self._input_text = ""
         self._provider = ""
         self._same_api = False
-        self._refused = False
         self._first_usage: Usage | None = None
         self._frame = ResponseFrame(info, translation.echo)
         self._sources = Sources()
@@ -259,7 +258,6 @@ class ResponsesWriter(AnswerWriter):
 
     def _on_text_start(self, event: TextStart) -> None:
         self._text_start = event  # a part is shown once it has text
-        self._refused = self._refused or event.refusal
 
     def _on_text_delta(self, event: TextDelta) -> None:
         if self._text_start is not None:
@@ -427,9 +425,7 @@ class ResponsesWriter(AnswerWriter):
 
     def _incomplete(self, reason: FinishReason) -> str | None:
         """Return why the answer is incomplete; None for a whole one, such as a refusal."""
-        kind = finish_kind(reason, called=False)
-        refused = kind == "content_filter" and self._refused and ended_by_itself(reason)
-        return None if refused else _INCOMPLETE.get(kind)
+        return _INCOMPLETE.get(finish_kind(reason, called=False))
 
     def _write_failure(self, error: LLMError) -> None:
         self._item = None  # what is not whole must not be taken for an answer

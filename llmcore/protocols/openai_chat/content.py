@@ -144,7 +144,7 @@ def on_refusal(
         return state
     state = open_segment(state, "refusal", events)
     events.append(TextDelta(state.segment, refusal or "", logprobs))
-    return state if state.refused else changed(state, refused=True)
+    return state
 
 
 def _logprobs(choice: NativeObject, name: str) -> tuple[TokenLogprob, ...]:

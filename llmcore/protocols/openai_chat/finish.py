@@ -118,13 +118,11 @@ def _metadata_in(holder: NativeObject, others: frozenset[str], known: JsonObject
     }
 
 
-def map_reason(raw: str, *, called: bool, refused: bool) -> FinishReason:
+def map_reason(raw: str, *, called: bool) -> FinishReason:
     """Return the finish reason; many servers send `stop` even if tools were called."""
     reason = FINISH_REASONS.get(raw.lower(), "other")
     if called and (reason == "stop" or not raw):
         reason = "tool_calls"
-    if reason == "stop" and refused:
-        reason = "content_filter"
     return FinishReason(reason, raw or None)
 
 
@@ -197,7 +195,7 @@ def skim(document: JsonValue, request: LLMRequest) -> Iterable[LLMEvent] | None:
         document,
         model=document.get("model"),
         response_id=document.get("id"),
-        reason=map_reason(raw, called=bool(message.get("tool_calls")), refused=False),
+        reason=map_reason(raw, called=bool(message.get("tool_calls"))),
         usage=map_usage(stated, metadata.get("service_tier")),
         metadata={METADATA_KEY: metadata} if metadata else {},
         reasoned=any(map(message.get, REASONING_FIELDS)),

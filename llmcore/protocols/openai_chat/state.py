@@ -162,7 +162,6 @@ class ChatState:
     """The whole text of the open text segment, where a whole message repeated it."""
     fields: Mapping[str, None] = field(factory=dict)
     """The fields that deltas had, which a whole message after them repeats."""
-    refused: bool = False
     citations: PersistentList | None = None
     signature: PersistentList | None = None
     """Its pieces."""

@@ -288,9 +288,7 @@ def halt(state: ChatState) -> Sequence[LLMEvent]:
     flush_audio(state, events)
     if info.extra:
         events.append(_replayed(state))
-    reason = map_reason(
-        state.info.reason or "", called=bool(state.calls.calls), refused=state.refused
-    )
+    reason = map_reason(state.info.reason or "", called=bool(state.calls.calls))
     tier = info.metadata.get("service_tier")
     usage = None if info.usage is None else map_usage(info.usage, tier)
     metadata = {METADATA_KEY: dict(info.metadata)} if info.metadata else {}

@@ -281,10 +281,7 @@ def _end_text(
             provider_metadata=_of_message(item),
         )
     )
-    state = with_part(state, item, key, changed(part, ended=True))
-    if key[0] == "refusal" and not state.info.refused:
-        return changed(state, info=changed(state.info, refused=True))
-    return state
+    return with_part(state, item, key, changed(part, ended=True))
 
 
 def _emit_other(

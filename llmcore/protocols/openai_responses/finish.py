@@ -149,9 +149,7 @@ def map_reason(response: NativeObject, info: ResponsesInfo) -> FinishReason:
         return FinishReason(INCOMPLETE_REASONS.get(raw or "", "other"), raw or status)
     if status != "completed":
         return FinishReason("other", status)
-    if info.called:
-        return FinishReason("tool_calls", status)
-    return FinishReason("content_filter" if info.refused else "stop", status)
+    return FinishReason("tool_calls" if info.called else "stop", status)
 
 
 def note_difference(state: ResponsesState, item: Item, native: NativeObject) -> ResponsesState:

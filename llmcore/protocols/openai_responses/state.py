@@ -154,7 +154,6 @@ class ResponsesInfo:
     ended: bool = False
     called: bool = False
     """Whether the model called a tool that the client runs."""
-    refused: bool = False
     call_ids: Mapping[str, None] = field(factory=dict)
     search: str | None = None
     """The id of the last tool search by the provider, whose output does not name its call."""

@@ -126,7 +126,7 @@ def test_fields_of_the_upstream_that_openai_has_too_are_kept() -> None:
         ([call("f", '{"a": ')], "length", "max_tokens", "length"),
         ([text("x")], "content_filter", "SAFETY", "content_filter"),
         ([text("no", refusal=True)], "content_filter", "refusal", "content_filter"),
-        ([text("no", refusal=True)], "content_filter", "stop", "stop"),
+        ([text("no", refusal=True)], "stop", "stop", "stop"),
         ([text("x")], "other", "pause_turn", "stop"),
         ([call("f", "{}")], "other", "UNEXPECTED_TOOL_CALL", "tool_calls"),
     ],

@@ -149,9 +149,6 @@ def test_our_client_reads_of_our_front_what_the_upstream_answered(
 
 def _expected_reason(answer: LLMResponse) -> str:
     kind = finish_kind(answer.finish_reason, called=bool(answer.tool_calls))
-    refused = said(answer.message, RefusalPart)
-    if kind == "content_filter" or (kind in ("stop", "other") and refused):
-        return "content_filter"
     return {"other": "stop"}.get(kind, kind)
 
 

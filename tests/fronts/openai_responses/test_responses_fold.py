@@ -141,7 +141,7 @@ def test_a_refusal_is_a_part_of_its_own() -> None:
     stopped = folded(
         stream(text("No.", refusal=True), reason="content_filter", raw="content_filter")
     )
-    refused = folded(stream(text("No.", refusal=True), reason="content_filter", raw="completed"))
+    refused = folded(stream(text("No.", refusal=True), raw="completed"))
 
     assert made.output[0]["content"] == [{"type": "refusal", "refusal": "No."}]
     assert made.response["status"] == refused.response["status"] == "completed"

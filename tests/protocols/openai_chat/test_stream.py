@@ -149,14 +149,14 @@ def test_empty_fields_around_the_text_are_ignored(envelope: dict[str, Any]) -> N
 
 
 def test_a_refusal_is_its_own_part() -> None:
-    """Words of refusal are not an answer's text."""
+    """Words of refusal are not an answer's text; the model ended them by itself."""
     chunks = [chunk({"refusal": "I can"}), chunk({"refusal": "not."}), chunk({}, "stop")]
 
     answer = response(streamed(chunks))
 
     assert answer.message.content == (RefusalPart("I cannot."),)
     assert answer.text == ""
-    assert answer.finish_reason == FinishReason("content_filter", "stop")
+    assert answer.finish_reason == FinishReason("stop", "stop")
 
 
 def test_logprobs_come_with_their_text() -> None:

@@ -112,7 +112,7 @@ def test_refusals_are_refusals() -> None:
 
     assert answer.text == ""
     assert [p.text for p in answer.message.content if isinstance(p, RefusalPart)] == ["I cannot."]
-    assert answer.finish_reason.reason == "content_filter"
+    assert answer.finish_reason.reason == "stop"
     assert answer.finish_reason.raw == "completed"
 
 

@@ -79,7 +79,7 @@ REASONS: dict[str, tuple[list[Native], str, dict[str, Any], FinishReason]] = {
         [message(refusal_part("No."))],
         "completed",
         {},
-        FinishReason("content_filter", "completed"),
+        FinishReason("stop", "completed"),
     ),
     "limit": (
         [message("Hi")],
