@@ -79,6 +79,22 @@ def _reject_misspelled(provider: str) -> None:
         )
 
 
+def likely_model(model_id: str, provider: str) -> str | None:
+    """Return the model that was likely meant by *model_id*, which *provider* does not have.
+
+    It is one of another provider with this id, as `openai:gpt-5.2`, or the nearest id of
+    *provider*. None without one, and if the catalog has it at *provider*.
+    """
+    if get_model_info(model_id, provider) is not None:
+        return None
+    if (other := get_model_info(model_id)) is not None:
+        return f"{other.provider}:{other.id}"
+    from difflib import get_close_matches
+
+    names = catalog().by_provider.get(provider, {})
+    return next(iter(get_close_matches(model_id[:100].lower(), names, 1, cutoff=0.8)), None)
+
+
 def get_latest_model(
     provider: str, capability: Capability | None = None, *, models: Sequence[ModelInfo] = ()
 ) -> ModelInfo | None:

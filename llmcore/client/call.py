@@ -373,14 +373,19 @@ async def _error_of(exchange: Exchange, outgoing: Outgoing) -> LLMError:
     if isinstance(error, NotFoundError):  # a wrong URL is as likely as a wrong model
         sent = outgoing.prepared
         asked = f"{sent.method} {sent.url}, model {sent.request.model_id!r}"
-        error.message = f"{error.message} [request: {asked}]{_hint(outgoing.route, sent.url)}"
+        hint = _hint(outgoing.route, sent.url, sent.request.model_id)
+        error.message = f"{error.message} [request: {asked}]{hint}"
     return error
 
 
-def _hint(route: Route, url: str) -> str:
-    """Return what may help where *url* was not found: many servers lack the Responses API."""
+def _hint(route: Route, url: str, model_id: str) -> str:
+    """Return what may help where *url* or *model_id* was not found."""
+    from llmcore.catalog.lookup import likely_model  # loads the catalog's modules
+
+    if found := likely_model(model_id, route.provider):
+        return f": did you mean {found!r}?"
     if route.protocol.id != "openai-responses" or "://api.openai.com/" in url:
-        return ""
+        return ""  # many other servers lack the Responses API
     return "; for a server of Chat Completions use OpenAI(...).chat(model), or OpenAICompatible"
 
 

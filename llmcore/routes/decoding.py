@@ -351,6 +351,9 @@ class ResponseDecoder:
 def _unreadable(data: bytes, error: Exception) -> StreamError:
     """Return the error for bytes that are not JSON, or JSON that our values cannot hold."""
     text = data[:200].decode("utf-8", "replace")
+    if text.lstrip().startswith("<"):
+        message = f"the server answered with a web page, not with JSON: check base_url: {text!r}"
+        return StreamError(message, cause=error, raw=text)
     what = "is not JSON" if isinstance(error, ValueError) else f"cannot be read ({error})"
     return StreamError(f"the response {what}: {text!r}", cause=error, raw=text)
 

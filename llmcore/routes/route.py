@@ -10,6 +10,7 @@ Each of the four answers its own question and can be replaced alone:
 
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
+from reprlib import Repr
 from types import MappingProxyType
 from typing import (
     TYPE_CHECKING,
@@ -148,13 +149,20 @@ def _filled(above: GenerationOptions, below: GenerationOptions) -> GenerationOpt
     return evolve(above, **changes) if changes else above
 
 
+_SHORT: Final = Repr()
+_SHORT.maxlevel = 20
+_SHORT.maxstring = 200
+_SHORT.maxdict = _SHORT.maxlist = 100
+"""Shortens long texts of a body, such as images in base64."""
+
+
 @frozen(kw_only=True)
 class PreparedRequest(Generic[Body_co]):
     """The exact native request, not yet sent."""
 
     http: HttpRequest
     """The HTTP request, signed."""
-    body: Body_co
+    body: Body_co = field(repr=_SHORT.repr)
     """The native body, as it is in `http.body`."""
     diagnostics: tuple[Diagnostic, ...] = ()
     """Everything that was left out, changed or added."""

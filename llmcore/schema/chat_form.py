@@ -39,10 +39,14 @@ def content_of(message: Mapping[str, Any]) -> tuple[ContentPart, ...]:
     role = message.get("role")
     fields = _FIELDS.get(role) if isinstance(role, str) else None
     if fields is None:
-        raise InvalidRequestError(f"role {role!r} is not one of {', '.join(_FIELDS)}")
+        fault = f"role {role!r} is not" if "role" in message else "the message needs a role,"
+        raise InvalidRequestError(f"{fault} one of {', '.join(_FIELDS)}")
     unknown = sorted(k for k, value in message.items() if k not in fields and value is not None)
     if unknown:
-        raise InvalidRequestError(f"a {role} message has no field {', '.join(map(repr, unknown))}")
+        raise InvalidRequestError(
+            f"a {role} message has no field {', '.join(map(repr, unknown))}; "
+            f"its fields are {', '.join(sorted(fields))}"
+        )
     content = _parts(message.get("content"), where=f"the content of a {role} message")
     if role == "tool":
         return (_result(message, content),)

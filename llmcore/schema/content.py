@@ -147,6 +147,11 @@ class _Media:
             raise InvalidRequestError(
                 f"{type(self).__name__} needs exactly one of url, data, path or file_id; got {have}"
             )
+        if not isinstance(self.data, bytes | None):
+            kind = type(self.data).__name__
+            raise InvalidRequestError(
+                f"the data of {type(self).__name__} must be bytes; got {kind}"
+            )
         for name in ("file_owner", "file_account"):
             if getattr(self, name) is not None and self.file_id is None:
                 raise InvalidRequestError(f"{name} can only be set together with file_id")
@@ -248,7 +253,7 @@ class AudioPart(_Media):
         given = _source(source)
         if given is None:
             kind = type(source).__name__
-            raise InvalidRequestError(f"AudioPart.of takes a path, a URL or bytes; got a {kind}")
+            raise InvalidRequestError(f"AudioPart.of takes a path, a URL or bytes; got {kind}")
         return cls(**given)
 
 

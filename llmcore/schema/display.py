@@ -1,6 +1,7 @@
 """Representations of values: a short repr, the form of rich, and a hash of all their fields."""
 
 from collections.abc import Iterator, Mapping
+from inspect import signature
 from typing import Any, Final, TypeVar
 
 from attrs import NOTHING, Attribute, Factory, fields
@@ -40,6 +41,27 @@ def _rich_repr(self: Any) -> Iterator[tuple[str, object]]:
     for name, text, value in _shown(self):
         own = text == repr(value)
         yield name, value if own else _Text(text)
+
+
+def with_settings_in_repr(cls: type[_T]) -> type[_T]:
+    """Give *cls* a repr with the settings that are not at their default, as `cls` takes them.
+
+    Each is read from the attribute of its name, with or without an underscore.
+    """
+    setattr(cls, "__repr__", _repr_of_settings)  # noqa: B010  (mypy refuses the assignment)
+    return cls
+
+
+def _repr_of_settings(self: Any) -> str:
+    shown: list[str] = []
+    for one in signature(type(self)).parameters.values():
+        value = getattr(self, one.name, getattr(self, f"_{one.name}", one.default))
+        if one.kind is one.VAR_POSITIONAL:
+            shown += map(repr, value)
+        elif value is not one.default and value != one.default:
+            text = getattr(value, "__qualname__", None) or repr(value)
+            shown.append(text if one.default is one.empty else f"{one.name}={text}")
+    return f"{type(self).__name__}({', '.join(shown)})"
 
 
 class _Text:

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from llmcore.catalog import get_latest_model, get_model_info, list_models
+from llmcore.catalog.lookup import likely_model
 from llmcore.catalog.model_info import ModelInfo, Prices, Rates
 from llmcore.catalog.model_names import names_of
 from llmcore.catalog.records import catalog
@@ -292,6 +293,23 @@ def test_every_id_and_alias_leads_to_its_record(record: dict[str, object]) -> No
         other = get_model_info(alias, provider)
         assert other is not None
         assert alias in {*other.aliases, other.id.lower()}
+
+
+@pytest.mark.parametrize(
+    ("model_id", "provider", "meant"),
+    [
+        ("gpt-5.2", "anthropic", "openai:gpt-5.2"),
+        ("claude-sonet-4-5", "anthropic", "claude-sonnet-4-5"),
+        ("GPT-4oo", "openai", "gpt-4o"),
+        ("gpt-5.2", "openai", None),
+        ("my-own-model", "openai", None),
+        ("m", "a-server-of-mine", None),
+    ],
+)
+def test_misspelled_model_is_likely_the_nearest_or_that_of_another_provider(
+    model_id: str, provider: str, meant: str | None
+) -> None:
+    assert likely_model(model_id, provider) == meant
 
 
 def test_gemini_is_googles() -> None:

@@ -9,6 +9,7 @@ import pytest
 from attrs import evolve
 
 from llmcore import (
+    Anthropic,
     AuthenticationError,
     Azure,
     Client,
@@ -155,6 +156,30 @@ async def test_server_without_responses_is_an_error_that_names_chat(
         result = await client.generate(request(model=model, prompt="Hi"))
 
     assert ("use OpenAI(...).chat(model)" in result.failure().message) == hinted
+
+
+@pytest.mark.parametrize(
+    ("model_id", "meant"),
+    [("claude-sonet-4-5", "claude-sonnet-4-5"), ("gpt-5.2", "openai:gpt-5.2")],
+)
+async def test_error_of_a_model_that_is_not_found_names_the_one_that_was_meant(
+    model_id: str, meant: str
+) -> None:
+    model = Anthropic(api_key="k").model(model_id)
+    async with Client(transport=scripted((404, {}, {"detail": "Not Found"}))) as client:
+        result = await client.generate(request(model=model, prompt="Hi"))
+
+    assert result.failure().message.endswith(f"did you mean {meant!r}?")
+
+
+async def test_web_page_in_place_of_an_answer_is_an_error_that_names_base_url() -> None:
+    page = b"<!DOCTYPE html><html><body>Log in</body></html>"
+    model = Anthropic(api_key="k").model("claude-sonnet-4-5")
+    transport = scripted((200, {"content-type": "text/html"}, page))
+    async with Client(transport=transport) as client:
+        result = await client.generate(request(model=model, prompt="Hi"))
+
+    assert "answered with a web page, not with JSON: check base_url" in result.failure().message
 
 
 async def test_an_error_status_is_an_error_event_in_a_stream(server: Loopback) -> None:

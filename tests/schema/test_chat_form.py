@@ -75,7 +75,8 @@ def test_a_dict_is_read_as_a_message(given_: dict[str, Any], message: Message) -
 @pytest.mark.parametrize(
     ("given_", "told"),
     [
-        ({"content": "Hi"}, "role None"),
+        ({"content": "Hi"}, "needs a role, one of system"),
+        ({"role": "user", "contents": "Hi"}, "no field 'contents'; its fields are content"),
         ({"role": "user", "content": "Hi", "tool_calls": [CALL]}, "no field 'tool_calls'"),
         ({"role": "user", "contents": "Hi"}, "no field 'contents'"),
         ({"role": "user", "content": 5}, "is a int"),

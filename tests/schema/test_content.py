@@ -145,6 +145,11 @@ def test_parts_refuse_what_json_cannot_say(bad: Any) -> None:
             build()
 
 
+def test_data_of_another_type_than_bytes_is_refused() -> None:
+    with pytest.raises(InvalidRequestError, match="data of ImagePart must be bytes; got "):
+        ImagePart(data=Path("photo.png"))  # type: ignore[arg-type]
+
+
 # -- tool calls
 
 

@@ -3,7 +3,22 @@
 import pytest
 from hypothesis import given
 
-from llmcore import ImagePart, Message, Usage, evolve, request
+from llmcore import (
+    Anthropic,
+    CallLog,
+    Client,
+    Fallback,
+    ImagePart,
+    Message,
+    RateLimiter,
+    ResponseCache,
+    SqliteCache,
+    Usage,
+    UsageHook,
+    evolve,
+    request,
+)
+from llmcore.client.middleware.circuit_breaker import CircuitBreaker
 from llmcore.schema.codec import from_json, to_json
 from llmcore.schema.content import ToolCallPart
 from llmcore.schema.events import FinishReason
@@ -71,6 +86,34 @@ def test_a_finish_reason_equals_its_word(reason: str) -> None:
     assert value != 1
     assert f"{value}" == reason
     assert {reason: 1}[value] == 1  # type: ignore[index]
+
+
+@pytest.mark.parametrize(
+    ("made", "shown"),
+    [
+        (CallLog(level=10), "level=10)"),
+        (Fallback("openai:gpt-5.2", continue_after_cut=1), "continue_after_cut=1)"),
+        (RateLimiter(requests_per_minute=60), "RateLimiter(requests_per_minute=60)"),
+        (ResponseCache(), "ResponseCache(store=MemoryCache())"),
+        (SqliteCache("cache.db"), "cache.db'))"),
+        (UsageHook(print), "UsageHook(print)"),
+        (CircuitBreaker(failures=2), "CircuitBreaker(failures=2)"),
+    ],
+)
+def test_middleware_is_shown_with_its_settings(made: object, shown: str) -> None:
+    """Those at their default are left out."""
+    assert repr(made).startswith(f"{type(made).__name__}(")
+    assert repr(made).endswith(shown)
+    assert " object at " not in repr(made)
+
+
+def test_a_picture_in_a_prepared_request_is_shown_shortened() -> None:
+    picture = ImagePart(data=bytes(3000), media_type="image/png")
+    client = Client(providers={"anthropic": Anthropic(api_key="k")})
+    wanted = request(model="anthropic:claude-sonnet-4-5", prompt=[picture])
+    prepared = client.prepare(wanted).unwrap()
+    assert len(prepared.http.body) > 4000
+    assert len(repr(prepared)) < 1500
 
 
 def test_a_usage_is_a_table_in_notebooks() -> None:

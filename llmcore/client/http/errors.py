@@ -18,6 +18,10 @@ _TIMEOUT_NAMES: Final = {
 }
 
 
+_NO_CONNECTION: Final = frozenset({"ConnectError", "ClientConnectorError"})
+_CONNECTING_HINT: Final = "; check the address (base_url), the network and the proxy"
+
+
 def translate(error: Exception, request: HttpRequest) -> Exception:
     """Return an HTTP library's exception as an LLMError; any other exception unchanged.
 
@@ -38,7 +42,8 @@ def translate(error: Exception, request: HttpRequest) -> Exception:
         message = f"{target} did not answer in time ({code}): {detail}"
         return RequestTimeoutError(message, error_code=code, cause=cause)
     if not _TRANSPORT_FAULTS.isdisjoint(names) or isinstance(error, OSError | ValueError):
-        return NetworkError(f"the connection to {target} failed: {detail}", cause=cause)
+        hint = "" if _NO_CONNECTION.isdisjoint(names) else _CONNECTING_HINT
+        return NetworkError(f"the connection to {target} failed: {detail}{hint}", cause=cause)
     return error
 
 
@@ -46,6 +51,8 @@ def _detail(error: Exception, names: list[str]) -> str:
     """Return the first message in the chain of causes; the outer ones are often empty."""
     if "ClientResponseError" in names:
         return f"{getattr(error, 'status', '')} {getattr(error, 'message', '')}".strip()
+    if "ClientConnectorError" in names:  # its own text has the address of an SSLContext in it
+        error = getattr(error, "os_error", error)
     link: BaseException | None = error
     while link is not None:
         if words := str(link):

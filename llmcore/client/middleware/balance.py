@@ -11,6 +11,7 @@ from llmcore.client.middleware.clock import SYSTEM_CLOCK, Clock
 from llmcore.client.middleware.fallback import FALLS_BACK_ON
 from llmcore.client.middleware.outcome import failure_before_answer
 from llmcore.client.middleware.serial import SerialExecutor
+from llmcore.schema.display import with_settings_in_repr
 from llmcore.schema.errors import (
     AuthenticationError,
     ConfigurationError,
@@ -33,6 +34,7 @@ class _Lane:
     closed_until: float = 0.0
 
 
+@with_settings_in_repr
 class Balance:
     """Sends each request for a model to one of several configurations of it, by their weights.
 

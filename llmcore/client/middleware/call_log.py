@@ -10,11 +10,13 @@ from llmcore.client.middleware.pricing import Price, listed_price
 from llmcore.client.middleware.target import ModelChoice, target_of
 from llmcore.client.middleware.usage_hook import CallUsage
 from llmcore.schema.codec import to_json
+from llmcore.schema.display import with_settings_in_repr
 from llmcore.schema.errors import LLMError
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.usage import Usage
 
 
+@with_settings_in_repr
 class CallLog:
     """Logs each call when it has ended, without its content.
 

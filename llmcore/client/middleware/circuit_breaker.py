@@ -11,6 +11,7 @@ from llmcore.client.middleware.clock import SYSTEM_CLOCK, Clock
 from llmcore.client.middleware.outcome import CallOutcome
 from llmcore.client.middleware.serial import SerialExecutor
 from llmcore.client.middleware.target import TargetKey, by_provider, target_of
+from llmcore.schema.display import with_settings_in_repr
 from llmcore.schema.errors import (
     ConfigurationError,
     LLMError,
@@ -28,6 +29,7 @@ CircuitState = Literal["closed", "open", "half-open"]
 _LOCAL = "circuit-open"
 
 
+@with_settings_in_repr
 class CircuitBreaker:
     """Stops calling a provider after *failures* failures in a row, for `open_s` seconds.
 

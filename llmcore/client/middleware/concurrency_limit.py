@@ -10,10 +10,12 @@ from llmcore.client.event_stream import EventStream
 from llmcore.client.middleware.chain import Next
 from llmcore.client.middleware.serial import SerialExecutor, Waiter
 from llmcore.client.middleware.target import TargetKey, by_provider, target_of
+from llmcore.schema.display import with_settings_in_repr
 from llmcore.schema.errors import ConfigurationError, RateLimitError
 from llmcore.schema.request import LLMRequest
 
 
+@with_settings_in_repr
 class ConcurrencyLimit:
     """Lets at most *limit* calls run at once; the others wait for their turn, in order.
 

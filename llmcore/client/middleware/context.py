@@ -18,6 +18,7 @@ from llmcore.client.middleware.outcome import input_tokens_of
 from llmcore.client.middleware.target import target_of
 from llmcore.schema.content import ContentPart, TextPart, ToolCallPart, ToolResultPart
 from llmcore.schema.diagnostics import Diagnostic
+from llmcore.schema.display import with_settings_in_repr
 from llmcore.schema.errors import ConfigurationError
 from llmcore.schema.events import ErrorEvent
 from llmcore.schema.json import text_or_json
@@ -121,6 +122,7 @@ def _in_words(part: ContentPart) -> str:
 # -- middleware
 
 
+@with_settings_in_repr
 class EditContext:
     """Sends the messages that the functions *edits* return, each given those of the one before.
 
@@ -171,6 +173,7 @@ _WINDOW_SHARE: Final = 0.8
 _KEPT_SUMMARIES: Final = 64
 
 
+@with_settings_in_repr
 class SummarizeContext:
     """Replaces the oldest messages by a summary when a request comes near the context window.
 

@@ -13,6 +13,7 @@ from llmcore.client.middleware.continuation import ContinuedAnswer, failed_attem
 from llmcore.client.middleware.outcome import failure_before_answer
 from llmcore.client.middleware.rest_request import Attempt, rest_of
 from llmcore.client.middleware.target import ModelChoice, target_of
+from llmcore.schema.display import with_settings_in_repr
 from llmcore.schema.errors import (
     AbortError,
     ConfigurationError,
@@ -48,6 +49,7 @@ class RejectedAnswerError(LLMError):
     """An answer that the function `reject` of a `Fallback` did not accept."""
 
 
+@with_settings_in_repr
 class Fallback:
     """Sends the request to one model after another until one begins to answer.
 
@@ -87,7 +89,7 @@ class Fallback:
         self._lists.update({kind: models for kind in on if kind not in self._lists})
         self._models = models
         self._reject = reject
-        self._continuations = continue_after_cut
+        self._continue_after_cut = continue_after_cut
 
     async def __call__(self, request: LLMRequest, next: Next) -> EventStream:
         """Run the call with the first model that begins to answer."""
@@ -117,7 +119,7 @@ class Fallback:
     ) -> EventStream:
         """Return the answer to *attempt*, continued by the models that are left where it is cut."""
         stream = next(attempt)
-        if not self._continuations:
+        if not self._continue_after_cut:
             return stream
 
         def attempts(partial: LLMResponse, error: LLMError) -> Iterator[Attempt] | None:
@@ -132,7 +134,7 @@ class Fallback:
             )
 
         first = Attempt(stream=stream, request=attempt, target=target_of(attempt, next))
-        source = ContinuedAnswer(first, attempts, self._continuations)
+        source = ContinuedAnswer(first, attempts, self._continue_after_cut)
         return EventStream(source, source.accumulator, source.priced)
 
     def _after(self, error: LLMError) -> Sequence[Alternative]:
@@ -149,11 +151,10 @@ class Fallback:
         for model in (model for models in listed.values() for model in models):
             provider, model_id = _named(model, providers)
             if provider is not None and provider not in providers:
-                known = ", ".join(providers) or "none"
-                raise ConfigurationError(
-                    f"Fallback: the provider {provider!r} of {model_id!r} is not configured "
-                    f"(configured: {known})"
-                )
+                from llmcore.client.environment import unconfigured  # loads the catalog's modules
+
+                fault = unconfigured(provider, model_id, providers).message
+                raise ConfigurationError(f"Fallback to {model_id!r}: {fault}")
 
 
 _Queues: TypeAlias = dict[int, Iterator[Alternative]]

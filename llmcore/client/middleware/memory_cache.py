@@ -8,6 +8,7 @@ from attrs import frozen
 
 from llmcore.client.middleware.clock import SYSTEM_CLOCK, Clock
 from llmcore.forking import reset_after_fork
+from llmcore.schema.display import with_settings_in_repr
 from llmcore.schema.errors import ConfigurationError
 
 
@@ -33,6 +34,7 @@ class _Entry:
     expires_at: float | None
 
 
+@with_settings_in_repr
 class MemoryCache:
     """Keeps the most recently used answers in this process."""
 

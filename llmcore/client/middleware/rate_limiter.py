@@ -13,6 +13,7 @@ from llmcore.client.middleware.outcome import CallOutcome, input_tokens_of
 from llmcore.client.middleware.serial import SerialExecutor
 from llmcore.client.middleware.target import ModelChoice, TargetKey, by_model, target_of
 from llmcore.client.middleware.token_bucket import TokenBucket, per_minute, stated
+from llmcore.schema.display import with_settings_in_repr
 from llmcore.schema.errors import ConfigurationError, LLMError, RateLimitError
 from llmcore.schema.events import LLMEvent, StreamStart
 from llmcore.schema.request import LLMRequest
@@ -32,6 +33,7 @@ def expected_tokens(request: LLMRequest) -> int:
     return input_tokens_of(request) + (request.generation.max_tokens or 0)
 
 
+@with_settings_in_repr
 class RateLimiter:
     """Delays requests to stay within a provider's limits.
 

@@ -13,6 +13,7 @@ from llmcore.client.middleware.chain import Next
 from llmcore.client.middleware.memory_cache import CacheStore, MemoryCache
 from llmcore.client.middleware.serial import SerialExecutor, Waiter
 from llmcore.client.middleware.target import target_of
+from llmcore.schema.display import with_settings_in_repr
 from llmcore.schema.errors import ConfigurationError, LLMError
 from llmcore.schema.events import LLMEvent
 from llmcore.schema.request import LLMRequest
@@ -28,6 +29,7 @@ def _is_worth_keeping(response: LLMResponse) -> bool:
     return response.finish_reason.reason in _WORTH_KEEPING
 
 
+@with_settings_in_repr
 class ResponseCache:
     """Keeps whole answers and gives them again to the same request, streamed or not.
 

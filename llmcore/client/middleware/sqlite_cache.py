@@ -11,6 +11,7 @@ import anyio.to_thread
 from llmcore.client.middleware.clock import SYSTEM_CLOCK, Clock
 from llmcore.client.middleware.memory_cache import check_limits
 from llmcore.client.user_folders import named_path
+from llmcore.schema.display import with_settings_in_repr
 from llmcore.schema.errors import ConfigurationError
 from llmcore.storage.sqlite import ForeignFileError, Layout, SqliteFile, transaction
 
@@ -60,6 +61,7 @@ DELETE FROM answers WHERE key = (SELECT key FROM answers ORDER BY used_at LIMIT 
 """
 
 
+@with_settings_in_repr
 class SqliteCache:
     """Keeps the most recently used answers in the file *path*.
 

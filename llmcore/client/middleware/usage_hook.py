@@ -9,6 +9,7 @@ from llmcore.client.middleware.chain import Next
 from llmcore.client.middleware.outcome import CallOutcome
 from llmcore.client.middleware.pricing import Price, cost_of_call, listed_price
 from llmcore.client.middleware.target import ModelChoice, target_of
+from llmcore.schema.display import with_settings_in_repr
 from llmcore.schema.errors import LLMError
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.usage import Usage
@@ -48,6 +49,7 @@ class CallUsage:
         )
 
 
+@with_settings_in_repr
 class UsageHook:
     """Calls *hook* exactly once for each call: finished, failed, closed early or dropped.
 
