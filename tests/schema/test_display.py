@@ -110,7 +110,7 @@ def test_middleware_is_shown_with_its_settings(made: object, shown: str) -> None
 def test_a_picture_in_a_prepared_request_is_shown_shortened() -> None:
     picture = ImagePart(data=bytes(3000), media_type="image/png")
     client = Client(providers={"anthropic": Anthropic(api_key="k")})
-    wanted = request(model="anthropic:claude-sonnet-4-5", prompt=[picture])
+    wanted = request(model="anthropic:claude-sonnet-4-5", messages=[Message.user(picture)])
     prepared = client.prepare(wanted).unwrap()
     assert len(prepared.http.body) > 4000
     assert len(repr(prepared)) < 1500
