@@ -29,12 +29,12 @@ _NOTHING = "Nothing needs to be done."
 
 _CODES: Final = {
     "answer-continued": _Code(
-        "A model was cut within its answer, and another one continued it, or it ends with calls.",
+        "A response broke off; another model continued it, or it ends with its complete calls.",
         "The connection or the server failed, and `Fallback` has `continue_after_cut`.",
-        "The message has the error; read the answer where the path says that the model changed.",
+        "The message has the error; the path is the place where the model changed.",
     ),
     "answer-unfinished": _Code(
-        "The answer is what there was of a response that continues in the background.",
+        "The response is incomplete, because it continues in the background.",
         "The request asked for a background response, and it was read before it was complete.",
         "Read the response again until its status is another; `resume` in the metadata has its id.",
     ),
@@ -45,7 +45,7 @@ _CODES: Final = {
     ),
     "cache-breakpoint-dropped": _Code(
         "A cache mark was left out of the request.",
-        "The provider takes no mark at this position, or fewer marks than the request has.",
+        "The provider accepts no mark at this position, or fewer marks than the request has.",
         "Mark fewer parts, or let `cache` place the marks automatically.",
     ),
     "cache-breakpoint-moved": _Code(
@@ -60,8 +60,8 @@ _CODES: Final = {
     ),
     "cached-content": _Code(
         "Instructions, tools or tool choice were left out.",
-        "The request names content that the provider stores, which has its own.",
-        "Put them into the stored content when it is created.",
+        "The request uses cached content, which has its own.",
+        "Put them into the cached content when it is created.",
     ),
     "citation-dropped": _Code(
         "The gateway left a citation out of its answer.",
@@ -96,7 +96,7 @@ _CODES: Final = {
     ),
     "custom-tool-as-function": _Code(
         "A freeform tool was sent as a function with one string parameter.",
-        "The API has no freeform tools. Nothing holds the string to the tool's grammar.",
+        "The API has no freeform tools. The tool's grammar is not enforced.",
         "Check the string in the tool, or use a model of the Responses API.",
     ),
     "developer-as-system": _Code(
@@ -125,7 +125,7 @@ _CODES: Final = {
         "Leave empty parts out of the conversation.",
     ),
     "estimated-count": _Code(
-        "The number of tokens is an estimate, rather too high than too low.",
+        "The number of tokens is an estimate, which is usually too high.",
         "The provider has no service that counts tokens, or not for this API.",
         "Do not use the number for billing.",
     ),
@@ -145,7 +145,7 @@ _CODES: Final = {
         "Compare `raw` with the events; servers that imitate the Responses API do this.",
     ),
     "finish-reason": _Code(
-        "The gateway's answer gives a different reason for its end than the model did.",
+        "The gateway reported a different finish reason from the model's.",
         "The client's API has no word for the reason.",
         _NOTHING,
     ),
@@ -155,8 +155,8 @@ _CODES: Final = {
         "Begin the conversation with a user message.",
     ),
     "hosted-tool-as-function": _Code(
-        "A tool that the provider would run was offered as a function.",
-        "The upstream does not have it, so that the gateway's client runs it.",
+        "A hosted tool was offered as a function.",
+        "The upstream does not have it, so the gateway's client has to run it.",
         "Configure the gateway to leave such tools out if the client cannot run them.",
     ),
     "hosted-tool-as-text": _Code(
@@ -166,7 +166,7 @@ _CODES: Final = {
     ),
     "hosted-tool-dropped": _Code(
         "A tool run by the provider, or an earlier call of one, was left out.",
-        "The target has no such tool, or the call was run by another provider.",
+        "The provider has no such tool, or the call was run by another provider.",
         "Give the model a function that does the same, or use a provider that has the tool.",
     ),
     "http-engine": _Code(
@@ -180,13 +180,13 @@ _CODES: Final = {
         "Raise `max_tokens`, or send the request again. The call is not run.",
     ),
     "input-truncated": _Code(
-        "A text was cut before it was embedded.",
-        "It was longer than the model takes, and the provider cuts such texts.",
+        "A text was truncated before it was embedded.",
+        "It was longer than the model accepts, and the provider truncates such texts.",
         "Split the text, or set the provider's own option to refuse such texts.",
     ),
     "instructions-added": _Code(
-        "A line of instructions was added that names tools which are missing.",
-        "The gateway's client counts on tools of its provider that the upstream does not have.",
+        "An instruction that names missing tools was added.",
+        "The gateway's client relies on its provider's tools, which the upstream does not have.",
         _NOTHING,
     ),
     "invalid-tool-arguments": _Code(
@@ -220,7 +220,7 @@ _CODES: Final = {
         "Set the variable that the message names before the request is sent.",
     ),
     "model-fallback": _Code(
-        "Another model answered than the one that was asked.",
+        "A different model from the requested one responded.",
         "The first model failed, and the client has the middleware `Fallback`.",
         "The message has the first model's error.",
     ),
@@ -236,7 +236,7 @@ _CODES: Final = {
     ),
     "opaque-data-dropped": _Code(
         "A signature, encrypted reasoning or other opaque data was left out.",
-        "It is valid only for the model, account or deployment that made it.",
+        "It is valid only for the model, account or deployment that created it.",
         _SAME_PROVIDER,
     ),
     "parameter-out-of-range": _Code(
@@ -250,9 +250,9 @@ _CODES: Final = {
         "Leave the parameter out of requests to this model.",
     ),
     "prompt-cache-mark": _Code(
-        "The gateway added a mark for the upstream's cache of prompts.",
-        "`OPENBRIDGE_CACHE_PROMPT_MARKS` is on, and the request had none.",
-        "Send marks of your own, or turn the setting off.",
+        "The gateway added a mark for the upstream's prompt cache.",
+        "`OPENBRIDGE_CACHE_PROMPT_MARKS` is set, and the request had none.",
+        "Send marks of your own, or unset the variable.",
     ),
     "provider-part-dropped": _Code(
         "A part native to one provider was left out.",
@@ -296,18 +296,18 @@ _CODES: Final = {
     ),
     "repeated-tool-arguments": _Code(
         "Arguments of a tool call that the server sent several times were read once.",
-        "In a stream each piece should hold what is new; the server repeats all so far in each.",
+        "Each piece should contain only new text; the server sent all of the text so far in each.",
         "Nothing needs to be done; the arguments are those of the last piece.",
     ),
     "response-chain": _Code(
-        "The whole conversation was sent, and not only what follows a stored response.",
-        "`previous_response_id` is `auto`, and the conversation was changed before its last "
-        "answer, is another provider's, or the server no longer has the response.",
+        "The whole conversation was sent, not only the messages after a stored response.",
+        "`previous_response_id` is `auto`, but the conversation was changed before its last "
+        "response, belongs to another provider, or is no longer stored by the server.",
         "Nothing needs to be done: the answer is the same, and later requests continue it.",
     ),
     "response-format-by-tool": _Code(
         "The answer's format is enforced by a tool that the model must call.",
-        "The API has no other way to hold an answer to a schema.",
+        "The API has no other way to enforce a schema.",
         "Nothing needs to be done: the arguments are returned as the answer's text.",
     ),
     "response-format-in-words": _Code(
@@ -332,7 +332,7 @@ _CODES: Final = {
     ),
     "schema-keyword-described": _Code(
         "A keyword of a schema was written into its description.",
-        "The target does not support the keyword. The model reads it but is not held to it.",
+        "The target does not support the keyword. The model reads it, but it is not enforced.",
         "Check the value in your code.",
     ),
     "schema-keyword-dropped": _Code(
@@ -352,7 +352,7 @@ _CODES: Final = {
     ),
     "schema-recursion-cut": _Code(
         "A recursive schema was cut to an object of any shape.",
-        "The target takes no references, and the schema refers to itself.",
+        "The target accepts no references, and the schema refers to itself.",
         "Limit the depth in the schema, or use a model that accepts references.",
     ),
     "schema-reference-unresolved": _Code(
@@ -377,7 +377,7 @@ _CODES: Final = {
     ),
     "schema-too-large": _Code(
         "A part of a schema was cut to an object of any shape.",
-        "The target takes no references, and the schema is too large with all of them inlined.",
+        "The target accepts no references, and the schema is too large with all of them inlined.",
         "Make the schema smaller, or use a model that accepts references.",
     ),
     "segment-text-changed": _Code(
@@ -412,7 +412,7 @@ _CODES: Final = {
     ),
     "thought-signature-skipped": _Code(
         "A function call was sent with the value that skips the signature check.",
-        "The call was made by another model, so that it has no signature of this one.",
+        "The call was made by another model, so it has no signature of this one.",
         _NOTHING,
     ),
     "tool-call-id-changed": _Code(
@@ -427,12 +427,12 @@ _CODES: Final = {
     ),
     "tool-choice-changed": _Code(
         "The tool choice was left to the model.",
-        "A tool that the upstream's provider runs cannot be demanded by name.",
-        "Offer that tool alone.",
+        "A hosted tool of the upstream cannot be required by name.",
+        "Offer only that tool.",
     ),
     "tool-choice-emulated": _Code(
-        "A required tool call was brought about in another way.",
-        "The server cannot require a tool: a schema of the answer, or offering it alone, does.",
+        "A required tool call was enforced in another way.",
+        "The server cannot require a call; a response schema or offering only that tool does.",
         _NOTHING,
     ),
     "tool-choice-weakened": _Code(
@@ -476,8 +476,8 @@ _CODES: Final = {
         "Raise `max_tool_rounds`, or run `pending_calls` and continue the conversation.",
     ),
     "tool-search-unrolled": _Code(
-        "All tools are offered to the model, in place of a search among them.",
-        "The upstream has no search among tools.",
+        "All tools are offered to the model instead of a tool search.",
+        "The upstream has no tool search.",
         _NOTHING,
     ),
     "tool-stub-added": _Code(
@@ -487,7 +487,7 @@ _CODES: Final = {
     ),
     "tools-narrowed": _Code(
         "Only the allowed functions were offered.",
-        "The upstream cannot allow some of the functions that it is offered.",
+        "The upstream's API cannot restrict a choice to some of the functions.",
         _NOTHING,
     ),
     "unknown-parameter": _Code(
@@ -502,27 +502,27 @@ _CODES: Final = {
     ),
     "unsupported-content": _Code(
         "A part of a message was left out.",
-        "The model or API does not take content of this kind at this place.",
+        "The model or API does not accept content of this kind at this place.",
         "Use a model that does, or convert the content, such as a document to text.",
     ),
     "unsupported-parameter": _Code(
         "A setting was left out or replaced.",
-        "The model or API does not have it.",
+        "The model or API does not support it.",
         "Leave the setting out, or use a model that has it. `strict=True` makes it an error.",
     ),
     "unsupported-schema-keyword": _Code(
         "A field of a tool's schema was left out.",
-        "The front cannot carry it.",
+        "The client's API has no form for it.",
         "Write the schema without it.",
     ),
     "unsupported-tool": _Code(
         "A tool was left out.",
-        "The API or the model has no tool of this kind.",
+        "The API or the model does not support tools of this kind.",
         "Give the model a function that does the same, or use a provider that has the tool.",
     ),
     "unsupported-tool-choice": _Code(
         "The tool choice was left out.",
-        "The model cannot be told to call tools.",
+        "The model cannot be forced to call tools.",
         "Ask for the call in the prompt, or use another model.",
     ),
     "usage-missing": _Code(
@@ -537,7 +537,7 @@ _CODES: Final = {
     ),
     "websocket-fallback": _Code(
         "The request was sent over HTTP instead of a WebSocket.",
-        "The socket could not be opened or does not take this request.",
+        "The socket could not be opened, or cannot carry this request.",
         "Nothing needs to be done, unless it happens with each request.",
     ),
 }

@@ -104,10 +104,10 @@ def _index() -> str:
     rows = [f"| [`{code}`]({code}.md) | {CODES[code].meaning} |\n" for code in CODES]
     return (
         "# Diagnostics\n\n"
-        "A request is never changed silently, and neither is an answer: whatever is left out,\n"
-        "changed or added is listed as a `Diagnostic`, in `diagnostics` of the prepared request,\n"
-        "the response and the result. With `strict=True`, a request that would lose or change\n"
-        "something is an error instead.\n\n"
+        "A diagnostic reports what llmcore left out of a request or response, changed in it or\n"
+        "added to it, because a provider, a model or a client's API requires it. Diagnostics are\n"
+        "in `diagnostics` of the prepared request, the response and the result. With\n"
+        "`strict=True`, a request that would lose or change something is an error instead.\n\n"
         "Each diagnostic has an `action` (dropped, changed, added or noted), a `path` in the\n"
         "request or response, a `message`, and one of these codes, which are stable:\n\n"
         "| Code | Meaning |\n| --- | --- |\n" + "".join(rows)
