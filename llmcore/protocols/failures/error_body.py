@@ -13,6 +13,8 @@ The shapes, each from its provider's document:
 - Mistral and other FastAPI servers: `{"object": "error", "message": {"detail": [...]}}`,
   `{"detail": "..."}`, `{"detail": [{"loc", "msg"}]}`
 - llama.cpp: OpenAI's, with `n_ctx` and `n_prompt_tokens`
+- MiniMax: `{"base_resp": {"status_code": 1004, "status_msg"}}`, also with the status 200; without
+  an error the code is 0 (https://platform.minimax.io/docs/api-reference/errorcode)
 """
 
 import re
@@ -91,7 +93,7 @@ def _first_object(body: JsonValue) -> Mapping[str, JsonValue] | None:
 def _error_in(envelope: Mapping[str, JsonValue]) -> _Fields | None:
     """Return the fields of the error object inside *envelope*, if there is one."""
     for name, value in envelope.items():
-        if folded(name) in {"error", "errors"}:
+        if folded(name) in {"error", "errors", "baseresp"}:
             found = _first_object(value)
             if found is not None:
                 return _fields(found)
@@ -153,7 +155,9 @@ def _joined(facts: ErrorFacts, document: JsonValue, depth: int, *, also: bool) -
 
 # -- The message ------------------------------------------------------------------------
 
-_MESSAGE_NAMES = ("message", "detail", "errormessage", "errordescription", "msg", "description")
+_MESSAGE_NAMES = (
+    *("message", "detail", "errormessage", "errordescription", "msg", "description", "statusmsg"),
+)
 
 
 def _message(inner: _Fields, outer: _Fields) -> str:
@@ -182,7 +186,7 @@ def _words(value: JsonValue, depth: int) -> str:
 
 # -- Codes and status -------------------------------------------------------------------
 
-_CODE_NAMES = ("code", "errorcode", "status", "type", "errortype")
+_CODE_NAMES = ("code", "errorcode", "status", "statuscode", "type", "errortype")
 _STATUS_NAMES = ("code", "status", "statuscode", "rawstatuscode", "httpstatus", "httpstatuscode")
 
 

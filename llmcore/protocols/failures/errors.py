@@ -109,7 +109,7 @@ _CODES_OF_STATUS: Mapping[int, str] = {
     " BadRequestError bad_request FAILED_PRECONDITION OUT_OF_RANGE validation_error"
     " tool_use_failed empty_image_file failed_to_download_image image_too_large image_too_small"
     " image_parse_error image_file_too_large image_file_not_found image_not_found"
-    " image_download_failed string_too_long max_tokens_exceeded",
+    " image_download_failed data_residency_mismatch string_too_long max_tokens_exceeded",
     401: "authentication_error UNAUTHENTICATED unauthorized authentication AuthenticationError",
     402: "billing_error payment_required",
     403: "permission_error PERMISSION_DENIED AccessDeniedException forbidden PermissionDeniedError",
@@ -228,6 +228,7 @@ _RULES = (
         _codes(
             "content_filter content_policy_violation moderation_blocked refusal"
             " ResponsibleAIPolicyViolation image_content_policy_violation data_inspection_failed"
+            " bio_policy misalignment_policy_violation"
         ),
         _words(
             r"content[ _-]?filter",

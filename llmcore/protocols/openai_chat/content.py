@@ -6,10 +6,13 @@
                "index": 0}]}}                                      OpenRouter
     {"delta": {"content": [{"type": "thinking", "thinking": [{"type": "text", "text": "Hm, "}]}]}}
                                                                    Mistral
+    {"delta": {"content": [{"type": "reasoning", "summary": [{"type": "summary_text",
+               "text": "Hm, ", "signature": "EqQ..."}]}]}}         Databricks
     {"delta": {"audio": {"id": "audio_1", "data": "UklGRg=="}}}
 
 Sources, read November 2026: https://platform.openai.com/docs/api-reference/chat/object,
 https://docs.mistral.ai/capabilities/reasoning and .../citations (content parts),
+https://docs.databricks.com/aws/en/machine-learning/model-serving/query-reason-models (likewise),
 https://openrouter.ai/docs/features/multimodal/image-generation (`images`),
 https://docs.perplexity.ai/api-reference (`search_results`, `citations`); thinking:
 https://api-docs.deepseek.com/guides/thinking_mode, https://openrouter.ai/docs/use-cases/reasoning-tokens,
@@ -47,11 +50,11 @@ def on_content(
 
 
 def _on_part(state: ChatState, part: NativeObject, events: list[LLMEvent]) -> ChatState:
-    """Emit one part of a content list, as Mistral sends them."""
+    """Emit one part of a content list, as Mistral and Databricks send them."""
     match part.get("type"):
         case "text":
             return on_text(state, str_or_none(part.get("text")) or "", (), events)
-        case "thinking":
+        case "thinking" | "reasoning":
             return on_reasoning(state, thinking_delta(part), {}, events)
         case _:  # such as Mistral's `reference`
             events.append(ProviderEvent(state.context.provider, {"content": part}))
@@ -304,13 +307,14 @@ def _words(value: Any) -> str:
 
 
 def thinking_delta(part: NativeObject) -> NativeObject:
-    """Return Mistral's content part `thinking` as a delta.
+    """Return a content part of thinking as a delta.
 
     Source: the `mistralai` package, 3.7.0, `client/models/thinkchunk` ("signature").
     """
-    inner = part.get("thinking")
+    inner = part.get("thinking") or part.get("summary")
     text = (
         inner if isinstance(inner, str) else "".join(_words(p.get("text")) for p in objects(inner))
     )
-    signature = _words(part.get("signature"))
+    proofs = (_words(holder.get("signature")) for holder in (part, *objects(inner)))
+    signature = next(filter(None, proofs), "")
     return {"reasoning": text, "signature": signature} if signature else {"reasoning": text}

@@ -174,8 +174,8 @@ def step(state: ChatState, chunk: NativeObject) -> Step:
 
 
 def _is_error(chunk: NativeObject) -> bool:
-    """Return whether *chunk* is an error body: OpenAI's, vLLM's and Mistral's, FastAPI's."""
-    if chunk.get("error"):
+    """Return whether *chunk* is an error body: OpenAI's, MiniMax's, Mistral's, FastAPI's."""
+    if chunk.get("error") or object_or_empty(chunk.get("base_resp")).get("status_code"):
         return True
     if chunk.get("choices") or "usage" in chunk:
         return False

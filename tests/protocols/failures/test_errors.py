@@ -117,7 +117,8 @@ CODES: dict[type[LLMError], str] = {
         invalid_value unsupported_value unknown_parameter missing_required_parameter
         invalid_image image_parse_error image_too_large image_too_small image_file_too_large
         image_file_not_found image_not_found image_download_failed empty_image_file
-        failed_to_download_image tool_use_failed string_too_long max_tokens_exceeded""",
+        failed_to_download_image data_residency_mismatch tool_use_failed string_too_long
+        max_tokens_exceeded""",
     AuthenticationError: """authentication_error UNAUTHENTICATED unauthorized authentication
         AuthenticationError invalid_api_key API_KEY_INVALID UnrecognizedClientException
         ExpiredTokenException InvalidSignatureException IncompleteSignature InvalidClientTokenId
@@ -145,7 +146,8 @@ CODES: dict[type[LLMError], str] = {
     ContextLengthError: """request_too_large payload_too_large context_length_exceeded
         exceed_context_size_error""",
     ContentFilterError: """content_filter ResponsibleAIPolicyViolation content_policy_violation
-        image_content_policy_violation data_inspection_failed refusal""",
+        image_content_policy_violation data_inspection_failed refusal bio_policy
+        misalignment_policy_violation""",
     ProviderError: "conflict_error ABORTED ConflictException unmapped",
 }
 
@@ -491,6 +493,7 @@ def test_the_aws_type_comes_from_the_header() -> None:
             "invalid_request_error",
         ),
         ({"object": "error", "message": "No.", "code": "3051"}, "No.", "3051"),
+        ({"base_resp": {"status_code": 1004, "status_msg": "No."}}, "No.", "1004"),
         ({"throttlingException": {"message": "Slow"}}, "Slow", "throttlingException"),
         ({"title": "Bad", "detail": "No.", "code": "c"}, "No.", "c"),
         ("just text", "just text", None),

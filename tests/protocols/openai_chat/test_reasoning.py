@@ -37,6 +37,9 @@ NAMES: dict[str, Any] = {
     "Mistral's parts as a string": lambda text: {
         "content": [{"type": "thinking", "thinking": text}]
     },
+    "Databricks' parts": lambda text: {
+        "content": [{"type": "reasoning", "summary": [{"type": "summary_text", "text": text}]}]
+    },
     "empty content beside it": lambda text: {"content": "", "reasoning_content": text},
 }
 
@@ -105,8 +108,9 @@ def test_encrypted_thinking_is_kept_and_not_shown() -> None:
     [
         lambda piece: {"signature": piece},
         lambda piece: {"content": [{"type": "thinking", "thinking": [], "signature": piece}]},
+        lambda piece: {"content": [{"type": "reasoning", "summary": [{"signature": piece}]}]},
     ],
-    ids=["beside the thinking", "Mistral's parts"],
+    ids=["beside the thinking", "Mistral's parts", "Databricks' parts"],
 )
 def test_a_signature_ends_up_on_its_part(signed: Any) -> None:
     """A signature that comes in pieces, after the text it signs, is one."""

@@ -468,6 +468,10 @@ ERRORS: dict[str, tuple[Any, type[LLMError]]] = {
         LLMError,
     ),
     "FastAPI": ({"detail": "slow down"}, LLMError),
+    "MiniMax": (
+        {"choices": None, "base_resp": {"status_code": 1000, "status_msg": "slow down"}},
+        LLMError,
+    ),
     "Anthropic behind it": (
         {"type": "error", "error": {"type": "overloaded_error", "message": "slow down"}},
         OverloadedError,
