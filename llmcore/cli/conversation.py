@@ -66,7 +66,7 @@ async def latest(store: SessionStore) -> str:
     """
     found = max(await store.runs(), key=lambda run: run.updated_at, default=None)
     if found is None:
-        raise InvalidRequestError("there is no conversation to continue")
+        raise InvalidRequestError("there is no conversation to continue: ask without -c first")
     return found.run_id
 
 

@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from llmcore.client.environment import provider_entries
 from llmcore.schema import errors
 from llmcore.sessions.contract.errors import ContractError
 
@@ -30,10 +31,26 @@ def exit_code(error: errors.LLMError) -> int:
     return next((code for kind, code in EXIT_CODES if isinstance(error, kind)), 1)
 
 
+def _remedy(error: errors.LLMError) -> str:
+    """Return what to do in the shell."""
+    if isinstance(error, errors.AuthenticationError) and error.status_code == 401:
+        entries = {entry.id: entry for entry in provider_entries()}
+        entry = entries.get(error.provider or "")
+        if entry is not None and entry.key_variables:
+            names = " or ".join(entry.key_variables)
+            return f" — check {names}, or store a key with `llmcore keys set {entry.id}`"
+    if "OpenAI(...).chat(model)" in error.message:
+        return " — here: set VLLM_BASE_URL instead of OPENAI_BASE_URL, and write -m vllm:MODEL"
+    return ""
+
+
 def explain(error: errors.LLMError) -> str:
-    """Return *error* as text, with the time until a retry and the request's id if known."""
-    text = f"{type(error).__name__}: {error}"
-    if error.retry_after is not None:
+    """Return *error* as text, with what to do, if more is known than it states itself.
+
+    That is the variable of a key that was refused, the time until a retry, and the request's id.
+    """
+    text = f"{type(error).__name__}: {error}{_remedy(error)}"
+    if error.retry_after:
         text += f" — try again in {error.retry_after:g} s"
     if error.request_id:
         text += f" [request {error.request_id}]"

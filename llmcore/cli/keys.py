@@ -7,7 +7,7 @@ import sys
 
 from llmcore.cli.program import note, say
 from llmcore.cli.stored_keys import remove_key, store_key, stored_names
-from llmcore.client.environment import provider_entries
+from llmcore.client.environment import provider_entries, unknown_provider
 from llmcore.schema.errors import InvalidRequestError
 
 
@@ -53,14 +53,14 @@ def _remove(args: argparse.Namespace) -> int:
 def variable_of(named: str) -> str:
     """Return the variable that holds the key of the provider *named*, or that is *named* itself.
 
-    Raises InvalidRequestError for an unknown provider, or one without a key.
+    Raises ConfigurationError for an unknown provider, InvalidRequestError for one without a key.
     """
     entries = {entry.id: entry.key_variables for entry in provider_entries()}
     variables = {name for names in entries.values() for name in names}
     if named in variables:
         return named
     if named not in entries:
-        raise InvalidRequestError(f"there is no provider {named!r} (`llmcore providers`)")
+        raise unknown_provider(named)
     if not entries[named]:
         raise InvalidRequestError(f"the provider {named!r} has no key")
     return entries[named][0]

@@ -52,7 +52,7 @@ def run(args: argparse.Namespace) -> int:
             newest.setdefault(record["provider"], record)
         records = list(newest.values())
     if not records:
-        note("no model in the catalog matches")
+        note("no model in the catalog matches (`llmcore models` lists all)")
         return 1
     if args.json:
         for record in records:

@@ -28,8 +28,28 @@ class Parser(argparse.ArgumentParser):
     """A parser whose errors repeat what was typed without its control characters."""
 
     def error(self, message: str) -> NoReturn:
-        """Print usage and *message*, and exit with 2."""
-        super().error(printable(message))
+        """Print *message* and usage, or help if a required argument is missing; exit with 2."""
+        if message.startswith("the following arguments are required"):
+            self.print_help(sys.stderr)
+            self.exit(2, f"\n{self.prog}: error: {printable(message)}\n")
+        found = re.match("unrecognized arguments: (--[^ =]+)", message)
+        hint = ""
+        if found:
+            from difflib import get_close_matches  # not needed otherwise
+
+            hint = "".join(
+                f": did you mean {near}?" for near in get_close_matches(found[1], self.options(), 1)
+            )
+        super().error(printable(message + hint))
+
+    def options(self) -> "set[str]":
+        """Return all options, those of commands included."""
+        names: set[str] = set()
+        for action in self._actions:
+            names.update(action.option_strings)
+            if isinstance(action.choices, dict):
+                names.update(*(one.options() for one in action.choices.values()))
+        return names
 
 
 def run(parser: argparse.ArgumentParser, argv: Sequence[str] | None) -> int:

@@ -15,7 +15,7 @@ from llmcore.cli.attachments import attachment, schema_of, user_object
 from llmcore.cli.stored_keys import with_stored_keys
 from llmcore.cli.user_config import Template, UserConfig, read_config
 from llmcore.client.client import Client
-from llmcore.client.environment import nearest_provider, provider_entries
+from llmcore.client.environment import provider_entries, unknown_provider
 from llmcore.generation.execution import AnyTool
 from llmcore.generation.next_step import ToolInput, current_tools, definitions_of
 from llmcore.generation.object_schema import ObjectSchema
@@ -237,9 +237,7 @@ def _unconfigured(named: str, client: Client, *, keyless: bool) -> Facade:
     """Return the provider *named* if it needs no key or a login; else raise ConfigurationError."""
     entries = {entry.id: entry for entry in provider_entries()}
     if named not in entries:
-        near = nearest_provider(named)
-        hint = f": did you mean {near!r}?" if near else " (`llmcore providers` lists them all)"
-        raise ConfigurationError(f"there is no provider {named!r}{hint}")
+        raise unknown_provider(named)
     entry = entries[named]
     if keyless or entry.login is not None or not entry.switches:
         return entry.from_environ(client.environ)

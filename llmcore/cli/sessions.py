@@ -109,7 +109,7 @@ def _schema(_args: argparse.Namespace) -> int:
 
 
 def _unknown(*names: str) -> int:
-    note(f"there is no session {', '.join(names)}")
+    note(f"there is no session {', '.join(names)} (`llmcore sessions list` lists them)")
     return 1
 
 

@@ -3,6 +3,7 @@
 import json
 import string
 from collections.abc import Mapping
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Final
 
@@ -114,7 +115,9 @@ def check(key: str, value: str) -> None:
         "NAME" if index == 1 else word for index, word in enumerate(key.split(".")) if word
     )
     if pattern not in KEYS:
-        raise InvalidRequestError(f"there is no key {key!r}; there are: {', '.join(KEYS)}")
+        near = get_close_matches(key, KEYS, 1)
+        hint = f": did you mean {near[0]!r}?" if near else f"; there are: {', '.join(KEYS)}"
+        raise InvalidRequestError(f"there is no key {key!r}{hint}")
     if key == "log" and value not in ("on", "off"):
         raise InvalidRequestError(f"log is on or off, not {value!r}")
 

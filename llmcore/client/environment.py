@@ -100,6 +100,14 @@ def nearest_provider(name: str, others: Iterable[str] = (), *, cutoff: float = 0
     return next(iter(difflib.get_close_matches(name.lower(), known, 1, cutoff)), None)
 
 
+def unknown_provider(name: str, others: Iterable[str] = ()) -> ConfigurationError:
+    """Return the error of a provider *name* that does not exist, neither here nor in *others*."""
+    near = nearest_provider(name, others)
+    known = ", ".join((*others, *(entry.id for entry in provider_entries())))
+    hint = f"did you mean {near!r}?" if near else f"there are {known}"
+    return ConfigurationError(f"there is no provider {name!r}: {hint}")
+
+
 _ANY_REMEDY: Final = (
     "set a key such as OPENAI_API_KEY for Client.from_env(), or name a model, such as "
     "'openai:gpt-5.2'"

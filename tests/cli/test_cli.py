@@ -19,7 +19,7 @@ from llmcore.cli.failures import EXIT_CODES, exit_code, explain
 from llmcore.client.client import Client
 from llmcore.protocols.openai_chat.models import ChatDialect
 from llmcore.routes.openai_compatible import OpenAICompatible
-from llmcore.schema.errors import AbortError, RateLimitError, error_types
+from llmcore.schema.errors import AbortError, AuthenticationError, RateLimitError, error_types
 from llmcore.version import VERSION
 from tests.support.programs.packages import without
 from tests.support.servers.loopback import (
@@ -220,7 +220,7 @@ def test_no_model_lists_who_is_configured(
         ("gemini:g", "set GEMINI_API_KEY or GOOGLE_API_KEY"),
         ("lmstudio:x", "set LMSTUDIO_BASE_URL"),
         ("opnai:gpt-5.2", "there is no provider 'opnai': did you mean 'openai'?"),
-        ("zzzz:gpt-5.2", "`llmcore providers` lists them all"),
+        ("zzzz:gpt-5.2", "there is no provider 'zzzz': there are openai, anthropic"),
     ],
 )
 def test_a_provider_that_is_not_configured_is_reported_with_its_variable(
@@ -414,6 +414,65 @@ def test_explanations_say_when_to_come_back() -> None:
 
     assert "2.5 s" in text
     assert "r-1" in text
+    assert "try again" not in explain(RateLimitError("slow down", retry_after=0))
+
+
+def test_a_refused_key_is_explained_with_its_variable_and_the_command_that_stores_one() -> None:
+    refused = AuthenticationError("invalid x-api-key", provider="mistral", status_code=401)
+    assert explain(refused).endswith(
+        "check MISTRAL_API_KEY, or store a key with `llmcore keys set mistral`"
+    )
+    assert "keys set" not in explain(AuthenticationError("no", provider="mine", status_code=401))
+
+
+def test_server_without_responses_is_explained_with_the_provider_for_it(
+    server: Loopback, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Which asks the same server."""
+    monkeypatch.setenv("OPENAI_API_KEY", "k")
+    monkeypatch.setenv("OPENAI_BASE_URL", os.environ["VLLM_BASE_URL"])
+    assert main(["ask", "-m", "openai:m-1", "Hi"]) != 0
+    assert "set VLLM_BASE_URL instead of OPENAI_BASE_URL" in capsys.readouterr().err
+    assert main(["ask", "-m", "vllm:m-1", "Hi"]) == 0
+
+
+@pytest.mark.parametrize(
+    ("program", "words", "told"),
+    [
+        (main, ["keys"], "store a key, typed or on stdin"),
+        (main, ["sessions"], "export"),
+        (main, ["local"], "{install,status,remove}"),
+        (main, ["inspect"], "the following arguments are required"),
+        (openbridge.main, ["keys"], "create"),
+    ],
+)
+def test_command_without_what_it_needs_prints_its_help(
+    program: Callable[[list[str]], int],
+    words: list[str],
+    told: str,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        program(words)
+
+    shown = capsys.readouterr()
+    assert ended.value.code == 2
+    assert "show this help message" in shown.err
+    assert told in shown.err
+    assert shown.out == ""
+
+
+@pytest.mark.parametrize(
+    ("option", "hint"),
+    [("--temprature=3", ": did you mean --temperature?"), ("--zzz", "arguments: --zzz")],
+)
+def test_misspelled_option_is_refused_with_the_nearest(
+    option: str, hint: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        main(["ask", option, "Hi"])
+
+    assert capsys.readouterr().err.endswith(f"{hint}\n")
 
 
 @pytest.mark.parametrize("program", [main, openbridge.main])

@@ -196,14 +196,22 @@ def test_a_key_is_kept_in_the_keyring_where_there_is_one(
 
 
 @pytest.mark.parametrize(
-    ("provider", "told"), [("opnai", "there is no provider"), ("local", "has no key")]
+    ("provider", "told", "code"),
+    [
+        ("opnai", "there is no provider 'opnai': did you mean 'openai'?", 9),
+        ("local", "has no key", 5),
+    ],
 )
 def test_keys_are_those_of_providers(
-    provider: str, told: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    provider: str,
+    told: str,
+    code: int,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     """A provider that needs none has none."""
     monkeypatch.setattr("sys.stdin", io.StringIO("sk\n"))
-    assert main(["keys", "set", provider]) == 5
+    assert main(["keys", "set", provider]) == code
     assert told in capsys.readouterr().err
 
 

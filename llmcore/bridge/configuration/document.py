@@ -16,6 +16,7 @@ time: a header or a key with its value is a document of its own.
 import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
+from difflib import get_close_matches
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Final, TypeAlias
@@ -68,8 +69,9 @@ class ConfigDocument:
             raise self.error(keys, "is not a table")
         for key in table:
             if key not in known:
-                names = ", ".join(known)
-                raise self.error((*keys, key), f"is not a setting (known: {names})")
+                near = get_close_matches(key, known, 1)
+                hint = f"did you mean {near[0]}?" if near else f"known: {', '.join(known)}"
+                raise self.error((*keys, key), f"is not a setting ({hint})")
 
 
 def dotted(keys: Keys) -> str:

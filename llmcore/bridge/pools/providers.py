@@ -14,7 +14,7 @@ from llmcore.bridge.pools.keys import RotatingKey
 from llmcore.bridge.upstream import Upstreams
 from llmcore.client.client import Client
 from llmcore.client.configured_models import ModelSource
-from llmcore.client.environment import provider_entries
+from llmcore.client.environment import provider_entries, unknown_provider
 from llmcore.client.middleware.telemetry import Telemetry
 from llmcore.client.transport import Transport
 from llmcore.routes.auth import Auth, AuthContext
@@ -179,8 +179,7 @@ def _provider(name: str, settings: GatewaySettings) -> ModelSource:
 def _entry(name: str) -> ProviderEntry:
     entry = next((entry for entry in provider_entries() if entry.id == name), None)
     if entry is None:
-        known = ", ".join([COMPATIBLE, *(entry.id for entry in provider_entries())])
-        raise ConfigurationError(f"there is no provider {name!r} (there are: {known})")
+        raise unknown_provider(name, [COMPATIBLE])
     return entry
 
 
