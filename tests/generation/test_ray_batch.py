@@ -102,6 +102,7 @@ class Table:
         return self._columns
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(find_spec("ray") is None, reason="the extra ray is not installed")
 @pytest.mark.parametrize("columns", [("prompt",), ("id", "text"), ()])
 def test_dataset_with_other_columns_is_refused(columns: Any) -> None:

@@ -46,6 +46,7 @@ async def texts_and_delete(url: str, prefix: str) -> list[str]:
     return found
 
 
+@pytest.mark.slow
 def test_processes_that_append_at_once_lose_nothing(redis_url: str) -> None:
     """No append is lost, and none is torn."""
     names = ["x", "y", "z"]

@@ -85,6 +85,7 @@ async def append_one(path: Path) -> int:
         return await store.append(RUN, [said("on")])
 
 
+@pytest.mark.slow
 def test_processes_that_append_at_once_lose_nothing(path: Path) -> None:
     """Each one's appends are all there, whole and in its order, from the first on."""
     processes = [writer(path, name, 12) for name in "abcd"]

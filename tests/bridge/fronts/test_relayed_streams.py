@@ -3,12 +3,13 @@
 import asyncio
 import sys
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from functools import cache
 from types import FrameType
 from typing import Any, Final
 
 import pytest
 from attrs import frozen
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks import wire
@@ -27,6 +28,7 @@ from llmcore.routes.transport import Timeouts
 from llmcore.schema.errors import NetworkError
 from llmcore.schema.response import LLMResponse
 from tests.support.opcodes import uncollected
+from tests.support.strategies.examples import costly
 
 _USER: Final = [{"role": "user", "content": "Hi"}]
 
@@ -147,29 +149,38 @@ def _known(run: AnswerRun) -> tuple[LLMResponse, str]:
     return run.response, run.outcome
 
 
+@cache
+def _in_full_and_by_frames(api: str, kind: str) -> tuple[LLMResponse, str]:
+    """Return what is known of a stream that is read in full, and frame by frame alike."""
+    frames = wire.stream(api, kind, 30)
+    sent = b"".join(frames)
+    _, in_full = _relayed(api, [sent])
+    framed, by_frames = _relayed(api, frames)
+    assert framed == sent
+    assert _known(by_frames) == _known(in_full)
+    return _known(in_full)
+
+
 @apis
 @kinds
-@settings(max_examples=20)
+@costly
 @given(places=st.lists(st.integers(0, 20_000), max_size=30))
 def test_any_cut_of_the_network_gives_the_same_bytes_and_the_same_metering(
     api: str, kind: str, places: list[int]
 ) -> None:
     """As frame by frame, and as read in full."""
-    frames = wire.stream(api, kind, 30)
-    sent = b"".join(frames)
+    sent = b"".join(wire.stream(api, kind, 30))
 
     data, run = _relayed(api, _cut(sent, places))
-    _, in_full = _relayed(api, [sent])
-    framed, by_frames = _relayed(api, frames)
 
-    assert data == framed == sent
-    assert _known(run) == _known(by_frames) == _known(in_full)
+    assert data == sent
+    assert _known(run) == _in_full_and_by_frames(api, kind)
     assert run.outcome == "completed"
     assert run.response.usage.output_tokens is not None
 
 
 @apis
-@settings(max_examples=30)
+@costly
 @given(place=st.integers(1, 20_000), size=st.integers(1, 400), breaks=st.booleans())
 def test_a_stream_that_stops_anywhere_ends_in_an_error(
     api: str, place: int, size: int, breaks: bool

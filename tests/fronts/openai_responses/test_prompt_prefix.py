@@ -112,6 +112,7 @@ print(json.dumps([body_of(name, FIRST + LATER, "You are an agent.") for name in 
 """
 
 
+@pytest.mark.slow
 def test_two_processes_send_the_same_bytes() -> None:
     """Whatever the seed of their hashes."""
     outputs = {

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from attrs import evolve
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from openai.lib.streaming.chat import ChatCompletionStreamState
 from openai.types.chat import ChatCompletionChunk
@@ -23,8 +23,6 @@ from llmcore.schema.response import LLMResponse
 from tests.support.strategies.values import json_objects, texts
 from tests.support.wire.chat import USAGE, call, calls_chunks, chunk, completion, streamed, whole
 from tests.support.wire.protocol import error, response
-
-few = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 # -- streams by the accumulator's grammar
 
@@ -127,7 +125,6 @@ def _theirs(snapshot: Any) -> dict[str, Any]:
     }
 
 
-@few
 @given(streams())
 def test_a_stream_by_the_accumulators_grammar_reads_as_the_accumulator_reads_it(
     chunks: list[dict[str, Any]],

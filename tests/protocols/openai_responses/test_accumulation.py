@@ -11,7 +11,7 @@ from itertools import pairwise
 from typing import Any, TypeVar
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from llmcore.schema.content import TextPart, ToolCallPart, ToolResultPart
@@ -39,8 +39,6 @@ from tests.support.wire.responses import (
     text_part,
     whole,
 )
-
-few = settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 # -- streams by the accumulators' grammar
 
@@ -178,7 +176,6 @@ def _call_events(draw: st.DrawFn, item: Native, repeated: bool) -> tuple[Native,
     return {**item, field: first}, events
 
 
-@few
 @given(streams())
 def test_a_stream_by_the_accumulators_grammar_is_the_answer_that_the_response_is(
     drawn: tuple[list[Native], list[Native], str],
@@ -201,7 +198,6 @@ def _in_order(answer: LLMResponse) -> list[Any]:
     )
 
 
-@few
 @given(streams())
 def test_a_stream_by_the_accumulators_grammar_reads_as_the_sdk_reads_it(
     drawn: tuple[list[Native], list[Native], str],

@@ -9,7 +9,7 @@ from hypothesis.internal.constants_ast import Constants
 
 _Test = TypeVar("_Test", bound=Callable[..., Any])
 
-PROFILES = {"few": 15, "normal": 50, "many": 500}
+PROFILES = {"few": 15, "normal": 30, "many": 500}
 """`make test-fast` tries few, `make test` and CI normal; `make fuzz` many, other ones each time."""
 
 
