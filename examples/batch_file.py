@@ -1,4 +1,4 @@
-"""A file of requests, run with a checkpoint; started again, it sends only what has no answer."""
+"""A file of requests with a checkpoint: started again, it sends only those without a response."""
 
 import asyncio
 import json

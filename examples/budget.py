@@ -1,4 +1,4 @@
-"""What an answer cost, and a budget after which nothing more is sent."""
+"""The cost of a response, and a budget after which nothing is sent."""
 
 from llmcore import Client, CostBudget, sync
 

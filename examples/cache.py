@@ -1,4 +1,4 @@
-"""Answers that are kept in a SQLite file: an equal request is sent once."""
+"""A response cache in a SQLite file: equal requests are sent only once."""
 
 from llmcore import Client, ResponseCache, SqliteCache, sync
 

@@ -1,4 +1,4 @@
-"""A chat in the terminal that remembers the conversation and streams the answers."""
+"""A chat in the terminal that remembers the conversation and streams the responses."""
 
 from llmcore import sync
 

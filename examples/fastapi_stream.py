@@ -1,4 +1,4 @@
-"""FastAPI: an answer streamed as text. Run: `uvicorn fastapi_stream:app`."""
+"""FastAPI: a response streamed as text. Run: `uvicorn fastapi_stream:app`."""
 
 from fastapi import FastAPI
 from fastapi.responses import StreamingResponse

@@ -1,4 +1,4 @@
-"""An image from words, and another one made from it."""
+"""Generates an image, and edits it."""
 
 from pathlib import Path
 

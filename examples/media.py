@@ -1,4 +1,4 @@
-"""An image, a document and a recording for four providers; what one cannot read is reported."""
+"""An image, a document and a recording for four providers; unsupported ones are reported."""
 
 from llmcore import AudioPart, DocumentPart, ImagePart, Message, sync
 

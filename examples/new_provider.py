@@ -1,4 +1,4 @@
-"""A provider that llmcore does not know: any server of the Chat Completions API."""
+"""Any server with the Chat Completions API."""
 
 from llmcore import OpenAICompatible, sync
 

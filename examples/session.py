@@ -1,4 +1,4 @@
-"""A conversation that is kept in a SQLite file, and continues when the program starts again.
+"""A conversation that is stored in a SQLite file, and continues when the program starts again.
 
 The file is closed when the program ends; a `with` block closes it earlier.
 """

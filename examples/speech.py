@@ -1,4 +1,4 @@
-"""A text read out into a file, and the file written down again, with times."""
+"""Text to speech in a file, and the file transcribed again, with times."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Streaming an answer to the terminal."""
+"""Streams a response to the terminal."""
 
 from llmcore import sync
 

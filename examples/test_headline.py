@@ -1,6 +1,6 @@
 """pytest: an application's function, tested without a network and without a key. Run: `pytest`.
 
-`FakeModel` gives the answers of the test. To test with the bytes of a real provider, record a
+`FakeModel` returns the given responses. To test with the bytes of a real provider, record a
 cassette once.
 """
 

@@ -22,7 +22,7 @@ TITLES: Final = {
         "mcp_servers.py": "Tools of MCP servers",
         "objects.py": "Structured output",
         "media.py": "Images, documents, audio",
-        "images.py": "Making and editing images",
+        "images.py": "Generating and editing images",
         "speech.py": "Speech and transcription",
         "many_calls.py": "200 calls at once",
         "batch_file.py": "A file of requests",
@@ -45,10 +45,10 @@ TITLES: Final = {
 
 HEAD: Final = """# Examples
 
-Complete programs, which are also files in the folder `examples/` of the repository. Each runs as
-it stands with a key in the environment (`OPENAI_API_KEY`), and with every other
-[provider](providers.md) after a change of the line that makes the model. A client is safe for
-concurrent use: create one when an application starts, and close it when it ends.
+Complete programs, which are also in the folder `examples/` of the repository. Each runs as it is
+with a key in the environment (`OPENAI_API_KEY`), and with any other [provider](providers.md) if you
+change the model. A client is safe for concurrent use: create one when an application starts, and
+close it when it ends.
 """
 
 
