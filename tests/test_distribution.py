@@ -152,7 +152,7 @@ def test_description_of_the_index_has_no_links_to_files(wheel: ZipFile) -> None:
 
     assert re.findall(r"\]\((?!https?:)", description) == []
     assert "![" not in description
-    assert "blocking twins" in description
+    assert "blocking versions" in description
     assert "](docs/sync.md)" in (ROOT / "README.md").read_text("utf-8")
 
 
