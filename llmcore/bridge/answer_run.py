@@ -82,7 +82,7 @@ class SentAnswer(Protocol):
 
     @property
     def diagnostics(self) -> Sequence[Diagnostic]:
-        """Everything lost, changed or invented so far, on the way up and on the way back."""
+        """Everything dropped, changed or added so far, in the request and in the answer."""
         ...
 
     @property
@@ -132,9 +132,9 @@ class AnswerRun(SentAnswer, Protocol):
         ...
 
     def request(self) -> LLMRequest:
-        """Return the client's request as the upstream's model is to understand it.
+        """Return the client's request as it was read for the upstream.
 
-        FrontError for one that passes as it came, and cannot be read.
+        Raises FrontError for a relayed request that cannot be read.
         """
         ...
 

@@ -88,7 +88,7 @@ class Api:
     """The operations of one API."""
 
     id: str
-    """That of the protocol whose other side it is."""
+    """The id of the protocol that its clients speak."""
     prefixes: tuple[str, ...]
     """Each path is served below each of them."""
     operations: Sequence[Operation]

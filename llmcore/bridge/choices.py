@@ -27,7 +27,7 @@ _T = TypeVar("_T")
 
 @frozen
 class _Choice:
-    """Encodes the chunks of one choice, and keeps its usage back for the chunk that ends all."""
+    """Encodes the chunks of one choice; its usage is withheld for the last chunk of all choices."""
 
     index: int
     encoding: StreamEncoding
@@ -114,7 +114,7 @@ class ChoicesRun:
 
     @property
     def diagnostics(self) -> Sequence[Diagnostic]:
-        """Everything lost, changed or invented so far, in all choices."""
+        """Everything dropped, changed or added so far, in all choices."""
         return [note for run in self._runs for note in run.diagnostics]
 
     @property

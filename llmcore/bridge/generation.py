@@ -52,7 +52,7 @@ Reading: TypeAlias = Callable[[ClientRequest, Upstream], Result[ReadRequest[Cont
 """Reads a request, as `Front.read` does."""
 
 _MANY_MESSAGES: Final = 50
-"""After reading more than these, other requests get a turn."""
+"""After reading a request of more messages, the event loop runs other tasks first."""
 _FORMAT_LOST: Final = frozenset({"response-format-in-words"})
 _FORMAT_PATH: Final = "response_format"
 _HEARTBEATS: Final[Mapping[KeepAlive, bytes]] = {
@@ -64,7 +64,7 @@ _HEARTBEATS: Final[Mapping[KeepAlive, bytes]] = {
 
 @frozen(kw_only=True)
 class Chosen:
-    """The model that a request is for, and who answers for it."""
+    """The model that a request is for, and its upstream."""
 
     name: str
     """By which the client calls the model."""
@@ -292,10 +292,10 @@ class Generation(Generic[Context]):
         return encoding if word is None else evolve(encoding, heartbeat=_HEARTBEATS[word])
 
     async def check(self, request: LLMRequest) -> None:
-        """Refuse what the upstream would not keep to, where that is the policy.
+        """Raise FrontError if the upstream would ignore a part of *request* that must be kept.
 
-        These are a schema that it does not enforce, and the beginning of an answer that it does
-        not continue.
+        By the settings, these are a schema for the answer and a last message that the answer is to
+        continue.
         """
         settings = self._service.settings
         formats = settings.structured_output_by_front

@@ -60,7 +60,7 @@ class UpstreamModel:
 
 @frozen
 class ModelPool:
-    """Everything that may answer to one name."""
+    """The targets of one name."""
 
     ranks: tuple[tuple[UpstreamModel, ...], ...]
     """The preferred ones first; those of one rank share its requests by their weights."""
@@ -92,7 +92,7 @@ class Prefix:
     """Put before the upstream's name."""
 
     def target(self, name: str) -> UpstreamModel:
-        """Return who answers to *name*, which has the prefix."""
+        """Return the target of *name*, which begins with the prefix."""
         if self.model is not None:
             return UpstreamModel(self.provider, self.model)
         kept = name[len(self.prefix) :] if self.strip else name
@@ -117,7 +117,7 @@ class ModelMap:
     passes: bool = True
 
     def pool(self, name: str) -> ModelPool | None:
-        """Return everything that may answer to *name*; None if nothing does."""
+        """Return the targets of *name*; None if it has none."""
         plain = name.removesuffix(_LONG_CONTEXT)
         for known in (plain, _DATE.sub("", plain)):
             if known in self.pools:
@@ -151,8 +151,8 @@ class ModelMap:
     def resolve(self, name: str) -> UpstreamModel | None:
         """Return the one target of *name*; None if it has none.
 
-        Clients mark a wish for a long context as `[1m]`, which no provider takes; a name with the
-        date of a snapshot is also found without the date.
+        `[1m]`, by which clients ask for a long context and which no provider accepts, is removed.
+        A name with the date of a snapshot is also found without the date.
         """
         name = name.removesuffix(_LONG_CONTEXT)
         for known in (name, _DATE.sub("", name)):
@@ -230,7 +230,7 @@ def _pool(model: ModelSettings, weights: Mapping[str, float]) -> ModelPool:
 
 
 def _groups(tables: FileTables) -> Mapping[str, tuple[tuple[str, float], ...]]:
-    """Return the upstreams of each provider, but for one that bears the provider's name."""
+    """Return the upstreams of each provider, unless one of the upstreams has its name."""
     names = {upstream.name for upstream in tables.upstreams}
     groups: dict[str, tuple[tuple[str, float], ...]] = {}
     for upstream in tables.upstreams:
@@ -243,7 +243,7 @@ def _groups(tables: FileTables) -> Mapping[str, tuple[tuple[str, float], ...]]:
 
 
 def model_map_from(data: JsonValue, upstream: str) -> ModelMap:
-    """Return the map that *data* spells; ConfigurationError if it spells none."""
+    """Return the map in the JSON value *data*; ConfigurationError if it is invalid."""
     given = _object(data, "the file", {"models", "prefixes", "otherwise"})
     models = _mapping(given.get("models", {}), "models")
     prefixes = _mapping(given.get("prefixes", {}), "prefixes")

@@ -14,16 +14,16 @@ from llmcore.fronts.errors import FrontError
 from llmcore.schema.errors import LLMError
 
 _LIST_FOR_S = 60.0
-"""How long the upstream's list of models is used again."""
+"""Seconds for which the upstream's list of models is reused."""
 
 _OF_CLAUDE: Final = ("claude", "anthropic")
-"""How ids begin that Claude Code takes from a list of models; it leaves out all others
+"""The beginnings of ids that Claude Code shows of a list of models; it leaves out all others
 (https://code.claude.com/docs/en/llm-gateway, read November 2026)."""
 
 _POOLS_KEPT: Final = 1000
-"""Names whose targets are kept; clients can ask for any,"""
+"""The most names whose targets are cached, since clients can send any name."""
 _LONG_NAME: Final = 200
-"""and of any length."""
+"""The targets of names of this length or more are not cached."""
 
 
 @frozen
@@ -74,11 +74,11 @@ class ModelNames:
         return list(names)
 
     def prefixed(self, name: str) -> str:
-        """Return *name* as clients find it that leave out models which are not Claude."""
+        """Return *name* with the prefix for clients that show only models of Claude."""
         return name if name.startswith((*_OF_CLAUDE, self._prefix)) else self._prefix + name
 
     def plain(self, name: str) -> str:
-        """Return *name* without the prefix by which clients may find it."""
+        """Return *name* without the prefix for clients that show only models of Claude."""
         if self._prefix and name not in self._model_map.names:
             return name.removeprefix(self._prefix)
         return name
@@ -89,7 +89,7 @@ class ModelNames:
         return "openbridge" if pool is None else pool.first.provider
 
     async def _upstream_models(self, provider: str) -> Sequence[str]:
-        async with self._asking:  # many who ask at once cost the upstream one request
+        async with self._asking:  # concurrent callers share one request
             listed = self._listed.get(provider)
             if listed is None or listed.until < anyio.current_time():
                 try:
@@ -103,7 +103,7 @@ class ModelNames:
 
 
 def _is_safe(model: str) -> bool:
-    """Return whether a model's name, which some upstreams have in their paths, stays in place."""
+    """Return whether *model* is safe in a URL's path, where some upstreams have it."""
     return model.isprintable() and not {".", ".."} & set(model.split("/"))
 
 

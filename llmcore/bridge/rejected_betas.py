@@ -49,9 +49,9 @@ _BETAS_OF: Final[Mapping[str, tuple[str, ...]]] = {
     "speed": ("fast-mode",),
     "task_budget": ("task-budgets",),
 }
-"""How the names of the features begin that bring a field."""
+"""For each field of the body, the beginnings of the names of the features that it belongs to."""
 _QUIET: Final = frozenset(_BETAS_OF) - {"effort", "speed", "task_budget"}
-"""Fields without which the answer is the same; a server that refuses one is older than them all."""
+"""Fields that do not change the answer: if a server refuses one, all of them are left out."""
 
 
 def without_rejected_betas(
@@ -59,7 +59,7 @@ def without_rejected_betas(
 ) -> tuple[LLMRequest, Diagnostic] | None:
     """Return *request* without the features that *error* refuses; None if it refuses none.
 
-    All of them go where the error names none.
+    If the error names no feature, all of them are left out.
     """
     if not isinstance(error, InvalidRequestError):
         return None
@@ -132,9 +132,9 @@ def _route(request: LLMRequest) -> Route[Any] | None:
 
 
 def _rebuilt(request: LLMRequest, fields: AbstractSet[str], gone: tuple[str, ...]) -> LLMRequest:
-    """Return *request* whose body is built without *fields*.
+    """Return *request* with a body without *fields*.
 
-    Its features are named without those that bring the fields, and those that begin with *gone*.
+    The header leaves out the features of these fields and those that begin with one of *gone*.
     """
     route = _route(request)
     if route is None or not isinstance(request.model, Model):
@@ -157,7 +157,7 @@ def _rebuilt(request: LLMRequest, fields: AbstractSet[str], gone: tuple[str, ...
 
 
 def _without_betas(headers: Mapping[str, str], prefixes: tuple[str, ...]) -> Mapping[str, str]:
-    """Return headers of a body without the features whose names begin so."""
+    """Return *headers* without the features whose names begin with one of *prefixes*."""
     names = [name.strip() for name in headers.get(HEADER, "").split(",")]
     kept = [name for name in names if name and not name.startswith(prefixes)]
     others = {name: value for name, value in headers.items() if name != HEADER}
@@ -187,7 +187,7 @@ def _less(native: Any, fields: AbstractSet[str]) -> Any:
 
 
 def _with_marks(blocks: Any, fields: AbstractSet[str]) -> Any:
-    """Return blocks whose marks of the cache, and those inside them, have none of *fields*."""
+    """Return *blocks*, and the blocks inside them, with *fields* removed from their cache marks."""
     if isinstance(blocks, list):
         return [_with_marks(block, fields) for block in blocks]
     if not isinstance(blocks, Mapping):

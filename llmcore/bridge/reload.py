@@ -1,8 +1,8 @@
 """Settings that are read again while the gateway runs.
 
-A change of a file, or SIGHUP, makes every worker read everything again. Settings that are valid as
-a whole are used by the requests that begin from then on; answers under way end with what they began
-with. Settings that are not are refused, and the log names the line.
+A change of a file, or SIGHUP, makes every worker read everything again. Valid settings
+apply to requests that begin from then on; answers under way keep the settings that they began with.
+If any setting is invalid, all are refused and the log names the line.
 """
 
 import logging
@@ -37,7 +37,7 @@ _FIXED_ACCOUNTS: Final = ("spend_kept_s", "spend_queue_rows")
 
 
 def usable(old: GatewaySettings, new: GatewaySettings) -> tuple[GatewaySettings, tuple[str, ...]]:
-    """Return *new* as far as a gateway of *old* can use it, and what of it needs a restart."""
+    """Return *new* with the fixed settings of *old*, and the names of those that differ."""
     differing: list[str] = []
 
     def kept(fixed: Sequence[str], before: object, after: object, prefix: str) -> dict[str, Any]:
@@ -67,7 +67,7 @@ class Reconfigurable(Protocol):
 
 
 class Reloader:
-    """Gives a service its settings anew whenever their files change, or a signal asks for it."""
+    """Reconfigures a service whenever its files change, or a signal arrives."""
 
     def __init__(self, service: Reconfigurable, read: ReadSettings) -> None:
         self._service = service

@@ -1,4 +1,4 @@
-"""Answers that are given again without the upstream, and marks for its cache of prompts.
+"""The cache of responses, and the marks that make an upstream cache prompts.
 
 Both are off unless they are configured. The header `x-openbridge-cache` shows `hit` or `miss` where
 an answer could come from the response cache; `x-openbridge-diagnostics` shows added marks.
@@ -39,7 +39,7 @@ from llmcore.schema.result import Result, Success
 
 CACHE_HEADER: Final = "x-openbridge-cache"
 MAX_ANSWER_BYTES: Final = 4 * 1024 * 1024
-"""Larger answers are not kept; of their events as JSON."""
+"""Answers whose events take more bytes of JSON are not stored."""
 _KEPT_REASONS: Final = frozenset({"stop", "length", "tool_calls"})
 _BEDROCK: Final = "bedrock-converse"
 _KEY_CHARS: Final = 32
@@ -49,16 +49,16 @@ _KEY_CHARS: Final = 32
 
 @define(eq=False)
 class CachedAnswer:
-    """One answer that may come from the cache, or else is kept there once it has ended."""
+    """An answer that may come from the cache; if not, it is stored there at its end."""
 
     store: ResponseStore
     name: Callable[[], str]
     """Computes the name of the answer in the store."""
     ttl_s: float
     large: bool
-    """Whether computing the name takes a while."""
+    """Whether the request is so large that the name is computed in a thread."""
     is_fresh: bool
-    """Whether the client asks for a new answer, which replaces a kept one."""
+    """Whether the client asks for a new answer, which replaces a stored one."""
     state: Literal["hit", "miss"] = field(default="miss", init=False)
 
     @property
@@ -67,7 +67,7 @@ class CachedAnswer:
         return {CACHE_HEADER: self.state}
 
     def through(self, call: Callable[[], EventStream]) -> EventStream:
-        """Return the kept events, or those of *call*."""
+        """Return the stored events, or those of *call*."""
         return EventStream.deferred(partial(self._events, call))
 
     async def _events(self, call: Callable[[], EventStream]) -> EventStream:
@@ -202,7 +202,7 @@ def _marked(request: ClientRequest, name: str, value: Any) -> Marked:
 
 
 def _beginning(body: JsonObject, owner: str) -> str:
-    """Return a key that all requests of a conversation have: of what they begin with."""
+    """Return a key that all requests of a conversation share: a digest of their beginning."""
     items = body.get("messages", body.get("input"))
     first = items[:2] if isinstance(items, list) else items
     parts = [owner, body.get("model"), body.get("instructions"), body.get("tools"), first]

@@ -60,9 +60,9 @@ from llmcore.version import VERSION
 _T = TypeVar("_T")
 
 _HEALTH_S = 1.0
-"""How long the store's health is used again."""
+"""Seconds for which the result of a health check of the store is reused."""
 _MAINTENANCE_S = 1.0
-"""Between two looks at what may have changed."""
+"""Seconds between two checks for changed settings and keys."""
 _MODELS_KEPT = 256
 """Targets whose models are kept; clients can ask for any name."""
 _LARGE_AT_ONCE = 2
@@ -79,7 +79,10 @@ def new_id(prefix: str, conversation: str = "") -> str:
 
 
 class Service:
-    """The core of all fronts. Raises FrontError; safe for concurrent use."""
+    """Models, calls, stores and limits for the operations of all APIs. Raises FrontError.
+
+    Safe for concurrent use.
+    """
 
     def __init__(
         self,
@@ -240,7 +243,7 @@ class Service:
             raise overloaded(message)
 
     def model(self, target: UpstreamModel) -> Model:
-        """Return the model of *target*; FrontError if its provider cannot have one."""
+        """Return the model of *target*; FrontError if its provider rejects the name."""
         try:
             return self._models(target)
         except LLMError as error:
@@ -271,7 +274,7 @@ class Service:
         return self._providers.get(target.provider, target.provider)
 
     def first_of(self, pool: ModelPool, conversation: str) -> UpstreamModel:
-        """Return the first target of *pool* for a conversation."""
+        """Return the target of *pool* that a conversation is sent to first."""
         health = self.upstream_health
         choice = choose(pool, health.free_at, now=health.now(), conversation=conversation)
         return pool.first if choice is None else choice.target
@@ -345,14 +348,14 @@ class Service:
     # -- About the gateway
 
     async def deep_health(self) -> JsonObject:
-        """Return the health of the store, and that of every upstream as requests have found it."""
+        """Return the health of the store, and of every upstream as its last requests showed it."""
         found = self.upstream_health.report(sorted(self._upstreams.client.providers))
         return {**await self.health(), "upstreams": found}
 
     async def health(self) -> JsonObject:
-        """Return whether the store can be reached, as found within the last second.
+        """Return whether the store can be reached; a result is reused for a second.
 
-        No key is needed for it, so that the store must not be read for each call.
+        Callers need no key, so each call must not cost a call of the store.
         """
         async with self._checking:
             if anyio.current_time() >= self._checked_until:

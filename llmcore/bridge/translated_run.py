@@ -1,7 +1,7 @@
 """Translates an answer: from the request that was read to the bytes for the client.
 
-Until a client was sent something, a failure is a FrontError, and what has not begun may be
-tried again; after that a failure is the stream's last event. An answer that is to be stored is
+Before the first byte is sent to the client, a failure is a FrontError, and the call may be tried
+again; after it, a failure is the stream's last event. An answer that is to be stored is
 stored before the event that ends it is handed out, so that the next request finds it.
 """
 
@@ -78,7 +78,7 @@ class AnswerPlan:
     checker: GrammarChecker | None = None
     """Checks the stream, where streams are checked."""
     stored: StoredAnswer | None = None
-    """The same answer, where it is to be stored."""
+    """Stores the answer at its end, if it is to be stored."""
     limits: CallLimits = CallLimits()
     is_large: bool = False
     """Whether events that repeat parts of the request take a while to serialize."""
@@ -91,7 +91,7 @@ class AnswerPlan:
 def with_output_limit(request: LLMRequest) -> LLMRequest:
     """Return *request* with the limit of tokens that the Messages API requires.
 
-    A client of another API that names none may have all that the model can write.
+    Without a limit of the client, it is the most that the model can write.
     """
     model, generation = request.model, request.generation
     if generation.max_tokens is not None or not isinstance(model, Model):
@@ -160,7 +160,7 @@ class TranslatedRun:
 
     @property
     def headers(self) -> Mapping[str, str]:
-        """Whether the answer came from the response cache, where it could."""
+        """The header that shows whether the answer came from the response cache, if it is on."""
         return {} if self.plan.cached is None else self.plan.cached.headers
 
     @property
@@ -170,7 +170,7 @@ class TranslatedRun:
 
     @property
     def diagnostics(self) -> Sequence[Diagnostic]:
-        """Everything lost, changed or invented so far, on the way up and on the way back."""
+        """Everything dropped, changed or added so far, in the request and in the answer."""
         return (*self.plan.diagnostics, *self._writer.diagnostics, *self._removed)
 
     @property
@@ -207,7 +207,7 @@ class TranslatedRun:
         return await run_in_thread_if(step, large=True) if self.plan.is_large else step()
 
     def _open_stream(self) -> Sequence[Event]:
-        """Return the events that open the stream, the first time; from then on it is one."""
+        """Return the events that open the stream; none after the first call."""
         if self._opened:
             return ()
         self._opened = True

@@ -1,4 +1,4 @@
-"""Upstream providers beside their answers: counting tokens, listing models."""
+"""Calls of upstream providers that generate nothing: counting tokens, listing models."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final
@@ -13,7 +13,7 @@ from llmcore.schema.result import Failure
 from llmcore.schema.token_estimate import TokenCount
 
 _ASIDE: Final = Timeouts(total=30.0)
-"""For counting and listing."""
+"""The time limit of counting and listing."""
 
 
 @frozen
@@ -29,16 +29,16 @@ class Upstreams:
         await self.client.aclose()
 
     async def count_tokens(self, request: LLMRequest) -> TokenCount:
-        """Return the tokens of *request*, counted by its upstream where it can.
+        """Return the input tokens of *request*, as its upstream counts them, or else estimated.
 
-        Raises LLMError where it can and fails.
+        Raises LLMError if the upstream can count and the call fails.
         """
         return (await self.client.count_tokens(request, timeouts=_ASIDE)).unwrap()
 
     async def models(self, provider: str) -> Sequence[str]:
-        """Return the ids of the models that *provider* lists; empty if it has no list.
+        """Return the ids of the models that *provider* lists; empty if its API has no list.
 
-        Raises LLMError where it has one and fails.
+        Raises LLMError if the call fails.
         """
         if provider not in self.client.providers:
             return ()

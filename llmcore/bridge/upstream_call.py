@@ -34,17 +34,17 @@ _LEAST_S = 0.001
 
 @frozen(kw_only=True)
 class CallLimits:
-    """How far a call goes by itself."""
+    """The retries and the time that a call has."""
 
     elsewhere: bool = False
-    """Whether another target follows after a failure, in place of the same one again."""
+    """Whether a failure goes to another target and is not retried at this one."""
     deadline: float | None = None
-    """When all tries together must have ended, by the event loop's clock; None counts anew."""
+    """When all tries must have ended, by the event loop's clock; None for the configured time."""
 
 
 @frozen(kw_only=True)
 class _Elsewhere(RetryPolicy):
-    """Leaves failures to the next target, but for encrypted reasoning that cannot be read."""
+    """Retries only a call whose encrypted reasoning was rejected, without that reasoning."""
 
     def applies_to(self, error: LLMError) -> bool:
         return False
@@ -150,13 +150,13 @@ class UpstreamCall:
         return self._call.partial
 
     async def renew(self) -> None:
-        """Begin again, with what the attempt is by now; as many tries are left as at first."""
+        """Start again with the changed attempt, and with all retries available."""
         await self._call.aclose()
         self._call = self._new_call()
         self._is_ended = False
 
     async def aclose(self) -> None:
-        """Hang up on the upstream, if it is still at work."""
+        """Close the call, if it has not ended."""
         if self._is_ended:  # which closes it
             return
         with anyio.CancelScope(shield=True):
@@ -175,7 +175,7 @@ class UpstreamCall:
         )
 
     def _timeouts(self) -> Timeouts:
-        """Return the time limits of the next try: of the whole, what the tries before left."""
+        """Return the time limits of the next try; its total is what earlier tries have left."""
         limits = self._context.timeouts.get(self._provider, self._context.client.timeouts)
         if self._deadline == math.inf:
             return limits

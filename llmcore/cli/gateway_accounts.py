@@ -110,7 +110,7 @@ def _limits(args: argparse.Namespace) -> JsonObject:
 
 
 def _later(text: str) -> float:
-    """Return the moment that is so long from now, or that a date names."""
+    """Return the time of *text*: a duration from now, such as `30d`, or a date."""
     now = time.time()
     return now + _seconds(text) if text[-1:] in _UNITS else moment(text, now)
 

@@ -97,7 +97,7 @@ class ServerTools:
     async def _check(
         self, name: str, digest: str, arguments: JsonObject, *, approved: bool
     ) -> None:
-        """Raise unless the tool is the one that the model, and who approved the call, have seen."""
+        """Raise unless the tool is unchanged since the model, and the approver, saw it."""
         seen = self._asked.pop(_call(name, arguments), digest)
         if approved:
             await self.connection.refresh()

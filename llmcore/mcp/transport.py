@@ -84,7 +84,7 @@ class _LimitedStream(httpx2.AsyncByteStream):
 
 
 class _TooLargeError(httpx2.StreamError):
-    """A body was larger than the limit. Of this class, it fails one call and not the connection."""
+    """A body was larger than the limit. As a StreamError it fails one call, not the connection."""
 
 
 def limited_client(

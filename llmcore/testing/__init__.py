@@ -4,8 +4,8 @@ In reading order:
 
 - `script`: a transport that answers from a script, without a file
 - `fake_model`: a model that gives the answers of a test; `network`: a guard against real ones
-- `cassette`: recorded exchanges as values; `cassette_file` is their JSON, `bodies` how a body
-  stands in it, `recorded_headers` what of a request may
+- `cassette`: recorded exchanges as values; `cassette_file` is their JSON, `bodies` how it
+  writes a body, `recorded_headers` the headers and URLs that it may contain
 - `recorder` makes cassettes (of WebSockets by `socket_recorder`), `secret_scan` keeps credentials
   out of them
 - `player` serves them (WebSockets by `socket_player`), `request_diff` shows how a request differs

@@ -1,7 +1,7 @@
-"""How a body stands in a cassette: as readable as it can, and exact to the byte.
+"""How cassettes write a body: as readable as possible, and exact to the byte.
 
-- a JSON object, where one of the usual layouts rebuilds the very bytes; `body_layout` names
-  it, if it is not the compact one
+- a JSON object, if one of the usual layouts reproduces its bytes; `body_layout` is the name of
+  the layout, unless it is the compact one
 - text: a string, or a list of its lines (server-sent events read well that way)
 - anything else as base64, marked by `body_encoding`, in lines of 76 characters
 """
@@ -31,7 +31,7 @@ _COMPACT = "compact"
 
 @frozen
 class _Layout:
-    """A usual way to write a JSON document."""
+    """A common way to write a JSON document."""
 
     indent: int | None
     separators: tuple[str, str]
@@ -63,7 +63,7 @@ _LAYOUTS = {
 
 
 class Packed(TypedDict, total=False):
-    """The fields that spell a body; an empty one has none."""
+    """The fields of a cassette that hold a body; an empty body has none."""
 
     body: JsonValue
     body_encoding: str
@@ -71,7 +71,7 @@ class Packed(TypedDict, total=False):
 
 
 def pack(body: bytes, content_type: str = "") -> Packed:
-    """Return the fields that `unpack` makes *body* of again."""
+    """Return the fields from which `unpack` restores *body*."""
     if not body:
         return {}
     text = None if content_type.startswith(_BINARY_TYPES) else _text(body)
@@ -84,7 +84,7 @@ def pack(body: bytes, content_type: str = "") -> Packed:
 
 
 def unpack(body: JsonValue, body_encoding: str | None, body_layout: str | None) -> bytes:
-    """Return the body that these fields spell; CassetteError if they spell none."""
+    """Return the body in these fields; CassetteError if they are invalid."""
     if body_encoding not in (None, "base64"):
         raise CassetteError(f"body_encoding is {body_encoding!r}; it can be 'base64' or absent")
     if isinstance(body, Mapping):

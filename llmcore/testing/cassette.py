@@ -17,16 +17,16 @@ from llmcore.testing.recorded_headers import request_headers, visible_url
 class CassetteError(Exception):
     """A cassette cannot be read or written, or contradicts itself.
 
-    No LLMError: those become the outcome of a call, and this is for the test's author.
+    Not an LLMError, which would become the outcome of a call: the test itself is wrong.
     """
 
 
 @frozen(kw_only=True)
 class Recorded:
-    """Where a cassette's exchanges really took place; None is filled in by the recorder."""
+    """The server that exchanges were recorded from; the recorder fills in what is None."""
 
     server: str | None = None
-    """Whose server: a host, or a program such as `llama.cpp`."""
+    """The host of the server, or its program, such as `llama.cpp`."""
     version: str | None = None
     model: str | None = None
 

@@ -128,7 +128,7 @@ class _Playing:
         return batch
 
     async def aclose(self) -> None:
-        """Forget the events that are left."""
+        """Discard the events that are left."""
         self._items = []
 
 

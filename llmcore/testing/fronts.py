@@ -1,4 +1,4 @@
-"""Fronts without a gateway: a native request read, an answer written in an API's form."""
+"""Reads native requests and writes native answers by a front, without a gateway."""
 
 from collections.abc import Callable, Iterable, Mapping
 from itertools import count
@@ -33,11 +33,11 @@ def read_as_front(
     path: str = "",
     headers: Mapping[str, str] | None = None,
 ) -> Result[LLMRequest, LLMError]:
-    """Return the request that the native *body* of an API amounts to.
+    """Return the native *body* of an API as a request.
 
     *path* is the URL's, which names the model in Gemini's API. The request is read as for an
-    upstream of the same API. One that refers to what a server keeps, such as
-    `previous_response_id`, is a Failure. Raises ConfigurationError for an unknown front.
+    upstream of the same API. A reference to state that a server stores,
+    such as `previous_response_id`, is a Failure. Raises ConfigurationError for an unknown front.
     """
     front = front_by_id(front_id)
     lower = {name.lower(): value for name, value in (headers or {}).items()}
@@ -61,7 +61,7 @@ def write_as_front(
     request: JsonObject | None = None,
     path: str = "",
 ) -> bytes:
-    """Return the bytes of the response that *events* are in the form of an API.
+    """Return *events* as the bytes of an API's response.
 
     *request* is the client's native body; without one, all that is optional is written, and the
     model's name is that of the events. An answer that failed is an error inside the stream, or

@@ -52,7 +52,7 @@ _OF_THE_ENCODING: Final = frozenset({"content-encoding", "content-length", "tran
 
 
 class HttpxCompatible(_Transport):
-    """Has the methods by which httpx and httpx2 use a transport."""
+    """The methods that httpx and httpx2 call on a transport, by means of `send`."""
 
     @abstractmethod
     async def send(self, request: HttpRequest, timeouts: Timeouts) -> Exchange:
@@ -60,7 +60,7 @@ class HttpxCompatible(_Transport):
 
     @abstractmethod
     async def aclose(self) -> None:
-        """Free everything. Idempotent."""
+        """Close all connections. Idempotent."""
 
     async def handle_async_request(self, request: Any) -> Any:
         """Send an `httpx.Request` and return the `httpx.Response`, whose body is still to come.
@@ -150,7 +150,7 @@ class _Answer:
 
 @cache
 def _streams(library: Any) -> tuple[type, type]:
-    """Return the library's asynchronous and blocking bodies, which it looks at the class of."""
+    """Return body classes derived from the library's own, since it checks the class of a body."""
 
     class AsyncBody(library.AsyncByteStream):  # type: ignore[misc]
         def __init__(self, answer: _Answer) -> None:
@@ -177,7 +177,7 @@ def _streams(library: Any) -> tuple[type, type]:
 
 
 class _Chunks:
-    """An iterator over a body. An object, since no one closes a generator left in the middle."""
+    """An iterator over a body; a class, since generators are not closed if callers stop early."""
 
     def __init__(self, answer: _Answer) -> None:
         self._answer = answer

@@ -13,7 +13,7 @@ class NetworkForbiddenError(AssertionError):
 
 
 class _Guard:
-    """How many blocks forbid the network now, and whether the hook that asks is in place."""
+    """The number of blocks that forbid the network now, and whether the audit hook is installed."""
 
     def __init__(self) -> None:
         self._lock = Lock()
@@ -21,7 +21,7 @@ class _Guard:
         self.blocks = 0
 
     def change(self, by: int) -> None:
-        """Count a block that begins or ends; the first one puts the hook in place for good."""
+        """Count a block that begins or ends; the first installs the hook, which then stays."""
         with self._lock:
             self.blocks += by
             if not self._hooked:

@@ -25,23 +25,23 @@ _Kind = TypeVar("_Kind", Interaction, WebSocketInteraction)
 Order: TypeAlias = Literal["recorded", "any"]
 
 PATIENCE_S = 5.0
-"""How long a caller may wait for bytes that it did not wait for when it was recorded."""
+"""Seconds for which a caller may wait beyond the end of the recording."""
 
 
 class CassetteMismatchError(AssertionError):
     """A request differs from the recorded one.
 
-    No LLMError: it must fail the test, and not become the outcome of a call.
+    Not an LLMError, which would become the outcome of a call: it must fail the test.
     """
 
 
 class Player(HttpxCompatible):
     """A transport over a cassette: the Nth request gets the Nth response.
 
-    Of llmcore's own client, and of those of httpx and httpx2.
+    It can be given to llmcore's client, and to those of httpx and httpx2.
 
-    - `realtime`: wait as long as the provider took; otherwise everything comes at once. In
-      both cases in the pieces it was delivered in.
+    - `realtime`: wait as long as the provider took; otherwise nothing is waited for. Bodies
+      arrive in the recorded pieces either way.
     - `order`: `"any"` lets requests come in another order, as concurrent ones do; each then
       gets the first unused response to an equal request.
     - `headers`: more headers to compare, besides the usual ones and those recorded.
@@ -70,7 +70,7 @@ class Player(HttpxCompatible):
         self._sockets: list[PlayedSocket] = []
 
     async def send(self, request: HttpRequest, timeouts: Timeouts) -> "PlayedExchange":
-        """Return the recorded response to *request*; raises the recorded failure if that came.
+        """Return the recorded response to *request*, or raise the recorded failure.
 
         Raises CassetteMismatchError if it is not the request that was recorded.
         """
@@ -87,7 +87,7 @@ class Player(HttpxCompatible):
     async def open_socket(
         self, request: HttpRequest, timeouts: Timeouts, spec: WebSocket
     ) -> PlayedSocket:
-        """Return the recorded WebSocket; raises what kept it from being opened, if that came."""
+        """Return the recorded WebSocket, or raise the recorded failure to open it."""
         interaction = self._take(request, WebSocketInteraction)
         await anyio.lowlevel.checkpoint()
         if interaction.failure is not None and not interaction.messages:
@@ -104,8 +104,7 @@ class Player(HttpxCompatible):
     def finish(self) -> None:
         """Raise CassetteMismatchError if a response was not used, or a request differed.
 
-        A request that differed has raised already; but code that catches everything may
-        have swallowed that.
+        A request that differed has raised before, but the code under test may have caught that.
         """
         if self._mismatch is not None:
             raise self._mismatch
@@ -160,9 +159,9 @@ class Player(HttpxCompatible):
         return f"{_counted(len(lines), 'recorded request')} not sent:\n" + "\n".join(lines)
 
     async def _overrun(self, what: str) -> CassetteMismatchError:
-        """Return the error for reading on where the recording stopped.
+        """Return the error for reading beyond the end of the recording.
 
-        The caller first gets a while to leave again, as it did then.
+        It first waits for `PATIENCE_S`, in which the caller may cancel as it did when recorded.
         """
         await anyio.sleep(PATIENCE_S)
         return self._failed(f"{what}; now it waits for more.")
@@ -175,7 +174,7 @@ class Player(HttpxCompatible):
 
 
 class PlayedExchange:
-    """A recorded response, on its way again."""
+    """A recorded response that is played to a caller."""
 
     def __init__(
         self,
@@ -192,11 +191,11 @@ class PlayedExchange:
         self._closed = False
 
     def limit_reads(self, _seconds: float | None) -> bool:
-        """Leave it to the caller."""
+        """Return False: the caller is to limit each read."""
         return False
 
     async def chunks(self) -> AsyncGenerator[bytes, None]:
-        """Iterate over the body in the pieces that it came in, then fail as it failed."""
+        """Yield the recorded pieces of the body, then raise the recorded failure."""
         response = self._response
         for piece, delay_ms in response.pieces():
             await _wait(delay_ms if self._realtime else 0)

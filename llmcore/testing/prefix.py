@@ -1,7 +1,7 @@
-"""The proof that each turn's request begins with the one before it.
+"""An assertion that each turn's request begins with the one before it.
 
-Providers cache the beginning of a prompt. A tool list in another order, a date in the system
-prompt, or a message that is written differently the second time makes every turn pay in full.
+Providers cache the beginning of a prompt. If the tools are in another order, the system prompt has
+a date, or a message is written differently the second time, every turn is billed in full.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -33,11 +33,11 @@ class PrefixChangedError(AssertionError):
 
 
 def assert_prefix_stable(requests: Sequence[NativeRequest]) -> None:
-    """Prove that each of *requests* begins with the one before it.
+    """Assert that each of *requests* begins with the one before it.
 
-    Model, tools and system prompt must be equal, the list of messages must go on where the
-    other ended; the order of keys counts, for it is part of the prompt that a provider
-    builds. Cache breakpoints are not compared: they wander to the end. Raises
+    Model, tools and system prompt must be equal, and the list of messages must continue the
+    earlier one. The order of keys counts, since providers build the prompt from it. Cache
+    breakpoints are not compared, since they move to the end with each turn. Raises
     PrefixChangedError, naming the first place that differs.
     """
     if len(requests) < 2:
@@ -96,7 +96,7 @@ def _unequal_objects(path: str, before: JsonObject, after: JsonObject) -> Iterat
 
 
 def _items(value: JsonValue) -> list[JsonValue]:
-    """Return a list's items without those that only mark a place to cache up to."""
+    """Return the items of a list without those that are only cache breakpoints."""
     items = value if isinstance(value, list) else [value]
     return [item for item in items if not (isinstance(item, Mapping) and [*item] == ["cachePoint"])]
 
@@ -110,7 +110,7 @@ def _spelled(value: object) -> str:
 
 
 def _shown(value: object, other: object) -> str:
-    """Return *value* as JSON, of a long text the part where the two part."""
+    """Return *value* as JSON; of a long text, the part where it differs from *other*."""
     text = _spelled(value)
     at = max(0, common_length(text, _spelled(other)) - _SHOWN // 4)
     end = at + _SHOWN

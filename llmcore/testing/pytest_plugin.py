@@ -81,7 +81,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_report_header(config: pytest.Config) -> list[str]:
-    """Say what is unusual about this run."""
+    """Return the line of the report that names recording and the filters, if there are any."""
     settings = config.stash[_SETTINGS]
     lines = []
     if settings.record:
@@ -108,7 +108,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Keep whether the test passed, for the end of the fixture."""
+    """Store whether the test passed, for the teardown of the fixture."""
     report = yield
     if call.when == "call":
         item.stash[_PASSED] = report.passed
@@ -131,7 +131,7 @@ def cassette(request: pytest.FixtureRequest) -> "Iterator[CassetteFixture]":
 
 @pytest.fixture
 def cassette_transport() -> "Transport":
-    """Carry requests while recording. Override it for a server of your own."""
+    """Return the transport that recordings send requests by. Override it for your own server."""
     from llmcore.client.http.transport import HttpTransport
 
     return HttpTransport()
@@ -139,7 +139,7 @@ def cassette_transport() -> "Transport":
 
 @pytest.fixture
 def cassette_origin() -> "Origin":
-    """Say whose exchanges are recorded. Override it to name program and version."""
+    """Return the origin of the recordings. Override it to name a program and its version."""
     from llmcore.testing.cassette import Recorded
 
     return Recorded()
@@ -183,7 +183,7 @@ def _recording(
     )
     path = test.path(settings.directory)
     yield CassetteFixture(name=test.name, path=path, transport=recorder, record_mode="record")
-    if request.node.stash.get(_PASSED, False):  # what a failed test did is not worth keeping
+    if request.node.stash.get(_PASSED, False):  # a failed test's exchanges are not saved
         recorder.save(path)
         settings.recorded.add(test.name)
 
@@ -208,7 +208,7 @@ def _replaying(
         hint=f"The cassette is {path}{_remedy(stored.metadata.origin, again)}",
     )
     yield CassetteFixture(name=test.name, path=path, transport=player, record_mode="replay")
-    if request.node.stash.get(_PASSED, False):  # a failed test has its own story to tell
+    if request.node.stash.get(_PASSED, False):  # a failed test reports its own error
         player.finish()
 
 

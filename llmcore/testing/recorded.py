@@ -1,4 +1,4 @@
-"""Decoding recorded responses: the client's own way from bytes to a response, without I/O."""
+"""Decodes recorded responses from bytes to a response as the client does, without I/O."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -24,7 +24,7 @@ def decode_recorded(
     streaming: bool,
     chunk_size: int | None = None,
 ) -> Result[LLMResponse, LLMError]:
-    """Return what a response amounts to that once came over the wire.
+    """Return the response, or the error, that the bytes of a recorded response hold.
 
     The framing is the one its content type names, else the protocol's usual one; *chunk_size*
     feeds the body in pieces of so many bytes. Raises ConfigurationError for an unknown
@@ -51,7 +51,7 @@ def recorded_events(
     streaming: bool,
     chunk_size: int | None = None,
 ) -> Sequence[LLMEvent]:
-    """Return the events of a response that once came over the wire, as the client delivers them.
+    """Return the events of the bytes of a recorded response, as the client delivers them.
 
     Its arguments and errors are those of `decode_recorded`.
     """

@@ -23,11 +23,11 @@ _RESPONSE_HEADERS = re.compile(
 )
 
 _OF_ONE_SIGNATURE = re.compile(r"x-(?:amz|goog)-date", re.IGNORECASE)
-"""Parameters that go with a signature and mean nothing without it."""
+"""Parameters that belong to a signature and are not needed without it."""
 
 
 def request_headers(request: HttpRequest, also: Iterable[str] = ()) -> dict[str, str]:
-    """Return what of *request*'s headers may be written, in the order of their names.
+    """Return the headers of *request* that cassettes may contain, in the order of their names.
 
     *also* names more headers. Those that the request marks as secret, or whose names show that
     they hold credentials, are left out even then.
@@ -41,7 +41,7 @@ def request_headers(request: HttpRequest, also: Iterable[str] = ()) -> dict[str,
 
 
 def response_headers(headers: Mapping[str, str]) -> dict[str, str]:
-    """Return what of a response's *headers* may be written: what the client reads of them."""
+    """Return the headers of a response that cassettes may contain: those that the client reads."""
     lowered = {name.lower(): value for name, value in headers.items()}
     return {
         name: value for name, value in sorted(lowered.items()) if _RESPONSE_HEADERS.fullmatch(name)
@@ -51,7 +51,7 @@ def response_headers(headers: Mapping[str, str]) -> dict[str, str]:
 def visible_url(request: HttpRequest) -> str:
     """Return the URL without credentials, as cassettes hold and compare it.
 
-    The port of a loopback address goes too: a test's server takes whichever is free.
+    The port of a loopback address is removed too, since test servers listen on any free one.
     """
     parts = urlsplit(request.url)
     kept = [pair for pair in parts.query.split("&") if not _is_secret(pair, request.secret_query)]

@@ -37,14 +37,14 @@ from llmcore.testing.socket_recorder import RecordedSocket, SocketTrack
 
 
 class Recorder(HttpxCompatible):
-    """A transport that passes everything on to *inner* and keeps what went by.
+    """A transport that forwards requests to *inner* and records the exchanges.
 
-    Of llmcore's own client, and of those of httpx and httpx2.
+    It can be given to llmcore's client, and to those of httpx and httpx2.
 
-    Callers see each piece as soon as it comes. Requests stand in the order in which they
-    were sent, also if they overlap. Headers that identify the sender are left out.
+    Callers get each piece as soon as it arrives. Requests are recorded in the order in which
+    they were sent, even if they overlap. Headers that identify the sender are left out.
 
-    - `path`: where `aclose()` saves the cassette; without it, nothing is saved by itself.
+    - `path`: where `aclose()` saves the cassette; without it, only `save` does.
     - `headers`: more request headers to keep, which are then compared.
     - `environ`, `not_secret`: for the search for secrets, see `save`.
     """
@@ -69,7 +69,7 @@ class Recorder(HttpxCompatible):
         self._secrets: set[str] = set()
 
     async def send(self, request: HttpRequest, timeouts: Timeouts) -> "RecordedExchange":
-        """Send *request* by the inner transport and record what comes of it."""
+        """Send *request* by the inner transport, and record the exchange."""
         track = _Track(RecordedRequest.of(request, self._headers), anyio.current_time())
         self._tracks.append(track)
         self._secrets.update(request.secrets)
@@ -148,7 +148,7 @@ class RecordedExchange:
                     track.pieces.append((chunk, track.elapsed_ms()))
                     yield chunk
             except LLMError as error:
-                if not self._closed:  # else it is the caller who broke it
+                if not self._closed:  # else the caller has closed it
                     track.failure = error
                 raise
             track.complete = True
@@ -161,11 +161,11 @@ class RecordedExchange:
 
 @define
 class _Track:
-    """One exchange while it goes on."""
+    """An exchange under way."""
 
     request: RecordedRequest
     since: float
-    """When the last thing happened."""
+    """The time of the last request, chunk or error."""
     delay_ms: float = 0.0
     status: int | None = None
     headers: Mapping[str, str] = field(factory=dict)
@@ -197,7 +197,7 @@ class _Track:
 
 
 def _without_partial(error: LLMError) -> LLMError:
-    """Return the transport's own fields; the client adds the others again on replay."""
+    """Return *error* without a partial response, which the client adds again on replay."""
     return type(error)(error.message, error_code=error.error_code, retryable=error.retryable)
 
 

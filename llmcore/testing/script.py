@@ -18,7 +18,7 @@ from llmcore.schema.json import JsonObject, JsonValue
 from llmcore.testing.httpx_transport import HttpxCompatible
 
 Piece: TypeAlias = Union[bytes, str, BaseException, tuple[Union[bytes, str], float]]
-"""A chunk; one with the milliseconds to wait before it; or what breaks the body off."""
+"""A chunk, a chunk with the milliseconds to wait before it, or an exception to raise."""
 
 Body: TypeAlias = Union[bytes, str, JsonObject, Iterable[Piece], AsyncIterable[Piece]]
 
@@ -29,7 +29,7 @@ Response: TypeAlias = Union[Body, BaseException, Triple]
 
 
 class ScriptEndedError(AssertionError):
-    """The script and the requests do not come out even."""
+    """There were more requests than scripted responses, or fewer."""
 
 
 def scripted(*responses: Response) -> "ScriptedTransport":
@@ -45,7 +45,7 @@ def scripted(*responses: Response) -> "ScriptedTransport":
 
 
 class ScriptedTransport(HttpxCompatible):
-    """Gives its responses to whatever requests come, of llmcore, httpx and httpx2."""
+    """Answers each request with its next response. A transport of llmcore, httpx and httpx2."""
 
     def __init__(self, responses: Iterable[Response]) -> None:
         self._responses = list(responses)
@@ -90,7 +90,7 @@ class ScriptedExchange:
         self._body = body
 
     def limit_reads(self, _seconds: float | None) -> bool:
-        """Leave it to the caller."""
+        """Return False: the caller is to limit each read."""
         return False
 
     async def chunks(self) -> AsyncGenerator[bytes, None]:
@@ -135,7 +135,7 @@ def _is_json(body: Body) -> bool:
 
 
 def _content_type(body: Body) -> str:
-    """Return what *body* seems to be; chunks are taken for server-sent events."""
+    """Return the content type by the first bytes of *body*; chunks are server-sent events."""
     if _is_json(body):
         return "application/json"
     if not isinstance(body, bytes | str):

@@ -1,4 +1,4 @@
-"""The search for credentials in what is about to be written."""
+"""Finds credentials in a cassette before it is written."""
 
 import base64
 import json
@@ -46,7 +46,7 @@ _PLACES = frozenset({"PWD", "SSH_AUTH_SOCK"})
 _PLAIN_WORDS = re.compile(r"[a-z]+(?:[-_ ][a-z]+)*")
 _SHORTEST = 4
 _UNMISTAKABLE = 8
-"""From this length on, a value is sought inside of words too."""
+"""Values of at least this length are also found inside words."""
 
 
 def names_a_key(variable: str) -> bool:
@@ -133,7 +133,7 @@ def _stands_alone(value: str, text: str) -> bool:
 def _forbidden_values(
     known: Collection[str], environ: Mapping[str, str], not_secret: Collection[str]
 ) -> Iterator[tuple[str, str]]:
-    """Yield each secret, in every spelling, with what to call it."""
+    """Yield each secret in each of its encodings, with a name for messages."""
     named = [
         (value, f"the value of the environment variable {name}")
         for name, value in sorted(environ.items())
@@ -153,7 +153,7 @@ def _could_be_secret(value: str) -> bool:
 
 
 def _spellings(value: str) -> set[str]:
-    """Return *value* as it may stand in URLs, in JSON and behind `Basic`."""
+    """Return *value* as it is encoded in URLs, in JSON and after `Basic`."""
     inside_json = json.dumps(value)[1:-1]
     encoded = base64.b64encode(value.encode("utf-8", "surrogateescape")).decode()
     return {value, quote(value, safe=""), inside_json, inside_json.replace("/", r"\/"), encoded}

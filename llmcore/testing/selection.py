@@ -25,7 +25,7 @@ _LONGEST_NAME = 100
 
 
 class RecordedTest(NamedTuple):
-    """A test that has a cassette, as its place and its marks describe it."""
+    """A test that has a cassette, with the settings of its module and its marks."""
 
     test_id: str
     """The test's name as it stands in file names: `streams-text`."""
@@ -127,7 +127,7 @@ def _options(marks: "Iterable[pytest.Mark]") -> dict[str, Any]:
 
 
 def _complaint(mark: "pytest.Mark") -> str:
-    """Return what is wrong with *mark*, nothing if it is good."""
+    """Return what is wrong with *mark*; empty if it is valid."""
     unknown = mark.kwargs.keys() - _OPTIONS
     if unknown:
         return f"pytest.mark.cassette takes no {', '.join(sorted(unknown))}"
@@ -171,7 +171,7 @@ def _module_id(item: "pytest.Item") -> str:
 
 
 def _file_name(text: str) -> str:
-    """Return *text* in letters, digits, dots and dashes, still unlike any other text's."""
+    """Return *text* in letters, digits, dots and dashes; different texts have different results."""
     plain = text.replace("_", "-")
     slug = re.sub(r"[^A-Za-z0-9.]+", "-", plain).strip("-.")
     if slug == plain and len(slug) <= _LONGEST_NAME:
@@ -181,7 +181,7 @@ def _file_name(text: str) -> str:
 
 
 def _is_safe(name: object) -> bool:
-    """Return whether *name* leads nowhere but below the directory it is joined to."""
+    """Return whether the path *name* stays below the directory that it is joined to."""
     if not isinstance(name, str) or not name:
         return False
     path = PurePath(name)

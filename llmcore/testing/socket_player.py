@@ -11,10 +11,10 @@ from llmcore.testing.request_diff import difference, same
 
 
 class PlayedSocket:
-    """A recorded WebSocket, open again.
+    """A recorded WebSocket that is played to a client.
 
-    Each message that is sent must be the one that was recorded at this place. `failed` makes
-    the error for one that is not, `overrun` the one for waiting where the recording stopped.
+    Each message that the client sends must equal the recorded one. *failed* returns the error for
+    one that does not, *overrun* the error for waiting beyond the end of the recording.
     """
 
     def __init__(
@@ -47,7 +47,7 @@ class PlayedSocket:
         self._next += 1
 
     async def receive(self) -> Sequence[bytes]:
-        """Return the next message; raises what broke the socket if that is what came next."""
+        """Return the next message; raises the recorded error if it is next."""
         recorded = self._peek()
         if recorded is not None and recorded.direction == "server":
             await self._wait(recorded.delay_ms)
@@ -62,7 +62,7 @@ class PlayedSocket:
         """Do nothing: a recorded socket is not pinged."""
 
     async def settle(self) -> Sequence[bytes] | None:
-        """Return what came before the next message was sent; None if none was sent any more."""
+        """Return the messages up to the next that was sent; None if no other was sent."""
         await anyio.lowlevel.checkpoint()
         if not self.unsent:
             return None

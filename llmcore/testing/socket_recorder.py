@@ -16,7 +16,7 @@ class SocketTrack:
 
     request: RecordedRequest
     since: float
-    """When the last thing happened."""
+    """The time of the last message or error."""
     messages: list[SocketMessage] = field(factory=list)
     failure: LLMError | None = None
 
@@ -78,7 +78,7 @@ class RecordedSocket:
         return messages
 
     def rest(self) -> None:
-        """Let the socket look after itself."""
+        """Let the socket answer pings while it is idle."""
         self._inner.rest()
 
     async def settle(self) -> Sequence[bytes] | None:

@@ -29,7 +29,7 @@ from llmcore.schema import json
 
 _SUFFIX: Final = ".spend"
 _MAX_FILE_BYTES: Final = 1024 * 1024
-"""From which on the next settlement begins another file."""
+"""A settlement after this size begins another file."""
 
 
 def _locks() -> ModuleType | None:
@@ -69,7 +69,7 @@ class SpendJournal:
         self._added = 0
 
     def add(self, settlement: Settlement) -> None:
-        """Append *settlement*; those that are added are written in the same order. OSError."""
+        """Append *settlement*; the ledger is to get them in the same order. Raises OSError."""
         self._added += 1
         if not self._files or self._files[-1].size > _MAX_FILE_BYTES:
             self._files.append(self._created())
@@ -80,7 +80,7 @@ class SpendJournal:
             raise OSError(f"{file.path} has no room")
 
     def written(self, count: int) -> None:
-        """Forget the first *count* settlements of all that were ever added."""
+        """Discard the files that hold only the first *count* settlements ever added."""
         while len(self._files) > 1 and self._files[0].last <= count:
             self._files.popleft().remove()
         if self._files and self._files[0].last <= count and self._files[0].size:
@@ -97,7 +97,7 @@ class SpendJournal:
                 file.remove()
 
     def orphans(self) -> Iterator["OrphanedSpend"]:
-        """Yield what processes have left that ended without writing it."""
+        """Yield the files of processes that ended before the ledger had their settlements."""
         for path in sorted(self._folder.glob(f"{escape(self._name)}.*{_SUFFIX}")):
             if (descriptor := _locked(path, os.O_RDWR)) is not None:
                 yield OrphanedSpend(_File(path, descriptor), tuple(_settlements(descriptor)))
@@ -115,7 +115,7 @@ class SpendJournal:
 
 @frozen
 class OrphanedSpend:
-    """A file that a process has left, locked against other readers."""
+    """The file of a process that has ended, locked against other readers."""
 
     _file: _File
     settlements: Sequence[Settlement]
@@ -125,12 +125,12 @@ class OrphanedSpend:
         self._file.remove()
 
     def leave(self) -> None:
-        """Give the file up, to be read again later."""
+        """Unlock the file without deleting it, so that it is read again later."""
         os.close(self._file.descriptor)
 
 
 def _locked(path: Path, flags: int) -> int | None:
-    """Return a file that is opened and locked; None if it is another process's, or gone."""
+    """Open and lock a file; None if another process has locked it, or it does not exist."""
     if _FCNTL is None:
         return None
     try:
@@ -139,7 +139,7 @@ def _locked(path: Path, flags: int) -> int | None:
         return None
     try:
         _FCNTL.flock(descriptor, _FCNTL.LOCK_EX | _FCNTL.LOCK_NB)
-        if os.fstat(descriptor).st_nlink:  # it was not deleted by who had the lock before
+        if os.fstat(descriptor).st_nlink:  # the last owner of the lock has not deleted it
             return descriptor
     except BlockingIOError:
         pass
@@ -148,7 +148,7 @@ def _locked(path: Path, flags: int) -> int | None:
 
 
 def _packed(settlement: Settlement) -> bytes:
-    """Return a line; one that was cut off before it does not spoil it."""
+    """Return a line. It begins with a line end, which separates it from a line that was cut off."""
     uses = [
         [take.meter.name, take.meter.limit, take.meter.drains_per_s, take.meter.keep_s, take.amount]
         for take in settlement.uses
@@ -164,7 +164,7 @@ def _packed(settlement: Settlement) -> bytes:
 
 
 def _settlements(descriptor: int) -> Iterator[Settlement]:
-    """Yield the settlements of a file, without the line that its process was killed in."""
+    """Yield the settlements of a file; lines that were cut off are skipped."""
     with open(os.dup(descriptor), "rb") as file:
         file.seek(0)
         for line in file:

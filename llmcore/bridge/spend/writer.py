@@ -38,7 +38,7 @@ class SpendEvents:
 
     dropped: Callable[[int], None]
     waiting: Callable[[int], None]
-    """Gets how many rows are queued, whenever that changes."""
+    """Called with the number of queued rows, whenever it changes."""
     failed: Callable[[], None]
 
 
@@ -109,7 +109,7 @@ class SpendWriter:
             return True
 
     def close(self, seconds: float) -> None:
-        """Write what is queued, within so many seconds, and end the thread."""
+        """Write what is queued, within *seconds*, and end the thread."""
         with self._changed:
             thread = self._thread
             self._closing = True
@@ -172,7 +172,7 @@ class SpendWriter:
                 self._changed.wait(_AGAIN_S)
 
     def _gathered(self) -> Sequence[Settlement] | None:
-        """Return the oldest settlements, waiting a while for some; None when it is to end."""
+        """Return the oldest queued settlements, waiting for some; None if the thread is to end."""
         with self._changed:
             if not self._queue and not self._closing:
                 self._changed.wait(_RENEWED_S)

@@ -2,7 +2,7 @@
 
 Clients of Chat Completions send calls back by their ids, and many of them nothing else. The state
 of an answer is kept under the ids of its calls, for the caller that got it, in the memory of this
-process: a miss costs the reasoning of earlier steps and nothing more.
+process: if it is not found, only the reasoning of earlier steps is lost.
 """
 
 import time
@@ -36,7 +36,7 @@ class CallStates:
         self._bytes = 0
 
     def put(self, owner: str, states: Mapping[str, str]) -> None:
-        """Keep *states*, by the ids of calls, for *owner*; the oldest make room for them."""
+        """Store *states*, by the ids of calls, for *owner*; delete the oldest for space."""
         until = self._clock() + _TTL_S
         for call_id, sealed in states.items():
             if len(sealed) > _MAX_ONE:
@@ -48,7 +48,7 @@ class CallStates:
             self._drop(next(iter(self._kept)))
 
     def get(self, owner: str, call_id: str) -> str | None:
-        """Return the state of a call; None if it is not kept, or no longer."""
+        """Return the state of a call; None if it is not stored, or no longer."""
         kept = self._kept.get((owner, call_id))
         if kept is not None and kept.until < self._clock():
             self._drop((owner, call_id))

@@ -30,7 +30,7 @@ class Meter:
     name: str
     limit: int
     drains_per_s: float = 0.0
-    """How fast the level falls by itself: a rate a minute drains in a minute, a budget never."""
+    """How fast the level falls: a rate per minute drains within a minute, a budget never."""
     keep_s: float
     """Seconds after which a level that nothing changes is forgotten."""
 
@@ -66,7 +66,7 @@ class Settlement:
     """The use of an answer that has ended."""
 
     id: str
-    """That of its reservation, if it had one."""
+    """The id of its reservation, if it had one."""
     worker: str
     at: float
     """When it ended, in seconds since 1970."""
@@ -88,7 +88,7 @@ class Ledger(Protocol):
     """Keeps the accounts of a gateway."""
 
     def check(self) -> None:
-        """Return if the store can be reached."""
+        """Raise StateUnavailableError if the store cannot be reached."""
         ...
 
     def key(self, name: str) -> bytes | None:
@@ -139,5 +139,5 @@ class Ledger(Protocol):
         ...
 
     def close(self) -> None:
-        """Free everything. Idempotent."""
+        """Close all connections and files. Idempotent."""
         ...

@@ -128,7 +128,7 @@ class RedisLedger:
         }
 
     def check(self) -> None:
-        """Return if Redis answers."""
+        """Raise StateUnavailableError if Redis does not answer."""
         self._connections.run(lambda redis: redis.ping())
 
     def key(self, name: str) -> bytes | None:
@@ -170,7 +170,7 @@ class RedisLedger:
     def settle(self, settlements: Sequence[Settlement]) -> None:
         """Write the rows of answers, with the use of each in place of its reservation.
 
-        Each is settled by itself: after a failure in between, settling all again is right.
+        Each one is a script of its own; after a failure, all can be settled again.
         """
         script = self._scripts[_SETTLE]
 
@@ -235,7 +235,7 @@ class RedisLedger:
 
     @property
     def _now(self) -> str:
-        """The time for scripts: below 0 is the server's."""
+        """Return the time for scripts; below 0 means the clock of the server."""
         return "-1" if self._clock is None else repr(self._clock())
 
     def _run(self, script: str, given: Sequence[object]) -> Any:

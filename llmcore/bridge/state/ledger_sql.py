@@ -1,8 +1,8 @@
 """The ledger in SQL: in a SQLite file, in this process's memory, or in PostgreSQL.
 
-One text of SQL serves all of them. A level is changed by one statement, which reads, drains and
+All of them run the same SQL. A level is changed by one statement, which reads, drains and
 bounds it: SQLite runs one writer at a time, and PostgreSQL locks the row. Meters are changed in
-the order of their names, so that transactions never wait for each other in a circle.
+the order of their names, so that transactions cannot deadlock.
 """
 
 import sqlite3
@@ -122,7 +122,7 @@ class SqlLedger:
         self._db = database
 
     def check(self) -> None:
-        """Return if the database answers."""
+        """Raise StateUnavailableError if the database does not answer."""
         self._db.read(lambda execute: execute("select 1"))
 
     def key(self, name: str) -> bytes | None:

@@ -37,7 +37,7 @@ class _Kept:
 class MemoryResponseStore:
     """A store in memory. Threads pack and unpack, which takes a while for large records.
 
-    What is oldest goes first when a bound is reached.
+    When a bound is reached, the oldest records are deleted.
 
     A record that is larger than `max_bytes` on its own is kept until the next one comes.
     """
@@ -63,10 +63,10 @@ class MemoryResponseStore:
         self._sealing_key = secrets.token_bytes(SEALING_KEY_BYTES)
 
     async def check(self) -> None:
-        """Memory is always there."""
+        """Do nothing: a record can always be written."""
 
     async def put(self, record: Record) -> None:
-        """Keep *record*, and forget others if there is no room."""
+        """Store *record*; delete the oldest ones if there is no room."""
         data, items = await anyio.to_thread.run_sync(_packed, record)
         kept = _Kept(data, items, self._clock() + self._ttl_s)
         self._forget(record.id)
@@ -76,25 +76,25 @@ class MemoryResponseStore:
         self._home_of_item.update(dict.fromkeys(items, record.id))
 
     async def get(self, response_id: str) -> Record | None:
-        """Return the record; None if there is none."""
+        """Return the record; None if it does not exist or has expired."""
         kept = self._live(response_id)
         return None if kept is None else await anyio.to_thread.run_sync(unpacked, kept.data)
 
     async def delete(self, response_id: str) -> bool:
-        """Forget the record; whether there was one."""
+        """Delete the record; return whether it existed."""
         if self._live(response_id) is None:
             return False
         self._forget(response_id)
         return True
 
     async def items(self, names: Sequence[str], owner: str) -> Mapping[str, JsonObject]:
-        """Return those output items of *owner* that there still are, by their ids."""
+        """Return the stored output items among *names* that belong to *owner*, by id."""
         homes = ((name, self._live(self._home_of_item.get(name, ""))) for name in names)
         found = [(name, kept.items[name]) for name, kept in homes if kept and name in kept.items]
         return unpacked_items(found, owner)
 
     async def value(self, name: str) -> bytes | None:
-        """Return a named value; None if there is none, or no more."""
+        """Return the named value; None if it does not exist or has expired."""
         value, until = self._values.get(name, (None, 0.0))
         return value if until > self._clock() else None
 
@@ -124,11 +124,11 @@ class MemoryResponseStore:
             self._drop_value(name)
 
     async def sealing_key(self) -> bytes:
-        """Return a key that ends with the process, as everything here does."""
+        """Return a random key, which is lost with the process as the records are."""
         return self._sealing_key
 
     async def aclose(self) -> None:
-        """Forget everything."""
+        """Delete everything."""
         self._kept.clear()
         self._home_of_item.clear()
         self._values.clear()
@@ -139,7 +139,7 @@ class MemoryResponseStore:
         self._value_bytes -= len(value)
 
     def _purge_values(self) -> None:
-        """Drop what is past its time: so often that a write costs the same on average."""
+        """Delete expired values."""
         now = self._clock()
         for name in [name for name, (_, until) in self._values.items() if until <= now]:
             self._drop_value(name)

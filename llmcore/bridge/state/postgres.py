@@ -83,7 +83,7 @@ class PostgresResponseStore:
         self._threads = anyio.CapacityLimiter(_THREADS)
 
     async def check(self) -> None:
-        """Return if the server answers and can be written to."""
+        """Raise StateUnavailableError unless the server answers and can be written to."""
 
         def check(db: Any) -> None:
             if rows_of(db, "show transaction_read_only") != [("off",)]:
@@ -105,7 +105,7 @@ class PostgresResponseStore:
         await self._run(write)
 
     async def get(self, response_id: str) -> Record | None:
-        """Return the record; None if there is none, or no more."""
+        """Return the record; None if it does not exist or has expired."""
 
         def read(db: Any) -> Record | None:
             found = rows_of(db, _GET, (response_id,))
@@ -114,11 +114,11 @@ class PostgresResponseStore:
         return await self._run(read)
 
     async def delete(self, response_id: str) -> bool:
-        """Forget the record and its items; whether there was one."""
+        """Delete the record and its items; return whether it existed."""
         return await self._run(lambda db: rows_of(db, _DELETE, (response_id,)) == [(True,)])
 
     async def items(self, names: Sequence[str], owner: str) -> Mapping[str, JsonObject]:
-        """Return those output items of *owner* that there still are, by their ids."""
+        """Return the stored output items among *names* that belong to *owner*, by id."""
 
         def read(db: Any) -> Mapping[str, JsonObject]:
             found = rows_of(db, _ITEMS, (list(names),))
@@ -127,7 +127,7 @@ class PostgresResponseStore:
         return await self._run(read) if names else {}
 
     async def value(self, name: str) -> bytes | None:
-        """Return the value of a named value; None if there is none, or no more."""
+        """Return the named value; None if it does not exist or has expired."""
         return await self._run(lambda db: _first(rows_of(db, _VALUE, (name,))))
 
     async def keep(self, name: str, value: bytes, ttl_s: float) -> None:

@@ -34,7 +34,7 @@ _CONNECT_S = 2.0
 _ANSWER_S = 5.0
 _THREADS = 32
 _AVOIDED_S = 5.0
-"""How long a Redis that did not answer in time is not asked again."""
+"""Seconds without further commands after Redis did not answer in time."""
 
 _SWAP = """
 local value = redis.call('GET', KEYS[1])
@@ -51,8 +51,8 @@ return 0
 class RedisConnections:
     """Connections that the threads of a gateway share.
 
-    A Redis that did not answer in time is not asked again for a few seconds, so that requests fail
-    at once and not one after another.
+    After Redis did not answer in time, further commands fail at once for a few seconds, so that
+    requests do not wait for it one after another.
     """
 
     def __init__(self, url: str, *, stored: str) -> None:
@@ -97,7 +97,7 @@ class RedisResponseStore:
         self._threads = anyio.CapacityLimiter(_THREADS)
 
     async def check(self) -> None:
-        """Return if Redis answers."""
+        """Raise StateUnavailableError if Redis does not answer."""
         await self._run(lambda redis: redis.ping())
 
     async def put(self, record: Record) -> None:
@@ -114,7 +114,7 @@ class RedisResponseStore:
         await self._run(write)
 
     async def get(self, response_id: str) -> Record | None:
-        """Return the record; None if there is none, or no more."""
+        """Return the record; None if it does not exist or has expired."""
 
         def read(redis: Any) -> Record | None:
             data = redis.get(_response(response_id))
@@ -123,7 +123,7 @@ class RedisResponseStore:
         return await self._run(read)
 
     async def delete(self, response_id: str) -> bool:
-        """Forget the record and its items; whether there was one."""
+        """Delete the record and its items; return whether it existed."""
         record = await self.get(response_id)
         if record is None:
             return False
@@ -138,7 +138,7 @@ class RedisResponseStore:
         return True
 
     async def items(self, names: Sequence[str], owner: str) -> Mapping[str, JsonObject]:
-        """Return those output items of *owner* that there still are, by their ids."""
+        """Return the stored output items among *names* that belong to *owner*, by id."""
         if not names:
             return {}
 
@@ -149,7 +149,7 @@ class RedisResponseStore:
         return await self._run(read)
 
     async def value(self, name: str) -> bytes | None:
-        """Return a named value; None if there is none, or no more."""
+        """Return the named value; None if it does not exist or has expired."""
         return await self._run(lambda redis: redis.get(_value(name)))
 
     async def keep(self, name: str, value: bytes, ttl_s: float) -> None:
@@ -167,7 +167,7 @@ class RedisResponseStore:
             await self._run(lambda redis: redis.delete(*map(_value, names)))
 
     async def sealing_key(self) -> bytes:
-        """Return the key of all gateways of this Redis; it has no end of time."""
+        """Return the key of all gateways of this Redis, which never expires."""
 
         def read(redis: Any) -> bytes:
             redis.set(_SEALING_KEY, secrets.token_bytes(SEALING_KEY_BYTES), nx=True)

@@ -89,14 +89,14 @@ _ROOM_BYTES = 16 * 1024 * 1024
 _FULL_S = 5.0
 """How long a store whose file could not grow takes no further records."""
 _THREADS = 32
-"""They may all wait for a file that another program has locked."""
+"""All of them may wait for a file that another program has locked."""
 
 
 class SqliteResponseStore:
     """A store in one SQLite file, opened on first use. Only its owner may read the file.
 
-    What is oldest goes first when a bound is reached, as does what is past its time. A record
-    that is larger than `max_bytes` on its own is kept until the next one comes.
+    Every write deletes expired records, and the oldest ones if a bound is reached. A record that
+    is larger than `max_bytes` on its own is kept until the next one comes.
     """
 
     def __init__(
@@ -152,7 +152,7 @@ class SqliteResponseStore:
         self._locked(write)
 
     async def get(self, response_id: str) -> Record | None:
-        """Return the record; None if there is none, or no more."""
+        """Return the record; None if it does not exist or has expired."""
         return await self._in_thread(partial(self._get, response_id))
 
     def _get(self, response_id: str) -> Record | None:
@@ -165,7 +165,7 @@ class SqliteResponseStore:
         return None if found is None else unpacked(found[0])
 
     async def delete(self, response_id: str) -> bool:
-        """Forget the record and its items; whether there was one."""
+        """Delete the record and its items; return whether it existed."""
 
         def forget(db: sqlite3.Connection) -> bool:
             db.execute("begin immediate")
@@ -179,7 +179,7 @@ class SqliteResponseStore:
         return await self._run(forget)
 
     async def items(self, names: Sequence[str], owner: str) -> Mapping[str, JsonObject]:
-        """Return those output items of *owner* that there still are, by their ids."""
+        """Return the stored output items among *names* that belong to *owner*, by id."""
 
         def read(db: sqlite3.Connection) -> Mapping[str, JsonObject]:
             found = db.execute(
@@ -193,7 +193,7 @@ class SqliteResponseStore:
         return await self._run(read) if names else {}
 
     async def value(self, name: str) -> bytes | None:
-        """Return a named value; None if there is none, or no more."""
+        """Return the named value; None if it does not exist or has expired."""
         return await self._run(lambda db: self._value(db, name))
 
     async def keep(self, name: str, value: bytes, ttl_s: float) -> None:
@@ -288,7 +288,7 @@ class SqliteResponseStore:
             raise StateUnavailableError(message) from error
 
     def _make_room(self, db: sqlite3.Connection, size: int, now: float) -> None:
-        """Forget what is past its time, and what there is no room for beside *size* bytes more."""
+        """Delete expired responses, and the oldest ones until *size* more bytes fit."""
         entries, held = self._held(db)
         oldest = db.execute(
             "select id, expires, size from responses order by expires limit ?",
@@ -302,7 +302,7 @@ class SqliteResponseStore:
             entries, held = entries - 1, held - its_size
 
     def _held(self, db: sqlite3.Connection) -> tuple[int, int]:
-        """Return the file's count of responses and of their bytes, made anew if it is missing."""
+        """Return the stored totals of responses and their bytes; recount if they are missing."""
         row = db.execute("select entries, bytes from held").fetchone()
         if row is None:
             row = db.execute(_COUNT).fetchone()

@@ -1,11 +1,10 @@
 """Records of responses, and the interface of the stores that keep them.
 
-A store forgets a record at the end of its time to live. `put` writes a record and the items
-that can be referred to at once or not at all.
+A store deletes a record at the end of its time to live. `put` writes a record and its items, which
+later requests can refer to, in one step: either all of it is stored or nothing.
 
-Beside records it keeps named values: bytes, each with a time to live of its own. What several
-processes agree on without sharing memory is built on them, such as who makes a background answer
-and how it ended.
+Beside records it keeps named values: bytes, each with its own time to live. Processes that share no
+memory use them to agree, for example, on which of them makes a background answer and how it ended.
 """
 
 import zlib
@@ -19,13 +18,13 @@ from llmcore.schema.json import JsonObject, JsonValue, present
 _VERSION = b"\x01"
 SEALING_KEY_BYTES = 32
 SMALL_VALUE_BYTES = 1024
-"""Named values up to this size, such as leases, are kept also while there is no room for larger."""
+"""Named values up to this size, such as leases, are written even if larger ones have no room."""
 MAX_RECORD_BYTES = 256 * 1024 * 1024
 """A record whose stated size is larger than this is not read."""
 
 
 class StateUnavailableError(Exception):
-    """The store cannot be reached or refuses: nothing was written.
+    """The store cannot be reached or refused the call; nothing was written.
 
     Not an LLMError, since no model was called.
     """
@@ -35,31 +34,31 @@ class ResponseStore(Protocol):
     """Keeps records. Safe for concurrent use; every call may raise StateUnavailableError."""
 
     async def check(self) -> None:
-        """Return if a record could be written now."""
+        """Raise StateUnavailableError if a record could not be written now."""
         ...
 
     async def put(self, record: Record) -> None:
-        """Write *record* and its items, at once or not at all."""
+        """Write *record* and its items: all of them or nothing."""
         ...
 
     async def get(self, response_id: str) -> Record | None:
-        """Return the record; None if there is none, or no more."""
+        """Return the record; None if it does not exist or has expired."""
         ...
 
     async def delete(self, response_id: str) -> bool:
-        """Forget the record and its items; whether there was one."""
+        """Delete the record and its items; return whether it existed."""
         ...
 
     async def items(self, names: Sequence[str], owner: str) -> Mapping[str, JsonObject]:
-        """Return those output items of *owner* that there still are, by their ids."""
+        """Return the stored output items among *names* that belong to *owner*, by id."""
         ...
 
     async def value(self, name: str) -> bytes | None:
-        """Return a named value; None if there is none, or no more."""
+        """Return the named value; None if it does not exist or has expired."""
         ...
 
     async def keep(self, name: str, value: bytes, ttl_s: float) -> None:
-        """Write a named value for *ttl_s* seconds, whatever it was."""
+        """Write a named value for *ttl_s* seconds, in place of any earlier one."""
         ...
 
     async def swap(self, name: str, old: bytes | None, new: bytes, ttl_s: float) -> bool:
@@ -74,11 +73,11 @@ class ResponseStore(Protocol):
         ...
 
     async def sealing_key(self) -> bytes:
-        """Return the key of all who share this store, made by the first who asks."""
+        """Return the key that all users of this store share; the first call makes it."""
         ...
 
     async def aclose(self) -> None:
-        """Free everything. Idempotent."""
+        """Close all connections and files. Idempotent."""
         ...
 
 
@@ -97,7 +96,7 @@ def packed(record: Record) -> bytes:
 
 
 def unpacked(data: bytes) -> Record:
-    """Return the record in *data*, its items only named; StateUnavailableError if there is none."""
+    """Return the record in *data*, with the names of its items; else StateUnavailableError."""
     value = _unpacked(data)
     try:
         return Record(
@@ -113,7 +112,7 @@ def unpacked(data: bytes) -> Record:
 
 
 def packed_items(record: Record) -> dict[str, bytes]:
-    """Return what can be referred to of *record* as bytes, by id."""
+    """Return the items of *record* that requests can refer to as bytes, by id."""
     return {name: packed_item(item, record.owner) for name, item in record.items.items()}
 
 
@@ -130,7 +129,7 @@ def unpacked_item(data: bytes, owner: str) -> JsonObject | None:
 
 
 def unpacked_items(found: Iterable[tuple[str, bytes]], owner: str) -> dict[str, JsonObject]:
-    """Return the items that *found* holds by their ids, but for those of others than *owner*."""
+    """Return the items in *found* that belong to *owner*, by id."""
     return present({name: unpacked_item(data, owner) for name, data in found})
 
 

@@ -24,7 +24,7 @@ _BOUNDS: Final[Mapping[StateBackend, tuple[int, int]]] = {
 
 
 def store_for(settings: GatewaySettings) -> ResponseStore:
-    """Return the store; nothing is opened yet. ConfigurationError if a part is missing."""
+    """Return the store, not opened yet; ConfigurationError if a package is missing."""
     state = settings.state
     most, most_bytes = _BOUNDS.get(state.backend, (0, 0))
     entries, size = state.max_entries or most, state.max_bytes or most_bytes
@@ -85,17 +85,17 @@ def ledger_for(settings: GatewaySettings) -> Ledger:
 
 
 def journal_for(settings: GatewaySettings) -> SpendJournal | None:
-    """Return the journal of what is on its way to the ledger; None where memory is the ledger.
+    """Return the journal of settlements that the ledger does not have yet; None for `memory`.
 
-    Its files are beside that of accounts, or where that would be. Processes of one server of Redis
-    or PostgreSQL, by its address, have the same name for them.
+    Its files are in the folder of the accounts' file, also for Redis and PostgreSQL: their names
+    then contain a digest of the server's address, which all of its gateways have in common.
     """
     state = settings.state
     if state.backend == "memory":
         return None
     try:
         path = _accounts_path(settings)
-    except ConfigurationError:  # there is no folder, and none is needed otherwise
+    except ConfigurationError:  # no folder for files; only the journal would need one
         return None
     address = state.redis_url if state.backend == "redis" else state.postgres_url
     if state.backend == "sqlite" or address is None:

@@ -1,7 +1,7 @@
 """The last requests of this process, for its page.
 
-The page polls for changes since the number it was given; a change gives
-a request the next number.
+Every change of a request gets the next number. The page polls with the last number that it has seen
+and receives the requests that changed after it.
 """
 
 import secrets
@@ -23,7 +23,7 @@ from llmcore.schema.usage import Usage
 
 MAX_REQUESTS: Final = 500
 MAX_RECORDED_BYTES: Final = 64 * 1024 * 1024
-"""Of the answers of all recorded requests together; the oldest recordings are dropped first."""
+"""The size of the recorded answers together; beyond it the oldest recordings are deleted."""
 
 _NO_CONTENT: Final = Message.assistant("")
 
@@ -64,7 +64,7 @@ class FeedEntry:
     status: int | None = None
     seconds: float | None = None
     first_s: float | None = None
-    """To the first byte of the answer's body."""
+    """From the request to the first byte of the answer's body."""
     answer: LLMResponse | None = None
     """The answer of the upstream, without its content."""
     price: Callable[[LLMResponse], float | None] = response_cost

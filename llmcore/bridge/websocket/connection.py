@@ -1,7 +1,7 @@
 """One WebSocket of a client: messages in, events out.
 
 Messages of one lane are answered one after another, those of different lanes at the same time. Each
-counts as a request of its own: the key, the rate and the room are looked at again.
+counts as a request of its own: key, rate limit and number of answers under way are checked again.
 """
 
 import logging
@@ -42,7 +42,7 @@ from llmcore.schema.errors import ServerError
 from llmcore.schema.json import JsonObject
 
 MAX_AGE_S: Final = 3600.0
-"""How long a connection takes further requests, as at OpenAI."""
+"""Seconds for which a connection accepts requests, as at OpenAI."""
 MAX_AT_ONCE: Final = 16
 """Answers under way of one connection."""
 MAX_LANES: Final = 32

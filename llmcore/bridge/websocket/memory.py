@@ -1,7 +1,7 @@
 """The conversations that a connection remembers: the latest one of each lane.
 
-They serve requests that name a response which is not stored, as `store: false` leaves none. They
-are gone with the connection.
+Requests with `store: false` can continue them by `previous_response_id`, although no response is
+stored. They are deleted when the connection ends.
 """
 
 from collections.abc import Iterator, Mapping
