@@ -31,7 +31,6 @@ from llmcore.bridge.pools.shared_limits import SharedLimits
 from llmcore.bridge.pools.upstream_health import UpstreamHealth
 from llmcore.bridge.relay import RelayedRequest, RelayPlan, RelayRun
 from llmcore.bridge.reload import ReadSettings, Reloader
-from llmcore.bridge.state.ledger import Ledger
 from llmcore.bridge.state.store import ResponseStore, StateUnavailableError
 from llmcore.bridge.state.stores import ledger_for, store_for
 from llmcore.bridge.tools_file import read_tools
@@ -91,17 +90,15 @@ class Service:
         model_map: ModelMap,
         upstreams: Upstreams,
         store: ResponseStore,
-        ledger: Ledger | None = None,
-        metrics: Metrics | None = None,
         registered_tools: tuple[RegisteredTool, ...] = (),
     ) -> None:
         self.settings = settings
-        self.metrics = metrics or Metrics()
+        self.metrics = Metrics()
         self.store = store
         self.background = BackgroundAnswers(
             store, self.metrics, at_once=settings.limits.max_background
         )
-        self.accounts = Accounts(settings, ledger or ledger_for(settings), self.metrics)
+        self.accounts = Accounts(settings, ledger_for(settings), self.metrics)
         self._shared_limits = SharedLimits(
             self.accounts.ledger,
             self.accounts.worker,

@@ -10,13 +10,12 @@ from llmcore.schema.errors import InvalidRequestError
 Check: TypeAlias = Callable[[object, "Attribute[Any]", Any], None]
 
 
-def is_a(*kinds: type, instead: str, optional: bool = True) -> Check:
+def is_a(*kinds: type, instead: str) -> Check:
     """Return a check that a setting is one of *kinds*, or None; *instead* describes them."""
 
     def check(_plan: object, attribute: "Attribute[Any]", value: object) -> None:
-        if isinstance(value, kinds) or (optional and value is None):
-            return
-        raise InvalidRequestError(f"{attribute.name} must be {instead}, not {_kind_of(value)}")
+        if value is not None and not isinstance(value, kinds):
+            raise InvalidRequestError(f"{attribute.name} must be {instead}, not {_kind_of(value)}")
 
     return check
 

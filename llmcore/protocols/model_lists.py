@@ -14,7 +14,7 @@ https://docs.cohere.com/reference/list-models. One entry of each:
     {"modelId": "amazon.nova-pro-v1:0", "modelName": "Nova Pro"}
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from datetime import UTC, date, datetime
 from typing import Final, Generic, TypeVar
 
@@ -81,7 +81,7 @@ _OUTPUTS: Final = ("max_completion_tokens", "outputTokenLimit", "max_tokens")
 
 
 def paged(
-    id: str, path: str, *, size: str | None = None, mark: str = "", query: Mapping[str, str] = {}
+    id: str, path: str, *, size: str | None = None, mark: str = ""
 ) -> UnaryProtocol[PageRequest, Page[LiveModel]]:
     """Return the protocol of a list at *path*, in pages if *mark* names their parameter.
 
@@ -89,7 +89,7 @@ def paged(
     """
 
     def build(page: PageRequest) -> NativeRequest:
-        given = {**query, **({size: "1000"} if size else {})}
+        given = {size: "1000"} if size else {}
         if page.after is not None:
             given[mark] = page.after
         return NativeRequest(path=path, method="GET", query=given)

@@ -15,7 +15,7 @@ were too low.
 import logging
 import secrets
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Final
 
@@ -83,8 +83,6 @@ class Accounts:
         settings: GatewaySettings,
         ledger: Ledger,
         metrics: Metrics,
-        *,
-        clock: Callable[[], float] = time.time,
     ) -> None:
         self.worker = secrets.token_hex(8)
         """Identifies the process in the ledger."""
@@ -92,9 +90,8 @@ class Accounts:
         self.configure(settings)
         account_settings = settings.accounts
         self._metrics = metrics
-        self._clock = clock
         self._threads = anyio.CapacityLimiter(_THREADS)
-        self.lookup = KeyLookup(ledger, self._threads, clock=clock)
+        self.lookup = KeyLookup(ledger, self._threads)
         self._refused: dict[str, float] = {}
         self._journal = journal_for(settings)
         self._recovered_at = -_RECOVERED_S
@@ -110,12 +107,11 @@ class Accounts:
             journal=self._journal,
             max_rows=account_settings.spend_queue_rows,
             keep_s=account_settings.spend_kept_s,
-            clock=clock,
         )
 
     def cost_of(self, target: UpstreamModel, response: LLMResponse) -> float | None:
         """Return the cost of *response*, which *target* gave, in US dollars; None if unknown."""
-        cost = self._prices.cost(target, response, response.usage, self._clock())
+        cost = self._prices.cost(target, response, response.usage, time.time())
         return None if cost is None else cost / NANO
 
     def configure(self, settings: GatewaySettings) -> None:
@@ -240,7 +236,7 @@ class Accounts:
 
     def _meters(self, caller: Caller, limits: KeyLimits | None) -> Sequence[Meter]:
         """Return the meters of everything that limits an answer."""
-        settings, now = self._settings, self._clock()
+        settings, now = self._settings, time.time()
         meters = _budgets(
             EVERYONE, settings.budget_usd, settings.budget_tokens, settings.budget_period, now
         )
@@ -268,7 +264,7 @@ class Accounts:
         if any(_is_money(meter) for meter in meters):
             for target in targets:
                 tier = request.generation.service_tier
-                found = prices.largest_cost(target, tokens, self._clock(), tier)
+                found = prices.largest_cost(target, tokens, time.time(), tier)
                 if found is None:
                     raise _unpriced(target)
                 cost = max(cost, found)
@@ -291,7 +287,7 @@ class Accounts:
         self._writer.add(settlement, must_keep=bool(takes))
 
     def _row(self, charge: "Charge") -> SpendRow:
-        run, caller, now = charge.run, charge.caller, self._clock()
+        run, caller, now = charge.run, charge.caller, time.time()
         info, response = run.info, run.response
         usage = _usage(run, response)
         cost = None

@@ -20,6 +20,8 @@ from llmcore.storage.sqlite import ForeignFileError, Layout, SqliteFile, transac
 
 _T = TypeVar("_T")
 
+_BUSY_S: Final = 5.0
+"""Seconds to wait for a file that another process has locked."""
 PAGE: Final = 2000
 """Rows of spend that are read at once."""
 _FORGOTTEN: Final = 500
@@ -275,12 +277,11 @@ class SqliteLedgerDatabase:
         path: Path | None,
         *,
         setting: str,
-        busy_s: float = 5.0,
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._setting = setting
         self._clock = clock
-        self._file = None if path is None else SqliteFile(path, LAYOUT, patience_s=busy_s)
+        self._file = None if path is None else SqliteFile(path, LAYOUT, patience_s=_BUSY_S)
         self._memory: sqlite3.Connection | None = None
         self._lock = threading.Lock()
 

@@ -201,12 +201,16 @@ def _carriers(native: Mapping[str, Any]) -> Iterator[str]:
             yield text
 
 
+_MAX_STATE_BYTES: Final = 64 * 1024 * 1024
+"""The state of one request that is read; more of it is dropped."""
+
+
 class StateReader:
     """Reads the sealed state of one request."""
 
-    def __init__(self, sealer: Sealer, limit: int = 64 * 1024 * 1024) -> None:
+    def __init__(self, sealer: Sealer) -> None:
         self._sealer = sealer
-        self._left = limit
+        self._left = _MAX_STATE_BYTES
 
     def restored(
         self, seals: Sequence[str], parts: Sequence[ContentPart], path: str, notes: Notes
