@@ -24,8 +24,8 @@ from llmcore.protocols.failures.errors import error_from_response
 from llmcore.protocols.model_lists import Item, Page, PageRequest
 from llmcore.protocols.protocol import BodyKind, NativeResponse, Request, Response_co
 from llmcore.routes.auth import Auth, AuthContext
+from llmcore.routes.defaults import RouteDefaults
 from llmcore.routes.http_request import HttpRequest
-from llmcore.routes.route import RouteDefaults
 from llmcore.routes.transport import Http, Timeouts, TransportSpec, WebSocket
 from llmcore.routes.unary import PreparedCall, UnaryRoute
 from llmcore.schema import json

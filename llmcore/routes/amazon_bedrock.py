@@ -35,10 +35,11 @@ from llmcore.protocols.protocol import Built, with_bodies
 from llmcore.routes.anthropic import BETA_HEADER, betas_of, needed_betas
 from llmcore.routes.auth import Auth, choose_auth
 from llmcore.routes.base_url import checked_base_url
+from llmcore.routes.defaults import RouteDefaults, with_headers
 from llmcore.routes.endpoint import Endpoint, EndpointContext, PathOf
 from llmcore.routes.framing import Framing
 from llmcore.routes.provider import ConfigurableProvider
-from llmcore.routes.route import Route, RouteDefaults, with_headers
+from llmcore.routes.route import Route
 from llmcore.routes.sigv4 import AwsCredentials, RegionOf, sigv4_of_chain, sigv4_of_environ
 from llmcore.schema.errors import ConfigurationError
 from llmcore.schema.json import without

@@ -19,10 +19,11 @@ from llmcore.protocols.anthropic_messages import MessagesBody
 from llmcore.protocols.protocol import Built
 from llmcore.routes.auth import Auth, choose_auth
 from llmcore.routes.base_url import checked_base_url
+from llmcore.routes.defaults import RouteDefaults, with_headers
 from llmcore.routes.endpoint import Endpoint
 from llmcore.routes.openai_compatible import checked_name
 from llmcore.routes.provider import ConfigurableProvider
-from llmcore.routes.route import Route, RouteDefaults, with_headers
+from llmcore.routes.route import Route
 from llmcore.schema.errors import ConfigurationError
 from llmcore.schema.json import without
 from llmcore.schema.model import Model

@@ -20,9 +20,10 @@ from llmcore.protocols.openai_chat import ChatBody
 from llmcore.protocols.openai_chat.models import COMPATIBLE, ChatDialect
 from llmcore.routes.auth import Auth, choose_auth
 from llmcore.routes.base_url import checked_base_url
+from llmcore.routes.defaults import RouteDefaults, with_headers
 from llmcore.routes.endpoint import Endpoint
 from llmcore.routes.provider import ConfigurableProvider
-from llmcore.routes.route import Route, RouteDefaults, with_headers
+from llmcore.routes.route import Route
 from llmcore.schema.model import Model
 
 

@@ -27,6 +27,7 @@ from llmcore.routes.anthropic import BETA_HEADER, needed_betas
 from llmcore.routes.anthropic import VERSION as MESSAGES_VERSION
 from llmcore.routes.auth import Auth, AuthContext, CredentialSource, Fetch
 from llmcore.routes.base_url import checked_base_url
+from llmcore.routes.defaults import RouteDefaults, with_headers
 from llmcore.routes.endpoint import Endpoint
 from llmcore.routes.github_credentials import (
     EDITOR_HEADERS,
@@ -39,7 +40,7 @@ from llmcore.routes.github_credentials import (
 )
 from llmcore.routes.http_request import HttpRequest
 from llmcore.routes.provider import ConfigurableProvider
-from llmcore.routes.route import Route, RouteDefaults, layered, with_headers
+from llmcore.routes.route import Route, layered
 from llmcore.schema.content import ContentPart, ImagePart, ToolResultPart
 from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.errors import AuthenticationError, ConfigurationError, LLMError

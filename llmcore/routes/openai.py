@@ -18,8 +18,9 @@ from llmcore.protocols.openai_chat.models import OPENAI
 from llmcore.protocols.openai_responses import ResponsesBody
 from llmcore.routes.auth import Auth
 from llmcore.routes.chat_provider import Profile
+from llmcore.routes.defaults import RouteDefaults
 from llmcore.routes.provider import ConfigurableProvider
-from llmcore.routes.route import Route, RouteDefaults
+from llmcore.routes.route import Route
 from llmcore.routes.transport import WebSocket
 from llmcore.schema.json import present
 from llmcore.schema.model import Model

@@ -14,10 +14,11 @@ from llmcore.protocols.openai_responses import ResponsesBody
 from llmcore.routes import chat_providers, xai
 from llmcore.routes.auth import Auth
 from llmcore.routes.chat_provider import ChatProvider, Profile
+from llmcore.routes.defaults import RouteDefaults
 from llmcore.routes.openai import PROFILE as OPENAI
 from llmcore.routes.openrouter import OpenRouter
 from llmcore.routes.provider import ConfigurableProvider
-from llmcore.routes.route import Route, RouteDefaults
+from llmcore.routes.route import Route
 from llmcore.schema.errors import ConfigurationError
 from llmcore.schema.model import Model
 

@@ -17,7 +17,7 @@ from attrs import asdict, evolve, field, frozen
 from llmcore.protocols.openai_chat.models import ChatDialect
 from llmcore.routes.auth import Auth
 from llmcore.routes.chat_provider import ChatProvider, Profile
-from llmcore.routes.route import RouteDefaults
+from llmcore.routes.defaults import RouteDefaults
 from llmcore.schema.errors import ConfigurationError
 from llmcore.schema.json import JsonObject, present
 from llmcore.schema.options import merge_json

@@ -19,8 +19,9 @@ from llmcore.protocols.openai_chat import ChatBody
 from llmcore.protocols.protocol import BodyBuilder, Built, UnaryProtocol
 from llmcore.routes.auth import Auth
 from llmcore.routes.chat_provider import Profile
+from llmcore.routes.defaults import RouteDefaults
 from llmcore.routes.provider import ConfigurableProvider
-from llmcore.routes.route import Route, RouteDefaults
+from llmcore.routes.route import Route
 from llmcore.routes.transport import Embedded
 from llmcore.routes.unary import UnaryRoute, missing, of_model
 from llmcore.schema.embeddings import (

@@ -11,7 +11,6 @@ Each of the four answers its own question and can be replaced alone:
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from reprlib import Repr
-from types import MappingProxyType
 from typing import (
     TYPE_CHECKING,
     Any,
@@ -27,16 +26,17 @@ from typing import (
     overload,
 )
 
-from attrs import evolve, field, fields
+from attrs import evolve, field
 
 from llmcore.protocols.protocol import Built, Protocol
 from llmcore.protocols.tools import fit_tool_names
 from llmcore.routes.auth import NO_KEY, Auth, AuthContext
+from llmcore.routes.defaults import RouteDefaults
 from llmcore.routes.endpoint import Endpoint, EndpointContext
 from llmcore.routes.framing import Framing
 from llmcore.routes.http_request import HttpRequest, sendable, with_query
 from llmcore.routes.providers import unknown_option_keys
-from llmcore.routes.transport import Http, Timeouts, TransportSpec
+from llmcore.routes.transport import Http, TransportSpec
 from llmcore.schema import json
 from llmcore.schema.changed import changed
 from llmcore.schema.diagnostics import Diagnostic
@@ -47,10 +47,10 @@ from llmcore.schema.errors import (
     UnsupportedToolChoiceError,
 )
 from llmcore.schema.frozen import frozen
-from llmcore.schema.json import JsonObject, ProviderMetadata, plain_metadata, without
+from llmcore.schema.json import JsonObject, ProviderMetadata, without
 from llmcore.schema.messages import Message
 from llmcore.schema.model import Body_co, Model
-from llmcore.schema.options import GenerationOptions, HttpOverlay, merge_json
+from llmcore.schema.options import merge_json
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.result import Failure, Result, Success
 from llmcore.schema.token_estimate import TokenCount
@@ -72,81 +72,8 @@ _JOINED_HEADERS = frozenset({"anthropic-beta", "openai-beta"})
 """Lists: what defaults, features and callers ask for goes out together."""
 
 
-@frozen(kw_only=True)
-class ModelLimits:
-    """How many tokens the models behind a route take. None is unknown."""
-
-    context: int | None = None
-    """Input and output together."""
-    output: int | None = None
-    """The most tokens of output."""
-
-    @property
-    def most_output(self) -> int | None:
-        """The largest `max_tokens` that makes sense."""
-        known = [limit for limit in (self.context, self.output) if limit is not None]
-        return min(known, default=None)
-
-
 _SIGNATURES: Final = 16
 """The number of signed requests that a route keeps."""
-_NO_GENERATION: Final = GenerationOptions()
-
-
-@frozen(kw_only=True)
-class RouteDefaults:
-    """Values that a route adds to every request that does not set them."""
-
-    headers: Mapping[str, str] = field(factory=dict, repr=False)
-    """Headers of every request."""
-    generation: GenerationOptions = _NO_GENERATION
-    """Sampling parameters for requests that set none."""
-    provider_options: ProviderMetadata = field(factory=dict, converter=plain_metadata)
-    """Native fields of every body."""
-    http: HttpOverlay = HttpOverlay()
-    """Changes of every HTTP request."""
-    timeouts: Timeouts | None = None
-    """Time limits for calls that bring none of their own; None is the client's."""
-    limits: ModelLimits = ModelLimits()
-    """A larger `max_tokens` is lowered, with a Diagnostic."""
-    max_response_bytes: int = 256 * 1024 * 1024
-    """More than this is not read."""
-
-    def applied_to(self, request: LLMRequest) -> LLMRequest:
-        """Return *request* with these defaults below it."""
-        options: ProviderMetadata = request.provider_options
-        if self.provider_options:
-            options = merge_json(self.provider_options, options, keep_none=True)  # type: ignore[assignment]
-        generation = _filled(request.generation, self.generation)
-        http = request.http.over(self.http)
-        same = options == request.provider_options and generation is request.generation
-        if same and http is request.http:
-            return request
-        return changed(request, generation=generation, provider_options=options, http=http)
-
-
-def with_headers(
-    defaults: RouteDefaults | None,
-    headers: Mapping[str, str] | None,
-    own: Mapping[str, str] = MappingProxyType({}),
-) -> RouteDefaults:
-    """Return *defaults* with *headers* above theirs, and a provider's *own* below."""
-    given = defaults or RouteDefaults()
-    return evolve(given, headers={**own, **given.headers, **(headers or {})})
-
-
-_GENERATION = tuple(option.name for option in fields(GenerationOptions))
-_UNSET: Final = (None, ())
-
-
-def _filled(above: GenerationOptions, below: GenerationOptions) -> GenerationOptions:
-    """Return *above*, its unset fields taken from *below*."""
-    if below is _NO_GENERATION:
-        return above
-    unset = [name for name in _GENERATION if getattr(above, name) in _UNSET]
-    given = {name: getattr(below, name) for name in unset}
-    changes = {name: value for name, value in given.items() if value not in _UNSET}
-    return evolve(above, **changes) if changes else above
 
 
 _SHORT: Final = Repr()

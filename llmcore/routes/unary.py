@@ -11,9 +11,10 @@ from attrs import evolve, field, frozen
 
 from llmcore.protocols.protocol import NativeRequest, Request, Response_co, UnaryProtocol
 from llmcore.routes.auth import Auth, AuthContext
+from llmcore.routes.defaults import RouteDefaults
 from llmcore.routes.endpoint import BaseUrlOf, Endpoint, EndpointContext
 from llmcore.routes.http_request import HttpRequest, sendable, with_query
-from llmcore.routes.route import Route, RouteDefaults, layered
+from llmcore.routes.route import Route, layered
 from llmcore.routes.transport import Http, TransportSpec, WebSocket
 from llmcore.schema import json
 from llmcore.schema.diagnostics import Diagnostic

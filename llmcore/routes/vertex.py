@@ -33,9 +33,10 @@ from llmcore.protocols.protocol import Built, Protocol, with_bodies
 from llmcore.routes.auth import Auth, GoogleCredentials, choose_auth
 from llmcore.routes.base_url import checked_base_url
 from llmcore.routes.chat_providers import Mistral
+from llmcore.routes.defaults import RouteDefaults, with_headers
 from llmcore.routes.endpoint import BaseUrlOf, Endpoint, EndpointContext
 from llmcore.routes.provider import ConfigurableProvider
-from llmcore.routes.route import Route, RouteDefaults, with_headers
+from llmcore.routes.route import Route
 from llmcore.routes.xai import grok_responses
 from llmcore.schema.errors import ConfigurationError
 from llmcore.schema.json import without

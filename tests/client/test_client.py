@@ -483,7 +483,8 @@ async def test_a_200_that_is_not_an_answer_is_a_typed_error(
 
 async def test_a_response_over_the_limit_is_not_read(server: Loopback) -> None:
     """A server that never stops sending is cut off."""
-    from llmcore.routes.route import Route, RouteDefaults
+    from llmcore.routes.defaults import RouteDefaults
+    from llmcore.routes.route import Route
 
     model = model_at(server)
     assert isinstance(model.route, Route)

@@ -24,7 +24,7 @@ from llmcore.catalog.model_info import ModelInfo, Prices, Rates
 from llmcore.routes.auth import Auth
 from llmcore.routes.chat_providers import Groq
 from llmcore.routes.chat_servers import LlamaCpp
-from llmcore.routes.route import ModelLimits, RouteDefaults
+from llmcore.routes.defaults import ModelLimits, RouteDefaults
 from llmcore.routes.vertex import Vertex
 from llmcore.schema.json import JsonObject
 from llmcore.testing import scripted

@@ -26,8 +26,8 @@ from llmcore import (
     set_default_client,
 )
 from llmcore.routes.chat_providers import Mistral
+from llmcore.routes.defaults import RouteDefaults
 from llmcore.routes.provider import Provider
-from llmcore.routes.route import RouteDefaults
 from llmcore.schema.options import GenerationOptions
 from llmcore.testing import scripted
 

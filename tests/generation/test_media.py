@@ -19,7 +19,7 @@ from llmcore import (
 from llmcore.catalog.model_info import ModelInfo, Prices, Rates
 from llmcore.generation.media import generate_image, generate_speech, transcribe
 from llmcore.routes.chat_providers import Together
-from llmcore.routes.route import RouteDefaults
+from llmcore.routes.defaults import RouteDefaults
 from llmcore.schema.audio import SpeechResponse, TranscriptionResponse
 from llmcore.schema.errors import ContentFilterError, StreamError
 from llmcore.testing import Metadata, Player, Recorder, load, scripted

@@ -10,7 +10,7 @@ import pytest
 from llmcore import Client, ConfigurationError, Google, OpenAI, Timeouts, sync
 from llmcore.client.byte_stream import ByteStream
 from llmcore.generation.media import stream_speech
-from llmcore.routes.route import RouteDefaults
+from llmcore.routes.defaults import RouteDefaults
 from llmcore.schema.errors import (
     InvalidRequestError,
     LLMError,

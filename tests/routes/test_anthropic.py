@@ -4,7 +4,8 @@ import pytest
 
 from llmcore.routes.anthropic import Anthropic, AnthropicCompatible
 from llmcore.routes.auth import Auth
-from llmcore.routes.route import PreparedRequest, RouteDefaults
+from llmcore.routes.defaults import RouteDefaults
+from llmcore.routes.route import PreparedRequest
 from llmcore.schema.errors import ConfigurationError
 from llmcore.schema.model import Model
 from llmcore.schema.options import CachePolicy, HttpOverlay

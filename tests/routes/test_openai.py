@@ -1,8 +1,9 @@
 """OpenAI's facade: `llmcore/routes/openai.py`."""
 
 from llmcore.routes.auth import AuthContext
+from llmcore.routes.defaults import RouteDefaults
 from llmcore.routes.openai import OpenAI
-from llmcore.routes.route import PreparedRequest, Route, RouteDefaults
+from llmcore.routes.route import PreparedRequest, Route
 from llmcore.schema.model import Model
 from llmcore.schema.options import GenerationOptions
 from llmcore.schema.request import request

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
+from llmcore.routes.defaults import RouteDefaults
 from llmcore.routes.openrouter import OpenRouter, OpenRouterRouting
-from llmcore.routes.route import RouteDefaults
 from llmcore.schema.errors import ConfigurationError
 from llmcore.schema.json import JsonObject
 from llmcore.schema.request import request

@@ -7,9 +7,10 @@ from attrs import evolve
 
 from llmcore.protocols.protocol import BodyBuilder, Built, Protocol, StreamMachine
 from llmcore.routes.auth import Auth, AuthContext
+from llmcore.routes.defaults import ModelLimits, RouteDefaults
 from llmcore.routes.endpoint import Endpoint
 from llmcore.routes.framing import Framing
-from llmcore.routes.route import ModelLimits, PreparedRequest, Route, RouteDefaults
+from llmcore.routes.route import PreparedRequest, Route
 from llmcore.schema import json
 from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.errors import (

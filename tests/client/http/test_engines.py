@@ -23,9 +23,9 @@ from llmcore.client.client import Client
 from llmcore.client.http.errors import translate
 from llmcore.client.http.options import HttpOptions
 from llmcore.client.http.transport import HttpTransport
+from llmcore.routes.defaults import RouteDefaults
 from llmcore.routes.http_request import HttpRequest
 from llmcore.routes.openai_compatible import OpenAICompatible
-from llmcore.routes.route import RouteDefaults
 from llmcore.routes.transport import Http, Timeouts
 from llmcore.schema.errors import (
     ConfigurationError,

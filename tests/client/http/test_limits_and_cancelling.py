@@ -20,7 +20,7 @@ from llmcore import (
     generate,
     request,
 )
-from llmcore.routes.route import RouteDefaults
+from llmcore.routes.defaults import RouteDefaults
 from llmcore.schema.errors import AbortError
 from tests.support.servers.loopback import (
     Answer,
