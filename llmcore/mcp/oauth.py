@@ -181,30 +181,32 @@ class _ReturnPage:
     async def authorization_code(self) -> "AuthorizationCodeResult":
         from mcp.shared.auth import AuthorizationCodeResult
 
-        login = self._login
-        try:
-            opened = await anyio.create_tcp_listener(local_host="127.0.0.1", local_port=login.port)
-        except OSError as error:
-            message = (
-                f"port {login.port} of 127.0.0.1 is in use: give another, OAuthLogin(port=...)"
-            )
-            raise ConfigurationError(message, cause=error) from error
         answer: dict[str, str] | None = None
-        listener = opened.listeners[0]
-        assert isinstance(listener, SocketListener)  # noqa: S101  (TCP)
-        async with listener, anyio.create_task_group() as tasks:
+        async with await self._listener() as listener, anyio.create_task_group() as tasks:
             tasks.start_soon(self._open_page)
-            with anyio.move_on_after(login.seconds):
+            with anyio.move_on_after(self._login.seconds):
                 while answer is None:
                     async with await listener.accept() as stream:
                         answer = await _answered(stream)
             tasks.cancel_scope.cancel()
         if answer is None:
-            raise AuthenticationError(f"no login was completed within {login.seconds:g} seconds")
+            seconds = f"{self._login.seconds:g} seconds"
+            raise AuthenticationError(f"no login was completed within {seconds}")
         if "code" not in answer:
             reason = answer.get("error_description") or answer["error"]
             raise AuthenticationError(f"the login was refused: {reason}")
         return AuthorizationCodeResult.model_validate(answer)
+
+    async def _listener(self) -> SocketListener:
+        port = self._login.port
+        try:
+            opened = await anyio.create_tcp_listener(local_host="127.0.0.1", local_port=port)
+        except OSError as error:
+            message = f"port {port} of 127.0.0.1 is in use: give another, OAuthLogin(port=...)"
+            raise ConfigurationError(message, cause=error) from error
+        listener = opened.listeners[0]
+        assert isinstance(listener, SocketListener)  # noqa: S101  (TCP)
+        return listener
 
     async def _open_page(self) -> None:
         # It may return at once, or when the page is closed, as browsers in a terminal do.

@@ -244,6 +244,16 @@ def _display(reasoning: ReasoningOptions) -> str | None:
     return "omitted" if reasoning.summary == "none" else "summarized"
 
 
+def _budget_of_effort(reasoning: ReasoningOptions, effort: str | None, notes: Notes) -> int:
+    """Return the tokens for the effort that is asked for, of which *effort* is sent as a level."""
+    word = reasoning.effort or "medium"
+    budget = _BUDGETS.get(word, _BUDGETS["medium"])
+    if reasoning.effort is not None and effort is None:
+        why = f"the model counts tokens of thinking: {word!r} became {budget}"
+        notes.changed("reasoning-effort-changed", "reasoning.effort", why)
+    return budget
+
+
 def _with_budget(
     reasoning: ReasoningOptions,
     effort: str | None,
@@ -251,22 +261,20 @@ def _with_budget(
     rules: ClaudeRules,
     notes: Notes,
 ) -> Thinking:
-    """Return thinking with a budget, which must be smaller than the request's limit."""
-    budget = reasoning.budget_tokens
-    if budget is None:
-        word = reasoning.effort or "medium"
-        budget = _BUDGETS.get(word, _BUDGETS["medium"])
-        if reasoning.effort is not None and effort is None:
-            why = f"the model counts tokens of thinking: {word!r} became {budget}"
-            notes.changed("reasoning-effort-changed", "reasoning.effort", why)
+    """Return thinking with a budget, which must be smaller than the request's limit.
+
+    A stated budget may be all of the limit but one token, that of an effort only a share of it.
+    """
+    stated = reasoning.budget_tokens
+    budget = _budget_of_effort(reasoning, effort, notes) if stated is None else stated
     limit = budget + DEFAULT_MAX_TOKENS if max_tokens is None else max_tokens
-    most = limit - 1 if reasoning.budget_tokens is not None else int(limit * _THINKING_SHARE)
+    most = limit - 1 if stated is not None else int(limit * _THINKING_SHARE)
     fitting = min(max(budget, _SMALLEST_BUDGET), max(most, min(_SMALLEST_BUDGET, limit - 1)))
     if fitting < _SMALLEST_BUDGET:
         why = f"max_tokens is too small: reasoning needs more than {_SMALLEST_BUDGET}"
         notes.unsupported("reasoning", why)
         return Thinking(effort=effort, max_tokens=limit)
-    if reasoning.budget_tokens not in (None, fitting):
+    if stated not in (None, fitting):
         why = f"{budget} became {fitting}, which is at least 1024 and below max_tokens"
         notes.changed("reasoning-budget-changed", "reasoning.budget_tokens", why)
     shown = _display(reasoning) if "adaptive" in rules.thinking else None

@@ -35,7 +35,7 @@ from collections.abc import Mapping
 from importlib import resources
 from pathlib import Path
 from types import ModuleType, TracebackType
-from typing import Protocol, Self
+from typing import Any, Protocol, Self
 
 from attrs import evolve, field, frozen, validators
 
@@ -191,6 +191,19 @@ def _load(
     native: ModuleType, options: EmbeddedOptions, name: str, address: EmbeddedAddress
 ) -> list[_Native]:
     """Return the native server in a list that is its only owner, so that clearing frees it."""
+    try:
+        return [native.Server(_parameters(native, options, name, address))]
+    except (RuntimeError, ValueError) as error:
+        message = (
+            f"llama.cpp cannot load {options.model_path} (not a GGUF model, or not enough memory)"
+        )
+        raise ConfigurationError(message, cause=error) from error
+
+
+def _parameters(
+    native: ModuleType, options: EmbeddedOptions, name: str, address: EmbeddedAddress
+) -> Any:
+    """Return the settings of llama.cpp's server for *options*."""
     params = native.CommonParams()
     params.verbosity = 0  # before anything else can be logged
     params.model.path = str(options.model_path)
@@ -217,13 +230,7 @@ def _load(
         params.api_keys = [address.api_key]
         params.cors_origins = address.base_url
         params.cors_origins_explicit = True
-    try:
-        return [native.Server(params)]
-    except (RuntimeError, ValueError) as error:
-        message = (
-            f"llama.cpp cannot load {options.model_path} (not a GGUF model, or not enough memory)"
-        )
-        raise ConfigurationError(message, cause=error) from error
+    return params
 
 
 def _model_name(path: Path) -> str:

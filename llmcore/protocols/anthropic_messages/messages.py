@@ -210,16 +210,13 @@ def _place_system_messages(
     while drafts and drafts[0].role == "system":
         leading += _texts(drafts[0], notes)
         drafts = drafts[1:]
+    turns = _joined(drafts)
     placed: list[_Draft] = []
-    for draft in _joined(drafts):
-        placed.append(draft)
-        if len(placed) > 1 and placed[-2].role == "system":
-            before = placed[-3] if len(placed) > 2 else None
-            if draft.role != "assistant" or not _may_follow(before):
-                placed[-2] = _as_user_text(placed[-2], notes)
-    before = placed[-2] if len(placed) > 1 else None
-    if placed and placed[-1].role == "system" and not _may_follow(before):
-        placed[-1] = _as_user_text(placed[-1], notes)
+    for index, draft in enumerate(turns):
+        before = turns[index - 1] if index else None
+        next_role = turns[index + 1].role if index + 1 < len(turns) else "assistant"
+        legal = draft.role != "system" or (next_role == "assistant" and _may_follow(before))
+        placed.append(draft if legal else _as_user_text(draft, notes))
     filled = [draft for draft in placed if draft.content]
     return leading, [
         {"role": message.role, "content": message.content} for message in _joined(filled)

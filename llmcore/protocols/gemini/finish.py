@@ -166,16 +166,13 @@ def skim(document: JsonValue, request: LLMRequest) -> Iterable[LLMEvent] | None:
     """Return the beginning and the end of a plain `GenerateContentResponse`; None for others."""
     if not isinstance(document, dict) or document.get("error") or "promptFeedback" in document:
         return None
-    candidates, native = document.get("candidates"), document.get("usageMetadata")
-    if not (isinstance(candidates, list) and len(candidates) == 1 and isinstance(native, dict)):
+    candidates, native = all_objects(document.get("candidates")), document.get("usageMetadata")
+    if candidates is None or len(candidates) != 1 or not isinstance(native, dict):
         return None
     candidate = candidates[0]
-    if not isinstance(candidate, dict) or not candidate.keys() <= _PLAIN_CANDIDATE:
+    if not candidate.keys() <= _PLAIN_CANDIDATE or candidate.get("index") not in (0, None):
         return None
-    content = candidate.get("content")
-    if candidate.get("index") not in (0, None) or not isinstance(content, dict):
-        return None
-    parts = all_objects(content.get("parts"))
+    parts = all_objects(object_or_empty(candidate.get("content")).get("parts"))
     if not parts or not all(map(_is_plain, parts)):
         return None
     metadata = present(candidate, but=_NO_CANDIDATE_METADATA)
