@@ -2,7 +2,8 @@
 
 In reading order: `generate`, `many`, `batch` (on a cluster: `ray_batch`) and `stream`
 (the functions that callers use),
-`checkpoint` and `progress` (finished results and a bar for many calls),
+`checkpoint`, `concurrency` and `progress` (finished results, a bounded number of tasks and a bar
+for many calls),
 `conversation` (runs that continue a stored conversation), `settings` (their arguments),
 `signatures` (which list them, for `help()`),
 `setting_checks` (their types), `next_step` (what `prepare_step` changes), `limits` (of a run),

@@ -16,13 +16,12 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, Union, cast
 
-import anyio
 from attrs import evolve, frozen
 
 from llmcore.client.client import Client
 from llmcore.client.middleware.rate_limiter import RateLimiter
 from llmcore.generation.checkpoint import Checkpoint, opened_checkpoint
-from llmcore.generation.many import first_error
+from llmcore.generation.concurrency import check_concurrency, for_each
 from llmcore.generation.progress import progress_bar
 from llmcore.generation.retry import RetryPolicy, retry
 from llmcore.generation.settings import default_client
@@ -92,10 +91,10 @@ async def run_batch(
     beside the id.
 
     Raises InvalidRequestError for an id that is there twice, or whose answer in the file is to
-    another request, and ConfigurationError for a file that cannot be used.
+    another request, ConfigurationError for a file that cannot be used, and what *on_result* raises,
+    which ends all requests.
     """
-    if concurrency < 1:
-        raise InvalidRequestError(f"concurrency is {concurrency}; it counts requests, from 1")
+    check_concurrency(concurrency)
     client = client or default_client()
     if not any(isinstance(item, RateLimiter) for item in client.middleware):
         client = client.with_middleware(RateLimiter(max_wait_s=_LONGEST_WAIT_S))
@@ -114,12 +113,7 @@ async def run_batch(
         )
         waiting = _pairs(requests, model)
         stack.callback(waiting.close)
-        try:
-            async with anyio.create_task_group() as tasks:
-                for _ in range(concurrency):
-                    tasks.start_soon(run.work, waiting)
-        except* LLMError as errors:
-            raise first_error(errors) from None
+        await for_each(waiting, run.work, concurrency)
     return run.summary
 
 
@@ -142,15 +136,15 @@ class _Run:
         self._timeouts = timeouts
         self._advance = advance
 
-    async def work(self, waiting: Iterator[tuple[str, LLMRequest]]) -> None:
-        """Run requests until there are no more."""
-        for id_, llm_request in waiting:
-            outcome = await self._outcome(id_, llm_request)
-            if self._on_result is not None:
-                returned = self._on_result(id_, outcome)
-                if inspect.isawaitable(returned):
-                    await returned
-            self._advance()
+    async def work(self, identified: tuple[str, LLMRequest]) -> None:
+        """Run one request, and report its outcome."""
+        id_, llm_request = identified
+        outcome = await self._outcome(id_, llm_request)
+        if self._on_result is not None:
+            returned = self._on_result(id_, outcome)
+            if inspect.isawaitable(returned):
+                await returned
+        self._advance()
 
     async def _outcome(self, id_: str, llm_request: LLMRequest) -> Result[LLMResponse, LLMError]:
         digest = hashlib.sha256(json.dumps(to_json(llm_request))).hexdigest()

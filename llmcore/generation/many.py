@@ -7,10 +7,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias, Union, Unpack
 
-import anyio
 from attrs import evolve
 
 from llmcore.generation.checkpoint import Checkpoint, opened_checkpoint
+from llmcore.generation.concurrency import check_concurrency, for_each
 from llmcore.generation.generate import completed
 from llmcore.generation.progress import progress_bar
 from llmcore.generation.results import GenerateResult
@@ -18,7 +18,7 @@ from llmcore.generation.settings import RunPlan, Settings, plan_of
 from llmcore.generation.signatures import with_settings_listed
 from llmcore.schema import json
 from llmcore.schema.codec import from_json, to_json
-from llmcore.schema.errors import InvalidRequestError, LLMError
+from llmcore.schema.errors import LLMError
 from llmcore.schema.messages import Message
 from llmcore.schema.model import Model
 from llmcore.schema.result import Failure, Result, Success
@@ -52,8 +52,7 @@ async def generate_many(
     file that cannot be read or written, and the first error that is not an LLMError, which ends
     all runs.
     """
-    if concurrency < 1:
-        raise InvalidRequestError(f"concurrency is {concurrency}; it counts runs, from 1")
+    check_concurrency(concurrency)
     plans = [_plan(model, prompt, settings) for prompt in prompts]
     with ExitStack() as stack:
         kept = None
@@ -61,26 +60,14 @@ async def generate_many(
             kept = stack.enter_context(opened_checkpoint(resume_from))
         advance = stack.enter_context(progress_bar(len(plans), shown=progress))
         outcomes: list[Outcome | None] = [None] * len(plans)
-        waiting = iter(_numbered(plans, kept))
 
-        async def work() -> None:
-            for number, plan, key in waiting:
-                outcomes[number] = await _kept_outcome(plan, key, kept)
-                advance()
+        async def work(numbered: tuple[int, RunPlan, str]) -> None:
+            number, plan, key = numbered
+            outcomes[number] = await _kept_outcome(plan, key, kept)
+            advance()
 
-        try:
-            async with anyio.create_task_group() as tasks:
-                for _ in range(min(concurrency, len(plans))):
-                    tasks.start_soon(work)
-        except BaseExceptionGroup as errors:
-            raise first_error(errors) from None
+        await for_each(_numbered(plans, kept), work, concurrency)
     return [outcome for outcome in outcomes if outcome is not None]
-
-
-def first_error(errors: BaseExceptionGroup[BaseException]) -> BaseException:
-    """Return the first of *errors*, which tasks of one group raised."""
-    first = errors.exceptions[0]
-    return first_error(first) if isinstance(first, BaseExceptionGroup) else first
 
 
 def _plan(model: Model | str | None, prompt: Prompt, settings: Settings) -> RunPlan:

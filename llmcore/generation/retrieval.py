@@ -3,8 +3,7 @@
 from collections.abc import Iterable
 from typing import Unpack
 
-import anyio
-
+from llmcore.generation.concurrency import check_concurrency, for_each
 from llmcore.generation.unary import UnarySettings, client_of, request_fields, retried
 from llmcore.protocols.embeddings import batches, joined
 from llmcore.schema.embeddings import (
@@ -14,9 +13,8 @@ from llmcore.schema.embeddings import (
     RerankRequest,
     RerankResponse,
 )
-from llmcore.schema.errors import InvalidRequestError, LLMError
+from llmcore.schema.errors import InvalidRequestError
 from llmcore.schema.model import Model
-from llmcore.schema.result import Failure
 
 
 class EmbeddingSettings(UnarySettings, total=False):
@@ -54,30 +52,17 @@ async def embed_many(
     """
     if isinstance(texts, str):
         raise InvalidRequestError("texts is a list of texts: `embed` takes a single one")
-    if concurrency < 1:
-        raise InvalidRequestError(f"concurrency is {concurrency}; it counts requests, from 1")
+    check_concurrency(concurrency)
     client = client_of(settings)
     request = EmbeddingRequest(model=model, inputs=tuple(texts), **request_fields(settings))
     requests = batches(request, client.embedding_limits(request))
     answers: dict[int, EmbeddingResponse] = {}
-    waiting = iter(enumerate(requests))
 
-    failures: list[LLMError] = []
+    async def work(numbered: tuple[int, EmbeddingRequest]) -> None:
+        number, batch = numbered
+        answers[number] = (await retried(client.embed, batch, settings)).unwrap()
 
-    async def work() -> None:
-        for number, batch in waiting:
-            found = await retried(client.embed, batch, settings)
-            if isinstance(found, Failure):
-                failures.append(found.error)
-                tasks.cancel_scope.cancel()
-                return
-            answers[number] = found.value
-
-    async with anyio.create_task_group() as tasks:
-        for _ in range(min(concurrency, len(requests))):
-            tasks.start_soon(work)
-    if failures:
-        raise failures[0]
+    await for_each(iter(enumerate(requests)), work, concurrency)
     return joined([answers[number] for number in range(len(requests))])
 
 

@@ -245,7 +245,7 @@ def _display(reasoning: ReasoningOptions) -> str | None:
 
 
 def _budget_of_effort(reasoning: ReasoningOptions, effort: str | None, notes: Notes) -> int:
-    """Return the tokens for the effort that is asked for, of which *effort* is sent as a level."""
+    """Return the tokens for the wanted effort; *effort* is the level sent for it, if any."""
     word = reasoning.effort or "medium"
     budget = _BUDGETS.get(word, _BUDGETS["medium"])
     if reasoning.effort is not None and effort is None:

@@ -94,6 +94,25 @@ async def test_each_outcome_is_given_after_it_was_stored(tmp_path: Path) -> None
     assert seen == [("x", "one", True), ("y", "two", True)]
 
 
+async def test_error_of_on_result_ends_the_run_and_is_raised_itself() -> None:
+    fake = FakeModel("one", "two")
+
+    def on_result(id_: str, _outcome: object) -> None:
+        raise ValueError(id_)
+
+    requests = {"x": asked(fake.model, "1"), "y": asked(fake.model, "2")}
+    with pytest.raises(ValueError, match=r"^x$"):
+        await run_batch(requests, on_result=on_result, client=fake.client, concurrency=1)
+
+    assert len(fake.requests) == 1
+
+
+@pytest.mark.parametrize("concurrency", [0, -1])
+async def test_run_without_concurrency_is_refused(concurrency: int) -> None:
+    with pytest.raises(InvalidRequestError, match="concurrency"):
+        await run_batch({}, concurrency=concurrency, client=FakeModel().client)
+
+
 async def test_file_of_requests_is_run_in_both_of_its_forms(tmp_path: Path) -> None:
     file = tmp_path / "requests.jsonl"
     fake = FakeModel("one", "two")
