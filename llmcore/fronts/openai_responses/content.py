@@ -70,7 +70,9 @@ def read_output(output: object, path: str) -> JsonValue | tuple[ToolOutputPart, 
     return "" if output is None else cast("JsonValue", output)
 
 
-_OUTPUTS: Final = frozenset({"input_text", "output_text", "text", "input_image", "input_file"})
+_OUTPUTS: Final = frozenset(
+    {"input_text", "output_text", "text", "input_image", "computer_screenshot", "input_file"}
+)
 
 
 def _is_part(item: object) -> bool:

@@ -430,7 +430,7 @@ def test_hosted_calls_of_another_server() -> None:
 
 
 def test_unknown_calls_with_an_id_are_calls() -> None:
-    """And their outputs are results."""
+    """And their outputs are results, a screenshot as a picture."""
     made = messages_of(
         {"type": "computer_call", "id": "cc", "call_id": "c", "action": {"type": "screenshot"}},
         {
@@ -441,7 +441,9 @@ def test_unknown_calls_with_an_id_are_calls() -> None:
     )
 
     assert made[0].tool_calls[0].name == "computer"
-    assert made[1].content[0].name == "computer"  # type: ignore[union-attr]
+    assert made[1].content == (
+        ToolResultPart("c", (ImagePart(url="data:image/png;base64,cG5n"),), name="computer"),
+    )
 
 
 def test_hosted_calls_without_an_id_are_left_out_and_said() -> None:
