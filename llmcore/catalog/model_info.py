@@ -27,7 +27,7 @@ class Rates:
 
 @frozen
 class LongContext:
-    """The rates of all tokens, once there are more than so many of input."""
+    """The rates of all tokens of a request with more than `above_tokens` of input."""
 
     above_tokens: int
     rates: Rates
@@ -52,7 +52,7 @@ class Prices:
     standard: Rates
     """The usual rates."""
     long_context: tuple[LongContext, ...] = ()
-    """By rising threshold."""
+    """The lowest threshold first."""
     hours: tuple[Hours, ...] = ()
     """Rates of certain hours of the day."""
     service_tiers: Mapping[str, "Prices"] = field(factory=dict)
@@ -61,7 +61,7 @@ class Prices:
 
 @frozen(kw_only=True)
 class ModelInfo:
-    """A model of a provider. None is unknown, which is not no.
+    """A model of a provider. A field that is None is unknown, which does not mean no.
 
     Advisory: a model that is not in the catalog, or can do more than is stated here, works all
     the same.

@@ -33,7 +33,7 @@ FAMILIES: Final = {
     "gpt-mini": ("openai", r"gpt-[\d.]+-mini"),
     "gpt-nano": ("openai", r"gpt-[\d.]+-nano"),
 }
-"""Short names that no provider takes: whose models they are, and which."""
+"""Short names that no provider accepts, each with its provider and a pattern of its models' ids."""
 
 _PATH = re.compile(r"^(?:.*/)?models/|^arn:[^/]*/")
 _REGION = re.compile(r"^(?:us-gov|us|eu|apac|jp|au|ca|in|sa|mx)\.(?=[a-z])")

@@ -3,7 +3,7 @@
     {"models": [{"id": "house-1", "provider": "house", "display_name": "The house model",
                  "context_window": 32000, "prices": {"input": 0.2, "output": 0.8}}]}
 
-`models.schema.json` describes it; other fields beside `models` are passed over.
+`models.schema.json` describes it; other fields beside `models` are ignored.
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""The data file: read when something is first looked up, and then kept."""
+"""The data file, which is read once, at the first look-up."""
 
 from collections.abc import Mapping
 from datetime import date, time
@@ -17,7 +17,7 @@ Record: TypeAlias = Mapping[str, Any]
 
 @frozen(kw_only=True)
 class Catalog:
-    """The file's contents, and where each name leads."""
+    """The contents of the file, with an index of its names."""
 
     records: tuple[Record, ...]
     """In the order of the file: providers that make models before those that only serve them."""

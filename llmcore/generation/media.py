@@ -116,8 +116,8 @@ async def stream_speech(
 ) -> ByteStream:
     """Return *text* spoken, as pieces of the recording that can be played while the rest arrives.
 
-    The arguments are those of `generate_speech`; Gemini, Vertex and Mistral answer with the whole
-    recording alone. Raises LLMError, here until the recording begins, and then while it is read.
+    The arguments are those of `generate_speech`; Gemini, Vertex and Mistral send the whole
+    recording at once. Raises LLMError until the recording begins; later, reading it raises.
     """
     request = SpeechRequest(model=model, text=text, **request_fields(settings))
     return (await retried(client_of(settings).stream_speech, request, settings)).unwrap()

@@ -44,7 +44,7 @@ Document = dict[str, Any]
 
 _GAP_MS: Final = 300.0
 _GAP_FACTOR: Final = 6.0
-"""A pause is a gap if it is longer than both: this many milliseconds, and times the usual."""
+"""A pause is a gap if it is longer than `_GAP_MS`, and than this many times the median pause."""
 
 _STARTS: Final = {"text-start": "text", "reasoning-start": "reasoning", "tool-input-start": "tool"}
 _DELTAS: Final = frozenset({"text-delta", "reasoning-delta", "tool-input-delta"})
@@ -77,7 +77,7 @@ _PATHS: Final = {
 
 
 def protocol_of_url(url: str) -> str | None:
-    """Return the id of the protocol that is spoken at *url*, by its path; None if that is open."""
+    """Return the id of the protocol at *url* by its path; None for paths of no known protocol."""
     path = url.partition("?")[0].lower()
     return next((protocol for end, protocol in _PATHS.items() if end in path), None)
 

@@ -46,7 +46,7 @@ def package_text(package: str, name: str) -> str:
 
 @frozen
 class HtmlPage:
-    """A page, and its content security policy, which it states itself too."""
+    """A page, and its content security policy, which is also in the page itself."""
 
     html: str
     policy: str

@@ -41,7 +41,7 @@ def safe_json(value: JsonValue, name: str = "") -> JsonValue:
 
 
 def safe_object(value: Mapping[str, JsonValue]) -> JsonObject:
-    """Return an object as `safe_json` does."""
+    """Return the object *value* as `safe_json` does."""
     return {safe_text(key): safe_json(item, key) for key, item in value.items()}
 
 
