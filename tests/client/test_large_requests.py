@@ -1,6 +1,7 @@
 """Requests whose body takes a while to make are made beside the event loop."""
 
 import threading
+from collections import UserDict
 from typing import Any
 
 import pytest
@@ -30,6 +31,18 @@ MUCH = 1024 * 1024 + 1
 MEMBERS: dict[str, Any] = {str(number): {} for number in range(LARGE_REQUEST_VALUES + 1)}
 OBJECT = {"type": "object", "properties": MEMBERS}
 MODEL = OpenAICompatible.configure(name="x", base_url="http://x.invalid/v1").model("m-1")
+
+
+class Text(str):
+    """A text of a class of its own, as a library may return it."""
+
+
+class Bytes(bytes):
+    """Bytes of a class of their own."""
+
+
+class Items(list[Any]):
+    """A list of a class of its own."""
 
 
 def user(*parts: Any) -> LLMRequest:
@@ -85,6 +98,11 @@ def tool(content: Any) -> LLMRequest:
         (user(TextPart("x"), ProviderPart("p", {}), ImagePart(file_id="f")), False),
         (tool({"a": 1}), False),
         (LLMRequest(model=MODEL, messages=()), False),
+        (tool(Text("x" * MUCH)), True),
+        (tool({"a": Text("x")}), False),
+        (user(ImagePart(data=Bytes(b"x" * MUCH), media_type="image/png")), True),
+        (tool({"a": Items([1] * (LARGE_REQUEST_VALUES + 1))}), True),
+        (tool(UserDict({"a": Items(["x" * MUCH])})), True),
     ],
 )
 def test_what_is_large(request_: LLMRequest, expected: bool) -> None:

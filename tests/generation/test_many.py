@@ -15,6 +15,7 @@ from llmcore.schema.errors import ConfigurationError, InvalidRequestError, LLMEr
 from llmcore.schema.model import Model
 from llmcore.testing.fake_model import FakeModel
 from llmcore.testing.script import ScriptEndedError
+from tests.support.programs.packages import without
 from tests.support.servers.loopback import Answer, Received, chat_stream, serve
 
 pytestmark = pytest.mark.anyio
@@ -118,11 +119,15 @@ async def test_a_concurrency_of_zero_is_refused() -> None:
         await generate_many("m", ["a"], concurrency=0)
 
 
-async def test_progress_counts_on_stderr(capsys: pytest.CaptureFixture[str]) -> None:
-    """Standard output is the program's own."""
+@pytest.mark.parametrize("missing", [(), ("rich.console", "rich.progress")])
+async def test_progress_counts_on_stderr(
+    missing: Sequence[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Standard output is the program's own; without rich, there is a count."""
+    without(monkeypatch, *missing)
     with serve(echo) as server:
         await generate_many(model_at(server.url), ["a", "b"], progress=True)
     shown = capsys.readouterr()
 
     assert shown.out == ""
-    assert "2/2" in shown.err or "100%" in shown.err
+    assert ("\r1/2\r2/2\n" if missing else "100%") in shown.err

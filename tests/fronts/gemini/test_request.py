@@ -555,6 +555,19 @@ def test_modes_are_choices(calling: Any, choice: Any, tools: list[str]) -> None:
     assert [tool.name for tool in made.tools if isinstance(tool, ToolDefinition)] == tools
 
 
+def test_a_call_of_any_function_where_none_is_offered_goes_to_google_alone() -> None:
+    """Which ignores it; elsewhere a choice that nothing can fulfil is dropped with a report."""
+    calling = {"mode": "ANY"}
+    body = {"tools": [{"googleSearch": {}}], "toolConfig": {"functionCallingConfig": calling}}
+    made = read(body, "openai-responses")
+
+    assert made.request.tool_choice is None
+    assert codes(made) == ["unsupported-parameter"]
+    same = request_of(body, "gemini")
+    assert same.tool_choice is None
+    assert same.provider_options["google"] == {"toolConfig": {"functionCallingConfig": calling}}
+
+
 def test_allowed_names_go_with_the_choice_to_a_gemini_upstream() -> None:
     """The tools stay as they are, which keeps the prompt's prefix."""
     calling = {"mode": "ANY", "allowedFunctionNames": ["f", "g"]}

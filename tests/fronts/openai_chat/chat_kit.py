@@ -63,10 +63,15 @@ def read(
     return value
 
 
-def refused(body: Mapping[str, Any], *, protocol_id: str = "anthropic-messages") -> FrontError:
+def refused(
+    body: Mapping[str, Any],
+    *,
+    protocol_id: str = "anthropic-messages",
+    policy: TranslationPolicy | None = None,
+) -> FrontError:
     """Return why *body* is refused."""
     whole = {"model": "client-model", "messages": [PROMPT], **body}
-    result = front.read(ClientRequest(body=whole), upstream_of(protocol_id))
+    result = front.read(ClientRequest(body=whole), upstream_of(protocol_id, policy))
     assert isinstance(result, Failure), result
     error: FrontError = result.failure()
     return error

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from llmcore.fronts.openai_chat.messages import with_kept_state
+from llmcore.fronts.policy import TranslationPolicy
 from llmcore.schema.content import (
     DocumentPart,
     ImagePart,
@@ -93,6 +94,13 @@ def test_a_message_without_content_has_no_parts(role: str, content: Any) -> None
         ({"role": "user", "content": [{"type": "text"}]}, "messages[0].content[0].text"),
         ({"role": "tool", "content": "x"}, "messages[0].tool_call_id"),
         (
+            {
+                "role": "user",
+                "content": [{"type": "image_url", "image_url": {"url": PNG, "detail": "x"}}],
+            },
+            "messages[0].content[0].image_url.detail",
+        ),
+        (
             {"role": "assistant", "tool_calls": [{"id": "c", "function": {}}]},
             "messages[0].tool_calls[0].function.name",
         ),
@@ -123,7 +131,41 @@ def test_a_request_without_messages_is_refused(messages: Any) -> None:
     assert refused({"messages": messages}).param == "messages"
 
 
+def test_more_messages_than_the_policy_allows_are_refused() -> None:
+    """With both numbers."""
+    policy = TranslationPolicy(max_items=2)
+    error = refused({"messages": [PROMPT] * 3}, policy=policy)
+
+    assert "3 entries; at most 2" in error.message
+
+
 # -- content
+
+
+def test_what_an_answer_held_besides_text_is_read() -> None:
+    """Refusals as parts or as a field, and Mistral's thinking in both of its forms."""
+    words = {"type": "thinking", "thinking": [{"type": "text", "text": "H"}, {"text": "m."}]}
+    content = [words, {"type": "thinking", "thinking": "Oh."}, {"type": "refusal", "refusal": "No"}]
+    parts, field = messages_of(
+        {"role": "assistant", "content": content},
+        {"role": "assistant", "content": None, "refusal": "Never"},
+    )
+
+    assert parts.content == (ReasoningPart("Hm."), ReasoningPart("Oh."), RefusalPart("No"))
+    assert field.content == (RefusalPart("Never"),)
+
+
+def test_extra_content_of_a_message_goes_to_servers_of_the_same_api_alone() -> None:
+    """It is the provider's own; elsewhere its loss is reported."""
+    native = {"role": "assistant", "content": "x", "extra_content": {"google": {"a": 1}}}
+    (same,) = read({"messages": [native]}, protocol_id="openai-chat").request.messages
+    made = read({"messages": [native]})
+
+    assert [part.data for part in same.content if isinstance(part, ProviderPart)] == [
+        {"extra_content": {"google": {"a": 1}}}
+    ]
+    assert made.request.messages[0].content == (TextPart("x"),)
+    assert codes(made) == [("opaque-data-dropped", "messages[0].extra_content")]
 
 
 def test_media_of_users_are_read_as_parts() -> None:
