@@ -541,6 +541,9 @@ class Client:
 
     def _check_middleware(self, middleware: Sequence[Middleware]) -> None:
         for item in middleware:
+            if isinstance(item, type):
+                message = f"middleware must be a value: write {item.__name__}(...)"
+                raise ConfigurationError(message)
             if isinstance(item, ClientCheck):
                 item.check(self._configured.names)
 

@@ -1,7 +1,7 @@
 """The providers of a client, and which of their models a request names."""
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 from attrs import frozen
 
@@ -22,6 +22,9 @@ class ModelSource(Protocol):
         ...
 
 
+_EXAMPLE: Final = "providers={'openai': OpenAI(api_key=...)}"
+
+
 @frozen
 class ConfiguredProviders:
     """Providers by their names, and the one of models that name none."""
@@ -34,6 +37,11 @@ class ConfiguredProviders:
     @classmethod
     def of(cls, providers: Mapping[str, ModelSource], default: str | None) -> "ConfiguredProviders":
         """Return *providers* with a chosen *default*; ConfigurationError if it is none of them."""
+        if not isinstance(providers, Mapping):
+            raise ConfigurationError(f"providers must be a dict by id: {_EXAMPLE}")
+        wrong = next((name for name, one in providers.items() if not hasattr(one, "model")), None)
+        if wrong is not None:  # its value may be a key, which is not repeated
+            raise ConfigurationError(f"the provider {wrong!r} must be configured: {_EXAMPLE}")
         made = cls(dict(providers))
         chosen = made.own_name(default)
         if chosen is not None and chosen not in providers:

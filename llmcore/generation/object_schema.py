@@ -65,7 +65,7 @@ class ObjectSchema:
         try:
             check_schema(schema)
         except ValueError as error:
-            message = f"schema is not a valid JSON Schema: {error}"
+            message = f"schema is not a valid JSON Schema: {str(error).splitlines()[0]}"
             raise InvalidRequestError(message, cause=error) from error
         return cls(schema=schema)
 

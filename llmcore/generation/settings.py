@@ -39,7 +39,7 @@ from llmcore.generation.setting_checks import (
 )
 from llmcore.generation.tool import Tool
 from llmcore.routes.transport import Timeouts
-from llmcore.schema.errors import InvalidRequestError
+from llmcore.schema.errors import ConfigurationError, InvalidRequestError
 from llmcore.schema.json import JsonObject
 from llmcore.schema.messages import MessageInput
 from llmcore.schema.model import Model
@@ -394,11 +394,17 @@ _client: Client | None = None
 def set_default_client(client: AnyClient | None) -> None:
     """Set the client of calls that name none, blocking and asynchronous ones alike.
 
-    None makes a new client when it is needed. The previous client is not closed.
+    None makes a new client when it is needed. The previous client is not closed. Raises
+    ConfigurationError for a value that is not a client.
     """
     global _client  # noqa: PLW0603  (the one thing here that is meant to be global)
+    made = _client_behind(client)
+    if not isinstance(made, Client | None):
+        raise ConfigurationError(
+            f"the default client must be a Client, not a {type(made).__name__}"
+        )
     with _lock.held():
-        _client = _client_behind(client)
+        _client = made
 
 
 def client_or_default(given: AnyClient | None) -> Client:

@@ -32,9 +32,12 @@ class ConfigurableProvider:
 
     __slots__ = ()
 
-    def __new__(cls, *_args: object, **settings: object) -> Self:
-        """Check the names of *settings*; TypeError with the nearest one for another name."""
+    def __new__(cls, *args: object, **settings: object) -> Self:
+        """Raise TypeError for a setting without a name, or with another than is known."""
         known = inspect.signature(cls).parameters
+        if args and all(one.kind is one.KEYWORD_ONLY for one in known.values()):
+            example = f"{cls.__name__}({next(iter(known))}=...)"
+            raise TypeError(f"{cls.__name__} takes its arguments by name: write {example}")
         unknown = next((name for name in settings if name not in known), None)
         near = difflib.get_close_matches(unknown, known, 1) if unknown is not None else []
         if near:

@@ -202,13 +202,13 @@ class Route(Generic[Body_co]):
     """The name of the route."""
     provider: str
     """The provider's id."""
-    protocol: Protocol[Body_co, Any, Any] = field(repr=lambda protocol: protocol.id)
+    protocol: Protocol[Body_co, Any, Any]
     """The API: builds bodies and reads answers."""
     endpoint: Endpoint
     """The address."""
     auth: Auth = field(validator=_is_auth)
     """The credentials."""
-    framing: Framing = field(repr=lambda framing: framing.id)
+    framing: Framing
     """How bytes are split into frames."""
     transport: TransportSpec = Http()
     """The transport that sends requests."""
@@ -218,6 +218,11 @@ class Route(Generic[Body_co]):
         factory=dict, init=False, eq=False, repr=False
     )
     """Signed requests without bodies, by everything that their headers depend on."""
+
+    def __repr__(self) -> str:
+        address = self.endpoint.base_url
+        at = f", base_url={address!r}" if isinstance(address, str) else ""
+        return f"Route({self.id!r}, provider={self.provider!r}, protocol={self.protocol.id}{at})"
 
     @staticmethod
     def make(

@@ -45,7 +45,7 @@ def as_system(value: SystemInput | None) -> tuple[TextPart, ...]:
     """Return *value* as parts; InvalidRequestError if it is not text."""
     if value is None:
         return ()
-    if isinstance(value, str | TextPart):
+    if isinstance(value, str | TextPart | Mapping):  # a mapping is refused below
         value = (value,)
     texts = tuple(TextPart(item) if isinstance(item, str) else item for item in value)
     return _only(texts, (TextPart,), "system must be text")

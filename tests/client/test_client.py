@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from typing import Any
 
 import anyio
 import pytest
@@ -12,6 +13,7 @@ from llmcore import (
     Anthropic,
     AuthenticationError,
     Azure,
+    CallLog,
     Client,
     ConfigurationError,
     Failure,
@@ -28,6 +30,7 @@ from llmcore import (
     Success,
     TextDelta,
     request,
+    set_default_client,
 )
 from llmcore.catalog.lookup import get_latest_model, get_model_info
 from llmcore.client.configured_models import ModelSource
@@ -156,6 +159,40 @@ async def test_server_without_responses_is_an_error_that_names_chat(
         result = await client.generate(request(model=model, prompt="Hi"))
 
     assert ("use OpenAI(...).chat(model)" in result.failure().message) == hinted
+
+
+@pytest.mark.parametrize(
+    ("settings", "told"),
+    [
+        ({"providers": [OpenAI()]}, r"must be a dict by id: providers=\{'openai': OpenAI\("),
+        ({"providers": OpenAI()}, "must be a dict by id"),
+        ({"providers": {"openai": "sk-secret"}}, r"'openai' must be configured: (?!.*secret)"),
+        ({"middleware": [CallLog]}, r"write CallLog\(\.\.\.\)"),
+    ],
+)
+def test_client_of_values_of_the_wrong_kind_is_refused_with_an_example(
+    settings: Any, told: str
+) -> None:
+    with pytest.raises(ConfigurationError, match=told):
+        Client(**settings)
+
+
+def test_default_client_must_be_a_client() -> None:
+    with pytest.raises(ConfigurationError, match="must be a Client, not a str"):
+        set_default_client("openai")  # type: ignore[arg-type]
+
+
+def test_provider_without_names_of_arguments_is_refused_with_an_example() -> None:
+    with pytest.raises(TypeError, match=r"by name: write OpenAI\(api_key=\.\.\.\)"):
+        OpenAI("sk-secret")  # type: ignore[call-arg]
+
+
+def test_a_configured_provider_is_shown_short() -> None:
+    shown = repr(OpenAI(api_key="sk-secret"))
+    assert shown == (
+        "OpenAI(chat_route=Route('openai-chat', provider='openai', protocol=openai-chat, "
+        "base_url='https://api.openai.com/v1'))"
+    )
 
 
 @pytest.mark.parametrize(

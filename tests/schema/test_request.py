@@ -131,6 +131,7 @@ def test_contradictions_are_refused(arguments: dict[str, Any], message: str) -> 
     [
         ("messages", ["hi"], "messages must be Message values, .* got a str"),
         ("messages", [{"role": "nobody", "content": "hi"}], "role 'nobody' is not one of"),
+        ("system", {"role": "system"}, "system must be text; got a dict"),
         ("system", [ImagePart(path="a.png")], "system must be text; got a ImagePart"),
         ("tools", [{"name": "f"}], "a tool given as a dict must be"),
         ("tools", [print], "got a builtin_function_or_method"),
