@@ -90,9 +90,18 @@ def test_a_file_that_is_not_text_or_missing_is_refused(tmp_path: Path) -> None:
         read_document(path)
 
 
-def test_an_unknown_key_is_refused_with_its_line_and_the_known_ones() -> None:
-    document = parse_document(PATH, "[server]\nhost = 'x'\nprot = 1\n")
-    with pytest.raises(ConfigurationError, match=r"line 3: server\.prot is not .*host, port"):
+@pytest.mark.parametrize(
+    ("line", "hint"),
+    [
+        ("prot = 1", r"server\.prot is not a setting \(did you mean port\?\)"),
+        ("tls = true", r"server\.tls is not a setting \(known: host, port\)"),
+    ],
+)
+def test_an_unknown_key_is_refused_with_its_line_and_the_nearest_or_the_known_ones(
+    line: str, hint: str
+) -> None:
+    document = parse_document(PATH, f"[server]\nhost = 'x'\n{line}\n")
+    with pytest.raises(ConfigurationError, match=f"line 3: {hint}"):
         document.refuse_unknown(("server",), ("host", "port"))
     with pytest.raises(ConfigurationError, match=r"line 2: server\.host is not a table"):
         document.refuse_unknown(("server", "host"), ())
