@@ -78,7 +78,7 @@ class _Run:
             taken += 1
         if taken == len(payloads):
             return len(frames)
-        return sum(len(prefix) + len(payload) + len(end) for payload in payloads[:taken])
+        return taken * (len(prefix) + len(end)) + len(b"".join(payloads[:taken]))
 
     def joined(self) -> bytes:
         """Return one frame with the texts so far, which are collected anew; empty if none."""

@@ -15,6 +15,7 @@ from urllib.parse import unquote, urlsplit, urlunsplit
 
 import aiohttp
 from aiohttp.client_proto import ResponseHandler
+from aiohttp.streams import StreamReader
 from yarl import URL
 
 from llmcore.client.http import engine
@@ -30,12 +31,13 @@ if TYPE_CHECKING:
     import ssl
 
     from aiohttp.http_parser import RawResponseMessage
-    from aiohttp.streams import StreamReader
 
 _MAX_FIELD_BYTES: Final = 64 * 1024
 """The most bytes of a header field or status line."""
 _LARGE_BODY_BYTES: Final = 1024 * 1024
 """aiohttp warns of larger bodies that are given in one piece, and copies them."""
+_MAX_CHUNKS: Final = 4096
+"""Chunks of a body that wait to be read, beside the limit of their bytes."""
 _NOT_ADDED: Final = ("Accept", "Accept-Encoding", "Content-Type", "User-Agent")
 _PROBE: Final = b"HTTP/1.1 299 probe\r\ncontent-length: 0\r\n\r\n"
 
@@ -172,6 +174,35 @@ class _Body:
             self._timer = self._loop.call_at(since + limit, self._look)
 
 
+class _Content(StreamReader):
+    """A body of which everything that has come is read at once.
+
+    aiohttp notes where each chunk of a chunked body ends, which takes more time than the chunk.
+    """
+
+    __slots__ = ()
+
+    def begin_http_chunk_receiving(self) -> None:
+        """Do nothing; the parser calls this for each chunk."""
+
+    def end_http_chunk_receiving(self) -> None:
+        """Stop reading the socket while there are very many chunks, each of which is an object."""
+        if len(self._buffer) > _MAX_CHUNKS:
+            self._protocol.pause_reading()
+
+    async def readany(self) -> bytes:
+        """Return what has come, once there is any; empty at the end."""
+        if self._exception is not None:
+            raise self._exception
+        while not self._buffer and not self._eof:
+            await self._wait("readany")
+        data = b"".join(self._buffer)
+        self._buffer.clear()
+        self._size = 0
+        self._protocol.resume_reading()
+        return data
+
+
 # -- connections --------------------------------------------------------------------------------
 
 
@@ -216,6 +247,8 @@ class _Connection(ResponseHandler):
             self.abort()
             return
         self._begun = data[0].code >= 200 or data[0].code == 101
+        if type(data[1]) is StreamReader:  # not the empty one, which all responses share
+            data[1].__class__ = _Content
         super().feed_data(data, size)
 
     def is_connected(self) -> bool:
