@@ -174,6 +174,7 @@ async def _sizes(upstream_url: str, folder: Path) -> None:
     with gateway(base, folder, OPENBRIDGE_RELAY="false") as (url, pid, start_s):
         asked = Asked("sizes", pid, url, "responses")
         idle = asked.resident_mb
+        first_s = 1 / (await load(asked, 1, 1, 0))[0]
         streams = asyncio.ensure_future(load(asked, 200, 200, 200))
         await asyncio.sleep(3)
         loaded = asked.resident_mb
@@ -182,8 +183,9 @@ async def _sizes(upstream_url: str, folder: Path) -> None:
         before = asked.resident_mb
         await load(asked, 16, REQUESTS, 0)
         grown = asked.resident_mb - before
-    print(f"\nstart to first answer {start_s:.2f} s; resident {idle:.1f} MB idle, {loaded:.1f} MB")
-    print(f"with 200 streams; {grown:+.1f} MB ({grown / before:+.1%}) over {REQUESTS} requests")
+    print(f"\nstart to first answer {start_s:.2f} s, to a model's {start_s + first_s:.2f} s")
+    print(f"resident {idle:.1f} MB idle, {loaded:.1f} MB with 200 streams;", end=" ")
+    print(f"{grown:+.1f} MB ({grown / before:+.1%}) over {REQUESTS} requests")
 
 
 async def _workers(upstream_url: str, folder: Path) -> None:
