@@ -1,9 +1,6 @@
 """Building the request body: `body`, `reasoning`, `answer_format`, `tools`, `caching`, `models`."""
 
 import json
-import os
-import subprocess
-import sys
 from typing import Any
 
 import pytest
@@ -82,30 +79,6 @@ def test_the_smallest_body() -> None:
 
     assert body(asked) == {"messages": [{"role": "user", "content": [{"text": "Hello"}]}]}
     assert body(asked, stream=True) == body(asked)
-
-
-_PRINT = """
-from tests.protocols.bedrock_converse.test_body import everything
-from tests.support.wire.bedrock import body
-from llmcore.schema.json import dumps
-print(dumps(body(everything())).decode())
-"""
-
-
-def test_the_same_bytes_in_every_process() -> None:
-    """Prompt caches depend on it."""
-    texts = {
-        subprocess.run(
-            [sys.executable, "-c", _PRINT],
-            env={**os.environ, "PYTHONHASHSEED": seed},
-            check=True,
-            capture_output=True,
-            text=True,
-        ).stdout.strip()
-        for seed in ("0", "1")
-    }
-
-    assert texts == {json.dumps(body(everything()), separators=(",", ":"), ensure_ascii=False)}
 
 
 # -- parameters

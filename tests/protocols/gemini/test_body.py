@@ -1,15 +1,11 @@
 """The body as a whole: parameters, the answer's format, options, and that it is always the same."""
 
-import subprocess
-import sys
-
 import pytest
 from attrs import evolve
 from syrupy.assertion import SnapshotAssertion
 
 from llmcore.protocols import gemini
 from llmcore.protocols.gemini import VERTEX
-from llmcore.schema import json
 from llmcore.schema.content import TextPart
 from llmcore.schema.model import Model
 from llmcore.schema.options import CachePolicy, GenerationOptions, ResponseFormat
@@ -28,27 +24,6 @@ def test_a_stream_has_the_same_body() -> None:
     builder = gemini.protocol.body
 
     assert builder.build(everything(), True) == builder.build(everything(), False)
-
-
-_PROGRAM = """
-from tests.support.wire.gemini import body, everything
-from llmcore.schema import json
-print(json.dumps(body(everything())).decode())
-"""
-
-
-@pytest.mark.parametrize("seed", ["0", "1"])
-def test_the_same_request_gives_the_same_bytes_in_any_process(seed: str) -> None:
-    """Prompt caches depend on it."""
-    done = subprocess.run(
-        [sys.executable, "-c", _PROGRAM],
-        env={"PYTHONHASHSEED": seed, "PYTHONPATH": "."},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-
-    assert done.stdout.strip() == json.dumps(body(everything())).decode()
 
 
 # -- parameters

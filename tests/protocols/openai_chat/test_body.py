@@ -1,7 +1,5 @@
 """The body as a whole, its parameters, and the shape of the answer."""
 
-import subprocess
-import sys
 from typing import Any
 
 import pytest
@@ -95,24 +93,6 @@ def test_servers_that_reject_stream_options_get_none() -> None:
     sent = body(_asked(), evolve(COMPATIBLE, stream_usage=False), stream=True)
 
     assert "stream_options" not in sent
-
-
-def test_the_same_request_gives_the_same_bytes_in_any_process() -> None:
-    """Prompt caches depend on it, whatever the hash seed."""
-    program = (
-        "import importlib.util, sys; sys.path.insert(0, '.');"
-        f"spec = importlib.util.spec_from_file_location('t', {__file__!r});"
-        "t = importlib.util.module_from_spec(spec); spec.loader.exec_module(t);"
-        "sys.stdout.buffer.write(t.json.dumps(t.body(t.everything())))"
-    )
-
-    def run(seed: str) -> bytes:
-        command = [sys.executable, "-c", program]
-        return subprocess.run(
-            command, capture_output=True, check=True, env={"PYTHONHASHSEED": seed}
-        ).stdout
-
-    assert run("1") == run("2") == json.dumps(body(everything()))
 
 
 def test_a_longer_conversation_begins_with_the_shorter() -> None:
