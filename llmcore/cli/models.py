@@ -38,19 +38,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Print a line for each matching model; the exit code is 1 if none matches."""
     _check_provider(args.provider)
-    records = [
-        record
-        for record in catalog().records
-        if args.provider in (None, record["provider"])
-        and all(record.get(f"supports_{name}") for name in args.capability)
-        and _has_words(record, args.words)
-    ]
-    records.sort(key=_newest_first)
-    if args.latest:
-        newest: dict[object, Mapping[str, Any]] = {}
-        for record in records:
-            newest.setdefault(record["provider"], record)
-        records = list(newest.values())
+    records = _matching(args)
     if not records:
         note("no model in the catalog matches (`llmcore models` lists all)")
         return 1
@@ -60,6 +48,24 @@ def run(args: argparse.Namespace) -> int:
     else:
         _print_table([_HEADS, *(_row(model_from(record)) for record in records)])
     return 0
+
+
+def _matching(args: argparse.Namespace) -> list[Mapping[str, Any]]:
+    """Return the models that *args* select, by provider, the newest first."""
+    records = [
+        record
+        for record in catalog().records
+        if args.provider in (None, record["provider"])
+        and all(record.get(f"supports_{name}") for name in args.capability)
+        and _has_words(record, args.words)
+    ]
+    records.sort(key=_newest_first)
+    if not args.latest:
+        return records
+    newest: dict[object, Mapping[str, Any]] = {}
+    for record in records:
+        newest.setdefault(record["provider"], record)
+    return list(newest.values())
 
 
 def _check_provider(provider: str | None) -> None:

@@ -1,6 +1,7 @@
 """Content parts of events, and parts as another model than their own can send them back."""
 
 from collections.abc import Iterable
+from typing import Any
 
 from attrs import evolve
 
@@ -26,6 +27,7 @@ from llmcore.schema.events import (
     ToolCall,
     ToolResult,
 )
+from llmcore.schema.json import present
 
 
 def part_of(event: LLMEvent, provider: str | None = None) -> ContentPart | None:
@@ -88,30 +90,25 @@ def _file_part(event: File, provider: str | None) -> ContentPart | None:
     names must never be read from the caller's disk.
     """
     url = None if event.url is None or is_local(event.url) else event.url
-    source = {"url": url, "data": event.data, "file_id": event.file_id}
-    given = {name: value for name, value in source.items() if value is not None}
-    if not given:
+    sources = present({"url": url, "data": event.data, "file_id": event.file_id})
+    if not sources:
         return None
-    first = dict(list(given.items())[:1])  # a part has one source
-    media_type = event.media_type
-    major = (media_type or "").partition("/")[0]
-    if provider is not None and "file_id" in first and major != "audio":
-        first["file_owner"] = provider  # other providers get the transcript of speech
-    if major == "image":
-        return ImagePart(**first, media_type=media_type, provider_metadata=event.provider_metadata)  # type: ignore[arg-type]
-    if major == "audio":
-        return AudioPart(
-            **first,  # type: ignore[arg-type]
-            media_type=media_type,
-            transcript=event.transcript,
-            provider_metadata=event.provider_metadata,
-        )
-    return DocumentPart(
-        **first,  # type: ignore[arg-type]
-        media_type=media_type,
-        name=event.name,
-        provider_metadata=event.provider_metadata,
-    )
+    source, value = next(iter(sources.items()))  # a part has one source
+    fields: dict[str, Any] = {
+        source: value,
+        "media_type": event.media_type,
+        "provider_metadata": event.provider_metadata,
+    }
+    major = (event.media_type or "").partition("/")[0]
+    if provider is not None and source == "file_id" and major != "audio":
+        fields["file_owner"] = provider  # other providers get the transcript of speech
+    match major:
+        case "image":
+            return ImagePart(**fields)
+        case "audio":
+            return AudioPart(**fields, transcript=event.transcript)
+        case _:
+            return DocumentPart(**fields, name=event.name)
 
 
 def without_opaque(parts: Iterable[ContentPart]) -> tuple[ContentPart, ...]:
