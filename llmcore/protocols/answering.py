@@ -8,6 +8,7 @@ from attrs import frozen
 from llmcore.protocols.answer_format import FormatPlan, answer_tool
 from llmcore.protocols.persistent import with_entry
 from llmcore.protocols.tools import freeform_tools
+from llmcore.schema.changed import changed
 from llmcore.schema.content import TokenLogprob
 from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.errors import InvalidRequestError, StreamError
@@ -241,6 +242,23 @@ def _first_count(usage: Mapping[str, Any], paths: Iterable[tuple[str, ...]]) -> 
         if (found := count_or_none(value)) is not None:
             return found
     return None
+
+
+def inclusive_usage(
+    *, cache_read_tokens: int | None, cache_write_tokens: int | None = None, **rest: Any
+) -> Usage:
+    """Return `Usage.make(...)` for an API that counts cached tokens as a part of the input.
+
+    Where they exceed the input, as where a token counts as read and as written, the split of the
+    input is unknown.
+    """
+    cached: dict[str, Any] = {
+        "cache_read_tokens": cache_read_tokens,
+        "cache_write_tokens": cache_write_tokens,
+    }
+    if (cache_read_tokens or 0) + (cache_write_tokens or 0) <= (rest["input_tokens"] or 0):
+        return Usage.make(**rest, **cached)
+    return changed(Usage.make(**rest), uncached_input_tokens=None, **cached)
 
 
 def read_cost(usage: Mapping[str, Any]) -> float | None:

@@ -13,7 +13,7 @@ JSON does.
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from llmcore.protocols.answering import served_tier, skimmed
+from llmcore.protocols.answering import inclusive_usage, served_tier, skimmed
 from llmcore.protocols.gemini.names import FINISH_REASONS, PROTOCOL_ID, NativeObject
 from llmcore.protocols.gemini.state import GeminiState, change, metadata_of
 from llmcore.protocols.persistent import with_entries
@@ -137,7 +137,7 @@ def map_usage(usage: Mapping[str, Any]) -> Usage:
     output_tokens = _sum(candidates, thoughts)
     if output_tokens is None and input_tokens is not None and total is not None:
         output_tokens = max(total - input_tokens, 0)
-    return Usage.make(
+    return inclusive_usage(
         input_tokens=input_tokens,
         output_tokens=output_tokens,
         total_tokens=total,

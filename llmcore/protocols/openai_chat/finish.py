@@ -13,7 +13,13 @@ https://api-docs.deepseek.com/api/create-chat-completion.
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from llmcore.protocols.answering import read_cost, read_counts, served_tier, skimmed
+from llmcore.protocols.answering import (
+    inclusive_usage,
+    read_cost,
+    read_counts,
+    served_tier,
+    skimmed,
+)
 from llmcore.protocols.openai_chat.names import (
     FINISH_REASONS,
     METADATA_KEY,
@@ -134,21 +140,10 @@ def map_usage(usage: Mapping[str, Any], tier: object = None) -> Usage:
     counts = read_counts(usage, USAGE_FIELDS)
     if _beside(counts):
         counts["output_tokens"] = (counts["output_tokens"] or 0) + (counts["reasoning_tokens"] or 0)
-    read, written = counts["cache_read_tokens"], counts["cache_write_tokens"]
-    # Details are parts of the prompt. Where they exceed it, as where a token counts as read
-    # and as written, the split is unknown.
-    details = object_or_empty(usage.get("prompt_tokens_details"))
-    known = not details or (read or 0) + (written or 0) <= (counts["input_tokens"] or 0)
-    if not known:
-        counts |= {"cache_read_tokens": None, "cache_write_tokens": None}
-    mapped = Usage.make(
-        **counts, cost_usd=read_cost(usage), service_tier=served_tier(tier), raw=dict(usage)
-    )
-    if known:
-        return mapped
-    return changed(
-        mapped, uncached_input_tokens=None, cache_read_tokens=read, cache_write_tokens=written
-    )
+    details = object_or_empty(usage.get("prompt_tokens_details"))  # parts of the prompt
+    make = inclusive_usage if details else Usage.make
+    cost, served = read_cost(usage), served_tier(tier)
+    return make(**counts, cost_usd=cost, service_tier=served, raw=dict(usage))
 
 
 def _beside(counts: Mapping[str, int | None]) -> bool:

@@ -14,7 +14,14 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 from urllib.parse import quote
 
-from llmcore.protocols.answering import finish_events, read_cost, read_counts, served_tier, skimmed
+from llmcore.protocols.answering import (
+    finish_events,
+    inclusive_usage,
+    read_cost,
+    read_counts,
+    served_tier,
+    skimmed,
+)
 from llmcore.protocols.failures.errors import error_from_body
 from llmcore.protocols.openai_responses.call_inputs import input_text
 from llmcore.protocols.openai_responses.content import flush_audio
@@ -209,18 +216,8 @@ def fail(state: ResponsesState, error: LLMError, events: list[LLMEvent]) -> Resp
 def map_usage(usage: Mapping[str, Any], tier: object = None) -> Usage:
     """Return a server's usage object by the inclusive contract; *tier* is its `service_tier`."""
     counts = read_counts(usage, USAGE_FIELDS)
-    mapped = Usage.make(
+    return inclusive_usage(
         **counts, cost_usd=read_cost(usage), service_tier=served_tier(tier), raw=dict(usage)
-    )
-    if mapped.input_tokens == counts["input_tokens"]:
-        return mapped
-    # Details are parts of the input; these contradict it (a token counted as read and
-    # as written), so the split is unknown.
-    return changed(
-        mapped,
-        input_tokens=counts["input_tokens"],
-        total_tokens=counts["total_tokens"] or mapped.total_tokens,
-        uncached_input_tokens=None,
     )
 
 

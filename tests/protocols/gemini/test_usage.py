@@ -46,6 +46,10 @@ from llmcore.protocols.gemini.finish import map_usage
             {"promptTokenCount": 9, "thoughtsTokenCount": 4, "totalTokenCount": 13},
             {"output_tokens": 4, "reasoning_tokens": 4},
         ),
+        (  # more than all of the input cannot be a part of it: the split is unknown
+            {"promptTokenCount": 9, "cachedContentTokenCount": 12, "totalTokenCount": 9},
+            {"input_tokens": 9, "cache_read_tokens": 12, "uncached_input_tokens": None},
+        ),
         ({"promptTokenCount": 9}, {"input_tokens": 9, "output_tokens": None, "total_tokens": None}),
         ({"trafficType": "ON_DEMAND"}, {"input_tokens": None, "output_tokens": None}),
         ({"promptTokenCount": "x", "candidatesTokenCount": -1}, {"input_tokens": None}),
@@ -60,6 +64,6 @@ def test_thoughts_are_output_and_cached_tokens_input(
 
     assert {name: getattr(usage, name) for name in expected} == expected
     assert usage.raw == native
-    if usage.input_tokens is not None:
+    if usage.uncached_input_tokens is not None:
         parts = (usage.uncached_input_tokens, usage.cache_read_tokens, usage.cache_write_tokens)
         assert sum(part or 0 for part in parts) == usage.input_tokens
