@@ -88,9 +88,9 @@ class Client:
 
     - `providers`: by id, where string models are looked up.
     - `default_provider`: for requests that name no provider, neither by `provider=` nor as in
-      `openai:gpt-5.2`. Without it, one of those configured whose model the catalog lists is taken,
-      or else the request fails. Requests that name no model go to the provider's newest.
-    - `models`: models of your own and their prices, before those of the catalog.
+      `openai:gpt-5.2`. Without it, the configured provider is used for which the catalog lists the
+      model, or else the request fails. Requests without a model use the provider's newest.
+    - `models`: models of your own and their prices, which take precedence over the catalog's.
     - `http`: `HttpOptions` for HTTP/2, proxies and certificates; or an `httpx.AsyncClient`, or
       anything with its interface, which the caller closes.
     - `transport`: sends every request instead of HTTP, such as a cassette player.

@@ -35,10 +35,10 @@ class Conversation:
             print((await chat.generate("openai:gpt-5.2", "Where is Oslo?")).text)
             print((await chat.generate(prompt="And Rome?")).text)
 
-    `Conversation()` is one in memory, which ends with the process. A question is stored together
-    with all that follows from it (tool calls, their results and the answers), in one transaction.
-    A run that fails, or is left before its end has arrived, stores nothing.
-    Use one at a time: a run raises SeqConflictError if another writer appended meanwhile.
+    `Conversation()` is kept in memory. A question is stored in one transaction with everything
+    that follows from it: tool calls, their results and the responses. A run that fails, or is
+    left early, stores nothing. Run one call at a time: a run raises SeqConflictError if another
+    writer appended meanwhile.
     """
 
     def __init__(

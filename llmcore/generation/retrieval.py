@@ -47,8 +47,8 @@ async def embed_many(
     """Return the vectors of *texts*, in their order, with the usage and cost of all together.
 
     They are sent in as few requests as the provider's limits allow, *concurrency* at a time, each
-    retried by itself. Raises LLMError if one of them fails in the end; what the others cost is
-    lost then.
+    retried separately. Raises LLMError if one of them fails after its retries; the vectors of the
+    others are lost then.
     """
     if isinstance(texts, str):
         raise InvalidRequestError("texts is a list of texts: `embed` takes a single one")

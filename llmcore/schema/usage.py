@@ -15,7 +15,7 @@ _Number = TypeVar("_Number", int, float)
 @readable
 @frozen(kw_only=True)
 class Usage:
-    """The tokens and cost of one response, or of several added up.
+    """The tokens and cost of one response, or the sum of several.
 
     `input_tokens` and `output_tokens` are inclusive: cached tokens are part of the
     input, reasoning tokens part of the output. The disjoint breakdown of the input is

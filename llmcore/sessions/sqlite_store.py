@@ -77,8 +77,8 @@ _IDS_A_QUERY = 500
 class SQLiteStore:
     """A SessionStore in the file *path*, which is made when first needed, for its owner only.
 
-    A run is forgotten *ttl_s* seconds after it was last appended to. A cancelled append is
-    still finished: it has then happened, or failed, before the cancellation goes on.
+    A run is deleted *ttl_s* seconds after the last append. A cancelled append is completed, or
+    fails, before the cancellation is raised.
     """
 
     def __init__(

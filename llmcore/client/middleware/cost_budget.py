@@ -19,14 +19,14 @@ _PROBE = Usage.make(input_tokens=1, output_tokens=1)
 class CostBudget:
     """Adds up the cost of calls, and stops sending when the budget is spent.
 
-    What an answer cost is known at its end, so calls that run at the same time can together
-    go over the budget. Streams that fail or are left early count as far as they came, by an
-    estimate of the tokens. Answers from the cache cost nothing.
+    The cost of a call is known only at its end, so concurrent calls can together exceed the
+    budget. Streams that fail or are left early are counted by an estimate of their tokens.
+    Responses from the cache cost nothing.
 
-    - `usd`: US dollars, all calls through this value together.
-    - `price`: what a usage costs; by default as the provider states it, or else the catalog.
-    - `unknown`: whether a model without a known price is sent to (`unpriced_calls` counts
-      those calls), or refused as a ConfigurationError.
+    - `usd`: US dollars, for all calls through this value together.
+    - `price`: returns the cost of a usage; by default what the provider or the catalog states.
+    - `unknown`: whether calls of a model without a known price are sent (`unpriced_calls` counts
+      them), or refused with a ConfigurationError.
     """
 
     def __init__(

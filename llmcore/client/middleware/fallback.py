@@ -53,11 +53,11 @@ class RejectedAnswerError(LLMError):
 class Fallback:
     """Sends the request to one model after another until one begins to answer.
 
-    The first is the request's own. The next one follows only after an error of the classes
-    *on*, and only as long as nothing of an answer was seen: no text, no tool call. Each attempt
-    that failed is a Diagnostic (`model-fallback`) of the answer; if all fail, the error is that of
-    the request's own model, with notes of the others. A client that does not have the provider of
-    an alternative refuses to be built.
+    The first is the request's own. The next one follows after an error of the classes *on*, and
+    only until a part of a response was delivered: text or a tool call. Each failed attempt is a
+    Diagnostic (`model-fallback`) of the response; if all fail, the error is that of the request's
+    own model, with notes about the others. A client without the provider of an alternative
+    raises ConfigurationError when it is created.
 
     - `for_long_requests`: the models after a ContextLengthError, such as one of a larger window.
     - `for_filtered_requests`: the models after a ContentFilterError.

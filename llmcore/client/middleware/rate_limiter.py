@@ -37,15 +37,15 @@ def expected_tokens(request: LLMRequest) -> int:
 class RateLimiter:
     """Delays requests to stay within a provider's limits.
 
-    Two things set the pace, the slower one counts: the limits given here, and what the
-    provider's headers state as left (`headers`). After its 429 with a time to wait, nothing is
-    sent for that long, but at most for an hour: then one request tries again. First come, first
-    served. Token use is estimated before a call and corrected at its end.
+    The limits are those given here and, with `headers`, what the provider's headers state as
+    remaining; the stricter one applies. After a 429 with a time to wait, nothing is sent for that
+    time, but at most for an hour: then one request is sent as a probe. Calls are sent in the order
+    in which they came. Their tokens are estimated before a call and corrected at its end.
 
-    A call never waits longer than `max_wait_s` seconds: if it would have to, it is a
-    RateLimitError at once, `retry_after` saying when it could go.
+    A call that would have to wait longer than `max_wait_s` seconds raises a RateLimitError at
+    once, whose `retry_after` is the time until it could be sent.
 
-    - `key`: what is limited together; by default each model of each provider by itself.
+    - `key`: returns what is limited together; by default each model of each provider.
     - `tokens`: estimates the tokens of a request before it is sent.
     """
 

@@ -31,18 +31,17 @@ def _is_worth_keeping(response: LLMResponse) -> bool:
 
 @with_settings_in_repr
 class ResponseCache:
-    """Keeps whole answers and gives them again to the same request, streamed or not.
+    """Stores complete responses and returns them for equal requests, streamed or not.
 
-    The same request goes to the same model by the same route and has the same content in every
-    field; credentials do not count, so keep the users of one process apart by *scope* if they
-    must not see each other's answers. Only complete answers are kept, neither failures nor
-    filtered ones. An answer from here has the Diagnostic `response-from-cache` and the
-    usage that it once had.
+    Requests are equal if the model, the route and all fields are. Credentials are not compared:
+    use *scope* to separate users who must not get each other's responses. Failures and
+    filtered responses are not stored. A cached response has the Diagnostic `response-from-cache`
+    and its original usage.
 
     Of several equal requests at the same time, only one is sent, unless they are streamed.
 
-    - `ttl_s`: for how many seconds an answer is good; None: without a limit.
-    - `when`: which requests to look up and keep; by default all.
+    - `ttl_s`: the seconds for which a response is used; None has no limit.
+    - `when`: whether a request uses the cache; by default all do.
     """
 
     def __init__(

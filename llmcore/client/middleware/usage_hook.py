@@ -54,7 +54,7 @@ class UsageHook:
     """Calls *hook* exactly once for each call: finished, failed, closed early or dropped.
 
     A dropped stream is one that was neither read to its end nor closed; its hook runs in the
-    thread that collects it, so that a hook has to be quick and must not wait for locks.
+    thread that garbage-collects it, so hooks must be quick and must not wait for locks.
     """
 
     def __init__(self, hook: Callable[[CallUsage], None], *, price: Price = listed_price) -> None:
