@@ -1,7 +1,7 @@
 """`llmcore chat`: a conversation in the terminal.
 
 Lines that begin with a slash are commands; all others go to the model. Ctrl-C stops an answer and
-not the chat; Ctrl-D or `/exit` ends it.
+not the chat; Ctrl-D, `/exit` or `/quit` ends it.
 """
 
 import argparse
@@ -9,6 +9,7 @@ import os
 import shlex
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from difflib import get_close_matches
 from typing import Final
 
 from attrs import evolve
@@ -136,9 +137,11 @@ class Chat:
     def command(self, line: str) -> None:
         """Run the command *line*; its errors are printed."""
         name, _, rest = line[1:].partition(" ")
-        handler = _COMMANDS.get(name)
+        handler = _COMMANDS.get("exit" if name == "quit" else name)
         if handler is None:
-            note(f"there is no command /{name}; /help lists them")
+            near = get_close_matches(name, _COMMANDS, 1)
+            hint = f": did you mean /{near[0]}?" if near else "; /help lists them"
+            note(f"there is no command /{name}{hint}")
             return
         try:
             handler(self, rest.strip())

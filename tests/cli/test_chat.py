@@ -184,14 +184,15 @@ def test_mistakes_and_failures_do_not_end_the_chat(
     server: Loopback, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """They are printed, and the next line is read."""
-    lines = "/nothing\n/model nobody:x\n/attach no-such-file\n/save\n/help\nHi\n"
+    lines = "/nothing\n/modl x\n/model nobody:x\n/attach no-such-file\n/save\n/help\nHi\n"
     answers = iter([Answer([b"{}"], 400, {"content-type": "application/json"}, length=2)])
     server.handler = lambda received: next(answers, None) or chat_handler(received)
-    assert chat(lines + "Again\n", monkeypatch) == 0
+    assert chat(lines + "Again\n/quit\nNever\n", monkeypatch) == 0
 
     shown = capsys.readouterr()
     for told in (
-        "no command /nothing",
+        "no command /nothing; /help lists them",
+        "no command /modl: did you mean /model?",
         "no provider 'nobody'",
         "no-such-file",
         "/save NAME",
