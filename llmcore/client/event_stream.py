@@ -18,7 +18,7 @@ import anyio
 from llmcore.client.cost import with_cost
 from llmcore.folds.response import Accumulator
 from llmcore.schema.errors import AbortError, ConfigurationError, LLMError
-from llmcore.schema.events import ErrorEvent, Finish, LLMEvent, TextDelta
+from llmcore.schema.events import TERMINAL_EVENTS, LLMEvent, TextDelta
 from llmcore.schema.response import LLMResponse
 from llmcore.schema.result import Failure, Result
 
@@ -148,7 +148,7 @@ class EventStream:
         if self._own is not None:
             for event in batch:
                 self._own.feed(event)
-        if not batch or isinstance(batch[-1], Finish | ErrorEvent):
+        if not batch or isinstance(batch[-1], TERMINAL_EVENTS):
             self._ended = True
             await self._source.aclose()
         return batch
@@ -327,7 +327,7 @@ class _Followed:
 
     async def next_batch(self) -> Sequence[LLMEvent]:
         batch = await self._inner.next_batch()
-        if not batch or isinstance(batch[-1], Finish | ErrorEvent):
+        if not batch or isinstance(batch[-1], TERMINAL_EVENTS):
             await self._notify()
         return batch
 
@@ -359,7 +359,7 @@ class _Watched:
         batch = await self._inner.next_batch()
         if self._each is not None and batch:
             self._each(batch)
-        if not batch or isinstance(batch[-1], Finish | ErrorEvent):
+        if not batch or isinstance(batch[-1], TERMINAL_EVENTS):
             self._notify()
         return batch
 

@@ -203,34 +203,36 @@ class ResponseDecoder:
 
     def _read(self, frames: Sequence[Frame]) -> list[LLMEvent]:
         events: list[LLMEvent] = []
-        decode, step, terminal = self._machine.decode, self._machine.step, self._machine.terminal
-        append = self._segments.append
-        at = 0
-        while at < len(frames) and not self.ended:
+        at, end = 0, len(frames)
+        while at < end and not self.ended:
             if self._run is not None:
-                some = frames[at : at + _AT_ONCE]
+                some = frames[at : at + _AT_ONCE] if at or end > _AT_ONCE else frames
                 count = self._read_run(*self._run, some, events)
                 at += count
                 if count == len(some):
                     continue
-            frame = frames[at]
+            self._read_frame(frames[at], events)
             at += 1
-            try:
-                event = decode(frame)
-                if event is None:
-                    continue
-                self._state, bare = step(self._state, event)
-                self._last = frame
-            except (ValueError, LLMError) as error:
-                return events + self.fail(_unreadable(frame[1], error))
-            if len(bare) == 1 and type(bare[0]) in _DELTAS and append(bare[0]):  # type: ignore[arg-type]
-                events.append(bare[0])
-            else:
-                self._complete(bare, events)
-                if not self.ended and terminal(event):
-                    events += self._halted()
-            self._run = self._new_run()
         return events
+
+    def _read_frame(self, frame: Frame, events: list[LLMEvent]) -> None:
+        """Add the events of *frame* to *events*."""
+        try:
+            event = self._machine.decode(frame)
+            if event is None:
+                return
+            self._state, bare = self._machine.step(self._state, event)
+            self._last = frame
+        except (ValueError, LLMError) as error:
+            events += self.fail(_unreadable(frame[1], error))
+            return
+        if len(bare) == 1 and type(bare[0]) in _DELTAS and self._segments.append(bare[0]):  # type: ignore[arg-type]
+            events.append(bare[0])
+        else:
+            self._complete(bare, events)
+            if not self.ended and self._machine.terminal(event):
+                events += self._halted()
+        self._run = self._new_run()
 
     def _new_run(self) -> tuple[FastReader, list[str]] | None:
         """Return how frames that only continue what is open now are read; None if none do."""
@@ -251,7 +253,7 @@ class ResponseDecoder:
             self._last = frames[count - 1]
         if count < len(frames) and reader.after is not None:
             self._state = reader.after()
-        if "" in texts:
+        if not all(texts):
             texts = [text for text in texts if text]
         chunks += texts
         events += deltas(reader.kind, reader.segment, texts)

@@ -9,8 +9,9 @@ One header: length of the name 1 | name | type of the value 1 | value. Most are 
 needed; `:message-type` distinguishes events, modelled exceptions and errors.
 """
 
+from collections.abc import Callable
 from struct import Struct
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 from zlib import crc32
 
 from attrs import define, field
@@ -35,9 +36,11 @@ _BYTES, _STRING = 6, 7
 
 _BAD_HEADER = "an event stream message has a malformed header"
 
-_Head: TypeAlias = tuple[int, int, int, str, bytes | None]
-"""A message up to its payload: how long that is, how long the message, the CRC-32 so far, the name
-of the frame, and its payload if that is in the headers, too."""
+_Head: TypeAlias = tuple[Callable[[bytes, int], tuple[Any, ...]], bytes, int, str, bytes | None]
+"""A function that cuts messages of one length into prelude with headers, payload and checksum; the
+first of these, the CRC-32 so far, the name of the frame, and its payload if that is in the headers,
+too."""
+_MOST_KNOWN, _LARGE = 128, 1024
 
 
 @define(eq=False)
@@ -56,10 +59,8 @@ class EventStreamDecoder:
     """The number of held bytes below which nothing can be decoded."""
     _started: bool = field(init=False, default=False)
     """A good prelude was seen, so this is an event stream."""
-    _known: "dict[bytes, _Head]" = field(init=False, factory=dict)
-    """The preludes and headers that were read, by their bytes; a stream repeats the same few."""
-    _usual: int = field(init=False, default=0)
-    """How long the last message was before its payload."""
+    _known: dict[int, _Head] = field(init=False, factory=dict)
+    """The last prelude and headers for each length of a message; a stream repeats the same few."""
     _failure: str = field(init=False, default="")
 
     def feed(self, chunk: bytes) -> "list[Frame]":
@@ -94,51 +95,48 @@ class EventStreamDecoder:
             chunk = bytes(held)
             held.clear()
         at = 0
-        size, known, usual = len(chunk), self._known, self._usual
-        checksum_at = _CHECKSUM.unpack_from
+        size, known = len(chunk), self._known
+        total_at = _CHECKSUM.unpack_from
         while size - at >= _PRELUDE.size:
-            head = known.get(chunk[at : at + usual])
-            if head is None:
-                head = self._new_head(chunk, at)
-                if head is None:
+            total = total_at(chunk, at)[0]
+            head = known.get(total) if at + total <= size else None
+            before, payload, stated = (b"", b"", 0) if head is None else head[0](chunk, at)
+            if head is None or before != head[1]:
+                if not self._new_head(chunk, at):
                     break
-                usual = self._usual = head[0]
-            length, total, checksum, name, instead = head
-            end = at + total
-            if end > size:
-                self._needed = total
-                break
-            body_end = end - _CHECKSUM_BYTES
-            payload = chunk[at + length : body_end]
-            if crc32(payload, checksum) != checksum_at(chunk, body_end)[0]:
+                continue
+            _, _, checksum, name, instead = head
+            if crc32(payload, checksum) != stated:
                 raise StreamError(_BAD_CHECKSUM)
             frames.append((name, payload if instead is None else instead))
-            at = end
+            at += total
         else:
             self._needed = _PRELUDE.size
         held += chunk[at:]
 
-    def _new_head(self, chunk: bytes, at: int) -> "_Head | None":
-        """Read the message at *at* up to its payload, and remember it.
+    def _new_head(self, chunk: bytes, at: int) -> bool:
+        """Read the message at *at* up to its payload, and remember it for its length.
 
-        Returns None, and sets `_needed`, if there are too few bytes for that.
+        Returns False, and sets `_needed`, if there are too few bytes for that.
         """
         total, length, checksum = _PRELUDE.unpack_from(chunk, at)
         if crc32(chunk[at : at + 8]) != checksum or not self._fits(total, length):
             self._needed = self._quotable(chunk, total, length, checksum, at)
-            return None
+            return False
         self._started = True
         if at + total > len(chunk):
             self._needed = total
-            return None
+            return False
         end = at + total - _CHECKSUM_BYTES
         if (crc32(chunk[at:end]),) != _CHECKSUM.unpack_from(chunk, end):
             raise StreamError(_BAD_CHECKSUM)  # before its headers are read
         before = chunk[at : at + _PRELUDE.size + length]
-        head = len(before), total, crc32(before), *_meaning(before[_PRELUDE.size :])
-        if len(self._known) < 128 and len(before) < 1024:  # a hostile server repeats none
-            self._known[before] = head
-        return head
+        form = Struct(f">{len(before)}s{end - at - len(before)}sI")
+        if len(self._known) >= _MOST_KNOWN or len(before) > _LARGE:  # a hostile server repeats none
+            self._known.clear()
+        meaning = _meaning(before[_PRELUDE.size :])
+        self._known[total] = form.unpack_from, before, crc32(before), *meaning
+        return True
 
     def _fits(self, total: int, headers: int) -> bool:
         """Return whether a message may have these lengths."""

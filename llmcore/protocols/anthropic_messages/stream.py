@@ -15,10 +15,9 @@ A body that was not streamed is read as the events that would have brought it, e
 at its start, so both give the same events by construction.
 """
 
-import operator
 from base64 import b64decode
 from collections.abc import Callable, Iterable, Sequence
-from typing import Final, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 import msgspec
 
@@ -335,46 +334,48 @@ def whole(document: JsonValue, request: LLMRequest) -> Iterable[LLMEvent]:
 # -- the per-token path -------------------------------------------------------------------
 
 
-class _Delta(msgspec.Struct, gc=False):
-    type: str
-    text: str = ""
-    thinking: str = ""
-    partial_json: str = ""
+class _Text(msgspec.Struct, gc=False, tag_field="type", tag="text_delta"):
+    text: str
+
+
+class _Thinking(msgspec.Struct, gc=False, tag_field="type", tag="thinking_delta"):
+    text: str = msgspec.field(name="thinking")
+
+
+class _Input(msgspec.Struct, gc=False, tag_field="type", tag="input_json_delta"):
+    text: str = msgspec.field(name="partial_json")
 
 
 class _DeltaEvent(msgspec.Struct, gc=False):
-    type: str
+    type: Literal["content_block_delta"]
     index: int
-    delta: _Delta
+    delta: _Text | _Thinking | _Input
 
 
+_TYPES: Final = {"text_delta": _Text, "thinking_delta": _Thinking, "input_json_delta": _Input}
 _read_delta: Final = msgspec.json.Decoder(_DeltaEvent).decode
+_UNREADABLE: Final = (msgspec.MsgspecError, ValueError, RecursionError)
+_NAMES: Final = ("content_block_delta", "")
 
 
 def fast_reader(state: MessagesState) -> FastReader | None:
     """Return how to read the events that only continue the block that was opened last."""
     index, block = last_opened(state)
-    kind, field = block.fast_path
-    if not kind:
+    type_ = _TYPES.get(block.fast_path[0])
+    if type_ is None:
         return None
-    text_of = operator.attrgetter(field)
 
     def read(frames: Iterable[Frame]) -> list[str]:
         texts: list[str] = []
         for name, data in frames:
             try:
                 event = _read_delta(data)
-            except (msgspec.MsgspecError, ValueError, RecursionError):
+            except _UNREADABLE:
                 break
             delta = event.delta
-            text = text_of(delta)
-            if (
-                event.index != index
-                or delta.type != kind
-                or event.type != "content_block_delta"
-                or name not in ("content_block_delta", "")
-                or not text
-            ):
+            text = delta.text
+            other = type(delta) is not type_ or event.index != index
+            if other or not text or name not in _NAMES:
                 break
             texts.append(text)
         return texts
@@ -384,40 +385,29 @@ def fast_reader(state: MessagesState) -> FastReader | None:
 
 # -- events that only continue a block, which a relay passes on unread
 
-_TEXTS: Final = {
-    "text_delta": "text",
-    "thinking_delta": "thinking",
-    "input_json_delta": "partial_json",
-}
-"""The field that holds the text of each type of delta that only continues a block."""
-
 
 def text_reader(data: bytes) -> TextReader | None:
     """Return what reads the deltas of the same block and type as the one in *data*."""
     try:
         first = _read_delta(data)
-    except (msgspec.MsgspecError, ValueError, RecursionError):
+    except _UNREADABLE:
         return None
-    index, kind = first.index, first.delta.type
-    field = _TEXTS.get(kind)
-    if field is None or first.type != "content_block_delta":
-        return None
+    index, type_ = first.index, type(first.delta)
 
     def read(data: bytes) -> str | None:
         try:
             event = _read_delta(data)
-        except (msgspec.MsgspecError, ValueError, RecursionError):
+        except _UNREADABLE:
             return None
-        delta = event.delta
-        same = delta.type == kind and event.index == index and event.type == first.type
-        return getattr(delta, field) if same else None
+        same = type(event.delta) is type_ and event.index == index
+        return event.delta.text if same else None
 
     return read
 
 
 def _with_text(event: Event, text: str) -> None:
     delta = event["delta"]
-    delta[_TEXTS[delta["type"]]] = text
+    delta[_TYPES[delta["type"]].__struct_encode_fields__[0]] = text
 
 
 DELTAS: Final = DeltaForm(reader=text_reader, with_text=_with_text)

@@ -13,7 +13,7 @@ same events by construction.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, Generic, TypeAlias, TypeVar
 
 import msgspec
 
@@ -295,36 +295,60 @@ def _whole(state: ConverseState, document: Native, message: Native) -> Iterable[
 # -- the per-token path -------------------------------------------------------------------
 
 
-class _DeltaEvent(msgspec.Struct, rename="camel"):
+class _Text(msgspec.Struct, gc=False, forbid_unknown_fields=True):
+    held: str = msgspec.field(name="text")
+
+
+class _Input(msgspec.Struct, gc=False, forbid_unknown_fields=True):
+    text: str = msgspec.field(name="input")
+
+
+class _Thought(msgspec.Struct, gc=False, forbid_unknown_fields=True):
+    text: str
+
+
+class _ToolUse(msgspec.Struct, gc=False, forbid_unknown_fields=True):
+    held: _Input = msgspec.field(name="toolUse")
+
+
+class _Reasoning(msgspec.Struct, gc=False, forbid_unknown_fields=True):
+    held: _Thought = msgspec.field(name="reasoningContent")
+
+
+_Delta = TypeVar("_Delta", _Text, _ToolUse, _Reasoning)
+
+
+class _DeltaEvent(msgspec.Struct, Generic[_Delta], gc=False, rename="camel"):
     content_block_index: int
-    delta: dict[str, Any]
+    delta: _Delta
 
 
-_read_delta: Final = msgspec.json.Decoder(_DeltaEvent).decode
+_READERS: Final[Mapping[str, Callable[[bytes], Any]]] = {
+    "text": msgspec.json.Decoder(_DeltaEvent[_Text]).decode,
+    "toolUse": msgspec.json.Decoder(_DeltaEvent[_ToolUse]).decode,
+    "reasoningContent": msgspec.json.Decoder(_DeltaEvent[_Reasoning]).decode,
+}
+"""The decoders of events whose delta has only this field."""
 
 
 def fast_reader(state: ConverseState) -> FastReader | None:
     """Return how to read the events that only continue the block that was opened last."""
     index, block = last_opened(state)
     outer, inner = block.fast_path
-    if not outer:
+    decode = _READERS.get(outer)
+    if decode is None:
         return None
 
     def read(frames: Iterable[Frame]) -> list[str]:
         texts: list[str] = []
         for name, data in frames:
             try:
-                event = _read_delta(data)
-                delta = event.delta
-                text = delta[outer]
-                alone = len(delta) == 1
-                if inner:
-                    alone = alone and len(text) == 1
-                    text = text[inner]
-            except (msgspec.MsgspecError, LookupError, TypeError, ValueError, RecursionError):
+                event = decode(data)
+            except (msgspec.MsgspecError, ValueError, RecursionError):
                 break
-            same = alone and event.content_block_index == index and name == "contentBlockDelta"
-            if not same or not text or type(text) is not str:
+            held: Any = event.delta.held
+            text: str = held.text if inner else held
+            if not text or event.content_block_index != index or name != "contentBlockDelta":
                 break
             texts.append(text)
         return texts

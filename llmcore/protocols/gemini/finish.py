@@ -10,7 +10,7 @@ JSON does.
      "usageMetadata": {"promptTokenCount": 7, "candidatesTokenCount": 5, "totalTokenCount": 12}}
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from llmcore.protocols.answering import inclusive_usage, served_tier, skimmed
@@ -84,7 +84,7 @@ def with_usage(state: GeminiState, chunk: NativeObject) -> GeminiState:
     usage = chunk.get("usageMetadata")
     if not isinstance(usage, dict):
         return state
-    return GeminiState(state.info, latest(state.usage, usage), state.pieces)
+    return GeminiState(state.info, latest(state.usage, (usage,)), state.pieces)
 
 
 def _with_metadata(state: GeminiState, found: NativeObject) -> GeminiState:
@@ -117,13 +117,17 @@ def map_reason(raw: str | None, blocked: str | None, *, called: bool) -> FinishR
 _COUNTS: Final = frozenset({"promptTokenCount", "totalTokenCount"})
 
 
-def latest(known: dict[str, Any] | None, usage: dict[str, Any]) -> dict[str, Any]:
-    """Return the usage of a stream after a chunk with *usage*.
+def latest(known: dict[str, Any] | None, usages: Sequence[dict[str, Any]]) -> dict[str, Any] | None:
+    """Return the usage of a stream after chunks with *usages*.
 
     Each chunk restates all counts, and a count that it leaves out is 0. Only a chunk without counts
     (`trafficType` alone) is merged into *known*.
     """
-    return usage if known is None or not _COUNTS.isdisjoint(usage) else {**known, **usage}
+    if usages and not _COUNTS.isdisjoint(usages[-1]):
+        return usages[-1]
+    for usage in usages:
+        known = {**known, **usage} if known and _COUNTS.isdisjoint(usage) else usage
+    return known
 
 
 def map_usage(usage: Mapping[str, Any]) -> Usage:

@@ -327,6 +327,7 @@ def _text_run(state: GeminiState, kind: type[TextDelta | ReasoningDelta]) -> Fas
     def read(frames: Iterable[Frame]) -> list[str]:
         nonlocal usage
         texts: list[str] = []
+        usages: list[dict[str, Any]] = []
         for name, data in frames:
             try:
                 chunk = _read_text(data)
@@ -337,10 +338,10 @@ def _text_run(state: GeminiState, kind: type[TextDelta | ReasoningDelta]) -> Fas
             new = time is not None and time != created
             if part.thought != thought or not text or new or name == "error":
                 break
-            found = chunk.usage_metadata
-            if found is not None:
-                usage = latest(usage, found)
+            if chunk.usage_metadata is not None:
+                usages.append(chunk.usage_metadata)
             texts.append(text)
+        usage = latest(usage, usages)
         all_texts.extend(texts)
         return texts
 
@@ -361,6 +362,7 @@ def _call_run(state: GeminiState, opened: OpenCall) -> FastReader:
     def read(frames: Iterable[Frame]) -> list[str]:
         nonlocal usage
         count = 0
+        usages: list[dict[str, Any]] = []
         for name, data in frames:
             try:
                 chunk = _read_call(data)
@@ -369,11 +371,11 @@ def _call_run(state: GeminiState, opened: OpenCall) -> FastReader:
             time = chunk.create_time
             if (time is not None and time != created) or name == "error":
                 break
-            found = chunk.usage_metadata
-            if found is not None:
-                usage = latest(usage, found)
+            if chunk.usage_metadata is not None:
+                usages.append(chunk.usage_metadata)
             arguments.extend(chunk.candidates[0].content.parts[0].function_call.partial_args)
             count += 1
+        usage = latest(usage, usages)
         return [""] * count
 
     def after() -> GeminiState:
@@ -391,7 +393,7 @@ def text_reader(data: bytes) -> TextReader | None:
     """Return what reads the chunks that continue the same text or thought as the one in *data*."""
     try:
         first = _read_text(data)
-    except (msgspec.MsgspecError, ValueError, RecursionError):
+    except _UNREADABLE:
         return None
     thought, time = first.candidates[0].content.parts[0].thought, first.create_time
     counts = first.usage_metadata is not None
@@ -399,7 +401,7 @@ def text_reader(data: bytes) -> TextReader | None:
     def read(data: bytes) -> str | None:
         try:
             event = _read_text(data)
-        except (msgspec.MsgspecError, ValueError, RecursionError):
+        except _UNREADABLE:
             return None
         part = event.candidates[0].content.parts[0]
         same = part.thought == thought and event.create_time == time

@@ -385,10 +385,11 @@ class _Delta(msgspec.Struct, gc=False):
     output_index: Any = None
     content_index: Any = None
     summary_index: Any = None
-    logprobs: Any = None
+    logprobs: tuple[()] | None = None
 
 
 _read: Final = msgspec.json.Decoder(_Delta).decode
+_UNREADABLE: Final = (msgspec.MsgspecError, ValueError, RecursionError)
 
 
 def fast_reader(state: ResponsesState) -> FastReader | None:
@@ -396,25 +397,27 @@ def fast_reader(state: ResponsesState) -> FastReader | None:
     path = state.fast_path
     if path is None:
         return None
-    event_type, place = path.event_type, (path.item_id, path.output_index, path.part_index)
-    part_index = operator.attrgetter(path.index_field)
+    event_type, item_id, output_index = path.event_type, path.item_id, path.output_index
+    index_field, part_index = path.index_field, path.part_index
 
     def read(frames: Iterable[Frame]) -> list[str]:
         texts: list[str] = []
         for name, data in frames:
             try:
                 event = _read(data)
-            except (msgspec.MsgspecError, ValueError, RecursionError):
+            except _UNREADABLE:
                 break
+            text = event.delta
             if (
                 event.type != event_type
-                or (event.item_id, event.output_index, part_index(event)) != place
-                or event.logprobs
+                or event.item_id != item_id
+                or event.output_index != output_index
+                or getattr(event, index_field) != part_index
                 or name == "error"
-                or not event.delta
+                or not text
             ):
                 break
-            texts.append(event.delta)
+            texts.append(text)
         return texts
 
     return FastReader(path.delta, path.segment, read)
@@ -435,18 +438,18 @@ def text_reader(data: bytes) -> TextReader | None:
     """Return what reads the deltas of the same segment as the one in *data*."""
     try:
         first = _read(data)
-    except (msgspec.MsgspecError, ValueError, RecursionError):
+    except _UNREADABLE:
         return None
-    if first.type not in _TEXTS or first.logprobs:
+    if first.type not in _TEXTS:
         return None
     place = _place(first)
 
     def read(data: bytes) -> str | None:
         try:
             event = _read(data)
-        except (msgspec.MsgspecError, ValueError, RecursionError):
+        except _UNREADABLE:
             return None
-        return event.delta if not event.logprobs and _place(event) == place else None
+        return event.delta if _place(event) == place else None
 
     return read
 
