@@ -65,7 +65,8 @@ class ObjectSchema:
         try:
             check_schema(schema)
         except ValueError as error:
-            message = f"schema is not a valid JSON Schema: {str(error).splitlines()[0]}"
+            reason, *_ = str(error).split("\n")
+            message = f"schema is not a valid JSON Schema: {reason}"
             raise InvalidRequestError(message, cause=error) from error
         return cls(schema=schema)
 
