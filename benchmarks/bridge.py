@@ -31,7 +31,7 @@ async def load(
 ) -> tuple[float, float, float]:
     """Ask *count* times; return requests a second, CPU seconds of all, and seconds to a first byte.
 
-    Answers are streams of so many *events*, or whole ones.
+    Responses are streams of so many *events*, or whole ones.
     """
     request = request or asked.request(stream=events > 0)
     connections = [await connected(asked.url) for _ in range(at_once)]
@@ -147,7 +147,7 @@ def _agent_turns(_asked: Asked) -> dict[str, Any]:
 
 async def _large_requests(upstream_url: str, folder: Path) -> None:
     """Print what a large request costs, and how long others wait meanwhile."""
-    print(f"\na request of some {LARGE_BYTES // 1000} kB, whole answers: milliseconds")
+    print(f"\na request of some {LARGE_BYTES // 1000} kB, whole responses: milliseconds")
     print(f"{'':32} {'CPU':>8} {'added':>8} {'of another request':>20}")
     for relay, turns in itertools.product(("false", "true"), (_short_turns, _agent_turns)):
         base = f"{upstream_url}/chat/1/0"
@@ -183,7 +183,7 @@ async def _sizes(upstream_url: str, folder: Path) -> None:
         before = asked.resident_mb
         await load(asked, 16, REQUESTS, 0)
         grown = asked.resident_mb - before
-    print(f"\nstart to first answer {start_s:.2f} s, to a model's {start_s + first_s:.2f} s")
+    print(f"\nstart to first response {start_s:.2f} s, to a model's {start_s + first_s:.2f} s")
     print(f"resident {idle:.1f} MB idle, {loaded:.1f} MB with 200 streams;", end=" ")
     print(f"{grown:+.1f} MB ({grown / before:+.1%}) over {REQUESTS} requests")
 
@@ -199,12 +199,12 @@ async def _workers(upstream_url: str, folder: Path) -> None:
             await load(asked, 16, 100, 0)
             found = [(await load(asked, 16, 300, 0))[0] for _ in range(ROUNDS)]
             rates[count] = statistics.median(found)
-    print(f"\nwhole answers a second: one worker {rates[1]:.0f}, two {rates[2]:.0f}", end=" ")
+    print(f"\nwhole responses a second: one worker {rates[1]:.0f}, two {rates[2]:.0f}", end=" ")
     print(f"({rates[2] / rates[1]:.2f} times)")
 
 
 async def _run(upstream_url: str, folder: Path) -> None:
-    print("whole answers of 2 kB")
+    print("whole responses of 2 kB")
     beside = peers(f"{upstream_url}/chat/200/0", folder)
     with all_servers(upstream_url, folder, "200/0") as own, beside as others:
         servers = [*own, *others]
@@ -222,7 +222,7 @@ async def _run(upstream_url: str, folder: Path) -> None:
 
 
 class _Direct(Asked):
-    """The upstream itself, whose path names the answer."""
+    """The upstream itself, whose path names the response."""
 
     @classmethod
     def of(cls, asked: Asked) -> "_Direct":

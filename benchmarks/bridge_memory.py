@@ -1,9 +1,9 @@
-"""The memory of a gateway over 100,000 answers: whole and streamed, in the four APIs.
+"""The memory of a gateway over 100,000 responses: whole and streamed, in the four APIs.
 
     python -m benchmarks.bridge_memory --answers 100000
     python -m benchmarks.bridge_memory --answers 10000 --history 1000000
 
-One process with the SQLite store answers 16 clients. What it holds is printed after each tenth.
+One process with the SQLite store responses 16 clients. What it holds is printed after each tenth.
 With `--history`, each request has a conversation of so many bytes, and no two are the same.
 Exits with 1 if it holds more than 5 % more at the end than after the first tenth, when caches are
 filled.
@@ -44,7 +44,7 @@ def _conversation(front: str, size: int) -> Mapping[str, Any]:
 
 
 async def _ask(servers: list[Asked], numbers: range, history: int) -> None:
-    """Ask for an answer for each of *numbers*, each client one after the other."""
+    """Ask for a response for each of *numbers*, each client one after the other."""
     left = iter(numbers)
     requests = [
         (one, stream, one.request(stream=stream, more=_conversation(one.front, history)))
@@ -82,7 +82,7 @@ def main() -> int:
                 asyncio.run(_ask(servers, numbers, given.history))
                 held.append(servers[0].resident_mb)
                 rate = answers / (time.monotonic() - begun)
-                print(f"{sample * answers:8} answers: {held[-1]:.1f} MB ({rate:.0f} a second)")
+                print(f"{sample * answers:8} responses: {held[-1]:.1f} MB ({rate:.0f} a second)")
                 sys.stdout.flush()
     growth = held[-1] / held[0] - 1
     print(f"from the first tenth to the last: {growth:+.1%}")

@@ -150,7 +150,7 @@ def last_core() -> set[int]:
 
 @contextmanager
 def upstream() -> Iterator[str]:
-    """Run the upstream; its URL, below which the path names the answer."""
+    """Run the upstream; its URL, below which the path names the response."""
     with started(["-m", "benchmarks.bridge_upstream"], cores=last_core()) as process:
         assert process.stdout is not None
         yield f"http://127.0.0.1:{process.stdout.readline().strip()}"

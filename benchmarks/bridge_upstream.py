@@ -1,6 +1,6 @@
-"""An upstream of made-up answers, and connections that load a gateway: as little work as can be.
+"""An upstream of made-up responses, and connections that load a gateway: as little work as can be.
 
-The path `/{protocol}/{events}/{milliseconds}/...` names the answer: one of 2,000 characters, or,
+The path `/{protocol}/{events}/{milliseconds}/...` names the response: one of 2,000 characters, or,
 where the request asks for a stream, so many deltas with so long between them (0: one in
 each turn of the event loop). Run with `python -m benchmarks.bridge_upstream`; it prints its
 port, which an argument can choose.
@@ -77,7 +77,7 @@ class _Upstream(asyncio.Protocol):
 
 
 class LoadConnection(asyncio.Protocol):
-    """One connection of a client, which sends bytes and awaits the whole answer."""
+    """One connection of a client, which sends bytes and awaits the whole response."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Keep the transport."""
@@ -86,7 +86,7 @@ class LoadConnection(asyncio.Protocol):
         self._done: asyncio.Future[bytes] | None = None
 
     def data_received(self, data: bytes) -> None:
-        """Collect the answer, and return it once its end is there."""
+        """Collect the response, and return it once its end is there."""
         if not self._parts:
             self.first_at = asyncio.get_running_loop().time()
         self._parts.append(data)
@@ -98,12 +98,12 @@ class LoadConnection(asyncio.Protocol):
             self._done.set_result(b"".join(self._parts))
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Fail the answer that is under way."""
+        """Fail the response that is under way."""
         if self._done is not None and not self._done.done():
             self._done.set_exception(exc or ConnectionResetError())
 
     async def ask(self, request: bytes) -> bytes:
-        """Send *request* and return the answer, its head included."""
+        """Send *request* and return the response, its head included."""
         self._parts: list[bytes] = []
         self._size = 0
         self._end: int | None = None
@@ -119,7 +119,7 @@ class LoadConnection(asyncio.Protocol):
         return b"".join(self._parts[-2:])[-len(_LAST_CHUNK) :]
 
     def _find_end(self) -> None:
-        """Set where the answer ends: 0 where its last chunk does."""
+        """Set where the response ends: 0 where its last chunk does."""
         joined = b"".join(self._parts)
         head, found, _ = joined.partition(b"\r\n\r\n")
         if not found:

@@ -1,6 +1,6 @@
 """The client over both engines, beside raw httpx and raw aiohttp on the same bytes.
 
-Each row is one kind of answer in one protocol. The columns are ratios of the CPU time of this
+Each row is one kind of response in one protocol. The columns are ratios of the CPU time of this
 process to that of raw httpx with the standard library's JSON, the least of several interleaved
 rounds; `again` is that same raw client a second time, which shows how far noise goes. The last
 column is llmcore over aiohttp against raw aiohttp with orjson. The row `first delta` is time on the
@@ -30,11 +30,11 @@ GROWTH: Final = (1_000, 10_000, 50_000)
 STREAMS: Final = 200
 
 Measure = Callable[[raw.Reader, str], Awaitable[float]]
-"""Reads answers at a URL and returns the seconds of one."""
+"""Reads responses at a URL and returns the seconds of one."""
 
 
 async def cpu_time(read: raw.Reader, url: str, *, in_a_row: int) -> float:
-    """Return the CPU seconds of one answer; several are read in a row."""
+    """Return the CPU seconds of one response; several are read in a row."""
     started = time.thread_time()
     for _ in range(in_a_row):
         await read(url)
@@ -67,7 +67,7 @@ ROWS: Final[Mapping[str, tuple[str, Measure, int]]] = {
     "first delta (wall)": ("text/10/all", first_delta, 5),
     f"{STREAMS} at once": ("text/100/8", at_once, 3),
 }
-"""The path of the answer, how it is measured, in how many rounds."""
+"""The path of the response, how it is measured, in how many rounds."""
 
 
 async def measured(

@@ -1,10 +1,10 @@
-"""What answers cost in instructions, which do not depend on what else the machine does.
+"""What responses cost in instructions, which do not depend on what else the machine does.
 
     python -m benchmarks.instructions
 
 The gateway and the relays run under `valgrind --tool=callgrind`, one after the other, and count the
 instructions of their own process while they answer. The kernel's are not counted. Of a stream, what
-it costs more than a whole answer is divided by its events, which come one in each read.
+it costs more than a whole response is divided by its events, which come one in each read.
 """
 
 import asyncio
@@ -71,7 +71,7 @@ def _instructions(folder: Path, pid: int) -> int:
 
 
 async def _costs(folder: Path, pid: int, asked: Asked) -> str:
-    """Return the thousands of instructions of one whole answer, and of one event."""
+    """Return the thousands of instructions of one whole response, and of one event."""
     await load(asked, 1, 8, 0)  # which opens the store
     await load(asked, 8, 64, 0)
     await load(asked, STREAMS, STREAMS, EVENTS)

@@ -1,6 +1,6 @@
 """The CPU time that is llmcore's own, without a network: plain calls, deltas, first events.
 
-The transport is in this process and has the whole answer at once. A delta is compared with
+The transport is in this process and has the whole response at once. A delta is compared with
 `orjson.loads` of its frame's payload; what is measured runs from the chunk's bytes to the event in
 the caller's loop. Run with `python -m benchmarks.own_cost`, or `... count CASE TIMES` under
 callgrind for instructions.
@@ -28,8 +28,8 @@ PER_CHUNK: Final = 8
 ROUNDS: Final = 9
 
 
-class _Answered:
-    """An answer that is there."""
+class _Outcome:
+    """A response that is there."""
 
     status = 200
 
@@ -53,17 +53,17 @@ class _Answered:
         """Hold nothing."""
 
 
-class _Answering:
-    """A transport that gives the same answer again and again."""
+class _OperationApp:
+    """A transport that gives the same response again and again."""
 
     def __init__(
         self, content_type: str, chunks: list[bytes], come: asyncio.Event | None = None
     ) -> None:
         self._answer = content_type, chunks, come
 
-    async def send(self, request: HttpRequest, timeouts: Timeouts) -> _Answered:
+    async def send(self, request: HttpRequest, timeouts: Timeouts) -> _Outcome:
         """Answer at once."""
-        return _Answered(*self._answer)
+        return _Outcome(*self._answer)
 
     async def aclose(self) -> None:
         """Hold nothing."""
@@ -81,12 +81,12 @@ def _content_type(protocol: str) -> str:
 def _streaming(protocol: str, kind: str, count: int) -> Client:
     """Return a client that gets a stream, which is made once."""
     chunks = _grouped(wire.stream(protocol, kind, count))
-    return Client(transport=_Answering(_content_type(protocol), chunks))
+    return Client(transport=_OperationApp(_content_type(protocol), chunks))
 
 
 @cache
 def _whole(protocol: str) -> Client:
-    return Client(transport=_Answering("application/json", [wire.whole(protocol, 2000)]))
+    return Client(transport=_OperationApp("application/json", [wire.whole(protocol, 2000)]))
 
 
 @cache
@@ -124,7 +124,7 @@ async def first_event(protocol: str, streams: int) -> float:
     """
     come = asyncio.Event()
     chunks = wire.stream(protocol, "text", 1)[:1]
-    client = Client(transport=_Answering(_content_type(protocol), chunks, come))
+    client = Client(transport=_OperationApp(_content_type(protocol), chunks, come))
     model = model_at(f"http://x/{protocol}")
     opened = [client.stream(request(model=model, prompt="x")) for _ in range(streams)]
     waiting = [asyncio.ensure_future(anext(stream)) for stream in opened]

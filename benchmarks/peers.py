@@ -85,7 +85,7 @@ print(importing, min(spent) / {chunks} * 1e6)
 
 
 class _Server(BaseHTTPRequestHandler):
-    """Streams an answer of many chunks, as fast as it is read."""
+    """Streams a response of many chunks, as fast as it is read."""
 
     protocol_version = "HTTP/1.1"
 

@@ -1,7 +1,7 @@
 """Raw clients: httpx and aiohttp with a hand-written split and a JSON library, and nothing else.
 
-They check nothing: no limits, no checksums, no errors, no end of the answer. So they are the floor
-for what reading an answer costs.
+They check nothing: no limits, no checksums, no errors, no end of the response. So they are the
+floor for what reading a response costs.
 """
 
 import json
@@ -22,7 +22,7 @@ Bodies = Callable[[str], AbstractAsyncContextManager[AsyncIterator[bytes]]]
 
 
 class Reader(Protocol):
-    """Reads one answer at a URL, calling *first* at the first payload after *skip* others."""
+    """Reads one response at a URL, calling *first* at the first payload after *skip* others."""
 
     async def __call__(self, url: str, first: Callable[[], object] | None = None) -> int:
         """Return how many payloads there were."""

@@ -1,9 +1,9 @@
-"""A server in a process of its own that sends the made-up answers of `benchmarks.wire`.
+"""A server in a process of its own that sends the made-up responses of `benchmarks.wire`.
 
-The path names the answer: `/chat/text/1000/8` streams 1000 text deltas of Chat Completions, 8
+The path names the response: `/chat/text/1000/8` streams 1000 text deltas of Chat Completions, 8
 events to a write; `/chat/text/1000/0` one to a write with a pause after each, so that no read
-brings more than one; `/chat/text/1000/all` all in one write. `/chat/plain/2000` is an answer in one
-piece with a text of 2000 characters. What follows in the path is left to the client.
+brings more than one; `/chat/text/1000/all` all in one write. `/chat/plain/2000` is a response in
+one piece with a text of 2000 characters. What follows in the path is left to the client.
 """
 
 import asyncio
@@ -22,7 +22,7 @@ _PAUSES = {"0": 0.0003, "1": 0.0}
 
 @cache
 def writes(protocol: str, kind: str, count: int, per_write: str) -> list[bytes]:
-    """Return the writes of a streamed answer, each an HTTP chunk."""
+    """Return the writes of a streamed response, each an HTTP chunk."""
     every = wire.stream(protocol, kind, count)
     size = len(every) if per_write == "all" else int(per_write) or 1
     groups = [b"".join(every[i : i + size]) for i in range(0, len(every), size)]
@@ -31,7 +31,7 @@ def writes(protocol: str, kind: str, count: int, per_write: str) -> list[bytes]:
 
 @cache
 def plain(protocol: str, size: int) -> bytes:
-    """Return an answer in one piece, with its head."""
+    """Return a response in one piece, with its head."""
     body = wire.whole(protocol, size)
     head = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: %d\r\n\r\n"
     return head % len(body) + body

@@ -2,10 +2,10 @@
 
     python -m benchmarks.soak_bridge --seconds 600
 
-Clients ask in the four APIs, whole and streamed, and leave in the middle of some answers. Every few
-seconds the upstream or a worker is killed. At the end the spend must add up to what the budget of
-the clients' key has used, each answer that a client got whole must have its row, also where its
-worker was killed at once, and nothing may be left under way. Exits with 1 if anything is wrong.
+Clients ask in the four APIs, whole and streamed, and leave in the middle of some responses. Every
+few seconds the upstream or a worker is killed. At the end the spend must add up to what the budget
+of the clients' key has used, each response that a client got whole must have its row, also where
+its worker was killed at once, and nothing may be left under way. Exits with 1 if anything is wrong.
 """
 
 import argparse
@@ -64,7 +64,7 @@ class Soak:
     rng: random.Random
     outcomes: Counter[str] = field(factory=Counter)
     whole: dict[str, float] = field(factory=dict)
-    """When each whole answer ended, by its id."""
+    """When each whole response ended, by its id."""
     kills: list[float] = field(factory=list)
     """When workers were killed."""
     upstream: subprocess.Popen[bytes] | None = None
@@ -162,10 +162,10 @@ def _problems(soak: Soak, ledger: Ledger, key: Any) -> list[str]:
     known = {row.id for row in rows}
     lost = [ended for name, ended in soak.whole.items() if name not in known]
     kills = [min((kill - at for kill in soak.kills if kill > at), default=-1.0) for at in lost]
-    print(f"   {len(soak.whole)} whole answers looked up, {len(lost)} have no row")
+    print(f"   {len(soak.whole)} whole responses looked up, {len(lost)} have no row")
     if lost:
         after = [round(wait, 3) for wait in kills]
-        problems.append(f"whole answers have no row; the next kills came {after} s later")
+        problems.append(f"whole responses have no row; the next kills came {after} s later")
     return problems
 
 
@@ -207,7 +207,7 @@ def _soak(folder: Path, seconds: float, rng: random.Random) -> list[str]:
             asyncio.run(soak.run(seconds))
         finally:
             soak.stop()
-        left = asyncio.run(_metric(url, text, "openbridge_running_answers"))
+        left = asyncio.run(_metric(url, text, "openbridge_running_responses"))
         sizes = [Asked("worker", one, url, "chat").resident_mb for one in _workers(pid)]
         files = [len(list(Path(f"/proc/{one}/fd").iterdir())) for one in _workers(pid)]
     for line, count in sorted(soak.outcomes.items()):
@@ -217,13 +217,13 @@ def _soak(folder: Path, seconds: float, rng: random.Random) -> list[str]:
     later.renew("checker", 1.0)
     problems = _problems(soak, later, key)
     if left:
-        problems.append(f"{left} answers are under way, with no client")
+        problems.append(f"{left} responses are under way, with no client")
     if len(sizes) != 2 or max(sizes) > 200:
         problems.append(f"the workers hold {sizes} MB")
     if max(files, default=0) > 150:
         problems.append(f"the workers have {files} files open")
     if not soak.outcomes["whole"]:
-        problems.append("no answer was whole")
+        problems.append("no response was whole")
     return problems
 
 

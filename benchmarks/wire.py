@@ -1,8 +1,8 @@
-"""Made-up answers in the wire formats of the five protocols, with the fields that cost time.
+"""Made-up responses in the wire formats of the five protocols, with the fields that cost time.
 
-`stream(protocol, kind, count)` is a streamed answer of *count* deltas, one item an event; the kinds
-are `text`, `reasoning` and `tools` (the arguments of five calls). `whole(protocol, size)` is an
-answer in one piece, with a text of *size* characters.
+`stream(protocol, kind, count)` is a streamed response of *count* deltas, one item an event; the
+kinds are `text`, `reasoning` and `tools` (the arguments of five calls). `whole(protocol, size)` is
+a response in one piece, with a text of *size* characters.
 """
 
 import json
@@ -331,10 +331,10 @@ _WHOLE: Final[Mapping[str, Callable[[str], dict[str, object]]]] = {
 
 
 def stream(protocol: str, kind: str, count: int) -> list[bytes]:
-    """Return the events of a streamed answer."""
+    """Return the events of a streamed response."""
     return _STREAMS[protocol](kind, count)
 
 
 def whole(protocol: str, size: int) -> bytes:
-    """Return an answer in one piece."""
+    """Return a response in one piece."""
     return _json(_WHOLE[protocol]("x" * size))

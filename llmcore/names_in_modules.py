@@ -96,7 +96,7 @@ NAMES_IN_MODULES: Final = {
     ),
     "llmcore.sessions.contract.errors": "ContractError",
     "llmcore.sessions.contract.run_rules": "check_run",
-    "llmcore.sessions.conversion": "answer_entries to_entries to_messages",
+    "llmcore.sessions.conversion": "response_entries to_entries to_messages",
     "llmcore.sessions.memory_store": "MemoryStore",
     "llmcore.sessions.redis_store": "RedisStore",
     "llmcore.sessions.store": (

@@ -4,7 +4,7 @@
 
 The package is installed by the image's own script into a folder, which then is read-only. The
 gateway is started there with the image's variables, user and command, is asked for its health as
-Docker would ask, and is stopped by the image's signal while it streams an answer, which must come
+Docker would ask, and is stopped by the image's signal while it streams a response, which must come
 to its end. Needs root to become the image's user; otherwise the user stays the same.
 """
 
@@ -67,7 +67,7 @@ class Image:
 
 
 class Upstream(BaseHTTPRequestHandler):
-    """A Chat Completions server whose answers take a second."""
+    """A Chat Completions server whose responses take a second."""
 
     protocol_version = "HTTP/1.1"
 

@@ -28,18 +28,8 @@ _SAME_PROVIDER = "Continue the conversation with the provider that answered, or 
 _NOTHING = "Nothing needs to be done."
 
 _CODES: Final = {
-    "answer-continued": _Code(
-        "A response broke off; another model continued it, or it ends with its complete calls.",
-        "The connection or the server failed, and `Fallback` has `continue_after_cut`.",
-        "The message has the error; the path is the place where the model changed.",
-    ),
-    "answer-unfinished": _Code(
-        "The response is incomplete, because it continues in the background.",
-        "The request asked for a background response, and it was read before it was complete.",
-        "Read the response again until its status is another; `resume` in the metadata has its id.",
-    ),
     "asked-again": _Code(
-        "The model was asked again after an answer, or arguments of a tool, that were invalid.",
+        "The model was asked again after a response, or arguments of a tool, that were invalid.",
         "The run has `validation_retries`, and the object or the arguments failed validation.",
         "Nothing needs to be done. Each request is billed; simplify the schema if it is frequent.",
     ),
@@ -64,7 +54,7 @@ _CODES: Final = {
         "Put them into the cached content when it is created.",
     ),
     "citation-dropped": _Code(
-        "The gateway left a citation out of its answer.",
+        "The gateway left a citation out of its response.",
         "The client's API has no form for citations of this kind.",
         "Use a client of another API if the citations matter; the sources are in the text.",
     ),
@@ -74,7 +64,7 @@ _CODES: Final = {
         _NOTHING,
     ),
     "content-not-shown": _Code(
-        "A part of the answer is not visible to the gateway's client.",
+        "A part of the response is not visible to the gateway's client.",
         "The client's API has no form for it. The gateway keeps it in the conversation.",
         "Nothing needs to be done: later requests of the conversation still include it.",
     ),
@@ -109,15 +99,15 @@ _CODES: Final = {
         "The API requires text in each message that has a document.",
         "Add a text of your own to the message.",
     ),
-    "empty-answer": _Code(
-        "The model ended its answer normally, but without text and without a tool call.",
-        "Some models do this occasionally, often after tool results.",
-        "Send the request again, or ask the model to answer in words.",
-    ),
     "empty-message": _Code(
         "A message without content was left out, or a placeholder was sent in its place.",
         "APIs reject empty messages.",
         "Leave empty messages out of the conversation.",
+    ),
+    "empty-response": _Code(
+        "The model ended its response normally, but without text and without a tool call.",
+        "Some models do this occasionally, often after tool results.",
+        "Send the request again, or ask the model to answer in words.",
     ),
     "empty-text": _Code(
         "An empty text was left out of a message.",
@@ -130,7 +120,7 @@ _CODES: Final = {
         "Do not use the number for billing.",
     ),
     "file-dropped": _Code(
-        "The gateway left a generated file out of its answer.",
+        "The gateway left a generated file out of its response.",
         "The client's API has no form for files of this type.",
         "Use a client of an API that has them.",
     ),
@@ -201,7 +191,7 @@ _CODES: Final = {
     ),
     "last-message-added": _Code(
         "A short user message was added at the end.",
-        "The conversation ends with the model's answer, which this model does not continue.",
+        "The conversation ends with the model's response, which this model does not continue.",
         "End the conversation with a user message.",
     ),
     "max-tokens-lowered": _Code(
@@ -265,7 +255,7 @@ _CODES: Final = {
         "Raise `max_tokens`, or choose a budget in the range that the message names.",
     ),
     "reasoning-dropped": _Code(
-        "Reasoning of an earlier answer was left out.",
+        "Reasoning of an earlier response was left out.",
         "The target cannot read it, or accepts it only with a valid signature.",
         _SAME_PROVIDER,
     ),
@@ -303,22 +293,32 @@ _CODES: Final = {
         "The whole conversation was sent, not only the messages after a stored response.",
         "`previous_response_id` is `auto`, but the conversation was changed before its last "
         "response, belongs to another provider, or is no longer stored by the server.",
-        "Nothing needs to be done: the answer is the same, and later requests continue it.",
+        "Nothing needs to be done: the response is the same, and later requests continue it.",
+    ),
+    "response-continued": _Code(
+        "A response broke off; another model continued it, or it ends with its complete calls.",
+        "The connection or the server failed, and `Fallback` has `continue_after_cut`.",
+        "The message has the error; the path is the place where the model changed.",
     ),
     "response-format-by-tool": _Code(
-        "The answer's format is enforced by a tool that the model must call.",
+        "The response's format is enforced by a tool that the model must call.",
         "The API has no other way to enforce a schema.",
-        "Nothing needs to be done: the arguments are returned as the answer's text.",
+        "Nothing needs to be done: the arguments are returned as the response's text.",
     ),
     "response-format-in-words": _Code(
-        "The answer's format is only requested, in the instructions.",
+        "The response's format is only requested, in the instructions.",
         "The API or the model cannot enforce it together with the rest of the request.",
-        "Check the answer, as `generate_object` does.",
+        "Check the response, as `generate_object` does.",
     ),
     "response-from-cache": _Code(
-        "The answer came from the response cache; nothing was sent.",
-        "An equal request was answered before. Its cost is 0; `usage` is that of the first answer.",
+        "The response came from the response cache; nothing was sent.",
+        "An equal request was answered before. Its cost is 0; `usage` is the first response's.",
         _NOTHING,
+    ),
+    "response-unfinished": _Code(
+        "The response is incomplete, because it continues in the background.",
+        "The request asked for a background response, and it was read before it was complete.",
+        "Read the response again until its status is another; `resume` in the metadata has its id.",
     ),
     "roles-merged": _Code(
         "A message was joined with the one before it.",
@@ -386,7 +386,7 @@ _CODES: Final = {
         "Show the final text of the end event in place of the deltas.",
     ),
     "source-dropped": _Code(
-        "The gateway left a source out of its answer.",
+        "The gateway left a source out of its response.",
         "The client's API has no place for sources without a citation.",
         "Use a client of another API if the sources matter.",
     ),
@@ -421,7 +421,7 @@ _CODES: Final = {
         "Nothing needs to be done: calls and results still match.",
     ),
     "tool-call-missing": _Code(
-        "A tool call was required, but the answer is text.",
+        "A tool call was required, but the response is text.",
         "The server does not enforce `tool_choice`.",
         "Use a server or model that does, or send the request again.",
     ),
@@ -436,7 +436,7 @@ _CODES: Final = {
         _NOTHING,
     ),
     "tool-choice-weakened": _Code(
-        "The format of the answer is requested but not enforced.",
+        "The format of the response is requested but not enforced.",
         "The model does not reason while a tool call is required.",
         "Turn reasoning off if the format matters more.",
     ),
@@ -526,7 +526,7 @@ _CODES: Final = {
         "Ask for the call in the prompt, or use another model.",
     ),
     "usage-missing": _Code(
-        "The answer is complete, but its tokens are unknown.",
+        "The response is complete, but its tokens are unknown.",
         "The stream ended before the event that counts them.",
         "Treat the counts as unknown, not as zero.",
     ),

@@ -102,7 +102,12 @@ def route() -> Picture:
         ("Protocol", "which API: builds the body", found.protocol.id, shortened(body, 66)),
         ("Endpoint", "where: base URL, path, query", "", f"{prepared.method} {prepared.url}"),
         ("Auth", "as whom: signs the request", "", f"x-api-key: {prepared.headers['x-api-key']}"),
-        ("Framing", "how the answer is cut into frames", "", f"{found.framing.id}: data: {{...}}"),
+        (
+            "Framing",
+            "how the response is cut into frames",
+            "",
+            f"{found.framing.id}: data: {{...}}",
+        ),
     )
     picture = Picture("The route of a request", 330)
     picture.text(20, 34, "LLMRequest", style="b")
@@ -271,7 +276,7 @@ def _mark(event: LLMEvent) -> str:
 
 
 def middleware() -> Picture:
-    """Return the order in which middleware sees a request and its answer, found by a call."""
+    """Return the order in which middleware sees a request and its response, found by a call."""
     names, seen = ("first", "second", "third"), []
 
     def named(name: str) -> Any:

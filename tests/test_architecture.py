@@ -244,7 +244,7 @@ def test_pure_layers_call_nothing_impure() -> None:
 
 
 def test_pure_layers_below_routes_never_wait() -> None:
-    """One loop in the client reads an answer; all that it calls is synchronous."""
+    """One loop in the client reads a response; all that it calls is synchronous."""
     waits = (ast.AsyncFunctionDef, ast.Await, ast.AsyncFor, ast.AsyncWith)
 
     def waiting(module: Path) -> Iterator[tuple[int, str]]:

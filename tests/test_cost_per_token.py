@@ -111,7 +111,7 @@ ANSWERS: dict[str, tuple[Model, Callable[[int], Sequence[bytes]], int]] = {
     "gemini": (Google(api_key="k").model("gemini-2.5-flash"), gemini, 305),
     "converse": (AmazonBedrock(region="us-east-1", api_key="k").model("m"), converse, 650),
 }
-"""A model, its answer, and how many instructions a token of it may cost."""
+"""A model, its response, and how many instructions a token of it may cost."""
 
 PROMPT = {"role": "user", "content": "hi"}
 FRONTS: dict[str, dict[str, Any]] = {
@@ -128,7 +128,7 @@ ARRIVAL = 2200
 
 
 def read(model: Model, chunks: Sequence[bytes]) -> str:
-    """Return the text or the arguments of an answer that comes in *chunks*, each one arrival."""
+    """Return the text or the arguments of a response that comes in *chunks*, each one arrival."""
 
     async def run() -> str:
         async with (
@@ -160,8 +160,8 @@ def relay(path: str, chunks: Sequence[bytes]) -> bytes:
 
 
 def costs(run: Callable[[int], object]) -> tuple[float, float]:
-    """Return the instructions of a token in a short answer, and in one three times as long."""
-    for _ in range(2):  # what the first answer does alone, and the second with what it left
+    """Return the instructions of a token in a short response, and in one three times as long."""
+    for _ in range(2):  # what the first response does alone, and the second with what it left
         run(100)
     some, more, most = (opcodes(partial(run, count)) for count in (100, 200, 400))
     return (more - some) / 100, (most - more) / 200
@@ -176,7 +176,7 @@ def arrivals(chunks: Sequence[bytes], *, in_burst: bool) -> list[bytes]:
 def test_token_costs_the_client_the_same_few_instructions_at_any_place(
     answer: str, *, in_burst: bool
 ) -> None:
-    """The cost of an answer grows with its tokens and not with their square."""
+    """The cost of a response grows with its tokens and not with their square."""
     model, chunks, budget = ANSWERS[answer]
     early, late = costs(lambda count: read(model, arrivals(chunks(count), in_burst=in_burst)))
 
@@ -212,7 +212,7 @@ def test_count_of_instructions_is_the_same_where_others_left_garbage() -> None:
 def test_token_costs_the_gateway_the_same_few_instructions_at_any_place(
     path: str, *, in_burst: bool
 ) -> None:
-    """An answer of a Chat server in the form of each API, and relayed as it came."""
+    """A response of a Chat server in the form of each API, and relayed as it came."""
     early, late = costs(lambda count: relay(path, arrivals(chat(count), in_burst=in_burst)))
 
     assert relay(path, chat(50)).count(b"word") >= 50

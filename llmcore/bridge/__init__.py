@@ -7,14 +7,14 @@ reaches. In reading order:
 - `model_map`, `upstream`, `model_names`: which provider answers to a model's name
 - `pools/`: several upstreams behind one name
 - `upstream_call`, `drop_rejected_parameters`, `rejected_betas`: one call of an upstream
-- `answer_run`: one answer under way; `translated_run`: one that is translated; `relay`: one that
-  passes as it came, `relayed_bytes`: its bytes; `choices`: several answers as one
-- `api`: one API that clients speak: operations that return JSON, or an answer to run
+- `response_run`: one response under way; `translated_run`: one that is translated; `relay`: one
+  that passes as it came, `relayed_bytes`: its bytes; `choices`: several responses as one
+- `api`: one API that clients speak: operations that return JSON, or a response to run
 - `counting`: counts of tokens
 - `generation`: the operations that all fronts have; `apis/`: the APIs that are served
-- `accounts/`, `spend/`: who may use the gateway and how much; what answers used and cost
-- `savings`: answers that are given again, and marks for caches of prompts
-- `background/`: answers that no client waits for
+- `accounts/`, `spend/`: who may use the gateway and how much; what responses used and cost
+- `savings`: responses that are given again, and marks for caches of prompts
+- `background/`: responses that no client waits for
 - `websocket/`: the Responses API over WebSockets
 - `state/`: where responses and accounts are kept
 - `reload`: settings that are read again while the gateway runs

@@ -1,7 +1,7 @@
 """One API that clients speak, as the gateway serves it.
 
 It has operations and a form for errors, without HTTP. An operation returns a JSON object,
-or a `SentAnswer` for an answer that a model is yet to give. Admission, bodies, streams and logs
+or a `SentResponse` for a response that a model is yet to give. Admission, bodies, streams and logs
 are the gateway's, the same for all operations.
 """
 
@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from attrs import field
 
 from llmcore.bridge.accounts.issued_key import IssuedKey
-from llmcore.bridge.answer_run import ErrorForm, SentAnswer
+from llmcore.bridge.response_run import ErrorForm, SentResponse
 from llmcore.fronts.front import ClientRequest
 from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.frozen import frozen
@@ -62,7 +62,7 @@ class OperationRequest:
 
 @frozen(kw_only=True)
 class Outcome:
-    """A JSON object as an operation's answer, and the notes on it."""
+    """A JSON object as an operation's response, and the notes on it."""
 
     body: JsonObject
     diagnostics: tuple[Diagnostic, ...] = ()
@@ -77,7 +77,7 @@ class Operation:
     method: str
     path: str
     """As Starlette writes paths, such as `/responses/{response_id}`."""
-    answer: Callable[[OperationRequest], Awaitable[JsonObject | Outcome | SentAnswer]]
+    handle: Callable[[OperationRequest], Awaitable[JsonObject | Outcome | SentResponse]]
     """Raises FrontError."""
     takes_body: bool = False
     """Whether a JSON object is read, and the request counts as one under way."""

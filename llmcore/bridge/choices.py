@@ -1,7 +1,7 @@
-"""Several choices of one answer, each of them an upstream call of its own.
+"""Several choices of one response, each of them an upstream call of its own.
 
-Most APIs have no `n`: a client of Chat Completions that asks for three choices gets the answers of
-three calls, as one completion or as one stream in which the choices take turns.
+Most APIs have no `n`: a client of Chat Completions that asks for three choices gets the responses
+of three calls, as one completion or as one stream in which the choices take turns.
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import anyio
 from attrs import evolve, frozen
 
-from llmcore.bridge.answer_run import AnswerRun, WholeBody
+from llmcore.bridge.response_run import ResponseRun, WholeBody
 from llmcore.fronts.errors import FrontError
 from llmcore.fronts.front import Event, FailureResponse, StreamEncoding
 from llmcore.fronts.openai_chat.chunks import as_choice, joined
@@ -43,12 +43,15 @@ class _Choice:
 
 
 class ChoicesRun:
-    """An answer of several choices. Implements `AnswerRun`."""
+    """A response of several choices. Implements `ResponseRun`."""
 
     def __init__(
-        self, count: int, encoding: StreamEncoding, run: Callable[[int, StreamEncoding], AnswerRun]
+        self,
+        count: int,
+        encoding: StreamEncoding,
+        run: Callable[[int, StreamEncoding], ResponseRun],
     ) -> None:
-        """Make *count* answers; *run* returns the one of an index, with the encoding to use."""
+        """Make *count* responses; *run* returns the one of an index, with the encoding to use."""
         self._encoding = encoding
         self._usages: list[Event] = []
         encodings = (
@@ -69,7 +72,7 @@ class ChoicesRun:
 
     @property
     def outcome(self) -> str:
-        """How the answer ended, in a word for metrics: as the choice that ended worst."""
+        """How the response ended, in a word for metrics: as the choice that ended worst."""
         outcomes = [run.outcome for run in self._runs]
         worst = (name for name in ("failed", "cancelled") if name in outcomes)
         others = (name for name in outcomes if name != "completed")
@@ -82,14 +85,14 @@ class ChoicesRun:
     @property
     def response(self) -> LLMResponse:
         """The first choice as far as it has arrived, with the usage and the cost of all."""
-        answers = [run.response for run in self._runs]
-        costs = [answer.cost for answer in answers if answer.cost is not None]
-        usage = reduce(add, (answer.usage for answer in answers))
-        return evolve(answers[0], usage=usage, cost=sum(costs) if costs else None)
+        responses = [run.response for run in self._runs]
+        costs = [response.cost for response in responses if response.cost is not None]
+        usage = reduce(add, (response.usage for response in responses))
+        return evolve(responses[0], usage=usage, cost=sum(costs) if costs else None)
 
     @property
     def choices(self) -> int:
-        """How many answers the upstream gives."""
+        """How many responses the upstream gives."""
         return len(self._runs)
 
     @property
@@ -109,7 +112,7 @@ class ChoicesRun:
 
     @property
     def error(self) -> LLMError | None:
-        """Why the answer failed, if it did: one failed choice fails all."""
+        """Why the response failed, if it did: one failed choice fails all."""
         return next((run.error for run in self._runs if run.error is not None), None)
 
     @property
@@ -167,9 +170,9 @@ class ChoicesRun:
         return b""
 
     async def whole(self) -> WholeBody:
-        """Return the answer in one piece; FrontError if a choice has none."""
-        answers = await _all([run.whole for run in self._runs])
-        bodies: list[Any] = [json.loads(answer.body) for answer in answers]
+        """Return the response in one piece; FrontError if a choice has none."""
+        responses = await _all([run.whole for run in self._runs])
+        bodies: list[Any] = [json.loads(response.body) for response in responses]
         numbered = [as_choice(index, body) for index, body in enumerate(bodies)]
         return WholeBody(body=json.dumps(joined(numbered)))
 

@@ -1,4 +1,4 @@
-"""Answers, counts and lists of models in the form of any front."""
+"""Responses, counts and lists of models in the form of any front."""
 
 import time
 from collections.abc import Awaitable, Callable, Mapping
@@ -8,31 +8,31 @@ from typing import Any, Final, Generic, TypeAlias, TypeVar
 import anyio.lowlevel
 from attrs import evolve
 
-from llmcore.bridge.answer_run import AnswerRun, RunLabels
 from llmcore.bridge.api import Caller, OperationRequest, Outcome
 from llmcore.bridge.configuration.settings import KeepAlive
 from llmcore.bridge.model_map import UpstreamModel
 from llmcore.bridge.pools.affinity import conversation_of
 from llmcore.bridge.relay import RelayPlan, holds_sealed_state
+from llmcore.bridge.response_run import ResponseRun, RunLabels
 from llmcore.bridge.savings import (
-    CachedAnswer,
-    cached_answer,
+    CachedResponse,
+    cached_response,
     may_be_cached,
     with_prompt_cache_marks,
 )
 from llmcore.bridge.service import Service, new_id
-from llmcore.bridge.translated_run import AnswerPlan, StoredAnswer
+from llmcore.bridge.translated_run import ResponsePlan, StoredResponse
 from llmcore.bridge.upstream_call import CallLimits
 from llmcore.client.large_requests import holds_much
 from llmcore.fronts.encoding import COMMENT_FRAME
 from llmcore.fronts.errors import FrontError, invalid
 from llmcore.fronts.front import (
-    AnswerInfo,
-    AnswerWriter,
     ClientRequest,
     Front,
+    FrontWriter,
     ListedModel,
     ReadRequest,
+    ResponseIdentity,
     Routing,
     StreamEncoding,
     Upstream,
@@ -72,13 +72,13 @@ class Chosen:
     target: UpstreamModel
     model: Model
     upstream: Upstream
-    info: AnswerInfo
-    """The facts that the answer states of itself."""
+    info: ResponseIdentity
+    """The facts that the response states of itself."""
     limits: CallLimits = CallLimits()
 
 
-MakeAnswer: TypeAlias = Callable[[OperationRequest, Chosen], Awaitable[AnswerRun]]
-"""Makes the answer of a chosen model."""
+MakeResponse: TypeAlias = Callable[[OperationRequest, Chosen], Awaitable[ResponseRun]]
+"""Makes the response of a chosen model."""
 
 
 class Generation(Generic[Context]):
@@ -90,12 +90,12 @@ class Generation(Generic[Context]):
         self._service = service
         self._format_field = format_field
 
-    async def generate(self, call: OperationRequest) -> AnswerRun:
-        """Return the answer of a model, to be run."""
-        return await self.pooled(call, self.answer)
+    async def generate(self, call: OperationRequest) -> ResponseRun:
+        """Return the response of a model, to be run."""
+        return await self.pooled(call, self.respond)
 
-    async def pooled(self, call: OperationRequest, answer: MakeAnswer) -> AnswerRun:
-        """Return what *answer* makes for the model of the request.
+    async def pooled(self, call: OperationRequest, respond: MakeResponse) -> ResponseRun:
+        """Return what *respond* makes for the model of the request.
 
         Where a name has several targets, it is made for one after another until one begins.
         """
@@ -104,18 +104,18 @@ class Generation(Generic[Context]):
         pool = service.names.pool(routing.model)
         if not service.is_pooled(pool):
             info = self._info(routing.model)
-            return await answer(call, await self._chosen(routing, pool.first, info))
+            return await respond(call, await self._chosen(routing, pool.first, info))
         conversation = conversation_of(request)
         info = self._info(routing.model, conversation)
 
-        async def make(target: UpstreamModel, limits: CallLimits) -> AnswerRun:
+        async def make(target: UpstreamModel, limits: CallLimits) -> ResponseRun:
             chosen = await self._chosen(routing, target, info)
-            return await answer(call, evolve(chosen, limits=limits))
+            return await respond(call, evolve(chosen, limits=limits))
 
         return await service.pooled(routing.model, pool, conversation, make)
 
-    async def answer(self, call: OperationRequest, chosen: Chosen) -> AnswerRun:
-        """Return the answer of the *chosen* model, to be run."""
+    async def respond(self, call: OperationRequest, chosen: Chosen) -> ResponseRun:
+        """Return the response of the *chosen* model, to be run."""
         call = self.marked(call, chosen)
         if route := self.relay_route(call.request, chosen):
             return self.relayed(call, chosen, route)
@@ -135,11 +135,11 @@ class Generation(Generic[Context]):
 
     def cached(
         self, call: OperationRequest, chosen: Chosen, request: LLMRequest
-    ) -> CachedAnswer | None:
-        """Return where the answer to *request* may come from instead of the upstream."""
+    ) -> CachedResponse | None:
+        """Return where the response to *request* may come from instead of the upstream."""
         service, owner = self._service, call.caller.owner
         cache = service.settings.cache
-        return cached_answer(cache, service.store, owner, call.request, chosen.model, request)
+        return cached_response(cache, service.store, owner, call.request, chosen.model, request)
 
     def _allowed(self, request: ClientRequest, caller: Caller) -> Routing:
         """Return the model that *request* is for; 403 if the key does not allow it."""
@@ -162,7 +162,9 @@ class Generation(Generic[Context]):
         target = self._service.first_of(pool, conversation)
         return await self._chosen(routing, target, self._info(routing.model, conversation))
 
-    async def _chosen(self, routing: Routing, target: UpstreamModel, info: AnswerInfo) -> Chosen:
+    async def _chosen(
+        self, routing: Routing, target: UpstreamModel, info: ResponseIdentity
+    ) -> Chosen:
         service = self._service
         model = service.model(target)
         route = model.route
@@ -183,16 +185,16 @@ class Generation(Generic[Context]):
             info=info,
         )
 
-    def _info(self, name: str, conversation: str = "") -> AnswerInfo:
-        return AnswerInfo(
+    def _info(self, name: str, conversation: str = "") -> ResponseIdentity:
+        return ResponseIdentity(
             id=new_id(self.front.id_prefix, conversation), created_at=int(time.time()), model=name
         )
 
     def relay_route(self, request: ClientRequest, chosen: Chosen) -> Route | None:
         """Return the route to an upstream of the same API, which gets the request as it came.
 
-        None where the gateway must change or keep something: sealed state of earlier answers,
-        policies on tools, a cache of answers, or a framing that the upstream does not send.
+        None where the gateway must change or keep something: sealed state of earlier responses,
+        policies on tools, a cache of responses, or a framing that the upstream does not send.
         """
         service, policy, route = self._service, self._service.policy, chosen.model.route
         if not service.settings.relay or not isinstance(route, Route):
@@ -208,8 +210,8 @@ class Generation(Generic[Context]):
             return None
         return route
 
-    def relayed(self, call: OperationRequest, chosen: Chosen, route: Route) -> AnswerRun:
-        """Return the answer of an upstream of the same API, to pass as it comes."""
+    def relayed(self, call: OperationRequest, chosen: Chosen, route: Route) -> ResponseRun:
+        """Return the response of an upstream of the same API, to pass as it comes."""
         request = call.request
         info, upstream = chosen.info, chosen.upstream
         plan = RelayPlan(
@@ -260,17 +262,17 @@ class Generation(Generic[Context]):
         call: OperationRequest,
         chosen: Chosen,
         read: ReadRequest[Any],
-        writer: AnswerWriter,
+        writer: FrontWriter,
         *,
-        stored: StoredAnswer | None = None,
+        stored: StoredResponse | None = None,
         is_large: bool = False,
         encoding: StreamEncoding | None = None,
-        cached: CachedAnswer | None = None,
-    ) -> AnswerRun:
-        """Return the answer that *writer* writes, to be run; *encoding* replaces the front's."""
+        cached: CachedResponse | None = None,
+    ) -> ResponseRun:
+        """Return the response that *writer* writes, to be run; *encoding* replaces the front's."""
         front = self.front
         checks = self._service.settings.check_stream
-        plan = AnswerPlan(
+        plan = ResponsePlan(
             info=self._labels(chosen, streamed=read.streaming),
             request=read.request,
             writer=writer,
@@ -294,14 +296,14 @@ class Generation(Generic[Context]):
     async def check(self, request: LLMRequest) -> None:
         """Raise FrontError if the upstream would ignore a part of *request* that must be kept.
 
-        By the settings, these are a schema for the answer and a last message that the answer is to
-        continue.
+        By the settings, these are a schema for the response and a last message that the response is
+        to continue.
         """
         settings = self._service.settings
         formats = settings.structured_output_by_front
         format_policy = formats.get(self.front.id, settings.structured_output)
         checks_format = format_policy == "error" and request.response_format is not None
-        checks_prefill = settings.prefill == "error" and _ends_with_answer(request)
+        checks_prefill = settings.prefill == "error" and _ends_with_response(request)
         if not (checks_format or checks_prefill):
             return
         for diagnostic in (await self._service.prepared(request)).diagnostics:
@@ -363,12 +365,12 @@ class Generation(Generic[Context]):
         return ListedModel(id=name, owner=self._service.names.owner(name))
 
 
-def _ends_with_answer(request: LLMRequest) -> bool:
+def _ends_with_response(request: LLMRequest) -> bool:
     return bool(request.messages) and request.messages[-1].role == "assistant"
 
 
 def _choices(body: JsonObject) -> int:
-    """Return the number of answers that the body of a relayed request asks for."""
+    """Return the number of responses that the body of a relayed request asks for."""
     config = body.get("generationConfig")
     count = body.get("n") or (config.get("candidateCount") if isinstance(config, dict) else None)
     return count if isinstance(count, int) and count > 0 else 1
@@ -380,6 +382,6 @@ def allows(caller: Caller, model: str) -> bool:
 
 
 def _loses_format(diagnostic: Diagnostic) -> bool:
-    """Return whether a prepared request gives up the wanted shape of the answer."""
+    """Return whether a prepared request gives up the wanted shape of the response."""
     dropped = diagnostic.path == _FORMAT_PATH and diagnostic.action == "dropped"
     return diagnostic.code in _FORMAT_LOST or dropped

@@ -51,7 +51,7 @@ _BETAS_OF: Final[Mapping[str, tuple[str, ...]]] = {
 }
 """For each field of the body, the beginnings of the names of the features that it belongs to."""
 _QUIET: Final = frozenset(_BETAS_OF) - {"effort", "speed", "task_budget"}
-"""Fields that do not change the answer: if a server refuses one, all of them are left out."""
+"""Fields that do not change the response: if a server refuses one, all of them are left out."""
 
 
 def without_rejected_betas(

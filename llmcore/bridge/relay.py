@@ -1,8 +1,8 @@
-"""Relays an answer unchanged, where the upstream has the client's own API.
+"""Relays a response unchanged, where the upstream has the client's own API.
 
 The request's body goes up as the client sent it, its model's name and credentials apart; the bytes
-of the answer come down as the upstream sent them. The events that are read from a copy serve
-metrics, logs and retries, and show how the answer ended. Nothing that a client and its own vendor
+of the response come down as the upstream sent them. The events that are read from a copy serve
+metrics, logs and retries, and show how the response ended. Nothing that a client and its own vendor
 agree on is lost on the way.
 """
 
@@ -13,14 +13,14 @@ from typing import Any, Final, Self
 import anyio
 from attrs import evolve, field
 
-from llmcore.bridge.answer_run import ErrorForm, RunLabels, WholeBody
 from llmcore.bridge.rejected_betas import HEADER, without_rejected_betas
 from llmcore.bridge.relayed_bytes import RelayedBytes
+from llmcore.bridge.response_run import ErrorForm, RunLabels, WholeBody
 from llmcore.bridge.upstream_call import CallLimits, RunContext, UpstreamCall
 from llmcore.client.event_stream import EventStream
 from llmcore.folds.grammar import has_content
 from llmcore.fronts.errors import FrontError, from_llm_error
-from llmcore.fronts.front import AnswerWriter, ClientRequest, FailureResponse, StreamEncoding
+from llmcore.fronts.front import ClientRequest, FailureResponse, FrontWriter, StreamEncoding
 from llmcore.fronts.sealer import PREFIX as SEAL
 from llmcore.protocols.protocol import BodyBuilder, Built, Protocol
 from llmcore.routes.route import Route
@@ -67,7 +67,7 @@ class RelayedRequest(LLMRequest[Any]):
     def to(cls, model: Model, route: Route[Any], *, skims: bool) -> Self:
         """Return a request without a body yet, to a *model* behind *route*.
 
-        With *skims*, a plain answer is read without its content.
+        With *skims*, a plain response is read without its content.
         """
         protocol = route.protocol
 
@@ -99,7 +99,7 @@ class RelayedRequest(LLMRequest[Any]):
 def _skimming(
     protocol: Protocol[Any, Any, Any],
 ) -> Callable[[JsonValue, LLMRequest], Iterable[LLMEvent]]:
-    """Return what reads a whole answer, and no more of a plain one than its beginning and end."""
+    """Return what reads a whole response, and no more of a plain one than its beginning and end."""
     skim, whole = protocol.skim, protocol.whole
     if skim is None:
         return whole
@@ -138,20 +138,20 @@ class RelayPlan:
     request: LLMRequest
     route: Route[Any]
     """The route of the request's model."""
-    writer: Callable[[], AnswerWriter]
-    """Makes what writes the events of an error after the answer began."""
+    writer: Callable[[], FrontWriter]
+    """Makes what writes the events of an error after the response began."""
     encoding: StreamEncoding
     error: ErrorForm
     read: Callable[[], LLMRequest]
     """Reads the client's request, which passes without being read. Raises FrontError."""
     choices: int = 1
-    """The number of answers that the request asks for."""
+    """The number of responses that the request asks for."""
     limits: CallLimits = CallLimits()
     diagnostics: tuple[Diagnostic, ...] = field(default=())
 
 
 class RelayRun:
-    """An answer whose bytes pass as they come."""
+    """A response whose bytes pass as they come."""
 
     def __init__(self, context: RunContext, plan: RelayPlan) -> None:
         self.info = plan.info
@@ -176,12 +176,12 @@ class RelayRun:
 
     @property
     def response(self) -> LLMResponse:
-        """The upstream's answer, as far as it has arrived."""
+        """The upstream's response, as far as it has arrived."""
         return self._call.response
 
     @property
     def choices(self) -> int:
-        """How many answers the upstream gives."""
+        """How many responses the upstream gives."""
         return self._plan.choices
 
     @property
@@ -256,7 +256,7 @@ class RelayRun:
         return self._copy.take() + self._error_frames(error)
 
     async def whole(self) -> WholeBody:
-        """Return the answer as it came; FrontError if there is none."""
+        """Return the response as it came; FrontError if there is none."""
         while not self._ended:
             batch = await self._call.next_batch()
             self._note(batch)
@@ -318,7 +318,7 @@ class RelayRun:
         return b"" if tail.strip() in data else tail
 
     def _failed(self, error: LLMError, *, in_band: bool) -> bytes:
-        """Return the last bytes of an answer that failed; FrontError before its first byte."""
+        """Return the last bytes of a response that failed; FrontError before its first byte."""
         self.error = error
         self._end("failed")
         status = self._copy.status
@@ -347,7 +347,7 @@ class RelayRun:
         self.outcome = outcome
         metrics, provider = self._context.metrics, self.info.upstream.provider
         metrics.count_tokens(provider, self._usage)
-        metrics.answers.labels(provider, outcome).inc()
+        metrics.responses.labels(provider, outcome).inc()
 
 
 def _is_of_the_connection(error: LLMError) -> bool:

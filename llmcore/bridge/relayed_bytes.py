@@ -1,4 +1,4 @@
-"""The bytes of a relayed answer: kept for the client, while a copy is read as events.
+"""The bytes of a relayed response: kept for the client, while a copy is read as events.
 
     upstream ──▶ whole frames ──▶ the client
                       │
@@ -8,8 +8,8 @@
 Nearly all events of a stream only add text to what is open. Once the call has read one such event,
 those that continue the same text pass without being read: their texts are collected, and the call
 reads one event with all of it before the next frame that it must see, so that what it knows of the
-answer at the end is the same. Only whole frames are handed out, so that errors and heartbeats find
-a place between them.
+response at the end is the same. Only whole frames are handed out, so that errors and heartbeats
+find a place between them.
 """
 
 import re

@@ -1,8 +1,8 @@
 """Settings that are read again while the gateway runs.
 
 A change of a file, or SIGHUP, makes every worker read everything again. Valid settings
-apply to requests that begin from then on; answers under way keep the settings that they began with.
-If any setting is invalid, all are refused and the log names the line.
+apply to requests that begin from then on; responses under way keep the settings that they began
+with. If any setting is invalid, all are refused and the log names the line.
 """
 
 import logging

@@ -1,7 +1,7 @@
 """The cache of responses, and the marks that make an upstream cache prompts.
 
 Both are off unless they are configured. The header `x-openbridge-cache` shows `hit` or `miss` where
-an answer could come from the response cache; `x-openbridge-diagnostics` shows added marks.
+a response could come from the response cache; `x-openbridge-diagnostics` shows added marks.
 """
 
 import hashlib
@@ -38,8 +38,8 @@ from llmcore.schema.response import LLMResponse
 from llmcore.schema.result import Result, Success
 
 CACHE_HEADER: Final = "x-openbridge-cache"
-MAX_ANSWER_BYTES: Final = 4 * 1024 * 1024
-"""Answers whose events take more bytes of JSON are not stored."""
+MAX_RESPONSE_BYTES: Final = 4 * 1024 * 1024
+"""Responses whose events take more bytes of JSON are not stored."""
 _KEPT_REASONS: Final = frozenset({"stop", "length", "tool_calls"})
 _BEDROCK: Final = "bedrock-converse"
 _KEY_CHARS: Final = 32
@@ -48,22 +48,22 @@ _KEY_CHARS: Final = 32
 
 
 @define(eq=False)
-class CachedAnswer:
-    """An answer that may come from the cache; if not, it is stored there at its end."""
+class CachedResponse:
+    """A response that may come from the cache; if not, it is stored there at its end."""
 
     store: ResponseStore
     name: Callable[[], str]
-    """Computes the name of the answer in the store."""
+    """Computes the name of the response in the store."""
     ttl_s: float
     large: bool
     """Whether the request is so large that the name is computed in a thread."""
     is_fresh: bool
-    """Whether the client asks for a new answer, which replaces a stored one."""
+    """Whether the client asks for a new response, which replaces a stored one."""
     state: Literal["hit", "miss"] = field(default="miss", init=False)
 
     @property
     def headers(self) -> Mapping[str, str]:
-        """The header that shows whether the answer came from the cache."""
+        """The header that shows whether the response came from the cache."""
         return {CACHE_HEADER: self.state}
 
     def through(self, call: Callable[[], EventStream]) -> EventStream:
@@ -107,15 +107,15 @@ class CachedAnswer:
 
 def _packed(recording: Recording) -> bytes | None:
     data = recording.packed()
-    return zlib.compress(data, 1) if len(data) <= MAX_ANSWER_BYTES else None
+    return zlib.compress(data, 1) if len(data) <= MAX_RESPONSE_BYTES else None
 
 
 def _unpacked(data: bytes) -> list[LLMEvent]:
-    return unpacked(zlib.decompressobj().decompress(data, MAX_ANSWER_BYTES))
+    return unpacked(zlib.decompressobj().decompress(data, MAX_RESPONSE_BYTES))
 
 
 def may_be_cached(settings: CacheSettings, request: ClientRequest) -> bool:
-    """Return whether the answer of a request may come from the cache.
+    """Return whether the response of a request may come from the cache.
 
     `deterministic` is for requests with a temperature of 0. `cache-control: no-store` is obeyed.
     """
@@ -129,23 +129,23 @@ def _temperature(body: JsonObject) -> object:
     return (config if isinstance(config, Mapping) else body).get("temperature")
 
 
-def cached_answer(
+def cached_response(
     settings: CacheSettings,
     store: ResponseStore,
     owner: str,
     client_request: ClientRequest,
     model: Model,
     request: LLMRequest,
-) -> CachedAnswer | None:
-    """Return where the answer to *request* may come from; None if it must be a new one.
+) -> CachedResponse | None:
+    """Return where the response to *request* may come from; None if it must be a new one.
 
-    Answers are kept for the same caller, the same model behind the same route, and a request that
-    is the same in everything that determines its answer.
+    Responses are kept for the same caller, the same model behind the same route, and a request that
+    is the same in everything that determines its response.
     """
     route = model.route
     if not may_be_cached(settings, client_request) or not isinstance(route, Route):
         return None
-    return CachedAnswer(
+    return CachedResponse(
         store=store,
         name=partial(_name, owner, model, route, request),
         ttl_s=settings.ttl_s,
@@ -162,7 +162,7 @@ def _name(owner: str, model: Model, route: Route[Any], request: LLMRequest) -> s
         route=route,
         base_url=url if isinstance(url, str) else None,
     )
-    return f"answer:{cache_key(request, target, route, owner)}"
+    return f"response:{cache_key(request, target, route, owner)}"
 
 
 # -- marks for the cache of prompts

@@ -12,8 +12,7 @@ from typing import Any, TypeVar
 import anyio
 
 from llmcore.bridge.accounts.charges import Accounts
-from llmcore.bridge.answer_run import AnswerRun
-from llmcore.bridge.background.answers import BackgroundAnswers
+from llmcore.bridge.background.responses import BackgroundResponses
 from llmcore.bridge.build import build_information
 from llmcore.bridge.configuration.settings import GatewaySettings
 from llmcore.bridge.counting import TokenCounter
@@ -31,10 +30,11 @@ from llmcore.bridge.pools.shared_limits import SharedLimits
 from llmcore.bridge.pools.upstream_health import UpstreamHealth
 from llmcore.bridge.relay import RelayedRequest, RelayPlan, RelayRun
 from llmcore.bridge.reload import ReadSettings, Reloader
+from llmcore.bridge.response_run import ResponseRun
 from llmcore.bridge.state.store import ResponseStore, StateUnavailableError
 from llmcore.bridge.state.stores import ledger_for, store_for
 from llmcore.bridge.tools_file import read_tools
-from llmcore.bridge.translated_run import AnswerPlan, TranslatedRun
+from llmcore.bridge.translated_run import ResponsePlan, TranslatedRun
 from llmcore.bridge.upstream import Upstreams
 from llmcore.bridge.upstream_call import RunContext, retry_policy, total_deadline
 from llmcore.client.large_requests import is_large, run_in_thread_if
@@ -95,7 +95,7 @@ class Service:
         self.settings = settings
         self.metrics = Metrics()
         self.store = store
-        self.background = BackgroundAnswers(
+        self.background = BackgroundResponses(
             store, self.metrics, at_once=settings.limits.max_background
         )
         self.accounts = Accounts(settings, ledger_for(settings), self.metrics)
@@ -114,7 +114,7 @@ class Service:
         self._shared_health = SharedHealth(self.upstream_health, store)
         self._own_tools = registered_tools
         self._retired: list[Upstreams] = []
-        """Earlier upstreams that no answer uses any more, to be closed."""
+        """Earlier upstreams that no response uses any more, to be closed."""
         self.reloader: Reloader | None = None
         self._use(settings, model_map, upstreams)
         self._sealer = None if settings.seal_key is None else Sealer(settings.seal_key.encode())
@@ -149,7 +149,7 @@ class Service:
     def reconfigure(self, settings: GatewaySettings) -> None:
         """Answer the requests that begin from now on by *settings*.
 
-        Answers under way keep the upstreams that they began with, which are closed after the last
+        Responses under way keep the upstreams that they began with, which are closed after the last
         of them. Raises ConfigurationError, and changes nothing, for settings that cannot work.
         """
         model_map = model_map_of(settings)
@@ -174,7 +174,7 @@ class Service:
         """Return the service that *settings* describe; nothing is opened yet.
 
         With *read_again* it follows changes of the files that the settings are read from.
-        *transport*, such as recorded answers, takes the place of the network. Raises
+        *transport*, such as recorded responses, takes the place of the network. Raises
         ConfigurationError for settings that cannot work.
         """
         model_map = model_map_of(settings)
@@ -190,7 +190,7 @@ class Service:
         return service
 
     async def aclose(self) -> None:
-        """Close connections and stores, once background answers have ended and are charged."""
+        """Close connections and stores, once background responses have ended and are charged."""
         await self.background.aclose(self.settings.limits.shutdown_s)
         await self._shared_limits.release()
         await self.accounts.aclose()
@@ -222,21 +222,21 @@ class Service:
             with suppress(AuthenticationError):  # logged; the client has no key until there is one
                 await key()
 
-    # -- Answers
+    # -- Responses
 
     def admitted(self) -> "Admission":
         """Return what counts a request with a body as under way, for a block or until released."""
         return Admission(self)
 
     def count_running(self, more: int) -> None:
-        """Count *more* answers as under way."""
+        """Count *more* responses as under way."""
         self._running += more
         self.metrics.running.set(self._running)
 
     def check_room(self) -> None:
-        """Raise FrontError, 503, if as many answers are under way as there may be."""
+        """Raise FrontError, 503, if as many responses are under way as there may be."""
         if self._running >= self.settings.limits.max_running:
-            message = f"{self._running} answers are under way, which is the limit here"
+            message = f"{self._running} responses are under way, which is the limit here"
             raise overloaded(message)
 
     def model(self, target: UpstreamModel) -> Model:
@@ -252,14 +252,14 @@ class Service:
         if known is None or known[0] is not model:
             if len(self._relayed) >= _MODELS_KEPT:
                 self._relayed.clear()
-            # The page shows recorded answers, and telemetry may.
+            # The page shows recorded responses, and telemetry may.
             skims = not (self.settings.ui_record or self._upstreams.client.middleware)
             known = (model, RelayedRequest.to(model, route, skims=skims))
             self._relayed[id(model)] = known
         return known[1].of(request)
 
     def is_pooled(self, pool: ModelPool) -> bool:
-        """Return whether an answer of *pool* may have to wait, or go to another target."""
+        """Return whether a response of *pool* may have to wait, or go to another target."""
         return (
             len(pool.targets) > 1
             or pool.on_context_overflow is not None
@@ -279,7 +279,7 @@ class Service:
     async def pooled(
         self, name: str, pool: ModelPool, conversation: str, make: MakeRun
     ) -> PooledRun:
-        """Return the answer of the first target of *pool* that begins one."""
+        """Return the response of the first target of *pool* that begins one."""
         larger = pool.on_context_overflow and self.names.find(pool.on_context_overflow)
         targets = (*pool.targets, *(larger.targets if larger else ()))
         plan = PoolPlan(
@@ -293,12 +293,12 @@ class Service:
         )
         return await PooledRun.begin(plan, self.upstream_health, self.metrics, make)
 
-    def run(self, plan: AnswerPlan) -> AnswerRun:
-        """Return the answer of *plan*, to be run; nothing is sent yet."""
+    def run(self, plan: ResponsePlan) -> ResponseRun:
+        """Return the response of *plan*, to be run; nothing is sent yet."""
         return TranslatedRun(self._context, plan)
 
-    def relay(self, plan: RelayPlan) -> AnswerRun:
-        """Return the answer of *plan*, to pass as it comes; nothing is sent yet."""
+    def relay(self, plan: RelayPlan) -> ResponseRun:
+        """Return the response of *plan*, to pass as it comes; nothing is sent yet."""
         return RelayRun(self._context, plan)
 
     async def embedded(self, request: EmbeddingRequest) -> EmbeddingResponse:

@@ -1,7 +1,7 @@
-"""Translates an answer: from the request that was read to the bytes for the client.
+"""Translates a response: from the request that was read to the bytes for the client.
 
 Before the first byte is sent to the client, a failure is a FrontError, and the call may be tried
-again; after it, a failure is the stream's last event. An answer that is to be stored is
+again; after it, a failure is the stream's last event. A response that is to be stored is
 stored before the event that ends it is handed out, so that the next request finds it.
 """
 
@@ -12,12 +12,12 @@ from typing import Protocol
 
 from attrs import evolve
 
-from llmcore.bridge.answer_run import ErrorForm, RunLabels, WholeBody
 from llmcore.bridge.drop_rejected_parameters import rejected_parameter, without_parameter
 from llmcore.bridge.http.logs import LOGGER, log
 from llmcore.bridge.http.metrics import Metrics
 from llmcore.bridge.rejected_betas import HEADER, without_rejected_betas
-from llmcore.bridge.savings import CachedAnswer
+from llmcore.bridge.response_run import ErrorForm, RunLabels, WholeBody
+from llmcore.bridge.savings import CachedResponse
 from llmcore.bridge.state.store import StateUnavailableError
 from llmcore.bridge.upstream_call import CallLimits, RunContext, UpstreamCall
 from llmcore.catalog.lookup import get_model_info
@@ -26,9 +26,9 @@ from llmcore.client.large_requests import holds_much, run_in_thread_if
 from llmcore.folds.grammar import has_content
 from llmcore.fronts.errors import FrontError, from_llm_error, state_unavailable
 from llmcore.fronts.front import (
-    AnswerWriter,
     Event,
     FailureResponse,
+    FrontWriter,
     GrammarChecker,
     StreamEncoding,
 )
@@ -50,11 +50,11 @@ _MOST_DROPS = 3
 """How often one request is tried again without something that the upstream rejects."""
 
 
-class StoredAnswer(Protocol):
-    """An answer that is stored at its end, and continued by a later request."""
+class StoredResponse(Protocol):
+    """A response that is stored at its end, and continued by a later request."""
 
     async def keep(self) -> None:
-        """Store the answer, which has ended; StateUnavailableError if that fails."""
+        """Store the response, which has ended; StateUnavailableError if that fails."""
         ...
 
     def failed_instead(self, event: Event, message: str) -> Event:
@@ -67,23 +67,23 @@ class StoredAnswer(Protocol):
 
 
 @frozen(kw_only=True)
-class AnswerPlan:
-    """A request that was read: the upstream's request, and how its answer is written."""
+class ResponsePlan:
+    """A request that was read: the upstream's request, and how its response is written."""
 
     info: RunLabels
     request: LLMRequest
-    writer: AnswerWriter
+    writer: FrontWriter
     encoding: StreamEncoding
     error: "ErrorForm"
     checker: GrammarChecker | None = None
     """Checks the stream, where streams are checked."""
-    stored: StoredAnswer | None = None
-    """Stores the answer at its end, if it is to be stored."""
+    stored: StoredResponse | None = None
+    """Stores the response at its end, if it is to be stored."""
     limits: CallLimits = CallLimits()
     is_large: bool = False
     """Whether events that repeat parts of the request take a while to serialize."""
-    cached: CachedAnswer | None = None
-    """Where the answer may come from instead of the upstream."""
+    cached: CachedResponse | None = None
+    """Where the response may come from instead of the upstream."""
     diagnostics: tuple[Diagnostic, ...] = ()
     """Everything changed in the request before it was read."""
 
@@ -105,9 +105,9 @@ def with_output_limit(request: LLMRequest) -> LLMRequest:
 
 
 class TranslatedRun:
-    """An answer that is read as events and written in the form of the client's API."""
+    """A response that is read as events and written in the form of the client's API."""
 
-    def __init__(self, context: RunContext, plan: AnswerPlan) -> None:
+    def __init__(self, context: RunContext, plan: ResponsePlan) -> None:
         self.info = plan.info
         self.plan = plan
         self.dropped: list[str] = []
@@ -132,7 +132,7 @@ class TranslatedRun:
         self._ended = False
         self._tail_sent = False
         self._refusal: LLMError | None = None
-        """Why the answer failed before anything of it was sent."""
+        """Why the response failed before anything of it was sent."""
 
     def request(self) -> LLMRequest:
         """Return the request as it was read."""
@@ -140,12 +140,12 @@ class TranslatedRun:
 
     @property
     def response(self) -> LLMResponse:
-        """The upstream's answer, as far as it has arrived."""
+        """The upstream's response, as far as it has arrived."""
         return self._call.response
 
     @property
     def choices(self) -> int:
-        """How many answers the upstream gives."""
+        """How many responses the upstream gives."""
         return 1
 
     @property
@@ -160,17 +160,17 @@ class TranslatedRun:
 
     @property
     def headers(self) -> Mapping[str, str]:
-        """The header that shows whether the answer came from the response cache, if it is on."""
+        """The header that shows whether the response came from the response cache, if it is on."""
         return {} if self.plan.cached is None else self.plan.cached.headers
 
     @property
     def error(self) -> LLMError | None:
-        """Why the answer failed, if it did."""
+        """Why the response failed, if it did."""
         return self._refusal or self._writer.error
 
     @property
     def diagnostics(self) -> Sequence[Diagnostic]:
-        """Everything dropped, changed or added so far, in the request and in the answer."""
+        """Everything dropped, changed or added so far, in the request and in the response."""
         return (*self.plan.diagnostics, *self._writer.diagnostics, *self._removed)
 
     @property
@@ -235,14 +235,14 @@ class TranslatedRun:
         return ()
 
     async def whole(self) -> WholeBody:
-        """Return the answer as one object; FrontError if there is none."""
+        """Return the response as one object; FrontError if there is none."""
         while await self._next_events():
             pass
         if self._writer.error is not None:
             raise from_llm_error(self._writer.error) from self._writer.error
-        answer = self._writer.whole()
-        step = partial(json.dumps, answer)
-        body = await run_in_thread_if(step, large=holds_much(answer))
+        response = self._writer.whole()
+        step = partial(json.dumps, response)
+        body = await run_in_thread_if(step, large=holds_much(response))
         return WholeBody(body=body, headers=self.headers)
 
     def _failed_events(self, error: LLMError) -> Sequence[Event]:
@@ -318,7 +318,7 @@ class TranslatedRun:
         return unsent
 
     async def _end(self) -> None:
-        """Store the answer if that is planned, and count it; it fails if the write does."""
+        """Store the response if that is planned, and count it; it fails if the write does."""
         if not self._is_repeated:
             self._context.metrics.count_tokens(self._upstream, self._writer.usage)
         kept = await self._is_kept()
@@ -337,7 +337,7 @@ class TranslatedRun:
         return self.plan.cached is not None and self.plan.cached.state == "hit"
 
     async def _is_kept(self) -> bool:
-        """Store the answer if that is planned; return False if that failed."""
+        """Store the response if that is planned; return False if that failed."""
         unseen = self._writer.error is not None and not self.info.streamed
         if self.plan.stored is None or unseen:
             return True
@@ -345,7 +345,7 @@ class TranslatedRun:
             await self.plan.stored.keep()
         except StateUnavailableError as error:
             log(logging.ERROR, "state_write_failed", error=str(error))
-        except Exception:  # noqa: BLE001  a fault of the gateway: the answer counts as not stored
+        except Exception:  # noqa: BLE001  a fault of the gateway: the response counts as not stored
             LOGGER.exception("state_write_failed")
         else:
             return True
@@ -361,7 +361,7 @@ class TranslatedRun:
 
     def _count(self, outcome: str) -> None:
         self.outcome = outcome
-        self._context.metrics.answers.labels(self._upstream, outcome).inc()
+        self._context.metrics.responses.labels(self._upstream, outcome).inc()
 
 
 def report_violation(metrics: Metrics, violation: str, info: RunLabels) -> None:

@@ -80,13 +80,13 @@ def _retry_policy(retries: int, retry_timeouts: bool, elsewhere: bool) -> RetryP
 
 
 def total_deadline(settings: GatewaySettings) -> float:
-    """Return when all tries of an answer that begins now must have ended."""
+    """Return when all tries of a response that begins now must have ended."""
     total_s = settings.limits.total_s
     return math.inf if total_s is None else anyio.current_time() + total_s
 
 
 class UpstreamCall:
-    """The events of one answer. Nothing is sent before the first batch is requested.
+    """The events of one response. Nothing is sent before the first batch is requested.
 
     *attempt* makes the stream of one try; *without_reasoning*, if there is one, that of a try
     without the encrypted reasoning that the upstream could not read.
@@ -103,13 +103,13 @@ class UpstreamCall:
         self.request_id: str | None = None
         """The upstream's id of the request."""
         self.first_event_s: float | None = None
-        """Seconds from the request to the first event of the answer."""
+        """Seconds from the request to the first event of the response."""
         self._context = context
         self._target = target
         self._provider = target.provider
         self._limits = limits
         self._began_at = context.health.now()
-        self._is_answered = False
+        self._has_begun = False
         self._is_ended = False
         self._attempt = attempt
         self._without_reasoning = without_reasoning
@@ -124,8 +124,8 @@ class UpstreamCall:
         if self._sent_at is None:
             self._sent_at = time.monotonic()
         batch = await self._call.next_batch()
-        if not self._is_answered and not isinstance(batch[-1], ErrorEvent):
-            self._is_answered = True
+        if not self._has_begun and not isinstance(batch[-1], ErrorEvent):
+            self._has_begun = True
             self._context.health.succeeded(self._target, self._began_at)
         first, last = batch[0], batch[-1]
         if isinstance(first, StreamStart):
@@ -146,7 +146,7 @@ class UpstreamCall:
 
     @property
     def response(self) -> LLMResponse:
-        """The upstream's answer, as far as it has arrived."""
+        """The upstream's response, as far as it has arrived."""
         return self._call.partial
 
     async def renew(self) -> None:

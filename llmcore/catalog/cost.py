@@ -17,7 +17,7 @@ _STANDARD: Final = frozenset({"standard", "default", "auto", "on_demand"})
 """The names of the tier that list prices are for."""
 
 _ANYWHERE: Final = frozenset({"global", "not_available"})
-"""Where answers at list price are made."""
+"""Where responses at list price are made."""
 
 
 def cost_of(
@@ -81,10 +81,10 @@ def response_cost(
     """
     names = (response.model, requested)
     stated = response.provider_metadata.values()
-    return answer_cost(response.provider, names, response.usage, stated, at=at, models=models)
+    return cost_of_usage(response.provider, names, response.usage, stated, at=at, models=models)
 
 
-def answer_cost(
+def cost_of_usage(
     provider: str,
     names: Iterable[str],
     usage: Usage,
@@ -95,7 +95,7 @@ def answer_cost(
 ) -> float | None:
     """Return the cost of *usage* of the first model of *names* that has a price.
 
-    *stated_metadata* is what the provider states of the answer.
+    *stated_metadata* is what the provider states of the response.
     """
     stated = stated_cost(usage)
     if stated is not None:

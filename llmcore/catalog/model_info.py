@@ -56,7 +56,7 @@ class Prices:
     hours: tuple[Hours, ...] = ()
     """Rates of certain hours of the day."""
     service_tiers: Mapping[str, "Prices"] = field(factory=dict)
-    """By the name that an answer gives its tier or speed; the standard one is not among them."""
+    """By the name that a response gives its tier or speed; the standard one is not among them."""
 
 
 @frozen(kw_only=True)
@@ -76,7 +76,7 @@ class ModelInfo:
     context_window: int | None = None
     """Tokens of input and output together."""
     max_output: int | None = None
-    """The most tokens of one answer."""
+    """The most tokens of one response."""
     supports_tools: bool | None = None
     """Whether it calls tools."""
     supports_vision: bool | None = None

@@ -1,4 +1,4 @@
-"""`llmcore ask`: send a prompt and print the answer while it is streamed."""
+"""`llmcore ask`: send a prompt and print the response while it is streamed."""
 
 import argparse
 import os
@@ -38,7 +38,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add_request_options(parser)
     parser.add_argument("--json", action="store_true", help="print events as JSON lines")
     add_session_options(parser)
-    parser.add_argument("-q", "--quiet", action="store_true", help="print the answer only")
+    parser.add_argument("-q", "--quiet", action="store_true", help="print the response only")
     parser.set_defaults(run=run)
 
 
@@ -46,7 +46,7 @@ def add_session_options(parser: argparse.ArgumentParser) -> None:
     """Add the options that choose a stored conversation."""
     group = parser.add_mutually_exclusive_group()
     group.add_argument(
-        "--session", metavar="NAME", help="continue this conversation and store the answer"
+        "--session", metavar="NAME", help="continue this conversation and store the response"
     )
     group.add_argument(
         "-c", "--continue", dest="last", action="store_true", help="continue the last conversation"
@@ -55,7 +55,7 @@ def add_session_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Send the prompt, print the answer, and return the exit code.
+    """Send the prompt, print the response, and return the exit code.
 
     In a terminal, without anything to ask, it is a chat.
     """
@@ -70,7 +70,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 async def _ask(options: Options) -> int:
-    """Ask within a conversation; only a complete answer is stored, with its question."""
+    """Ask within a conversation; only a complete response is stored, with its question."""
     args, client = options.args, make_client()
     log = args.log and options.config.log
     async with (
@@ -80,12 +80,12 @@ async def _ask(options: Options) -> int:
         model = options.model(client, conversation.model)
         question = load_files(options.question(model, new=not conversation.entries))
         request = conversation.asking(question)
-        answered = await (_object if args.schema else _answer)(client, request, options)
-        if isinstance(answered, Failure):
-            return exit_code(answered.error)
-        new, answers = answered.value
+        outcome = await (_object if args.schema else _generate)(client, request, options)
+        if isinstance(outcome, Failure):
+            return exit_code(outcome.error)
+        new, responses = outcome.value
         try:
-            await conversation.keep(question, (*question.messages, *new), answers)
+            await conversation.keep(question, (*question.messages, *new), responses)
         except SessionStoreError as error:
             if args.session is not None or args.last:
                 raise
@@ -93,12 +93,12 @@ async def _ask(options: Options) -> int:
     return 0
 
 
-_Answered: TypeAlias = Result[tuple[tuple[Message, ...], tuple[LLMResponse, ...]], LLMError]
+_Outcome: TypeAlias = Result[tuple[tuple[Message, ...], tuple[LLMResponse, ...]], LLMError]
 """The messages that follow the question, and the responses that some of them came with."""
 
 
-async def _object(client: Client, request: LLMRequest, options: Options) -> _Answered:
-    """Print the validated object of the answer. Raises LLMError."""
+async def _object(client: Client, request: LLMRequest, options: Options) -> _Outcome:
+    """Print the validated object of the response. Raises LLMError."""
     result = await generate_object(
         request=request,
         schema=schema_of(options.args.schema),
@@ -110,8 +110,8 @@ async def _object(client: Client, request: LLMRequest, options: Options) -> _Ans
     return _of_run(request, result)
 
 
-async def _answer(client: Client, request: LLMRequest, options: Options) -> _Answered:
-    """Print the answer as it arrives."""
+async def _generate(client: Client, request: LLMRequest, options: Options) -> _Outcome:
+    """Print the response as it arrives."""
     args = options.args
     printer = (
         JsonPrinter(json_output())
@@ -119,7 +119,7 @@ async def _answer(client: Client, request: LLMRequest, options: Options) -> _Ans
         else TextPrinter(sys.stdout, quiet=args.quiet, streamed=args.stream)
     )
     if options.tools:
-        return await _answer_with_tools(client, request, options.tools, printer)
+        return await _generate_with_tools(client, request, options.tools, printer)
     events = client.stream(request) if args.stream else client.events(request)
     async with events as stream_:
         async for event in stream_:
@@ -129,12 +129,12 @@ async def _answer(client: Client, request: LLMRequest, options: Options) -> _Ans
     return result.map(lambda response: ((response.message,), (response,)))
 
 
-async def _answer_with_tools(
+async def _generate_with_tools(
     client: Client,
     request: LLMRequest,
     tools: Sequence[AnyTool],
     printer: JsonPrinter | TextPrinter,
-) -> _Answered:
+) -> _Outcome:
     rounds = MAX_TOOL_ROUNDS
     try:
         async with stream(
@@ -150,6 +150,6 @@ async def _answer_with_tools(
     return _of_run(request, result)
 
 
-def _of_run(request: LLMRequest, result: GenerateResult[object]) -> _Answered:
+def _of_run(request: LLMRequest, result: GenerateResult[object]) -> _Outcome:
     new = result.messages[len(request.messages) :]
     return Success((new, tuple(step.response for step in result.steps)))

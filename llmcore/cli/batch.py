@@ -30,13 +30,13 @@ from llmcore.schema.result import Failure, Result
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the commands."""
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
-    here = commands.add_parser("run", help="run requests here, and print their answers")
+    here = commands.add_parser("run", help="run requests here, and print their responses")
     _add_requests(here)
     here.add_argument(
         "-c",
         "--checkpoint",
         metavar="FILE",
-        help="a SQLite file of finished answers, which are not asked for again",
+        help="a SQLite file of finished responses, which are not asked for again",
     )
     here.add_argument("--concurrency", type=int, default=20, metavar="N", help="20 if not set")
     here.set_defaults(run=lambda args: anyio.run(_run, args))
@@ -45,7 +45,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     submit.set_defaults(run=lambda args: anyio.run(_submit, args))
     for name, function, text in (
         ("status", _status, "print how far a batch is"),
-        ("results", _results, "print the answers of a batch"),
+        ("results", _results, "print the responses of a batch"),
     ):
         command = commands.add_parser(name, help=text)
         command.add_argument("handle", help="the file that `submit` printed, or - for stdin")
@@ -75,7 +75,7 @@ async def _run(args: argparse.Namespace) -> int:
         )
     if args.checkpoint:
         for id_, response in finished(args.checkpoint):
-            _print_answer(id_, response)
+            _print_response(id_, response)
     note(_summary(run))
     return 1 if run.failed else 0
 
@@ -129,7 +129,7 @@ def _print(id_: str, outcome: Result[LLMResponse, LLMError]) -> None:
     if isinstance(outcome, Failure):
         _print_line({"id": id_, "error": to_json(outcome.error, LLMError)})
     else:
-        _print_answer(id_, outcome.unwrap())
+        _print_response(id_, outcome.unwrap())
 
 
 def _print_failure(id_: str, outcome: Result[LLMResponse, LLMError]) -> None:
@@ -137,7 +137,7 @@ def _print_failure(id_: str, outcome: Result[LLMResponse, LLMError]) -> None:
         note(f"{id_}: {outcome.error}")
 
 
-def _print_answer(id_: str, response: LLMResponse) -> None:
+def _print_response(id_: str, response: LLMResponse) -> None:
     _print_line({"id": id_, "text": response.text, "response": to_json(response)})
 
 

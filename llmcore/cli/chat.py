@@ -1,6 +1,6 @@
 """`llmcore chat`: a conversation in the terminal.
 
-Lines that begin with a slash are commands; all others go to the model. Ctrl-C stops an answer and
+Lines that begin with a slash are commands; all others go to the model. Ctrl-C stops a response and
 not the chat; Ctrl-D, `/exit` or `/quit` ends it.
 """
 
@@ -83,7 +83,7 @@ class Chat:
     # -- the loop
 
     def loop(self) -> None:
-        """Read and answer lines until the end."""
+        """Read and response lines until the end."""
         note(f"{self.model.provider}:{self.model.id} in {self._conversation.run_id!r}; /help")
         while True:
             try:
@@ -98,7 +98,7 @@ class Chat:
                 note("(Ctrl-D or /exit ends the chat)")
 
     def ask(self, messages: Sequence[Message]) -> None:
-        """Send *messages* and print the answer; Ctrl-C stops it, and nothing is stored."""
+        """Send *messages* and print the response; Ctrl-C stops it, and nothing is stored."""
         printer = ChatPrinter(sys.stdout)
         args = self.options.args
         try:
@@ -119,7 +119,7 @@ class Chat:
                 result = stream.result()
         except KeyboardInterrupt:
             printer.close()
-            note("stopped; the question and what came of its answer are not kept")
+            note("stopped; the question and what came of its response are not kept")
             return
         except LLMError as error:
             printer.close()
@@ -152,7 +152,7 @@ class Chat:
         """List the commands."""
         for name, handler in _COMMANDS.items():
             say(f"/{name:8} {(handler.__doc__ or '').rstrip('.')}")
-        say("Alt-Enter begins a new line; Ctrl-C stops an answer; Ctrl-D ends the chat")
+        say("Alt-Enter begins a new line; Ctrl-C stops a response; Ctrl-D ends the chat")
 
     def set_model(self, name: str) -> None:
         """Show the model, or change it: /model openai:gpt-5.2."""
@@ -187,7 +187,7 @@ class Chat:
         unknown = len(self._cost) - len(known)
         facts = [f"{self._tokens[0]} tokens in", f"{self._tokens[1]} out"]
         facts += [f"${sum(known):.6f}"] if known or not unknown else []
-        facts += [f"unknown cost of {unknown} answer{'s'[: unknown > 1]}"] if unknown else []
+        facts += [f"unknown cost of {unknown} response{'s'[: unknown > 1]}"] if unknown else []
         say(", ".join(facts))
 
     def show_tools(self, reference: str) -> None:

@@ -36,7 +36,7 @@ def line_reader(environ: Mapping[str, str], words: Sequence[str]) -> LineReader:
 
 @contextmanager
 def unechoed() -> Iterator[None]:
-    """Keep what is typed, such as `^C`, out of an answer that is being drawn in the terminal."""
+    """Keep what is typed, such as `^C`, out of a response that is being drawn in the terminal."""
     if sys.platform == "win32" or not sys.stdin.isatty():
         yield
         return

@@ -13,7 +13,7 @@ Commands: TypeAlias = Mapping[str, tuple[str, str]]
 colon) adds its options, and what `--help` prints of it."""
 
 COMMANDS: Final[Commands] = {
-    "ask": ("ask", "ask a model and print its answer as it arrives"),
+    "ask": ("ask", "ask a model and print its response as it arrives"),
     "chat": ("chat", "talk to a model"),
     "batch": ("batch", "run files of requests here, or as batches of a provider"),
     "image": ("media:add_image_options", "make or edit an image"),

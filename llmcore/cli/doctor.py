@@ -156,16 +156,16 @@ def _addresses(environ: Mapping[str, str]) -> Iterator[tuple[str, str]]:
 
 
 async def _connect(name: str, url: str, findings: list[_Finding]) -> None:
-    """Send a request without a key to *url*: any answer shows that the way is open."""
+    """Send a request without a key to *url*: any response shows that the way is open."""
     transport = HttpTransport(options=HttpOptions())
     started = time.monotonic()
     try:
         with anyio.fail_after(10):
-            answer = await transport.send(HttpRequest(method="GET", url=url), Timeouts())
-            date = answer.headers.get("date")
-            await answer.aclose()
+            response = await transport.send(HttpRequest(method="GET", url=url), Timeouts())
+            date = response.headers.get("date")
+            await response.aclose()
     except (LLMError, TimeoutError) as error:
-        reason = error.message if isinstance(error, LLMError) else "no answer within 10 s"
+        reason = error.message if isinstance(error, LLMError) else "no response within 10 s"
         findings.append(_Finding("fault", f"{name}: cannot reach {url}: {reason}"))
         return
     finally:

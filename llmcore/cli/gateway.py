@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 _FORMATS = "OPENBRIDGE_STRUCTURED_OUTPUT_BY_FRONT"
 _RECORDED_URL = "http://recorded.invalid/v1"
-"""The base URL of the upstream whose answers are recorded; nothing connects to it."""
+"""The base URL of the upstream whose responses are recorded; nothing connects to it."""
 
 
 def add_serve_options(parser: argparse.ArgumentParser) -> None:
@@ -65,7 +65,7 @@ def add_replay_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of `openbridge replay`."""
     parser.add_argument("file", type=Path, help="a request's JSON body, or a cassette of requests")
     parser.add_argument(
-        "--answers",
+        "--responses",
         type=Path,
         metavar="CASSETTE",
         help="answer from this cassette instead of an upstream",
@@ -166,10 +166,10 @@ def _child(words: Sequence[str], environ: Mapping[str, str]) -> int:
 
 def _replay(args: argparse.Namespace) -> int:
     bodies = _requests(args.file)
-    if args.answers is None:
+    if args.responses is None:
         return anyio.run(_run, settings_of(args), bodies, None)
     more = {} if args.upstream else _recorded_upstream()
-    return anyio.run(_run, settings_of(args, **more), bodies, _answers(args.answers))
+    return anyio.run(_run, settings_of(args, **more), bodies, _responses(args.responses))
 
 
 def _recorded_upstream() -> dict[str, str]:
@@ -249,7 +249,7 @@ def _requests(path: Path) -> list[JsonObject]:
     return [json.loads(item.body) for item in creations]
 
 
-def _answers(path: Path) -> Transport:
+def _responses(path: Path) -> Transport:
     """Return a transport that answers with the responses of a cassette, in order."""
     from llmcore.testing import cassette_file
     from llmcore.testing.cassette import CassetteError, Interaction, RecordedResponse

@@ -24,7 +24,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-n", dest="count", type=int, default=3, metavar="N", help="the last N (3); 0 for all"
     )
-    parser.add_argument("-m", "--model", metavar="ID", help="only answers of models with this name")
+    parser.add_argument(
+        "-m", "--model", metavar="ID", help="only responses of models with this name"
+    )
     parser.add_argument("--session", metavar="NAME", help="only of this conversation")
     parser.add_argument("--full", action="store_true", help="do not shorten long messages")
     parser.add_argument("--json", action="store_true", help="print one JSON object per line")

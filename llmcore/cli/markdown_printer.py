@@ -1,4 +1,4 @@
-"""Printing the answers of a chat: as formatted Markdown where rich is installed.
+"""Printing the responses of a chat: as formatted Markdown where rich is installed.
 
 Blocks of Markdown that are complete are printed once and scroll away; only the last block, which
 may still change, is drawn again as its text arrives.
@@ -56,7 +56,7 @@ class ChatPrinter(TextPrinter):
         self._live: Live | None = None if self._console is None else _waiting(self._console)
 
     def show(self, event: LLMEvent) -> None:
-        """Print what *event* adds to the answer."""
+        """Print what *event* adds to the response."""
         if self._console is None:
             super().show(event)
         elif isinstance(event, TextDelta):
@@ -105,7 +105,7 @@ class ChatPrinter(TextPrinter):
 
 
 def _waiting(console: "Console") -> "Live":
-    """Show that an answer is being waited for."""
+    """Show that a response is being waited for."""
     from rich.spinner import Spinner
 
     live = _live(console)

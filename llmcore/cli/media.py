@@ -29,7 +29,7 @@ from llmcore.schema.content import AudioPart
 from llmcore.schema.errors import InvalidRequestError
 from llmcore.schema.unary import UnaryResponse
 
-_Answer = TypeVar("_Answer", bound=UnaryResponse)
+_Response = TypeVar("_Response", bound=UnaryResponse)
 
 _IMAGE: Final[Mapping[str, Mapping[str, Any]]] = {
     "images": {"flags": ("-i", "--image"), "action": "append", "help": "an image to edit"},
@@ -109,7 +109,7 @@ async def _image(args: argparse.Namespace) -> int:
     """Write each image to a file of its own and print its name, or the URL of one elsewhere."""
     prompt = _words(args.prompt, "describe the image")
     _check_folder(args.output)
-    drawn = await _answer(args, _IMAGE, lambda model, more: generate_image(model, prompt, **more))
+    drawn = await _call(args, _IMAGE, lambda model, more: generate_image(model, prompt, **more))
     for image in drawn.images:
         if image.data is None:
             say(image.url or "")
@@ -121,7 +121,7 @@ async def _image(args: argparse.Namespace) -> int:
 async def _speak(args: argparse.Namespace) -> int:
     text = _words(args.text, "give the text")
     _check_folder(args.output)
-    speech = await _answer(args, _SPEECH, lambda model, more: generate_speech(model, text, **more))
+    speech = await _call(args, _SPEECH, lambda model, more: generate_speech(model, text, **more))
     _put(args.output, "speech", speech.audio.data or b"", speech.audio.media_type)
     return 0
 
@@ -130,7 +130,7 @@ async def _transcribe(args: argparse.Namespace) -> int:
     recording = attachment(args.recording)
     if not isinstance(recording, AudioPart):
         raise InvalidRequestError(f"{args.recording} is not a recording")
-    heard = await _answer(
+    heard = await _call(
         args, _TRANSCRIPTION, lambda model, more: transcribe(model, recording, **more)
     )
     if args.json:
@@ -147,22 +147,22 @@ def _line(timed: TimedText) -> str:
     return f"[{timed.start:.2f} - {timed.end:.2f}] {speaker}{timed.text.strip()}"
 
 
-async def _answer(
+async def _call(
     args: argparse.Namespace,
     options: Mapping[str, Any],
-    call: Callable[[Any, Any], Awaitable[_Answer]],
-) -> _Answer:
-    """Return the answer to *call*, given the model and the options that were set."""
+    call: Callable[[Any, Any], Awaitable[_Response]],
+) -> _Response:
+    """Return the response to *call*, given the model and the options that were set."""
     more = {name: getattr(args, name) for name in options if getattr(args, name) not in (None, ())}
     started = time.monotonic()
     async with make_client() as client:
         name = read_config(os.environ).model_named(args.model)
         model = model_of(name, client, local=False, keyless=False)
-        answer = await call(model, {**more, "client": client})
-    for diagnostic in answer.diagnostics:
+        response = await call(model, {**more, "client": client})
+    for diagnostic in response.diagnostics:
         note(f"note: {diagnostic}")
-    note(describe(answer.usage, answer.cost, started, None))
-    return answer
+    note(describe(response.usage, response.cost, started, None))
+    return response
 
 
 def _words(given: list[str], missing: str) -> str:

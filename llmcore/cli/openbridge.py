@@ -19,7 +19,7 @@ COMMANDS: Final = {
         "gateway_accounts:add_keys_options",
         "create, list, show, change, revoke and rotate keys",
     ),
-    "usage": ("gateway_accounts:add_usage_options", "show what answers used and cost"),
+    "usage": ("gateway_accounts:add_usage_options", "show what responses used and cost"),
 }
 
 

@@ -1,4 +1,4 @@
-"""Printing the events of an answer: as text for people, or as JSON lines."""
+"""Printing the events of a response: as text for people, or as JSON lines."""
 
 import json
 import os
@@ -43,7 +43,7 @@ class JsonPrinter:
         print(json_text(line), file=self._out, flush=True)
 
     def finish(self, result: Result[LLMResponse, LLMError]) -> None:
-        """Do nothing: the last event has the answer or the error."""
+        """Do nothing: the last event has the response or the error."""
 
 
 def _mapping(value: object) -> dict[str, object]:
@@ -51,7 +51,7 @@ def _mapping(value: object) -> dict[str, object]:
 
 
 class TextPrinter:
-    """Prints the answer's text, reasoning dimmed; diagnostics, usage and cost go to stderr."""
+    """Prints the response's text, reasoning dimmed; diagnostics, usage and cost go to stderr."""
 
     def __init__(self, out: TextIO, *, quiet: bool, streamed: bool) -> None:
         self._out = out
@@ -62,7 +62,7 @@ class TextPrinter:
         self._first: float | None = None
 
     def show(self, event: LLMEvent) -> None:
-        """Print what *event* adds to the answer."""
+        """Print what *event* adds to the response."""
         match event:
             case StreamStart(diagnostics=diagnostics):  # of the request
                 self._notes(diagnostics)
@@ -137,9 +137,9 @@ class TextPrinter:
 
 
 def describe(usage: Usage, cost: float | None, started: float, first: float | None) -> str:
-    """Return tokens, cost, speed and time of an answer that ends now.
+    """Return tokens, cost, speed and time of a response that ends now.
 
-    *first* is the time of its first text. None omits the speed, as for an answer that was not
+    *first* is the time of its first text. None omits the speed, as for a response that was not
     streamed.
     """
     now = time.monotonic()

@@ -86,7 +86,7 @@ def add_request_options(parser: argparse.ArgumentParser) -> None:
         "--no-stream",
         dest="stream",
         action="store_false",
-        help="print the answer when it is complete",
+        help="print the response when it is complete",
     )
 
 
@@ -164,7 +164,7 @@ class Options:
 
     @property
     def schema(self) -> ObjectSchema | None:
-        """The schema of the answer; None for text."""
+        """The schema of the response; None for text."""
         return ObjectSchema.of(schema_of(self.args.schema)) if self.args.schema else None
 
 

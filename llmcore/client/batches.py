@@ -119,10 +119,10 @@ class Batches:
         """Yield the id and the response, or the error, of each request, in any order.
 
         *requests* are those that were submitted; they are needed only for tools whose names the
-        API does not take, and for formats of answers that are brought about by a tool. The cost of
-        the responses is not set, since catalogs list no prices of batches. Raises LLMError if the
-        results cannot be read or the batch failed without any, and InvalidRequestError while it is
-        running.
+        API does not take, and for formats of responses that are brought about by a tool. The cost
+        of the responses is not set, since catalogs list no prices of batches. Raises LLMError if
+        the results cannot be read or the batch failed without any, and InvalidRequestError while it
+        is running.
         """
         route, protocol = self._place_of(handle)
         native = await self._batch(route, protocol, handle)
@@ -140,7 +140,7 @@ class Batches:
             yield self._read(route, protocol.item(line), asked, handle)
         for path in paths:
             get = NativeRequest(path=path, method="GET")
-            for line in objects(await self._call(route, get, answers="json-lines")):
+            for line in objects(await self._call(route, get, response_kind="json-lines")):
                 yield self._read(route, protocol.item(line), asked, handle)
 
     # -- requests
@@ -179,14 +179,16 @@ class Batches:
         return object_or_empty(await self._call(route, get))
 
     async def _call(
-        self, route: Route[Any], request: NativeRequest, *, answers: BodyKind = "json"
+        self, route: Route[Any], request: NativeRequest, *, response_kind: BodyKind = "json"
     ) -> JsonValue:
         """Return the document that answers *request*; raises LLMError."""
 
-        def read(answer: NativeResponse, _asked: None) -> JsonValue:
-            return answer.document
+        def read(response: NativeResponse, _asked: None) -> JsonValue:
+            return response.document
 
-        protocol = UnaryProtocol(id="batches", build=lambda _: request, read=read, answers=answers)
+        protocol = UnaryProtocol(
+            id="batches", build=lambda _: request, read=read, response_kind=response_kind
+        )
         return (await self._client.unary.call(UnaryRoute.beside(route, protocol), None)).unwrap()
 
     # -- results

@@ -1,4 +1,4 @@
-"""The content of an answer while it arrives, such as a recording that is played meanwhile."""
+"""The content of a response while it arrives, such as a recording that is played meanwhile."""
 
 from typing import Self
 
@@ -12,7 +12,7 @@ from llmcore.schema.errors import LLMError, StreamError
 
 
 class ByteStream:
-    """The content of a successful answer, in the pieces in which it arrives.
+    """The content of a successful response, in the pieces in which it arrives.
 
     Iterating raises LLMError where the content breaks off, stalls or is too large. Leaving its
     context closes the connection; so does reading to the end.

@@ -142,7 +142,7 @@ class CachedContents:
         request: Request,
         name: str = "",
     ) -> Result[Response_co, LLMError]:
-        """Return the answer; the names of Vertex AI begin with the project, as its URLs do."""
+        """Return the response; the names of Vertex AI begin with the project, as its URLs do."""
         base = rebased(route, _above_project) if name.startswith("projects/") else None
         return await self._client.unary.call(UnaryRoute.beside(route, protocol, base), request)
 

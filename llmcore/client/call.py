@@ -81,7 +81,7 @@ class Outgoing:
 
 
 @define(eq=False)
-class _Answer:
+class _Response:
     """A response whose headers have arrived."""
 
     exchange: Exchange
@@ -138,8 +138,8 @@ class Call:
         """The decoder of the call that this one continues."""
         self._raw = raw
         self.accumulator = Accumulator() if cut is None else cut.accumulator
-        """The answer so far."""
-        self._answer: _Answer | None = None
+        """The response so far."""
+        self._response: _Response | None = None
         self._sent: HttpRequest | None = None
         self._provider: str | None = None
         self._end = math.inf
@@ -147,8 +147,8 @@ class Call:
         self._waiting_for = "first_event"
         self._scope: anyio.CancelScope | None = None
         self._reading = False
-        self._unscoped: _Answer | None = None
-        """The answer, where each read brings an event and so needs no scope of its own."""
+        self._unscoped: _Response | None = None
+        """The response, where each read brings an event and so needs no scope of its own."""
         self._last_event = 0.0
         self._closed = False
 
@@ -177,24 +177,24 @@ class Call:
 
         Raises InvalidRequestError if no response had begun.
         """
-        if self._answer is None:
+        if self._response is None:
             message = "there is no response to resume, since none had begun: send the request again"
             raise InvalidRequestError(message)
-        return Call(self._prepare, self._timeouts, cut=self._answer.decoder)
+        return Call(self._prepare, self._timeouts, cut=self._response.decoder)
 
     async def aclose(self) -> None:
         """Cut the connection, also from another task."""
         self._closed = True
         if self._scope is not None:
             self._scope.cancel()
-        elif self._reading and self._answer is not None:
-            await self._answer.exchange.aclose()
+        elif self._reading and self._response is not None:
+            await self._response.exchange.aclose()
         else:
             await self._release()
 
     async def _release(self) -> None:
-        if self._answer is not None:
-            await self._answer.aclose()
+        if self._response is not None:
+            await self._response.aclose()
 
     async def _within(self, step: Callable[[], Awaitable[_T]]) -> _T | None:
         """Return the result of *step*; None if a time limit expires or the call is closed."""
@@ -210,10 +210,10 @@ class Call:
         return None
 
     async def _advance(self) -> Sequence[LLMEvent]:
-        answer = self._answer = self._answer or await self._open()
-        return await (self._read_stream(answer) if answer.streamed else _read_whole(answer))
+        response = self._response = self._response or await self._open()
+        return await (self._read_stream(response) if response.streamed else _read_whole(response))
 
-    async def _open(self) -> _Answer:
+    async def _open(self) -> _Response:
         """Send the request and return the response; raises the error of an error response."""
         started = anyio.current_time()
         limits = (limit for limit in (self._timeouts.step, self._timeouts.total) if limit)
@@ -231,7 +231,7 @@ class Call:
             if exchange.status >= _REDIRECTED:
                 raise await _error_of(exchange, outgoing)
         prepared, route = outgoing.prepared, outgoing.route
-        return _Answer(
+        return _Response(
             exchange=exchange,
             chunks=exchange.chunks(),
             decoder=self._decoder(prepared, route, exchange),
@@ -265,18 +265,18 @@ class Call:
             exchange = self._on_response(exchange, self._sent)
         return outgoing, exchange
 
-    async def _read_stream(self, answer: _Answer) -> Sequence[LLMEvent]:
+    async def _read_stream(self, response: _Response) -> Sequence[LLMEvent]:
         while True:
-            chunk = await answer.next_chunk()
-            events = answer.decoded(chunk)
+            chunk = await response.next_chunk()
+            events = response.decoded(chunk)
             if events or chunk is None:
-                exact = math.isinf(self._end) and answer.exchange.limit_reads(self._timeouts.idle)
-                self._unscoped = answer if exact else None
+                exact = math.isinf(self._end) and response.exchange.limit_reads(self._timeouts.idle)
+                self._unscoped = response if exact else None
                 self._waiting_for = "idle"
                 self._await_event(self._timeouts.idle)
                 return events
 
-    async def _read_unscoped(self, answer: _Answer) -> Sequence[LLMEvent]:
+    async def _read_unscoped(self, response: _Response) -> Sequence[LLMEvent]:
         """Read one chunk without a cancel scope; empty if it completes no event.
 
         The usual case. A scope would cost more than decoding an event. The idle limit stays exact
@@ -285,10 +285,10 @@ class Call:
         """
         self._reading = True
         try:
-            chunk = await answer.next_chunk()
+            chunk = await response.next_chunk()
         finally:
             self._reading = False
-        events = answer.decoded(chunk)
+        events = response.decoded(chunk)
         if events:
             self._last_event = time.monotonic()
         else:
@@ -323,8 +323,8 @@ class Call:
         await self.aclose()
         error.provider = error.provider or self._provider
         self._redact(error)
-        if self._answer is not None:
-            return self._answer.decoder.fail(error)
+        if self._response is not None:
+            return self._response.decoder.fail(error)
         event = ErrorEvent(error)
         self.accumulator.feed(event)
         return (event,)
@@ -333,11 +333,11 @@ class Call:
         redact_error(error, () if self._sent is None else self._sent.secrets)
 
 
-async def _read_whole(answer: _Answer) -> Sequence[LLMEvent]:
+async def _read_whole(response: _Response) -> Sequence[LLMEvent]:
     chunks = []
-    while (chunk := await answer.next_chunk()) is not None:
+    while (chunk := await response.next_chunk()) is not None:
         chunks.append(chunk)
-    return answer.decoder.whole(b"".join(chunks))
+    return response.decoder.whole(b"".join(chunks))
 
 
 async def _read_out(chunks: AsyncGenerator[bytes, None]) -> None:

@@ -28,7 +28,7 @@ from llmcore.client.http.transport import HttpClient
 from llmcore.client.large_requests import is_large, run_in_thread_if
 from llmcore.client.media_files import load_files, names_files
 from llmcore.client.middleware.chain import ClientCheck, Middleware, Next, compose
-from llmcore.client.model_calls import FindRoute, answered, spoken
+from llmcore.client.model_calls import FindRoute, model_response, spoken
 from llmcore.client.transport import Transport
 from llmcore.client.transports import Transports
 from llmcore.client.unary import UnaryCalls
@@ -70,7 +70,7 @@ if TYPE_CHECKING:  # these load the catalog's modules, and protocols that few pr
 _PROBE_MODEL = "any"
 
 _Request = TypeVar("_Request", bound=UnaryRequest)
-_Answer = TypeVar("_Answer", bound=UnaryResponse)
+_Response = TypeVar("_Response", bound=UnaryResponse)
 
 
 @define
@@ -330,7 +330,7 @@ class Client:
         """
         from llmcore.routes.retrieval import embedding_route
 
-        return await self._answered(embedding_route, request, timeouts)
+        return await self._model_response(embedding_route, request, timeouts)
 
     def embedding_limits(self, request: EmbeddingRequest) -> "EmbeddingProtocol":
         """Return the API that embeds *request*, with its limits; raises ConfigurationError."""
@@ -345,7 +345,7 @@ class Client:
         """Return the documents of *request* in the order of their scores. No middleware is run."""
         from llmcore.routes.retrieval import rerank_route
 
-        return await self._answered(rerank_route, request, timeouts)
+        return await self._model_response(rerank_route, request, timeouts)
 
     async def generate_image(
         self, request: ImageRequest, *, timeouts: Timeouts | None = None
@@ -353,7 +353,7 @@ class Client:
         """Return the images of *request*. No middleware is run."""
         from llmcore.routes.media import image_route
 
-        return await self._answered(image_route, request, timeouts)
+        return await self._model_response(image_route, request, timeouts)
 
     async def transcribe(
         self, request: TranscriptionRequest, *, timeouts: Timeouts | None = None
@@ -361,7 +361,7 @@ class Client:
         """Return the text of the recording of *request*. No middleware is run."""
         from llmcore.routes.media import transcription_route
 
-        return await self._answered(transcription_route, request, timeouts)
+        return await self._model_response(transcription_route, request, timeouts)
 
     async def generate_speech(
         self, request: SpeechRequest, *, timeouts: Timeouts | None = None
@@ -369,7 +369,7 @@ class Client:
         """Return the text of *request* spoken. No middleware is run."""
         from llmcore.routes.media import speech_route
 
-        return await self._answered(speech_route, request, timeouts)
+        return await self._model_response(speech_route, request, timeouts)
 
     async def stream_speech(
         self, request: SpeechRequest, *, timeouts: Timeouts | None = None
@@ -384,16 +384,16 @@ class Client:
             return found
         return await spoken(self._unary, request, found.value, timeouts)
 
-    async def _answered(
+    async def _model_response(
         self,
-        find: FindRoute[_Request, _Answer],
+        find: FindRoute[_Request, _Response],
         request: _Request,
         timeouts: Timeouts | None,
-    ) -> Result[_Answer, LLMError]:
+    ) -> Result[_Response, LLMError]:
         found = self._resolved(request.model, request.provider)
         if isinstance(found, Failure):
             return found
-        return await answered(self._unary, find, request, found.value, self.models, timeouts)
+        return await model_response(self._unary, find, request, found.value, self.models, timeouts)
 
     async def upload_file(
         self,

@@ -105,7 +105,7 @@ class EventStream:
         return f"EventStream({state}, text={self.partial_response.text[-60:]!r})"
 
     def _repr_markdown_(self) -> str | None:
-        """Return what a notebook renders: the answer so far; None shows the repr."""
+        """Return what a notebook renders: the response so far; None shows the repr."""
         return self.partial_response._repr_markdown_()
 
     async def __aenter__(self) -> Self:
@@ -176,12 +176,12 @@ class EventStream:
     def _outcome(self) -> Result[LLMResponse, LLMError]:
         """Return the result of a stream that has ended or will not be read further."""
         if self._ended:
-            return self._answer()
+            return self._response_result()
         left = "closed" if self._closed else "dropped"
         message = f"the stream was {left} before its end"
         return Failure(AbortError(message, partial=self.partial_response))
 
-    def _answer(self) -> Result[LLMResponse, LLMError]:
+    def _response_result(self) -> Result[LLMResponse, LLMError]:
         return self._collected.response().map(self._price)
 
     async def aclose(self) -> None:
@@ -412,7 +412,7 @@ class _Deferred:
     def response(self) -> Result[LLMResponse, LLMError]:
         """Return the response once the stream has finished, or the error."""
         stream = self._stream
-        return Accumulator().response() if stream is None else stream._answer()  # noqa: SLF001
+        return Accumulator().response() if stream is None else stream._response_result()  # noqa: SLF001
 
     async def _made(self) -> None:
         try:

@@ -141,7 +141,7 @@ class Files:
             return begun
         base_url = base_url_of(self.route, self.calls.environ).unwrap()
         if urlsplit(begun.value).netloc != urlsplit(base_url).netloc:
-            message = "the answer names a URL of another host to upload to"
+            message = "the response names a URL of another host to upload to"
             return Failure(StreamError(message, provider=self.route.provider, retryable=False))
         finish = evolve(
             UnaryRoute.beside(self.route, protocols.GEMINI_FINISH),

@@ -22,21 +22,21 @@ if TYPE_CHECKING:  # a data file is behind it
     from llmcore.catalog.model_info import ModelInfo
 
 _Request = TypeVar("_Request", bound=UnaryRequest)
-_Answer = TypeVar("_Answer", bound=UnaryResponse)
+_Response = TypeVar("_Response", bound=UnaryResponse)
 
-FindRoute: TypeAlias = Callable[[Route[Any], str], UnaryRoute[_Request, _Answer]]
+FindRoute: TypeAlias = Callable[[Route[Any], str], UnaryRoute[_Request, _Response]]
 """Returns the route of an operation for a generating route and a model's id."""
 
 
-async def answered(
+async def model_response(
     calls: UnaryCalls,
-    find: FindRoute[_Request, _Answer],
+    find: FindRoute[_Request, _Response],
     request: _Request,
     model: Model,
     models: "Sequence[ModelInfo]",
     timeouts: Timeouts | None,
-) -> Result[_Answer, LLMError]:
-    """Return the answer of *model* to *request*, over the route that *find* returns."""
+) -> Result[_Response, LLMError]:
+    """Return the response of *model* to *request*, over the route that *find* returns."""
     try:
         route = find(route_of(model), model.id)
         named = evolve(request, model=model, provider=None)
@@ -44,7 +44,7 @@ async def answered(
     except LLMError as error:
         return Failure(error)
     found = await calls.call(route, loaded, timeouts)
-    return found.map(lambda answer: _with_cost(answer, model, models))
+    return found.map(lambda response: _with_cost(response, model, models))
 
 
 async def spoken(
@@ -58,7 +58,7 @@ async def spoken(
         route = speech_route(route_of(model), model.id)
     except LLMError as error:
         return Failure(error)
-    if route.protocol.answers != "bytes":
+    if route.protocol.response_kind != "bytes":
         message = f"the API of {model.provider!r} answers with the whole recording: use "
         return Failure(ConfigurationError(message + "generate_speech", provider=model.provider))
     opened = await calls.opened(route, evolve(request, model=model, provider=None), timeouts)
@@ -67,16 +67,16 @@ async def spoken(
     stated = opened.value.media_type or ""
     if stated.startswith(NOT_RECORDINGS):
         await opened.value.aclose()
-        message = f"the answer is not a recording, but {stated}"
+        message = f"the response is not a recording, but {stated}"
         return Failure(StreamError(message, provider=model.provider, retryable=False))
     return opened
 
 
-def _with_cost(answer: _Answer, model: Model, models: "Sequence[ModelInfo]") -> _Answer:
+def _with_cost(response: _Response, model: Model, models: "Sequence[ModelInfo]") -> _Response:
     from llmcore.catalog.cost import cost_of  # a data file is behind it
 
-    for name in dict.fromkeys((answer.model, model.id)):
-        cost = cost_of(model.provider, name, answer.usage, models=models)
+    for name in dict.fromkeys((response.model, model.id)):
+        cost = cost_of(model.provider, name, response.usage, models=models)
         if cost is not None:
-            return evolve(answer, cost=cost)
-    return answer
+            return evolve(response, cost=cost)
+    return response

@@ -83,8 +83,8 @@ async def _document(
 
 
 def _at(url: str) -> UnaryRoute[None, JsonValue]:
-    def read(answer: NativeResponse, _asked: None) -> JsonValue:
-        return answer.document
+    def read(response: NativeResponse, _asked: None) -> JsonValue:
+        return response.document
 
     protocol = UnaryProtocol(
         id="models-file", build=lambda _: NativeRequest(path="", method="GET"), read=read

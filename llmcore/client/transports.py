@@ -59,7 +59,7 @@ class Transports:
     async def for_unary(
         self, spec: TransportSpec, http: HttpRequest
     ) -> tuple[Transport, HttpRequest]:
-        """Return the transport for a request whose answer is one document, and the request."""
+        """Return the transport for a request whose response is one document, and the request."""
         transport, http = await self._over_http(spec, http)
         return logged(transport), http
 
@@ -119,7 +119,7 @@ def streamed(prepared: PreparedRequest) -> PreparedRequest:
 def addressed(request: HttpRequest, base_url: str, key: str | None) -> HttpRequest:
     """Return *request* addressed to the embedded server at *base_url*, its path kept.
 
-    llama.cpp closes a connection after a streamed answer without announcing it, so that
+    llama.cpp closes a connection after a streamed response without announcing it, so that
     the next request on it would fail: each request gets a connection of its own.
     """
     path = "/" + request.url.partition("://")[2].partition("/")[2]

@@ -79,12 +79,12 @@ class UnaryCalls:
         request: Request,
         timeouts: Timeouts | None = None,
     ) -> Result[Response_co, LLMError]:
-        """Return the answer to *request* over *route*."""
+        """Return the response to *request* over *route*."""
         notes: list[Diagnostic] = []
         prepare = partial(_prepared, route, request, notes)
         try:
-            answer = await self.exchange(route, prepare, timeouts, route.protocol.answers)
-            return Success(route.protocol.read(evolve(answer, diagnostics=tuple(notes)), request))
+            response = await self.exchange(route, prepare, timeouts, route.protocol.response_kind)
+            return Success(route.protocol.read(evolve(response, diagnostics=tuple(notes)), request))
         except LLMError as error:
             error.provider = error.provider or route.provider
             return Failure(error)
@@ -111,7 +111,7 @@ class UnaryCalls:
         request: Request,
         timeouts: Timeouts | None = None,
     ) -> Result[ByteStream, LLMError]:
-        """Return the answer to *request* over *route*, whose content is yet to be read."""
+        """Return the response to *request* over *route*, whose content is yet to be read."""
         notes: list[Diagnostic] = []
         prepare = partial(_prepared, route, request, notes)
         limits = self._limits(route, timeouts)
@@ -137,15 +137,15 @@ class UnaryCalls:
         way: Way,
         prepare: Callable[[AuthContext], Result[HttpRequest, LLMError]],
         timeouts: Timeouts | None = None,
-        answers: BodyKind = "json",
+        response_kind: BodyKind = "json",
     ) -> NativeResponse:
-        """Return the answer to the request that *prepare* makes; raises LLMError."""
+        """Return the response to the request that *prepare* makes; raises LLMError."""
         limits = self._limits(way, timeouts)
         with _time_limit(way, limits):
             exchange, secrets = await self._opened(way, prepare, limits)
             try:
                 body = await _closed(exchange, way.defaults.max_response_bytes)
-                return _answer(way, exchange.headers, body, answers)
+                return _response(way, exchange.headers, body, response_kind)
             except LLMError as error:
                 redact_error(error, secrets)
                 raise
@@ -159,7 +159,7 @@ class UnaryCalls:
         prepare: Callable[[AuthContext], Result[HttpRequest, LLMError]],
         limits: Timeouts,
     ) -> tuple[Exchange, tuple[str, ...]]:
-        """Return the successful answer to a request, before its body, and the request's secrets.
+        """Return the successful response to a request, before its body, and the request's secrets.
 
         After a 401, credentials that can be renewed are, and the request is made once more.
         """
@@ -243,16 +243,18 @@ async def _whole(exchange: Exchange, most: int, *, cut: bool) -> bytes:
     return bytes(body[:most])
 
 
-def _answer(way: Way, headers: Mapping[str, str], body: bytes, answers: BodyKind) -> NativeResponse:
-    if answers == "bytes":
+def _response(
+    way: Way, headers: Mapping[str, str], body: bytes, response_kind: BodyKind
+) -> NativeResponse:
+    if response_kind == "bytes":
         return NativeResponse(content=body, headers=headers)
     document: JsonValue = None
     if body.strip():
         try:
-            document = _json_lines(body) if answers == "json-lines" else json.loads(body)
+            document = _json_lines(body) if response_kind == "json-lines" else json.loads(body)
         except (ValueError, RecursionError) as error:
             text = body[:200].decode("utf-8", "replace")
-            message = f"the answer is not JSON: {text!r}"
+            message = f"the response is not JSON: {text!r}"
             raise StreamError(message, provider=way.provider, cause=error) from error
     return NativeResponse(document=document, headers=headers)
 

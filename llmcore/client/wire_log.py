@@ -5,8 +5,8 @@ The loggers are those of `logging`, so an application can switch them on without
     logging.getLogger("llmcore.wire").setLevel("DEBUG")
 
 At INFO there is one line for each response (status, time to the headers); at DEBUG also headers and
-bodies, and so prompts and answers. That is why the level must be set on this logger itself: a root
-logger at DEBUG does not switch it on. Otherwise nothing is wrapped and nothing is formatted.
+bodies, and so prompts and responses. That is why the level must be set on this logger itself: a
+root logger at DEBUG does not switch it on. Otherwise nothing is wrapped and nothing is formatted.
 """
 
 import codecs

@@ -207,14 +207,12 @@ class Accumulator:
             self._sources.clear()
             self._diagnostics.clear()
             self._usage = None
-            if event.answer is not None:
+            if event.start is not None:
                 earlier = self._start.diagnostics if self._start is not None else ()
-                self._start = evolve(
-                    event.answer, diagnostics=(*earlier, *event.answer.diagnostics)
-                )
+                self._start = evolve(event.start, diagnostics=(*earlier, *event.start.diagnostics))
 
     def _continue(self, event: StepStart) -> None:
-        """Keep the answer so far as the beginning of that of another model."""
+        """Keep the response so far as the beginning of that of another model."""
         start = self._start or StreamStart(provider="", model="")
         self._earlier_usage = self._estimate(start)
         parts, notes = self._parts()
@@ -222,8 +220,8 @@ class Accumulator:
         self._diagnostics.extend(notes)
         self._slots.clear()
         self._starts.clear()
-        answer = event.answer or start
-        self._start = evolve(answer, diagnostics=(*start.diagnostics, *answer.diagnostics))
+        resumed = event.start or start
+        self._start = evolve(resumed, diagnostics=(*start.diagnostics, *resumed.diagnostics))
 
     def _step_finish(self, event: StepFinish) -> None:
         self._usage = event.usage

@@ -57,7 +57,7 @@ SEGMENT_TEXT_CHANGED: Final = "segment-text-changed"
 """The code of the Diagnostic for an end event whose text differs from its deltas."""
 
 MAX_PARTS: Final = 10_000
-"""More parts in one step than this are an error: what an answer costs to read stays bounded."""
+"""More parts in one step than this are an error: what a response costs to read stays bounded."""
 
 _Start: TypeAlias = TextStart | ReasoningStart | ToolInputStart
 _Handler: TypeAlias = Callable[[Any, Any], Sequence[LLMEvent]]
@@ -185,7 +185,7 @@ class SegmentFold:
         if key in self._started:
             return self._misplaced(event)
         if len(self._started) >= MAX_PARTS:
-            return self._ended(f"the answer has more than {MAX_PARTS} parts")
+            return self._ended(f"the response has more than {MAX_PARTS} parts")
         self._started.add(key)
         opened = self._open[key] = _Open(event, place)
         self._plain[_DELTA_OF[kind]][event.id] = opened.chunks

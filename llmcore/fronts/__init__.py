@@ -1,18 +1,19 @@
 """The APIs that clients speak, each a `Front`: the other side of a protocol.
 
 - `front`: the type, the values that its functions take and return, and the fronts by their ids
-- `errors`: why a request has no answer; `policy`: decisions where the two sides differ
+- `errors`: why a request has no response; `policy`: decisions where the two sides differ
 - `reading`: fields of requests by their type, addresses and data of media
 - `encoding`: events as bytes; `finishing`: finish reasons and token counts
 - `tools_as_functions`: functions that stand for tools of other kinds
 - `tool_registry`: functions in place of the client's tools, and their names
 - `billing_line`: a volatile line of instructions, left out
-- `sealer`, `opaque_state`, `answer_record`: what clients do not see of an answer, carried by them
-- `segment_order`: segments of an answer, one after another
+- `sealer`, `opaque_state`, `response_record`: what clients do not see of a response, carried by
+  them
+- `segment_order`: segments of a response, one after another
 - `hosted_calls`: calls of tools that a provider ran
 - `freeform_input`: a freeform tool's input out of a function's arguments
-- `openai_embeddings`: requests for embeddings, and their answers, as OpenAI writes them
-- `openai_forms`: errors, lists of models, formats of answers and service tiers as OpenAI has them
+- `openai_embeddings`: requests for embeddings, and their responses, as OpenAI writes them
+- `openai_forms`: errors, lists of models, formats of responses and service tiers as OpenAI has them
 - `anthropic_messages`: the front of Anthropic's Messages API
 - `gemini`: the front of Gemini's generateContent
 - `openai_chat`: the front of OpenAI's Chat Completions API

@@ -1,4 +1,4 @@
-"""How an answer ended and what it consumed, in terms that every API has."""
+"""How a response ended and what it consumed, in terms that every API has."""
 
 from typing import Final
 
@@ -9,7 +9,7 @@ from llmcore.schema.usage import Usage
 # -- finish reasons
 
 _OF_WHOLE_CALLS: Final = frozenset({"UNEXPECTED_TOOL_CALL"})
-"""Errors of an answer whose calls are whole: Gemini was offered no tools, and called one. Source:
+"""Errors of a response whose calls are whole: Gemini was offered no tools, and called one. Source:
 https://ai.google.dev/api/generate-content#FinishReason, read November 2026."""
 _STILL_RUNNING: Final = frozenset({"queued", "in_progress"})
 """Statuses of a response that OpenAI continues in the background: what there is of it is cut off.
@@ -17,9 +17,9 @@ Source: https://developers.openai.com/api/docs/guides/background, read November 
 
 
 def finish_kind(reason: FinishReason, *, called: bool) -> FinishReasonKind:
-    """Return why an answer ended, by what its client is to do next.
+    """Return why a response ended, by what its client is to do next.
 
-    *called* is True if a call was written that the client has to run. Many servers end an answer
+    *called* is True if a call was written that the client has to run. Many servers end a response
     with calls as if it had none; and a client that goes on to run tools where there is no call
     asks again, without an end.
     """
@@ -41,7 +41,7 @@ def finish_kind(reason: FinishReason, *, called: bool) -> FinishReasonKind:
 
 @frozen(kw_only=True)
 class TokenCounts:
-    """The tokens of one answer as numbers that add up, none below 0.
+    """The tokens of one response as numbers that add up, none below 0.
 
     APIs whose usage cannot leave a number out show 0 for what the upstream did not count.
     """

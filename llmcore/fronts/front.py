@@ -38,7 +38,8 @@ NewId: TypeAlias = Callable[[str], str]
 """Returns a new identifier that begins with the given prefix and an underscore."""
 
 Context = TypeVar("Context")
-"""The data of a request that writing its answer needs, such as fields that the answer repeats."""
+"""The data of a request that writing its response needs, such as fields that the response
+repeats."""
 
 # -- requests
 
@@ -112,12 +113,12 @@ def checked_read(
     return checked
 
 
-# -- answers
+# -- responses
 
 
 @frozen(kw_only=True)
-class AnswerInfo:
-    """The fields of an answer that no event brings."""
+class ResponseIdentity:
+    """The fields of a response that no event brings."""
 
     id: str
     created_at: int
@@ -126,10 +127,10 @@ class AnswerInfo:
     """The model's name as the client wrote it; empty for the one that the events name."""
 
 
-class AnswerWriter:
-    """Writes one answer: as events, and as the object that they add up to.
+class FrontWriter:
+    """Writes one response: as events, and as the object that they add up to.
 
-    A private builder that lives as long as one answer. Segments that arrive interleaved are put
+    A private builder that lives as long as one response. Segments that arrive interleaved are put
     one after another where the API cannot interleave them. In the subclass of a front, the method
     `_on_<type>` handles events of that type, such as `_on_text_delta`; events of types without one
     write nothing.
@@ -149,7 +150,7 @@ class AnswerWriter:
         self.usage: Usage | None = None
         """Tokens, as far as the upstream has counted them."""
         self.error: LLMError | None = None
-        """Why the answer failed, if it did."""
+        """Why the response failed, if it did."""
         self.ended = False
         """Whether the terminal event was written: nothing comes after it."""
         self._cut = False
@@ -166,18 +167,18 @@ class AnswerWriter:
         raise NotImplementedError
 
     def close(self, error: LLMError | None = None) -> Sequence[Event]:
-        """Return the terminal events of an answer whose events stopped before their end."""
+        """Return the terminal events of a response whose events stopped before their end."""
         if not self.ended:
-            self._fail(error or StreamError("the upstream's answer ended before it was complete"))
+            self._fail(error or StreamError("the upstream's response ended before it was complete"))
         return self._take()
 
     def whole(self) -> JsonObject:
-        """Return the answer as one object, once it has ended without an error."""
+        """Return the response as one object, once it has ended without an error."""
         raise NotImplementedError
 
     @property
     def outcome(self) -> str:
-        """How the answer ended, in a word for metrics: completed, incomplete or failed."""
+        """How the response ended, in a word for metrics: completed, incomplete or failed."""
         if self.error is not None or not self.ended:
             return "failed"
         return "incomplete" if self._cut else "completed"
@@ -196,8 +197,8 @@ class AnswerWriter:
         if handler is not None:
             handler(self, event)
 
-    def _begin_answer(self, event: StreamStart) -> Origin:
-        """Report what sending the request lost; return the origin of the answer."""
+    def _begin_response(self, event: StreamStart) -> Origin:
+        """Report what sending the request lost; return the origin of the response."""
         self._reported += event.diagnostics
         return Origin(provider=event.provider, model=event.model, protocol=event.protocol)
 
@@ -207,9 +208,9 @@ class AnswerWriter:
         self._fail(event.error)
 
     def _fail_by_reason(self, reason: FinishReason) -> None:
-        """End an answer whose upstream gives an error as its reason to stop."""
+        """End a response whose upstream gives an error as its reason to stop."""
         raw = reason.raw or "no reason"
-        self._fail(StreamError(f"the upstream ended the answer with an error ({raw})"))
+        self._fail(StreamError(f"the upstream ended the response with an error ({raw})"))
 
     def _fail(self, error: LLMError) -> None:
         self.error = error
@@ -220,7 +221,7 @@ class AnswerWriter:
         self.ended = True
 
     def _write_failure(self, error: LLMError) -> None:
-        """Write the events of an answer that failed."""
+        """Write the events of a response that failed."""
         raise NotImplementedError
 
 
@@ -233,7 +234,7 @@ class StreamEncoding:
     heartbeat: bytes
     """Sent between events while a stream is silent."""
     tail: bytes = b""
-    """Sent after the last event of an answer that did not fail."""
+    """Sent after the last event of a response that did not fail."""
 
 
 class GrammarChecker:
@@ -284,7 +285,7 @@ class GrammarChecker:
 
 @frozen(kw_only=True)
 class FailureResponse:
-    """An error in the form of the API, sent instead of an answer."""
+    """An error in the form of the API, sent instead of a response."""
 
     status: int
     body: JsonObject
@@ -313,15 +314,15 @@ class Front(Generic[Context]):
     id: str
     """That of the protocol whose other side it is, such as `anthropic-messages`."""
     id_prefix: str
-    """How the ids of its answers begin, such as `msg`."""
+    """How the ids of its responses begin, such as `msg`."""
     routing: Callable[[ClientRequest], Routing]
     """Raises FrontError for a request that names no model."""
     read: Callable[[ClientRequest, Upstream], Result[ReadRequest[Context], FrontError]]
     """An invalid request is a Failure; what the upstream does not support is a
     Diagnostic. The same request is read the same way, so that prompt caches stay warm."""
     no_request: Callable[[Upstream], Context]
-    """The context of an answer without a request: all optional fields are written."""
-    writer: Callable[[AnswerInfo, Context, Upstream], AnswerWriter]
+    """The context of a response without a request: all optional fields are written."""
+    writer: Callable[[ResponseIdentity, Context, Upstream], FrontWriter]
     encoding: Callable[[ClientRequest], StreamEncoding]
     error: Callable[[FrontError], FailureResponse]
     checker: Callable[[], GrammarChecker]
@@ -329,7 +330,7 @@ class Front(Generic[Context]):
     """A list of models, or the page of it that the query asks for."""
     model: Callable[[ListedModel], JsonObject]
     token_count: Callable[[int], JsonObject] = _no_token_count
-    """The answer to a request that counts tokens, where the API has one."""
+    """The response to a request that counts tokens, where the API has one."""
 
 
 # -- the fronts that there are

@@ -1,9 +1,9 @@
-"""State of an answer that a client cannot see, sealed and sent back by it.
+"""State of a response that a client cannot see, sealed and sent back by it.
 
 A client sends back items: texts, calls, reasoning. The message that the upstream needs has
 more: signatures, encrypted thinking, ids, tools that the provider ran, and an order. So each
 reasoning item carries, sealed, the recipe of the message up to itself: whole parts where the
-client sees none, and keys where it does. Reading an answer back follows the recipes.
+client sees none, and keys where it does. Reading a response back follows the recipes.
 
     message of the upstream            item that the client gets and sends back
     ReasoningPart("Let me see",        {"type": "reasoning", "id": "rs_1",
@@ -139,11 +139,11 @@ class EchoedHostedItem:
 
 
 Echo: TypeAlias = ContentPart | EchoedHostedItem
-"""A part of an answer that a client sends back."""
+"""A part of a response that a client sends back."""
 
 
 @frozen(kw_only=True)
-class AnswerState:
+class ResponseState:
     """An unsealed recipe."""
 
     response_id: str
@@ -153,7 +153,7 @@ class AnswerState:
     """Its bytes, unpacked."""
 
 
-def unsealed_state(text: str, sealer: Sealer, limit: int = _MAX_STATE_BYTES) -> AnswerState:
+def unsealed_state(text: str, sealer: Sealer, limit: int = _MAX_STATE_BYTES) -> ResponseState:
     """Return the recipe that *text* holds.
 
     ValueError if it is not ours, damaged, or larger than *limit* bytes.
@@ -167,7 +167,7 @@ def unsealed_state(text: str, sealer: Sealer, limit: int = _MAX_STATE_BYTES) -> 
         entries = [_read_entry(entry) for entry in objects(state.get("parts"))]
     except InvalidRequestError as error:
         raise ValueError(error.message) from error
-    return AnswerState(
+    return ResponseState(
         response_id=str_or_none(state.get("response")) or "",
         origin=origin,
         entries=tuple(entries),
@@ -196,7 +196,7 @@ def _read_part(data: JsonValue) -> ContentPart:
 
 
 def restore(
-    state: AnswerState, echoes: Sequence[Echo], path: str, notes: Notes
+    state: ResponseState, echoes: Sequence[Echo], path: str, notes: Notes
 ) -> tuple[list[Echo], list[ContentPart]]:
     """Return what of *echoes* the recipe does not speak of, and the parts that it makes."""
     waiting = _PendingEchoes(echoes)
@@ -294,10 +294,10 @@ def _with_data(part: ContentPart, echo: Echo | None) -> list[ContentPart]:
     return [evolve(part, data=shown)] if shown else []
 
 
-# -- one run of answers
+# -- one run of responses
 
 
-class AnswerReader:
+class EchoReader:
     """Reads the items between two user messages as the messages that they were."""
 
     def __init__(self, sealer: Sealer, notes: Notes) -> None:
@@ -305,10 +305,10 @@ class AnswerReader:
         self._notes = notes
         self._left = _MAX_STATE_BYTES
         self._waiting: list[Echo] = []
-        self._answers: list[tuple[AnswerState | None, list[Echo]]] = []
+        self._responses: list[tuple[ResponseState | None, list[Echo]]] = []
 
     def add(self, echo: Echo) -> None:
-        """Add one thing of an answer that the client sends back."""
+        """Add one thing of a response that the client sends back."""
         self._waiting.append(echo)
 
     def add_state(self, text: str, path: str) -> bool:
@@ -324,24 +324,24 @@ class AnswerReader:
         self._waiting = []
         if before:
             self._append(before)
-        last = self._answers[-1][0] if self._answers else None
+        last = self._responses[-1][0] if self._responses else None
         if last is not None and last.response_id == state.response_id:
-            self._answers[-1][1].extend(parts)
+            self._responses[-1][1].extend(parts)
         else:
-            self._answers.append((state, list(parts)))
+            self._responses.append((state, list(parts)))
         return True
 
     def _append(self, echoes: list[Echo]) -> None:
-        """Give *echoes* to the answer before them, or make them one of unknown origin."""
-        if self._answers:
-            self._answers[-1][1].extend(echoes)
+        """Give *echoes* to the response before them, or make them one of unknown origin."""
+        if self._responses:
+            self._responses[-1][1].extend(echoes)
         else:
-            self._answers.append((None, echoes))
+            self._responses.append((None, echoes))
 
     def take(self) -> list[tuple[Origin | None, list[Echo]]]:
-        """Return the answers that were read, each with its origin, and begin anew."""
+        """Return the responses that were read, each with its origin, and begin anew."""
         if self._waiting:
             self._append(self._waiting)
-        answers = [(state.origin if state else None, parts) for state, parts in self._answers]
-        self._waiting, self._answers = [], []
-        return answers
+        responses = [(state.origin if state else None, parts) for state, parts in self._responses]
+        self._waiting, self._responses = [], []
+        return responses

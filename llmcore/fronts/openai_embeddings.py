@@ -95,7 +95,7 @@ def _tokens_refused() -> FrontError:
 
 
 def write_embeddings(response: EmbeddingResponse, *, model: str, as_base64: bool) -> JsonObject:
-    """Return the answer's body; *model* is the name that the client asked for."""
+    """Return the response's body; *model* is the name that the client asked for."""
     tokens = response.usage.input_tokens or 0
     return {
         "object": "list",

@@ -1,4 +1,4 @@
-"""The errors, models, formats of answers and tools that Chat Completions and Responses share.
+"""The errors, models, formats of responses and tools that Chat Completions and Responses share.
 
     {"error": {"message": "...", "type": "rate_limit_error", "param": null,
                "code": "rate_limit_exceeded"}}
@@ -37,7 +37,7 @@ def envelope(error: FrontError) -> JsonObject:
 
 
 def failure_response(error: FrontError) -> FailureResponse:
-    """Return the response to a request that has no answer."""
+    """Return the HTTP response to a request that cannot be answered."""
     return FailureResponse(status=error.status, body=envelope(error), headers=retry_headers(error))
 
 
@@ -71,11 +71,11 @@ def listed_model(model: ListedModel) -> JsonObject:
     }
 
 
-# -- the form of the answer
+# -- the form of the response
 
 
 def read_format(form: Fields | None, path: str, *, inner: str = "") -> ResponseFormat | None:
-    """Return the shape that the answer's text is to have; None for free text.
+    """Return the shape that the response's text is to have; None for free text.
 
     *inner* is the field of *form*, which stands at *path*, that a schema is in, with its name:
     in Chat Completions. There a form without a schema is any JSON, else a FrontError.
@@ -158,7 +158,7 @@ _TIERS: Final = frozenset({"auto", "default", "fast", "flex", "scale", "priority
 
 
 def service_tier(event: Finish) -> str | None:
-    """Return the tier that served an answer; None if it was not stated, or is none of OpenAI's."""
+    """Return the tier that served a response; None if it was not stated, or is none of OpenAI's."""
     tier = None if event.usage is None else event.usage.service_tier
     if tier is None:
         tier = str_or_none(

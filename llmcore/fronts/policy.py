@@ -37,7 +37,7 @@ class TranslationPolicy:
     """Of freeform tools: a function with one string, which every upstream can call; or `native`,
     for upstreams that hold the model to the tool's grammar."""
     structured_output: Literal["error", "degrade"] = "error"
-    """If the upstream does not enforce the schema of the answer: refuse, or use instructions."""
+    """If the upstream does not enforce the schema of the response: refuse, or use instructions."""
     reasoning_text: Literal["auto", "summary", "content"] = "auto"
     """Where thinking is shown: in the `summary` of reasoning items, which most clients display,
     or in their `content`. `auto` is the summary if the request asks for one, else the content."""
@@ -49,8 +49,8 @@ class TranslationPolicy:
     if the upstream refuses the request and names them. See `drop_rejected_parameters`."""
     registered_tools: tuple[RegisteredTool, ...] = ()
     max_choices: int = 1
-    """Of requests that ask for several answers: `n` of Chat Completions at most. The application
-    makes the call of each; the front writes one answer."""
+    """Of requests that ask for several responses: `n` of Chat Completions at most. The application
+    makes the call of each; the front writes one response."""
     max_tools: int = 1000
     max_items: int = 20_000
     """Input items at most, those of a stored conversation not counted."""

@@ -14,8 +14,8 @@ retried, and when), `execution` (the tools of one step), `approvals` (signed dec
 tool's function), `type_schema` and `docstrings` (the schema of its signature), `results` (and
 conditions to stop), `abort` (aborting a call from other tasks and threads), `rejected_reasoning`
 (reasoning that a provider cannot decrypt); `objects` (structured output), `object_schema` (its
-schema), `object_nulls` and `object_text` (tolerated deviations), `partial_objects` (the value of an
-answer so far); `json_schema` (validation of objects and arguments); `unary` (settings and
+schema), `object_nulls` and `object_text` (tolerated deviations), `partial_objects` (the value of a
+response so far); `json_schema` (validation of objects and arguments); `unary` (settings and
 retries of calls that one document answers), `retrieval` (embedding and reranking),
 `media` (images, transcription, speech).
 """

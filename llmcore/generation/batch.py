@@ -1,4 +1,4 @@
-"""`run_batch`: many requests, run here, with a file of finished answers.
+"""`run_batch`: many requests, run here, with a file of finished responses.
 
     summary = await run_batch("requests.jsonl", checkpoint="answers.db", concurrency=50)
     for id_, response in finished("answers.db"):
@@ -58,11 +58,11 @@ class BatchRun:
     succeeded: int = 0
     """Requests that were answered in this run."""
     resumed: int = 0
-    """Requests whose answers were in the file already; nothing was sent for them."""
+    """Requests whose responses were in the file already; nothing was sent for them."""
     failed: int = 0
     """Requests that failed in the end; they are sent again by the next run."""
     usage: Usage = Usage()
-    """The tokens of the answers of this run."""
+    """The tokens of the responses of this run."""
     cost: float | None = None
     """Their cost in US dollars, where the prices are known."""
 
@@ -81,16 +81,16 @@ async def run_batch(
 ) -> BatchRun:
     """Run *requests*, at most *concurrency* at a time, and return how many succeeded.
 
-    *checkpoint* is a SQLite file of finished answers: each is in it before *on_result* is called,
-    and a request whose answer is there is not sent again, so a program that was killed continues
+    *checkpoint* is a SQLite file of finished responses: each is in it before *on_result* is called,
+    and a request whose response is there is not sent again, so a program that was killed continues
     where it stopped. Requests are read as they are needed, and failures do not keep the others from
-    an answer. They are paced by what the provider's headers state as left, and by its times to
+    a response. They are paced by what the provider's headers state as left, and by its times to
     wait; a `RateLimiter` of the client does that if it has one. Requests that name no model are for
     *model*. Lines of a file are `{"id": ..., "request": {...}}`, the request as `to_json` writes
     it, or have `model`, `provider`, `prompt`, `messages`, `system`, `max_tokens` and `temperature`
     beside the id.
 
-    Raises InvalidRequestError for an id that is there twice, or whose answer in the file is to
+    Raises InvalidRequestError for an id that is there twice, or whose response in the file is to
     another request, ConfigurationError for a file that cannot be used, and what *on_result* raises,
     which ends all requests.
     """
@@ -193,8 +193,8 @@ def ray(
     is the JSON of an LLMResponse, `error` the message of a request that failed in the end.
 
     A worker that dies is started again with the block of *batch_size* rows that it had not
-    finished. With *checkpoint*, a path on each node, the answers that the block already had are not
-    asked for again, if the worker is started on the same node.
+    finished. With *checkpoint*, a path on each node, the responses that the block already had are
+    not asked for again, if the worker is started on the same node.
 
     Raises ConfigurationError without Ray, and InvalidRequestError for a dataset without ids.
     """
@@ -291,7 +291,7 @@ def _request_of(data: dict[str, JsonValue]) -> LLMRequest:
 
 
 def finished(checkpoint: str | Path) -> Iterator[tuple[str, LLMResponse]]:
-    """Yield the id and the response of each answer in the file, in the order of the ids.
+    """Yield each response in the file with its id, in the order of the ids.
 
     Raises ConfigurationError if there is no such file.
     """

@@ -28,7 +28,7 @@ _LAYOUT: Final = Layout(
     version=1,
     tables=_TABLES,
     names=frozenset({"results"}),
-    pragmas=("synchronous = FULL",),  # an answer was paid for, so a power cut must not lose it
+    pragmas=("synchronous = FULL",),  # a response was paid for, so a power cut must not lose it
 )
 
 
@@ -53,8 +53,8 @@ class Checkpoint:
             return None
         if found[0] != request:
             raise InvalidRequestError(
-                f"{self.path} has an answer to another request of the id {id_!r}: give the request "
-                "another id, or use another file"
+                f"{self.path} has a response to another request of the id {id_!r}: use another "
+                "id, or another file"
             )
         return json.loads(found[1])
 

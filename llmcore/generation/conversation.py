@@ -22,7 +22,7 @@ from llmcore.schema.model import Model
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.response import LLMResponse
 from llmcore.sessions.contract.entries import MessageEntry
-from llmcore.sessions.conversion import answer_entries, to_entries, to_messages
+from llmcore.sessions.conversion import response_entries, to_entries, to_messages
 from llmcore.sessions.memory_store import MemoryStore
 from llmcore.sessions.sqlite_store import SQLiteStore
 from llmcore.sessions.store import SessionStore, SessionStoreError, check_run_id, utc_now
@@ -110,7 +110,7 @@ class Conversation:
 
     @property
     def model(self) -> str | None:
-        """The model of the last answer, as `provider:model`; None before the first."""
+        """The model of the last response, as `provider:model`; None before the first."""
         origins = (message.origin for message in reversed(self.messages))
         origin = next(filter(None, origins), None)
         return None if origin is None else f"{origin.provider}:{origin.model}"
@@ -127,7 +127,7 @@ class Conversation:
         """Send the next question, and store it with what follows. Raises LLMError.
 
         The arguments are those of `llmcore.generate`; `messages` are the new ones. Without a model
-        it is that of the last answer. An error of the store has the answer as its `partial`.
+        it is that of the last response. An error of the store has the response as its `partial`.
         """
         plan, question = await anyio.to_thread.run_sync(
             self._plan, "generate", model, prompt, settings
@@ -182,11 +182,11 @@ class Conversation:
         return evolve(question, system=system, messages=(*self.messages, *question.messages))
 
     async def keep(
-        self, question: LLMRequest, new: Sequence[Message], answers: Sequence[LLMResponse]
+        self, question: LLMRequest, new: Sequence[Message], responses: Sequence[LLMResponse]
     ) -> None:
         """Append the messages *new*, which follow from *question*, in one transaction.
 
-        The messages of *answers* are stored with their model and usage. Raises SessionStoreError,
+        The messages of *responses* are stored with their model and usage. Raises SessionStoreError,
         also if another process has appended to the conversation meanwhile.
         """
         now = utc_now()
@@ -196,18 +196,18 @@ class Conversation:
                 [Message.system(question.system)], run_id=self.run_id, timestamp=now
             )
         for message in new:
-            answer = next((item for item in answers if item.message is message), None)
+            response = next((item for item in responses if item.message is message), None)
             entries += (
                 to_entries([message], run_id=self.run_id, timestamp=now, after=entries)
-                if answer is None
-                else answer_entries(answer, run_id=self.run_id, timestamp=now, after=entries)
+                if response is None
+                else response_entries(response, run_id=self.run_id, timestamp=now, after=entries)
             )
         stored = len(self._entries)
         try:
             await self.store.append(self.run_id, entries[stored:], expected_seq=stored)
         except SessionStoreError as error:
-            error.message = f"the answer could not be stored: {error.message}"
-            error.partial = answers[-1] if answers else None
+            error.message = f"the response could not be stored: {error.message}"
+            error.partial = responses[-1] if responses else None
             raise
         self._entries = tuple(entries)
 

@@ -325,8 +325,8 @@ class _Run:
 
 
 async def _needs_approval(needs: NeedsApproval, arguments: JsonObject) -> bool:
-    answer = needs(arguments) if callable(needs) else needs
-    return await answer if isawaitable(answer) else answer
+    verdict = needs(arguments) if callable(needs) else needs
+    return await verdict if isawaitable(verdict) else verdict
 
 
 def _names(tools: Sequence[AnyTool]) -> set[str]:

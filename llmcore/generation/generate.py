@@ -2,7 +2,7 @@
 
 from typing import Unpack
 
-from llmcore.generation.loop import AnswerCheck, Run
+from llmcore.generation.loop import ResponseCheck, Run
 from llmcore.generation.results import GenerateResult
 from llmcore.generation.settings import RunPlan, Settings, plan_of
 from llmcore.generation.signatures import with_settings_listed
@@ -22,8 +22,8 @@ async def generate(
     return await completed(plan_of("generate", model, prompt, settings))
 
 
-async def completed(plan: RunPlan, check: AnswerCheck | None = None) -> GenerateResult[None]:
-    """Run *plan* to its end and return the result; *check* validates the answer."""
+async def completed(plan: RunPlan, check: ResponseCheck | None = None) -> GenerateResult[None]:
+    """Run *plan* to its end and return the result; *check* validates the response."""
     run = Run(plan, live=False, check=check)
     try:
         while await run.next_batch():

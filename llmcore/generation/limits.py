@@ -3,7 +3,7 @@
     await generate(model, "Research this.", tools=tools, max_tool_rounds=50,
                    limits=RunLimits(requests=20, tokens=200_000, cost_usd=0.5))
 
-A limit is checked before a request is sent and before tools are run. A complete answer is
+A limit is checked before a request is sent and before tools are run. A complete response is
 returned even if it is the one that goes over a limit.
 """
 
@@ -50,7 +50,7 @@ class RunLimits:
     tokens: int | None = field(default=None, validator=_above_0)
     """Tokens of input and output, of all steps; estimated where the provider reports none."""
     cost_usd: float | None = field(default=None, validator=_above_0)
-    """The cost in US dollars. A run that needs another request after an answer of unknown cost
+    """The cost in US dollars. A run that needs another request after a response of unknown cost
     ends with a ConfigurationError."""
     tool_calls: int | None = field(default=None, validator=_above_0)
     """Calls of tools, without those that are left to the caller; may be 0."""
@@ -74,7 +74,7 @@ class RunAccount:
         self._unpriced = ""
 
     def add(self, step: StepResult, request: "LLMRequest") -> None:
-        """Count the answer of *step* to *request*."""
+        """Count the response of *step* to *request*."""
         outcome = CallOutcome(response=step.response)
         usage = outcome.usage_of(request)
         self.used["requests"] += step.requests

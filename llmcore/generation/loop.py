@@ -46,14 +46,14 @@ from llmcore.schema.result import Failure, Success
 
 _Phase: TypeAlias = Callable[[], Awaitable[Sequence[LLMEvent]]]
 
-AnswerCheck: TypeAlias = Callable[[LLMResponse], str | None]
-"""Returns why an answer is not valid, or None."""
+ResponseCheck: TypeAlias = Callable[[LLMResponse], str | None]
+"""Returns why a response is not valid, or None."""
 
 
 class Run:
     """A run of a plan. With `live`, it delivers all events; otherwise only the last."""
 
-    def __init__(self, plan: RunPlan, *, live: bool, check: AnswerCheck | None = None) -> None:
+    def __init__(self, plan: RunPlan, *, live: bool, check: ResponseCheck | None = None) -> None:
         self.steps: list[StepResult] = []
         """The completed steps."""
         self.error: LLMError | None = None
@@ -81,7 +81,7 @@ class Run:
         self._active: ModelCall | StepTools | None = None  # to be closed by aclose()
         self._events = RunEvents()
         self.complete = False
-        """Whether the run reached its end, with an answer."""
+        """Whether the run reached its end, with a response."""
 
     # -- state
 
@@ -232,10 +232,10 @@ class Run:
             return self._events.renumbered(batch, len(self.steps))
         if isinstance(last, Finish):
             events = self._events.renumbered(batch[:-1], len(self.steps))
-            return [*events, *await self._answered(call, last)]
+            return [*events, *await self._end_step(call, last)]
         return self._events.renumbered(batch, len(self.steps))
 
-    async def _answered(self, call: ModelCall, finish: Finish) -> Sequence[LLMEvent]:
+    async def _end_step(self, call: ModelCall, finish: Finish) -> Sequence[LLMEvent]:
         """Store a complete response. Return the terminal event if there are no tools to run."""
         match await call.result():
             case Failure(error):
@@ -270,9 +270,9 @@ class Run:
         return self._corrections < self._plan.validation_retries
 
     def _ask_again(self, step: StepResult, problem: str) -> None:
-        """Store an answer that failed validation, and ask for another."""
+        """Store a response that failed validation, and ask for another."""
         self._corrections += 1
-        step = self._noted(step, _correction(f"the answer is invalid: {problem}"))
+        step = self._noted(step, _correction(f"the response is invalid: {problem}"))
         self._keep(evolve(step, correction=Message.user(_CORRECTION.format(problem))))
         self._phase = self._ask
 
@@ -363,11 +363,11 @@ class Run:
     def _attempt(self, request: LLMRequest, limits: Timeouts) -> EventStream:
         return self._client.stream(request, timeouts=limits, raw=self._plan.raw)
 
-    def _context(self, *answer: Message) -> ToolContext:
+    def _context(self, *response: Message) -> ToolContext:
         return ToolContext(
             spans=self._spans,
             tools=self._step.tools,
-            messages=(*self._messages, *answer),
+            messages=(*self._messages, *response),
             signal=self._plan.abort_signal or self._controller.signal,
             context=self._plan.tool_context,
             timeout=self._timeouts.tool,

@@ -44,9 +44,9 @@ async def generate_many(
     A prompt whose run fails is a Failure with its LLMError; the others continue. At most
     *concurrency* runs are under way at a time. *progress* shows a bar on stderr, where the package
     `rich` is installed, else a count. *resume_from* is a SQLite file of finished results: prompts
-    that it has an answer for are not sent again, and new answers are stored as they arrive, so that
-    a program that was killed continues where it stopped. *settings* are those of `generate`, for
-    every prompt.
+    that it has a response for are not sent again, and new responses are stored as they arrive, so
+    that a program that was killed continues where it stopped. *settings* are those of `generate`,
+    for every prompt.
 
     Raises InvalidRequestError for settings that contradict each other, ConfigurationError for a
     file that cannot be read or written, and the first error that is not an LLMError, which ends

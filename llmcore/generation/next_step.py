@@ -102,7 +102,7 @@ class NextStep:
     generation: GenerationOptions = GenerationOptions()
     """The sampling options of the step."""
     response_format: ResponseFormat | None = field(default=None, converter=as_response_format)
-    """The format of the step's answer."""
+    """The format of the step's response."""
     reasoning: ReasoningOptions | None = field(default=None, converter=as_reasoning_options)
     """The reasoning of the step."""
     cache: CachePolicy = CachePolicy()

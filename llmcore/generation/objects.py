@@ -9,7 +9,7 @@ from typing import Any, Generic, Self, TypeVar, Unpack, overload
 from attrs import evolve
 
 from llmcore.generation.generate import completed
-from llmcore.generation.loop import AnswerCheck, Run
+from llmcore.generation.loop import ResponseCheck, Run
 from llmcore.generation.object_schema import Accepted, ObjectSchema
 from llmcore.generation.object_text import Document, document_in
 from llmcore.generation.partial_objects import (
@@ -37,10 +37,10 @@ _Element = TypeVar("_Element")
 _Partial = TypeVar("_Partial")
 
 _STOPPED = {
-    "length": "the answer was cut off at the limit of output tokens; increase max_tokens",
-    "content_filter": "the answer was withheld by a content filter",
+    "length": "the response was cut off at the limit of output tokens; increase max_tokens",
+    "content_filter": "the response was withheld by a content filter",
     "tool_calls": "the run ended with tool calls that have no result",
-    "error": "the answer ended with an error",
+    "error": "the response ended with an error",
 }
 """Messages for finish reasons that leave the object incomplete."""
 
@@ -86,7 +86,7 @@ async def generate_object(
 
     *schema* is a JSON Schema, for which the object is plain JSON, or a type: an attrs class,
     dataclass, TypedDict, msgspec struct, pydantic model, or a list of them. Raises
-    NoObjectGeneratedError, with the response as `partial`, if the answer does not match it. With
+    NoObjectGeneratedError, with the response as `partial`, if the response does not match it. With
     `validation_retries`, the model is first asked again, with the reason.
     """
     object_schema = ObjectSchema.of(schema)
@@ -108,8 +108,8 @@ def _with_format(plan: RunPlan, made: ResponseFormat) -> RunPlan:
 # -- from a response to an object
 
 
-def _check_of(schema: ObjectSchema) -> AnswerCheck:
-    """Return the check for answers that have no such object, but could have."""
+def _check_of(schema: ObjectSchema) -> ResponseCheck:
+    """Return the check for responses that have no such object, but could have."""
 
     def check(response: LLMResponse) -> str | None:
         try:
@@ -144,13 +144,13 @@ def _object_in(response: LLMResponse, schema: ObjectSchema) -> tuple[Document, A
         document = document_in(response.text)
     except ValueError as error:
         so_far = _best_effort(response, schema)
-        message = f"the answer is not JSON: {error}"
+        message = f"the response is not JSON: {error}"
         raise _no_object(response, "not_json", message, so_far) from error
     value = schema.unwrapped(document.value)
     try:
         return document, schema.accept(value)
     except ValueError as error:
-        message = f"the answer does not match the schema: {error}"
+        message = f"the response does not match the schema: {error}"
         raise _no_object(response, "invalid", message, value) from error
 
 
@@ -175,7 +175,7 @@ def _no_object(
 def _text_around(document: Document) -> tuple[Diagnostic, ...]:
     if document.bare:
         return ()
-    message = "the answer has other text around its JSON document"
+    message = "the response has other text around its JSON document"
     return (Diagnostic("text-around-object", "text", action="dropped", message=message),)
 
 
@@ -405,7 +405,7 @@ class _Elements(Generic[_Element]):
         elements = list(array) if isinstance(array, list) else []
         count = len(self._delivered)
         if elements[:count] != self._delivered:
-            message = "the streamed elements differ from those of the final answer"
+            message = "the streamed elements differ from those of the final response"
             raise _no_object(response, "invalid", message, elements)
         return deque(elements[count:])
 

@@ -39,19 +39,19 @@ class RayWorker:
         self._settings = settings
 
     def __call__(self, table: Any) -> Any:
-        """Return *table*, a pyarrow.Table, with the columns of answers."""
+        """Return *table*, a pyarrow.Table, with the columns of responses."""
         import pyarrow as pa
 
         rows: list[dict[str, Any]] = table.to_pylist()
-        outcomes = anyio.run(self._answers, rows)
-        answers = [_columns(outcomes[str(row["id"])]) for row in rows]
+        outcomes = anyio.run(self._responses, rows)
+        responses = [_columns(outcomes[str(row["id"])]) for row in rows]
         for name in _ADDED:
             table = table.append_column(
-                name, pa.array([answer[name] for answer in answers], pa.string())
+                name, pa.array([response[name] for response in responses], pa.string())
             )
         return table
 
-    async def _answers(
+    async def _responses(
         self, rows: list[dict[str, Any]]
     ) -> dict[str, Result[LLMResponse, LLMError]]:
         from llmcore.generation.batch import run_batch
@@ -82,7 +82,7 @@ def _columns(outcome: Result[LLMResponse, LLMError]) -> dict[str, str | None]:
 
 
 def mapped(dataset: Any, settings: RaySettings, *, workers: int, batch_size: int) -> Any:
-    """Return *dataset* with the columns of answers; raises ConfigurationError without Ray."""
+    """Return *dataset* with the columns of responses; raises ConfigurationError without Ray."""
     try:
         import pyarrow as pa  # noqa: F401  (blocks are tables of it)
         import ray.data  # pyright: ignore[reportMissingImports]

@@ -40,11 +40,11 @@ class StepResult:
     approval_tokens: Mapping[str, str] = field(factory=dict)
     """The tokens of the calls that wait for approval, by call id, if a secret was given."""
     correction: Message | None = None
-    """The message that asks again for an object, after an answer that failed validation."""
+    """The message that asks again for an object, after a response that failed validation."""
 
     @property
     def text(self) -> str:
-        """The text of the answer; empty if there is none."""
+        """The text of the response; empty if there is none."""
         return self.response.text
 
     @property
@@ -115,7 +115,7 @@ class GenerateResult(Generic[_T_co]):
             yield "pending_calls", [call.name for call in self.pending_calls]
 
     def _repr_markdown_(self) -> str | None:
-        """Return what a notebook renders: the answer, an object as a block of JSON."""
+        """Return what a notebook renders: the response, an object as a block of JSON."""
         if self.output is not None:
             return f"```json\n{self.text}\n```"
         return self.response._repr_markdown_()
@@ -132,7 +132,7 @@ class GenerateResult(Generic[_T_co]):
 
     @property
     def text(self) -> str:
-        """The text of the answer; empty if there is none."""
+        """The text of the response; empty if there is none."""
         return self.last.text
 
     @property
@@ -217,7 +217,7 @@ def has_tool_call(name: str) -> StopCondition:
 async def any_met(conditions: Sequence[StopCondition], steps: Sequence[StepResult]) -> bool:
     """Return whether any of *conditions* returns True."""
     for condition in conditions:
-        answer = condition(tuple(steps))
-        if await answer if isawaitable(answer) else answer:
+        met = condition(tuple(steps))
+        if await met if isawaitable(met) else met:
             return True
     return False

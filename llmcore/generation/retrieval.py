@@ -56,14 +56,14 @@ async def embed_many(
     client = client_of(settings)
     request = EmbeddingRequest(model=model, inputs=tuple(texts), **request_fields(settings))
     requests = batches(request, client.embedding_limits(request))
-    answers: dict[int, EmbeddingResponse] = {}
+    responses: dict[int, EmbeddingResponse] = {}
 
     async def work(numbered: tuple[int, EmbeddingRequest]) -> None:
         number, batch = numbered
-        answers[number] = (await retried(client.embed, batch, settings)).unwrap()
+        responses[number] = (await retried(client.embed, batch, settings)).unwrap()
 
     await for_each(iter(enumerate(requests)), work, concurrency)
-    return joined([answers[number] for number in range(len(requests))])
+    return joined([responses[number] for number in range(len(requests))])
 
 
 async def rerank(

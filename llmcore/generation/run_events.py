@@ -23,7 +23,7 @@ _Event = TypeVar("_Event", StepStart, StepFinish, Finish)
 class RunEvents:
     """Renumbers the events of steps.
 
-    The `StreamStart` of a later step becomes the field `answer` of its `StepStart`.
+    The `StreamStart` of a later step becomes the field `start` of its `StepStart`.
     """
 
     def __init__(self) -> None:
@@ -32,7 +32,7 @@ class RunEvents:
         self.diagnostics: list[Diagnostic] = []
         """The diagnostics of the run, for its `Finish`."""
         self._started = False
-        self._answer: StreamStart | None = None  # of a later step
+        self._start: StreamStart | None = None  # of a later step
 
     def renumbered(self, events: Iterable[LLMEvent], number: int) -> list[LLMEvent]:
         """Return the *events* of the step *number* as events of the run."""
@@ -40,17 +40,17 @@ class RunEvents:
         for event in events:
             if type(event) not in _FRAME:  # nearly all events: checked first
                 changed_events.append(event)
-            elif isinstance(event, StepStart) and event.continues and event.answer is not None:
-                self.diagnostics.extend(event.answer.diagnostics)
-                answer = evolve(event.answer, diagnostics=())
-                changed_events.append(changed(event, step=number, answer=answer))
+            elif isinstance(event, StepStart) and event.continues and event.start is not None:
+                self.diagnostics.extend(event.start.diagnostics)
+                start = evolve(event.start, diagnostics=())
+                changed_events.append(changed(event, step=number, start=start))
             elif isinstance(event, StepStart):
-                changed_events.append(changed(event, step=number, answer=self._answer))
+                changed_events.append(changed(event, step=number, start=self._start))
             elif isinstance(event, StepFinish):
                 changed_events.append(changed(event, step=number))
             elif isinstance(event, StreamStart) and self._started:
                 self.diagnostics.extend(event.diagnostics)
-                self._answer = evolve(event, diagnostics=())
+                self._start = evolve(event, diagnostics=())
             else:
                 self._started = True
                 changed_events += [event, *self.early]

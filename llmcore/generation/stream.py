@@ -58,7 +58,7 @@ class StreamResult:
         return f"StreamResult({state}, steps={len(self._run.steps)}, text={text[-60:]!r})"
 
     def _repr_markdown_(self) -> str | None:
-        """Return what a notebook renders: the answer so far; None shows the repr."""
+        """Return what a notebook renders: the response so far; None shows the repr."""
         partial = self._run.partial
         return None if partial is None else partial._repr_markdown_()
 

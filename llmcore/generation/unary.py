@@ -13,7 +13,7 @@ from llmcore.schema.json import JsonObject
 from llmcore.schema.result import Result
 from llmcore.schema.unary import UnaryRequest, UnaryResponse
 
-_Answer = TypeVar("_Answer", bound=UnaryResponse | ByteStream)
+_Response = TypeVar("_Response", bound=UnaryResponse | ByteStream)
 
 
 class UnarySettings(TypedDict, total=False):
@@ -47,10 +47,10 @@ def client_of(settings: UnarySettings) -> Client:
 
 
 async def retried(
-    send: Callable[..., Awaitable[Result[_Answer, LLMError]]],
+    send: Callable[..., Awaitable[Result[_Response, LLMError]]],
     request: UnaryRequest,
     settings: UnarySettings,
-) -> Result[_Answer, LLMError]:
+) -> Result[_Response, LLMError]:
     """Return what *send*, a method of the client, returns for *request*; errors are retried."""
     policy = RetryPolicy(max_retries=settings.get("max_retries", 2))
     return await retry(lambda: send(request, timeouts=settings.get("timeouts")), policy)

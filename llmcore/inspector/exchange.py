@@ -52,7 +52,7 @@ _ENDS: Final = frozenset({"text-end", "reasoning-end", "tool-input-end"})
 
 
 @frozen(kw_only=True)
-class RecordedAnswer:
+class ReceivedResponse:
     """The response to a request, as it came."""
 
     status: int = 200
@@ -97,26 +97,26 @@ def exchange(
     name: str,
     provider: str,
     protocol_id: str,
-    answer: RecordedAnswer,
+    response: ReceivedResponse,
     *,
     streaming: bool,
     stages: Sequence[Document] = (),
 ) -> Document:
-    """Return the document of an exchange, whose answer is decoded as the client decodes it."""
+    """Return the document of an exchange, whose response is decoded as the client decodes it."""
     protocol = protocol_by_id(protocol_id)
-    steps = _Reading(protocol, provider, answer, streaming=streaming).read()
+    steps = _Reading(protocol, provider, response, streaming=streaming).read()
     events = [event for step in steps for event in step.events]
     head = {
         "title": "Response head",
-        "line": f"HTTP {answer.status}",
-        "headers": safe_headers(answer.headers),
+        "line": f"HTTP {response.status}",
+        "headers": safe_headers(response.headers),
     }
     document = {
         "name": safe_text(name),
         "provider": provider,
         "protocol": protocol_id,
         "stages": [*stages, head],
-        "timed": answer.timed,
+        "timed": response.timed,
         **_timeline(steps),
     }
     return {**document, **_outcome(events)}
@@ -136,33 +136,33 @@ class _Step:
 
 
 class _Reading:
-    """Decodes an answer frame by frame."""
+    """Decodes a response frame by frame."""
 
     def __init__(
         self,
         protocol: Protocol[Any, Any, Any],
         provider: str,
-        answer: RecordedAnswer,
+        response: ReceivedResponse,
         *,
         streaming: bool,
     ) -> None:
-        media = next((v for k, v in answer.headers.items() if k.lower() == "content-type"), "")
+        media = next((v for k, v in response.headers.items() if k.lower() == "content-type"), "")
         self._framing: Framing = framing_of(protocol, media.partition(";")[0].strip().lower())
         self._request = LLMRequest(model=Model("recorded", provider), messages=())
         self._decoder = ResponseDecoder(protocol, self._framing, self._request, raw=True)
-        self._answer = answer
-        self._streamed = is_streamed(self._framing, answer.headers, requested=streaming)
+        self._response = response
+        self._streamed = is_streamed(self._framing, response.headers, requested=streaming)
 
     def read(self) -> list[_Step]:
         """Return the steps, the last of which has the terminal event."""
-        answer = self._answer
-        body = b"".join(data for data, _ in answer.pieces)
-        ended = answer.head_ms + sum(delay for _, delay in answer.pieces)
-        if answer.status >= 400:
+        response = self._response
+        body = b"".join(data for data, _ in response.pieces)
+        ended = response.head_ms + sum(delay for _, delay in response.pieces)
+        if response.status >= 400:
             error = error_from_response(
                 provider=self._request.provider_id,
-                status=answer.status,
-                headers=answer.headers,
+                status=response.status,
+                headers=response.headers,
                 body=body,
             )
             return [_Step(ended, len(body), _parsed(body), [ErrorEvent(error)])]
@@ -173,8 +173,8 @@ class _Reading:
     def _read_stream(self) -> list[_Step]:
         steps: list[_Step] = []
         frames = self._framing.new_decoder()
-        ms = self._answer.head_ms
-        for data, delay in self._answer.pieces:
+        ms = self._response.head_ms
+        for data, delay in self._response.pieces:
             ms += delay
             try:
                 found = list(frames.feed(data))
@@ -182,11 +182,11 @@ class _Reading:
                 found = []
             now = [_Step(ms, len(frame[1]), self._framing.native(frame)) for frame in found]
             _assign(now or [_Step(ms, len(data), None)], self._decoder.feed(data), steps)
-        if not self._answer.timed:
+        if not self._response.timed:
             for number, step in enumerate(steps):
                 step.ms = float(number)
             ms = float(len(steps))
-        failure = self._answer.failure
+        failure = self._response.failure
         last = self._decoder.end() if failure is None else self._decoder.fail(failure)
         if last:
             steps.append(_Step(ms, 0, None, last))
@@ -325,7 +325,7 @@ def _of_response(response: LLMResponse) -> Document:
         "costs": {} if cost is None else _costs(response, cost),
         "finish": response.finish_reason.reason,
         "diagnostics": [safe_text(str(item)) for item in response.diagnostics],
-        "answer": safe_json(to_json(response.message)),
+        "message": safe_json(to_json(response.message)),
     }
 
 

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from llmcore.inspector.exchange import (
     Document,
-    RecordedAnswer,
+    ReceivedResponse,
     exchange,
     protocol_of_url,
     raw_event,
@@ -119,16 +119,16 @@ def _interaction(item: AnyInteraction, name: str, provider: str, protocol: str |
                 for message in item.messages
             ],
         }
-    answer = _answer_of(item)
-    streaming = answer.status < 400
-    return exchange(name, provider, protocol, answer, streaming=streaming, stages=[stage])
+    response = _response_of(item)
+    streaming = response.status < 400
+    return exchange(name, provider, protocol, response, streaming=streaming, stages=[stage])
 
 
-def _answer_of(item: Interaction) -> RecordedAnswer:
+def _response_of(item: Interaction) -> ReceivedResponse:
     response = item.response
     if isinstance(response, NoResponse):
-        left = LLMError("the caller left before an answer came")
-        return RecordedAnswer(
+        left = LLMError("the caller left before a response came")
+        return ReceivedResponse(
             headers={"content-type": "text/event-stream"},
             pieces=(),
             head_ms=response.delay_ms,
@@ -137,7 +137,7 @@ def _answer_of(item: Interaction) -> RecordedAnswer:
     failure = response.failure
     if response.abandoned:
         failure = LLMError("the caller stopped reading here")
-    return RecordedAnswer(
+    return ReceivedResponse(
         status=response.status,
         headers=response.headers,
         pieces=response.pieces(),
@@ -147,8 +147,8 @@ def _answer_of(item: Interaction) -> RecordedAnswer:
     )
 
 
-def _of_socket(item: WebSocketInteraction) -> RecordedAnswer:
-    """Return the first answer over a socket, its messages as the frames of a stream."""
+def _of_socket(item: WebSocketInteraction) -> ReceivedResponse:
+    """Return the first response over a socket, its messages as the frames of a stream."""
     pieces: list[tuple[bytes, float]] = []
     waited = 0.0
     for message in item.messages:
@@ -156,7 +156,7 @@ def _of_socket(item: WebSocketInteraction) -> RecordedAnswer:
         if message.direction == "server":
             pieces.append((b"data: " + message.text.encode() + b"\n\n", waited))
             waited = 0.0
-    return RecordedAnswer(
+    return ReceivedResponse(
         headers={"content-type": "text/event-stream"}, pieces=pieces, failure=item.failure
     )
 
@@ -165,13 +165,15 @@ def of_stream(name: str, data: bytes, protocol: str | None = None) -> Document:
     """Return the document of a recorded body, such as the SSE that curl printed."""
     streaming = not isinstance(_json(data), Mapping)
     media = "text/event-stream" if streaming else "application/json"
-    answer = RecordedAnswer(headers={"content-type": media}, pieces=[(data, 0.0)], timed=False)
+    response = ReceivedResponse(headers={"content-type": media}, pieces=[(data, 0.0)], timed=False)
     candidates = PROTOCOL_IDS if protocol is None else (protocol,)
-    read = [exchange(name, "", candidate, answer, streaming=streaming) for candidate in candidates]
+    read = [
+        exchange(name, "", candidate, response, streaming=streaming) for candidate in candidates
+    ]
     best = next((candidate for candidate in read if candidate["error"] is None), None)
     if best is None and protocol is None:
         raise InvalidRequestError(
-            "it is not a cassette, an exported session, printed events or a complete answer of "
+            "it is not a cassette, an exported session, printed events or a complete response of "
             "a known API: name the API of a stream with --protocol"
         )
     return {"title": name, "kind": "stream", "exchanges": [best or read[0]]}
@@ -250,7 +252,7 @@ def _parts(document: Document, number: int) -> dict[str, str]:
     stages = {stage["title"]: stage for stage in found["stages"]}
     return {
         "Request": _pretty(stages.get("Request")),
-        "Answer": _pretty(found.get("answer")),
+        "Response": _pretty(found.get("message")),
         "Usage": _pretty(found.get("usage")),
         "Diagnostics": _pretty(found.get("diagnostics")),
         "Error": _pretty(found.get("error")),

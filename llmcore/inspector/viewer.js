@@ -88,9 +88,9 @@ function renderExchange(exchange) {
     exchange.diagnostics && exchange.diagnostics.length
       ? fold(`Diagnostics (${exchange.diagnostics.length})`, true,
         h("ul", {}, exchange.diagnostics.map((text) => h("li", {}, text)))) : null,
-    exchange.text ? fold("Answer", true, code(exchange.text)) : null,
+    exchange.text ? fold("Response", true, code(exchange.text)) : null,
     ...exchange.stages.map(stage),
-    exchange.answer ? fold("Answer as a value", false, code(exchange.answer)) : null,
+    exchange.message ? fold("Response as a value", false, code(exchange.message)) : null,
     exchange.messages ? fold("Messages of the socket", false, messages(exchange.messages)) : null,
     exchange.events.length ? fold(`Wire and events (${exchange.events.length})`, false, wire(exchange)) : null);
 }

@@ -181,21 +181,21 @@ class _ReturnPage:
     async def authorization_code(self) -> "AuthorizationCodeResult":
         from mcp.shared.auth import AuthorizationCodeResult
 
-        answer: dict[str, str] | None = None
+        response: dict[str, str] | None = None
         async with await self._listener() as listener, anyio.create_task_group() as tasks:
             tasks.start_soon(self._open_page)
             with anyio.move_on_after(self._login.seconds):
-                while answer is None:
+                while response is None:
                     async with await listener.accept() as stream:
-                        answer = await _answered(stream)
+                        response = await _authorization_response(stream)
             tasks.cancel_scope.cancel()
-        if answer is None:
+        if response is None:
             seconds = f"{self._login.seconds:g} seconds"
             raise AuthenticationError(f"no login was completed within {seconds}")
-        if "code" not in answer:
-            reason = answer.get("error_description") or answer["error"]
+        if "code" not in response:
+            reason = response.get("error_description") or response["error"]
             raise AuthenticationError(f"the login was refused: {reason}")
-        return AuthorizationCodeResult.model_validate(answer)
+        return AuthorizationCodeResult.model_validate(response)
 
     async def _listener(self) -> SocketListener:
         port = self._login.port
@@ -213,7 +213,7 @@ class _ReturnPage:
         await anyio.to_thread.run_sync(self._login.open_page, self._url, abandon_on_cancel=True)
 
 
-async def _answered(stream: SocketStream) -> dict[str, str] | None:
+async def _authorization_response(stream: SocketStream) -> dict[str, str] | None:
     """Serve one request; return the parameters of the callback, None for any other request."""
     data = b""
     with anyio.move_on_after(5):
@@ -224,11 +224,11 @@ async def _answered(stream: SocketStream) -> dict[str, str] | None:
                 break
     target = urlsplit([*data.split(b" ", 2), b"", b""][1].decode("latin-1"))
     found = {name: values[0] for name, values in parse_qs(target.query).items()}
-    is_answer = target.path == "/callback" and ("code" in found or "error" in found)
-    status, text = ("200 OK", "You can close this page.") if is_answer else ("404 Not Found", "")
+    is_response = target.path == "/callback" and ("code" in found or "error" in found)
+    status, text = ("200 OK", "You can close this page.") if is_response else ("404 Not Found", "")
     head = f"HTTP/1.1 {status}\r\nContent-Type: text/plain\r\nContent-Length: {len(text)}\r\n"
     try:
         await stream.send(f"{head}Connection: close\r\n\r\n{text}".encode())
     except (anyio.BrokenResourceError, anyio.ClosedResourceError):
-        return found if is_answer else None  # the browser went away after it had sent the code
-    return found if is_answer else None
+        return found if is_response else None  # the browser went away after it had sent the code
+    return found if is_response else None

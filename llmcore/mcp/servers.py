@@ -51,7 +51,7 @@ class _Server:
     max_result_bytes: int = field(default=8 << 20, validator=_more_than_0)
     """The largest result; a larger one is a tool error."""
     max_body_bytes: int = field(default=16 << 20, validator=_more_than_0)
-    """The largest answer over HTTP, or event of a stream; a larger one is not read to its end."""
+    """The largest response over HTTP, or event of a stream; a larger one is not read to its end."""
 
 
 @frozen

@@ -17,7 +17,7 @@ _TOO_LARGE = "the body is larger than the limit"
 
 
 class LimitedTransport(httpx2.AsyncBaseTransport):
-    """Limits the bodies of answers, except streams of events, whose events the SDK limits."""
+    """Limits the bodies of responses, except streams of events, whose events the SDK limits."""
 
     def __init__(self, inner: httpx2.AsyncBaseTransport, max_bytes: int, url: str) -> None:
         self._own = _address(httpx2.URL(url))

@@ -7,12 +7,12 @@ of them by their ids), a package for each (`openai_chat`, `openai_responses`, `a
 * for requests: `lowering` (placeholders, results as text, parameters that a model rejects),
   `history` (conversations made acceptable), `media`, `tools` (freeform tools as functions, the tool
   choice, ids of calls, names), `tool_schema` (schemas as each provider takes them), `caching`
-  (where breakpoints go), `answer_format` (a format that the API does not enforce);
-* for responses: `answering` (what every stream machine needs; whole answers without their
+  (where breakpoints go), `forced_format` (a format that the API does not enforce);
+* for responses: `response_parts` (what every stream machine needs; whole responses without their
   content), `blocks` (streams of numbered content blocks), `persistent` (lists and maps that grow
   without being copied), `failures` (errors of every API, limits that headers state);
 * for calls that one document answers: `unary` (their requests, as JSON or with files, and what all
-  answers have), `embeddings`, `reranking`, `images`, `audio` (transcripts and speech),
+  responses have), `embeddings`, `reranking`, `images`, `audio` (transcripts and speech),
   `model_lists`, `files` (and contents that Gemini keeps), `batches`;
 * for both: `claude` and `claude_tools` (rules of Claude's models, for all providers).
 """

@@ -15,7 +15,7 @@ https://ai.google.dev/gemini-api/docs/speech-generation. A transcript with times
      "words": [{"word": "Hello", "start": 0.0, "end": 0.6}],
      "usage": {"type": "duration", "seconds": 1}}
 
-The answer to a text is the recording itself, with its type in `content-type: audio/mpeg`, but
+The response to a text is the recording itself, with its type in `content-type: audio/mpeg`, but
 Gemini's and Mistral's:
 
     {"audio_data": "SUQzBAAA..."}
@@ -176,15 +176,17 @@ def _ending(media_type: str) -> str:
     return known or media_type.rpartition("/")[2]
 
 
-# -- answers
+# -- responses
 
 
-def read_transcript(answer: NativeResponse, request: TranscriptionRequest) -> TranscriptionResponse:
-    """Return the transcript of an answer of any of these APIs; StreamError if it has no text."""
-    document = object_or_empty(answer.document)
+def read_transcript(
+    response: NativeResponse, request: TranscriptionRequest
+) -> TranscriptionResponse:
+    """Return the transcript of a response of any of these APIs; StreamError if it has no text."""
+    document = object_or_empty(response.document)
     text = document.get("text")
     if not isinstance(text, str):
-        raise StreamError("the answer has no transcript", retryable=False)
+        raise StreamError("the response has no transcript", retryable=False)
     speakers = _timed(document.get("speaker_segments")) if request.diarize else ()
     return TranscriptionResponse(
         text=text,
@@ -192,7 +194,7 @@ def read_transcript(answer: NativeResponse, request: TranscriptionRequest) -> Tr
         words=_timed(document.get("words")),
         language=_language(document),
         duration=_duration(document),
-        **response_fields(answer, request, usage_of(answer)),
+        **response_fields(response, request, usage_of(response)),
     )
 
 
@@ -253,7 +255,7 @@ TRANSCRIPTIONS_OPENROUTER: Final[TranscriptionProtocol] = UnaryProtocol(
 SpeechProtocol: TypeAlias = UnaryProtocol[SpeechRequest, SpeechResponse]
 
 NOT_RECORDINGS: Final = ("application/json", "text/")
-"""How the content types begin of answers that are not the recording itself."""
+"""How the content types begin of responses that are not the recording itself."""
 _SPEECH_PATH: Final = "/audio/speech"
 _MEDIA_TYPES: Final[Mapping[str, str]] = {
     "mp3": "audio/mpeg",
@@ -317,44 +319,44 @@ def _build_gemini(request: SpeechRequest, *, below: str) -> NativeRequest:
     return posted(request, google_path(request, "generateContent", below), body, notes)
 
 
-# -- answers
+# -- responses
 
 
-def read_speech(answer: NativeResponse, request: SpeechRequest) -> SpeechResponse:
-    """Return the recording that an answer is; StreamError for an empty one, or for JSON."""
-    stated = answer.headers.get("content-type", "")
+def read_speech(response: NativeResponse, request: SpeechRequest) -> SpeechResponse:
+    """Return the recording that a response is; StreamError for an empty one, or for JSON."""
+    stated = response.headers.get("content-type", "")
     if stated.startswith(NOT_RECORDINGS):
-        text = answer.content[:200].decode("utf-8", "replace")
-        raise StreamError(f"the answer is not a recording: {text!r}", retryable=False)
-    return _response(answer, request, answer.content, stated)
+        text = response.content[:200].decode("utf-8", "replace")
+        raise StreamError(f"the response is not a recording: {text!r}", retryable=False)
+    return _response(response, request, response.content, stated)
 
 
-def _read_mistral(answer: NativeResponse, request: SpeechRequest) -> SpeechResponse:
-    data = decode_base64(object_or_empty(answer.document).get("audio_data"))
-    return _response(answer, request, data or b"", "")
+def _read_mistral(response: NativeResponse, request: SpeechRequest) -> SpeechResponse:
+    data = decode_base64(object_or_empty(response.document).get("audio_data"))
+    return _response(response, request, data or b"", "")
 
 
 def _response(
-    answer: NativeResponse, request: SpeechRequest, data: bytes, stated: str
+    response: NativeResponse, request: SpeechRequest, data: bytes, stated: str
 ) -> SpeechResponse:
     if not data:
-        raise StreamError("the answer has no recording", retryable=False)
+        raise StreamError("the response has no recording", retryable=False)
     known = stated if stated.startswith("audio/") else sniffed(data)
     media_type = known or _MEDIA_TYPES.get(request.output_format or "")
     return SpeechResponse(
         audio=AudioPart(data=data, media_type=media_type),
-        **response_fields(answer, request, usage_of(answer)),
+        **response_fields(response, request, usage_of(response)),
     )
 
 
-def _read_gemini(answer: NativeResponse, request: SpeechRequest) -> SpeechResponse:
+def _read_gemini(response: NativeResponse, request: SpeechRequest) -> SpeechResponse:
     """Return the recording of Gemini: samples of 16 bits, the low byte first.
 
     Its type has their rate, as in `audio/L16;codec=pcm;rate=24000`.
     """
-    found = read_media(answer, "audio")
+    found = read_media(response, "audio")
     audio = AudioPart(data=b"".join(data for _, data in found), media_type=found[0][0])
-    return SpeechResponse(audio=audio, **response_fields(answer, request, google_usage(answer)))
+    return SpeechResponse(audio=audio, **response_fields(response, request, google_usage(response)))
 
 
 # -- the APIs
@@ -362,7 +364,7 @@ def _read_gemini(answer: NativeResponse, request: SpeechRequest) -> SpeechRespon
 
 def _speech(id: str, fields: _Fields) -> SpeechProtocol:
     build = partial(_build_speech, fields=fields)
-    return UnaryProtocol(id=id, build=build, read=read_speech, answers="bytes")
+    return UnaryProtocol(id=id, build=build, read=read_speech, response_kind="bytes")
 
 
 SPEECH_OPENAI: Final = _speech(

@@ -94,7 +94,7 @@ def batch_id(document: JsonValue) -> str:
     native = object_or_empty(document)
     found = str_or_none(native.get("id")) or str_or_none(native.get("name"))
     if found is None:
-        raise StreamError("the answer names no batch", retryable=False, raw=document)
+        raise StreamError("the response names no batch", retryable=False, raw=document)
     return found
 
 

@@ -18,9 +18,9 @@ from typing import Any, Final, Literal, TypeAlias, TypeVar
 
 from attrs import field, frozen
 
-from llmcore.protocols.answer_format import unwrapped
-from llmcore.protocols.answering import StreamContext
+from llmcore.protocols.forced_format import unwrapped
 from llmcore.protocols.persistent import PersistentList, to_list, with_entry, without_entry
+from llmcore.protocols.response_parts import StreamContext
 from llmcore.protocols.tools import freeform_text, synthetic_call_id
 from llmcore.schema.changed import changed
 from llmcore.schema.content import ToolCallKind
@@ -46,9 +46,9 @@ from llmcore.schema.json import (
 )
 
 Kind: TypeAlias = Literal[
-    "text", "reasoning", "tool", "freeform", "answer", "result", "media", "opaque"
+    "text", "reasoning", "tool", "freeform", "format", "result", "media", "opaque"
 ]
-"""The kind of a block: `answer` is text in the form of a tool's input, `result` the result of a
+"""The kind of a block: `format` is text in the form of a tool's input, `result` the result of a
 hosted tool, `opaque` anything kept in its native form."""
 
 FastPath: TypeAlias = tuple[str, str]
@@ -97,7 +97,7 @@ class BlockState:
     """The tools of all calls so far, by the calls' ids."""
     called: bool = False
     """Whether the caller has to run a tool."""
-    answered: bool = False
+    format_called: bool = False
     """Whether a call stood for the response."""
 
 
@@ -159,23 +159,25 @@ def start_call(
     """
     name, context = str_or_none(call.get("name")) or "", state.context
     kind: Kind
-    if not executed and name == context.answer_tool:
-        kind, held = "answer", context.wrapped
+    if not executed and name == context.format_tool:
+        kind, held = "format", context.wrapped
     else:
         held = not executed and name in context.freeform
         kind = "freeform" if held else "tool"
     block = Block(
         kind=kind,
         fast_path=SLOW if held or given is not None else fast_path,
-        emits=TextDelta if kind == "answer" else ToolInputDelta,
+        emits=TextDelta if kind == "format" else ToolInputDelta,
         native=call,
         input=given,
         held=held,
     )
-    if kind == "answer":
+    if kind == "format":
         segment = f"text_{state.blocks}"
         events.append(TextStart(segment))
-        return open_block(changed(state, answered=True), index, changed(block, segment=segment))
+        return open_block(
+            changed(state, format_called=True), index, changed(block, segment=segment)
+        )
     call_id = str_or_none(id_)
     if call_id is None or call_id in state.names:
         call_id = synthetic_call_id(response_id, context.turn, state.blocks)
@@ -215,7 +217,7 @@ def end_call(
     events.append(ToolInputEnd(block.segment, provider_metadata=metadata))
 
 
-def end_answer(block: Block, events: list[LLMEvent]) -> None:
+def end_format_call(block: Block, events: list[LLMEvent]) -> None:
     """Emit the end of a call that stood for the response, as the end of a text."""
     text = _buffered_input(block)
     if block.held:

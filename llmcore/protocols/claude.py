@@ -145,7 +145,7 @@ _BUDGETS: Final = {
 """Tokens of thinking for an effort, where the model counts tokens instead."""
 _THINKING_SHARE: Final = 0.8
 """Of a request's limit, which includes thinking, for thinking of an effort: the rest is for the
-answer."""
+response."""
 
 
 @frozen(kw_only=True)
@@ -300,7 +300,7 @@ def without_excluded_budget(
     if forced_call:
         why = "the model does not think where it must call a tool"
     elif continues:
-        why = "the answer under way began without thinking, and must go on so"
+        why = "the response under way began without thinking, and must go on so"
     else:
         return thinking
     notes.unsupported("reasoning", why)

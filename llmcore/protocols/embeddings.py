@@ -6,7 +6,7 @@ https://docs.cohere.com/reference/embed, https://docs.voyageai.com/reference/emb
 https://jina.ai/embeddings, https://ai.google.dev/api/embeddings,
 https://docs.cloud.google.com/vertex-ai/generative-ai/docs/model-reference/text-embeddings-api,
 https://docs.aws.amazon.com/bedrock/latest/userguide/model-parameters-titan-embed-text.html and
-.../model-parameters-embed.html. Answers, in the order of the readers below:
+.../model-parameters-embed.html. Responses, in the order of the readers below:
 
     {"data": [{"index": 0, "embedding": [0.1]}], "model": "m", "usage": {"prompt_tokens": 2}}
     {"embeddings": {"float": [[0.1]]}, "meta": {"billed_units": {"input_tokens": 2}}}
@@ -179,24 +179,24 @@ def _embed_content_body(request: EmbeddingRequest, _notes: Notes) -> JsonObject:
 # -- reading
 
 
-def read_embeddings(answer: NativeResponse, request: EmbeddingRequest) -> EmbeddingResponse:
-    """Return the vectors of an answer of any of these APIs, in the order of the texts.
+def read_embeddings(response: NativeResponse, request: EmbeddingRequest) -> EmbeddingResponse:
+    """Return the vectors of a response of any of these APIs, in the order of the texts.
 
     Raises StreamError if it does not have one vector for each text.
     """
-    document = object_or_empty(answer.document)
+    document = object_or_empty(response.document)
     vectors = [_vector(native) for native in _vectors(document)]
     embeddings = tuple(vector for vector in vectors if vector is not None)
     if not len(embeddings) == len(vectors) == len(request.inputs):
-        message = f"the answer has {len(embeddings)} vectors for {len(request.inputs)} texts"
+        message = f"the response has {len(embeddings)} vectors for {len(request.inputs)} texts"
         raise StreamError(message, retryable=False)
     notes = Notes()
     for number in _truncated(document):
         message = "the text was longer than the model takes, and was cut"
         notes.changed("input-truncated", f"inputs[{number}]", message)
-    tokens, raw_usage = _tokens(document, answer.headers)
+    tokens, raw_usage = _tokens(document, response.headers)
     usage = Usage.make(input_tokens=tokens, output_tokens=0, raw=raw_usage)
-    noted = evolve(answer, diagnostics=(*answer.diagnostics, *notes.entries))
+    noted = evolve(response, diagnostics=(*response.diagnostics, *notes.entries))
     return EmbeddingResponse(embeddings=embeddings, **response_fields(noted, request, usage))
 
 
@@ -303,22 +303,22 @@ def batches(request: EmbeddingRequest, protocol: EmbeddingProtocol) -> list[Embe
     return [evolve(request, inputs=texts) for texts in found]
 
 
-def joined(answers: Sequence[EmbeddingResponse]) -> EmbeddingResponse:
-    """Return one answer with the vectors of *answers* in order, their usage and cost added up.
+def joined(responses: Sequence[EmbeddingResponse]) -> EmbeddingResponse:
+    """Return one response with the vectors of *responses* in order, their usage and cost added up.
 
     The cost is None if that of any of them is; paths of diagnostics count all texts.
     """
-    first = answers[0]
-    if len(answers) == 1:
+    first = responses[0]
+    if len(responses) == 1:
         return first
-    costs = [answer.cost for answer in answers]
+    costs = [response.cost for response in responses]
     known = [cost for cost in costs if cost is not None]
     return evolve(
         first,
-        embeddings=tuple(vector for answer in answers for vector in answer.embeddings),
-        usage=sum((answer.usage for answer in answers[1:]), start=first.usage),
+        embeddings=tuple(vector for response in responses for vector in response.embeddings),
+        usage=sum((response.usage for response in responses[1:]), start=first.usage),
         cost=sum(known) if len(known) == len(costs) else None,
-        diagnostics=_joined_notes(answers),
+        diagnostics=_joined_notes(responses),
         raw=None,
     )
 
@@ -326,15 +326,15 @@ def joined(answers: Sequence[EmbeddingResponse]) -> EmbeddingResponse:
 _INPUT: Final = re.compile(r"inputs\[(\d+)\]")
 
 
-def _joined_notes(answers: Sequence[EmbeddingResponse]) -> tuple[Diagnostic, ...]:
+def _joined_notes(responses: Sequence[EmbeddingResponse]) -> tuple[Diagnostic, ...]:
     notes: dict[Diagnostic, None] = {}
     before = 0
-    for answer in answers:
-        for note in answer.diagnostics:
+    for response in responses:
+        for note in response.diagnostics:
             place = _INPUT.fullmatch(note.path)
             path = note.path if place is None else f"inputs[{before + int(place[1])}]"
             notes[evolve(note, path=path)] = None
-        before += len(answer.embeddings)
+        before += len(response.embeddings)
     return tuple(notes)
 
 

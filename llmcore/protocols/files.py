@@ -62,7 +62,7 @@ def read_file(native: JsonObject, provider: str) -> StoredFile:
     """Return the file that *native* describes; StreamError if it has no id."""
     name = str_or_none(native.get("id")) or str_or_none(native.get("name"))
     if name is None:
-        raise StreamError("the answer describes no file", retryable=False)
+        raise StreamError("the response describes no file", retryable=False)
     uri = str_or_none(native.get("uri"))
     return StoredFile(
         id=uri or name,
@@ -119,8 +119,8 @@ def listed(path: str, size: str, mark: str, page: PageRequest) -> NativeRequest:
     return NativeRequest(path=path, method="GET", query=query)
 
 
-def _read_list(provider: str, answer: NativeResponse, page: PageRequest) -> Page[StoredFile]:
-    document = object_or_empty(answer.document)
+def _read_list(provider: str, response: NativeResponse, page: PageRequest) -> Page[StoredFile]:
+    document = object_or_empty(response.document)
     found = document.get("data", document.get("files", []))
     files = tuple(read_file(entry, provider) for entry in objects(found))
     return Page(items=files, after=_after(document, files, page))
@@ -152,7 +152,7 @@ def file_protocol(
         upload=UnaryProtocol(
             id=f"{provider}-file-upload",
             build=partial(_upload, path, purpose),
-            read=lambda answer, _: read_file(object_or_empty(answer.document), provider),
+            read=lambda response, _: read_file(object_or_empty(response.document), provider),
         ),
         listing=UnaryProtocol(
             id=f"{provider}-file-list",
@@ -162,7 +162,7 @@ def file_protocol(
         deleting=UnaryProtocol(
             id=f"{provider}-file-deletion",
             build=partial(_delete, path),
-            read=lambda _answer, _file: None,
+            read=lambda _response, _file: None,
         ),
     )
 
@@ -183,10 +183,10 @@ def _start(upload: FileUpload) -> NativeRequest:
     )
 
 
-def _upload_url(answer: NativeResponse, _upload: FileUpload) -> str:
-    url = answer.headers.get("x-goog-upload-url", "")
+def _upload_url(response: NativeResponse, _upload: FileUpload) -> str:
+    url = response.headers.get("x-goog-upload-url", "")
     if urlsplit(url).scheme not in ("http", "https"):
-        raise StreamError("the answer names no URL to upload to", retryable=False)
+        raise StreamError("the response names no URL to upload to", retryable=False)
     return url
 
 
@@ -207,8 +207,8 @@ def _finish(upload: FileUpload) -> NativeRequest:
 GEMINI_FINISH: Final[Uploading] = UnaryProtocol(
     id="gemini-file-upload",
     build=_finish,
-    read=lambda answer, _: read_file(
-        object_or_empty(object_or_empty(answer.document).get("file")), "google"
+    read=lambda response, _: read_file(
+        object_or_empty(object_or_empty(response.document).get("file")), "google"
     ),
 )
 
@@ -219,7 +219,7 @@ def _delete_resource(file: StoredFile) -> NativeRequest:
 
 
 GEMINI_DELETING: Final[Deleting] = UnaryProtocol(
-    id="gemini-file-deletion", build=_delete_resource, read=lambda _answer, _file: None
+    id="gemini-file-deletion", build=_delete_resource, read=lambda _response, _file: None
 )
 
 
@@ -302,14 +302,14 @@ def _named(method: str, name: str) -> NativeRequest:
     return NativeRequest(path=f"/{checked_name(name)}", method=method)
 
 
-# -- answers
+# -- responses
 
 
 def read_cached_content(native: JsonObject) -> CachedContent:
     """Return the cached content that *native* describes; StreamError if it has no name or model."""
     name, model = str_or_none(native.get("name")), str_or_none(native.get("model"))
     if name is None or model is None:
-        raise StreamError("the answer describes no cached content", retryable=False)
+        raise StreamError("the response describes no cached content", retryable=False)
     usage = object_or_empty(native.get("usageMetadata"))
     return CachedContent(
         name=name,
@@ -323,13 +323,13 @@ def read_cached_content(native: JsonObject) -> CachedContent:
     )
 
 
-def _read_cached(answer: NativeResponse, _asked: object) -> CachedContent:
-    found = read_cached_content(object_or_empty(answer.document))
-    return evolve(found, diagnostics=answer.diagnostics)
+def _read_cached(response: NativeResponse, _asked: object) -> CachedContent:
+    found = read_cached_content(object_or_empty(response.document))
+    return evolve(found, diagnostics=response.diagnostics)
 
 
-def _read_cached_list(answer: NativeResponse, _asked: PageRequest) -> Page[CachedContent]:
-    document = object_or_empty(answer.document)
+def _read_cached_list(response: NativeResponse, _asked: PageRequest) -> Page[CachedContent]:
+    document = object_or_empty(response.document)
     found = objects(document.get("cachedContents"))
     token = str_or_none(document.get("nextPageToken")) or None
     return Page(items=tuple(map(read_cached_content, found)), after=token)
@@ -353,5 +353,5 @@ CACHE_LISTING: Final[UnaryProtocol[PageRequest, Page[CachedContent]]] = UnaryPro
     read=_read_cached_list,
 )
 CACHE_DELETING: Final[UnaryProtocol[str, None]] = UnaryProtocol(
-    id="gemini-cache-deletion", build=partial(_named, "DELETE"), read=lambda _answer, _name: None
+    id="gemini-cache-deletion", build=partial(_named, "DELETE"), read=lambda _response, _name: None
 )

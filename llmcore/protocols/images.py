@@ -5,7 +5,7 @@ https://learn.microsoft.com/azure/foundry/openai/how-to/dall-e for Azure, which 
 https://docs.x.ai/developers/model-capabilities/images/generation and .../multi-image-editing,
 https://pypi.org/project/together/3.1.1/ (`types/image_generate_params`),
 https://openrouter.ai/blog/tutorials/image-generation/,
-https://ai.google.dev/gemini-api/docs/image-generation. An answer of all but Gemini's:
+https://ai.google.dev/gemini-api/docs/image-generation. A response of all but Gemini's:
 
     {"created": 1765313051, "data": [{"b64_json": "iVBO...", "revised_prompt": "A red fox"}],
      "output_format": "png", "usage": {"input_tokens": 9, "output_tokens": 272}}
@@ -172,25 +172,25 @@ def _url(image: ImagePart) -> str:
     return url
 
 
-# -- answers
+# -- responses
 
 
-def read_images(answer: NativeResponse, request: ImageRequest) -> ImageResponse:
-    """Return the images of an answer of any of these APIs but Gemini's.
+def read_images(response: NativeResponse, request: ImageRequest) -> ImageResponse:
+    """Return the images of a response of any of these APIs but Gemini's.
 
-    Raises StreamError for an answer without any.
+    Raises StreamError for a response without any.
     """
-    document = object_or_empty(answer.document)
+    document = object_or_empty(response.document)
     entries = objects(document.get("data"))
     stated = str_or_none(document.get("output_format"))
     default = None if stated is None else _MEDIA_TYPES.get(stated, f"image/{stated}")
     images = [image for entry in entries if (image := _image(entry, default)) is not None]
     if not images:
-        raise StreamError("the answer has no image", retryable=False)
+        raise StreamError("the response has no image", retryable=False)
     return ImageResponse(
         images=tuple(images),
         revised_prompt=str_or_none(entries[0].get("revised_prompt")),
-        **response_fields(answer, request, usage_of(answer)),
+        **response_fields(response, request, usage_of(response)),
     )
 
 
@@ -211,10 +211,12 @@ def _image(entry: JsonObject, default: str | None) -> ImagePart | None:
     return ImagePart(url=url) if url.startswith(("https://", "http://")) else None
 
 
-def _read_gemini(answer: NativeResponse, request: ImageRequest) -> ImageResponse:
-    found = read_media(answer, "image")
+def _read_gemini(response: NativeResponse, request: ImageRequest) -> ImageResponse:
+    found = read_media(response, "image")
     images = tuple(ImagePart(data=data, media_type=media_type) for media_type, data in found)
-    return ImageResponse(images=images, **response_fields(answer, request, google_usage(answer)))
+    return ImageResponse(
+        images=images, **response_fields(response, request, google_usage(response))
+    )
 
 
 # -- the APIs

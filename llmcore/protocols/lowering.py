@@ -96,12 +96,12 @@ def native_citations(
 
 CONTINUE_TEXT: Final = "(continue)"
 """The user message appended to a conversation that ends with the assistant. Older models continue
-such an answer ("prefill"); newer ones refuse the request."""
+such a response ("prefill"); newer ones refuse the request."""
 
 
 def note_continue_message(path: str, notes: Notes) -> None:
-    """Record that a user message was appended after the answer at *path*."""
-    why = "the model does not go on from a beginning of its answer"
+    """Record that a user message was appended after the response at *path*."""
+    why = "the model does not go on from a beginning of its response"
     notes.added("last-message-added", path, f"{why}: {CONTINUE_TEXT!r} is sent after it")
 
 

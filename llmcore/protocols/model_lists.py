@@ -56,7 +56,7 @@ class LiveModel:
     context_window: int | None = None
     """Tokens of input, or of input and output together, whichever is stated."""
     max_output: int | None = None
-    """The most tokens of one answer."""
+    """The most tokens of one response."""
     created: date | None = None
     """When it was released."""
     endpoints: tuple[str, ...] = ()
@@ -94,20 +94,20 @@ def paged(
             given[mark] = page.after
         return NativeRequest(path=path, method="GET", query=given)
 
-    return UnaryProtocol(id=id, build=build, read=lambda answer, _asked: read_models(answer))
+    return UnaryProtocol(id=id, build=build, read=lambda response, _asked: read_models(response))
 
 
-def read_models(answer: NativeResponse) -> Page[LiveModel]:
+def read_models(response: NativeResponse) -> Page[LiveModel]:
     """Return the models that a document lists; entries without an id are passed over.
 
     Raises StreamError for a document without a list.
     """
-    document = answer.document
-    found: JsonValue = document  # Together answers with the bare list
+    document = response.document
+    found: JsonValue = document  # Together responses with the bare list
     if isinstance(document, dict):
         found = next((document[name] for name in _LISTS if name in document), None)
     if not isinstance(found, list):
-        raise StreamError("the answer is not a list of models", retryable=False)
+        raise StreamError("the response is not a list of models", retryable=False)
     models = tuple(model for entry in objects(found) if (model := _model(entry)) is not None)
     return Page(items=models, after=_after(object_or_empty(document)))
 

@@ -1,11 +1,11 @@
-"""Persistent values for the state of answers: a list and a map that grow without being copied.
+"""Persistent values for the state of responses: a list and a map that grow without being copied.
 
 A step of a stream machine returns a new state and leaves the old one as it was. What grows with
-the answer (calls, parts, citations, sources) must then not be copied at each step, or an answer of
-many parts costs the square of their number.
+the response (calls, parts, citations, sources) must then not be copied at each step, or a response
+of many parts costs the square of their number.
 
-A map begins as a `dict`, which is copied while it is small; nearly all answers end so. From then on
-it is a tree of small nodes, of which a new entry replaces one at each level:
+A map begins as a `dict`, which is copied while it is small; nearly all responses end so. From then
+on it is a tree of small nodes, of which a new entry replaces one at each level:
 
     names = with_entry({}, "a", 1)            # {"a": 1}
     names = with_entry(names, "b", 2)         # {"a": 1, "b": 2}
@@ -31,7 +31,7 @@ class PersistentList(msgspec.Struct, frozen=True, eq=False):
     rest: "PersistentList | None"
 
     def __repr__(self) -> str:
-        """Return the last value only: lists are as long as answers."""
+        """Return the last value only: lists are as long as responses."""
         return f"PersistentList({self.value!r}, ...)"
 
 

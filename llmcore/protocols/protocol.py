@@ -4,7 +4,7 @@ A protocol is not a deployment: it has no URL, headers or keys, so a fix in it r
 providers that use it. It consists of pure functions: the same input gives the same output, and
 the input is not changed.
 
-The answer's path is `Frame -> Event -> (State, LLMEvents)`: a framing cuts bytes into
+The response's path is `Frame -> Event -> (State, LLMEvents)`: a framing cuts bytes into
 frames, `decode` reads a frame as one of the protocol's own events, `step` translates
 it. What a protocol emits is bare: end events without their text, tool inputs without
 the `ToolCall`; `llmcore.folds.segments` completes them, for all protocols alike.
@@ -72,7 +72,7 @@ class BodyBuilder(Generic[Body_co]):
     the API cannot express are Diagnostics. The same request gives a body of the same bytes in
     every process."""
     optional: frozenset[str] = frozenset()
-    """Fields of the body that no answer depends on. A server that rejects the request and names
+    """Fields of the body that no response depends on. A server that rejects the request and names
     one of them (`rejected_fields.rejected_field`) can be asked again without it."""
     instead: Callable[[LLMRequest, LLMError], LLMRequest | None] | None = None
     """Returns the request to send once in place of one that the server rejected with an error
@@ -92,7 +92,7 @@ class TokenCounting:
     wrap: Callable[[JsonObject, str], JsonObject] | None = None
     """Returns the body that holds those fields and the model's id, where it is not those alone."""
     count: str = "input_tokens"
-    """The field of the answer that holds the number."""
+    """The field of the response that holds the number."""
 
     def request(self, url: str, body: JsonObject, model_id: str) -> tuple[str, JsonObject] | None:
         """Return the URL and the body that count *body* at *url*; None for another endpoint."""
@@ -104,15 +104,15 @@ class TokenCounting:
         taken = body if fields is None else {name: body[name] for name in fields if name in body}
         return counting, taken if self.wrap is None else self.wrap(taken, model_id)
 
-    def read(self, answer: JsonValue) -> int | None:
-        """Return the number that *answer* states; None if it states none."""
-        count = answer.get(self.count) if isinstance(answer, dict) else None
+    def read(self, response: JsonValue) -> int | None:
+        """Return the number that *response* states; None if it states none."""
+        count = response.get(self.count) if isinstance(response, dict) else None
         return count if isinstance(count, int) and not isinstance(count, bool) else None
 
 
 @frozen(kw_only=True)
 class ResumeRequest:
-    """A GET request for the rest of an answer, relative to the API's base URL."""
+    """A GET request for the rest of a response, relative to the API's base URL."""
 
     path: str
     query: Mapping[str, str] = field(factory=dict)
@@ -154,7 +154,7 @@ class DeltaForm:
 
 @frozen(kw_only=True)
 class StreamMachine(Generic[Event, State]):
-    """A streamed answer as a state machine."""
+    """A streamed response as a state machine."""
 
     decode: Callable[[Frame], Event | None]
     """None for a frame without content (a ping). ValueError for an invalid frame."""
@@ -173,7 +173,7 @@ class StreamMachine(Generic[Event, State]):
     deltas: DeltaForm | None = None
     """The events that need not be stepped through one by one; None if there is no such form."""
     cursor: Callable[[State, Event], ProviderMetadata] | None = None
-    """Where the answer stood at its last event, for servers that can stream the rest of it
+    """Where the response stood at its last event, for servers that can stream the rest of it
     again; kept in the `provider_metadata` of what a cut stream leaves."""
     resume: Callable[[ProviderMetadata], ResumeRequest] | None = None
     """The request that goes on from such a cursor, in the very same state. Raises
@@ -182,7 +182,7 @@ class StreamMachine(Generic[Event, State]):
 
 @frozen(kw_only=True, eq=False)
 class Protocol(Generic[Body_co, Event, State]):
-    """One provider API: how to ask, and how to read the answer, streamed or whole."""
+    """One provider API: how to ask, and how to read the response, streamed or whole."""
 
     id: str
     """Such as `anthropic-messages`."""
@@ -194,7 +194,7 @@ class Protocol(Generic[Body_co, Event, State]):
     """A body that was not streamed, as the same events."""
     skim: Callable[[JsonValue, LLMRequest], Iterable[LLMEvent] | None] | None = None
     """Its first and last events alone, `StreamStart`, `StepFinish` and `Finish`; None for a body
-    that is to be read as `whole` does. See `answering.skimmed`."""
+    that is to be read as `whole` does. See `response_parts.skimmed`."""
     framings: tuple[FramingId, ...] = ("sse", "ndjson", "aws-event-stream")
     """How its streams may be cut into frames: the first, if the content type does not state it."""
     operation: str = "chat"
@@ -228,11 +228,11 @@ def with_bodies(
 Request = TypeVar("Request")
 """The value of a request, such as an `EmbeddingRequest`."""
 Response_co = TypeVar("Response_co", covariant=True)
-"""The value that the answer is read as."""
+"""The value that the response is read as."""
 
 
 BodyKind: TypeAlias = Literal["json", "json-lines", "bytes"]
-"""The form of an answer: one JSON document, JSON lines, which are read as a list, or content."""
+"""The form of a response: one JSON document, JSON lines, which are read as a list, or content."""
 
 
 @frozen(kw_only=True)
@@ -255,12 +255,12 @@ class NativeRequest:
 
 @frozen(kw_only=True)
 class NativeResponse:
-    """A native answer with a status of success."""
+    """A native response with a status of success."""
 
     document: JsonValue = None
     """The JSON body; None if there was none."""
     content: bytes = field(default=b"", repr=False)
-    """The body of an answer that is not JSON."""
+    """The body of a response that is not JSON."""
     headers: Mapping[str, str] = field(factory=dict)
     """The headers by their names in lower case."""
     diagnostics: tuple[Diagnostic, ...] = ()
@@ -269,7 +269,7 @@ class NativeResponse:
 
 @frozen(kw_only=True)
 class UnaryProtocol(Generic[Request, Response_co]):
-    """Builds the requests of one operation of an API other than generation, and reads its answers.
+    """Builds the requests of an operation other than generation, and reads its responses.
 
     Such as embedding and listing. It is pure as well: `Protocol` is its counterpart.
     """
@@ -280,8 +280,8 @@ class UnaryProtocol(Generic[Request, Response_co]):
     """Raises InvalidRequestError for what the API cannot do."""
     read: Callable[[NativeResponse, Request], Response_co]
     """Raises StreamError for a document of another shape."""
-    answers: BodyKind = "json"
-    """The form of the answers."""
+    response_kind: BodyKind = "json"
+    """The form of the responses."""
 
 
 # -- the protocols by their ids, each imported when it is first asked for

@@ -3,7 +3,7 @@
 Documents, read November 2026: https://docs.cohere.com/reference/rerank,
 https://docs.voyageai.com/reference/reranker-api, https://jina.ai/reranker,
 https://docs.vllm.ai/en/latest/models/pooling_models.html (`/v1/rerank`),
-https://github.com/ggml-org/llama.cpp/blob/master/tools/server/README.md (`/v1/rerank`). Answers:
+https://github.com/ggml-org/llama.cpp/blob/master/tools/server/README.md (`/v1/rerank`). Responses:
 
     {"results": [{"index": 3, "relevance_score": 0.98}], "meta": {"billed_units": {...}}}
     {"data": [{"index": 3, "relevance_score": 0.98}], "usage": {"total_tokens": 26}}
@@ -32,24 +32,24 @@ def _build(request: RerankRequest, *, path: str, top_n: str) -> NativeRequest:
     return posted(request, path, body | native_settings(request, {"top_n": top_n}, notes), notes)
 
 
-def read_ranking(answer: NativeResponse, request: RerankRequest) -> RerankResponse:
-    """Return the documents of an answer of any of these APIs, the best first.
+def read_ranking(response: NativeResponse, request: RerankRequest) -> RerankResponse:
+    """Return the documents of a response of any of these APIs, the best first.
 
     Servers that do not sort, or return more than they were asked for, are corrected. Raises
-    StreamError for an answer without scores, or with the number of a document that is not there.
+    StreamError for a response without scores, or with the number of a document that is not there.
     """
-    document = object_or_empty(answer.document)
+    document = object_or_empty(response.document)
     entries = objects(document.get("results")) or objects(document.get("data"))
     results = [_ranked(entry, request) for entry in entries]
     if not results or len({result.index for result in results}) < len(results):
-        raise StreamError("the answer has no score for each document", retryable=False)
+        raise StreamError("the response has no score for each document", retryable=False)
     results.sort(key=lambda result: -result.score)
     usage = object_or_empty(document.get("usage"))
     tokens = count_or_none(usage.get("total_tokens", usage.get("prompt_tokens")))
     stated = Usage.make(
         input_tokens=tokens, output_tokens=0, raw=usage or document.get("meta") or None
     )
-    fields = response_fields(answer, request, stated)
+    fields = response_fields(response, request, stated)
     return RerankResponse(results=tuple(results[: request.top_n]), **fields)
 
 
@@ -57,7 +57,7 @@ def _ranked(entry: dict[str, JsonValue], request: RerankRequest) -> RankedDocume
     index, score = entry.get("index"), entry.get("relevance_score", entry.get("score"))
     known = isinstance(index, int) and not isinstance(index, bool)
     if not (known and isinstance(index, int) and 0 <= index < len(request.documents)):
-        raise StreamError(f"the answer names the document {index!r:.40}", retryable=False)
+        raise StreamError(f"the response names the document {index!r:.40}", retryable=False)
     if isinstance(score, bool) or not isinstance(score, int | float) or math.isnan(score):
         raise StreamError(f"the score of document {index} is {score!r:.40}", retryable=False)
     return RankedDocument(index=index, score=float(score), document=request.documents[index])

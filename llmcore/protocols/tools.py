@@ -9,7 +9,7 @@ same input gives the same output in every process (prompt caches depend on it), 
 ids stay two ids, because what is cut off lives on in a hash.
 
 A name that the API takes is sent unchanged. Any other is replaced in the request, everywhere it
-stands (tools, the tool choice, calls and results of the history), and put back in the answer:
+stands (tools, the tool choice, calls and results of the history), and put back in the response:
 
     get.weather/v2  --request-->  get_weather_v2  --answer-->  get.weather/v2
 
@@ -95,7 +95,7 @@ def object_arguments(call: ToolCallPart, path: str, notes: Notes) -> Any:
     return freeform_arguments(text_or_json(call.arguments))
 
 
-# -- in the answer
+# -- in the response
 
 
 def freeform_text(arguments: JsonValue) -> str:
@@ -215,8 +215,8 @@ def fit(call_id: str, rule: CallIdRule) -> str:
 def synthetic_call_id(response_id: str | None, turn: int, index: int) -> str:
     """Return the id of a call whose server sent none.
 
-    The same response, turn (which answer of the conversation) and index (which call of the
-    answer) always give the same id: letters, digits and `_`, at most 32 characters.
+    The same response, turn (which response of the conversation) and index (which call of the
+    response) always give the same id: letters, digits and `_`, at most 32 characters.
     """
     if response_id is None:
         return f"call_{turn}_{index}"
@@ -308,7 +308,7 @@ def fit_tool_names(request: LLMRequest, rule: ToolNameRule) -> FittedRequest:
 
 
 def _note(name: str, sent: str, path: str) -> Diagnostic:
-    message = f"the name {shown(name)!r} is sent as {sent!r}; answers have it unchanged"
+    message = f"the name {shown(name)!r} is sent as {sent!r}; responses have it unchanged"
     return Diagnostic("tool-name-changed", path, action="noted", message=message)
 
 

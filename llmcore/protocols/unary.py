@@ -1,4 +1,4 @@
-"""Unary calls of models: building their requests, and what all their answers have.
+"""Unary calls of models: building their requests, and what all their responses have.
 
 A body of `multipart/form-data` (RFC 7578), with a field and a file:
 
@@ -16,7 +16,7 @@ A body of `multipart/form-data` (RFC 7578), with a field and a file:
 Gemini's models answer `generateContent` with images or speech. Documents, read November 2026:
 https://ai.google.dev/gemini-api/docs/image-generation,
 https://ai.google.dev/gemini-api/docs/speech-generation, https://ai.google.dev/api/generate-content.
-An answer:
+A response:
 
     {"candidates": [{"content": {"role": "model", "parts": [{"inlineData":
      {"mimeType": "image/png", "data": "iVBO..."}}]}, "finishReason": "STOP"}],
@@ -102,28 +102,30 @@ def native_settings(
     return settings
 
 
-# -- answers
+# -- responses
 
 
-def response_fields(answer: NativeResponse, request: UnaryRequest, usage: Usage) -> dict[str, Any]:
+def response_fields(
+    response: NativeResponse, request: UnaryRequest, usage: Usage
+) -> dict[str, Any]:
     """Return the fields that all responses have."""
-    document = object_or_empty(answer.document)
+    document = object_or_empty(response.document)
     named = str_or_none(document.get("model")) or str_or_none(document.get("modelVersion"))
     return {
         "provider": request.provider_id,
         "model": named or request.model_id,
         "usage": usage,
-        "diagnostics": answer.diagnostics,
-        "raw": answer.document,
+        "diagnostics": response.diagnostics,
+        "raw": response.document,
     }
 
 
-def usage_of(answer: NativeResponse) -> Usage:
+def usage_of(response: NativeResponse) -> Usage:
     """Return the `usage` of a document, by the names of either of OpenAI's APIs."""
     from llmcore.protocols.openai_chat.finish import map_usage as chat_usage
     from llmcore.protocols.openai_responses.finish import map_usage as responses_usage
 
-    usage = object_or_empty(object_or_empty(answer.document).get("usage"))
+    usage = object_or_empty(object_or_empty(response.document).get("usage"))
     return chat_usage(usage) if "prompt_tokens" in usage else responses_usage(usage)
 
 
@@ -182,7 +184,7 @@ VERTEX_MODELS: Final = "publishers/google/"
 """The parent of models on Vertex."""
 
 _REFUSALS: Final = ("SAFETY", "PROHIBITED", "BLOCKLIST", "RECITATION", "SPII")
-"""In the finish reasons of answers that a filter withheld, such as `IMAGE_SAFETY`."""
+"""In the finish reasons of responses that a filter withheld, such as `IMAGE_SAFETY`."""
 
 
 def google_path(request: UnaryRequest, method: str, below: str = "") -> str:
@@ -206,12 +208,12 @@ def _lowered(part: MediaPart) -> JsonObject:
     return {"fileData": {"fileUri": part.url or part.file_id, "mimeType": known}}
 
 
-def read_media(answer: NativeResponse, kind: str) -> list[tuple[str, bytes]]:
+def read_media(response: NativeResponse, kind: str) -> list[tuple[str, bytes]]:
     """Return the MIME type and the bytes of the parts of *kind*, such as `image`.
 
     Raises ContentFilterError if they were withheld, StreamError if there are none.
     """
-    document = object_or_empty(answer.document)
+    document = object_or_empty(response.document)
     found = [
         (media_type, data)
         for media_type, data in _inline(document)
@@ -239,14 +241,14 @@ def _no_media(document: JsonObject, kind: str) -> LLMError:
         str_or_none(end.get("blockReasonMessage") or end.get("finishMessage")) for end in ends
     ]
     why = ", ".join(filter(None, map(str_or_none, [*words, *messages]))) or "no reason stated"
-    message = f"the answer has no {kind}: {why}"
+    message = f"the response has no {kind}: {why}"
     if feedback.get("blockReason") or any(word in why for word in _REFUSALS):
         return ContentFilterError(message)
     return StreamError(message, retryable=False)
 
 
-def google_usage(answer: NativeResponse) -> Usage:
-    """Return the tokens of an answer."""
+def google_usage(response: NativeResponse) -> Usage:
+    """Return the tokens of a response."""
     from llmcore.protocols.gemini.finish import map_usage  # clients of other providers need none
 
-    return map_usage(object_or_empty(object_or_empty(answer.document).get("usageMetadata")))
+    return map_usage(object_or_empty(object_or_empty(response.document).get("usageMetadata")))

@@ -80,7 +80,7 @@ class Ollama(ChatProvider):
             image_urls=False,
             strict_tools=False,
             parallel_tool_calls=False,
-            # `tool_choice` is missing, but answers can be held to a schema, that of a call too.
+            # `tool_choice` is missing, but responses can be held to a schema, that of a call too.
             tool_choice_modes=frozenset({"auto", "required", "named"}),
             constrained_tools=True,
             unsupported=COMPATIBLE.unsupported | {"top_k"},

@@ -27,9 +27,9 @@ from attrs import evolve
 
 from llmcore.folds.response import Accumulator
 from llmcore.folds.segments import SegmentFold
-from llmcore.protocols.answering import served_tier
 from llmcore.protocols.failures.errors import error_from_response
 from llmcore.protocols.protocol import FastReader, Frame, Protocol
+from llmcore.protocols.response_parts import served_tier
 from llmcore.protocols.tools import fit_tool_names
 from llmcore.routes.framing import Framing
 from llmcore.schema import json
@@ -165,7 +165,7 @@ class ResponseDecoder:
         if not self.ended:
             events += self._halted()
         if not self.ended:
-            events += self.fail(StreamError("the stream ended before the answer was complete"))
+            events += self.fail(StreamError("the stream ended before the response was complete"))
         return events
 
     def whole(self, body: bytes) -> list[LLMEvent]:
@@ -179,7 +179,7 @@ class ResponseDecoder:
         except LLMError as error:
             events = self.fail(_unreadable(body, error))
         if not self.ended:
-            events += self.fail(StreamError("the response holds no answer", raw=document))
+            events += self.fail(StreamError("the body holds no response", raw=document))
         if self._native is not None:
             attach_native(events, document)
         return events

@@ -7,7 +7,7 @@ how its frames were sent. The meaning of the name depends on the framing:
 - newline-delimited JSON, JSON array: always empty
 - AWS event stream: the event type, or `exception:<type>`, or `error:<code>`
 
-A framing cuts; it neither parses the payload nor decides whether the answer is whole.
+A framing cuts; it neither parses the payload nor decides whether the response is whole.
 """
 
 from collections.abc import Callable, Sequence

@@ -132,13 +132,13 @@ def _of_copilot(protocol: Protocol[Any, Any, Any]) -> Protocol[Any, Any, Any]:
 
 
 def _without_memory(request: LLMRequest) -> tuple[LLMRequest, tuple[Diagnostic, ...]]:
-    """Return *request* without options that refer to stored answers, and what was left out."""
+    """Return *request* without options that refer to stored responses, and what was left out."""
     kept, notes = {}, []
     for provider, options in request.provider_options.items():
         kept[provider] = without(options, *_MEMORY)
         for name in options.keys() & set(_MEMORY):
             path = f"provider_options.{provider}.{name}"
-            why = f"GitHub Copilot stores no answers, so {name} was left out"
+            why = f"GitHub Copilot stores no responses, so {name} was left out"
             notes.append(Diagnostic("unsupported-parameter", path, action="dropped", message=why))
     notes.sort(key=lambda note: note.path)
     return (evolve(request, provider_options=kept) if notes else request), tuple(notes)

@@ -72,7 +72,7 @@ class Google(ConfigurableProvider):
 
 
 def generate_path(context: EndpointContext) -> str:
-    """Return the path of a call, which names the model and whether the answer is streamed."""
+    """Return the path of a call, which names the model and whether the response is streamed."""
     model = context.model_id
     name = quote(model if "/" in model else f"models/{model}", safe="/")
     verb = "streamGenerateContent?alt=sse" if context.streaming else "generateContent"

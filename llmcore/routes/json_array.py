@@ -1,6 +1,6 @@
 r"""One JSON array whose elements arrive over time (RFC 8259).
 
-Gemini's `streamGenerateContent` answers so when it is not asked for `alt=sse`:
+Gemini's `streamGenerateContent` responses so when it is not asked for `alt=sse`:
 `[{...},\r\n{...}]`. Each top-level element is a frame, sent on with its last byte. In a
 body that is an object, or several in a row, each is a frame: errors look like that.
 

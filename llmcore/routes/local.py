@@ -49,7 +49,7 @@ class Local(ConfigurableProvider):
         """Configure the embedded server.
 
         `model_path` is a GGUF file (default: the installed SmolLM2), `context_tokens` what
-        prompt and answer share, `parallel` how many requests run at once.
+        prompt and response share, `parallel` how many requests run at once.
         """
         counts = {"context_tokens": context_tokens, "threads": threads, "parallel": parallel}
         for name, count in counts.items():

@@ -94,7 +94,7 @@ class PreparedRequest(Generic[Body_co]):
     diagnostics: tuple[Diagnostic, ...] = ()
     """Everything that was left out, changed or added."""
     streaming: bool
-    """Whether the answer is requested as a stream."""
+    """Whether the response is requested as a stream."""
     request: LLMRequest = field(repr=False)
     """The request with the route's defaults applied."""
     models: "Sequence[ModelInfo]" = field(default=(), repr=False, eq=False)
@@ -203,7 +203,7 @@ class Route(Generic[Body_co]):
     provider: str
     """The provider's id."""
     protocol: Protocol[Body_co, Any, Any]
-    """The API: builds bodies and reads answers."""
+    """The API: builds bodies and reads responses."""
     endpoint: Endpoint
     """The address."""
     auth: Auth = field(validator=_is_auth)
@@ -316,7 +316,7 @@ class Route(Generic[Body_co]):
     def prepare_count(
         self, request: LLMRequest, context: AuthContext
     ) -> Result[HttpRequest, LLMError]:
-        """Return what counts the tokens of *request*, built from the body of its answer.
+        """Return what counts the tokens of *request*, built from the body of its response.
 
         ConfigurationError with the code CANNOT_COUNT if the API cannot count.
         """
@@ -353,14 +353,14 @@ class Route(Generic[Body_co]):
     def resume(
         self, cut: PreparedRequest[Body_co], cursor: ProviderMetadata, context: AuthContext
     ) -> Result[PreparedRequest[Body_co], LLMError]:
-        """Return the request for the rest of the answer to *cut*, from *cursor* on.
+        """Return the request for the rest of the response to *cut*, from *cursor* on.
 
         ConfigurationError where the protocol has no such thing, InvalidRequestError where this
-        answer cannot be resumed.
+        response cannot be resumed.
         """
         machine = self.protocol.stream
         if machine.resume is None:
-            message = f"{self.protocol.id} cannot stream the rest of an answer again"
+            message = f"{self.protocol.id} cannot stream the rest of a response again"
             return Failure(ConfigurationError(message, provider=self.provider))
         try:
             rest = machine.resume(cursor)

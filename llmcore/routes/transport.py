@@ -36,7 +36,7 @@ class Embedded:
 class WebSocket:
     """Persistent WebSockets for several requests; HTTP if none can be opened.
 
-    A socket carries one answer at a time and serves the conversation it remembers.
+    A socket carries one response at a time and serves the conversation it remembers.
     """
 
     max_connections: int = field(default=8, validator=validators.gt(0))
@@ -77,7 +77,7 @@ class Timeouts:
     connect: float | None = _limit(10.0)
     """Getting a connection, TLS included."""
     first_event: float | None = _limit(600.0)
-    """From sending the request to the first event (to the whole answer, if not streamed)."""
+    """From sending the request to the first event (to the whole response, if not streamed)."""
     idle: float | None = _limit(300.0)
     """Between two events of a stream."""
     step: float | None = _limit(None)

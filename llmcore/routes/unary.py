@@ -42,7 +42,7 @@ class UnaryRoute(Generic[Request, Response_co]):
     provider: str
     """The provider's id."""
     protocol: UnaryProtocol[Request, Response_co] = field(repr=lambda protocol: protocol.id)
-    """Builds the request and reads the answer."""
+    """Builds the request and reads the response."""
     endpoint: Endpoint
     """The base URL and the query of every request; the protocol has the path."""
     auth: Auth
@@ -99,7 +99,7 @@ class UnaryRoute(Generic[Request, Response_co]):
     def _unsigned(self, native: NativeRequest, url: str) -> HttpRequest:
         body = native.content if native.body is None else json.dumps(native.body)
         content = {"content-type": native.content_type} if body else {}
-        accepted = "*/*" if self.protocol.answers == "bytes" else "application/json"
+        accepted = "*/*" if self.protocol.response_kind == "bytes" else "application/json"
         defaults = {"accept": accepted, "user-agent": _USER_AGENT}
         headers = layered(
             defaults, content, self.defaults.headers, native.headers, self.defaults.http.headers

@@ -269,7 +269,7 @@ class DocumentPart(_Media):
     context: str | None = None
     """Background on the document for the model, where the provider has such a field."""
     citations: bool = False
-    """Whether answers should cite it, where the provider supports citations."""
+    """Whether responses should cite it, where the provider supports citations."""
 
 
 def tool_arguments(value: JsonValue) -> JsonValue:

@@ -12,7 +12,7 @@
 A delta has the id of its segment; the end event carries the segment's complete value, which is
 the text of its deltas joined. Ids of segments are unique within a step. A `ToolError` is followed
 by a `ToolResult`. A run with tools has several steps and one `StreamStart`; the `StepStart` of a
-later step has the ids of its response. If another model continues an answer that was cut, there is
+later step has the ids of its response. If another model continues a response that was cut, there is
 a second `StepStart` of the same step, with `continues`; no segment is open there.
 `llmcore.folds.grammar` checks these rules.
 """
@@ -137,7 +137,7 @@ class StreamStart(_Event):
     id: str | None = None
     """The provider's id of the response."""
     protocol: str | None = None
-    """The protocol that the answer is read with."""
+    """The protocol that the response is read with."""
     diagnostics: tuple[Diagnostic, ...] = ()
     """Reports of what preparing the request lost or changed."""
     rate_limit: RateLimitInfo | None = None
@@ -145,7 +145,7 @@ class StreamStart(_Event):
     request_id: str | None = None
     """The provider's id of the request."""
     usage: Usage | None = None
-    """Token counts that the provider sent before the answer, such as the input's."""
+    """Token counts that the provider sent before the response, such as the input's."""
     provider_metadata: ProviderMetadata = _metadata()
     """Native data of the provider that is kept for later requests, by provider."""
 
@@ -158,11 +158,11 @@ class StepStart(_Event):
     type: ClassVar[EventType] = EventType.STEP_START
     step: int = 0
     """The number of the step, from 0."""
-    answer: StreamStart | None = field(default=None, kw_only=True)
+    start: StreamStart | None = field(default=None, kw_only=True)
     """The model and ids of this step's response, set for later steps; those of the first step are
     in the stream's `StreamStart`. Its diagnostics are in `Finish`."""
     continues: bool = field(default=False, kw_only=True)
-    """Whether the model of `answer` continues the answer of the same step where it was cut."""
+    """Whether the model of `start` continues the response of the same step where it was cut."""
 
 
 @readable
@@ -363,7 +363,7 @@ class ToolError(_Event):
 @readable
 @frozen(kw_only=True)
 class Source(_Event):
-    """A source that the answer is based on."""
+    """A source that the response is based on."""
 
     type: ClassVar[EventType] = EventType.SOURCE
     id: str
@@ -419,7 +419,7 @@ class StepFinish(_Event):
 @readable
 @frozen(kw_only=True)
 class Finish(_Event):
-    """The answer is complete."""
+    """The response is complete."""
 
     type: ClassVar[EventType] = EventType.FINISH
     finish_reason: FinishReason
@@ -427,9 +427,9 @@ class Finish(_Event):
     usage: Usage | None = None
     """Of all steps together."""
     model: str | None = None
-    """The model that completed the answer, if it is not the one in `StreamStart`."""
+    """The model that completed the response, if it is not the one in `StreamStart`."""
     diagnostics: tuple[Diagnostic, ...] = ()
-    """Everything that was left out or changed in the answer."""
+    """Everything that was left out or changed in the response."""
     provider_metadata: ProviderMetadata = _metadata()
     """Of the response as a whole: service tier, fingerprint, grounding, safety ratings."""
     message_metadata: ProviderMetadata = _metadata()
@@ -444,7 +444,7 @@ class Finish(_Event):
 @readable
 @frozen
 class ErrorEvent(_Event):
-    """The answer failed; `error.partial` is the part that arrived."""
+    """The response failed; `error.partial` is the part that arrived."""
 
     type: ClassVar[EventType] = EventType.ERROR
     error: LLMError

@@ -44,7 +44,7 @@ class Origin:
     model: str
     """The model's id."""
     protocol: str | None = None
-    """The protocol that the answer was read with."""
+    """The protocol that the response was read with."""
 
 
 def _content(value: PartInput) -> tuple[ContentPart, ...]:

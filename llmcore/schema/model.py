@@ -67,7 +67,7 @@ class Model(Generic[Body_co]):
         return generate(self, prompt, **settings)
 
     def stream(self, prompt: str | None = None, **settings: "Unpack[Settings]") -> "StreamResult":
-        """Stream the answer of the model: `llmcore.stream(model, prompt, ...)`.
+        """Stream the response of the model: `llmcore.stream(model, prompt, ...)`.
 
         async with model.stream("Where is Oslo?") as stream:
             async for text in stream.text_stream:

@@ -56,7 +56,7 @@ class GenerationOptions:
     max_tokens: int | None = None
     """The most output tokens, including reasoning."""
     stop: tuple[str, ...] = field(default=(), converter=_strings)
-    """Stop sequences: the answer ends before the first one."""
+    """Stop sequences: the response ends before the first one."""
     seed: int | None = None
     """Makes sampling repeatable, as far as the provider supports it."""
     presence_penalty: float | None = None
@@ -106,7 +106,7 @@ def _optional_schema(value: JsonObject | None) -> JsonObject | None:
 @readable
 @frozen
 class ResponseFormat:
-    """The format of the answer's text.
+    """The format of the response's text.
 
     `strict` makes the provider enforce the schema; None selects the strictest mode that the
     provider has for this schema.

@@ -122,11 +122,11 @@ class LLMRequest(Generic[Body_co]):
     tool_choice: ToolChoice | None = None
     """Whether and which tools must be called; None leaves it to the model."""
     parallel_tool_calls: bool | None = None
-    """Whether one answer may have several calls; None leaves it to the provider."""
+    """Whether one response may have several calls; None leaves it to the provider."""
     generation: GenerationOptions = _NO_OPTIONS
     """Sampling parameters, limits and the service tier."""
     response_format: ResponseFormat | None = None
-    """The format of the answer; None means text."""
+    """The format of the response; None means text."""
     reasoning: ReasoningOptions | None = None
     """How much the model reasons; None is the provider's default."""
     cache: CachePolicy = _NO_POLICY

@@ -26,7 +26,7 @@ class LLMResponse:
     """
 
     message: Message
-    """The answer."""
+    """The response."""
     finish_reason: FinishReason
     """Why the model stopped."""
     provider: str
@@ -43,7 +43,7 @@ class LLMResponse:
     diagnostics: tuple[Diagnostic, ...] = ()
     """Everything that was left out, changed or added."""
     sources: tuple[Source, ...] = ()
-    """The sources that the answer is based on."""
+    """The sources that the response is based on."""
     rate_limit: RateLimitInfo | None = None
     """The remaining rate limits, if the provider states them."""
     request_id: str | None = None

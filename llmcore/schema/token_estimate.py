@@ -54,7 +54,7 @@ _TOOL_TOKENS: Final = 12
 """For the frame of a definition, a call or a result."""
 _HOSTED_TOKENS: Final = 3000
 """For a tool that the provider defines, whose description the request does not have. What such a
-tool finds while the answer is made counts as input too, and is unknown before."""
+tool finds while the response is made counts as input too, and is unknown before."""
 _IMAGE_TOKENS: Final = 1600
 """The most that Claude charges for one:
 https://platform.claude.com/docs/en/build-with-claude/vision, read November 2026."""

@@ -30,7 +30,7 @@ from llmcore.schema.json import JsonObject, JsonValue
 from llmcore.schema.messages import Message
 from llmcore.schema.response import LLMResponse
 from llmcore.schema.usage import Usage
-from llmcore.sessions.contract.assembly import answer_meta, call_errors_meta
+from llmcore.sessions.contract.assembly import call_errors_meta, response_meta
 from llmcore.sessions.contract.delta_fold import contract_usage
 from llmcore.sessions.contract.entries import (
     PARTS_OF_ROLE,
@@ -62,7 +62,7 @@ def to_entries(
     """Return *messages* as the next entries of a run; each gets *meta* besides its own.
 
     Give the entries that the run has already as *after*: a call id that they use is replaced
-    in the new ones (providers number calls anew in each answer, and in a run they
+    in the new ones (providers number calls anew in each response, and in a run they
     are unique), and results go to the latest call of their id. Raises MalformedError as
     `to_messages` does.
     """
@@ -74,17 +74,17 @@ def to_entries(
     )
 
 
-def answer_entries(
+def response_entries(
     response: LLMResponse,
     *,
     run_id: str,
     timestamp: str,
     after: Iterable[MessageEntry] = (),
 ) -> tuple[MessageEntry, ...]:
-    """Return the answer as the next entries of a run, with model, usage and finish reason."""
+    """Return the response as the next entries of a run, with model, usage and finish reason."""
     usage = None if response.usage == Usage() else contract_usage(response.usage)
     request_id = response.request_id or response.id
-    meta = answer_meta(response.model, request_id, response.finish_reason.reason, usage)
+    meta = response_meta(response.model, request_id, response.finish_reason.reason, usage)
     return to_entries(
         [response.message], run_id=run_id, timestamp=timestamp, after=after, meta=meta
     )

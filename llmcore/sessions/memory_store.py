@@ -55,10 +55,10 @@ class MemoryStore:
             run = self._runs.get(run_id, _Run())
             if expected_seq is not None and expected_seq != len(run.entries):
                 raise conflict(run_id, expected_seq, len(run.entries))
-            answers = check_next(run_id, entries, run.answered).unwrap()
+            changes = check_next(run_id, entries, run.answered).unwrap()
             if entries:
                 run.entries.extend(entries)
-                run.answered.update(answers)
+                run.answered.update(changes)
                 run.expires_at = None if self._ttl_s is None else self._clock() + self._ttl_s
                 self._runs[run_id] = run
             return len(run.entries)

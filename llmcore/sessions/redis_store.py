@@ -53,7 +53,7 @@ class RedisStore:
     """A SessionStore in the Redis server at *url* (`redis://`, `rediss://`, `unix://`).
 
     A run is forgotten *ttl_s* seconds after it was last appended to. Keys begin with *prefix*;
-    no answer of the server is waited for longer than *timeout_s*. Raises ConfigurationError
+    no response of the server is waited for longer than *timeout_s*. Raises ConfigurationError
     for a bad URL, and where the client is not installed.
     """
 
@@ -68,7 +68,7 @@ class RedisStore:
         self._prefix = prefix
         self._ttl_s = check_ttl(ttl_s)
         # No retries: an append that is sent twice is there twice.
-        self._client = connect(url, setting="url", connect_s=timeout_s, answer_s=timeout_s)
+        self._client = connect(url, setting="url", connect_s=timeout_s, reply_s=timeout_s)
         self._closing = Lock()
 
     def __repr__(self) -> str:
@@ -163,10 +163,10 @@ class RedisStore:
         answered = {
             id_: state == b"1" for id_, state in zip(ids, states, strict=True) if state is not None
         }
-        answers = check_next(run_id, entries, answered).unwrap()
+        changes = check_next(run_id, entries, answered).unwrap()
         if not entries:
             return last
-        self._queue(pipe, keys, texts, answers)
+        self._queue(pipe, keys, texts, changes)
         _execute(pipe)
         return last + len(texts)
 

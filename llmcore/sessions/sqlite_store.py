@@ -176,7 +176,7 @@ class SQLiteStore:
         last: int = row[0] if row else 0
         if expected_seq is not None and expected_seq != last:
             raise conflict(run_id, expected_seq, last)
-        answers = check_next(run_id, entries, _answered(db, run_id, call_ids(entries))).unwrap()
+        changes = check_next(run_id, entries, _answered(db, run_id, call_ids(entries))).unwrap()
         if not entries:
             return last
         expires_at = None if self._ttl_s is None else self._clock() + self._ttl_s
@@ -184,7 +184,7 @@ class SQLiteStore:
         db.execute(_APPEND, (run_id, last + len(texts), *ends, expires_at))
         rows = [(run_id, seq, text) for seq, text in enumerate(texts, last + 1)]
         db.executemany("INSERT INTO entries VALUES (?, ?, ?)", rows)
-        calls = [(run_id, id_, done) for id_, done in answers.items()]
+        calls = [(run_id, id_, done) for id_, done in changes.items()]
         db.executemany("INSERT OR REPLACE INTO tool_calls VALUES (?, ?, ?)", calls)
         return last + len(texts)
 

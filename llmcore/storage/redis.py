@@ -13,14 +13,14 @@ def connect(
     *,
     setting: str,
     connect_s: float,
-    answer_s: float,
+    reply_s: float,
     retries: int = 0,
     max_connections: int | None = None,
 ) -> Any:
     """Return a client for *url*, which connects when it is first used.
 
     A command is sent again *retries* times if its connection turns out to be broken, and never
-    because an answer is late. Raises ConfigurationError, which names *setting* and does not quote
+    because a response is late. Raises ConfigurationError, which names *setting* and does not quote
     the URL, for a bad one, and where the package `redis` is not installed.
     """
     try:
@@ -33,7 +33,7 @@ def connect(
         client = redis.Redis.from_url(
             url,
             socket_connect_timeout=connect_s,
-            socket_timeout=answer_s,
+            socket_timeout=reply_s,
             health_check_interval=30,
             retry=Retry(NoBackoff(), retries, supported_errors=(redis.ConnectionError,)),
             max_connections=max_connections,

@@ -72,7 +72,7 @@ class Conversation:
 
     @property
     def model(self) -> str | None:
-        """The model of the last answer, as `provider:model`; None before the first."""
+        """The model of the last response, as `provider:model`; None before the first."""
         return self.asynchronous.model
 
     generate = blocking_method(asynchronous.Conversation.generate)

@@ -132,7 +132,7 @@ class StreamResult(StreamView[LLMEvent]):
 
 
 class ByteStream(StreamView[bytes]):
-    """The content of an answer while it arrives: `llmcore.client.byte_stream.ByteStream`, blocking.
+    """The content of a response as it arrives: `llmcore.client.byte_stream.ByteStream`, blocking.
 
     Leaving the `with` block closes the connection; without one, leaving the loop does.
     """

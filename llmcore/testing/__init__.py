@@ -3,7 +3,7 @@
 In reading order:
 
 - `script`: a transport that answers from a script, without a file
-- `fake_model`: a model that gives the answers of a test; `network`: a guard against real ones
+- `fake_model`: a model that gives the responses of a test; `network`: a guard against real ones
 - `cassette`: recorded exchanges as values; `cassette_file` is their JSON, `bodies` how it
   writes a body, `recorded_headers` the headers and URLs that it may contain
 - `recorder` makes cassettes (of WebSockets by `socket_recorder`), `secret_scan` keeps credentials
@@ -12,7 +12,7 @@ In reading order:
   from the recorded one
 - `httpx_transport`: all three as transports of httpx and httpx2, for other SDKs
 - `recorded`: from the bytes of a response to its events or an LLMResponse, without a client
-- `fronts`: native requests read, and answers written, in the form of an API that clients speak
+- `fronts`: native requests read, and responses written, in the form of an API that clients speak
 - `prefix`: the proof that each turn's request begins with the one before it
 - `pytest_plugin`: the fixture `cassette` (its value is in `fixture`), `--record` and the
   filters (in `selection`)

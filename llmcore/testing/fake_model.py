@@ -1,4 +1,4 @@
-"""A model that gives the answers of a test, event by event, without a network."""
+"""A model that gives the responses of a test, event by event, without a network."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeAlias, Union
@@ -44,7 +44,7 @@ PROVIDER = "fake"
 
 @frozen
 class Delay:
-    """A pause before what follows it in an answer, in seconds."""
+    """A pause before what follows it in a response, in seconds."""
 
     seconds: float
 
@@ -52,16 +52,16 @@ class Delay:
 def call(
     name: str, arguments: Mapping[str, JsonValue] | None = None, *, call_id: str = ""
 ) -> ToolCallPart:
-    """Return a tool call as a part of an answer; without a *call_id*, the answer numbers it."""
+    """Return a tool call as a part of a response; without a *call_id*, the response numbers it."""
     return ToolCallPart(call_id, name, dict(arguments or {}))
 
 
 Piece: TypeAlias = Union[
     str, TextPart, ReasoningPart, RefusalPart, ToolCallPart, Delay, LLMError, LLMEvent
 ]
-"""Text, another part, a pause, the error that ends the answer, or an event of your own."""
+"""Text, another part, a pause, the error that ends the response, or an event of your own."""
 
-Answer: TypeAlias = Union[Piece, Sequence[Piece]]
+FakeResponse: TypeAlias = Union[Piece, Sequence[Piece]]
 
 
 class FakeModel:
@@ -70,14 +70,14 @@ class FakeModel:
         fake = FakeModel([call("get_weather", {"city": "Oslo"})], "It is sunny.")
         result = await generate(fake.model, "Weather?", tools=[get_weather], client=fake.client)
 
-    Each request takes the next answer: a text, a part (`ReasoningPart`, `ToolCallPart`, ...), a
-    `Delay`, an LLMError, an event, or a list of these. Texts are streamed word by word. An answer
+    Each request takes the next response: a text, a part (`ReasoningPart`, `ToolCallPart`, ...), a
+    `Delay`, an LLMError, an event, or a list of these. Texts are streamed word by word. A response
     that has a call finishes with `tool_calls`, any other with `stop`. Raises ScriptEndedError, a
-    failure of the test, for a request without an answer.
+    failure of the test, for a request without a response.
     """
 
-    def __init__(self, *answers: Answer) -> None:
-        self._answers = list(answers)
+    def __init__(self, *responses: FakeResponse) -> None:
+        self._responses = list(responses)
         self.requests: list[LLMRequest] = []
         """The requests that were made, in order."""
         self.model = Model("fake-model", PROVIDER)
@@ -90,26 +90,30 @@ class FakeModel:
         return [request.messages[-1].text for request in self.requests]
 
     def __call__(self, request: LLMRequest, next: Next) -> EventStream:
-        """Return the next answer."""
+        """Return the next response."""
         self.requests.append(request)
-        if len(self.requests) > len(self._answers):
+        if len(self.requests) > len(self._responses):
             raise ScriptEndedError(
-                f"request {len(self.requests)} has no answer: the fake model has "
-                f"{len(self._answers)}"
+                f"request {len(self.requests)} has no response: the fake model has "
+                f"{len(self._responses)}"
             )
-        answer = self._answers[len(self.requests) - 1]
-        pieces = [answer] if isinstance(answer, str) or not isinstance(answer, Sequence) else answer
+        response = self._responses[len(self.requests) - 1]
+        pieces = (
+            [response]
+            if isinstance(response, str) or not isinstance(response, Sequence)
+            else response
+        )
         return EventStream(_Playing(list(_events(pieces, request))))
 
     def assert_all_given(self) -> None:
-        """Raise ScriptEndedError if an answer was not used."""
-        left = len(self._answers) - len(self.requests)
+        """Raise ScriptEndedError if a response was not used."""
+        left = len(self._responses) - len(self.requests)
         if left > 0:
-            raise ScriptEndedError(f"{left} answers of the fake model were not used")
+            raise ScriptEndedError(f"{left} responses of the fake model were not used")
 
 
 class _Playing:
-    """Events of an answer, with pauses between them."""
+    """Events of a response, with pauses between them."""
 
     def __init__(self, items: list[LLMEvent | Delay]) -> None:
         self._items = items
@@ -133,7 +137,7 @@ class _Playing:
 
 
 def _events(pieces: Sequence[Piece], request: LLMRequest) -> Iterator[LLMEvent | Delay]:
-    """Yield a whole answer; pauses stand where they were among its pieces."""
+    """Yield a whole response; pauses stand where they were among its pieces."""
     model = request.model_id
     bare: list[LLMEvent] = [StreamStart(provider=PROVIDER, model=model), StepStart()]
     pauses: list[tuple[int, Delay]] = []

@@ -1,4 +1,4 @@
-"""Reads native requests and writes native answers by a front, without a gateway."""
+"""Reads native requests and writes native responses by a front, without a gateway."""
 
 from collections.abc import Callable, Iterable, Mapping
 from itertools import count
@@ -6,10 +6,10 @@ from typing import Any, Final
 
 from llmcore.fronts.errors import FrontError, from_llm_error
 from llmcore.fronts.front import (
-    AnswerInfo,
     ClientRequest,
     Event,
     Front,
+    ResponseIdentity,
     Upstream,
     front_by_id,
 )
@@ -64,7 +64,7 @@ def write_as_front(
     """Return *events* as the bytes of an API's response.
 
     *request* is the client's native body; without one, all that is optional is written, and the
-    model's name is that of the events. An answer that failed is an error inside the stream, or
+    model's name is that of the events. A response that failed is an error inside the stream, or
     the body of an error. Raises ConfigurationError for an unknown front, InvalidRequestError for
     a request that cannot be read.
     """
@@ -75,7 +75,7 @@ def write_as_front(
     context = (
         front.no_request(upstream) if request is None else _context(front, client_request, upstream)
     )
-    info = AnswerInfo(id=upstream.new_id(front.id_prefix), created_at=0, model=model)
+    info = ResponseIdentity(id=upstream.new_id(front.id_prefix), created_at=0, model=model)
     writer = front.writer(info, context, upstream)
     written: list[Event] = [*writer.start()]
     for event in events:

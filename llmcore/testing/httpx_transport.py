@@ -68,14 +68,14 @@ class HttpxCompatible(_Transport):
         Raises httpx's own errors for those of the network.
         """
         await request.aread()
-        answer = await _Answer.of(self, request)
-        return answer.response(_streams(answer.library)[0](answer))
+        response = await _Response.of(self, request)
+        return response.response(_streams(response.library)[0](response))
 
     def handle_request(self, request: Any) -> Any:
         """Do what `handle_async_request` does, blocking."""
         request.read()
-        answer = _blocking(lambda: _Answer.of(self, request))
-        return answer.response(_streams(answer.library)[1](answer))
+        response = _blocking(lambda: _Response.of(self, request))
+        return response.response(_streams(response.library)[1](response))
 
     def close(self) -> None:
         """Do what `aclose` does, blocking."""
@@ -94,7 +94,7 @@ class HttpxCompatible(_Transport):
         self.close()
 
 
-class _Answer:
+class _Response:
     """A response on its way to a client of httpx or httpx2."""
 
     def __init__(self, exchange: Exchange, request: Any, library: Any) -> None:
@@ -106,7 +106,7 @@ class _Answer:
         self._limit = None if exchange.limit_reads(limit) else limit
 
     @classmethod
-    async def of(cls, transport: HttpxCompatible, request: Any) -> "_Answer":
+    async def of(cls, transport: HttpxCompatible, request: Any) -> "_Response":
         """Send *request* over *transport*."""
         from llmcore.client.http.httpx_engine import library_of  # loads httpx
 
@@ -153,25 +153,25 @@ def _streams(library: Any) -> tuple[type, type]:
     """Return body classes derived from the library's own, since it checks the class of a body."""
 
     class AsyncBody(library.AsyncByteStream):  # type: ignore[misc]
-        def __init__(self, answer: _Answer) -> None:
-            self._answer = answer
+        def __init__(self, response: _Response) -> None:
+            self._response = response
 
         def __aiter__(self) -> AsyncIterator[bytes]:
-            return _Chunks(self._answer)
+            return _Chunks(self._response)
 
         async def aclose(self) -> None:
-            await self._answer.aclose()
+            await self._response.aclose()
 
     class BlockingBody(library.SyncByteStream):  # type: ignore[misc]
-        def __init__(self, answer: _Answer) -> None:
-            self._answer = answer
+        def __init__(self, response: _Response) -> None:
+            self._response = response
 
         def __iter__(self) -> Iterator[bytes]:
-            while (chunk := _blocking(self._answer.next_chunk)) is not None:
+            while (chunk := _blocking(self._response.next_chunk)) is not None:
                 yield chunk
 
         def close(self) -> None:
-            _blocking(self._answer.aclose)
+            _blocking(self._response.aclose)
 
     return AsyncBody, BlockingBody
 
@@ -179,14 +179,14 @@ def _streams(library: Any) -> tuple[type, type]:
 class _Chunks:
     """An iterator over a body; a class, since generators are not closed if callers stop early."""
 
-    def __init__(self, answer: _Answer) -> None:
-        self._answer = answer
+    def __init__(self, response: _Response) -> None:
+        self._response = response
 
     def __aiter__(self) -> Self:
         return self
 
     async def __anext__(self) -> bytes:
-        chunk = await self._answer.next_chunk()
+        chunk = await self._response.next_chunk()
         if chunk is None:
             raise StopAsyncIteration
         return chunk

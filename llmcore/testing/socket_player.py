@@ -37,7 +37,7 @@ class PlayedSocket:
         number = 1 + sum(played.direction == "client" for played in self._played())
         recorded = self._peek()
         if recorded is None or recorded.direction != "client":
-            what = "is one too many" if recorded is None else "comes before the recorded answer"
+            what = "is one too many" if recorded is None else "comes before the recorded response"
             raise self._failed(f"Message {number} of {self._name} {what}:\n\n{message.decode()}")
         expected, sent = self._as_request(recorded.text.encode()), self._as_request(message)
         if not same(expected, sent):

@@ -134,7 +134,7 @@ def test_prices_may_depend_on_the_hour(at: datetime | None, dollars: float | Non
 
 
 def response(provider: str = "openai", model: str = "gpt-5.2", **said: object) -> LLMResponse:
-    """Return an answer that took a million tokens of input."""
+    """Return a response that took a million tokens of input."""
     return LLMResponse(
         message=Message.assistant("Hi"),
         finish_reason=FinishReason("stop"),
@@ -162,7 +162,7 @@ def response(provider: str = "openai", model: str = "gpt-5.2", **said: object) -
     ],
 )
 def test_a_response_tells_its_tier(answer: LLMResponse, dollars: float | None) -> None:
-    """Tier, speed and place are read from what the provider said of the answer."""
+    """Tier, speed and place are read from what the provider said of the response."""
     assert response_cost(answer) == dollars
 
 

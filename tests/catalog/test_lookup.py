@@ -255,7 +255,7 @@ def test_the_latest_of_a_generation_is_the_strongest(
 
 
 def test_a_capability_that_is_none_is_reported() -> None:
-    """A typo is not an empty answer."""
+    """A typo is not an empty response."""
     with pytest.raises(ConfigurationError, match="structured_output"):
         get_latest_model("openai", "tolls")  # type: ignore[arg-type]
 

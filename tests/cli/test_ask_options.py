@@ -48,7 +48,7 @@ def messages(server: Loopback) -> list[dict[str, Any]]:
 
 
 def answer(text: str) -> Answer:
-    """Return a streamed answer of *text*."""
+    """Return a streamed response of *text*."""
     script = [chat_chunk(delta={"content": text}), chat_chunk(delta={}, finish_reason="stop")]
     return Answer([*script, b"data: [DONE]\n\n"], headers={"content-type": "text/event-stream"})
 
@@ -178,7 +178,7 @@ def test_the_schema_can_be_a_class(
 # -- tools
 
 
-def test_functions_are_called_and_the_answer_printed(
+def test_functions_are_called_and_the_response_printed(
     server: Loopback, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The calls are shown; the run is stored with its results."""
@@ -284,7 +284,7 @@ def test_logs_are_searched(server: Loopback, capsys: pytest.CaptureFixture[str])
     assert main(["logs", "nowhere"]) == 1
 
 
-def test_a_log_that_cannot_be_written_does_not_spoil_the_answer(
+def test_a_log_that_cannot_be_written_does_not_spoil_the_response(
     server: Loopback,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,

@@ -66,7 +66,7 @@ def spawn(*options: str, **variables: str) -> Any:
 
 @pytest.mark.slow
 def test_a_chat_in_a_terminal(server: Loopback) -> None:
-    """Answers are formatted; several lines are one question; Ctrl-C stops an answer alone."""
+    """Responses are formatted; several lines are one question; Ctrl-C stops a response alone."""
     text = "A **bold** word."
     script = [chat_chunk(delta={"content": text}), chat_chunk(delta={}, finish_reason="stop")]
     stream = {"content-type": "text/event-stream"}
@@ -90,7 +90,7 @@ def test_a_chat_in_a_terminal(server: Loopback) -> None:
     chat.expect("again again")
     chat.sendintr()
     chat.expect("stopped")
-    assert "^C" not in chat.before  # it would be within the answer
+    assert "^C" not in chat.before  # it would be within the response
     server.handler = chat_handler
     chat.expect(EDITING)
     chat.send("Hi\r")
@@ -153,7 +153,7 @@ def test_commands_change_what_is_asked(
     assert first["messages"][1]["content"].startswith("Read \nthis.")
     assert "Some text." in first["messages"][1]["content"]
     assert second["messages"][-1]["content"] == "And now?"
-    assert "6 tokens in, 4 out, unknown cost of 2 answers" in capsys.readouterr().out
+    assert "6 tokens in, 4 out, unknown cost of 2 responses" in capsys.readouterr().out
 
 
 def test_a_chat_is_saved_under_a_name_and_goes_on(

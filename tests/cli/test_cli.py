@@ -48,10 +48,10 @@ def error_answer(status: int, message: str) -> Answer:
     return Answer([data], status, {"content-type": "application/json"}, length=len(data))
 
 
-def test_ask_prints_the_answer_and_what_it_cost(
+def test_ask_prints_the_response_and_what_it_cost(
     server: Loopback, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The answer goes to stdout, everything else to stderr."""
+    """The response goes to stdout, everything else to stderr."""
     assert main(["ask", "-m", "vllm:m-1", "Hi", "there"]) == 0
 
     out, err = capsys.readouterr()
@@ -98,7 +98,7 @@ def test_the_cost_is_that_of_the_catalog(
     assert re.search(r"\$0\.\d{6}, ", capsys.readouterr().err)
 
 
-def test_an_answer_in_one_piece_has_no_speed(
+def test_a_response_in_one_piece_has_no_speed(
     server: Loopback, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """All of its tokens came at once."""
@@ -109,7 +109,7 @@ def test_an_answer_in_one_piece_has_no_speed(
     assert "first after" not in err
 
 
-def test_quiet_prints_the_answer_alone(
+def test_quiet_prints_the_response_alone(
     server: Loopback, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """A script that wants the text gets nothing else."""
@@ -153,7 +153,7 @@ def test_ask_prints_events_as_json_lines(
 def test_reasoning_goes_to_stderr_when_piped(
     server: Loopback, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Thinking is shown, but it is not the answer."""
+    """Thinking is shown, but it is not the response."""
     thought = chat_chunk(delta={"reasoning_content": "Hmm."})
     server.handler = lambda _: Answer(
         [thought, *chat_stream()], headers={"content-type": "text/event-stream"}

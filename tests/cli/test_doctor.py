@@ -28,7 +28,7 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Loopback]:
 def test_the_doctor_finds_a_wrong_clock_and_an_open_way(
     server: Loopback, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Any answer shows that the provider can be reached; no key is sent."""
+    """Any response shows that the provider can be reached; no key is sent."""
     assert main(["doctor"]) == 1
 
     lines = capsys.readouterr().out.splitlines()

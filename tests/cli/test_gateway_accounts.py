@@ -100,7 +100,7 @@ def test_a_store_in_memory_is_refused(
 
 
 def spent(at: float, **fields: object) -> Settlement:
-    """Return the settlement of an answer."""
+    """Return the settlement of a response."""
     given = {"key": "k1", "model": "m", "provider": "p", "target": "m-1", "outcome": "completed"}
     id_ = f"r{at}{fields}"
     row = SpendRow(id=id_, at=at, **(given | fields))  # type: ignore[arg-type]
@@ -128,7 +128,7 @@ def test_usage_is_added_up_by_key_model_and_day(run: Callable[..., str], tmp_pat
     assert report[0] == {
         "key": "k1",
         "model": "m",
-        "answers": 2,
+        "responses": 2,
         "failed": 0,
         "input_tokens": 11,
         "cache_read_tokens": 0,
@@ -141,7 +141,7 @@ def test_usage_is_added_up_by_key_model_and_day(run: Callable[..., str], tmp_pat
     assert (report[1]["failed"], report[1]["unpriced"]) == (1, 1)
     assert [line["key"] for line in lines] == ["k1", "k2"]
     assert lines[0]["cost_usd"] == "2.5"
-    assert table[0].split() == ["key", "answers", "failed", "input", "cached", "output", "USD"]
+    assert table[0].split() == ["key", "responses", "failed", "input", "cached", "output", "USD"]
     assert table[1].split() == ["k1", "2", "0", "11", "0", "6", "2.5000"]
     assert [total["input_tokens"] for total in old] == [18]
     assert run("usage", "--until", "200d", "--since", "300d", "--format", "csv") == ""

@@ -1,4 +1,4 @@
-"""Answers in a terminal: formatted as Markdown with rich, plain without it."""
+"""Responses in a terminal: formatted as Markdown with rich, plain without it."""
 
 import io
 import re
@@ -22,7 +22,7 @@ class Terminal(io.StringIO):
 
 
 def printed(out: io.StringIO, *texts: str) -> str:
-    """Return what an answer of *texts* prints."""
+    """Return what a response of *texts* prints."""
     printer = ChatPrinter(out)
     printer.show(TextStart("t"))
     for text in texts:

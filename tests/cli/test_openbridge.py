@@ -45,7 +45,7 @@ def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OPENROUTER_API_KEY", raising=False)
 
 
-def test_a_body_against_recorded_answers(
+def test_a_body_against_recorded_responses(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Nothing is configured, nothing is connected to."""
@@ -59,7 +59,7 @@ def test_a_body_against_recorded_answers(
         "text/event-stream",
     )
 
-    assert main(["replay", "body.json", "--answers", str(answers)]) == 0
+    assert main(["replay", "body.json", "--responses", str(answers)]) == 0
     events = printed(capsys)
     assert events[0]["type"] == "response.created"
     assert events[-1]["type"] == "response.completed"
@@ -92,7 +92,7 @@ def test_a_request_that_fails_is_an_exit_code(
     (tmp_path / "body.json").write_text(json.dumps(body))
     answers = written(tmp_path / "answers.json", "http://x", b"{}", b"", "text/event-stream")
 
-    assert main(["replay", "body.json", "--answers", str(answers)]) == 1
+    assert main(["replay", "body.json", "--responses", str(answers)]) == 1
     assert printed(capsys)[0]["error"]["code"] == "previous_response_not_found"
 
 

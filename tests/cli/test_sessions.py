@@ -99,7 +99,9 @@ def test_other_instructions_need_another_session(
     assert len(server.received) == 2
 
 
-def test_a_failed_answer_is_not_kept(server: Loopback, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_failed_response_is_not_kept(
+    server: Loopback, capsys: pytest.CaptureFixture[str]
+) -> None:
     """Neither is its question: asking again asks the same."""
     server.handler = lambda _: Answer(
         [chat_chunk(delta={"content": "Hal"})],
@@ -113,7 +115,7 @@ def test_a_failed_answer_is_not_kept(server: Loopback, capsys: pytest.CaptureFix
     assert len(sent(server)) == 1
 
 
-def test_an_interrupted_answer_is_not_kept(
+def test_an_interrupted_response_is_not_kept(
     server: Loopback, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Ctrl-C leaves the conversation as it was."""

@@ -56,7 +56,7 @@ def test_control_characters_are_removed_from_text() -> None:
     assert printable("é 😀\u200f\n\tb") == "é 😀\u200f\n\tb"
 
 
-def test_an_answer_has_no_control_characters(
+def test_a_response_has_no_control_characters(
     server: Loopback, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Whatever deltas they are cut into, and whether or not a terminal reads them."""

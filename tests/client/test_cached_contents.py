@@ -112,7 +112,7 @@ class Kept:
 
 
 def _expiring(sent: Any) -> Any:
-    """Return the fields of an answer: those that only requests have are not in it."""
+    """Return the fields of a response: those that only requests have are not in it."""
     kept = {name: sent[name] for name in ("model", "displayName") if name in sent}
     seconds = float(sent["ttl"].removesuffix("s")) if "ttl" in sent else 3600
     at = datetime(2026, 11, 2, 10, tzinfo=UTC)

@@ -209,7 +209,7 @@ async def test_error_of_a_model_that_is_not_found_names_the_one_that_was_meant(
     assert result.failure().message.endswith(f"did you mean {meant!r}?")
 
 
-async def test_web_page_in_place_of_an_answer_is_an_error_that_names_base_url() -> None:
+async def test_web_page_in_place_of_a_response_is_an_error_that_names_base_url() -> None:
     page = b"<!DOCTYPE html><html><body>Log in</body></html>"
     model = Anthropic(api_key="k").model("claude-sonnet-4-5")
     transport = scripted((200, {"content-type": "text/html"}, page))
@@ -465,7 +465,7 @@ async def test_the_overlay_has_the_last_word(server: Loopback) -> None:
 
 
 async def test_many_calls_at_once_share_one_client(server: Loopback) -> None:
-    """A hundred concurrent calls each get their own answer."""
+    """A hundred concurrent calls each get their own response."""
 
     def echo(received: Received) -> Answer:
         prompt = json.loads(received.body)["messages"][0]["content"]
@@ -499,7 +499,7 @@ async def test_many_calls_at_once_share_one_client(server: Loopback) -> None:
     ],
 )
 @pytest.mark.parametrize("streaming", [False, True])
-async def test_a_200_that_is_not_an_answer_is_a_typed_error(
+async def test_a_200_that_is_not_a_response_is_a_typed_error(
     server: Loopback, body: bytes, content_type: str, kind: type | None, streaming: bool
 ) -> None:
     """Errors inside HTTP 200 never look like success, streamed or not."""
@@ -538,7 +538,7 @@ async def test_a_response_over_the_limit_is_not_read(server: Loopback) -> None:
 
 
 async def test_a_stream_that_breaks_off_keeps_what_came(server: Loopback) -> None:
-    """Half an answer is an error with the half in it."""
+    """Half a response is an error with the half in it."""
     script = [chat_chunk(delta={"content": "Half"})]
     server.handler = lambda _: Answer(
         script, headers={"content-type": "text/event-stream"}, cut=True

@@ -1,4 +1,4 @@
-"""The cost that a client sets on an answer."""
+"""The cost that a client sets on a response."""
 
 import json
 from datetime import date
@@ -33,7 +33,7 @@ pytestmark = pytest.mark.anyio
 
 
 def answer_by(model: str, **usage: object) -> list[bytes]:
-    """Return the script of a streamed answer by *model* that took *usage*."""
+    """Return the script of a streamed response by *model* that took *usage*."""
     last = {"id": "chatcmpl-1", "model": model, "choices": [], "usage": usage}
     first = json.loads(chat_chunk(delta={"content": "Hi"}).removeprefix(b"data: "))
     return [sse({**first, "model": model}), chat_chunk(finish_reason="stop"), sse(last), DONE]
@@ -47,7 +47,7 @@ def openai() -> Model:
     return OpenAI.configure(api_key="k").chat("gpt-5.2")
 
 
-async def test_an_answer_says_what_it_cost() -> None:
+async def test_a_response_says_what_it_cost() -> None:
     """By the model that answered, at list price, streamed or not."""
     client = Client(transport=scripted(answer_by("gpt-5.2-2025-12-11", **COUNTS)))
 
@@ -98,7 +98,7 @@ async def test_cost_is_by_the_model_that_answered_or_else_the_one_asked(
 
 
 async def test_a_cost_goes_through_json_and_makes_no_difference() -> None:
-    """It is part of the response's JSON; two answers are equal whatever they cost."""
+    """It is part of the response's JSON; two responses are equal whatever they cost."""
     client = Client(transport=scripted(answer_by("gpt-5.2", **COUNTS)))
     async with client.stream(request(model=openai(), prompt="Hi")) as stream:
         response = (await stream.result()).unwrap()
@@ -165,7 +165,7 @@ def own_client(*middleware: Middleware, model: str = "house-1") -> Client:
 
 
 async def test_own_models_have_their_own_prices() -> None:
-    """On the answer, in its sum and in the budget."""
+    """On the response, in its sum and in the budget."""
     budget = CostBudget(usd=100, unknown="refuse")
     result = await generate("house-1", "Hi", client=own_client(budget))
 

@@ -329,7 +329,7 @@ def test_any_description_is_a_file_or_a_stream_error(value: Any) -> None:
 
 
 def recorded(library: Any, sent: list[Any], *answers: Any) -> Any:
-    """Return a client of *library*, httpx or httpx2, that gives *answers* in turn."""
+    """Return a client of *library*, httpx or httpx2, that gives *responses* in turn."""
     waiting = list(answers)
 
     def answer(asked: Any) -> Any:

@@ -70,7 +70,7 @@ def server(gate: Gate) -> Iterator[Loopback]:
 def test_a_call_of_the_parent_holds_nothing_in_the_child(
     make: Callable[[], Middleware], gate: Gate, server: Loopback
 ) -> None:
-    """No place, no probe, and no promise of the answer to the same request."""
+    """No place, no probe, and no promise of the response to the same request."""
     client = sync.Client(middleware=[make()])
     asked = request(model=model_at(server.url), prompt="Hi")
     gate.fails = True

@@ -155,7 +155,7 @@ async def test_a_provider_without_a_list_is_an_error(provider: str) -> None:
     assert isinstance((await client.list_models(provider)).failure(), ConfigurationError)
 
 
-async def test_an_answer_that_is_not_a_list_is_an_error() -> None:
+async def test_a_response_that_is_not_a_list_is_an_error() -> None:
     client = Client(
         providers={"openai": OpenAI.configure(api_key="k")},
         transport=scripted({"hello": 1}, "<html>"),

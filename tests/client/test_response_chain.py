@@ -35,7 +35,7 @@ Native = dict[str, Any]
 
 @define
 class Stored:
-    """A server that keeps its responses, and answers in order."""
+    """A server that keeps its responses, and responses in order."""
 
     outputs: list[list[Native]]
     asked: list[Native] = field(factory=list)
@@ -79,7 +79,7 @@ def storing(*outputs: list[Native]) -> Iterator[tuple[Stored, Model]]:
 
 
 def after(asked: LLMRequest, said: LLMResponse, *messages: Message) -> LLMRequest:
-    """Return *asked*, its answer, and what comes next."""
+    """Return *asked*, its response, and what comes next."""
     return evolve(asked, messages=(*asked.messages, said.message, *messages))
 
 
@@ -150,7 +150,7 @@ async def test_a_conversation_goes_on_from_its_store() -> None:
 
 EDITS: dict[str, Callable[[LLMRequest], LLMRequest]] = {
     "the question": lambda one: evolve(one, messages=(Message.user("Hallo"), *one.messages[1:])),
-    "the answer": lambda one: evolve(
+    "the response": lambda one: evolve(
         one,
         messages=(
             one.messages[0],

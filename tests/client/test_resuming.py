@@ -1,4 +1,4 @@
-"""A background answer whose stream was cut goes on where it was."""
+"""A background response whose stream was cut goes on where it was."""
 
 import json
 
@@ -62,7 +62,7 @@ def question(server: Loopback) -> LLMRequest:
     return request(model=model, prompt="Hi", provider_options=options)
 
 
-async def test_a_cut_background_answer_goes_on() -> None:
+async def test_a_cut_background_response_goes_on() -> None:
     """The request names the last number; every event arrives exactly once."""
     with serve(background) as server:
         async with Client() as client:
@@ -91,7 +91,7 @@ async def test_a_cut_background_answer_goes_on() -> None:
 
 
 async def test_what_the_server_does_not_keep_cannot_be_resumed() -> None:
-    """Answers without background, other protocols and middleware's streams give an error."""
+    """Responses without background, other protocols and middleware's streams give an error."""
     script = [chat_chunk(delta={"content": "Half"})]
     with serve(lambda _: Answer(script, headers=HEADERS, cut=True)) as server:
         chat = OpenAICompatible.configure(name="loop", base_url=server.url, api_key="k").model("m")

@@ -148,7 +148,7 @@ def test_an_upstream_that_refuses(bridge: Bridge, tmp_path: Path, status: int) -
 
 
 def test_a_stream_that_breaks_off(bridge: Bridge, tmp_path: Path) -> None:
-    """It fails; half an answer is not taken for a whole one."""
+    """It fails; half a response is not taken for a whole one."""
     turn = Codex(tmp_path, bridge.url).run("break off")
 
     assert turn.code == 1
@@ -171,7 +171,7 @@ def test_the_providers_own_url(bridge: Bridge, tmp_path: Path) -> None:
 def test_the_local_model_talks(local: Gateway, tmp_path: Path) -> None:
     """A plain turn on the embedded model, with a prompt that it has room for.
 
-    The model is tiny and its answers are sampled: one turn of three has to be a message.
+    The model is tiny and its responses are sampled: one turn of three has to be a message.
     """
     codex = Codex(tmp_path, local.url, model="smollm2", small=True)
     turns: list[CodexTurn] = []

@@ -42,7 +42,7 @@ def test_an_agent_reads_writes_and_runs_a_command(
 
 
 def test_aider_writes_a_file_from_text_alone(bridge: Bridge, tmp_path: Path) -> None:
-    """It sends no tools; the file is in the answer."""
+    """It sends no tools; the file is in the response."""
     run = aider(tmp_path, bridge.url, "Make the file in one block.")
 
     assert run.code == 0, run

@@ -34,7 +34,7 @@ def scene(bridge: Bridge, name: str, provider: str) -> Any:
 
 
 @each
-def test_an_answer_with_its_usage(bridge: Bridge, provider: str) -> None:
+def test_a_response_with_its_usage(bridge: Bridge, provider: str) -> None:
     """Tokens are those that the upstream counted."""
     made = scene(bridge, "create", provider)
 
@@ -43,7 +43,7 @@ def test_an_answer_with_its_usage(bridge: Bridge, provider: str) -> None:
 
 
 @each
-def test_a_streamed_answer(bridge: Bridge, provider: str) -> None:
+def test_a_streamed_response(bridge: Bridge, provider: str) -> None:
     """It arrives in pieces that add up."""
     made = scene(bridge, "stream", provider)
 

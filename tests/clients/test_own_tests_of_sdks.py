@@ -1,7 +1,7 @@
 """The tests that the official Python SDKs bring in their source distributions, against a gateway.
 
 They are made for a mock server of the whole API, whose address `TEST_API_BASE_URL` names. Those of
-creating answers, counting tokens and listing models hold for any server; others need ids that the
+creating responses, counting tokens and listing models hold for any server; others need ids that the
 mock invents, or leave the model out. Those of Google's package replay recordings that are not in
 it, and take no server's address.
 """

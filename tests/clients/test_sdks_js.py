@@ -20,7 +20,7 @@ def ask(bridge: Bridge, package: str, name: str) -> Any:
 
 @each
 @pytest.mark.parametrize("name", ["create", "stream"])
-def test_an_answer_with_its_tokens(bridge: Bridge, package: str, name: str) -> None:
+def test_a_response_with_its_tokens(bridge: Bridge, package: str, name: str) -> None:
     """The deltas of a stream are its text; tokens are those that the upstream counted."""
     made = ask(bridge, package, name)
 
@@ -59,7 +59,7 @@ def test_failures_raise_with_the_status_and_the_words(bridge: Bridge, package: s
 
 @each
 def test_heartbeats_in_a_silence_are_read_over(bridge: Bridge, package: str) -> None:
-    """Before the answer and within it, in the form that each front has for them."""
+    """Before the response and within it, in the form that each front has for them."""
     made = scene(package, "stream", bridge.url, PROMPT="First stay silent.")
 
     assert (made["deltas"], made["reason"]) == ("Hello", STOPPED[package])
@@ -67,7 +67,7 @@ def test_heartbeats_in_a_silence_are_read_over(bridge: Bridge, package: str) -> 
 
 @each
 def test_an_upstream_that_breaks_off_raises(bridge: Bridge, package: str) -> None:
-    """Half an answer is not taken for a whole one."""
+    """Half a response is not taken for a whole one."""
     made = ask(bridge, package, "cut")
 
     assert made["failed"]

@@ -21,7 +21,7 @@ from tests.support.servers.loopback import chat_handler, serve
 DEPLOY = Path(__file__).parents[2] / "deploy"
 SECRETS = {"OPENBRIDGE_CLIENT_API_KEY": "k", "OPENAI_API_KEY": "k"}
 NEEDED_S = 2 * Limits().shutdown_s
-"""For a stop: answers that clients wait for, and then background answers."""
+"""For a stop: responses that clients wait for, and then background responses."""
 
 
 def read(name: str) -> str:
@@ -315,7 +315,7 @@ def unit() -> configparser.RawConfigParser:
     return parser
 
 
-def test_the_unit_runs_the_installed_gateway_and_waits_for_its_answers() -> None:
+def test_the_unit_runs_the_installed_gateway_and_waits_for_its_responses() -> None:
     service = unit()["Service"]
 
     assert service["ExecStart"].split() == ["/opt/openbridge/bin/openbridge", "serve"]

@@ -1,7 +1,7 @@
 """A provider for the documentation's code: it answers "Hello" in every API.
 
 Asked with tools, it calls the first of them once, with arguments that fit; asked for an object, it
-gives one that fits. The answers are whole where nothing is lost by it: a client reads either.
+gives one that fits. The responses are whole where nothing is lost by it: a client reads either.
 """
 
 import json
@@ -17,7 +17,7 @@ Json: TypeAlias = dict[str, Any]
 
 
 class Wanted(NamedTuple):
-    """The answer that a request asks for: a tool's name and arguments, or text."""
+    """The response that a request asks for: a tool's name and arguments, or text."""
 
     tool: str | None
     arguments: Json
@@ -37,7 +37,7 @@ class StandIn:
 
 
 class Answered:
-    """The answer to one request."""
+    """The response to one request."""
 
     status = 200
 
@@ -94,7 +94,7 @@ def _answer(path: str, body: Json) -> Sequence[bytes]:
 
 
 def _document(path: str, body: Json) -> Json | None:
-    """Return the answer to a unary call; None for a generation."""
+    """Return the response to a unary call; None for a generation."""
     if path.endswith("/input_tokens"):
         return {"input_tokens": 9}
     if path.endswith("/models"):

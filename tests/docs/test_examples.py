@@ -54,7 +54,7 @@ def own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("name", PRINTED)
-def test_script_prints_the_answer(
+def test_script_prints_the_response(
     name: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     questions = iter(["Why?", ""])

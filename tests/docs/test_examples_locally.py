@@ -33,7 +33,7 @@ from llmcore.testing import scripted
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 MOST_TOKENS = {"objects": 120, "many_calls": 1}
-"""Of one answer; 8 for all other programs."""
+"""Of one response; 8 for all other programs."""
 SCRIPTS = (
     "budget",
     "cache",
@@ -54,7 +54,7 @@ pytestmark = [pytest.mark.local_model, pytest.mark.slow]
 def local_model_for_all(
     request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> Iterator[None]:
-    """Have every model of the programs be the embedded one, with short answers."""
+    """Have every model of the programs be the embedded one, with short responses."""
     name = request.node.callspec.params.get("name") if hasattr(request.node, "callspec") else None
     short = GenerationOptions(temperature=0.0, max_tokens=MOST_TOKENS.get(name or "", 8))
     route = Local().chat_route.with_(defaults=RouteDefaults(generation=short))
@@ -84,7 +84,7 @@ def local_model_for_all(
 
 
 @pytest.mark.parametrize("name", SCRIPTS)
-def test_script_runs_with_the_answers_of_a_real_model(
+def test_script_runs_with_the_responses_of_a_real_model(
     name: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     questions = iter(["What is the capital of France?", "And of Norway?", ""])
@@ -117,7 +117,7 @@ def test_many_calls_are_answered_and_not_asked_again(
     assert capsys.readouterr().out == "20 answers, 0 failures\n" * 2
 
 
-def test_fastapi_app_streams_the_answer_of_a_real_model() -> None:
+def test_fastapi_app_streams_the_response_of_a_real_model() -> None:
     from fastapi.testclient import TestClient
 
     app = runpy.run_path(str(EXAMPLES / "fastapi_stream.py"))["app"]
@@ -152,7 +152,7 @@ def test_celery_task_returns_the_summary_of_a_real_model() -> None:
     assert len(tasks["summarize"]("Oslo is the capital of Norway, and its largest city.")) > 3
 
 
-def test_streamlit_page_shows_the_answer_of_a_real_model() -> None:
+def test_streamlit_page_shows_the_response_of_a_real_model() -> None:
     testing = pytest.importorskip("streamlit.testing.v1", reason="streamlit is not installed")
     page = testing.AppTest.from_file(str(EXAMPLES / "streamlit_app.py"), default_timeout=30).run()
 
@@ -162,7 +162,7 @@ def test_streamlit_page_shows_the_answer_of_a_real_model() -> None:
     assert len(page.chat_message[1].markdown[0].value) > 3
 
 
-def test_notebook_runs_with_the_answers_of_a_real_model(
+def test_notebook_runs_with_the_responses_of_a_real_model(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     cells = json.loads((EXAMPLES / "notebook.ipynb").read_text())["cells"]

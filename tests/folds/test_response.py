@@ -118,7 +118,7 @@ def test_a_stream_that_ends_well_is_a_response(stream: list[LLMEvent]) -> None:
 
 @given(streams(may_fail=False))
 def test_a_stream_that_breaks_off_is_not_a_response(stream: list[LLMEvent]) -> None:
-    """However much had arrived, half an answer is a failure that carries the half."""
+    """However much had arrived, half a response is a failure that carries the half."""
     outcome = collect(stream[:-1])
 
     assert isinstance(outcome, Failure)
@@ -156,7 +156,7 @@ def test_a_partial_is_the_beginning_of_what_follows(
 
 @given(streams())
 def test_a_partial_says_that_it_is_not_the_end(stream: list[LLMEvent]) -> None:
-    """Nobody takes it for a finished answer."""
+    """Nobody takes it for a finished response."""
     partial = fed(stream).partial
 
     assert partial.finish_reason == FinishReason("other")
@@ -282,7 +282,7 @@ def test_a_response_is_whose_step_it_is() -> None:
         StreamStart(provider="acme", model="m-1", id="r-1", diagnostics=(lost,)),
         StepStart(0),
         StepFinish(finish_reason=FinishReason("tool_calls")),
-        StepStart(1, answer=StreamStart(provider="zeta", model="m-2", id="r-2", request_id="q")),
+        StepStart(1, start=StreamStart(provider="zeta", model="m-2", id="r-2", request_id="q")),
         StepFinish(finish_reason=STOP, step=1),
         Finish(finish_reason=STOP),
     ]
@@ -366,7 +366,7 @@ def test_no_events_are_not_a_response() -> None:
     ids=lambda inner: " ".join(str(event.type) for event in inner),
 )
 def test_a_misplaced_delta_is_a_failure(inner: list[LLMEvent]) -> None:
-    """Text that belongs nowhere is not left out of an answer that looks whole."""
+    """Text that belongs nowhere is not left out of a response that looks whole."""
     outcome = collect(framed(inner))
 
     assert isinstance(outcome, Failure)

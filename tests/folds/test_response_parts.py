@@ -167,7 +167,7 @@ def test_some_events_are_not_parts(event: LLMEvent) -> None:
 
 
 def test_sources_are_listed() -> None:
-    """Pages that an answer rests on stand beside the message."""
+    """Pages that a response rests on stand beside the message."""
     sources = (Source(id="s1", url="https://acme.test"), Source(id="s2"))
 
     assert collect(framed(sources)).unwrap().sources == sources

@@ -1,4 +1,4 @@
-"""Whether an answer has begun."""
+"""Whether a response has begun."""
 
 import pytest
 

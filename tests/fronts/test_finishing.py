@@ -1,4 +1,4 @@
-"""How answers ended, and what they consumed."""
+"""How responses ended, and what they consumed."""
 
 import json
 
@@ -10,7 +10,7 @@ from llmcore.fronts.front import FRONT_IDS
 from llmcore.schema.events import Finish, FinishReason, FinishReasonKind
 from llmcore.schema.usage import Usage
 from llmcore.testing import recorded_events, write_as_front
-from tests.support.strategies.answers import usages
+from tests.support.strategies.responses import usages
 
 
 @pytest.mark.parametrize(
@@ -27,10 +27,10 @@ from tests.support.strategies.answers import usages
         ("error", True, "error"),
     ],
 )
-def test_a_finish_reason_agrees_with_the_calls_of_the_answer(
+def test_a_finish_reason_agrees_with_the_calls_of_the_response(
     reason: FinishReasonKind, called: bool, kind: FinishReasonKind
 ) -> None:
-    """Calls are run; a call reason without calls is corrected; a cut answer stays one."""
+    """Calls are run; a call reason without calls is corrected; a cut response stays one."""
     assert finish_kind(FinishReason(reason), called=called) == kind
 
 
@@ -61,7 +61,9 @@ def test_a_response_that_still_runs_is_cut_off_and_that_is_reported(
     assert _CUT_OFF[front_id] in made.replace(": ", ":")
     finish = events[-1]
     assert isinstance(finish, Finish)
-    assert [(one.code, one.path) for one in finish.diagnostics] == [("answer-unfinished", "status")]
+    assert [(one.code, one.path) for one in finish.diagnostics] == [
+        ("response-unfinished", "status")
+    ]
 
 
 @given(usages())
@@ -80,6 +82,6 @@ def test_counts_of_any_usage_add_up_and_none_is_below_zero(usage: Usage) -> None
 
 
 @pytest.mark.parametrize("usage", [None, Usage(), Usage(reasoning_tokens=3)])
-def test_an_answer_without_counts_has_none(usage: Usage | None) -> None:
+def test_a_response_without_counts_has_none(usage: Usage | None) -> None:
     """Missing counts are not 0."""
     assert token_counts(usage) is None

@@ -31,7 +31,7 @@ REQUESTS: Mapping[str, Mapping[str, dict[str, Any]]] = {
 PATH = "/v1beta/models/m:streamGenerateContent"
 
 Sent = tuple[str, tuple[Diagnostic, ...], str]
-"""The body that an upstream gets, what is reported, and what the answer is written with."""
+"""The body that an upstream gets, what is reported, and what the response is written with."""
 
 
 def sent(front_id: str, protocol_id: str, body: dict[str, Any]) -> Sent | str:
@@ -58,7 +58,7 @@ def sent(front_id: str, protocol_id: str, body: dict[str, Any]) -> Sent | str:
 
 
 def _written(context: Any) -> str:
-    """Return the settings that an answer is written with; Responses repeats the whole request."""
+    """Return the settings that a response is written with; Responses repeats the whole request."""
     names = ("includes_usage", "shows_logprobs", "include_thoughts", "shows_thinking", "choices")
     return str([getattr(context, name, None) for name in names])
 
@@ -126,7 +126,7 @@ def test_an_upstream_gets_what_its_vendor_declares(front_id: str, protocol_id: s
 
 @upstreams
 @fronts
-def test_a_request_has_a_message_and_room_for_its_answer(front_id: str, protocol_id: str) -> None:
+def test_a_request_has_a_message_and_room_for_its_response(front_id: str, protocol_id: str) -> None:
     """Also of instructions alone, and of much thinking."""
     for name, made in requests_of(front_id, protocol_id).items():
         body: dict[str, Any] = (
@@ -146,15 +146,15 @@ QUIET = (
     r"(input|arguments|args)(\..*)?$",  # of a tool that the provider ran, or empty
     r"cache_control(\.ttl)?$",  # where caching needs no mark
     r"prompt_cache_breakpoint(\.mode)?$",
-    r"(annotations|citations)(\[.*)?$",  # of an earlier answer: the text stays, and the pages too
+    r"(annotations|citations)(\[.*)?$",  # of an earlier response: the text stays, and the pages too
     r"encrypted_(content|index)$",  # only its vendor can read it
     r"additionalProperties$",  # added where a strict schema needs it
     r"strict$",  # of schemas that are closed anyway; Gemini's forced calls keep to them
     r"(json_schema|format)\.(name|description)$",  # a label of OpenAI's
     r"(response_?[mM]ime_?[tT]ype|candidateCount|responseLogprobs)$",  # said by another field
-    r"^stream_options\.include_obfuscation$|^stream_options$",  # an answer has no padding
-    r"^include(\[0\])?$",  # of the answer, which has it where the upstream sends it
-    r"^metadata(\.run)?$|^store$",  # kept with the answer, by the gateway
+    r"^stream_options\.include_obfuscation$|^stream_options$",  # a response has no padding
+    r"^include(\[0\])?$",  # of the response, which has it where the upstream sends it
+    r"^metadata(\.run)?$|^store$",  # kept with the response, by the gateway
     r"tool_?[cC]onfig|tool_choice(\.disable_parallel_tool_use)?$|parallel_tool_calls$",
     r"(allowed_|tools)\[\d\]|functionDeclarations\[2\]",  # what may not be called is not offered
     r"propertyOrdering\[\d\]$",

@@ -90,7 +90,7 @@ def test_the_bytes_of_a_token_are_the_upstreams_else_those_of_its_text(
 
 @pytest.mark.parametrize("front_id", ["openai-chat", "openai-responses"])
 @pytest.mark.parametrize("streaming", [True, False], ids=["streamed", "whole"])
-def test_bytes_of_tokens_survive_an_answer_and_its_front(front_id: str, streaming: bool) -> None:
+def test_bytes_of_tokens_survive_a_response_and_its_front(front_id: str, streaming: bool) -> None:
     """Read by the API's own protocol from what its front wrote."""
     token = TokenLogprob(
         token="\\xf0",

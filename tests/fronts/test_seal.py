@@ -108,7 +108,7 @@ def test_state_of_another_form_is_refused(state: JsonValue) -> None:
 
 
 def test_a_state_without_parts_changes_nothing() -> None:
-    """An answer that consists of a state has no parts."""
+    """A response that consists of a state has no parts."""
     origin = Origin(provider="p", model="m")
     sealed = sealed_state([], origin=origin, response_id="r", sealer=SEALER)
     item = {"type": "reasoning", "id": "r", "summary": [], "encrypted_content": sealed}

@@ -1,4 +1,4 @@
-"""`run_batch`: many requests run here, with a file of answers that outlives the process."""
+"""`run_batch`: many requests run here, with a file of responses that outlives the process."""
 
 import json
 import os
@@ -32,7 +32,7 @@ NO_RETRIES = RetryPolicy(max_retries=0)
 
 
 class Upstream:
-    """Counts the requests for each question, and answers it with its own words."""
+    """Counts the requests for each question, and responses it with its own words."""
 
     def __init__(self) -> None:
         self.asked: Counter[str] = Counter()
@@ -59,7 +59,7 @@ def asked(model: Model, words: str) -> LLMRequest:
     return request(model=model, prompt=words)
 
 
-async def test_finished_answers_are_not_sent_again_and_failures_are(tmp_path: Path) -> None:
+async def test_finished_responses_are_not_sent_again_and_failures_are(tmp_path: Path) -> None:
     upstream, path = Upstream(), tmp_path / "answers.db"
     with serve(upstream) as server:
         requests = {word: asked(model_at(server.url), word) for word in ("a", "b", "refuse")}
@@ -247,8 +247,8 @@ anyio.run(main)
 
 
 @pytest.mark.slow
-def test_killed_process_loses_no_finished_answer_and_repeats_none(tmp_path: Path) -> None:
-    """`kill -9` at random points; only what had no answer yet is sent again."""
+def test_killed_process_loses_no_finished_response_and_repeats_none(tmp_path: Path) -> None:
+    """`kill -9` at random points; only what had no response yet is sent again."""
     upstream, path, kills = Upstream(), tmp_path / "answers.db", 0
     points = random.Random(7)
     with serve(upstream) as server:

@@ -131,8 +131,8 @@ async def test_other_instructions_are_refused() -> None:
 
 
 @pytest.mark.anyio
-async def test_the_slower_writer_gets_its_answer_with_the_error() -> None:
-    """The answer has been paid for."""
+async def test_the_slower_writer_gets_its_response_with_the_error() -> None:
+    """The response has been paid for."""
     fake = FakeModel("first", "second")
     store = MemoryStore()
     one, two = await Conversation.open(store, "trip"), await Conversation.open(store, "trip")

@@ -79,7 +79,7 @@ def roles(body: Any) -> list[str]:
     return [message["role"] for message in body["messages"]]
 
 
-# -- one answer
+# -- one response
 
 
 async def test_a_prompt_gives_text() -> None:
@@ -100,7 +100,7 @@ async def test_a_prompt_gives_text() -> None:
     assert transport.bodies[0]["stream"] is True  # type: ignore[index,call-overload]
 
 
-async def test_an_answer_in_one_piece_is_fine_too() -> None:
+async def test_a_response_in_one_piece_is_fine_too() -> None:
     """Some servers do not stream when asked to; the result is the same."""
     streamed, _ = client_of(text_of())
     whole, _ = client_of(chat_whole())
@@ -239,7 +239,7 @@ async def test_all_results_go_in_one_request() -> None:
     assert len(transport.requests) == 2
 
 
-async def test_calls_of_a_cut_answer_are_not_run() -> None:
+async def test_calls_of_a_cut_response_are_not_run() -> None:
     """They may be incomplete; the finish reason shows it."""
     client, _ = client_of(calls_of(("c1", "look", {"city": "A"}), reason="length"))
     result = await generate(MODEL, "Hi", tools=[look], client=client)
@@ -266,7 +266,7 @@ async def test_errors_of_tools_reach_the_model() -> None:
 
 
 async def test_exceptions_of_tools_are_raised_if_wanted() -> None:
-    """With the exception as the cause, and the answer that led to it."""
+    """With the exception as the cause, and the response that led to it."""
 
     def breaks() -> None:
         raise KeyError("gone")
@@ -350,7 +350,7 @@ async def test_half_a_decision_is_none() -> None:
 
 
 async def test_an_approval_is_for_one_call_only() -> None:
-    """Servers that count calls from 0 in each answer use its id again."""
+    """Servers that count calls from 0 in each response use its id again."""
     ran: list[str] = []
 
     @tool(needs_approval=True)
@@ -486,7 +486,7 @@ async def test_each_call_is_retried_by_itself() -> None:
     assert [step.requests for step in result.steps] == [3, 3]
 
 
-async def test_half_an_answer_is_asked_for_again() -> None:
+async def test_half_a_response_is_asked_for_again() -> None:
     """Nobody has seen it; a broken connection is what retries are for."""
     client, transport = client_of([chat_chunk(delta={"content": "Half"})], text_of())
     result = await generate(MODEL, "Hi", retry_policy=QUICK, client=client)
@@ -511,7 +511,7 @@ def test_usage_adds_up_from_nothing() -> None:
     assert total_usage([]) == Usage()
 
 
-# -- answers that only some providers give
+# -- responses that only some providers give
 
 
 def answered(*answers: list[LLMEvent]) -> tuple[Client, list[LLMRequest]]:
@@ -527,7 +527,7 @@ def answered(*answers: list[LLMEvent]) -> tuple[Client, list[LLMRequest]]:
 
 
 def step(*events: LLMEvent, reason: FinishReasonKind, note: str) -> list[LLMEvent]:
-    """Return the events of one answer, with a Diagnostic at each end."""
+    """Return the events of one response, with a Diagnostic at each end."""
     finish = FinishReason(reason)
     first, last = (
         (Diagnostic(f"{note}-{end}", "", action="noted", message=""),) for end in ("a", "z")

@@ -1,4 +1,4 @@
-"""The smoke test of three providers: with real keys where asked for, else with scripted answers.
+"""The smoke test of three providers: with real keys where asked for, else with scripted responses.
 
     LLMCORE_LIVE=true OPENAI_API_KEY=... python -m pytest tests/generation/test_live_smoke.py
 
@@ -60,7 +60,7 @@ class Cache:
 
 
 def replies(column: Column) -> dict[Check, list[Reply]]:
-    """Return what a provider that works answers to each check."""
+    """Return what a provider that works responses to each check."""
     cities = "San Francisco", "New York"
     return {
         live_smoke.basic_answer: [HELLO],
@@ -91,7 +91,7 @@ def faults(column: Column) -> dict[Check, list[Reply]]:
 
 @pytest.mark.parametrize("check", live_smoke.CHECKS, ids=lambda check: check.__name__)
 @pytest.mark.parametrize("column", THREE, ids=[column.id for column in THREE])
-async def test_the_checks_pass_for_scripted_answers(column: Column, check: Check) -> None:
+async def test_the_checks_pass_for_scripted_responses(column: Column, check: Check) -> None:
     """As a provider that works gives them."""
     with playing(column, *replies(column)[check]) as scene:
         async with Client() as client:

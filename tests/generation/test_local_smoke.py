@@ -42,7 +42,7 @@ ENDLESS: Final[dict[str, Any]] = {
     "max_tokens": 3000,
     "provider_options": {"local": {"ignore_eos": True}},
 }
-"""An answer that would take minutes."""
+"""A response that would take minutes."""
 
 PRACTICE: Final = (
     *EXAMPLE,
@@ -101,7 +101,7 @@ async def test_stream(client: Client) -> None:
 
 
 async def test_tools_in_parallel(client: Client) -> None:
-    """Two calls in one answer run at once; the model answers with their results before it."""
+    """Two calls in one response run at once; the model answers with their results before it."""
     both = anyio.Event()
     running: list[str] = []
 
@@ -150,7 +150,7 @@ async def test_tools_in_parallel(client: Client) -> None:
 
 
 async def test_generate_object(client: Client) -> None:
-    """The model is held to the schema, and the answer comes back as the type."""
+    """The model is held to the schema, and the response comes back as the type."""
     result = await generate_object(
         MODEL, "Is water wet?", schema=Answer, temperature=0.0, max_tokens=60, client=client
     )

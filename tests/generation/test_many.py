@@ -42,7 +42,7 @@ def texts(outcomes: Sequence[Any]) -> list[str]:
 
 
 async def test_results_and_failures_are_in_the_order_of_the_prompts() -> None:
-    """One that fails does not keep the others from an answer."""
+    """One that fails does not keep the others from a response."""
     with serve(echo) as server:
         prompts: list[Prompt] = ["a", "refuse", [Message.user("c")]]
         made = await generate_many(model_at(server.url), prompts, concurrency=2)
@@ -54,7 +54,7 @@ async def test_results_and_failures_are_in_the_order_of_the_prompts() -> None:
 
 
 async def test_an_error_of_the_program_is_raised_alone() -> None:
-    fake = FakeModel("one answer")
+    fake = FakeModel("one response")
 
     with pytest.raises(ScriptEndedError, match="the fake model has 1"):
         await generate_many(fake.model, ["a", "b", "c"], client=fake.client, concurrency=3)

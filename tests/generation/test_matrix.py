@@ -95,7 +95,7 @@ def counted(usage: Usage | None, said: Said, column: Column) -> None:
 
 
 def complete(response: LLMResponse, column: Column) -> None:
-    """Check that *response* is a whole answer of *column*."""
+    """Check that *response* is a whole response of *column*."""
     assert (response.finish_reason.reason, response.finish_reason.raw) == ("stop", column.stop)
     assert response.provider == column.provider
     assert response.model == (column.answered_model or column.model_id)
@@ -205,7 +205,7 @@ async def test_image_file(column: Column, tmp_path: Path) -> None:
 
 
 async def test_one_tool_call(column: Column) -> None:
-    """The tool is run, its result sent, and the answer is the one after it."""
+    """The tool is run, its result sent, and the response is the one after it."""
     called = Said(cities=("Rome",))
     with playing(column, called, DONE) as scene:
         async with Client() as client:

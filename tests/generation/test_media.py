@@ -123,7 +123,7 @@ async def test_a_busy_server_is_asked_again() -> None:
     transport.finish()
 
 
-async def test_an_answer_beyond_the_limit_is_not_read() -> None:
+async def test_a_response_beyond_the_limit_is_not_read() -> None:
     limited = OpenAI.configure(api_key="k", defaults=RouteDefaults(max_response_bytes=100))
     client = Client(transport=scripted(IMAGES))
 

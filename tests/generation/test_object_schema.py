@@ -1,4 +1,4 @@
-"""The schema of the wanted object, and the check of the answer."""
+"""The schema of the wanted object, and the check of the response."""
 
 import dataclasses
 import enum

@@ -1,4 +1,4 @@
-"""Finding the JSON document in an answer."""
+"""Finding the JSON document in a response."""
 
 import pytest
 from hypothesis import given

@@ -58,7 +58,7 @@ USAGE = {"prompt_tokens": 3, "completion_tokens": 2, "total_tokens": 5}
 
 
 def ended_by(reason: str, text: str = "", **delta: Any) -> list[Any]:
-    """Return the script of an answer that ends for *reason*."""
+    """Return the script of a response that ends for *reason*."""
     usage = json.dumps({"id": "c", "model": "m-1", "choices": [], "usage": USAGE})
     return [
         chat_chunk(delta={"content": text} if text else delta),
@@ -69,7 +69,7 @@ def ended_by(reason: str, text: str = "", **delta: Any) -> list[Any]:
 
 
 def in_pieces(text: str, size: int = 3) -> list[Any]:
-    """Return the script of an answer that comes a few characters at a time."""
+    """Return the script of a response that comes a few characters at a time."""
     return text_of(*(text[at : at + size] for at in range(0, len(text), size)))
 
 
@@ -89,7 +89,7 @@ both_ways = pytest.mark.parametrize("streamed", [False, True])
 
 @both_ways
 @pytest.mark.parametrize(("schema", "expected"), [(SCHEMA, ROME), (City, City(**ROME))])
-async def test_the_answer_is_an_object(schema: Any, expected: Any, streamed: bool) -> None:
+async def test_the_response_is_an_object(schema: Any, expected: Any, streamed: bool) -> None:
     """Plain for JSON Schemas, of its type for types; text and usage are there as ever."""
     result = await made(in_pieces(TEXT), streamed=streamed, schema=schema)
 
@@ -171,7 +171,7 @@ async def test_a_null_for_an_absent_property_is_a_diagnostic(streamed: bool) -> 
 
 @both_ways
 async def test_tools_run_before_the_object(streamed: bool) -> None:
-    """The object is the last step's answer."""
+    """The object is the last step's response."""
 
     @tool
     def look(city: str) -> str:
@@ -417,7 +417,7 @@ def cities(draw: st.DrawFn) -> tuple[list[dict[str, Any]], list[str]]:
 @given(given_=cities())
 @costly
 def test_each_partial_object_is_in_the_next(given_: tuple[list[dict[str, Any]], list[str]]) -> None:
-    """However the answer is cut: they grow into the whole, and elements come once."""
+    """However the response is cut: they grow into the whole, and elements come once."""
     import anyio
 
     found, pieces = given_
@@ -549,7 +549,7 @@ async def test_elements_come_as_each_is_complete() -> None:
 @pytest.mark.parametrize(
     "text", [json.dumps(NAMES), f"```\n{LIST}\n```", f"Here [as told]:\n```json\n{LIST}\n```"]
 )
-async def test_elements_of_answers_that_are_not_as_told(text: str) -> None:
+async def test_elements_of_responses_that_are_not_as_told(text: str) -> None:
     """Text around the array delays them at most."""
     client, _ = client_of(in_pieces(text))
     result = stream_object(MODEL, "Hi", schema=list[Named], client=client)
@@ -603,7 +603,7 @@ async def test_elements_of_an_earlier_step_are_not_passed_off() -> None:
     elements = result.element_stream
 
     assert await anext(elements) == 1
-    with pytest.raises(NoObjectGeneratedError, match="differ from those of the final answer"):
+    with pytest.raises(NoObjectGeneratedError, match="differ from those of the final response"):
         _ = [element async for element in elements]
 
 

@@ -49,7 +49,7 @@ def answering(script: Callable[[], Script]) -> Callable[[Received], Answer]:
 
 
 def in_turn(*answers: Answer) -> Callable[[Received], Answer]:
-    """Give each answer once, the last one without a limit."""
+    """Give each response once, the last one without a limit."""
     left = list(answers)
     return lambda _: left.pop(0) if len(left) > 1 else left[0]
 

@@ -62,7 +62,7 @@ cluster.shutdown()
 @pytest.mark.slow
 @pytest.mark.skipif(find_spec("ray") is None, reason="the extra ray is not installed")
 def test_dataset_is_answered_on_two_nodes_although_a_worker_is_killed(tmp_path: Path) -> None:
-    """Each row has its answer once, and only what was under way at the kill is sent again."""
+    """Each row has its response once, and only what was under way at the kill is sent again."""
     upstream = Upstream()
     with serve(upstream) as server, (tmp_path / "log").open("wb") as log:
         command = [sys.executable, "-c", PROGRAM, f"{server.url}/v1", str(tmp_path)]

@@ -149,7 +149,7 @@ async def test_time_ends_a_run_within_a_tool_whose_call_is_pending() -> None:
     assert [done.content for done in result.tool_results] == ["sunny in A"]
 
 
-async def test_time_that_ends_within_the_first_answer_leaves_its_beginning() -> None:
+async def test_time_that_ends_within_the_first_response_leaves_its_beginning() -> None:
     fake = FakeModel(["Once upon", Delay(60), " a time"])
 
     run = stream(fake.model, "Hi", client=fake.client, limits=RunLimits(seconds=0.2))

@@ -182,7 +182,7 @@ async def test_each_step_says_who_answers(entered: bool) -> None:
     client, _ = client_of(CALL, second)
     result = stream(MODEL, "Hi", tools=[look], prepare_step=prepare, client=client)
     events, _ = await read(result, entered=entered)
-    steps = [event.answer for event in events if isinstance(event, StepStart)]
+    steps = [event.start for event in events if isinstance(event, StepStart)]
 
     assert [one and (one.provider, one.model) for one in steps] == [None, ("other", "m-2")]
     assert collect(events).unwrap() == evolve(await result.response(), cost=None)
@@ -281,7 +281,7 @@ def test_contradictions_are_raised_at_once() -> None:
 
 @both_ways
 async def test_an_error_is_an_event_and_then_raised(entered: bool) -> None:
-    """Half an answer cannot be taken for a whole one."""
+    """Half a response cannot be taken for a whole one."""
     client, _ = client_of([chat_chunk(delta={"content": "Half"})])
     result = stream(MODEL, "Hi", client=client)
     events, error = await read(result, entered=entered)

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from llmcore.cli import main
-from llmcore.inspector.exchange import RecordedAnswer, exchange, timing
+from llmcore.inspector.exchange import ReceivedResponse, exchange, timing
 from llmcore.inspector.files import difference, document_of, of_cassette, read_document
 from llmcore.inspector.page import page, script_json
 from llmcore.inspector.redaction import safe_json, safe_text, safe_url
@@ -41,8 +41,8 @@ def end(reason: str = "stop") -> bytes:
 
 
 def answered(*pieces: tuple[bytes, float], **changes: Any) -> dict[str, Any]:
-    """Return the document of a streamed answer."""
-    answer = evolve(RecordedAnswer(headers=SSE, pieces=pieces, head_ms=100.0), **changes)
+    """Return the document of a streamed response."""
+    answer = evolve(ReceivedResponse(headers=SSE, pieces=pieces, head_ms=100.0), **changes)
     return exchange("1", "openai", "openai-chat", answer, streaming=True)
 
 
@@ -97,7 +97,7 @@ def test_input_and_output_have_their_shares_of_the_cost(
     counted = end().replace(b'"completion_tokens": 2', b'"completion_tokens": 2' + said)
     provider = "openai" if stated is None else "openrouter"
 
-    answer = RecordedAnswer(
+    answer = ReceivedResponse(
         headers=SSE,
         pieces=[(counted.replace(b'"model": "m"', f'"model": "{model}"'.encode()), 1.0)],
     )
@@ -196,10 +196,10 @@ def test_printed_events_and_sessions_are_read(
 
 
 def test_two_files_are_compared(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Request and answer, line by line."""
+    """Request and response, line by line."""
     one, other = read_document(TOOLS), read_document(ROOT / "cassettes/local/text.json")
     found = difference(one, other)
-    assert {part["title"] for part in found} >= {"Request 1", "Answer 1"}
+    assert {part["title"] for part in found} >= {"Request 1", "Response 1"}
     assert {mark for part in found for mark, _ in part["lines"]} >= {"+", "-"}
     assert difference(one, one) == []
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from llmcore.inspector.exchange import RecordedAnswer, exchange
+from llmcore.inspector.exchange import ReceivedResponse, exchange
 from llmcore.inspector.files import difference, read_document
 from llmcore.inspector.page import page
 from tests.support.programs.browser import SIZES, chromium, opened
@@ -60,7 +60,7 @@ def test_costs_are_shown_as_bars(browser: Any, tmp_path: Path) -> None:
     usage = {"prompt_tokens": 1000, "completion_tokens": 500}
     choice = {"index": 0, "message": {"content": "Hi"}, "finish_reason": "stop"}
     body = json.dumps({"model": "gpt-4.1", "choices": [choice], "usage": usage}).encode()
-    answer = RecordedAnswer(headers={"content-type": "application/json"}, pieces=[(body, 0)])
+    answer = ReceivedResponse(headers={"content-type": "application/json"}, pieces=[(body, 0)])
     found = exchange("1", "openai", "openai-chat", answer, streaming=False)
     path = tmp_path / "page.html"
     path.write_text(page({"title": "Costs", "exchanges": [found, {**found, "name": "2"}]}))
@@ -71,11 +71,11 @@ def test_costs_are_shown_as_bars(browser: Any, tmp_path: Path) -> None:
 
 
 def test_hostile_content_is_text(browser: Any, tmp_path: Path) -> None:
-    """Neither markup nor script of an answer takes effect."""
+    """Neither markup nor script of a response takes effect."""
     hostile = "</script><img src=x onerror=\"alert('run')\"><b id=made>bold</b>"
     choice = {"index": 0, "delta": {"content": hostile}, "finish_reason": "stop"}
     body = b"data: " + json.dumps({"model": hostile, "choices": [choice]}).encode() + b"\n\n"
-    answer = RecordedAnswer(
+    answer = ReceivedResponse(
         headers={"content-type": "text/event-stream", "x-a": hostile}, pieces=[(body, 0)]
     )
     found = exchange(hostile, "openai", "openai-chat", answer, streaming=True)

@@ -1,4 +1,4 @@
-"""Transcription and speech: native bodies, answers, errors; held against the official SDKs."""
+"""Transcription and speech: native bodies, responses, errors; held against the official SDKs."""
 
 import base64
 import json
@@ -267,7 +267,7 @@ def test_usage_and_length_are_read(usage: Any, tokens: Any, duration: Any, cost:
 
 
 @pytest.mark.parametrize("document", [None, {}, {"text": None}, [], "text"])
-def test_an_answer_without_a_transcript_is_an_error(document: Any) -> None:
+def test_a_response_without_a_transcript_is_an_error(document: Any) -> None:
     with pytest.raises(StreamError, match="no transcript"):
         read_transcript(NativeResponse(document=document), ASKED)
 
@@ -387,7 +387,7 @@ def test_a_recording_has_the_type_that_is_stated_or_seen_or_asked_for(
     ("content", "stated", "said"),
     [(b"", "audio/mpeg", "no recording"), (b'{"a": 1}', "application/json", "not a recording")],
 )
-def test_an_answer_without_a_recording_is_an_error(content: bytes, stated: str, said: str) -> None:
+def test_a_response_without_a_recording_is_an_error(content: bytes, stated: str, said: str) -> None:
     with pytest.raises(StreamError, match=said):
         read_speech(NativeResponse(content=content, headers={"content-type": stated}), SAY)
 

@@ -1,4 +1,4 @@
-"""Embeddings and rankings: native bodies, answers, batches; held against the official SDKs."""
+"""Embeddings and rankings: native bodies, responses, batches; held against the official SDKs."""
 
 import base64
 import json
@@ -207,7 +207,7 @@ def test_an_invalid_request_is_an_error_that_names_the_field(given: Any, said: s
         EmbeddingRequest(model="m", **given)
 
 
-# -- answers
+# -- responses
 
 
 def base64_of(*numbers: float) -> str:
@@ -313,7 +313,7 @@ def test_a_text_that_the_provider_cut_is_reported() -> None:
         {"data": [{"embedding": [1.0]}, {"embedding": []}]},
     ],
 )
-def test_an_answer_without_a_vector_for_each_text_is_an_error(document: Any) -> None:
+def test_a_response_without_a_vector_for_each_text_is_an_error(document: Any) -> None:
     with pytest.raises(StreamError, match="vectors for 2 texts"):
         read_embeddings(NativeResponse(document=document), TWO)
 
@@ -356,7 +356,7 @@ def _unused(*_: object) -> Any:
     raise AssertionError
 
 
-def test_joined_answers_add_usage_cost_and_places_up() -> None:
+def test_joined_responses_add_usage_cost_and_places_up() -> None:
     def answer(n: int, cost: float | None, *paths: str) -> EmbeddingResponse:
         document: Any = {
             "predictions": [

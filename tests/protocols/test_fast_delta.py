@@ -326,7 +326,7 @@ def test_whatever_comes_the_two_ways_agree(
         before = case.state()
         after, events = machine.step(before, machine.decode(frame))
         assert list(events) == [delta]
-        if case.protocol is openai_chat.protocol:  # which keeps what chunks say beside the answer
+        if case.protocol is openai_chat.protocol:  # which keeps what chunks say beside the response
             metadata = before.info.metadata
             after = evolve(after, info=evolve(after.info, metadata=metadata))
         assert after == before

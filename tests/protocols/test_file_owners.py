@@ -44,7 +44,7 @@ def test_a_file_of_another_provider_is_refused(provider: str, in_result: bool) -
 @pytest.mark.parametrize("provider", ["anthropic", "google", "bedrock"])
 @pytest.mark.parametrize("in_result", [False, True])
 def test_a_file_that_another_model_made_is_left_out(provider: str, in_result: bool) -> None:
-    """The rest of the answer is sent, and a Diagnostic names the place."""
+    """The rest of the response is sent, and a Diagnostic names the place."""
     result = ToolResultPart("c1", (FILE,), provider_executed=True)
     made = Message.assistant(
         (TextPart("Here:"), result if in_result else FILE),

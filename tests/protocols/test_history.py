@@ -322,7 +322,7 @@ def test_two_results_for_one_call_are_an_error() -> None:
 
 
 def test_a_late_result_still_finds_its_call() -> None:
-    """Better the tool's real answer than a made-up error."""
+    """Better the tool's real response than a made-up error."""
     history = [
         Message.user("go"),
         Message.assistant(call("a")),
@@ -469,7 +469,7 @@ def test_an_illegal_id_changes_in_the_call_and_its_result() -> None:
 
 
 def test_ids_that_recur_are_distinguished() -> None:
-    """Servers that count from 0 in every answer would tie results to the wrong call."""
+    """Servers that count from 0 in every response would tie results to the wrong call."""
     turn = [Message.assistant(call("call_0")), Message.tool("call_0", "A")]
 
     repaired = repair([Message.user("go"), *turn, *turn, *turn], CHAT)
@@ -649,7 +649,7 @@ def test_item_ids_are_left_out_where_nothing_is_stored() -> None:
 
 
 @pytest.mark.parametrize("policy", [RESPONSES, MESSAGES])
-def test_an_answer_does_not_end_with_reasoning(policy: HistoryPolicy) -> None:
+def test_a_response_does_not_end_with_reasoning(policy: HistoryPolicy) -> None:
     """Both providers that sign thoughts refuse a turn that is nothing else."""
     history = [
         Message.user("hi"),
@@ -667,7 +667,7 @@ def test_an_answer_does_not_end_with_reasoning(policy: HistoryPolicy) -> None:
 
 
 def test_interleaved_thinking_keeps_its_order() -> None:
-    """Order is meaning: no part moves within an answer."""
+    """Order is meaning: no part moves within a response."""
     parts: list[ContentPart] = [
         signed("1"),
         call("a"),
@@ -762,7 +762,7 @@ def test_an_empty_part_that_carries_data_stays() -> None:
 @pytest.mark.parametrize("policy", POLICIES.values())
 @pytest.mark.parametrize("content", [[], [""]])
 def test_a_turn_that_says_nothing_does_no_harm(policy: HistoryPolicy, content: list[str]) -> None:
-    """A user's empty turn gets a placeholder, an answer's goes."""
+    """A user's empty turn gets a placeholder, a response's goes."""
     history = [
         Message.user("hi"),
         Message.assistant(content),
@@ -856,7 +856,7 @@ def test_neighbours_on_one_side_become_one_message() -> None:
     }
 
 
-def test_a_merged_answer_keeps_the_origin_of_what_is_left_in_it() -> None:
+def test_a_merged_response_keeps_the_origin_of_what_is_left_in_it() -> None:
     """Its signatures must still be known as the target's own the next time."""
     history = [
         Message.user("a"),
@@ -870,7 +870,7 @@ def test_a_merged_answer_keeps_the_origin_of_what_is_left_in_it() -> None:
     assert [type(part) for part in merged.content] == [TextPart, ReasoningPart, TextPart]
 
 
-def test_a_merged_answer_keeps_the_origin_of_its_hosted_parts() -> None:
+def test_a_merged_response_keeps_the_origin_of_its_hosted_parts() -> None:
     """Another model of the same API made them, and the API still reads them."""
     hosted = ToolCallPart("srv", "web_search", {}, provider_executed=True)
     history = [
@@ -890,7 +890,7 @@ def test_speakers_that_merge_lose_their_names_out_loud() -> None:
     assert repair(history[:1], MESSAGES).messages[0].name == "Ann"
 
 
-def test_a_history_that_begins_with_an_answer_gets_a_first_word() -> None:
+def test_a_history_that_begins_with_a_response_gets_a_first_word() -> None:
     """Trimming leaves such histories, and some targets refuse them."""
     repaired = repair([Message.assistant("hi"), Message.user("so?")], MESSAGES)
 
@@ -930,7 +930,7 @@ def answers(draw: st.DrawFn, ids: st.SearchStrategy[str]) -> Message:
 
 @st.composite
 def turns(draw: st.DrawFn) -> list[Message]:
-    """Return an answer, results for some of its calls in any order, and talk in between."""
+    """Return a response, results for some of its calls in any order, and talk in between."""
     answer = draw(answers(st.sampled_from(ODD_IDS)))
     asked = [part.id for part in answer.tool_calls]
     answered = draw(st.permutations(asked))[: draw(st.integers(0, len(asked)))]

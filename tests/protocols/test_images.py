@@ -1,4 +1,4 @@
-"""Images: native bodies, answers, errors; held against the official SDKs."""
+"""Images: native bodies, responses, errors; held against the official SDKs."""
 
 import base64
 import json
@@ -300,7 +300,7 @@ def test_a_provider_without_images_is_an_error_before_sending() -> None:
         image_route(route, "m")
 
 
-# -- answers
+# -- responses
 
 ASKED = ImageRequest(model=Model("m", "p"), prompt="A fox")
 
@@ -352,7 +352,7 @@ def test_an_image_is_read_with_its_type_and_usage(document: Any, image: Any, tok
     "document",
     [None, {}, {"data": []}, {"data": [{}]}, {"data": [{"url": "/etc/passwd"}]}],
 )
-def test_an_answer_without_an_image_is_an_error(document: Any) -> None:
+def test_a_response_without_an_image_is_an_error(document: Any) -> None:
     """A URL that would name a local file is not an image."""
     with pytest.raises(StreamError, match="no image"):
         read_images(NativeResponse(document=document), ASKED)

@@ -1,4 +1,4 @@
-"""Answers of very many parts: what reading them costs, and where they end."""
+"""Responses of very many parts: what reading them costs, and where they end."""
 
 import gc
 import sys
@@ -504,7 +504,7 @@ def test_state_of_many_parts_is_not_copied_for_each(answer: str) -> None:
 
 @pytest.mark.parametrize("answer", ["chat calls", "responses calls"])
 def test_answer_of_too_many_parts_is_an_error(answer: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The number of parts is bounded, and with it what an answer costs to read."""
+    """The number of parts is bounded, and with it what a response costs to read."""
     for module in (segments, state):
         monkeypatch.setattr(module, "MAX_PARTS", 50)
     protocol, frames = ANSWERS[answer]

@@ -1,4 +1,4 @@
-"""The text of a call's arguments, from an answer into the next request."""
+"""The text of a call's arguments, from a response into the next request."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Service tiers: in the request of each API, in its answers, and in the cost."""
+"""Service tiers: in the request of each API, in its responses, and in the cost."""
 
 from typing import Any, cast
 
@@ -172,7 +172,7 @@ def test_a_tier_is_text() -> None:
         request(model="m", prompt="Hi", service_tier=cast("Any", 3))
 
 
-# -- answers
+# -- responses
 
 CHAT: dict[str, Any] = {
     "id": "c1", "object": "chat.completion", "created": 0, "model": "gpt-5.2",
@@ -206,7 +206,7 @@ CONVERSE: dict[str, Any] = {
 
 
 def stating(protocol_id: str, word: str) -> dict[str, Any]:
-    """Return an answer that *word* served, in the form of an API."""
+    """Return a response that *word* served, in the form of an API."""
     match protocol_id:
         case "openai-chat":
             return {**CHAT, "service_tier": word}
@@ -249,7 +249,7 @@ SERVED = [
 
 
 @pytest.mark.parametrize(("protocol_id", "word", "tier"), SERVED)
-def test_the_tier_that_served_an_answer_is_in_its_usage(
+def test_the_tier_that_served_a_response_is_in_its_usage(
     protocol_id: str, word: str, tier: str
 ) -> None:
     """In the same words, whichever API answered."""

@@ -1,4 +1,4 @@
-"""Whole answers read without their content: their beginning and end are those of all events."""
+"""Whole responses read without their content: their beginning and end are those of all events."""
 
 import copy
 import json
@@ -187,7 +187,7 @@ def _check(protocol_id: str, document: object) -> None:
 
 
 @pytest.mark.parametrize("protocol_id", PLAIN)
-def test_a_plain_answer_is_skimmed(protocol_id: str) -> None:
+def test_a_plain_response_is_skimmed(protocol_id: str) -> None:
     assert _skimmed(protocol_id, PLAIN[protocol_id]) is not None
     _check(protocol_id, PLAIN[protocol_id])
 
@@ -269,7 +269,7 @@ _VALUES: Final = st.recursive(
 
 @pytest.mark.parametrize("protocol_id", PLAIN)
 @given(data=st.data())
-def test_a_skimmed_answer_ends_as_one_that_is_read_whole(
+def test_a_skimmed_response_ends_as_one_that_is_read_whole(
     protocol_id: str, data: st.DataObject
 ) -> None:
     document: Any = PLAIN[protocol_id]

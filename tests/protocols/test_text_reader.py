@@ -29,7 +29,7 @@ def _payload(event: Event) -> bytes:
 
 
 def _answer(case: TextEvents, events: list[Event]) -> Any:
-    """Return what a stream of *events* has made of the answer so far."""
+    """Return what a stream of *events* has made of the response so far."""
     machine, fold, answer = case.protocol.stream, SegmentFold(), Accumulator()
     state = machine.initial(ASKED)
     for event in (*case.before, *events):

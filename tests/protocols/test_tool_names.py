@@ -1,4 +1,4 @@
-"""Tool names that an API does not take: replaced in its requests, put back in its answers."""
+"""Tool names that an API does not take: replaced in its requests, put back in its responses."""
 
 import json
 import re

@@ -1,7 +1,7 @@
 """Providers that no test can reach: exchanges written after their documents.
 
 Each cassette names the document. They do not prove how a provider behaves, but they
-hold whole conversations still: the requests we build, and what we read in the answers.
+hold whole conversations still: the requests we build, and what we read in the responses.
 """
 
 from pathlib import Path
@@ -24,7 +24,7 @@ WEATHER = ToolDefinition(
 
 @pytest.mark.cassette("openai/tools", provider="openai", protocol="openai-chat", tags=["tools"])
 async def test_openai_tools(cassette: CassetteFixture) -> None:
-    """Two parallel calls, their results, an answer with cached tokens."""
+    """Two parallel calls, their results, a response with cached tokens."""
     model = OpenAI.configure().chat("gpt-5.2")
     question = request(model=model, prompt="Weather in Oslo and Rome?", tools=[WEATHER])
     async with cassette.client() as client:

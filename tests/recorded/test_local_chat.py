@@ -104,7 +104,7 @@ async def test_a_call_that_must_happen_happens(cassette: CassetteFixture) -> Non
 @pytest.mark.cassette(
     "local/json_schema", provider="local", protocol="openai-chat", tags=["structured-output"]
 )
-async def test_a_json_schema_binds_the_answer(cassette: CassetteFixture) -> None:
+async def test_a_json_schema_binds_the_response(cassette: CassetteFixture) -> None:
     """The text is JSON of the wanted shape."""
     person: JsonObject = {
         "type": "object",
@@ -123,7 +123,7 @@ async def test_a_json_schema_binds_the_answer(cassette: CassetteFixture) -> None
 
 
 @pytest.mark.cassette("local/length", provider="local", protocol="openai-chat", tags=["length"])
-async def test_a_limit_ends_the_answer(cassette: CassetteFixture) -> None:
+async def test_a_limit_ends_the_response(cassette: CassetteFixture) -> None:
     """The finish reason is the limit."""
     async with cassette.client() as client:
         response = (await client.stream(asking("Tell me a story.", max_tokens=5)).result()).unwrap()

@@ -44,7 +44,7 @@ def asking(model: Model, prompt: str, max_tokens: int = 24) -> LLMRequest:
 
 
 async def check_text(cassette: CassetteFixture, model: Model) -> None:
-    """Streamed and whole answers say the same, and count the same tokens."""
+    """Streamed and whole responses say the same, and count the same tokens."""
     async with cassette.client() as client:
         whole = await client.complete(asking(model, "Why is the sky blue?"))
         async with client.stream(asking(model, "Why is the sky blue?")) as stream:
@@ -60,7 +60,7 @@ async def check_text(cassette: CassetteFixture, model: Model) -> None:
 
 
 async def check_tools(cassette: CassetteFixture, model: Model) -> None:
-    """Ask for two tools at once, give their results, and get an answer."""
+    """Ask for two tools at once, give their results, and get a response."""
     question = Message.user("What are the weather and the time in Oslo?")
     first = evolve(
         asking(model, "", max_tokens=80), messages=(*EXAMPLE, question), tools=(WEATHER, TIME)

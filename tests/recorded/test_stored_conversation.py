@@ -20,7 +20,7 @@ from llmcore.sessions.contract.codec import entry_to_text, to_wire
 from llmcore.sessions.contract.entries import MessageEntry
 from llmcore.sessions.contract.json_schema import contract_schema
 from llmcore.sessions.contract.run_rules import check_run
-from llmcore.sessions.conversion import answer_entries, to_entries, to_messages
+from llmcore.sessions.conversion import response_entries, to_entries, to_messages
 from llmcore.sessions.sqlite_store import SQLiteStore
 from llmcore.testing import CassetteFixture, scripted
 from tests.support.servers.local_scenes import EXAMPLE, TIME, WEATHER
@@ -107,13 +107,13 @@ class Talk:
         return new
 
     def hear(self, response: LLMResponse) -> tuple[MessageEntry, ...]:
-        """Add an answer, and return its entries."""
-        new = answer_entries(response, run_id=RUN, timestamp=NOON, after=self.entries)
+        """Add a response, and return its entries."""
+        new = response_entries(response, run_id=RUN, timestamp=NOON, after=self.entries)
         self.entries += new
         return new
 
     def asking(self, model: Model) -> LLMRequest:
-        """Return the request for the next answer."""
+        """Return the request for the next response."""
         return request(
             model=model,
             messages=to_messages(self.entries),

@@ -21,7 +21,7 @@ WEATHER = ToolDefinition(
     tags=["tools", "websocket"],
 )
 async def test_openai_websocket_tools(cassette: CassetteFixture) -> None:
-    """A call, its result, an answer: over one socket, the second request with what is new."""
+    """A call, its result, a response: over one socket, the second request with what is new."""
     model = OpenAI.configure().responses_websocket("gpt-5.2")
     question = request(model=model, prompt="Weather in Oslo?", tools=[WEATHER])
     async with cassette.client() as client:

@@ -40,7 +40,7 @@ WEATHER = ToolDefinition(
 
 
 def tool_handler(received: Received) -> Answer:
-    """Call the tool first, and answer in text once there is a result."""
+    """Call the tool first, and response in text once there is a result."""
     body = json.loads(received.body)
     if "tools" not in body or body["messages"][-1]["role"] == "tool":
         return chat_handler(received)
@@ -86,7 +86,7 @@ async def test_text_and_streaming(server: Loopback) -> None:
 
 
 async def test_a_tool_call_and_its_result_pass_an_added_provider(server: Loopback) -> None:
-    """A call comes, its result goes back, and the answer follows."""
+    """A call comes, its result goes back, and the response follows."""
     wanted = request(model=model_at(server), prompt="Weather in Oslo?", tools=[WEATHER])
     async with Client(environ={"ACME_API_KEY": "k-1"}) as client:
         called = (await client.stream(wanted).result()).unwrap()

@@ -308,7 +308,7 @@ def test_a_service_tier_of_the_messages_endpoint_is_reported() -> None:
     assert [note.path for note in ready.diagnostics] == ["generation.service_tier"]
 
 
-# -- answers of InvokeModel over loopback
+# -- responses of InvokeModel over loopback
 
 
 def chunks(*events: dict[str, Any]) -> list[tuple[str, dict[str, str]]]:

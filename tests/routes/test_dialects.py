@@ -258,7 +258,7 @@ def test_choices_that_the_api_lacks_are_refused(name: str, mode: str) -> None:
 
 @pytest.mark.parametrize("forced", [FORCED, REQUIRED], ids=["named", "required"])
 def test_ollama_calls_by_schema_what_it_must_call(forced: dict[str, Any]) -> None:
-    """It has no tool_choice, but holds answers to a schema."""
+    """It has no tool_choice, but holds responses to a schema."""
     body: Any = prepared("ollama:m", **forced).body
 
     assert "tools" not in body
@@ -453,7 +453,7 @@ def test_perplexity_hears_both_sides_in_turn() -> None:
 
 
 def test_perplexity_thinks_in_tags() -> None:
-    """Text between them at the head of an answer is thinking, and not part of its JSON."""
+    """Text between them at the head of a response is thinking, and not part of its JSON."""
     chunks = text_chunks("<think>Oslo, of course.</th", 'ink>\n\n{"city": "Oslo"}')
     answer = response(streamed(chunks, dialect=Perplexity.profile.dialect))
 

@@ -121,7 +121,7 @@ def test_a_tools_request(entry: ProviderEntry, snapshot: SnapshotAssertion) -> N
 
 
 @everyone
-def test_an_answer_in_a_schema(entry: ProviderEntry, snapshot: SnapshotAssertion) -> None:
+def test_a_response_in_a_schema(entry: ProviderEntry, snapshot: SnapshotAssertion) -> None:
     """The format is enforced, or described in the prompt where the server does not enforce it."""
     asked = request(
         model=chat_model(entry, **keyed(entry)),

@@ -206,7 +206,7 @@ def test_a_picture_by_url_is_reported_and_not_sent() -> None:
     assert ready.diagnostics
 
 
-def test_nothing_refers_to_stored_answers() -> None:
+def test_nothing_refers_to_stored_responses() -> None:
     """Such options are left out and reported, or refused in strict mode."""
     options: dict[str, JsonObject] = {
         "openai": {"previous_response_id": "resp_1"},
@@ -281,7 +281,7 @@ def test_rotating_ids_and_encrypted_deltas() -> None:
     assert ids == {"call_1", "call_2"}
 
 
-def test_an_answer_goes_back_without_references() -> None:
+def test_a_response_goes_back_without_references() -> None:
     """Calls and texts carry no ids, since these are good for nothing; reasoning keeps its data."""
     thought: JsonObject = {"id": "rs_9", "index": 0, "part": "summary_text"}
     called: JsonObject = {"id": "fc_9", "index": 1}
@@ -407,7 +407,7 @@ def test_a_variable_announces_it() -> None:
     assert isinstance(entry.from_environ({}), GithubCopilot)
 
 
-def test_an_answer_in_two_choices() -> None:
+def test_a_response_in_two_choices() -> None:
     """As Claude's come over Chat Completions: text in one, calls in another of the same number."""
     call: JsonObject = {
         "id": "c1",

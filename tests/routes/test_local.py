@@ -78,7 +78,7 @@ def test_there_is_always_a_limit(context: int, limit: int) -> None:
     ],
 )
 def test_calls_that_must_happen_are_held_to_a_schema(choice: ToolChoice, names: list[str]) -> None:
-    """The answer can be nothing but one of the calls."""
+    """The response can be nothing but one of the calls."""
     body: Any = prepared(Local.configure().model(), tools=TOOLS, tool_choice=choice).body
     allowed = body["response_format"]["json_schema"]["schema"]["anyOf"]
 

@@ -173,7 +173,7 @@ def test_a_tools_request(native: Native, snapshot: SnapshotAssertion) -> None:
 
 
 @everyone
-def test_an_answer_in_a_schema(native: Native, snapshot: SnapshotAssertion) -> None:
+def test_a_response_in_a_schema(native: Native, snapshot: SnapshotAssertion) -> None:
     """The form of the format in each native request."""
     asked = request(
         model=native.model(api_key=SECRET),

@@ -272,7 +272,7 @@ def test_open_models_are_named_in_the_body_with_their_publisher() -> None:
     assert prepared.http.headers["authorization"] == f"Bearer {SECRET}"
 
 
-# -- answers over loopback
+# -- responses over loopback
 
 
 async def test_answers_of_partners_models_arrive_streamed_and_whole() -> None:

@@ -22,8 +22,8 @@ from llmcore.client.middleware.circuit_breaker import CircuitBreaker
 from llmcore.schema.codec import from_json, to_json
 from llmcore.schema.content import ToolCallPart
 from llmcore.schema.events import FinishReason
-from tests.support.strategies.answers import responses, usages
 from tests.support.strategies.requests import content_parts
+from tests.support.strategies.responses import responses, usages
 from tests.support.strategies.values import messages, requests
 
 SHORT = {

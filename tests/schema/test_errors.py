@@ -76,7 +76,7 @@ def full(kind: type[LLMError]) -> LLMError:
 @every_class
 @every_copy
 def test_copies_keep_everything(kind: type[LLMError], way: str) -> None:
-    """Every class survives every way to copy it, notes and partial answer included."""
+    """Every class survives every way to copy it, notes and partial response included."""
     error = full(kind)
 
     other = COPIES[way](error)

@@ -1,4 +1,4 @@
-"""How an answer is to be generated."""
+"""How a response is to be generated."""
 
 from typing import Any
 

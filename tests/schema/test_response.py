@@ -1,4 +1,4 @@
-"""Whole answers."""
+"""Whole responses."""
 
 from attrs import evolve
 from hypothesis import given
@@ -13,7 +13,7 @@ from tests.support.strategies.values import responses
 
 
 def test_the_accessors_are_the_messages() -> None:
-    """A response answers the common questions itself."""
+    """A response responses the common questions itself."""
     call = ToolCallPart("c1", "f")
     response = LLMResponse(
         message=Message.assistant(ReasoningPart("hm"), "a", call, "b"),
@@ -28,7 +28,7 @@ def test_the_accessors_are_the_messages() -> None:
 
 
 def test_usage_says_nothing_where_the_provider_did_not() -> None:
-    """Its fields can be read of any response; a partial answer has no usage at first."""
+    """Its fields can be read of any response; a partial response has no usage at first."""
     told: dict[str, Usage | None] = {"nothing": None, "something": Usage(input_tokens=1)}
     responses_of = {
         name: LLMResponse(
@@ -48,7 +48,7 @@ def test_usage_says_nothing_where_the_provider_did_not() -> None:
 
 @given(responses())
 def test_the_native_document_is_neither_compared_nor_shown(response: LLMResponse) -> None:
-    """A streamed answer equals the same answer that came whole."""
+    """A streamed response equals the same response that came whole."""
     other = evolve(response, raw={"another": "document"})
 
     assert other == response

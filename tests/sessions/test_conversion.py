@@ -20,7 +20,7 @@ from llmcore.sessions.contract import entries as e
 from llmcore.sessions.contract.codec import entry_from_text, entry_to_text
 from llmcore.sessions.contract.errors import MalformedError
 from llmcore.sessions.contract.run_rules import check_run
-from llmcore.sessions.conversion import answer_entries, to_entries, to_messages
+from llmcore.sessions.conversion import response_entries, to_entries, to_messages
 from tests.support.strategies.contract import NOON, RUN, entry, single_entries
 from tests.support.strategies.values import messages, responses
 
@@ -226,7 +226,7 @@ def test_call_ids_that_repeat_in_a_run_are_replaced_in_entries() -> None:
 @given(responses())
 def test_answer_entries_have_model_usage_cost_and_finish_reason(response: LLMResponse) -> None:
     """Model, usage and the reason are in `meta`; the message is whole."""
-    entries = answer_entries(response, run_id=RUN, timestamp=NOON)
+    entries = response_entries(response, run_id=RUN, timestamp=NOON)
 
     assert to_messages(kept(entries)) == (response.message,)
     (one,) = entries

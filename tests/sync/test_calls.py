@@ -61,7 +61,7 @@ def eventually(condition: Any, seconds: float = 5) -> bool:
 # -- what the asynchronous ones do, too
 
 
-def test_generate_returns_the_answer(model: Model) -> None:
+def test_generate_returns_the_response(model: Model) -> None:
     """The same value that the asynchronous function gives."""
     result = sync.generate(model, "Hi", system="Be brief.")
 
@@ -93,7 +93,7 @@ def test_tools_run_and_their_results_are_streamed(server: Loopback, model: Model
     answering(server, calls_of(("a", "plain", {}), ("b", "waiting", {})), text_of("Done"))
 
     def plain() -> str:
-        """Return a plain answer."""
+        """Return a plain response."""
         return "1"
 
     async def waiting() -> str:
@@ -158,7 +158,7 @@ def test_elements_of_an_array(server: Loopback, model: Model) -> None:
         assert arriving.object() == [1, 2, 3]
 
 
-def test_an_answer_that_is_not_an_object_raises(model: Model) -> None:
+def test_a_response_that_is_not_an_object_raises(model: Model) -> None:
     """As the asynchronous function does, by whatever way it is read."""
     with pytest.raises(NoObjectGeneratedError):
         sync.generate_object(model, "Hi", schema=City)
@@ -272,7 +272,7 @@ def test_errors_keep_their_type_and_say_where_they_come_from(
 
 
 def test_a_stream_that_fails_raises_after_its_last_event(server: Loopback, model: Model) -> None:
-    """Nobody takes half an answer for a whole one."""
+    """Nobody takes half a response for a whole one."""
     server.handler = lambda _: Answer([chat_chunk(delta={"content": "Ha"})], 200, SSE, cut=True)
     in_block: list[LLMEvent] = []
     in_loop: list[LLMEvent] = []

@@ -1,4 +1,4 @@
-"""`FakeModel`: answers of a test, in place of a provider."""
+"""`FakeModel`: responses of a test, in place of a provider."""
 
 import time
 
@@ -43,7 +43,7 @@ async def test_a_text_is_streamed_word_by_word() -> None:
     assert fake.prompts == ["Weather?"]
 
 
-async def test_a_tool_loop_takes_an_answer_for_each_step() -> None:
+async def test_a_tool_loop_takes_a_response_for_each_step() -> None:
     """The tool runs here, and its result is in the second request."""
     fake = FakeModel([call("get_weather", {"city": "Oslo"})], "Sunny.")
     made = await generate(fake.model, "Weather?", tools=[get_weather], client=fake.client)
@@ -68,7 +68,7 @@ async def test_parts_of_every_kind_are_those_of_the_message() -> None:
     assert list(response.message.content) == parts
 
 
-async def test_an_error_ends_the_answer_after_what_came_before() -> None:
+async def test_an_error_ends_the_response_after_what_came_before() -> None:
     """The earlier events are in its `partial`."""
     fake = FakeModel(["Half", NetworkError("down"), "never"])
     made = await fake.client.generate(request(model=fake.model, prompt="?"))
@@ -94,17 +94,17 @@ async def test_a_delay_holds_back_what_follows_it() -> None:
     assert late >= 0.05
 
 
-async def test_a_request_without_an_answer_fails_the_test() -> None:
+async def test_a_request_without_a_response_fails_the_test() -> None:
     """As an AssertionError, which no retry takes for a provider's."""
     fake = FakeModel()
 
-    with pytest.raises(ScriptEndedError, match="request 1 has no answer"):
+    with pytest.raises(ScriptEndedError, match="request 1 has no response"):
         await generate(fake.model, "Hi", client=fake.client)
 
 
-def test_an_answer_that_was_not_asked_for_is_found() -> None:
+def test_a_response_that_was_not_asked_for_is_found() -> None:
     """A test that checks it fails."""
-    with pytest.raises(ScriptEndedError, match="2 answers"):
+    with pytest.raises(ScriptEndedError, match="2 responses"):
         FakeModel("a", "b").assert_all_given()
 
 
@@ -122,7 +122,7 @@ _PIECES = st.lists(
 
 
 @given(pieces=_PIECES)
-async def test_every_answer_keeps_to_the_grammar_of_events(pieces: list[object]) -> None:
+async def test_every_response_keeps_to_the_grammar_of_events(pieces: list[object]) -> None:
     """Whatever it is made of."""
     fake = FakeModel(pieces)  # type: ignore[arg-type]
     async with fake.client.stream(request(model=fake.model, prompt="?")) as events:

@@ -1,4 +1,4 @@
-"""Fronts without a server: requests read, and answers written, in the form of each API."""
+"""Fronts without a server: requests read, and responses written, in the form of each API."""
 
 from typing import Any
 
@@ -44,7 +44,7 @@ USAGE = Usage.make(input_tokens=3, output_tokens=2)
 
 
 def answer_of(*texts: str) -> list[LLMEvent]:
-    """Return the events of an answer whose text comes in *texts*."""
+    """Return the events of a response whose text comes in *texts*."""
     deltas = [TextDelta("t", text) for text in texts]
     ended: dict[str, Any] = {"finish_reason": STOP, "usage": USAGE}
     end = (TextEnd("t", "".join(texts)), StepFinish(**ended), Finish(**ended))
@@ -95,14 +95,14 @@ def test_a_written_answer_is_read_back_alike(
 
 @pytest.mark.parametrize("front_id", FRONT_IDS)
 @pytest.mark.parametrize("streaming", [True, False])
-def test_an_answer_that_another_model_continues_is_written_as_one(
+def test_a_response_that_another_model_continues_is_written_as_one(
     front_id: str, streaming: bool
 ) -> None:
     """The segments of the second model may have the ids of the first."""
     begin, *first = answer_of("The sum")[:-2]
     _, _, *second = answer_of(" is 4.")
     other = StreamStart(provider="other", model="n", protocol="gemini", id="r2")
-    events = [begin, *first, StepStart(continues=True, answer=other), *second]
+    events = [begin, *first, StepStart(continues=True, start=other), *second]
 
     written = write_as_front(front_id, events, streaming=streaming)
 
@@ -111,8 +111,10 @@ def test_an_answer_that_another_model_continues_is_written_as_one(
 
 @pytest.mark.parametrize("front_id", FRONT_IDS)
 @pytest.mark.parametrize("streaming", [True, False])
-def test_a_failed_answer_is_an_error_in_the_form_of_the_api(front_id: str, streaming: bool) -> None:
-    """An answer that stops without an end fails too."""
+def test_a_failed_response_is_an_error_in_the_form_of_the_api(
+    front_id: str, streaming: bool
+) -> None:
+    """A response that stops without an end fails too."""
     failed = [*answer_of("Hel")[:4], ErrorEvent(OverloadedError("too many calls"))]
     for events in (failed, answer_of("Hel")[:4]):
         written = write_as_front(front_id, events, streaming=streaming)

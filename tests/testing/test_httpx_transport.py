@@ -228,7 +228,7 @@ async def test_what_is_recorded_under_a_client_can_be_played_under_it(
     assert "0123456789" not in repr(recorder.cassette)
 
 
-async def test_an_answer_that_was_left_is_recorded_as_left(library: Any) -> None:
+async def test_a_response_that_was_left_is_recorded_as_left(library: Any) -> None:
     """As under llmcore's own client."""
     inner = scripted(["data: 1\n\n", "data: 2\n\n"])
     recorder = Recorder(inner, Metadata(name="example/three"), environ={})

@@ -28,9 +28,9 @@ pytestmark = pytest.mark.anyio
 
 KEY: Final = "sk-test-0123456789abcdef"
 Ask = Callable[[Any, str], Awaitable[list[str]]]
-"""Asks over a transport, at a base URL; returns the texts of both answers."""
+"""Asks over a transport, at a base URL; returns the texts of both responses."""
 COUNT: Final = 4
-"""Deltas of a streamed answer."""
+"""Deltas of a streamed response."""
 STREAMED: Final = wire.WORD * COUNT
 WHOLE: Final = "x" * 10
 
@@ -145,14 +145,14 @@ def anyio_backend() -> str:
 
 
 def answers(protocol: str) -> tuple[bytes, list[bytes]]:
-    """Return the answer in one piece and streamed."""
+    """Return the response in one piece and streamed."""
     return wire.whole(protocol, len(WHOLE)), wire.stream(protocol, "text", COUNT)
 
 
 # -- under every SDK
 
 
-async def test_an_sdk_reads_scripted_answers(asking: Any) -> None:
+async def test_an_sdk_reads_scripted_responses(asking: Any) -> None:
     """Whole and streamed."""
     protocol, ask = asking
     transport = scripted(*answers(protocol))

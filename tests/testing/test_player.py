@@ -95,7 +95,7 @@ async def test_any_bytes_in_any_pieces_are_played_exactly(
 
 
 async def test_requests_are_served_in_order() -> None:
-    """Equal requests get different answers, as retries and polling do."""
+    """Equal requests get different responses, as retries and polling do."""
     player = playing(
         kept(post(), RecordedResponse(status=503, body=b"no")),
         kept(post(), RecordedResponse(status=200, headers={"x-request-id": "r"}, body=b"yes")),
@@ -248,10 +248,10 @@ async def test_realtime_repeats_the_recorded_delays() -> None:
 async def test_recorded_failures_are_raised_again() -> None:
     """A refused connection, and one that broke in the middle; each time anew."""
     broken = RecordedResponse(body=b"ab", failure=NetworkError("broke"))
-    refused = NoResponse(failure=RequestTimeoutError("no answer", error_code="connect"))
+    refused = NoResponse(failure=RequestTimeoutError("no response", error_code="connect"))
     player = playing(kept(post(), refused), kept(post(), broken))
 
-    with pytest.raises(RequestTimeoutError, match="no answer") as caught:
+    with pytest.raises(RequestTimeoutError, match="no response") as caught:
         await player.send(post(), Timeouts())
     chunks: Any = (await player.send(post(), Timeouts())).chunks()
 
@@ -330,7 +330,7 @@ async def test_a_client_that_stops_reading_early_is_not_a_mismatch() -> None:
     player.finish()
 
 
-async def test_a_recorded_break_is_an_error_event_with_the_partial_answer() -> None:
+async def test_a_recorded_break_is_an_error_event_with_the_partial_response() -> None:
     """The failure goes the way it went."""
     half = chat_chunk(delta={"content": "Hel"})
     failure = NetworkError("the connection failed")

@@ -50,7 +50,7 @@ def test_chunks_of_any_size_decode_to_the_same_response(size: int) -> None:
 
 
 def test_a_recorded_whole_body_decodes_to_a_response() -> None:
-    """Streamed and whole answers are the same response."""
+    """Streamed and whole responses are the same response."""
     document = json.dumps(completion({"content": "Hellö"}, usage=usage_chunk()["usage"])).encode()
 
     assert _decoded(document, JSON, streaming=False) == _decoded(STREAM, SSE, streaming=True)

@@ -84,7 +84,7 @@ def response_of(cassette: Cassette, index: int = 0) -> RecordedResponse:
 
 
 async def test_a_recorded_conversation_replays_the_same(server: Loopback, tmp_path: Path) -> None:
-    """Streamed and whole answers of a real server, through a file, on another port."""
+    """Streamed and whole responses of a real server, through a file, on another port."""
     path = tmp_path / "one.json"
 
     async def talk(client: Client, server: Loopback) -> list[Any]:

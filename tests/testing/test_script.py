@@ -1,4 +1,4 @@
-"""Answers from a script."""
+"""Responses from a script."""
 
 from collections.abc import AsyncIterator, Iterator
 from typing import Any
@@ -146,7 +146,7 @@ async def test_requests_are_kept_for_assertions() -> None:
 
 
 async def test_a_client_runs_on_a_scripted_transport() -> None:
-    """Streams, whole answers and errors, one after the other."""
+    """Streams, whole responses and errors, one after the other."""
     stream = [item for item in chat_stream() if isinstance(item, bytes)]
     transport = scripted(stream, chat_whole(), (429, {}, {"error": {"message": "slow down"}}))
     asked = request(model=chat_model(), prompt="Hi")

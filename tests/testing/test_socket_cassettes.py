@@ -115,7 +115,7 @@ async def test_a_socket_that_was_replaced_is_replaced_in_the_replay() -> None:
 
 
 async def test_a_refused_socket_and_its_fallback_are_replayed() -> None:
-    """The same Diagnostic, the same answer."""
+    """The same Diagnostic, the same response."""
 
     def handler(received: Any) -> Answer:
         if received.method == "GET":

@@ -4,7 +4,7 @@ In reading order:
 
 - `issued_key`: a key and its limits
 - `issued_keys`: keys in the ledger, and finding the one that a client shows
-- `prices`: what answers cost
-- `charges`: what each answer takes from limits and budgets
+- `prices`: what responses cost
+- `charges`: what each response takes from limits and budgets
 - `admin`: the operations that manage keys, for holders of the admin key
 """

@@ -3,7 +3,7 @@
     POST /admin/keys {"name": "ci", "models": ["gpt-5.5"], "budget_usd": 20}
     -> {"object": "key", "id": "5f0c2a91d4", ..., "key": "ob_5f0c2a91d4_kq3v..."}
 
-The text of a key is in the answers of creating and rotating it, and nowhere else.
+The text of a key is in the responses of creating and rotating it, and nowhere else.
 """
 
 import time
@@ -33,10 +33,10 @@ def admin_operations(ledger: Ledger) -> list[Operation]:
     key_path = "/admin/keys/{key_id}"
 
     def operation(
-        method: str, path: str, answer: Callable[[OperationRequest], Awaitable[JsonObject]]
+        method: str, path: str, handle: Callable[[OperationRequest], Awaitable[JsonObject]]
     ) -> Operation:
         return Operation(
-            name="admin", method=method, path=path, answer=answer, takes_body=method == "POST"
+            name="admin", method=method, path=path, handle=handle, takes_body=method == "POST"
         )
 
     return [

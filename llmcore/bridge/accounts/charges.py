@@ -1,13 +1,13 @@
-"""The charge of each answer: reserved before it, settled after it.
+"""The charge of each response: reserved before it, settled after it.
 
     charge = await accounts.open(caller, run)      # FrontError if a limit or budget forbids it
-    ...                                            # the answer, however it ends
+    ...                                            # the response, however it ends
     charge.close()                                 # never waits
 
-The charge is closed before the end of its answer is sent: from then on its row is not lost.
+The charge is closed before the end of its response is sent: from then on its row is not lost.
 
-The reservation is the most that the answer can use: an estimate of the prompt that is rather too
-high, and the output limit of the request or the model. So answers that run at the same time, on
+The reservation is the most that the response can use: an estimate of the prompt that is rather too
+high, and the output limit of the request or the model. So responses that run at the same time, on
 any number of workers and machines, cannot together exceed a budget by more than their estimates
 were too low.
 """
@@ -26,12 +26,12 @@ from attrs import evolve
 from llmcore.bridge.accounts.issued_key import IssuedKey, KeyLimits, kept_s, period_name
 from llmcore.bridge.accounts.issued_keys import KeyLookup, accounts_unavailable
 from llmcore.bridge.accounts.prices import price_list
-from llmcore.bridge.answer_run import AnswerRun
 from llmcore.bridge.api import Caller
 from llmcore.bridge.configuration.settings import BudgetPeriod, GatewaySettings
 from llmcore.bridge.http.logs import log
 from llmcore.bridge.http.metrics import Metrics
 from llmcore.bridge.model_map import UpstreamModel
+from llmcore.bridge.response_run import ResponseRun
 from llmcore.bridge.spend.journal import SpendJournal
 from llmcore.bridge.spend.row import SpendRow, packed_row
 from llmcore.bridge.spend.writer import SpendEvents, SpendWriter
@@ -64,7 +64,7 @@ _RECOVERED_AT_ONCE: Final = 200
 
 @frozen
 class _Expected:
-    """The most that an answer can use."""
+    """The most that a response can use."""
 
     input_tokens: int
     output_tokens: int
@@ -76,7 +76,7 @@ class _Expected:
 
 
 class Accounts:
-    """Counts the answers of one gateway process. Safe for concurrent use."""
+    """Counts the responses of one gateway process. Safe for concurrent use."""
 
     def __init__(
         self,
@@ -115,7 +115,7 @@ class Accounts:
         return None if cost is None else cost / NANO
 
     def configure(self, settings: GatewaySettings) -> None:
-        """Count answers that begin from now on by *settings*.
+        """Count responses that begin from now on by *settings*.
 
         Raises ConfigurationError, and changes nothing, if the prices cannot be read.
         """
@@ -125,7 +125,7 @@ class Accounts:
         rate = settings.limits.rate_per_minute if settings.shares_state else 0
         self._shared_rate = rate or None
 
-    async def open(self, caller: Caller, run: AnswerRun) -> "Charge":
+    async def open(self, caller: Caller, run: ResponseRun) -> "Charge":
         """Return the charge of *run*, for which everything is reserved that it can use.
 
         Raises FrontError, and closes *run*: 429 if a rate or a budget does not allow it, 403 for a
@@ -139,7 +139,7 @@ class Accounts:
                 await run.aclose()
             raise
 
-    async def _opened(self, caller: Caller, run: AnswerRun) -> "Charge":
+    async def _opened(self, caller: Caller, run: ResponseRun) -> "Charge":
         limits = caller.key.limits if caller.key is not None else None
         charge = Charge(self, caller, run)
         if self._counts(limits):
@@ -191,7 +191,7 @@ class Accounts:
             await anyio.to_thread.run_sync(self._writer.close, _CLOSE_S)
             await anyio.to_thread.run_sync(self.ledger.close)
 
-    # -- before the answer
+    # -- before the response
 
     def _counts(self, limits: KeyLimits | None) -> bool:
         settings = self._settings
@@ -218,7 +218,7 @@ class Accounts:
         raise _refusal(excess)
 
     def _try(self, charge: "Charge") -> Excess | None:
-        """Reserve; where a budget is too small, once more when ended answers are settled."""
+        """Reserve; where a budget is too small, once more when ended responses are settled."""
         reserve = partial(self.ledger.reserve, charge.id, self.worker, charge.takes)
         excess = reserve()
         if excess is None or excess.meter.drains_per_s or excess.amount > excess.meter.limit:
@@ -235,7 +235,7 @@ class Accounts:
         return excess
 
     def _meters(self, caller: Caller, limits: KeyLimits | None) -> Sequence[Meter]:
-        """Return the meters of everything that limits an answer."""
+        """Return the meters of everything that limits a response."""
         settings, now = self._settings, time.time()
         meters = _budgets(
             EVERYONE, settings.budget_usd, settings.budget_tokens, settings.budget_period, now
@@ -251,7 +251,7 @@ class Accounts:
             meters.append(_rate(f"rate:requests:{caller.counted_as}", requests))
         return meters
 
-    def _expected(self, run: AnswerRun, meters: Sequence[Meter]) -> _Expected:
+    def _expected(self, run: ResponseRun, meters: Sequence[Meter]) -> _Expected:
         if all(meter.name.startswith("rate:requests:") for meter in meters):
             return _Expected(0, 0, 0)
         info, prices = run.info, self._prices
@@ -270,10 +270,10 @@ class Accounts:
                 cost = max(cost, found)
         return _Expected(*tokens, cost)
 
-    # -- after the answer
+    # -- after the response
 
     def close(self, charge: "Charge") -> None:
-        """Queue what the answer of *charge* used; called once, at its end."""
+        """Queue what the response of *charge* used; called once, at its end."""
         row = self._row(charge)
         self._metrics.count_spend(row)
         if not charge.takes and not self._settings.records_spend:
@@ -321,9 +321,9 @@ class Accounts:
 
 
 class Charge:
-    """The account of one answer."""
+    """The account of one response."""
 
-    def __init__(self, accounts: Accounts, caller: Caller, run: AnswerRun) -> None:
+    def __init__(self, accounts: Accounts, caller: Caller, run: ResponseRun) -> None:
         self.id = run.info.id
         self.caller = caller
         self.run = run
@@ -333,14 +333,14 @@ class Charge:
         self._closed = False
 
     def close(self) -> None:
-        """Settle what the answer used: nothing if none began. Never waits. Idempotent."""
+        """Settle what the response used: nothing if none began. Never waits. Idempotent."""
         if not self._closed:
             self._closed = True
             self._accounts.close(self)
 
 
-def _usage(run: AnswerRun, response: LLMResponse) -> Usage | None:
-    """Return what an answer used, estimated where it ended early; None if it never began.
+def _usage(run: ResponseRun, response: LLMResponse) -> Usage | None:
+    """Return what a response used, estimated where it ended early; None if it never began.
 
     One from the response cache was never sent. A client that leaves before the first event has
     used its prompt: the upstream may have read it.
@@ -390,7 +390,7 @@ def _is_money(meter: Meter) -> bool:
 
 
 def _amount(meter: Meter, use: _Expected, otherwise: int = 0) -> int:
-    """Return what an answer takes from a meter; *otherwise* where its cost is unknown."""
+    """Return what a response takes from a meter; *otherwise* where its cost is unknown."""
     if _is_money(meter):
         return otherwise if use.cost_nano is None else use.cost_nano
     return 1 if meter.name.startswith("rate:requests:") else use.tokens

@@ -1,4 +1,4 @@
-"""The cost of answers: as the provider states it, from configured prices, or from the catalog."""
+"""The cost of responses: as the provider states it, from configured prices, or from the catalog."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -13,7 +13,7 @@ from llmcore.bridge.configuration.settings import GatewaySettings
 from llmcore.bridge.configuration.tables import price_fault
 from llmcore.bridge.model_map import UpstreamModel
 from llmcore.bridge.state.ledger import NANO
-from llmcore.catalog.cost import answer_cost, cost_of
+from llmcore.catalog.cost import cost_of, cost_of_usage
 from llmcore.catalog.lookup import get_model_info
 from llmcore.catalog.model_info import ModelInfo, Prices, Rates
 from llmcore.schema import json
@@ -50,7 +50,7 @@ class PriceList:
         """Return the cost of *usage* by *target*, which gave *response*; None if it is unknown."""
         model = target.model
         is_own = any(known.id == model for known in self.models)
-        cost = answer_cost(
+        cost = cost_of_usage(
             self._seller(target),
             (model if is_own else response.model, model),
             usage,
@@ -87,7 +87,7 @@ class PriceList:
         return max((nano(cost) for cost in costs if cost is not None), default=None)
 
     def most_output(self, target: UpstreamModel, limit: int | None) -> int:
-        """Return the most tokens of output that an answer can have whose request has a *limit*."""
+        """Return the most tokens of output that a response can have whose request has a *limit*."""
         if limit is not None or self.output_tokens is not None:
             return limit or self.output_tokens or 0
         provider = self.providers.get(target.provider, target.provider)

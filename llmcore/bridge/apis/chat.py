@@ -4,17 +4,17 @@ from functools import partial
 
 from attrs import evolve, frozen
 
-from llmcore.bridge.answer_run import AnswerRun
 from llmcore.bridge.api import OperationRequest
 from llmcore.bridge.choices import ChoicesRun
 from llmcore.bridge.generation import Chosen, Generation
+from llmcore.bridge.response_run import ResponseRun
 from llmcore.bridge.service import Service
 from llmcore.bridge.state.call_states import CallStates
 from llmcore.fronts.front import Event, StreamEncoding
 from llmcore.fronts.openai_chat import front
-from llmcore.fronts.openai_chat.answer import ChatWriter
 from llmcore.fronts.openai_chat.messages import with_kept_state
 from llmcore.fronts.openai_chat.request import ChatContext
+from llmcore.fronts.openai_chat.response import ChatWriter
 from llmcore.schema.diagnostics import Notes
 from llmcore.schema.messages import Message
 from llmcore.schema.request import LLMRequest
@@ -27,7 +27,7 @@ class ChatCompletions(Generation[ChatContext]):
         super().__init__(front, service, format_field="response_format")
         self._states = CallStates()
 
-    async def answer(self, call: OperationRequest, chosen: Chosen) -> AnswerRun:
+    async def respond(self, call: OperationRequest, chosen: Chosen) -> ResponseRun:
         """`POST /chat/completions`."""
         call = self.marked(call, chosen)
         if route := self.relay_route(call.request, chosen):
@@ -40,7 +40,7 @@ class ChatCompletions(Generation[ChatContext]):
         messages = with_kept_state(read.request.messages, lookup, sealer, notes)
         read = evolve(read, request=evolve(read.request, messages=messages))
 
-        def run(index: int, encoding: StreamEncoding) -> AnswerRun:
+        def run(index: int, encoding: StreamEncoding) -> ResponseRun:
             writer = ChatWriter(chosen.info, read.context, chosen.upstream)
             stored = _KeptCalls(writer, self._states, owner)
             choice = evolve(read, request=_reseeded(read.request, index))
@@ -67,7 +67,7 @@ def _reseeded(request: LLMRequest, index: int) -> LLMRequest:
 
 @frozen
 class _KeptCalls:
-    """An answer whose state is kept under the ids of its calls."""
+    """A response whose state is kept under the ids of its calls."""
 
     writer: ChatWriter
     states: CallStates

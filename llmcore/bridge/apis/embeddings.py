@@ -1,7 +1,7 @@
 """Embeddings: `POST /v1/embeddings`, over every upstream that has them.
 
-A request with more texts than the upstream takes at once is sent as several. It is charged like an
-answer: keys, budgets, rates and rows of spend hold for it too.
+A request with more texts than the upstream takes at once is sent as several. It is charged like a
+response: keys, budgets, rates and rows of spend hold for it too.
 """
 
 import time
@@ -10,9 +10,9 @@ from typing import Any
 
 from attrs import evolve
 
-from llmcore.bridge.answer_run import JSON_TYPE, RunLabels, WholeBody
 from llmcore.bridge.api import OperationRequest
 from llmcore.bridge.generation import Chosen, Generation
+from llmcore.bridge.response_run import JSON_TYPE, RunLabels, WholeBody
 from llmcore.bridge.service import Service
 from llmcore.fronts.errors import FrontError, from_llm_error
 from llmcore.fronts.front import FailureResponse, Front
@@ -49,7 +49,7 @@ class Embeddings:
 
 
 class EmbeddingRun:
-    """The vectors of one request, as an answer that is never streamed."""
+    """The vectors of one request, as a response that is never streamed."""
 
     content_type = JSON_TYPE
     dropped: Sequence[str] = ()
@@ -73,19 +73,19 @@ class EmbeddingRun:
         self.error: LLMError | None = None
         self.is_sent = False
         self.first_event_s: float | None = None
-        self._answer: EmbeddingResponse | None = None
+        self._response: EmbeddingResponse | None = None
 
     @property
     def outcome(self) -> str:
-        """How the answer ended, in a word for metrics; `cancelled` until it has ended."""
+        """How the response ended, in a word for metrics; `cancelled` until it has ended."""
         if self.error is not None:
             return "failed"
-        return "cancelled" if self._answer is None else "completed"
+        return "cancelled" if self._response is None else "completed"
 
     @property
     def diagnostics(self) -> Sequence[Diagnostic]:
         """Everything that was left out or changed."""
-        later = () if self._answer is None else self._answer.diagnostics
+        later = () if self._response is None else self._response.diagnostics
         return (*self._read.diagnostics, *later)
 
     def request(self) -> LLMRequest:
@@ -100,27 +100,27 @@ class EmbeddingRun:
     @property
     def response(self) -> LLMResponse:
         """The model that answered and the tokens, as charges read them."""
-        answer = self._answer
+        response = self._response
         return LLMResponse(
             message=Message.assistant(""),
             finish_reason=FinishReason("stop"),
-            provider="" if answer is None else answer.provider,
-            model=self.info.target if answer is None else answer.model,
-            usage=Usage() if answer is None else answer.usage,
+            provider="" if response is None else response.provider,
+            model=self.info.target if response is None else response.model,
+            usage=Usage() if response is None else response.usage,
         )
 
     async def whole(self) -> WholeBody:
-        """Return the answer's body; FrontError if the upstream fails."""
+        """Return the response's body; FrontError if the upstream fails."""
         self.is_sent = True
         begun = time.monotonic()
         try:
-            answer = await self._service.embedded(self._read.request)
+            response = await self._service.embedded(self._read.request)
         except LLMError as error:
             self.error = error
             raise from_llm_error(error) from error
         self.first_event_s = time.monotonic() - begun
-        self._answer = answer
-        body = write_embeddings(answer, model=self.info.model, as_base64=self._read.as_base64)
+        self._response = response
+        body = write_embeddings(response, model=self.info.model, as_base64=self._read.as_base64)
         return WholeBody(body=json.dumps(body))
 
     def error_response(self, error: FrontError) -> FailureResponse | WholeBody:
@@ -128,15 +128,15 @@ class EmbeddingRun:
         return self._front.error(error)
 
     async def next_bytes(self) -> bytes:
-        """Return nothing: the answer is never streamed."""
+        """Return nothing: the response is never streamed."""
         return b""
 
     async def keep_alive(self) -> bytes:
-        """Return nothing: the answer is never streamed."""
+        """Return nothing: the response is never streamed."""
         return b""
 
     async def failed_bytes(self, error: LLMError) -> bytes:
-        """Return nothing: the answer is never streamed."""
+        """Return nothing: the response is never streamed."""
         return b""
 
     async def aclose(self) -> None:

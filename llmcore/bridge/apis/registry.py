@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from attrs import frozen
 
-from llmcore.bridge.answer_run import AnswerRun, SentAnswer
 from llmcore.bridge.api import Api, Operation, OperationRequest, Outcome
+from llmcore.bridge.response_run import ResponseRun, SentResponse
 from llmcore.fronts.errors import FrontError
 from llmcore.fronts.front import Front, front_by_id
 from llmcore.schema.json import JsonObject
@@ -116,9 +116,9 @@ def _api(front: Front[Any], prefixes: tuple[str, ...], *operations: Operation) -
 def _posted(
     name: str,
     path: str,
-    answer: Callable[[OperationRequest], Awaitable[JsonObject | Outcome | SentAnswer]],
+    handle: Callable[[OperationRequest], Awaitable[JsonObject | Outcome | SentResponse]],
 ) -> Operation:
-    return Operation(name=name, method="POST", path=path, answer=answer, takes_body=True)
+    return Operation(name=name, method="POST", path=path, handle=handle, takes_body=True)
 
 
 def _model_operations(askers: "Mapping[str, Generation[Any]]") -> tuple[Operation, ...]:
@@ -134,8 +134,8 @@ def _model_operations(askers: "Mapping[str, Generation[Any]]") -> tuple[Operatio
         return await asker(call).model(call)
 
     return (
-        Operation(name="models", method="GET", path="/models", answer=models),
-        Operation(name="model", method="GET", path="/models/{model_id:path}", answer=model),
+        Operation(name="models", method="GET", path="/models", handle=models),
+        Operation(name="model", method="GET", path="/models/{model_id:path}", handle=model),
     )
 
 
@@ -147,7 +147,7 @@ def _gemini_operations(calls: "Generation[Any]") -> tuple[Operation, ...]:
     in Vertex AI's mode send `/v1/projects/{project}/locations/{location}/publishers/google/...`.
     """
 
-    async def answer(call: OperationRequest) -> JsonObject | Outcome | AnswerRun:
+    async def handle(call: OperationRequest) -> JsonObject | Outcome | ResponseRun:
         method = call.request.path.rstrip("/").rpartition(":")[2]
         if method in ("generateContent", "streamGenerateContent"):
             return await calls.generate(call)
@@ -162,7 +162,7 @@ def _gemini_operations(calls: "Generation[Any]") -> tuple[Operation, ...]:
 
     def posted(path: str) -> Operation:
         return Operation(
-            name="generate_content", method="POST", path=path, answer=answer, takes_body=True
+            name="generate_content", method="POST", path=path, handle=handle, takes_body=True
         )
 
     return posted("/models/{rest:path}"), posted("/projects/{rest:path}")

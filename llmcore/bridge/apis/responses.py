@@ -11,18 +11,17 @@ from types import MappingProxyType
 
 from attrs import evolve, frozen
 
-from llmcore.bridge.answer_run import AnswerRun, SentAnswer
 from llmcore.bridge.api import Api, Caller, Operation, OperationRequest, Outcome
 from llmcore.bridge.background.replay import ReplayRun
 from llmcore.bridge.generation import Chosen, Generation
 from llmcore.bridge.http.logs import log
+from llmcore.bridge.response_run import ResponseRun, SentResponse
 from llmcore.bridge.service import Service, new_id
 from llmcore.client.large_requests import holds_much, is_large, run_in_thread_if
 from llmcore.fronts.encoding import JSON_LINES
 from llmcore.fronts.errors import FrontError, invalid
-from llmcore.fronts.front import AnswerInfo, ClientRequest, Event, ReadRequest, Upstream
+from llmcore.fronts.front import ClientRequest, Event, ReadRequest, ResponseIdentity, Upstream
 from llmcore.fronts.openai_responses import front
-from llmcore.fronts.openai_responses.answer import ResponsesWriter
 from llmcore.fronts.openai_responses.compaction import as_response_request, compacted, user_items
 from llmcore.fronts.openai_responses.errors import (
     previous_response_not_found,
@@ -31,6 +30,7 @@ from llmcore.fronts.openai_responses.errors import (
 from llmcore.fronts.openai_responses.messages import required_references
 from llmcore.fronts.openai_responses.request import Translation
 from llmcore.fronts.openai_responses.request import read as read_with_memory
+from llmcore.fronts.openai_responses.response import ResponsesWriter
 from llmcore.fronts.openai_responses.state import Memory, Record, StoredConversation, page
 from llmcore.schema.diagnostics import Notes
 from llmcore.schema.errors import LLMError, ServerError
@@ -52,26 +52,26 @@ def responses_api(service: Service) -> Api:
             _posted("create", "/responses", calls.create),
             _posted("input_tokens", "/responses/input_tokens", calls.count),
             _posted("compact", "/responses/compact", calls.compact),
-            Operation(name="upgrade", method="GET", path="/responses", answer=calls.upgrade),
-            Operation(name="get", method="GET", path=response_path, answer=calls.get),
-            Operation(name="delete", method="DELETE", path=response_path, answer=calls.delete),
+            Operation(name="upgrade", method="GET", path="/responses", handle=calls.upgrade),
+            Operation(name="get", method="GET", path=response_path, handle=calls.get),
+            Operation(name="delete", method="DELETE", path=response_path, handle=calls.delete),
             Operation(
                 name="input_items",
                 method="GET",
                 path=f"{response_path}/input_items",
-                answer=calls.input_items,
+                handle=calls.input_items,
             ),
             Operation(
-                name="cancel", method="POST", path=f"{response_path}/cancel", answer=calls.cancel
+                name="cancel", method="POST", path=f"{response_path}/cancel", handle=calls.cancel
             ),
         ),
     )
 
 
 def _posted(
-    name: str, path: str, answer: Callable[[OperationRequest], Awaitable[Outcome | SentAnswer]]
+    name: str, path: str, handle: Callable[[OperationRequest], Awaitable[Outcome | SentResponse]]
 ) -> Operation:
-    return Operation(name=name, method="POST", path=path, answer=answer, takes_body=True)
+    return Operation(name=name, method="POST", path=path, handle=handle, takes_body=True)
 
 
 class Responses(Generation[Translation]):
@@ -81,9 +81,9 @@ class Responses(Generation[Translation]):
         super().__init__(front, service, format_field="text.format")
         self._store = service.store
 
-    # -- answers
+    # -- responses
 
-    async def create(self, call: OperationRequest) -> SentAnswer | Outcome:
+    async def create(self, call: OperationRequest) -> SentResponse | Outcome:
         """`POST /responses`."""
         if call.body.get("background") is not True:
             return await self.generate(call)
@@ -91,8 +91,8 @@ class Responses(Generation[Translation]):
             raise invalid("A background response is stored: leave out store: false.", "background")
         return await self._in_background(call)
 
-    async def answer(self, call: OperationRequest, chosen: Chosen) -> AnswerRun:
-        """Return the answer of a request whose client waits for it."""
+    async def respond(self, call: OperationRequest, chosen: Chosen) -> ResponseRun:
+        """Return the response of a request whose client waits for it."""
         call = self.marked(call, chosen)
         if _needs_no_store(call.body) and (route := self.relay_route(call.request, chosen)):
             return self.relayed(call, chosen, route)
@@ -100,10 +100,10 @@ class Responses(Generation[Translation]):
 
     # -- requests over a WebSocket, whose connection remembers conversations
 
-    async def turn(self, call: OperationRequest, memory: "TurnMemory") -> AnswerRun:
-        """Return the answer of a request as lines of JSON, which *memory* is to remember."""
+    async def turn(self, call: OperationRequest, memory: "TurnMemory") -> ResponseRun:
+        """Return the response of a request as lines of JSON, which *memory* is to remember."""
 
-        async def make(call: OperationRequest, chosen: Chosen) -> AnswerRun:
+        async def make(call: OperationRequest, chosen: Chosen) -> ResponseRun:
             call = self.marked(call, chosen)
             read, writer = await self._read_turn(call, chosen, memory)
             return self.run(
@@ -119,7 +119,7 @@ class Responses(Generation[Translation]):
         return await self.pooled(call, make)
 
     async def warm_up(self, call: OperationRequest, memory: "TurnMemory") -> bytes:
-        """Return the events of a request that asks for no answer yet, as lines of JSON.
+        """Return the events of a request that asks for no response yet, as lines of JSON.
 
         The next request continues from it. The upstream is not called: it has no such request.
         """
@@ -163,12 +163,12 @@ class Responses(Generation[Translation]):
             await self._service.from_store(self._store.check())
         return read
 
-    async def _in_background(self, call: OperationRequest) -> SentAnswer | Outcome:
-        """Begin to make an answer that goes on without its client."""
+    async def _in_background(self, call: OperationRequest) -> SentResponse | Outcome:
+        """Begin to make a response that goes on without its client."""
         service, owner = self._service, call.caller.owner
         ending = _BackgroundEnding(owner)
 
-        async def make(call: OperationRequest, chosen: Chosen) -> AnswerRun:
+        async def make(call: OperationRequest, chosen: Chosen) -> ResponseRun:
             call = self.marked(call, chosen)
             read = await self._checked(call, chosen)
             writer = ending.begin(chosen.info, read.context, chosen.upstream)
@@ -193,14 +193,14 @@ class Responses(Generation[Translation]):
             return self._replay(record, -1)
         return Outcome(body=record.response, diagnostics=tuple(run.diagnostics))
 
-    def _replay(self, record: Record, after: int) -> SentAnswer:
+    def _replay(self, record: Record, after: int) -> SentResponse:
         return ReplayRun(self._service.background, record, after, self.front.error)
 
-    async def compact(self, call: OperationRequest) -> AnswerRun:
+    async def compact(self, call: OperationRequest) -> ResponseRun:
         """`POST /responses/compact`."""
         return await self.pooled(call, self._compacted)
 
-    async def _compacted(self, call: OperationRequest, chosen: Chosen) -> AnswerRun:
+    async def _compacted(self, call: OperationRequest, chosen: Chosen) -> ResponseRun:
         request = evolve(call.request, body=as_response_request(call.body))
         read = await self._remembered(request, call.caller, chosen)
         notes, context = Notes(), read.context
@@ -215,7 +215,7 @@ class Responses(Generation[Translation]):
         chosen: Chosen,
         read: ReadRequest[Translation],
         form: Callable[[JsonObject], JsonObject] | None = None,
-    ) -> AnswerRun:
+    ) -> ResponseRun:
         context = read.context
         writer = ResponsesWriter(chosen.info, context, chosen.upstream, form=form)
         large = is_large(read.request)
@@ -295,7 +295,7 @@ class Responses(Generation[Translation]):
 
     # -- stored responses
 
-    async def get(self, call: OperationRequest) -> JsonObject | SentAnswer:
+    async def get(self, call: OperationRequest) -> JsonObject | SentResponse:
         """`GET /responses/{response_id}`, with `stream=true` the events of a background one."""
         record = await self._existing(call)
         if call.query.get("stream", "").lower() != "true":
@@ -393,7 +393,7 @@ class _Remembered:
 
 
 class _BackgroundEnding:
-    """How a background answer ends: by its writer, or refused by all upstreams.
+    """How a background response ends: by its writer, or refused by all upstreams.
 
     Each upstream that is tried has a writer of its own.
     """
@@ -404,16 +404,18 @@ class _BackgroundEnding:
     def __init__(self, owner: str) -> None:
         self._owner = owner
         self.record: Record | None = None
-        """The record to store, once the answer has ended."""
+        """The record to store, once the response has ended."""
 
-    def begin(self, info: AnswerInfo, context: Translation, upstream: Upstream) -> ResponsesWriter:
+    def begin(
+        self, info: ResponseIdentity, context: Translation, upstream: Upstream
+    ) -> ResponsesWriter:
         """Return the writer of the next try."""
         self._new_writer = partial(ResponsesWriter, info, context, upstream)
         self._input_items = context.input_items
         return self._new_writer()
 
     def queued(self, response_id: str) -> Record:
-        """Return what is stored before the answer begins."""
+        """Return what is stored before the response begins."""
         return Record(
             id=response_id,
             owner=self._owner,
@@ -426,7 +428,7 @@ class _BackgroundEnding:
         self.record = final
 
     async def refused(self, error: FrontError) -> bytes:
-        """Return the events of an answer that failed before its first, as lines of JSON."""
+        """Return the events of a response that failed before its first, as lines of JSON."""
         writer, cause = self._new_writer(), error.__cause__
         llm_error = cause if isinstance(cause, LLMError) else ServerError(error.message)
         events = [*writer.start(), *writer.feed(ErrorEvent(llm_error))]

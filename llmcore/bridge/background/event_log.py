@@ -1,8 +1,8 @@
-"""The events of a background answer, kept in pieces so that its stream can be resumed.
+"""The events of a background response, kept in pieces so that its stream can be resumed.
 
 A piece is a named value of the store, `background:<response id>:<number of the piece>`: the
 sequence number of its first event, then its events as lines of JSON. Pieces are numbered from 0,
-and the oldest are dropped once an answer has more than `MAX_LOG_BYTES` of events.
+and the oldest are dropped once a response has more than `MAX_LOG_BYTES` of events.
 """
 
 import logging
@@ -19,7 +19,7 @@ from llmcore.bridge.http.logs import log
 from llmcore.bridge.state.store import ResponseStore, StateUnavailableError
 
 MAX_LOG_BYTES: Final = 16 * 1024 * 1024
-"""Of the events of one answer, before they are compressed."""
+"""Of the events of one response, before they are compressed."""
 EVENTS_TTL_S: Final = 2 * 3600.0
 """How long an event can be streamed again."""
 _RECENT_BYTES = 256 * 1024
@@ -31,7 +31,7 @@ _HEAD = struct.Struct(">Q")
 
 @frozen
 class Piece:
-    """Successive events of an answer."""
+    """Successive events of a response."""
 
     first: int
     """The sequence number of the first one."""
@@ -60,7 +60,7 @@ def piece_name(response_id: str, number: int) -> str:
 
 
 class EventLog:
-    """The events of an answer that this process makes. One task writes, any number read."""
+    """The events of a response that this process makes. One task writes, any number read."""
 
     def __init__(self, store: ResponseStore, response_id: str) -> None:
         self.first_piece = 0
@@ -152,7 +152,7 @@ class EventLog:
 
 
 async def forget_events(store: ResponseStore, response_id: str, first_piece: int) -> None:
-    """Remove all pieces of an answer from *first_piece* on."""
+    """Remove all pieces of a response from *first_piece* on."""
     number = first_piece
     while await store.value(piece_name(response_id, number)) is not None:
         await store.forget([piece_name(response_id, number)])

@@ -1,15 +1,15 @@
-"""The states of background answers, for all processes that share a store.
+"""The states of background responses, for all processes that share a store.
 
     queued -> running -> ended          by the process that makes it
     queued | running  -> ended          by a client that cancels it
     queued | running  -> ended, failed  by any process that finds the first one gone
 
-The state is a named value of the store, and changes by `swap`: an answer ends once, and the first
-end counts. That of an ended answer is its final record, until that is written in its place:
+The state is a named value of the store, and changes by `swap`: a response ends once, and the first
+end counts. That of an ended response is its final record, until that is written in its place:
 a process that is killed in between leaves nothing that another one could not complete.
 
-A second value is the lease of the process that makes the answer. It is written every
-`BEAT_S` seconds and lasts `LEASE_S`; without it the answer has failed. Its value is the number of
+A second value is the lease of the process that makes the response. It is written every
+`BEAT_S` seconds and lasts `LEASE_S`; without it the response has failed. Its value is the number of
 the oldest piece of events that is kept.
 """
 
@@ -38,44 +38,44 @@ _LOST: Final = "The gateway that was making this response has stopped."
 
 
 def is_finished(record: Record) -> bool:
-    """Return whether a record is that of an answer which has ended."""
+    """Return whether a record is that of a response which has ended."""
     return record.response.get("status") not in _UNFINISHED
 
 
 def cancelled(record: Record) -> Record:
-    """Return the record of an answer that its client has cancelled."""
+    """Return the record of a response that its client has cancelled."""
     return evolve(record, response={**record.response, "status": "cancelled"})
 
 
 def failed(record: Record, message: str) -> Record:
-    """Return the record of an answer that did not come to its end."""
+    """Return the record of a response that did not come to its end."""
     error = {"code": SERVER_ERROR, "message": message}
     return evolve(record, response={**record.response, "status": "failed", "error": error})
 
 
 class Lifecycle:
-    """The states of background answers in *store*. Raises StateUnavailableError."""
+    """The states of background responses in *store*. Raises StateUnavailableError."""
 
     def __init__(self, store: ResponseStore) -> None:
         self._store = store
 
     async def begin(self, record: Record) -> None:
-        """Enter the answer of *record*, which is queued."""
+        """Enter the response of *record*, which is queued."""
         await self._store.swap(_state(record.id), None, _QUEUED, _MAX_STATE_S)
         await self._store.keep(_life(record.id), b"0", LEASE_S)
         await self._store.put(record)  # last: who finds the record finds its state
 
     async def run(self, response_id: str) -> bool:
-        """Record that the answer is being made; return False if it was cancelled."""
+        """Record that the response is being made; return False if it was cancelled."""
         return await self._store.swap(_state(response_id), _QUEUED, _RUNNING, _MAX_STATE_S)
 
     async def beat(self, response_id: str, log: EventLog) -> bool:
-        """Renew the lease of the answer; return False if it was cancelled."""
+        """Renew the lease of the response; return False if it was cancelled."""
         await self._store.keep(_life(response_id), b"%d" % log.first_piece, LEASE_S)
         return await self._store.value(_state(response_id)) in _STATUSES
 
     async def end(self, final: Record) -> Record:
-        """Make *final* the end of its answer, unless it has one; return how it ended."""
+        """Make *final* the end of its response, unless it has one; return how it ended."""
         ended = _ENDED + _packed(final)
         for old in (_RUNNING, _QUEUED, _RUNNING):
             if await self._store.swap(_state(final.id), old, ended, _MAX_STATE_S):
@@ -87,7 +87,7 @@ class Lifecycle:
         return record if record is not None and is_finished(record) else final
 
     async def keep_place(self, response_id: str, log: EventLog) -> None:
-        """Note where the events of an ended answer begin, as long as they are kept."""
+        """Note where the events of an ended response begin, as long as they are kept."""
         await self._store.keep(_life(response_id), b"%d" % log.first_piece, EVENTS_TTL_S)
 
     async def current(self, record: Record) -> Record:
@@ -113,14 +113,14 @@ class Lifecycle:
         return int(await self._store.value(_life(response_id)) or b"0")
 
     async def forget(self, record: Record) -> None:
-        """End the answer if it is under way, and remove its events."""
+        """End the response if it is under way, and remove its events."""
         if not is_finished(await self.current(record)):
             await self.end(cancelled(record))
         await forget_events(self._store, record.id, await self.first_piece(record.id))
         await self._store.forget([_life(record.id)])
 
     async def _written(self, final: Record) -> Record:
-        """Write the record of an ended answer in place of its state."""
+        """Write the record of an ended response in place of its state."""
         await self._store.put(final)
         await self._store.forget([_state(final.id)])
         return final
@@ -151,4 +151,4 @@ def _unpacked(state: bytes) -> Record:
         fields: Any = json.loads(zlib.decompress(state.removeprefix(_ENDED)))
         return Record(**{**fields, "input_items": tuple(fields["input_items"])})
     except (zlib.error, ValueError, TypeError, KeyError) as error:
-        raise StateUnavailableError("the state of a background answer is damaged") from error
+        raise StateUnavailableError("the state of a background response is damaged") from error

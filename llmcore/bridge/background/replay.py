@@ -1,8 +1,8 @@
-"""The events of a background answer as a stream, which can begin after any of them.
+"""The events of a background response as a stream, which can begin after any of them.
 
 A client that lost its stream asks for `GET /v1/responses/{id}?stream=true&starting_after=41`, where
 41 is the `sequence_number` of the last event that it has, and gets the events from 42 on. Where the
-answer is made by another process, its events are read from the store.
+response is made by another process, its events are read from the store.
 """
 
 from collections.abc import Mapping, Sequence
@@ -10,10 +10,10 @@ from typing import Final
 
 import anyio
 
-from llmcore.bridge.answer_run import ErrorForm, RunLabels, WholeBody
-from llmcore.bridge.background.answers import BackgroundAnswers
 from llmcore.bridge.background.event_log import Piece, piece_name
 from llmcore.bridge.background.lifecycle import is_finished
+from llmcore.bridge.background.responses import BackgroundResponses
+from llmcore.bridge.response_run import ErrorForm, RunLabels, WholeBody
 from llmcore.bridge.state.store import StateUnavailableError
 from llmcore.fronts.encoding import COMMENT, EVENT_STREAM, named_event
 from llmcore.fronts.errors import FrontError, invalid, state_unavailable
@@ -29,9 +29,9 @@ _POLL_S: Final = 0.5
 
 
 class ReplayRun:
-    """A stream of the events of a background answer that follow the event *after*.
+    """A stream of the events of a background response that follow the event *after*.
 
-    The answer goes on when the stream is closed.
+    The response goes on when the stream is closed.
     """
 
     upstream_request_id: str | None = None
@@ -41,12 +41,12 @@ class ReplayRun:
     headers: Mapping[str, str] = {}
 
     def __init__(
-        self, answers: BackgroundAnswers, record: Record, after: int, form: ErrorForm
+        self, responses: BackgroundResponses, record: Record, after: int, form: ErrorForm
     ) -> None:
         model = str(record.response.get("model"))
         self.info = RunLabels(id=record.id, model=model, provider="stored", streamed=True)
         self.dropped: list[str] = []
-        self._answers = answers
+        self._responses = responses
         self._record = record
         self._next = after + 1
         """The sequence number of the next event."""
@@ -96,16 +96,16 @@ class ReplayRun:
         raise invalid("the events of a response are streamed", "stream")
 
     async def aclose(self) -> None:
-        """Do nothing: the answer goes on."""
+        """Do nothing: the response goes on."""
 
     # -- reading
 
     async def _next_lines(self) -> Sequence[bytes]:
         """Return further events; none if there may be some later."""
-        answer = self._answers.local(self._record.id)
-        if answer is not None:
-            changed = answer.log.changed
-            lines = answer.log.since(self._next)
+        response = self._responses.local(self._record.id)
+        if response is not None:
+            changed = response.log.changed
+            lines = response.log.since(self._next)
             if lines is None:
                 found = await self._from_store()
                 if found is not None:
@@ -115,7 +115,7 @@ class ReplayRun:
             return lines or ()
         if (found := await self._from_store()) is not None:
             return found
-        record = await self._answers.lifecycle.current(self._record)
+        record = await self._responses.lifecycle.current(self._record)
         if not is_finished(record):
             await anyio.sleep(_POLL_S)
             return ()
@@ -125,10 +125,10 @@ class ReplayRun:
 
     async def _from_store(self) -> Sequence[bytes] | None:
         """Return the events of the next piece that are new; None if there is no such piece."""
-        store, name = self._answers.store, self._record.id
+        store, name = self._responses.store, self._record.id
         first = 0
         if self._piece is None or await store.value(piece_name(name, self._piece)) is None:
-            first = await self._answers.lifecycle.first_piece(name)
+            first = await self._responses.lifecycle.first_piece(name)
         self._piece = max(self._piece or 0, first)
         data = await store.value(piece_name(name, self._piece))
         if data is None:
@@ -144,9 +144,9 @@ class ReplayRun:
         return lines
 
     def _last_lines(self, record: Record) -> Sequence[bytes]:
-        """Return the terminal event of an answer whose log does not have it.
+        """Return the terminal event of a response whose log does not have it.
 
-        Those of answers that were cancelled, or whose process is gone, do not.
+        Those of responses that were cancelled, or whose process is gone, do not.
         """
         self._ended = True
         status = record.response.get("status")

@@ -73,7 +73,7 @@ port = 8787
 # model_prefix = "claude-"          # for clients that list no other models
 # otherwise = "pass"                # or refuse, or upstream/model
 # retries = 2
-# retry_timeouts = false            # a silent upstream may bill its answer
+# retry_timeouts = false            # a silent upstream may bill its response
 # cool_down_seconds = 5
 # key_cool_down_seconds = 300
 # breaker_failures = 5
@@ -86,7 +86,7 @@ port = 8787
 # send_seconds = 60
 # first_event_seconds = 600
 # idle_seconds = 300
-# total_seconds = 0                 # all tries of an answer together; 0 is unlimited
+# total_seconds = 0                 # all tries of a response together; 0 is unlimited
 # max_running = 256
 # max_background = 64
 # rate_limit_per_minute = 0         # requests of each key; needed on a public address
@@ -120,7 +120,7 @@ port = 8787
 # admin_key = "at least 16 characters"
 
 [budgets]
-# usd = 0                           # of all answers of a period together; 0 is unlimited
+# usd = 0                           # of all responses of a period together; 0 is unlimited
 # tokens = 0
 # period = "month"
 # output_tokens = 0

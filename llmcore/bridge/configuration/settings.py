@@ -37,7 +37,7 @@ RETRY_WITHOUT = (
     "prompt_cache_key",
     "reasoning",
 )
-"""Parameters that only tune, so that an answer without them is better than none."""
+"""Parameters that only tune, so that a response without them is better than none."""
 
 _FORMATS: Final = dict.fromkeys(FRONT_IDS, get_args(StructuredOutput))
 _KEEP_ALIVES: Final[Mapping[str, tuple[str, ...]]] = {
@@ -117,7 +117,7 @@ def read_settings(kind: type[_T], values: Values, **others: object) -> _T:
 
 @frozen(kw_only=True)
 class Limits:
-    """Limits of requests, answers and waiting; sizes are in bytes, times in seconds."""
+    """Limits of requests, responses and waiting; sizes are in bytes, times in seconds."""
 
     max_body_bytes: int = _integer("MAX_BODY_BYTES", 32 * 1024 * 1024, least=1)
     """Of a request's body, both as it comes and decompressed."""
@@ -129,15 +129,15 @@ class Limits:
     first_event_s: float = _seconds("FIRST_EVENT_SECONDS", 600.0)
     idle_s: float = _seconds("IDLE_SECONDS", 300.0)
     total_s: float | None = _amount("TOTAL_SECONDS", float)
-    """For the whole of an answer, all tries and the waits between them included."""
+    """For the whole of a response, all tries and the waits between them included."""
     max_running: int = _integer("MAX_RUNNING", 256, least=1)
-    """Answers under way at once; further requests get a 503."""
+    """Responses under way at once; further requests get a 503."""
     max_background: int = _integer("MAX_BACKGROUND", 64, least=1)
-    """Background answers that a process makes at once; as many again may wait."""
+    """Background responses that a process makes at once; as many again may wait."""
     rate_per_minute: int = _integer("RATE_LIMIT_PER_MINUTE", 0)
     """Requests a minute of each client key (or of each address, without keys); 0 is unlimited."""
     shutdown_s: float = _seconds("SHUTDOWN_SECONDS", 120.0, least=0)
-    """How long running answers may take once the gateway is stopping."""
+    """How long running responses may take once the gateway is stopping."""
 
 
 @frozen(kw_only=True)
@@ -158,23 +158,23 @@ class StateSettings:
 
 @frozen(kw_only=True)
 class AccountSettings:
-    """Issued keys, the budget of all answers together, and rows of spend."""
+    """Issued keys, the budget of all responses together, and rows of spend."""
 
     issued_keys: bool = _flag("KEYS_ISSUED")
     """Whether clients may send issued keys, and must send a key."""
     admin_key: str | None = _text("ADMIN_KEY", secret=True)
     """The key of the operations that manage keys; None is that there are none."""
     budget_usd: float | None = _amount("BUDGETS_USD", float, most=1e6)
-    """US dollars of all answers of a period together."""
+    """US dollars of all responses of a period together."""
     budget_tokens: int | None = _amount("BUDGETS_TOKENS", int, most=1e15)
-    """Tokens of all answers of a period together."""
+    """Tokens of all responses of a period together."""
     budget_period: BudgetPeriod = _one_of("BUDGETS_PERIOD", "month", BudgetPeriod)
     output_tokens: int | None = _amount("BUDGETS_OUTPUT_TOKENS", int)
     """The output reserved for requests without a limit; None is the limit of the model."""
     prices_path: Path | None = _path("PRICES_PATH")
     """A file of prices, which go before those of the catalog."""
     records_spend: bool = _flag("SPEND_RECORD", default=True)
-    """Whether a row is written of each answer; those with a budget always have one."""
+    """Whether a row is written of each response; those with a budget always have one."""
     spend_kept_s: float = _setting(
         90 * 86400.0,
         lambda values: 86400.0 * values.number("SPEND_KEEP_DAYS", 90.0, float, least=0.01),
@@ -202,9 +202,9 @@ class CacheSettings:
     """Settings of the response cache, and of marks for the upstreams' caches of prompts."""
 
     responses: ResponseCaching = _one_of("CACHE_RESPONSES", "off", ResponseCaching)
-    """Which answers may come from the response cache: those of temperature 0, or all."""
+    """Which responses may come from the response cache: those of temperature 0, or all."""
     ttl_s: float = _seconds("CACHE_SECONDS", 3600.0, least=1)
-    """How long an answer is given again."""
+    """How long a response is given again."""
     prompt_marks: bool = _flag("CACHE_PROMPT_MARKS")
     """Whether requests without marks for the upstream's cache of prompts get some."""
 
@@ -241,7 +241,7 @@ class GatewaySettings:
     accounts: AccountSettings = AccountSettings()
     cache: CacheSettings = CacheSettings()
     retries: int = _integer("RETRIES", 2)
-    """Further tries of a request whose answer has not begun."""
+    """Further tries of a request whose response has not begun."""
     retry_timeouts: bool = _flag("RETRY_TIMEOUTS")
     """Whether a request that timed out is sent again, which the upstream may bill twice."""
     keep_alive_s: float = _seconds("KEEP_ALIVE_SECONDS", 15.0, least=0)
@@ -254,7 +254,8 @@ class GatewaySettings:
     """A file of further tool types."""
     retry_without: tuple[str, ...] = _words("RETRY_WITHOUT", RETRY_WITHOUT)
     relay: bool = _flag("RELAY", default=True)
-    """Whether requests and answers pass as they came where the upstream speaks the client's API."""
+    """Whether requests and responses pass as they came where the upstream speaks the client's
+    API."""
     telemetry: bool = _flag("TELEMETRY")
     """Whether requests and calls of upstreams are traced and measured with OpenTelemetry."""
     check_stream: bool = _flag("CHECK_STREAM")
@@ -274,7 +275,7 @@ class GatewaySettings:
     keep_alive_by_front: Mapping[str, KeepAlive] = _by_front("KEEP_ALIVE_BY_FRONT", _KEEP_ALIVES)
     """The heartbeat of silent streams in place of the front's own, by the ids of fronts."""
     prefill: Prefill = _one_of("PREFILL", "continue", Prefill)
-    """Of a conversation that ends with the assistant, for models that do not continue an answer:
+    """Of a conversation that ends with the assistant, for models that do not continue a response:
     add a message of the user's, or refuse."""
     model_prefix: str = _text("MODEL_PREFIX", "")
     """Put before models' names in lists for clients of Messages, and removed from requests."""

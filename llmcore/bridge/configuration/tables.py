@@ -71,7 +71,7 @@ class UpstreamSettings(KeySource):
     weight: _Weight = 1.0
     """Its share of the requests to its rank, where a target names no weight of its own."""
     max_running: _Count | None = None
-    """Answers of it under way at once, over all workers of one store."""
+    """Responses of it under way at once, over all workers of one store."""
     requests_per_minute: _Count | None = None
     """Over all workers of one store."""
     first_event_seconds: _Seconds | None = None

@@ -3,7 +3,7 @@
 - `metrics`, `logs`: what is counted and logged
 - `asgi`, `client_connection`: requests as servers hand them over, and whether the client is there
 - `request_body`: bodies read within limits, as JSON
-- `stream_writer`, `responses`: answers as they are sent
+- `stream_writer`, `responses`: responses as they are sent
 - `observability`: around each request: its id, log line and metrics
 - `tracing`: a span of each request
 - `access`: which callers are admitted, and how often

@@ -12,7 +12,6 @@ from functools import partial
 from attrs import define
 
 from llmcore.bridge.accounts.issued_keys import KeyLookup, accounts_unavailable
-from llmcore.bridge.answer_run import ErrorForm
 from llmcore.bridge.api import Caller
 from llmcore.bridge.apis.registry import Apis
 from llmcore.bridge.configuration.settings import is_loopback
@@ -21,6 +20,7 @@ from llmcore.bridge.http.logs import log
 from llmcore.bridge.http.observability import log_fields
 from llmcore.bridge.http.responses import error_response
 from llmcore.bridge.pools.keys import RotatingKey
+from llmcore.bridge.response_run import ErrorForm
 from llmcore.bridge.service import Service
 from llmcore.bridge.state.store import StateUnavailableError
 from llmcore.fronts.errors import FrontError
@@ -297,7 +297,7 @@ def _check_origin(origin: str | None, allowed: tuple[str, ...]) -> None:
 
 
 def _has_own_rate(caller: Caller) -> bool:
-    """Return whether the caller's key has a rate, which its answers are counted against."""
+    """Return whether the caller's key has a rate, which its responses are counted against."""
     return caller.key is not None and caller.key.limits.requests_per_minute is not None
 
 

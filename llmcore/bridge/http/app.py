@@ -1,7 +1,7 @@
 """The gateway as an ASGI application: the operations of its fronts, and its own.
 
 An operation that takes a body is admitted in one place: while there is room for it, its body is
-read within limits, and its answer counts as under way until its last byte.
+read within limits, and its response counts as under way until its last byte.
 """
 
 from collections.abc import Callable, Mapping
@@ -11,7 +11,6 @@ import anyio
 
 from llmcore.bridge.accounts.admin import admin_operations
 from llmcore.bridge.accounts.charges import Charge
-from llmcore.bridge.answer_run import AnswerRun, SentAnswer, has_ended
 from llmcore.bridge.api import Caller, Operation, OperationRequest, Outcome
 from llmcore.bridge.apis.registry import Apis, apis
 from llmcore.bridge.apis.responses import Responses
@@ -32,8 +31,8 @@ from llmcore.bridge.http.observability import ObservabilityMiddleware, log_field
 from llmcore.bridge.http.request_body import BodyBytes, HeldBytes, read_object
 from llmcore.bridge.http.responses import (
     BytesResponse,
-    StreamedAnswer,
-    WholeAnswer,
+    StreamedResponse,
+    WholeResponse,
     diagnostic_codes,
     diagnostic_headers,
     error_response,
@@ -41,6 +40,7 @@ from llmcore.bridge.http.responses import (
 )
 from llmcore.bridge.http.router import Router
 from llmcore.bridge.http.tracing import TracingMiddleware, flush_telemetry
+from llmcore.bridge.response_run import ResponseRun, SentResponse, has_ended
 from llmcore.bridge.service import Service
 from llmcore.bridge.ui.capture import CaptureMiddleware, note_request, note_run
 from llmcore.bridge.ui.feed import Feed
@@ -75,7 +75,7 @@ def make_app(service: Service) -> ASGIApp:
     router: Router[ASGIApp] = Router(
         [
             *(
-                (entry.method, path, _Answering(entry, served, service, bodies))
+                (entry.method, path, _OperationApp(entry, served, service, bodies))
                 for path, entry in [*operations, *_own_operations(service)]
             ),
             *pages,
@@ -119,7 +119,7 @@ def _with_lifespan(app: ASGIApp, service: Service) -> ASGIApp:
 
 
 class _Routed:
-    """Answers each request by the operation of its path, and WebSockets by theirs."""
+    """Responses each request by the operation of its path, and WebSockets by theirs."""
 
     def __init__(
         self, router: Router[ASGIApp], sockets: Mapping[str, ASGIApp], served: Apis
@@ -189,8 +189,8 @@ def _own_operations(service: Service) -> list[tuple[str, Operation]]:
         return await (service.deep_health() if call.query.get("deep") else service.health())
 
     operations = [
-        Operation(name=name, method="GET", path=path, answer=answer)
-        for name, path, answer in (
+        Operation(name=name, method="GET", path=path, handle=handle)
+        for name, path, handle in (
             ("health", "/healthz", health),
             ("version", "/version", version),
             ("root", "/", root),
@@ -223,8 +223,8 @@ class _Bodies:
         )
 
 
-class _Answering:
-    """Answers the requests for one operation."""
+class _OperationApp:
+    """Responses the requests for one operation."""
 
     def __init__(
         self, operation: Operation, served: Apis, service: Service, bodies: _Bodies
@@ -237,13 +237,13 @@ class _Answering:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         name_operation(scope, self._operation.name)
         try:
-            answer = await self._answer(scope, receive)
+            response = await self._respond(scope, receive)
         except FrontError as error:
             log_fields(scope)["error"] = str(error)
-            answer = error_response(error, error_form(self._served, scope))
-        await answer(scope, receive, send)
+            response = error_response(error, error_form(self._served, scope))
+        await response(scope, receive, send)
 
-    async def _answer(self, scope: Scope, receive: Receive) -> ASGIApp:
+    async def _respond(self, scope: Scope, receive: Receive) -> ASGIApp:
         held = self._bodies.bytes.of(caller_of(scope).counted_as)
         place, leaves = self._service.admitted(), True
 
@@ -261,7 +261,7 @@ class _Answering:
                 place.admit()
             request = _client_request(scope, body)
             note_request(scope, request)
-            made = await self._operation.answer(
+            made = await self._operation.handle(
                 OperationRequest(
                     caller=caller_of(scope), request=request, path=scope["path_params"]
                 )
@@ -279,16 +279,16 @@ class _Answering:
             if leaves:
                 release()
 
-    async def _charge(self, caller: Caller, run: SentAnswer) -> Charge | None:
-        """Reserve what an answer can use; None for one that is not made for this request."""
+    async def _charge(self, caller: Caller, run: SentResponse) -> Charge | None:
+        """Reserve what a response can use; None for one that is not made for this request."""
         if isinstance(run, ReplayRun):
             return None
-        return await self._service.accounts.open(caller, cast("AnswerRun", run))
+        return await self._service.accounts.open(caller, cast("ResponseRun", run))
 
     def _run(
-        self, scope: Scope, run: SentAnswer, charge: Charge | None, release: Callable[[], None]
+        self, scope: Scope, run: SentResponse, charge: Charge | None, release: Callable[[], None]
     ) -> ASGIApp:
-        """Return the answer of *run*, which at its end releases its place and is charged."""
+        """Return the response of *run*, which at its end releases its place and is charged."""
         note_run(scope, run)
         info, fields = run.info, log_fields(scope)
         fields.update(model=info.model, provider=info.upstream.provider, response_id=info.id)
@@ -310,9 +310,9 @@ class _Answering:
                 charge.close()
 
         if not info.streamed:
-            return WholeAnswer(run, done, charge_ended)
+            return WholeResponse(run, done, charge_ended)
         settings = self._service.settings
-        return StreamedAnswer(
+        return StreamedResponse(
             run,
             done,
             charge_ended,

@@ -65,7 +65,7 @@ async def while_connected(
 
 def _leaving(connected: anyio.CancelScope, ended: Callable[[], bool]) -> Callable[[], None]:
     def leave() -> None:
-        if not ended():  # connections are also closed after a whole answer
+        if not ended():  # connections are also closed after a whole response
             log(logging.INFO, "client_gone")
             connected.cancel()
 

@@ -100,7 +100,7 @@ class _Connection(HttpToolsProtocol):
             self._late = None
 
     def _refuse(self, status: int, reason: str) -> None:
-        """Close the connection, with an error unless an answer is on its way."""
+        """Close the connection, with an error unless a response is on its way."""
         if self.transport.is_closing():
             return
         if self.cycle is None or self.cycle.response_complete or not self.cycle.response_started:
@@ -193,7 +193,7 @@ def limited_connections(head_s: float, max_header_bytes: int) -> type[HttpToolsP
     """Return uvicorn's protocol with limits on the heads of requests.
 
     A connection is closed whose next head takes more than *head_s* seconds, from the connection's
-    begin or the first byte after an answer. One whose headers and trailers are larger than
+    begin or the first byte after a response. One whose headers and trailers are larger than
     *max_header_bytes* gets a 431.
     """
     limits = {"head_s": head_s, "max_header_bytes": max_header_bytes}

@@ -57,7 +57,7 @@ class Metrics:
     def __init__(self) -> None:
         self.registry = CollectorRegistry(auto_describe=True)
         self._count_requests()
-        self._count_answers()
+        self._count_responses()
         self._count_spend()
         self.state_errors = self._counter("state_errors", "Failures of the stores.")
         self.violations = self._counter(
@@ -69,23 +69,26 @@ class Metrics:
             "requests", "Requests, by route, method and status.", "route", "method", "status"
         )
         self.request_seconds = self._histogram(
-            "request_seconds", "Seconds from a request's head to the end of its answer.", "route"
+            "request_seconds", "Seconds from a request's head to the end of its response.", "route"
         )
 
-    def _count_answers(self) -> None:
-        self.running = self._gauge("running_answers", "Under way.")
-        self.background_answers = self._gauge("background_answers", "Under way or waiting.")
-        self.answers = self._counter(
-            "answers", "Answers of models, by provider and how they ended.", "provider", "outcome"
+    def _count_responses(self) -> None:
+        self.running = self._gauge("running_responses", "Under way.")
+        self.background_responses = self._gauge("background_responses", "Under way or waiting.")
+        self.responses = self._counter(
+            "responses",
+            "Responses of models, by provider and how they ended.",
+            "provider",
+            "outcome",
         )
         self.first_event_seconds = self._histogram(
             "first_event_seconds", "Seconds from asking to the first event.", "provider"
         )
         self.retries = self._counter(
-            "upstream_retries", "More requests for an answer that had not begun.", "provider"
+            "upstream_retries", "More requests for a response that had not begun.", "provider"
         )
         self.fallbacks = self._counter(
-            "upstream_fallbacks", "Answers that went on to another target.", "failed", "next"
+            "upstream_fallbacks", "Responses that went on to another target.", "failed", "next"
         )
         self.upstream_failures = self._counter(
             "upstream_failures", "Failures that cool an upstream down.", "provider", "reason"
@@ -105,11 +108,11 @@ class Metrics:
 
     def _count_spend(self) -> None:
         labels = ("key", "model")
-        self.key_answers = self._counter(
-            "key_answers", "Answers of models, by key.", *labels, "outcome"
+        self.key_responses = self._counter(
+            "key_responses", "Responses of models, by key.", *labels, "outcome"
         )
-        self.key_tokens = self._counter("key_tokens", "Tokens of answers.", *labels, "kind")
-        self.key_cost = self._counter("key_cost_usd", "Cost of answers, where known.", *labels)
+        self.key_tokens = self._counter("key_tokens", "Tokens of responses.", *labels, "kind")
+        self.key_cost = self._counter("key_cost_usd", "Cost of responses, where known.", *labels)
         self.spend_dropped = self._counter(
             "spend_dropped", "Rows of spend that were lost because the store did not answer."
         )
@@ -117,13 +120,13 @@ class Metrics:
         self._keys_seen: set[tuple[str, str]] = set()
 
     def count_spend(self, row: SpendRow) -> None:
-        """Add an answer to the series of its key and model; of too many, to those of `other`."""
+        """Add a response to the series of its key and model; of too many, to those of `other`."""
         labels = (row.key, row.target)
         if len(self._keys_seen) < _MAX_SERIES:
             self._keys_seen.add(labels)
         elif labels not in self._keys_seen:
             labels = ("other", "other")
-        self.key_answers.labels(*labels, row.outcome).inc()
+        self.key_responses.labels(*labels, row.outcome).inc()
         self.key_tokens.labels(*labels, "input").inc(row.input_tokens)
         self.key_tokens.labels(*labels, "output").inc(row.output_tokens)
         self.key_cost.labels(*labels).inc((row.cost_nano or 0) / NANO)
@@ -149,7 +152,7 @@ class Metrics:
         )
 
     def count_tokens(self, provider: str, usage: Usage | None) -> None:
-        """Add the tokens of an answer."""
+        """Add the tokens of a response."""
         if usage is not None:
             self.tokens.labels(provider, "input").inc(usage.input_tokens or 0)
             self.tokens.labels(provider, "output").inc(usage.output_tokens or 0)

@@ -9,11 +9,11 @@ from itertools import accumulate, takewhile
 import anyio
 from attrs import evolve
 
-from llmcore.bridge.answer_run import ErrorForm, SentAnswer, WholeBody
 from llmcore.bridge.http.asgi import Headers, Message, Receive, Scope, Send
 from llmcore.bridge.http.client_connection import while_connected
 from llmcore.bridge.http.logs import LOGGER, REQUEST_ID
 from llmcore.bridge.http.stream_writer import StreamWriter
+from llmcore.bridge.response_run import ErrorForm, SentResponse, WholeBody
 from llmcore.client.large_requests import holds_much, run_in_thread_if
 from llmcore.fronts.errors import SERVER_ERROR, FrontError
 from llmcore.fronts.front import FailureResponse
@@ -62,10 +62,10 @@ def _denying(scope: Scope, send: Send) -> Send:
 
     Servers without the extension of ASGI for it can only refuse without a reason.
     """
-    can_answer = "websocket.http.response" in scope.get("extensions", {})
+    can_respond = "websocket.http.response" in scope.get("extensions", {})
 
     async def denied(message: Message) -> None:
-        if can_answer:
+        if can_respond:
             await send({**message, "type": f"websocket.{message['type']}"})
         elif message["type"] == "http.response.start":
             await send({"type": "websocket.close", "code": 1008})
@@ -101,11 +101,11 @@ def _whole(whole: WholeBody, headers: Headers) -> BytesResponse:
     )
 
 
-class WholeAnswer:
-    """Runs an answer and sends it as one object, or an error."""
+class WholeResponse:
+    """Runs a response and sends it as one object, or an error."""
 
     def __init__(
-        self, run: SentAnswer, done: Callable[[], None], charge: Callable[[], None]
+        self, run: SentResponse, done: Callable[[], None], charge: Callable[[], None]
     ) -> None:
         """Send *run*; *charge* is called before anything is sent, and *done* when all is over."""
         self._run = run
@@ -116,7 +116,7 @@ class WholeAnswer:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer the request; a client that goes away ends the call of the upstream."""
         try:
-            await while_connected(scope, receive, lambda: self._answer(send), lambda: self._ended)
+            await while_connected(scope, receive, lambda: self._respond(send), lambda: self._ended)
         except anyio.get_cancelled_exc_class():
             if not self._ended:
                 with anyio.move_on_after(_FAREWELL_S, shield=True):
@@ -128,7 +128,7 @@ class WholeAnswer:
             finally:
                 self._done()
 
-    async def _answer(self, send: Send) -> None:
+    async def _respond(self, send: Send) -> None:
         try:
             response = _whole(await self._run.whole(), run_headers(self._run))
         except FrontError as error:
@@ -138,8 +138,8 @@ class WholeAnswer:
         await response.send(send)
 
 
-class StreamedAnswer:
-    """Runs an answer and sends its events as they arrive.
+class StreamedResponse:
+    """Runs a response and sends its events as they arrive.
 
     The response's head is sent with the first of them, or after `keep_alive_s` seconds of
     silence; a failure before that is a plain HTTP error.
@@ -147,7 +147,7 @@ class StreamedAnswer:
 
     def __init__(
         self,
-        run: SentAnswer,
+        run: SentResponse,
         done: Callable[[], None],
         charge: Callable[[], None],
         *,
@@ -166,7 +166,7 @@ class StreamedAnswer:
         writer = StreamWriter(send, self._headers)
         try:
             await while_connected(
-                scope, receive, lambda: self._answer(writer, send), lambda: writer.ended
+                scope, receive, lambda: self._respond(writer, send), lambda: writer.ended
             )
         except anyio.get_cancelled_exc_class():
             await self._fail(writer, send, _stopping())
@@ -177,7 +177,7 @@ class StreamedAnswer:
             finally:
                 self._done()
 
-    async def _answer(self, writer: StreamWriter, send: Send) -> None:
+    async def _respond(self, writer: StreamWriter, send: Send) -> None:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._attend, writer)
             try:
@@ -190,7 +190,7 @@ class StreamedAnswer:
             except OSError:
                 raise
             except Exception:  # noqa: BLE001  a fault of the gateway, which the client must learn of
-                LOGGER.exception("answer_broke")
+                LOGGER.exception("response_broke")
                 await self._fail(writer, send, gateway_failed())
             tasks.cancel_scope.cancel()
 
@@ -235,7 +235,7 @@ class StreamedAnswer:
 # -- headers and errors
 
 
-def run_headers(run: SentAnswer) -> Headers:
+def run_headers(run: SentResponse) -> Headers:
     """Return headers about the upstream, and about what was changed on the way there."""
     info = run.info
     fields = {
@@ -276,7 +276,7 @@ def gateway_failed() -> FrontError:
     return FrontError(status=500, message=message, type=SERVER_ERROR)
 
 
-def _run_error(run: SentAnswer, error: FrontError) -> BytesResponse:
+def _run_error(run: SentResponse, error: FrontError) -> BytesResponse:
     failure = run.error_response(evolve(error, request_id=REQUEST_ID.get()))
     if isinstance(failure, WholeBody):
         return _whole(failure, run_headers(run))

@@ -29,8 +29,8 @@ _BACKLOG = 2048
 _IDLE_CONNECTION_S = 75
 _OBJECTS_BETWEEN_COLLECTIONS = 10_000
 _GENERATIONS = (10, 2)
-"""Collections of one generation before the next one is collected, too. With 20 and 20, what answers
-left behind took 20 MB before it was found."""
+"""Collections of one generation before the next one is collected, too. With 20 and 20, what
+responses left behind took 20 MB before it was found."""
 
 
 def run(
@@ -40,7 +40,7 @@ def run(
     announce: Callable[[str], None] | None = None,
     read_again: "ReadSettings | None" = None,
 ) -> None:
-    """Serve until SIGINT or SIGTERM; running answers are finished first.
+    """Serve until SIGINT or SIGTERM; running responses are finished first.
 
     With *read_again*, the settings are read again when their files change, and on SIGHUP.
     *announce* is called with the gateway's URL, without a path, once the address is taken.
@@ -201,7 +201,7 @@ def uvicorn_config(app: "ASGIApp", settings: GatewaySettings) -> "Config":
 
 
 def _ending_quietly(app: "ASGIApp") -> "ASGIApp":
-    """Return *app* for uvicorn, which logs a traceback of each answer that a shutdown cuts.
+    """Return *app* for uvicorn, which logs a traceback of each response that a shutdown cuts.
 
     uvicorn cancels the task of a request at the end of its patience; that task ends here.
     """
@@ -212,7 +212,7 @@ def _ending_quietly(app: "ASGIApp") -> "ASGIApp":
         except asyncio.CancelledError:
             if scope["type"] == "lifespan":
                 raise
-            log(logging.WARNING, "answer_cut", path=scope["path"])
+            log(logging.WARNING, "response_cut", path=scope["path"])
 
     return run_until_cancelled
 

@@ -1,4 +1,4 @@
-"""The body of a streamed answer, written as fast as the client takes it."""
+"""The body of a streamed response, written as fast as the client takes it."""
 
 import time
 from collections.abc import Callable
@@ -11,7 +11,7 @@ from llmcore.bridge.http.asgi import Headers, Send
 class StreamWriter:
     """Bytes on their way to a client.
 
-    Several tasks may write: the one that reads the answer, and one that fills its silence.
+    Several tasks may write: the one that reads the response, and one that fills its silence.
     """
 
     def __init__(self, send: Send, headers: Callable[[], Headers]) -> None:

@@ -4,7 +4,7 @@ The supervisor loads everything, and forks its workers. On Linux each worker lis
 its own with SO_REUSEPORT, over which the kernel spreads connections; elsewhere they accept from
 one socket. A worker that dies is replaced: at once, or after a delay that grows while new workers
 die soon. SIGTERM and SIGINT are passed on, and the supervisor ends once every worker has finished
-its answers; SIGHUP is passed on too. Workers whose supervisor is gone stop by themselves.
+its responses; SIGHUP is passed on too. Workers whose supervisor is gone stop by themselves.
 """
 
 import logging
@@ -32,7 +32,7 @@ _SOON_S: Final = 10.0
 _FIRST_DELAY_S: Final = 0.5
 _LONGEST_DELAY_S: Final = 30.0
 _PATIENCE_S: Final = 10.0
-"""For workers to end after the time in which their answers must."""
+"""For workers to end after the time in which their responses must."""
 _FAILED: Final = 70
 """The exit status of a worker that failed with an exception; EX_SOFTWARE of sysexits.h."""
 _PASSED_ON: Final = (signal.SIGTERM, signal.SIGINT)

@@ -1,7 +1,8 @@
-"""An answer that goes from target to target until one begins.
+"""A response that goes from target to target until one begins.
 
-Each target's answer is a run of its own, read and written for that target. The next one follows
-only while nothing was sent to the client; from the first byte on, the answer is the one under way.
+Each target's response is a run of its own, read and written for that target. The next one follows
+only while nothing was sent to the client; from the first byte on, the response is the one under
+way.
 """
 
 import logging
@@ -12,7 +13,6 @@ from typing import Final, Self, TypeAlias, TypeVar
 import anyio
 from attrs import define, evolve, field, frozen
 
-from llmcore.bridge.answer_run import AnswerRun, RunLabels, WholeBody
 from llmcore.bridge.http.logs import log
 from llmcore.bridge.http.metrics import Metrics
 from llmcore.bridge.model_map import ModelPool, UpstreamModel
@@ -20,6 +20,7 @@ from llmcore.bridge.pools.choice import Choice, choose
 from llmcore.bridge.pools.health import moves_on
 from llmcore.bridge.pools.shared_limits import Slot
 from llmcore.bridge.pools.upstream_health import UpstreamHealth
+from llmcore.bridge.response_run import ResponseRun, RunLabels, WholeBody
 from llmcore.bridge.upstream_call import CallLimits
 from llmcore.fronts.errors import FrontError, overloaded
 from llmcore.fronts.front import FailureResponse
@@ -36,13 +37,13 @@ _LONGEST_WAIT_S: Final = 20.0
 _AGAIN_S: Final = 0.01
 """The shortest, where another request was first."""
 
-MakeRun: TypeAlias = Callable[[UpstreamModel, CallLimits], Awaitable[AnswerRun]]
-"""Makes the answer of one target. Raises FrontError for a request that it cannot take."""
+MakeRun: TypeAlias = Callable[[UpstreamModel, CallLimits], Awaitable[ResponseRun]]
+"""Makes the response of one target. Raises FrontError for a request that it cannot take."""
 
 
 @frozen(kw_only=True)
 class PoolPlan:
-    """The targets of an answer, and how far it may go through them."""
+    """The targets of a response, and how far it may go through them."""
 
     name: str
     pool: ModelPool
@@ -104,15 +105,15 @@ class _Search:
 
 @frozen
 class _Attempt:
-    """A target, its answer, and how long to wait before it is free."""
+    """A target, its response, and how long to wait before it is free."""
 
     target: UpstreamModel
-    run: AnswerRun
+    run: ResponseRun
     wait_s: float
 
 
 class PooledRun:
-    """The answer of the first target that begins one."""
+    """The response of the first target that begins one."""
 
     def __init__(self, search: _Search, metrics: Metrics, make: MakeRun, attempt: _Attempt) -> None:
         self._search = search
@@ -124,7 +125,7 @@ class PooledRun:
         self._failed: list[str] = []
         """Each failed target with the reason, for the header."""
         self._place: tuple[UpstreamModel, Slot] | None = None
-        """The target as which the answer counts as under way."""
+        """The target as which the response counts as under way."""
         self._sent = False
         self._moving = False
 
@@ -132,7 +133,7 @@ class PooledRun:
     async def begin(
         cls, plan: PoolPlan, health: UpstreamHealth, metrics: Metrics, make: MakeRun
     ) -> Self:
-        """Make the answer of the first target, which reads the request; FrontError if invalid."""
+        """Make the response of the first target, which reads the request; FrontError if invalid."""
         search = _Search(plan, health, plan.pool)
         while True:
             choice = search.choice()
@@ -144,10 +145,10 @@ class PooledRun:
                 return pooled
             await run.aclose()
 
-    # -- the answer
+    # -- the response
 
     @property
-    def _current(self) -> AnswerRun:
+    def _current(self) -> ResponseRun:
         return self._attempt.run
 
     async def next_bytes(self) -> bytes:
@@ -162,7 +163,7 @@ class PooledRun:
         return data
 
     async def whole(self) -> WholeBody:
-        """Return the answer in one piece; FrontError if no target gives one."""
+        """Return the response in one piece; FrontError if no target gives one."""
         return await self._first(lambda run: run.whole())
 
     async def keep_alive(self) -> bytes:
@@ -188,11 +189,11 @@ class PooledRun:
         finally:
             await self._leave_place()
 
-    # -- facts of the answer under way
+    # -- facts of the response under way
 
     @property
     def info(self) -> RunLabels:
-        """The facts of the answer, with the targets that failed before it."""
+        """The facts of the response, with the targets that failed before it."""
         return evolve(
             self._current.info,
             tried=tuple(self._failed),
@@ -207,12 +208,12 @@ class PooledRun:
 
     @property
     def outcome(self) -> str:
-        """How the answer ended, in a word for metrics."""
+        """How the response ended, in a word for metrics."""
         return self._current.outcome
 
     @property
     def choices(self) -> int:
-        """How many answers the request asks for."""
+        """How many responses the request asks for."""
         return self._current.choices
 
     @property
@@ -226,7 +227,7 @@ class PooledRun:
 
     @property
     def response(self) -> LLMResponse:
-        """The upstream's answer, as far as it has arrived."""
+        """The upstream's response, as far as it has arrived."""
         return self._current.response
 
     @property
@@ -241,7 +242,7 @@ class PooledRun:
 
     @property
     def error(self) -> LLMError | None:
-        """Why the answer failed, if it did."""
+        """Why the response failed, if it did."""
         return self._current.error
 
     @property
@@ -261,7 +262,7 @@ class PooledRun:
 
     # -- from target to target
 
-    async def _first(self, ask: Callable[[AnswerRun], Awaitable[_T]]) -> _T:
+    async def _first(self, ask: Callable[[ResponseRun], Awaitable[_T]]) -> _T:
         """Return what *ask* returns of the first target that has it."""
         while True:
             if self._attempt.wait_s:
@@ -276,7 +277,7 @@ class PooledRun:
                     raise
 
     async def _moves_on(self, error: LLMError) -> bool:
-        """Make the answer of another target, if *error* leaves one; return whether it did."""
+        """Make the response of another target, if *error* leaves one; return whether it did."""
         search, target = self._search, self._attempt.target
         policy = search.plan.policy
         self._failed.append(f"{target.label} {_status(error)}")
@@ -309,7 +310,7 @@ class PooledRun:
         return True
 
     async def _next_target(self) -> bool:
-        """Make the answer of the next target; return whether there is one.
+        """Make the response of the next target; return whether there is one.
 
         A target that cannot take the request is passed over, unless it is the first of its pool.
         """

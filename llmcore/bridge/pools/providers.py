@@ -38,7 +38,7 @@ def upstreams_from(
 ) -> Upstreams:
     """Return a client of every upstream that *model_map* names.
 
-    *transport*, such as recorded answers, takes the place of the network. Raises
+    *transport*, such as recorded responses, takes the place of the network. Raises
     ConfigurationError for a provider that is not configured, naming the variables.
     """
     named = {upstream.name: upstream for upstream in settings.tables.upstreams}

@@ -1,6 +1,6 @@
 """The health of upstreams, shared by all workers of one store.
 
-Each worker keeps its own and answers by it alone. About once a second it writes what it has found
+Each worker keeps its own and responses by it alone. About once a second it writes what it has found
 to one named value of the store, and reads what others have: no request waits for that, and while
 the store cannot be reached each worker uses its own state.
 """

@@ -1,10 +1,10 @@
 """The limits of upstreams that all workers of one ledger count together.
 
     slot = await limits.take(upstream)     # Slot(reservation="5f...") or Slot(wait_s=0.4)
-    ...                                    # the answer
+    ...                                    # the response
     await limits.give_back(slot)
 
-Answers under way are reservations of the ledger: those of a worker that was killed are given back
+Responses under way are reservations of the ledger: those of a worker that was killed are given back
 when its lease ends. While the ledger cannot be reached, each worker goes by its own count.
 """
 
@@ -24,7 +24,7 @@ from llmcore.bridge.state.ledger import Ledger, Meter, Take
 from llmcore.bridge.state.store import StateUnavailableError
 
 _FULL_S: Final = 0.1
-"""How soon an upstream with as many answers under way as it may have is looked at again."""
+"""How soon an upstream with as many responses under way as it may have is looked at again."""
 _RUNNING_KEPT_S: Final = 24 * 3600.0
 _RATE_KEPT_S: Final = 120.0
 _THREADS: Final = 16
@@ -32,7 +32,7 @@ _THREADS: Final = 16
 
 @frozen(kw_only=True)
 class Slot:
-    """The place of one answer at an upstream."""
+    """The place of one response at an upstream."""
 
     reservation: str = ""
     """The id of what the ledger holds for it; empty where nothing is held."""
@@ -42,7 +42,7 @@ class Slot:
 
 
 class SharedLimits:
-    """Counts the answers of one worker against limits that many share. Safe for concurrent use."""
+    """Counts a worker's responses against limits that many share. Safe for concurrent use."""
 
     def __init__(
         self,
@@ -63,7 +63,7 @@ class SharedLimits:
         self._is_failing = False
 
     async def take(self, upstream: UpstreamSettings) -> Slot:
-        """Count an answer of *upstream*, if its limits allow one more."""
+        """Count a response of *upstream*, if its limits allow one more."""
         slot = Slot(reservation=secrets.token_hex(16), upstream=upstream.name)
         step = partial(self._take, upstream, slot)
         try:
@@ -93,7 +93,7 @@ class SharedLimits:
         return 0.0
 
     async def give_back(self, slot: Slot) -> None:
-        """Count the answer of *slot* as ended."""
+        """Count the response of *slot* as ended."""
         if slot.reservation:
             self._left.append(slot)
             with anyio.CancelScope(shield=True):

@@ -1,4 +1,4 @@
-"""The state of all upstreams in one worker: their health, and their running answers."""
+"""The state of all upstreams in one worker: their health, and their running responses."""
 
 import logging
 import time
@@ -31,7 +31,7 @@ from llmcore.schema.json import JsonObject
 _MAX_KNOWN: Final = 10_000
 """Upstreams and models of them whose failures are remembered."""
 _FULL_S: Final = 0.05
-"""How soon an upstream with as many answers under way as it may have is looked at again."""
+"""How soon an upstream with as many responses under way as it may have is looked at again."""
 
 
 class UpstreamHealth:

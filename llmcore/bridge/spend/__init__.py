@@ -1,7 +1,7 @@
-"""The use and the cost of answers.
+"""The use and the cost of responses.
 
-- `row`: one answer
+- `row`: one response
 - `journal`: rows on their way to the store, in a file that outlives its process
-- `writer`: the queue of answers that ended, and the thread that writes them
+- `writer`: the queue of responses that ended, and the thread that writes them
 - `report`: rows added up by key, model or day
 """

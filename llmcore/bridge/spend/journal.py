@@ -1,7 +1,7 @@
 """Settlements on their way to the ledger, in a file that outlives its process.
 
 A settlement waits in memory for a moment, so that several are written together. Before the end of
-its answer is sent, it is also appended to a file of the process, with one write, which the system
+its response is sent, it is also appended to a file of the process, with one write, which the system
 buffers: nothing waits for a disk. Of a process that was killed, another gateway of the
 same ledger settles what is left in the file. One line is one settlement:
 

@@ -41,7 +41,7 @@ _UNITS: Final = {"h": "hours", "d": "days", "w": "weeks"}
 class UsageTotal:
     """The sum of some rows."""
 
-    answers: int = 0
+    responses: int = 0
     failed: int = 0
     """Of them, those that failed or were cancelled."""
     input_tokens: int = 0
@@ -51,11 +51,11 @@ class UsageTotal:
     reasoning_tokens: int = 0
     cost_nano: int = 0
     unpriced: int = 0
-    """Answers whose cost is unknown, which is not in the sum."""
+    """Responses whose cost is unknown, which is not in the sum."""
 
     def add(self, row: SpendRow) -> None:
         """Add one row."""
-        self.answers += 1
+        self.responses += 1
         self.failed += row.outcome in ("failed", "cancelled")
         self.input_tokens += row.input_tokens
         self.cache_read_tokens += row.cache_read_tokens
@@ -68,7 +68,7 @@ class UsageTotal:
     def shown(self) -> JsonObject:
         """Return the sums; the cost in US dollars."""
         return {
-            "answers": self.answers,
+            "responses": self.responses,
             "failed": self.failed,
             "input_tokens": self.input_tokens,
             "cache_read_tokens": self.cache_read_tokens,
@@ -131,7 +131,7 @@ def as_csv(report: Sequence[JsonObject]) -> str:
 
 
 _COLUMNS: Final = {
-    "answers": "answers",
+    "responses": "responses",
     "failed": "failed",
     "input_tokens": "input",
     "cache_read_tokens": "cached",

@@ -1,4 +1,4 @@
-"""A row of spend: what one answer used, and what it cost."""
+"""A row of spend: what one response used, and what it cost."""
 
 from llmcore.bridge.state.ledger import StoredRow
 from llmcore.schema import json
@@ -8,7 +8,7 @@ from llmcore.schema.frozen import frozen
 
 @frozen(kw_only=True)
 class SpendRow:
-    """One answer, however it ended."""
+    """One response, however it ended."""
 
     id: str
     at: float
@@ -36,13 +36,13 @@ class SpendRow:
     """All of the output, reasoning included."""
     reasoning_tokens: int = 0
     estimated: bool = False
-    """Whether tokens are an estimate, because the answer ended before its upstream sent them."""
+    """Whether tokens are an estimate, because the response ended before its upstream sent them."""
     cost_nano: int | None = None
     """In nano-dollars; None if no price is known."""
     first_event_s: float | None = None
     """From asking the upstream to its first event."""
     seconds: float = 0.0
-    """From the request to the end of the answer."""
+    """From the request to the end of the response."""
     upstream_request_id: str | None = None
 
 

@@ -1,8 +1,8 @@
-"""Writes the use of answers in the background: answers never wait for it.
+"""Writes the use of responses in the background: responses never wait for it.
 
-A thread of its own settles with the ledger what the queue holds, several answers at a time, and
+A thread of its own settles with the ledger what the queue holds, several responses at a time, and
 extends the worker's lease. While the ledger cannot be reached the queue fills up to its bound;
-then rows are dropped and counted. Answers that reserved an amount are never dropped: they cannot
+then rows are dropped and counted. Responses that reserved an amount are never dropped: they cannot
 be more than were admitted while the ledger answered.
 
 What is queued is also in the journal, so that a process which is killed loses nothing.

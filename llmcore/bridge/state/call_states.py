@@ -1,7 +1,7 @@
 """Sealed state of calls, kept for clients that drop the fields which carry it.
 
 Clients of Chat Completions send calls back by their ids, and many of them nothing else. The state
-of an answer is kept under the ids of its calls, for the caller that got it, in the memory of this
+of a response is kept under the ids of its calls, for the caller that got it, in the memory of this
 process: if it is not found, only the reasoning of earlier steps is lost.
 """
 

@@ -8,7 +8,7 @@ requests, tokens, or nano-dollars (a billionth of a US dollar), so that sums are
 
 A reservation holds its amount until it is settled, or until the lease of its worker has ended:
 then the amount is given back. A settlement replaces what the reservation still holds by what was
-used and writes the row of the answer, both or neither; the second settlement of an id does
+used and writes the row of the response, both or neither; the second settlement of an id does
 nothing, so that it can be sent again after a failure.
 
 The calls block, are safe for any number of threads, and raise StateUnavailableError.
@@ -63,7 +63,7 @@ class Excess:
 
 @frozen(kw_only=True)
 class Settlement:
-    """The use of an answer that has ended."""
+    """The use of a response that has ended."""
 
     id: str
     """The id of its reservation, if it had one."""
@@ -72,7 +72,7 @@ class Settlement:
     """When it ended, in seconds since 1970."""
     uses: tuple[Take, ...]
     row: bytes
-    """The answer's row of spend, as JSON."""
+    """The response's row of spend, as JSON."""
 
 
 @frozen(kw_only=True)
@@ -112,7 +112,7 @@ class Ledger(Protocol):
         ...
 
     def settle(self, settlements: Sequence[Settlement]) -> None:
-        """Write the rows of answers, with the use of each in place of its reservation."""
+        """Write the rows of responses, with the use of each in place of its reservation."""
         ...
 
     def release(self, reservation: str, worker: str, meters: Sequence[Meter]) -> None:

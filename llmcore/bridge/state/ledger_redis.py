@@ -168,7 +168,7 @@ class RedisLedger:
         return Excess(meter=over.meter, level=float(found[1]), amount=over.amount)
 
     def settle(self, settlements: Sequence[Settlement]) -> None:
-        """Write the rows of answers, with the use of each in place of its reservation.
+        """Write the rows of responses, with the use of each in place of its reservation.
 
         Each one is a script of its own; after a failure, all can be settled again.
         """

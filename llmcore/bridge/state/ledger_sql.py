@@ -171,7 +171,7 @@ class SqlLedger:
                 raise _ExcessError(Excess(meter=meter, level=level, amount=amount))
 
     def settle(self, settlements: Sequence[Settlement]) -> None:
-        """Write the rows of answers, with the use of each in place of its reservation."""
+        """Write the rows of responses, with the use of each in place of its reservation."""
         self._db.run(lambda execute: self._settle(execute, settlements))
 
     def _settle(self, execute: Execute, settlements: Sequence[Settlement]) -> None:

@@ -31,7 +31,7 @@ _T = TypeVar("_T")
 PREFIX = "openbridge:"
 _SEALING_KEY = f"{PREFIX}sealing-key"
 _CONNECT_S = 2.0
-_ANSWER_S = 5.0
+_REPLY_S = 5.0
 _THREADS = 32
 _AVOIDED_S = 5.0
 """Seconds without further commands after Redis did not answer in time."""
@@ -62,7 +62,7 @@ class RedisConnections:
             url,
             setting="OPENBRIDGE_REDIS_URL",
             connect_s=_CONNECT_S,
-            answer_s=_ANSWER_S,
+            reply_s=_REPLY_S,
             retries=1,  # what is sent is idempotent
             max_connections=_THREADS,
         )

@@ -4,7 +4,8 @@ A store deletes a record at the end of its time to live. `put` writes a record a
 later requests can refer to, in one step: either all of it is stored or nothing.
 
 Beside records it keeps named values: bytes, each with its own time to live. Processes that share no
-memory use them to agree, for example, on which of them makes a background answer and how it ended.
+memory use them to agree, for example, on which of them makes a background response and how it
+ended.
 """
 
 import zlib

@@ -5,12 +5,12 @@ from collections.abc import Callable
 from functools import partial
 from typing import Final, TypeAlias
 
-from llmcore.bridge.answer_run import SentAnswer
 from llmcore.bridge.http.access import caller_of
 from llmcore.bridge.http.asgi import ASGIApp, Message, Receive, Scope, Send
 from llmcore.bridge.http.logs import REQUEST_ID
 from llmcore.bridge.http.observability import log_fields
 from llmcore.bridge.model_map import UpstreamModel
+from llmcore.bridge.response_run import SentResponse
 from llmcore.bridge.ui.feed import Feed, FeedEntry, FeedRecording
 from llmcore.fronts.errors import FrontError
 from llmcore.fronts.front import ClientRequest
@@ -19,10 +19,10 @@ from llmcore.schema.request import LLMRequest
 from llmcore.schema.response import LLMResponse
 
 CostOf: TypeAlias = Callable[[UpstreamModel, LLMResponse], float | None]
-"""Returns the cost of the answer of a target in US dollars; None if it is unknown."""
+"""Returns the cost of the response of a target in US dollars; None if it is unknown."""
 
-MAX_ANSWER_BYTES: Final = 4 * 1024 * 1024
-"""Of one answer that is recorded."""
+MAX_RESPONSE_BYTES: Final = 4 * 1024 * 1024
+"""Of one response that is recorded."""
 _MAX_ERROR_BYTES: Final = 2000
 
 _ASKED = "openbridge.ui.asked"
@@ -35,13 +35,13 @@ def note_request(scope: Scope, request: ClientRequest) -> None:
     scope[_ASKED] = request
 
 
-def note_run(scope: Scope, run: SentAnswer) -> None:
-    """Keep the answer under way, for the feed."""
+def note_run(scope: Scope, run: SentResponse) -> None:
+    """Keep the response under way, for the feed."""
     scope[_RUN] = run
 
 
 class CaptureMiddleware:
-    """Writes the requests for answers to a feed."""
+    """Writes the requests for responses to a feed."""
 
     def __init__(self, app: ASGIApp, feed: Feed, cost_of: CostOf, *, record: bool) -> None:
         self._app = app
@@ -72,7 +72,7 @@ class CaptureMiddleware:
 
 
 class _Watched:
-    """Measures one answer on its way out."""
+    """Measures one response on its way out."""
 
     def __init__(self, entry: FeedEntry, send: Send, cost_of: CostOf) -> None:
         self._entry = entry
@@ -106,7 +106,7 @@ class _Watched:
         recording = self._entry.recording
         if recording is None or recording.cut:
             return
-        if recording.size + len(data) > MAX_ANSWER_BYTES:
+        if recording.size + len(data) > MAX_RESPONSE_BYTES:
             recording.cut = True
             return
         recording.pieces.append((bytes(data), (now - self._last) * 1000))
@@ -114,7 +114,7 @@ class _Watched:
         self._last = now
 
     def end(self, scope: Scope) -> None:
-        """Set the fields that are known at the end of the answer."""
+        """Set the fields that are known at the end of the response."""
         entry, fields = self._entry, log_fields(scope)
         entry.seconds = time.monotonic() - self._started
         entry.model = str(fields.get("model") or "")
@@ -124,7 +124,7 @@ class _Watched:
         entry.diagnostics = str(fields.get("diagnostics") or "") or None
         failed = entry.error is not None or entry.status is None or entry.status >= 400
         entry.state = "failed" if failed else "done"
-        run: SentAnswer | None = scope.get(_RUN)
+        run: SentResponse | None = scope.get(_RUN)
         response = getattr(run, "response", None)
         if run is not None and isinstance(response, LLMResponse):
             entry.price = partial(self._cost_of, run.info.upstream)

@@ -23,7 +23,7 @@ from llmcore.schema.usage import Usage
 
 MAX_REQUESTS: Final = 500
 MAX_RECORDED_BYTES: Final = 64 * 1024 * 1024
-"""The size of the recorded answers together; beyond it the oldest recordings are deleted."""
+"""The size of the recorded responses together; beyond it the oldest recordings are deleted."""
 
 _NO_CONTENT: Final = Message.assistant("")
 
@@ -36,14 +36,14 @@ class FeedRecording:
     request: LLMRequest | None = None
     """The client's request as it was read."""
     response: LLMResponse | None = None
-    """The upstream's answer as it was read."""
+    """The upstream's response as it was read."""
     status: int = 200
     headers: dict[str, str] = Factory(dict)
     pieces: list[tuple[bytes, float]] = Factory(list)
     """The body that the client was sent, each piece with its delay in milliseconds."""
     size: int = 0
     cut: bool = False
-    """Whether the answer was too large to be kept whole."""
+    """Whether the response was too large to be kept whole."""
 
 
 @define(kw_only=True)
@@ -64,31 +64,31 @@ class FeedEntry:
     status: int | None = None
     seconds: float | None = None
     first_s: float | None = None
-    """From the request to the first byte of the answer's body."""
-    answer: LLMResponse | None = None
-    """The answer of the upstream, without its content."""
+    """From the request to the first byte of the response's body."""
+    response: LLMResponse | None = None
+    """The response of the upstream, without its content."""
     price: Callable[[LLMResponse], float | None] = response_cost
-    """Returns the cost of an answer whose provider states none."""
+    """Returns the cost of a response whose provider states none."""
     error: str | None = None
     diagnostics: str | None = None
     recording: FeedRecording | None = None
 
     def read(self, response: LLMResponse) -> None:
-        """Set tokens and cost to those of the upstream's answer."""
-        self.answer = changed(response, message=_NO_CONTENT, sources=(), raw=None)
+        """Set tokens and cost to those of the upstream's response."""
+        self.response = changed(response, message=_NO_CONTENT, sources=(), raw=None)
 
     @property
     def usage(self) -> Usage | None:
-        """The tokens of the answer."""
-        return None if self.answer is None else self.answer.usage
+        """The tokens of the response."""
+        return None if self.response is None else self.response.usage
 
     @property
     def cost(self) -> float | None:
-        """The cost of the answer, which is computed when it is shown."""
-        answer = self.answer
-        if answer is None or answer.cost is not None:
-            return None if answer is None else answer.cost
-        return self.price(answer)
+        """The cost of the response, which is computed when it is shown."""
+        response = self.response
+        if response is None or response.cost is not None:
+            return None if response is None else response.cost
+        return self.price(response)
 
     def as_json(self) -> dict[str, Any]:
         """Return what the page lists; texts that look like credentials are replaced."""

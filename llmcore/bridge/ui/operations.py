@@ -90,9 +90,9 @@ def operations(service: Service, feed: Feed) -> list[Operation]:
         }
 
     return [
-        Operation(name=f"ui_{name}", method="GET", path=prefix + path, answer=answer)
+        Operation(name=f"ui_{name}", method="GET", path=prefix + path, handle=handle)
         for prefix in ("/ui/api", "/admin/ui")
-        for name, path, answer in (
+        for name, path, handle in (
             ("requests", "/requests", requests),
             ("request", "/requests/{id}", one),
             ("status", "/status", status),
@@ -120,7 +120,12 @@ def _not_found(message: str) -> FrontError:
 
 async def _document(service: Service, entry: FeedEntry, recording: FeedRecording) -> "Document":
     """Return the exchange through all its stages."""
-    from llmcore.inspector.exchange import RecordedAnswer, exchange, protocol_of_url, request_stage
+    from llmcore.inspector.exchange import (
+        ReceivedResponse,
+        exchange,
+        protocol_of_url,
+        request_stage,
+    )
     from llmcore.inspector.redaction import safe_json
 
     asked, request, response = recording.asked, recording.request, recording.response
@@ -140,9 +145,9 @@ async def _document(service: Service, entry: FeedEntry, recording: FeedRecording
             data = json.dumps(cast("Mapping[str, JsonValue]", sent.body))
             stages.append(request_stage("3. The upstream's request", line, sent.headers, data))
     if response is not None:
-        stages.append({"title": "4. The upstream's answer", "body": safe_json(to_json(response))})
-    failure = LLMError("the rest of the answer was not kept") if recording.cut else None
-    answer = RecordedAnswer(
+        stages.append({"title": "4. The upstream's response", "body": safe_json(to_json(response))})
+    failure = LLMError("the rest of the response was not kept") if recording.cut else None
+    received = ReceivedResponse(
         status=recording.status,
         headers=recording.headers,
         pieces=recording.pieces,
@@ -150,6 +155,8 @@ async def _document(service: Service, entry: FeedEntry, recording: FeedRecording
     )
     protocol = protocol_of_url(entry.path) or "openai-chat"
     streaming = "json" not in recording.headers.get("content-type", "")
-    made = exchange(entry.id, entry.provider, protocol, answer, streaming=streaming, stages=stages)
-    made["stages"][-1]["title"] = "5. The client's answer"
+    made = exchange(
+        entry.id, entry.provider, protocol, received, streaming=streaming, stages=stages
+    )
+    made["stages"][-1]["title"] = "5. The client's response"
     return made

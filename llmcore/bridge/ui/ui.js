@@ -190,12 +190,12 @@ function stored() {
   const rows = (of) => state.usage.rows.slice(0, 31).map((one) => [String(one[state.group]), of(one)]);
   if (!state.usage.rows.length) return [];
   const unpriced = state.usage.rows.reduce((total, one) => total + one.unpriced, 0);
-  const note = h("p", { class: "dim" }, `The cost of ${number(unpriced)} answer${unpriced === 1 ? "" : "s"} is unknown and not in the sums.`);
+  const note = h("p", { class: "dim" }, `The cost of ${number(unpriced)} response${unpriced === 1 ? "" : "s"} is unknown and not in the sums.`);
   return [h("h2", {}, "The last 30 days, of all keys"), ...(unpriced ? [note] : []), h("div", { class: "grid" },
     bars("Spend", rows((one) => (one.unpriced && !one.cost_usd ? null : one.cost_usd)), dollars),
     bars("Tokens", rows((one) => one.input_tokens + one.output_tokens), number),
-    bars("Answers", rows((one) => one.answers), number),
-    bars("Failed answers", rows((one) => one.failed), number))];
+    bars("Responses", rows((one) => one.responses), number),
+    bars("Failed responses", rows((one) => one.failed), number))];
 }
 
 function plots() {
@@ -334,7 +334,7 @@ function playground() {
     const text = h("pre", {}), line = h("p", { class: "dim" });
     log.append(h("b", {}, "assistant"), text, line);
     try {
-      state.messages.push(await answerOf(body, abort.signal, text, line));
+      state.messages.push(await responseOf(body, abort.signal, text, line));
       drawLog();
       log.append(line);
       const calls = state.messages.at(-1).tool_calls;
@@ -380,7 +380,7 @@ function toolResults(calls, send) {
     h("p", {}, h("button", { type: "button", on: { click: done } }, "Send results")));
 }
 
-async function answerOf(body, signal, text, line) {
+async function responseOf(body, signal, text, line) {
   const started = performance.now();
   const response = await ask("/v1/chat/completions", { method: "POST", body: JSON.stringify(body), signal });
   if (!response.ok) {

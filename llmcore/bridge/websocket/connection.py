@@ -1,7 +1,7 @@
 """One WebSocket of a client: messages in, events out.
 
 Messages of one lane are answered one after another, those of different lanes at the same time. Each
-counts as a request of its own: key, rate limit and number of answers under way are checked again.
+counts as a request of its own: key, rate limit and number of responses under way are checked again.
 """
 
 import logging
@@ -17,13 +17,13 @@ from anyio.abc import TaskGroup
 from attrs import evolve
 
 from llmcore.bridge.accounts.charges import Charge
-from llmcore.bridge.answer_run import AnswerRun, has_ended
 from llmcore.bridge.api import Caller, OperationRequest
 from llmcore.bridge.apis.responses import Responses, TurnMemory
 from llmcore.bridge.http.asgi import Receive, Scope, Send
 from llmcore.bridge.http.logs import LOGGER, REQUEST_ID, log
 from llmcore.bridge.http.request_body import BodyBytes, parsed_message
 from llmcore.bridge.http.responses import diagnostic_codes, gateway_failed
+from llmcore.bridge.response_run import ResponseRun, has_ended
 from llmcore.bridge.service import Service
 from llmcore.bridge.websocket.memory import SocketMemory
 from llmcore.bridge.websocket.messages import (
@@ -44,7 +44,7 @@ from llmcore.schema.json import JsonObject
 MAX_AGE_S: Final = 3600.0
 """Seconds for which a connection accepts requests, as at OpenAI."""
 MAX_AT_ONCE: Final = 16
-"""Answers under way of one connection."""
+"""Responses under way of one connection."""
 MAX_LANES: Final = 32
 """Lanes with a name."""
 MAX_WAITING: Final = 64
@@ -56,7 +56,7 @@ _FAREWELL_S: Final = 2.0
 
 
 class SocketConnection:
-    """Answers the messages of one WebSocket.
+    """Responses the messages of one WebSocket.
 
     *caller* opened it with *request*. *admit* returns the caller of each message; it
     raises FrontError for one that is not admitted. *bodies* counts the bytes of requests.
@@ -86,7 +86,7 @@ class SocketConnection:
         self._send: Send
 
     async def __call__(self, _scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve the connection until it ends. One that is closed cancels its answers."""
+        """Serve the connection until it ends. One that is closed cancels its responses."""
         self._send = send
         await receive()
         await send({"type": "websocket.accept"})
@@ -101,7 +101,7 @@ class SocketConnection:
             log(logging.INFO, "client_gone")
 
     async def _read(self, receive: Receive, tasks: TaskGroup) -> int:
-        """Start an answer for each message; return the code of the connection's end."""
+        """Start a response for each message; return the code of the connection's end."""
         while True:
             message = await receive()
             if message["type"] == "websocket.disconnect":
@@ -112,13 +112,13 @@ class SocketConnection:
                 lane = lane_of(event)
                 if event.get("type") == "response.steer":
                     await self._send_event(steering_refused(event), lane)
-                elif event.get("type") != "response.processed":  # which needs no answer
+                elif event.get("type") != "response.processed":  # which needs no response
                     self._take(read_create(event), len(message["text"]), tasks)
             except FrontError as error:
                 await self._send_error(error, lane)
 
     def _take(self, create: Create, size: int, tasks: TaskGroup) -> None:
-        """Schedule the answer of a request; FrontError if there is no room for it."""
+        """Schedule the response of a request; FrontError if there is no room for it."""
         if self._is_old:
             raise _too_old()
         if self._waiting >= MAX_WAITING:
@@ -138,26 +138,26 @@ class SocketConnection:
         with ExitStack() as place:
             place.enter_context(self._bodies.of(self._caller.counted_as))(size)
             self._waiting += 1
-            tasks.start_soon(self._answer_in_turn, create, place.pop_all())
+            tasks.start_soon(self._respond_in_turn, create, place.pop_all())
 
-    # -- answers
+    # -- responses
 
-    async def _answer_in_turn(self, create: Create, place: ExitStack) -> None:
+    async def _respond_in_turn(self, create: Create, place: ExitStack) -> None:
         try:
             with place:
                 async with self._lanes[create.lane], self._places:
                     REQUEST_ID.set(f"req_{secrets.token_hex(16)}")
-                    await self._answer(create)
+                    await self._respond(create)
         finally:
             self._waiting -= 1
             if not self._waiting:
                 self._idle.set()
 
-    async def _answer(self, create: Create) -> None:
+    async def _respond(self, create: Create) -> None:
         started, status = time.monotonic(), 200
         fields: dict[str, object] = {}
         try:
-            await self._answered(create, fields)
+            await self._run_request(create, fields)
         except FrontError as error:
             status = error.status
             fields["error"] = str(error)
@@ -166,7 +166,7 @@ class SocketConnection:
         except OSError:
             raise
         except Exception:  # noqa: BLE001  a fault of the gateway, which the client must learn of
-            LOGGER.exception("answer_broke")
+            LOGGER.exception("response_broke")
             status = 500
             await self._send_error(gateway_failed(), create.lane)
         finally:
@@ -175,7 +175,7 @@ class SocketConnection:
             self._service.metrics.request_seconds.labels("socket_create").observe(seconds)
             log(logging.INFO, "socket_request", status=status, seconds=round(seconds, 4), **fields)
 
-    async def _answered(self, create: Create, fields: dict[str, object]) -> None:
+    async def _run_request(self, create: Create, fields: dict[str, object]) -> None:
         caller = await self._admit()
         with self._service.admitted():
             call = OperationRequest(caller=caller, request=evolve(self._request, body=create.body))
@@ -200,7 +200,7 @@ class SocketConnection:
                     fields["error"] = str(run.error)
                     self._memory.forget(create.previous)
 
-    async def _pass_on(self, run: AnswerRun, lane: str | None, charge: Charge) -> None:
+    async def _pass_on(self, run: ResponseRun, lane: str | None, charge: Charge) -> None:
         try:
             while data := await run.next_bytes():
                 if has_ended(run):
@@ -234,7 +234,7 @@ class SocketConnection:
     # -- the end
 
     async def _end_at_age(self) -> None:
-        """End the connection at its age, once the answers under way have ended."""
+        """End the connection at its age, once the responses under way have ended."""
         await anyio.sleep(MAX_AGE_S)
         self._is_old = True
         await self._wait_until_idle()

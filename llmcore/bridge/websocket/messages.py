@@ -29,7 +29,7 @@ _ENVELOPE: Final = frozenset({"type", "stream", "stream_id"})
 
 @frozen(kw_only=True)
 class Create:
-    """A request for an answer."""
+    """A request for a response."""
 
     body: JsonObject
     """As of a request over HTTP."""
@@ -43,7 +43,7 @@ class Create:
 
     @property
     def generates(self) -> bool:
-        """Whether an answer is wanted; if not, the connection only remembers the input."""
+        """Whether a response is wanted; if not, the connection only remembers the input."""
         options = object_or_empty(self.body.get("prompt_cache_options"))
         return self.body.get("generate") is not False and options.get("prewarm") is not True
 
@@ -72,13 +72,13 @@ def read_create(message: JsonObject) -> Create:
             "unknown_event_type",
         )
     if message.get("background"):
-        raise invalid("background answers need POST /v1/responses", "background")
+        raise invalid("background responses need POST /v1/responses", "background")
     body = {name: value for name, value in message.items() if name not in _ENVELOPE}
     return Create(body={**body, "stream": True}, lane=lane_of(message))
 
 
 def steering_refused(message: JsonObject) -> JsonObject:
-    """Return the event that refuses a `response.steer`: answers cannot be steered here."""
+    """Return the event that refuses a `response.steer`: responses cannot be steered here."""
     return {
         "type": "response.steer.failed",
         "sequence_number": 0,
@@ -89,7 +89,7 @@ def steering_refused(message: JsonObject) -> JsonObject:
         "error": {
             "type": "invalid_request_error",
             "code": "steering_not_supported",
-            "message": "this server does not steer answers under way",
+            "message": "this server does not steer responses under way",
         },
     }
 

@@ -215,23 +215,23 @@ class _Connection(ResponseHandler):
 
     _unread: "select.poll | None" = None
     """Watches the socket."""
-    _begun = _answered = True
+    _begun = _response_ended = True
     """Whether the response to the last request has begun, and whether it has ended."""
 
     def set_response_params(self, **settings: Any) -> None:
         """Prepare for the response to the next request."""
-        self._begun = self._answered = False
+        self._begun = self._response_ended = False
         super().set_response_params(**settings)
 
     def data_received(self, data: bytes) -> None:
         """Parse *data*. Anything that follows a response closes the connection."""
-        if self._answered and data:
+        if self._response_ended and data:
             self.abort()
             return
         super().data_received(data)
         payload = self._payload
-        if self._begun and not self._answered and payload is not None and payload.is_eof():
-            self._answered = True
+        if self._begun and not self._response_ended and payload is not None and payload.is_eof():
+            self._response_ended = True
             if self._holds_more():
                 self.abort()
 
@@ -243,7 +243,7 @@ class _Connection(ResponseHandler):
     def feed_data(self, data: "tuple[RawResponseMessage, StreamReader]", size: int = 0) -> None:
         """Deliver a response whose head is complete; a second one closes the connection."""
         if self._begun:
-            self._answered = True
+            self._response_ended = True
             self.abort()
             return
         self._begun = data[0].code >= 200 or data[0].code == 101

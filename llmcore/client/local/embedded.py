@@ -70,7 +70,7 @@ class EmbeddedOptions:
     model_path: Path | None = None
     """A GGUF file; None is the installed SmolLM2 (see `model_files`)."""
     context_tokens: int = field(default=4096, validator=validators.ge(1))
-    """Prompt and answer of one request together; llama.cpp rounds it up to a multiple of 256
+    """Prompt and response of one request together; llama.cpp rounds it up to a multiple of 256
     and down to what the model was trained for (SmolLM2: 8192)."""
     threads: int = field(default=1, validator=validators.ge(1))
     """The number of compute threads. More than one is rarely faster, and slower on busy cores."""

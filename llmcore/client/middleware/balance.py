@@ -9,7 +9,7 @@ from llmcore.client.event_stream import EventStream
 from llmcore.client.middleware.chain import Next
 from llmcore.client.middleware.clock import SYSTEM_CLOCK, Clock
 from llmcore.client.middleware.fallback import FALLS_BACK_ON
-from llmcore.client.middleware.outcome import failure_before_answer
+from llmcore.client.middleware.outcome import failure_before_response
 from llmcore.client.middleware.serial import SerialExecutor
 from llmcore.schema.display import with_settings_in_repr
 from llmcore.schema.errors import (
@@ -43,7 +43,7 @@ class Balance:
 
     A request is one for the model if it has the provider and model of the first configuration;
     others are passed on. Calls are spread evenly in the proportion of the weights. After an error
-    of the classes *on*, before anything of the answer was seen, the next configuration answers,
+    of the classes *on*, before anything of the response was seen, the next configuration answers,
     and the one that failed gets no calls for `retry_after`, or else for *pause_s* seconds. If all
     fail, the error is that of the last one.
     """
@@ -73,7 +73,7 @@ class Balance:
         while True:
             lane = lanes.pop(0)
             stream = next(evolve(request, model=lane.model, provider=None))
-            error = await failure_before_answer(stream)
+            error = await failure_before_response(stream)
             if not isinstance(error, self._on):
                 return stream
             await stream.aclose()

@@ -25,7 +25,7 @@ _MARK = Diagnostic(
     FROM_CACHE,
     "response",
     action="noted",
-    message="from the response cache: nothing was sent; usage is that of the first answer",
+    message="from the response cache: nothing was sent; usage is that of the first response",
 )
 
 
@@ -56,8 +56,8 @@ class Recording:
     def packed(self) -> bytes:
         """Return the events as JSON, as they will be played back.
 
-        They carry the Diagnostic of an answer from the cache, and no rate limit: it would be an old
-        one.
+        They carry the Diagnostic of a response from the cache, and no rate limit: it would be an
+        old one.
         """
         return json.dumps([codec.to_json(_cached(event)) for event in self._events])
 
@@ -71,11 +71,11 @@ def _cached(event: LLMEvent) -> LLMEvent:
 
 
 def unpacked(data: bytes) -> list[LLMEvent]:
-    """Return the events of *data*; InvalidRequestError or ValueError unless it is an answer."""
+    """Return the events of *data*; InvalidRequestError or ValueError unless it is a response."""
     items = json.loads(data)
     if not isinstance(items, list):
         raise InvalidRequestError("not a list of events")
     events: list[LLMEvent] = [codec.from_json(LLMEvent, item) for item in items]  # type: ignore[arg-type]
     if not events or not isinstance(events[-1], Finish):
-        raise InvalidRequestError("the events of the answer do not end with its finish")
+        raise InvalidRequestError("the events of the response do not end with its finish")
     return events

@@ -27,7 +27,7 @@ class CallLog:
     known is None. Failures are warnings. Messages of errors are left out, since servers quote
     prompts in them.
 
-    - `content`: whether to add `llm_messages`, `llm_answer` and `llm_error_message` after all.
+    - `content`: whether to add `llm_messages`, `llm_response` and `llm_error_message` after all.
       They hold all prompts and responses, including secrets that users typed.
     """
 
@@ -103,7 +103,7 @@ def _words(request: LLMRequest, outcome: CallOutcome) -> dict[str, object]:
     response, error = outcome.response, outcome.error
     return {
         "llm_messages": [to_json(message) for message in request.messages],
-        "llm_answer": None if response is None else to_json(response.message),
+        "llm_response": None if response is None else to_json(response.message),
         "llm_error_message": None if error is None else error.message,
     }
 

@@ -7,7 +7,7 @@
 
 They run in the order they were given on the way in, and reversed on the way out. A
 middleware may change the request, change or watch the events (`stream.map`, `.tap`,
-`.watch`, `.then`), call `next` again, or answer itself (`EventStream.of`). An LLMError that it
+`.watch`, `.then`), call `next` again, or response itself (`EventStream.of`). An LLMError that it
 raises is the call's outcome; any other exception is a bug, and raised.
 """
 
@@ -53,7 +53,7 @@ class Next:
     """The client's own models and prices, before those of the catalog."""
 
     def __call__(self, request: LLMRequest) -> EventStream:
-        """Return the answer's events; nothing is sent before the first one is requested."""
+        """Return the response's events; nothing is sent before the first one is requested."""
         return self.run(request)
 
 

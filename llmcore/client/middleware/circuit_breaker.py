@@ -35,10 +35,10 @@ class CircuitBreaker:
 
     While it is open, calls fail at once with an OverloadedError of the code `circuit-open`,
     whose `retry_after` is the time left. Then it is half-open: one call is let through, and
-    the others still fail; if an answer begins the circuit closes, if not it is open again.
+    the others still fail; if a response begins the circuit closes, if not it is open again.
 
     Only server errors, timeouts and a network that does not work count as failures. Any other
-    answer of the provider, also one that rejects a request, shows that it works.
+    response of the provider, also one that rejects a request, shows that it works.
     Calls that were left early do not count.
 
     - `key`: the calls that share a circuit; by default all of one provider.

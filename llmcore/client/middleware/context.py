@@ -128,7 +128,7 @@ class EditContext:
 
         Client(middleware=[EditContext(partial(trimmed, max_tokens=100_000))])
 
-    What they changed is a Diagnostic (`context-edited`) of the answer.
+    What they changed is a Diagnostic (`context-edited`) of the response.
     """
 
     def __init__(self, *edits: Edit) -> None:
@@ -180,7 +180,7 @@ class SummarizeContext:
     A conversation that goes on is summarized again only when it has grown to the limit anew, so
     that the beginning of its requests stays the same and prompt caches are used. The request for
     the summary is a call of its own: place this before the middleware that counts cost.
-    A summary is a Diagnostic (`context-summarized`) of the answer; if it fails, so does the call.
+    A summary is a Diagnostic (`context-summarized`) of the response; if it fails, so does the call.
 
     - `max_tokens`: the approximate tokens of a request above which it is summarized; by default
       four fifths of the window that the catalog states, and without limit if it states none.

@@ -1,4 +1,4 @@
-"""Continues an answer that was cut with another model.
+"""Continues a response that was cut with another model.
 
     first model    StreamStart StepStart TextStart TextDelta("The sum") ErrorEvent
     second model   StreamStart StepStart TextStart TextDelta(" is 4.") TextEnd StepFinish Finish
@@ -6,11 +6,11 @@
     delivered      StreamStart StepStart TextStart TextDelta("The sum") TextEnd
                    StepStart(continues) TextStart TextDelta(" is 4.") TextEnd StepFinish Finish
 
-The second model gets the text so far as the beginning of its own answer, where it continues one
+The second model gets the text so far as the beginning of its own response, where it continues one
 ("prefill"), or with the instruction to continue it. Reasoning goes with it only if it is signed and
 by the same model. Inputs of tools are delivered when they are complete, so that one that was cut
 leaves no trace. If the second model begins with a repetition of the text so far, that is left out.
-An answer that is cut after a complete call ends with the call, which can be run: no other model
+A response that is cut after a complete call ends with the call, which can be run: no other model
 continues it.
 """
 
@@ -21,7 +21,7 @@ from typing import Final, TypeVar
 from attrs import evolve
 
 from llmcore.client.cost import with_cost
-from llmcore.client.middleware.outcome import CallOutcome, failure_before_answer
+from llmcore.client.middleware.outcome import CallOutcome, failure_before_response
 from llmcore.client.middleware.rest_request import Attempt
 from llmcore.client.middleware.target import ModelChoice
 from llmcore.folds.grammar import has_content
@@ -56,16 +56,16 @@ from llmcore.schema.usage import Usage
 FELL_BACK: Final = "model-fallback"
 """The code of the Diagnostic of a response from another model."""
 
-CONTINUED: Final = "answer-continued"
-"""The code of the Diagnostic of an answer that was cut."""
+CONTINUED: Final = "response-continued"
+"""The code of the Diagnostic of a response that was cut."""
 
 _TOOL_INPUT = (ToolInputStart, ToolInputDelta, ToolInputEnd, ToolCall)
 
 _Event = TypeVar("_Event", StepStart, StepFinish, Finish, TextDelta, TextEnd)
 
 
-class ContinuedAnswer:
-    """The events of an answer that other models continue where it is cut."""
+class ContinuedResponse:
+    """The events of a response that other models continue where it is cut."""
 
     def __init__(
         self,
@@ -75,16 +75,16 @@ class ContinuedAnswer:
     ) -> None:
         """Read *first*; after a cut, the rest from one of *attempts*, at most *limit* times.
 
-        *attempts* is called with the answer so far and the error; None means that it is final.
+        *attempts* is called with the response so far and the error; None means that it is final.
         """
         self.accumulator = Accumulator()
         self._stream = first.stream
-        self._answering = first
+        self._current = first
         self._attempts = attempts
         self._left = limit
         self._began = False
         self._closed = False
-        self._answer: StreamStart | None = None
+        self._start: StreamStart | None = None
         """The start of the model that continues, with the diagnostics of the change."""
         self._repetition: _Repetition | None = None
         """Of the model that continues; None while the first one answers."""
@@ -129,17 +129,17 @@ class ContinuedAnswer:
     # -- the frame of a model that continues
 
     def _in_place(self, event: LLMEvent) -> Sequence[LLMEvent]:
-        """Return *event* as one of the whole answer."""
+        """Return *event* as one of the whole response."""
         if isinstance(event, StepFinish):
             return (_with(event, usage=self._added(event.usage)),)
         if self._repetition is None:
             return (event,)
         if isinstance(event, StreamStart):
             notes = (*self._notes, *event.diagnostics)
-            self._answer = evolve(event, diagnostics=notes)
+            self._start = evolve(event, diagnostics=notes)
             return ()
         if isinstance(event, StepStart):
-            return (_with(event, answer=self._answer, continues=True),)
+            return (_with(event, start=self._start, continues=True),)
         if isinstance(event, TextDelta):
             return self._repetition.feed(event)
         if isinstance(event, TextEnd):
@@ -213,15 +213,15 @@ class ContinuedAnswer:
         self, attempts: Iterator[Attempt], partial: LLMResponse, error: LLMError
     ) -> bool:
         """Return whether one of *attempts* begins to answer; it is read from now on."""
-        cut = self._answering
+        cut = self._current
         failures: list[Diagnostic] = []
         for attempt in attempts:
             self._stream = attempt.stream
-            failure = await failure_before_answer(attempt.stream)
+            failure = await failure_before_response(attempt.stream)
             if self._closed or failure is None:
                 self._count(cut)
                 self._left -= 1
-                self._answering, self._repetition = attempt, _Repetition(attempt)
+                self._current, self._repetition = attempt, _Repetition(attempt)
                 self._notes = (_note(cut.target, attempt.target, error, partial), *failures)
                 return True
             await attempt.stream.aclose()
@@ -250,10 +250,10 @@ class ContinuedAnswer:
         return self._passed(ends)
 
     def _ended_with_calls(self, error: LLMError) -> Sequence[LLMEvent]:
-        """Return the end of an answer that was cut after complete calls."""
-        self._count(self._answering)
+        """Return the end of a response that was cut after complete calls."""
+        self._count(self._current)
         reason = FinishReason("tool_calls")
-        target = self._answering.target
+        target = self._current.target
         where = f"{target.provider}/{target.model}"
         why = f"{where} was cut after complete calls of tools ({type(error).__name__}: {error})"
         note = Diagnostic(CONTINUED, "content", action="noted", message=f"{why}: it ends with them")
@@ -266,7 +266,7 @@ class ContinuedAnswer:
 
 
 class _Repetition:
-    """Removes from the rest of an answer what it repeats of the answer so far.
+    """Removes from the rest of a response what it repeats of its beginning.
 
     The rest may begin with an echo, which is all of the text so far, and with an overlap, which is
     the white space at the end of that text:
@@ -350,7 +350,7 @@ def _note(
 ) -> Diagnostic:
     message = (
         f"{target.provider}/{target.model} was cut ({type(error).__name__}: {error}), and "
-        f"{other.provider}/{other.model} continued its answer; what only the first can read of it, "
+        f"{other.provider}/{other.model} continued its response; what only the first can read, "
         "such as signatures, is left out"
     )
     path = f"content[{len(without_opaque(partial.message.content))}]"

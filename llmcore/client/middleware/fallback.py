@@ -9,8 +9,8 @@ from attrs import evolve
 
 from llmcore.client.event_stream import EventStream
 from llmcore.client.middleware.chain import Next, noted
-from llmcore.client.middleware.continuation import ContinuedAnswer, failed_attempt
-from llmcore.client.middleware.outcome import failure_before_answer
+from llmcore.client.middleware.continuation import ContinuedResponse, failed_attempt
+from llmcore.client.middleware.outcome import failure_before_response
 from llmcore.client.middleware.rest_request import Attempt, rest_of
 from llmcore.client.middleware.target import ModelChoice, target_of
 from llmcore.schema.display import with_settings_in_repr
@@ -45,8 +45,8 @@ FALLS_BACK_ON: tuple[type[LLMError], ...] = (
 """The errors after which another model is called."""
 
 
-class RejectedAnswerError(LLMError):
-    """An answer that the function `reject` of a `Fallback` did not accept."""
+class RejectedResponseError(LLMError):
+    """A response that the function `reject` of a `Fallback` did not accept."""
 
 
 @with_settings_in_repr
@@ -62,10 +62,10 @@ class Fallback:
     - `for_long_requests`: the models after a ContextLengthError, such as one of a larger window.
     - `for_filtered_requests`: the models after a ContentFilterError.
     - `reject`: a function of a response; where it returns True, the next model answers. Streams
-      are then delivered when they are complete. The last answer is delivered in any case.
-    - `continue_after_cut`: how many times an answer that is cut after its beginning, by one of
+      are then delivered when they are complete. The last response is delivered in any case.
+    - `continue_after_cut`: how many times a response that is cut after its beginning, by one of
       these errors or a StreamError, is continued by the next model; 0, the default, leaves it an
-      error. Each is a Diagnostic (`answer-continued`); usage and cost are those of all models.
+      error. Each is a Diagnostic (`response-continued`); usage and cost are those of all models.
     """
 
     def __init__(
@@ -98,12 +98,12 @@ class Fallback:
         attempt: LLMRequest | None = request
         while attempt is not None:
             stream = self._stream(attempt, request, next, queues)
-            error = await failure_before_answer(stream)
+            error = await failure_before_response(stream)
             if error is None and self._reject is not None:
                 error = await _rejection(stream, self._reject)
             listed = () if error is None else self._after(error)
             model = builtins.next(_queue(queues, listed), None)
-            rejected = isinstance(error, RejectedAnswerError)
+            rejected = isinstance(error, RejectedResponseError)
             if error is None or (rejected and model is None):
                 return noted(stream, *(failed_attempt(*failure) for failure in failures))
             await stream.aclose()
@@ -117,7 +117,7 @@ class Fallback:
     def _stream(
         self, attempt: LLMRequest, request: LLMRequest, next: Next, queues: "_Queues"
     ) -> EventStream:
-        """Return the answer to *attempt*, continued by the models that are left where it is cut."""
+        """Return the response to *attempt*, which the models that are left continue if cut."""
         stream = next(attempt)
         if not self._continue_after_cut:
             return stream
@@ -134,12 +134,12 @@ class Fallback:
             )
 
         first = Attempt(stream=stream, request=attempt, target=target_of(attempt, next))
-        source = ContinuedAnswer(first, attempts, self._continue_after_cut)
+        source = ContinuedResponse(first, attempts, self._continue_after_cut)
         return EventStream(source, source.accumulator, source.priced)
 
     def _after(self, error: LLMError) -> Sequence[Alternative]:
         """Return the models that follow *error*, by the nearest of its classes."""
-        if isinstance(error, RejectedAnswerError):
+        if isinstance(error, RejectedResponseError):
             return self._models
         kinds = (kind for kind in type(error).__mro__ if kind in self._lists)
         kind = builtins.next(kinds, None)
@@ -203,7 +203,7 @@ def _asking(model: Alternative, request: LLMRequest, next: Next) -> LLMRequest:
 
 
 async def _rejection(stream: EventStream, reject: Callable[[LLMResponse], bool]) -> LLMError | None:
-    """Return the error of an answer that *reject* rejects. All events stay unread."""
+    """Return the error of a response that *reject* rejects. All events stay unread."""
     read: list[LLMEvent] = []
     try:
         while batch := await stream.next_batch():
@@ -214,5 +214,5 @@ async def _rejection(stream: EventStream, reject: Callable[[LLMResponse], bool])
         raise
     stream.unread(read)
     if read and isinstance(read[-1], Finish) and reject(stream.partial_response):
-        return RejectedAnswerError("the answer was rejected by the function reject")
+        return RejectedResponseError("the response was rejected by the function reject")
     return None

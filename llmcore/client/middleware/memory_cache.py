@@ -36,7 +36,7 @@ class _Entry:
 
 @with_settings_in_repr
 class MemoryCache:
-    """Keeps the most recently used answers in this process."""
+    """Keeps the most recently used responses in this process."""
 
     def __init__(
         self,

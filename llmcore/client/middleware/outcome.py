@@ -1,4 +1,4 @@
-"""The outcome of a call: an answer, or an error with the partial answer before it."""
+"""The outcome of a call: a response, or an error with the partial response before it."""
 
 from typing import Self
 
@@ -40,7 +40,7 @@ class CallOutcome:
 
     @classmethod
     def of(cls, result: Result[LLMResponse, LLMError]) -> Self:
-        """Build the outcome of *result*. A partial response counts if an answer had begun."""
+        """Build the outcome of *result*. A partial response counts if one had begun."""
         if isinstance(result, Success):
             return cls(response=result.unwrap())
         error = result.failure()
@@ -103,7 +103,7 @@ def _characters(part: object) -> int:
     return 0
 
 
-async def failure_before_answer(stream: EventStream) -> LLMError | None:
+async def failure_before_response(stream: EventStream) -> LLMError | None:
     """Return the error with which *stream* ends before any content. All events stay unread."""
     read: list[LLMEvent] = []
     try:

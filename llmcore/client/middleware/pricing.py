@@ -31,12 +31,12 @@ def cost_of_call(
         return None
     if price is listed_price and response is not None:
         provider = response.provider or target.provider  # of a part, it may be missing
-        answer = evolve(response, provider=provider, usage=usage)
-        return with_cost(answer, target.models, target.model).cost
+        priced = evolve(response, provider=provider, usage=usage)
+        return with_cost(priced, target.models, target.model).cost
     if price is listed_price:
         price = partial(_own_price, target.models)
-    answered = target.model if response is None else response.model
-    cost = price(target.provider, answered, usage) if answered else None
+    model = target.model if response is None else response.model
+    cost = price(target.provider, model, usage) if model else None
     return price(target.provider, target.model, usage) if cost is None else cost
 
 

@@ -1,4 +1,4 @@
-"""The request for the rest of an answer that was cut."""
+"""The request for the rest of a response that was cut."""
 
 from collections.abc import Callable
 from typing import Final
@@ -7,7 +7,7 @@ from attrs import evolve, frozen
 
 from llmcore.client.event_stream import EventStream
 from llmcore.client.middleware.target import ModelChoice
-from llmcore.protocols.answer_format import format_in_words
+from llmcore.protocols.forced_format import format_in_words
 from llmcore.protocols.history.policy import same_family
 from llmcore.schema.content import ContentPart, ReasoningPart, TextPart
 from llmcore.schema.diagnostics import Notes
@@ -16,28 +16,28 @@ from llmcore.schema.request import LLMRequest
 from llmcore.schema.response import LLMResponse
 
 CONTINUE: Final = (
-    "Your answer above was cut off. Continue it exactly where it ends, beginning with its next "
+    "Your response above was cut off. Continue it exactly where it ends, beginning with its next "
     "character. Repeat nothing of it, and add no introduction."
 )
-"""The instruction for models that do not continue a beginning of their answer by themselves."""
+"""The instruction for models that do not continue a beginning of their response by themselves."""
 
 _SHORTEST_ECHO: Final = 20
-"""The fewest characters of a repetition that is not read as more of the answer."""
+"""The fewest characters of a repetition that is not read as more of the response."""
 
 
 @frozen(kw_only=True)
 class Attempt:
-    """A request for the rest of an answer."""
+    """A request for the rest of a response."""
 
     stream: EventStream
     request: LLMRequest
     target: ModelChoice
     echo: str = ""
-    """The answer so far, with which the rest may begin once more: some models repeat it."""
+    """The response so far, with which the rest may begin once more: some models repeat it."""
     overlap: str = ""
     """The white space at its end, if it was not sent, or after an echo."""
     prefilled: bool = False
-    """Whether the answer so far was sent as the beginning of the model's own."""
+    """Whether the response so far was sent as the beginning of the model's own."""
 
 
 def rest_of(
@@ -71,15 +71,15 @@ def _request_of_rest(
     route = target.route
     continues = route is not None and route.protocol.prefills(target.model)
     if continues and not formatted and request.reasoning is None:
-        answer = Message.assistant(text, origin=partial.message.origin)
-        return evolve(request, messages=(*request.messages, answer)), True
-    answer = Message.assistant(_beginning(partial, target), origin=partial.message.origin)
+        beginning = Message.assistant(text, origin=partial.message.origin)
+        return evolve(request, messages=(*request.messages, beginning)), True
+    beginning = Message.assistant(_beginning(partial, target), origin=partial.message.origin)
     words = CONTINUE
     if formatted and request.response_format is not None:
         # a format would be enforced on the rest alone
         whole = format_in_words(request.response_format, "only the rest is requested", Notes())
-        words = f"{words} The complete answer is to be as follows. {whole}"
-    messages = (*request.messages, answer, Message.user(words))
+        words = f"{words} The complete response is to be as follows. {whole}"
+    messages = (*request.messages, beginning, Message.user(words))
     return evolve(request, messages=messages, response_format=None), False
 
 

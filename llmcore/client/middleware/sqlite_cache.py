@@ -23,19 +23,19 @@ _BUSY_S = 5.0
 """How long to wait for another process that is writing."""
 
 _TABLES: Final = """
-CREATE TABLE IF NOT EXISTS answers (
+CREATE TABLE IF NOT EXISTS responses (
     key TEXT PRIMARY KEY, value BLOB NOT NULL, size INTEGER NOT NULL,
     expires_at REAL, used_at REAL NOT NULL
 ) WITHOUT ROWID;
-CREATE INDEX IF NOT EXISTS answers_by_use ON answers (used_at DESC, size);
-CREATE INDEX IF NOT EXISTS answers_by_end ON answers (expires_at);
+CREATE INDEX IF NOT EXISTS responses_by_use ON responses (used_at DESC, size);
+CREATE INDEX IF NOT EXISTS responses_by_end ON responses (expires_at);
 CREATE TABLE IF NOT EXISTS totals (entries INTEGER NOT NULL, bytes INTEGER NOT NULL);
-INSERT INTO totals SELECT count(*), coalesce(sum(size), 0) FROM answers
+INSERT INTO totals SELECT count(*), coalesce(sum(size), 0) FROM responses
     WHERE NOT EXISTS (SELECT * FROM totals);
-CREATE TRIGGER IF NOT EXISTS count_in AFTER INSERT ON answers BEGIN
+CREATE TRIGGER IF NOT EXISTS count_in AFTER INSERT ON responses BEGIN
     UPDATE totals SET entries = entries + 1, bytes = bytes + new.size;
 END;
-CREATE TRIGGER IF NOT EXISTS count_out AFTER DELETE ON answers BEGIN
+CREATE TRIGGER IF NOT EXISTS count_out AFTER DELETE ON responses BEGIN
     UPDATE totals SET entries = entries - 1, bytes = bytes - old.size;
 END;
 """
@@ -44,26 +44,26 @@ END;
 _LAYOUT: Final = Layout(
     version=1,
     tables=_TABLES,
-    names=frozenset({"answers"}),
+    names=frozenset({"responses"}),
     upgrades={0: _TABLES},  # files from before versions
-    pragmas=("synchronous = NORMAL",),  # answers lost in a power cut are only requested again
+    pragmas=("synchronous = NORMAL",),  # responses lost in a power cut are only requested again
 )
 
 _DROP_EXPIRED = """
-DELETE FROM answers WHERE key IN (
-    SELECT key FROM answers WHERE expires_at <= ? ORDER BY expires_at LIMIT 100
+DELETE FROM responses WHERE key IN (
+    SELECT key FROM responses WHERE expires_at <= ? ORDER BY expires_at LIMIT 100
 )
 """
 """A write removes more entries than it adds, but not the whole cache at once."""
 
 _DROP_OLDEST = """
-DELETE FROM answers WHERE key = (SELECT key FROM answers ORDER BY used_at LIMIT 1)
+DELETE FROM responses WHERE key = (SELECT key FROM responses ORDER BY used_at LIMIT 1)
 """
 
 
 @with_settings_in_repr
 class SqliteCache:
-    """Keeps the most recently used answers in the file *path*.
+    """Keeps the most recently used responses in the file *path*.
 
     The file holds responses of models and is readable by its owner only. Each access opens it anew,
     in a thread, so that there is nothing to close.
@@ -106,7 +106,7 @@ class SqliteCache:
 
         def use(db: sqlite3.Connection) -> tuple[object] | None:
             found: list[tuple[object]] = db.execute(
-                "UPDATE answers SET used_at = ? WHERE key = ?"
+                "UPDATE responses SET used_at = ? WHERE key = ?"
                 " AND (expires_at IS NULL OR expires_at > ?) RETURNING value",
                 (now, key, now),
             ).fetchall()  # reading all rows ends the transaction
@@ -127,12 +127,12 @@ class SqliteCache:
         def replace(db: sqlite3.Connection) -> None:
             with transaction(db):
                 db.execute(_DROP_EXPIRED, (now,))
-                db.execute("DELETE FROM answers WHERE key = ?", (key,))
+                db.execute("DELETE FROM responses WHERE key = ?", (key,))
                 while not self._has_room(db, len(value)):
                     if not db.execute(_DROP_OLDEST).rowcount:
                         break
                 row = (key, value, len(value), expires_at, now)
-                db.execute("INSERT INTO answers VALUES (?, ?, ?, ?, ?)", row)
+                db.execute("INSERT INTO responses VALUES (?, ?, ?, ?, ?)", row)
 
         self._file.run(replace)
 

@@ -39,9 +39,9 @@ class Telemetry:
 
     By the conventions for generative AI: a client span `{operation} {model}`, and the
     histograms `gen_ai.client.operation.duration`, `.time_to_first_chunk` (streams) and
-    `gen_ai.client.token.usage`. The span is the current one while the answer is read, so that
+    `gen_ai.client.token.usage`. The span is the current one while the response is read, so that
     what HTTP clients trace is below it. It ends with the call, also with one that was left
-    early (`error.type` is then `AbortError`) or dropped. Tokens are estimated where an answer
+    early (`error.type` is then `AbortError`) or dropped. Tokens are estimated where a response
     broke off (`llmcore.usage.estimated`).
 
     Runs of `generate` and `stream` have a span, too (`invoke_agent`), with those of their steps
@@ -113,9 +113,9 @@ class Telemetry:
 
 def _content_of(outcome: CallOutcome) -> Mapping[str, str]:
     """Return the attributes with the content of the response and the error's message."""
-    answer = {} if outcome.response is None else output_content(outcome.response)
+    output = {} if outcome.response is None else output_content(outcome.response)
     error = {} if outcome.error is None else {"error.message": outcome.error.message}
-    return {**answer, **error}
+    return {**output, **error}
 
 
 class _Meters:
@@ -131,7 +131,7 @@ class _Meters:
         self.first_chunk = meter.create_histogram(
             "gen_ai.client.operation.time_to_first_chunk",
             "s",
-            "Time from the request to the first chunk of a streamed answer.",
+            "Time from the request to the first chunk of a streamed response.",
             explicit_bucket_boundaries_advisory=_DURATIONS_S,
         )
         self.tokens = meter.create_histogram(

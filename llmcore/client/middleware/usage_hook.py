@@ -30,7 +30,7 @@ class CallUsage:
     error: LLMError | None = None
     """The error, if the call failed."""
     from_cache: bool = False
-    """Whether the answer came from the response cache."""
+    """Whether the response came from the response cache."""
 
     @classmethod
     def of(

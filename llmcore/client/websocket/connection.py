@@ -255,17 +255,17 @@ async def _upgrade(
     headers = dict(core.connect().headers.raw_items())
     del headers["Host"]
     native = evolve(request, url=_http_url(request), headers={**request.headers, **headers})
-    answer = await engine.send(native, timeouts, proxy)
-    if answer.upgraded is None:
-        message = f"{_origin(request)} did not open a WebSocket: HTTP {answer.status}"
-        raise NetworkError(message, status_code=answer.status)
-    lines = "".join(f"{name}: {value}\r\n" for name, value in answer.headers.items())
+    response = await engine.send(native, timeouts, proxy)
+    if response.upgraded is None:
+        message = f"{_origin(request)} did not open a WebSocket: HTTP {response.status}"
+        raise NetworkError(message, status_code=response.status)
+    lines = "".join(f"{name}: {value}\r\n" for name, value in response.headers.items())
     core.receive_data(f"HTTP/1.1 101 Switching Protocols\r\n{lines}\r\n".encode("latin-1"))
     core.events_received()
     if core.handshake_exc is not None:
         message = f"{_origin(request)} did not open a WebSocket: {core.handshake_exc}"
         raise NetworkError(message, cause=core.handshake_exc)
-    return answer.upgraded
+    return response.upgraded
 
 
 def _opening_error(error: BaseException, request: HttpRequest) -> BaseException:

@@ -200,7 +200,7 @@ class WebSocketExchange:
             raise StreamError(message, error_code=error.error_code, cause=error) from error
 
     def _as_server_sent_events(self, messages: Sequence[bytes]) -> bytes:
-        """Return *messages* as server-sent events, up to the one that ends the answer."""
+        """Return *messages* as server-sent events, up to the one that ends the response."""
         events = []
         for number, message in enumerate(messages, 1):
             event = terminal_event(message)

@@ -5,13 +5,12 @@ https://platform.claude.com/docs/en/build-with-claude/streaming; others are link
 stand.
 
 In reading order. Requests: `request` (settings), `messages`, `content`, `hosted` (tools that a
-provider ran, both ways), `tools`, `client_tools`. Answers: `answer` (the writer), `blocks`,
+provider ran, both ways), `tools`, `client_tools`. Responses: `response` (the writer), `blocks`,
 `finish`. `errors`, `models` (lists and counts), `grammar` (the rules of a stream).
 """
 
 from typing import Final
 
-from llmcore.fronts.anthropic_messages.answer import MessagesWriter
 from llmcore.fronts.anthropic_messages.errors import failure_response
 from llmcore.fronts.anthropic_messages.grammar import MessagesChecker
 from llmcore.fronts.anthropic_messages.models import listed_model, model_list, token_count
@@ -21,6 +20,7 @@ from llmcore.fronts.anthropic_messages.request import (
     read_request,
     routing_of,
 )
+from llmcore.fronts.anthropic_messages.response import MessagesWriter
 from llmcore.fronts.encoding import EVENT_STREAM, named_event
 from llmcore.fronts.front import ClientRequest, Front, StreamEncoding
 from llmcore.protocols.anthropic_messages.names import PROTOCOL_ID

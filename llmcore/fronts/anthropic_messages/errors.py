@@ -49,7 +49,7 @@ def envelope(error: FrontError) -> JsonObject:
 
 
 def failure_response(error: FrontError) -> FailureResponse:
-    """Return the response to a request that has no answer."""
+    """Return the HTTP response to a request that cannot be answered."""
     return FailureResponse(
         status=_status(error), body=envelope(error), headers=retry_headers(error)
     )

@@ -41,10 +41,10 @@ _NO_DETAILS: Final = {"type": "refusal", "category": None, "explanation": None}
 def stop_fields(
     reason: FinishReason, native: Mapping[str, Any], *, called: bool, refused: bool
 ) -> dict[str, Any]:
-    """Return why the message ended. *native* are the fields of an answer of Anthropic's own.
+    """Return why the message ended. *native* are the fields of a response of Anthropic's own.
 
     The upstream's own word is kept if it is one of the API's and makes the client do what the
-    answer requires.
+    response requires.
     """
     kind = finish_kind(reason, called=called)
     if refused and kind == "stop":
@@ -91,13 +91,13 @@ def starting_usage(usage: Usage | None) -> dict[str, Any]:
 
 
 _TIERS: Final = {"default": "standard", "priority": "priority", "batch": "batch"}
-"""`service_tier` of an answer, by that of `Usage`."""
+"""`service_tier` of a response, by that of `Usage`."""
 
 
 def usage_fields(
     usage: Usage | None, start: StreamStart | None, *, searches: int
 ) -> dict[str, Any]:
-    """Return the counts of the whole message; of Anthropic's answers, with all it counts.
+    """Return the counts of the whole message; of Anthropic's responses, with all it counts.
 
     Where the end counts no input, the counts of the beginning stand: clients take those of the
     `message_delta` for the better ones.

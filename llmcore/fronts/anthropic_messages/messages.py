@@ -30,7 +30,7 @@ from llmcore.fronts.anthropic_messages.hosted import (
 )
 from llmcore.fronts.errors import invalid
 from llmcore.fronts.front import Upstream
-from llmcore.fronts.opaque_state import AnswerReader, Echo, EchoedHostedItem
+from llmcore.fronts.opaque_state import Echo, EchoedHostedItem, EchoReader
 from llmcore.fronts.reading import Fields, cache_ttl_of, read, report_unknown, required
 from llmcore.fronts.sealer import PREFIX
 from llmcore.protocols.anthropic_messages.names import METADATA_KEY, PROTOCOL_ID, Block
@@ -52,7 +52,7 @@ _Part = TypeVar("_Part", TextPart, ToolCallPart, ToolResultPart)
 _SYSTEM_EXTRAS: Final = ("clear_at", "output_config")
 """Fields of system messages that only Anthropic reads."""
 _FIELDS: Final = frozenset({"content", "id", "model", "role", "type", *_SYSTEM_EXTRAS})
-"""Fields of messages, and those that clients keep of an answer."""
+"""Fields of messages, and those that clients keep of a response."""
 
 
 class TurnReader:
@@ -61,7 +61,7 @@ class TurnReader:
     def __init__(self, upstream: Upstream, notes: Notes) -> None:
         self._native = upstream.protocol_id == PROTOCOL_ID
         self._notes = notes
-        self._run = AnswerReader(upstream.sealer, notes)
+        self._run = EchoReader(upstream.sealer, notes)
         self._content = ContentReader(native=self._native, notes=notes)
         self._messages: list[Message] = []
         self._names: dict[str, str] = {}
@@ -147,7 +147,7 @@ class TurnReader:
     # -- the assistant's side
 
     def _assistant(self, native: Fields, path: str) -> None:
-        """Add an assistant's turn: one answer, or several whose state the blocks carry."""
+        """Add an assistant's turn: one response, or several whose state the blocks carry."""
         for block, place in content_blocks(native, path):
             self._block(block, place)
         for origin, echoes in self._run.take():
@@ -211,7 +211,7 @@ class TurnReader:
     def _restored(
         self, origin: Origin | None, echoes: Iterable[Echo], path: str
     ) -> Iterable[ContentPart]:
-        """Yield the parts of an answer; those of hosted tools of unknown origin as text."""
+        """Yield the parts of a response; those of hosted tools of unknown origin as text."""
         for part in echoes:
             if isinstance(part, EchoedHostedItem):
                 continue

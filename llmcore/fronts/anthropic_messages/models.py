@@ -79,5 +79,5 @@ def _place(models: Sequence[ListedModel], name: str, param: str) -> int:
 
 
 def token_count(tokens: int) -> JsonObject:
-    """Return the answer to a request that counts tokens."""
+    """Return the response to a request that counts tokens."""
     return {"input_tokens": tokens}

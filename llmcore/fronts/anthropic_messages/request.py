@@ -1,4 +1,4 @@
-"""Reads a Messages request: its settings, and the context of its answer.
+"""Reads a Messages request: its settings, and the context of its response.
 
     {"model": "claude-opus-5", "max_tokens": 32000, "stream": true,
      "thinking": {"type": "adaptive"}, "output_config": {"effort": "high"}, "system": [...],
@@ -54,7 +54,7 @@ _STREAMS: Final = re.compile(r"(?:-with-response-stream|:streamRawPredict)/*$")
 
 
 def routing_of(request: ClientRequest) -> Routing:
-    """Return the model, and whether the answer is to be streamed. FrontError without a model."""
+    """Return the model, and whether the response is to be streamed. FrontError without a model."""
     named = _IN_PATH.search(request.path)
     model = read(request.body, "model", str) or (named["model"] if named else "")
     if not model.strip():
@@ -65,20 +65,20 @@ def routing_of(request: ClientRequest) -> Routing:
     return Routing(model=model.removesuffix(_LONG_CONTEXT), streaming=streaming)
 
 
-# -- what the answer is written with
+# -- what the response is written with
 
 
 @frozen(kw_only=True)
 class MessagesContext:
-    """The facts of a request that its answer is written with."""
+    """The facts of a request that its response is written with."""
 
     shows_thinking: bool = True
     """False where the client asks for thinking without its text (`display: omitted`)."""
     takes_state: bool = True
     """Whether state may be carried in a block of its own. Clients that turn thinking off get it
-    only where a tool's result continues the answer."""
+    only where a tool's result continues the response."""
     searches: bool = True
-    """Whether pages that the answer rests on are shown as found by a search."""
+    """Whether pages that the response rests on are shown as found by a search."""
     call_ids: frozenset[str] = frozenset()
     """The ids of calls in the conversation, which new ones must differ from."""
     diagnostics: tuple[Diagnostic, ...] = field(default=())
@@ -86,7 +86,7 @@ class MessagesContext:
 
 
 def no_request(_upstream: Upstream) -> MessagesContext:
-    """Return the context of an answer to no request in particular."""
+    """Return the context of a response to no request in particular."""
     return MessagesContext(searches=False)
 
 
@@ -158,7 +158,7 @@ def _about_missing(offer: MessagesOffer, notes: Notes) -> tuple[TextPart, ...]:
     notes.added(
         "instructions-added", "system", f"a line of instructions names the missing tools: {names}"
     )
-    text = f"These tools are not available: {names}. Say so where an answer would need them."
+    text = f"These tools are not available: {names}. Say so where a response would need them."
     return (TextPart(text),)
 
 
@@ -182,7 +182,7 @@ def _generation(body: Fields, upstream: Upstream, notes: Notes) -> GenerationOpt
 
 
 def _format(body: Fields) -> ResponseFormat | None:
-    """Return the shape of the answer: `output_config.format`, or `output_format` of old."""
+    """Return the shape of the response: `output_config.format`, or `output_format` of old."""
     config = read(body, "output_config", dict) or {}
     path = "output_config.format"
     form = read(config, "format", dict, "output_config.")

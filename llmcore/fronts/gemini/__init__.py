@@ -2,8 +2,8 @@
 
 - the request: `content` (parts), `turns` (messages of the model), `messages`, `tools`; all of it,
   and its settings, in `request`
-- the answer: `carrier` (sealed state as a signature), `text_run` (texts that echoes join),
-  `finish`, `answer`
+- the response: `carrier` (sealed state as a signature), `text_run` (texts that echoes join),
+  `finish`, `response`
 - `errors`: their form; `models`: lists, counts, and how streams are sent; `grammar`: what every
   stream must obey
 """
@@ -11,11 +11,11 @@
 from typing import Final
 
 from llmcore.fronts.front import Front
-from llmcore.fronts.gemini.answer import GeminiWriter
 from llmcore.fronts.gemini.errors import failure_response
 from llmcore.fronts.gemini.grammar import GeminiChecker
 from llmcore.fronts.gemini.models import encoding, model, models, token_count
 from llmcore.fronts.gemini.request import GeminiContext, no_request, read, routing_of
+from llmcore.fronts.gemini.response import GeminiWriter
 from llmcore.protocols.gemini.names import PROTOCOL_ID
 
 front: Final[Front[GeminiContext]] = Front(

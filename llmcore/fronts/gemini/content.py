@@ -2,7 +2,7 @@
 
 Sources, read November 2026: https://ai.google.dev/api/caching#Part,
 https://ai.google.dev/api/generate-content#GroundingMetadata (indexes of a `Segment` count bytes of
-UTF-8 in the text of the answer), https://protobuf.dev/programming-guides/json (field names in
+UTF-8 in the text of the response), https://protobuf.dev/programming-guides/json (field names in
 camelCase and snake_case, base64 of either alphabet).
 
     {"inlineData": {"mimeType": "image/png", "data": "iVBORw0..."}}
@@ -195,7 +195,7 @@ def _token(token: TokenLogprob) -> NativeObject:
 
 
 class Grounding:
-    """The searches and sources of an answer, and which stretch of text cites which."""
+    """The searches and sources of a response, and which stretch of text cites which."""
 
     def __init__(self) -> None:
         self._queries: list[str] = []
@@ -208,7 +208,7 @@ class Grounding:
         self._queries += [query for query in queries if query not in self._queries]
 
     def source(self, event: Source) -> None:
-        """Add a source of the answer."""
+        """Add a source of the response."""
         cited = Citation(
             url=event.url,
             title=event.title,
@@ -217,7 +217,7 @@ class Grounding:
         self._chunk(cited)
 
     def text(self, text: str, citations: Sequence[Citation], notes: Notes) -> None:
-        """Add the next text of the answer, and what it cites."""
+        """Add the next text of the response, and what it cites."""
         index = len(self._texts)
         self._texts.append(text)
         for citation in citations:
@@ -236,7 +236,7 @@ class Grounding:
         return key
 
     def metadata(self) -> NativeObject:
-        """Return `groundingMetadata`; empty for an answer that names no source."""
+        """Return `groundingMetadata`; empty for a response that names no source."""
         found: NativeObject = {}
         if self._queries:
             found["webSearchQueries"] = self._queries

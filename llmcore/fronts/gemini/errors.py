@@ -1,7 +1,8 @@
 """Errors in Google's form: `google.rpc.Status`, as a response and inside a stream.
 
 Sources, read November 2026: https://google.aip.dev/193 (the form, and details by type),
-https://cloud.google.com/apis/design/errors (status codes), https://ai.google.dev/gemini-api/docs/troubleshooting.
+https://cloud.google.com/apis/design/errors (status codes),
+https://ai.google.dev/gemini-api/docs/troubleshooting.
 
     {"error": {"code": 429, "message": "...", "status": "RESOURCE_EXHAUSTED",
                "details": [{"@type": "type.googleapis.com/google.rpc.RetryInfo",
@@ -46,7 +47,7 @@ _TOO_LONG: Final = "exceeds the maximum number of tokens"
 
 
 def failure_response(error: FrontError) -> FailureResponse:
-    """Return the response to a request that has no answer."""
+    """Return the HTTP response to a request that cannot be answered."""
     status = _status(error)
     return FailureResponse(status=status, body=envelope(error), headers=retry_headers(error))
 

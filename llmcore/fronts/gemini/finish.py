@@ -1,4 +1,4 @@
-"""The end of an answer: why it ended, what it used, and the fields of its candidate.
+"""The end of a response: why it ended, what it used, and the fields of its candidate.
 
 Source: https://ai.google.dev/api/generate-content (FinishReason, UsageMetadata), read November
 2026. `promptTokenCount` includes cached tokens, `candidatesTokenCount` excludes thoughts, and

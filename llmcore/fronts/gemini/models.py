@@ -64,7 +64,7 @@ def model(listed: ListedModel) -> JsonObject:
 
 
 def token_count(count: int) -> JsonObject:
-    """Return the answer to `countTokens`."""
+    """Return the response to `countTokens`."""
     return {"totalTokens": count}
 
 

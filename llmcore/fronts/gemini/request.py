@@ -1,4 +1,4 @@
-"""Reads a `generateContent` request: its model, its settings, and the context of its answer.
+"""Reads a `generateContent` request: its model, its settings, and the context of its response.
 
     POST /v1beta/models/gemini-3-pro:streamGenerateContent?alt=sse
     {"contents": [{"role": "user", "parts": [{"text": "Hi"}]}], "systemInstruction":
@@ -9,7 +9,7 @@ GenerationConfig), https://ai.google.dev/api/tokens (`generateContentRequest`),
 https://ai.google.dev/gemini-api/docs/thinking.
 
 What `LLMRequest` has a field for goes there. The rest goes by its native name to a Gemini upstream,
-and is named in a Diagnostic for others, or refused where the answer would be another one.
+and is named in a Diagnostic for others, or refused where the response would be another one.
 """
 
 import re
@@ -84,12 +84,12 @@ def _model_name(value: object) -> str:
     return name.removeprefix("models/")
 
 
-# -- the context of the answer
+# -- the context of the response
 
 
 @frozen(kw_only=True)
 class GeminiContext:
-    """The parts of a request that its answer is written with."""
+    """The parts of a request that its response is written with."""
 
     include_thoughts: bool = True
     """Whether the client asks to see the thoughts."""
@@ -98,7 +98,7 @@ class GeminiContext:
 
 
 def no_request(_upstream: Upstream) -> GeminiContext:
-    """Return the context of an answer to no request in particular: thoughts are shown."""
+    """Return the context of a response to no request in particular: thoughts are shown."""
     return GeminiContext()
 
 
@@ -207,7 +207,7 @@ _TEXT: Final = "text/plain"
 
 
 def _format(config: NativeObject, *, native: bool) -> ResponseFormat | None:
-    """Return the shape that the answer's text is to have; None for free text."""
+    """Return the shape that the response's text is to have; None for free text."""
     kind = _field(config, "responseMimeType", str, _CONFIG)
     if kind not in (None, "", _TEXT, _JSON):
         if native:
@@ -307,7 +307,7 @@ _REFUSED: Final[Mapping[str, str]] = {
     "candidateCount": "The upstream gives one candidate.",
     "responseModalities": "The upstream answers in text only.",
 }
-"""Fields without which the answer would be another one."""
+"""Fields without which the response would be another one."""
 
 
 def _is_text_only(value: object) -> bool:

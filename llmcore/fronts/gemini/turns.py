@@ -1,7 +1,7 @@
-"""Reads the turns of the model that a client sends back as the answers that they were.
+"""Reads the turns of the model that a client sends back as the responses that they were.
 
-A turn that holds sealed state (`carrier`) becomes the answer that the state describes. Any other
-began elsewhere: for a Gemini upstream it is read as the protocol reads an answer, signatures
+A turn that holds sealed state (`carrier`) becomes the response that the state describes. Any other
+began elsewhere: for a Gemini upstream it is read as the protocol reads a response, signatures
 included; for others it loses what only Gemini can read.
 
     {"role": "model", "parts": [{"text": "Read", "thought": true},
@@ -22,7 +22,7 @@ from llmcore.fronts.errors import invalid
 from llmcore.fronts.front import Upstream
 from llmcore.fronts.gemini.carrier import is_signature, sealed_in
 from llmcore.fronts.gemini.content import camel_keys, is_media, read_media, read_part
-from llmcore.fronts.opaque_state import AnswerReader
+from llmcore.fronts.opaque_state import EchoReader
 from llmcore.protocols.gemini import protocol
 from llmcore.protocols.gemini.names import PROTOCOL_ID, NativeObject
 from llmcore.protocols.tools import synthetic_call_id
@@ -40,7 +40,7 @@ PlacedPart: TypeAlias = tuple[NativeObject, str]
 def read_turn(
     turn: Sequence[PlacedPart], upstream: Upstream, before: Sequence[Message], notes: Notes
 ) -> list[Message]:
-    """Return the answers that *turn* is, which follows the messages *before*.
+    """Return the responses that *turn* is, which follows the messages *before*.
 
     Each call has an id. FrontError for a part that cannot be understood.
     """
@@ -69,7 +69,7 @@ def _with_ids(message: Message, turn: int) -> Message:
 def _native_turn(
     turn: Sequence[PlacedPart], upstream: Upstream, before: Sequence[Message]
 ) -> list[Message]:
-    """Return *turn* as the protocol reads an answer of these parts."""
+    """Return *turn* as the protocol reads a response of these parts."""
     parts = [_without_word(_native_part(part, path)) for part, path in turn]
     candidate: NativeObject = {
         "content": {"parts": [part for part in parts if part]},
@@ -80,8 +80,8 @@ def _native_turn(
     match collect(complete_segments(events)):
         case Failure(error):
             raise invalid(f"{turn[0][1]}: {error.message}", turn[0][1])
-        case answered:
-            content = _unjoined(answered.unwrap().message.content, turn)
+        case collected:
+            content = _unjoined(collected.unwrap().message.content, turn)
     return [Message.assistant(content)] if content else []
 
 
@@ -150,13 +150,13 @@ class _TurnReader:
         self._native = upstream.protocol_id == PROTOCOL_ID
         self._sealed = sealed
         self._notes = notes
-        self._answers = AnswerReader(upstream.sealer, notes)
+        self._echo_reader = EchoReader(upstream.sealer, notes)
         self._group: list[ContentPart] = []
         self._foreign = ""
         """The path of the first signature that only Gemini can read."""
 
     def read(self, turn: Sequence[PlacedPart]) -> list[Message]:
-        """Return the answers of *turn*."""
+        """Return the responses of *turn*."""
         for part, path in turn:
             signature = part.get("thoughtSignature")
             state = sealed_in(signature)
@@ -166,19 +166,19 @@ class _TurnReader:
             if state is not None:
                 self._end_group(state, f"{path}.thoughtSignature")
         for joined_part in _joined(self._group, (TextPart, ReasoningPart)):
-            self._answers.add(joined_part)
+            self._echo_reader.add(joined_part)
         if self._foreign:
             why = "only the model that made it can read it, and the upstream is another"
             self._notes.dropped("opaque-data-dropped", self._foreign, why)
-        return [_message(origin, parts) for origin, parts in self._answers.take()]
+        return [_message(origin, parts) for origin, parts in self._echo_reader.take()]
 
     def _end_group(self, state: str, path: str) -> None:
         """Read *state*, which holds all of the group that the client need not send back."""
         group, self._group = self._group, []
         shown = [part for part in group if not isinstance(part, ReasoningPart)]
         for joined_part in _joined(shown, (TextPart,)):
-            self._answers.add(joined_part)
-        self._answers.add_state(state, path)
+            self._echo_reader.add(joined_part)
+        self._echo_reader.add_state(state, path)
 
     def _read(self, part: NativeObject, path: str) -> list[ContentPart]:
         if isinstance(part.get("text"), str):

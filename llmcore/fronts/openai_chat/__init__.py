@@ -1,7 +1,7 @@
 """OpenAI's Chat Completions API, as a server speaks it: `front`.
 
 - the request: `content`, `messages`, `tools`; all of it in `request`
-- the answer: `chunks` (the frame), `calls`, `thinking`; all of it in `answer`
+- the response: `chunks` (the frame), `calls`, `thinking`; all of it in `response`
 - `carrier`: state that clients cannot see, on its way out and back; a server keeps the
   `sealed_calls` of a writer for clients that drop it, and gives them to `messages.with_kept_state`
 - `grammar`: the rules of every stream
@@ -12,10 +12,10 @@ Errors and lists of models have the form of `llmcore.fronts.openai_forms`.
 from typing import Final
 
 from llmcore.fronts.front import Front
-from llmcore.fronts.openai_chat.answer import ChatWriter
 from llmcore.fronts.openai_chat.chunks import encoding
 from llmcore.fronts.openai_chat.grammar import ChunkChecker
 from llmcore.fronts.openai_chat.request import ChatContext, no_request, read, routing_of
+from llmcore.fronts.openai_chat.response import ChatWriter
 from llmcore.fronts.openai_forms import failure_response, listed_model, model_list
 from llmcore.protocols.openai_chat.names import PROTOCOL_ID
 

@@ -54,7 +54,7 @@ class _Call:
 
 
 class CallWriter:
-    """Writes the calls of one answer."""
+    """Writes the calls of one response."""
 
     def __init__(
         self, chunks: ChunkWriter, notes: Notes, *, custom_tools: Container[str], legacy: bool

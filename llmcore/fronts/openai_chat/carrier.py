@@ -7,8 +7,8 @@
      "format": "openbridge-v1"}]}
 
 A client joins the pieces of one index and sends all entries back unchanged. What is sealed in them
-is the recipe of the answer up to there (`opaque_state`), which gives the parts back in their order.
-Source: https://openrouter.ai/docs/use-cases/reasoning-tokens, read November 2026.
+is the recipe of the response up to there (`opaque_state`), which gives the parts back in their
+order. Source: https://openrouter.ai/docs/use-cases/reasoning-tokens, read November 2026.
 """
 
 import re
@@ -18,9 +18,9 @@ from typing import Any, Final, TypeAlias
 from attrs import evolve
 
 from llmcore.fronts.opaque_state import (
-    AnswerState,
     Echo,
     EchoedHostedItem,
+    ResponseState,
     ShownPart,
     needs_state,
     part_key,
@@ -76,10 +76,10 @@ def _seen_text(part: TextPart | RefusalPart) -> ContentPart:
     return TextPart(part.text, citations=tuple(visible))
 
 
-class AnswerParts:
-    """The parts of one answer in the order they began, and which of them are sealed.
+class ResponseParts:
+    """The parts of one response in the order they began, and which of them are sealed.
 
-    A private builder that lives as long as the answer.
+    A private builder that lives as long as the response.
     """
 
     def __init__(self, response_id: str, sealer: Sealer) -> None:
@@ -107,7 +107,7 @@ class AnswerParts:
         self._advance()
 
     def _advance(self) -> None:
-        """Move parts that no open segment stands before into the answer."""
+        """Move parts that no open segment stands before into the response."""
         for key, shown in list(self._begun.items()):
             if shown is None:
                 return
@@ -134,7 +134,7 @@ class AnswerParts:
         return self._recipe(parts)
 
     def whole(self) -> str | None:
-        """Return the recipe of the whole answer; None if an echo of texts and calls is all."""
+        """Return the recipe of the whole response; None if an echo of texts and calls is all."""
         return self._recipe(self._whole) if any(map(needs_state, self._whole)) else None
 
     def _recipe(self, parts: Sequence[ShownPart]) -> str:
@@ -215,7 +215,7 @@ class StateReader:
     def restored(
         self, seals: Sequence[str], parts: Sequence[ContentPart], path: str, notes: Notes
     ) -> tuple[Origin, tuple[ContentPart, ...]] | None:
-        """Return where an answer came from and all of its parts, in order.
+        """Return where a response came from and all of its parts, in order.
 
         *parts* are those that the client shows. None if none of *seals* can be read.
         """
@@ -233,7 +233,7 @@ class StateReader:
         rest, made = restore(whole, echoes, path, notes)
         return whole.origin, (*made, *_parts(rest))
 
-    def _unsealed(self, seal: str, path: str, notes: Notes) -> AnswerState | None:
+    def _unsealed(self, seal: str, path: str, notes: Notes) -> ResponseState | None:
         try:
             state = unsealed_state(seal, self._sealer, self._left)
         except ValueError as error:

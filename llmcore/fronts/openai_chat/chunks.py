@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from llmcore.fronts.encoding import COMMENT_FRAME, EVENT_STREAM, data_event
 from llmcore.fronts.finishing import token_counts
-from llmcore.fronts.front import AnswerInfo, ClientRequest, Event, StreamEncoding
+from llmcore.fronts.front import ClientRequest, Event, ResponseIdentity, StreamEncoding
 from llmcore.schema.json import JsonObject, count_or_none, object_or_empty
 from llmcore.schema.usage import Usage
 
@@ -35,7 +35,7 @@ def encoding(_asked: ClientRequest) -> StreamEncoding:
 class ChunkWriter:
     """Collects the chunks of one stream."""
 
-    def __init__(self, info: AnswerInfo, *, includes_usage: bool) -> None:
+    def __init__(self, info: ResponseIdentity, *, includes_usage: bool) -> None:
         self._info = info
         self._usage = {"usage": None} if includes_usage else {}
         self._frame: dict[str, Any] = {}
@@ -129,7 +129,7 @@ def _details(usage: Usage, name: str) -> dict[str, Any]:
     return {key: count for key, count in counts.items() if count}
 
 
-# -- several choices, each of which was written as the answer of its own
+# -- several choices, each of which was written as the response of its own
 
 
 def as_choice(index: int, chunk: Event) -> Event:
@@ -137,15 +137,15 @@ def as_choice(index: int, chunk: Event) -> Event:
     return {**chunk, "choices": [{**choice, "index": index} for choice in chunk["choices"]]}
 
 
-def joined(answers: Sequence[Event]) -> Event:
-    """Return the completion, or the chunk of usage, that has what *answers* have together.
+def joined(responses: Sequence[Event]) -> Event:
+    """Return the completion, or the chunk of usage, that has what *responses* have together.
 
     Tokens are added up, input included: each choice was a call of its own.
     """
-    choices = [choice for answer in answers for choice in answer["choices"]]
-    counts = [answer["usage"] for answer in answers if answer.get("usage")]
+    choices = [choice for response in responses for choice in response["choices"]]
+    counts = [response["usage"] for response in responses if response.get("usage")]
     usage = {"usage": reduce(_added, counts)} if counts else {}
-    return {**answers[0], "choices": choices, **usage}
+    return {**responses[0], "choices": choices, **usage}
 
 
 def _added(first: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:

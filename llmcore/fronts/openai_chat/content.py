@@ -237,7 +237,7 @@ def _with_bytes(token: TokenLogprob) -> dict[str, JsonValue]:
     return {"token": token.token, "logprob": token.logprob, "bytes": listed}
 
 
-# -- media in answers
+# -- media in responses
 
 
 def native_image(file: File) -> JsonObject | None:

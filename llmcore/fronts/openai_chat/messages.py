@@ -9,7 +9,8 @@ The order and the completeness that strict upstreams require are the work of the
 (`llmcore.protocols.history`). Sources, read November 2026:
 https://developers.openai.com/api/reference/resources/chat (`messages`), and for what clients send
 of thinking https://api-docs.deepseek.com/guides/thinking_mode,
-https://openrouter.ai/docs/use-cases/reasoning-tokens, https://docs.litellm.ai/docs/reasoning_content.
+https://openrouter.ai/docs/use-cases/reasoning-tokens,
+https://docs.litellm.ai/docs/reasoning_content.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -75,7 +76,7 @@ _FIELDS: Final = _THINKING | {
     "name", "refusal", "role", "search_results",
     "tool_call_id", "tool_calls",
 }  # fmt: skip
-"""Fields of messages, those that the gateway's own answers have among them."""
+"""Fields of messages, those that the gateway's own responses have among them."""
 
 
 @frozen
@@ -152,7 +153,7 @@ class MessageReader:
         if media is not None and media.file_id is not None:
             own_file(media.file_id, path, known=self._takes_files)
 
-    # -- answers
+    # -- responses
 
     def _assistant(self, native: Fields, path: str, index: int) -> Message:
         is_plain = _PLAIN.issuperset(native)
@@ -170,7 +171,7 @@ class MessageReader:
         return Message("assistant", parts, name=str_or_none(native.get("name")))
 
     def _said(self, native: Fields, path: str) -> Sequence[ContentPart]:
-        """Return what the client shows of an answer besides its calls."""
+        """Return what the client shows of a response besides its calls."""
         parts: list[ContentPart] = list(self._content(native, path))
         citations = read_annotations(native.get("annotations"))
         if citations and len(parts) == 1 and isinstance(parts[0], TextPart):
@@ -193,7 +194,7 @@ class MessageReader:
     # -- thinking
 
     def _thinking(self, native: Fields, path: str) -> Sequence[ReasoningPart]:
-        """Return the thinking of an answer whose state is not ours, or is not there."""
+        """Return the thinking of a response whose state is not ours, or is not there."""
         if native.keys().isdisjoint(_THINKING):  # nearly every one, of hundreds in a request
             return ()
         details = [
@@ -219,7 +220,7 @@ class MessageReader:
         return (ReasoningPart(text),) if text else ()
 
     def _fields(self, native: Fields, path: str) -> Sequence[ContentPart]:
-        """Return fields of an answer that go back to a server of the same API unread."""
+        """Return fields of a response that go back to a server of the same API unread."""
         extra = object_or_empty(native.get("extra_content"))
         if not extra:
             return ()
@@ -316,10 +317,10 @@ Lookup = Callable[[str], str | None]
 def with_kept_state(
     messages: Sequence[Message], lookup: Lookup, sealer: Sealer, notes: Notes
 ) -> tuple[Message, ...]:
-    """Return *messages* with the state that *lookup* has of answers that came back without it.
+    """Return *messages* with the state that *lookup* has of responses that came back without it.
 
-    A server keeps the `sealed_calls` of the answers that it writes; any call of an answer finds its
-    state. State that is not there, or cannot be read, changes nothing.
+    A server keeps the `sealed_calls` of the responses that it writes; any call of a response finds
+    its state. State that is not there, or cannot be read, changes nothing.
     """
     states = StateReader(sealer)
     return tuple(

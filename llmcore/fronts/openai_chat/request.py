@@ -39,7 +39,7 @@ from llmcore.schema.tools import CustomTool
 
 @frozen(kw_only=True)
 class ChatContext:
-    """The settings that an answer is written with."""
+    """The settings that a response is written with."""
 
     includes_usage: bool = True
     """Whether a stream ends with a chunk of usage."""
@@ -50,7 +50,7 @@ class ChatContext:
     legacy: bool = False
     """Whether calls are written as `function_call`, as the API had them before tools."""
     choices: int = 1
-    """The number of answers that the client asks for, at most `TranslationPolicy.max_choices`."""
+    """The number of responses that the client asks for, at most `TranslationPolicy.max_choices`."""
     diagnostics: tuple[Diagnostic, ...] = ()
     """All that reading the request lost, changed or invented."""
 
@@ -130,12 +130,12 @@ def _context(
 
 
 def _refuse(body: Fields, upstream: Upstream) -> None:
-    """Raise FrontError for what would change the meaning of the answer if it were left out."""
+    """Raise FrontError for what would change the meaning of the response if it were left out."""
     most = upstream.policy.max_choices
     if not 1 <= _choices(body) <= most:
         several = f"n must be from 1 to {most}."
         only_one = (
-            "n must be 1: one answer is given for each request. Send the request several times."
+            "n must be 1: one response is given for each request. Send the request several times."
         )
         raise invalid(only_one if most == 1 else several, "n", "unsupported_value")
     modalities = field(body, "modalities", list) or ["text"]

@@ -13,7 +13,7 @@ https://openrouter.ai/docs/use-cases/reasoning-tokens.
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from llmcore.fronts.openai_chat.carrier import FORMAT, AnswerParts
+from llmcore.fronts.openai_chat.carrier import FORMAT, ResponseParts
 from llmcore.fronts.openai_chat.chunks import ChunkWriter
 from llmcore.fronts.policy import ChatReasoning
 from llmcore.schema.events import ReasoningDelta, ReasoningEnd
@@ -27,10 +27,10 @@ _FIELDS: Final[Mapping[ChatReasoning, Sequence[str]]] = {
 
 
 class ThinkingWriter:
-    """Writes the thinking of one answer, and the state that goes with it."""
+    """Writes the thinking of one response, and the state that goes with it."""
 
     def __init__(
-        self, chunks: ChunkWriter, parts: AnswerParts, fields: ChatReasoning, *, shown: bool
+        self, chunks: ChunkWriter, parts: ResponseParts, fields: ChatReasoning, *, shown: bool
     ) -> None:
         self._chunks = chunks
         self._parts = parts

@@ -2,7 +2,7 @@
 
 - the request: `parameters`; its tools in `native_tools`, `tools`; its input in `content`, `calls`,
   `compaction`, `messages`; all of it in `request`
-- the answer: `events`, `items`, `output_calls`, `state` (what is kept of it), `answer`
+- the response: `events`, `items`, `output_calls`, `state` (what is kept of it), `response`
 - `errors`: of references, and of responses; `grammar`: what every stream must obey
 
 A server that keeps responses reads with `request.read` and a `Memory`, and stores the `record` of
@@ -14,7 +14,6 @@ from typing import Final
 from llmcore.fronts.encoding import COMMENT, EVENT_STREAM, named_event
 from llmcore.fronts.front import Front, StreamEncoding
 from llmcore.fronts.openai_forms import failure_response, listed_model, model_list
-from llmcore.fronts.openai_responses.answer import ResponsesWriter
 from llmcore.fronts.openai_responses.grammar import ResponsesChecker
 from llmcore.fronts.openai_responses.request import (
     Translation,
@@ -23,6 +22,7 @@ from llmcore.fronts.openai_responses.request import (
     routing_of,
     token_count,
 )
+from llmcore.fronts.openai_responses.response import ResponsesWriter
 from llmcore.protocols.openai_responses.names import PROTOCOL_ID
 
 _ENCODING: Final = StreamEncoding(content_type=EVENT_STREAM, encode=named_event, heartbeat=COMMENT)

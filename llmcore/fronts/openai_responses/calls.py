@@ -318,12 +318,12 @@ def result_part(
 def approval_result(
     item: Mapping[str, Any], calls: Mapping[str, ToolCallPart]
 ) -> ToolResultPart | None:
-    """Return the answer to the request of *calls* that *item* approves or refuses."""
+    """Return the response to the request of *calls* that *item* approves or refuses."""
     call = calls.get(str(item.get("approval_request_id")))
     if call is None:
         return None
-    answer = {name: item[name] for name in ("approve", "reason") if item.get(name) is not None}
-    return ToolResultPart(call.id, answer, name=call.name)
+    approval = {name: item[name] for name in ("approve", "reason") if item.get(name) is not None}
+    return ToolResultPart(call.id, approval, name=call.name)
 
 
 def _content(item: Mapping[str, Any], path: str) -> Any:

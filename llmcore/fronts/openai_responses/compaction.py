@@ -1,7 +1,7 @@
 """Compaction: a summary in place of a long conversation, on the client's request.
 
-A request whose input ends with a `compaction_trigger` asks for one `compaction` item and not for an
-answer. OpenAI's server makes them itself. Other upstreams are asked for a summary, which the item
+A request whose input ends with a `compaction_trigger` asks for one `compaction` item and not for a
+response. OpenAI's server makes them itself. Other upstreams are asked for a summary, which the item
 carries sealed; where the item comes back, the summary takes its place. `POST /responses/compact`
 becomes such a request, and answered in a form of its own: the users' messages, unchanged, and the
 item that stands for all else. Sources, read November 2026:
@@ -79,7 +79,7 @@ def carried_summary(item: Mapping[str, Any], sealer: Sealer) -> str | None:
 
 
 class Summary:
-    """The text of an answer that is to be a summary, and nothing else of it."""
+    """The text of a response that is to be a summary, and nothing else of it."""
 
     def __init__(self) -> None:
         self._texts: list[str] = []
@@ -152,7 +152,7 @@ def _is_of_user(item: Mapping[str, Any]) -> bool:
 
 
 def compacted(response: JsonObject, messages: Sequence[Item]) -> JsonObject:
-    """Return the answer, *messages* first; FrontError without a whole summary."""
+    """Return the response, *messages* first; FrontError without a whole summary."""
     made = [item for item in objects(response.get("output")) if item.get("type") == ITEM]
     if response.get("status") != "completed" or not made:
         raise FrontError(

@@ -41,7 +41,7 @@ _FIELDS: Final = frozenset(
     {"annotations", "cache_control", "detail", "file_data", "file_id", "file_url", "filename"}
     | {"image_url", "input_audio", "logprobs", "prompt_cache_breakpoint", "refusal", "text", "type"}
 )
-"""Fields of parts, and those that clients keep of an answer."""
+"""Fields of parts, and those that clients keep of a response."""
 _AUDIO_TYPES: Final = {"mp3": "audio/mpeg", "wav": "audio/wav"}
 
 

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from llmcore.fronts.finishing import token_counts
-from llmcore.fronts.front import AnswerInfo, Event
+from llmcore.fronts.front import Event, ResponseIdentity
 from llmcore.fronts.openai_forms import service_tier
 from llmcore.protocols.openai_responses.names import METADATA_KEY
 from llmcore.schema.content import Citation
@@ -89,7 +89,7 @@ def usage_of(usage: Usage | None) -> JsonObject | None:
 class ResponseFrame:
     """The fields of a response besides its output."""
 
-    def __init__(self, info: AnswerInfo, echo: JsonObject) -> None:
+    def __init__(self, info: ResponseIdentity, echo: JsonObject) -> None:
         self._info = info
         self._echo = echo
         self.model = info.model
@@ -97,7 +97,7 @@ class ResponseFrame:
         self._tier: str | None = None
 
     def finish(self, event: Finish) -> None:
-        """Read the service tier from the end of an answer."""
+        """Read the service tier from the end of a response."""
         self._tier = service_tier(event)
 
     def response(
@@ -121,7 +121,7 @@ class ResponseFrame:
 
 
 class Sources:
-    """The sources of an answer: one is shown where a text cites it, and nowhere else."""
+    """The sources of a response: one is shown where a text cites it, and nowhere else."""
 
     def __init__(self) -> None:
         self._cited: set[str | None] = set()
@@ -132,7 +132,7 @@ class Sources:
         self._cited |= {cited.url or cited.document_id for cited in citations}
 
     def add(self, source: Source) -> None:
-        """Add a source of the answer."""
+        """Add a source of the response."""
         self._sources.append(source)
 
     def note(self, notes: Notes) -> None:

@@ -14,7 +14,6 @@ from typing import Any, Final, Protocol
 
 from attrs import frozen
 
-from llmcore.fronts.answer_record import AnswerRecord
 from llmcore.fronts.hosted_calls import (
     HostedCallKind,
     executed_code,
@@ -34,6 +33,7 @@ from llmcore.fronts.openai_responses.content import (
     text_part,
 )
 from llmcore.fronts.openai_responses.events import EventWriter
+from llmcore.fronts.response_record import ResponseRecord
 from llmcore.protocols.openai_responses.names import METADATA_KEY
 from llmcore.schema.content import ContentPart
 from llmcore.schema.diagnostics import Notes
@@ -68,7 +68,7 @@ class MessageItem:
         self,
         item_id: str,
         writer: EventWriter,
-        record: AnswerRecord,
+        record: ResponseRecord,
         notes: Notes,
         metadata: Mapping[str, Any],
         *,
@@ -184,7 +184,7 @@ class ReasoningItem:
         self,
         item_id: str,
         writer: EventWriter,
-        record: AnswerRecord,
+        record: ResponseRecord,
         *,
         in_summary: bool,
         show_state: bool,
@@ -355,7 +355,7 @@ def show_file(
     event: File,
     new_id: Callable[[str], str],
     writer: EventWriter,
-    record: AnswerRecord,
+    record: ResponseRecord,
     notes: Notes,
 ) -> None:
     """Show an image; any other file is kept, and named in a Diagnostic."""
@@ -375,7 +375,7 @@ def show_native(
     part: ContentPart | None,
     new_id: Callable[[str], str],
     writer: EventWriter,
-    record: AnswerRecord,
+    record: ResponseRecord,
 ) -> None:
     """Show an item of an upstream of the same API as it came; it is *part* of the message."""
     id_ = str_or_none(item.get("id")) or new_id(id_prefix(str(item["type"])))

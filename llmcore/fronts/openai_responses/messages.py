@@ -5,7 +5,7 @@
     {"type": "function_call", "call_id": "call_1", "name": "weather", "arguments": "{}"}
     {"type": "function_call_output", "call_id": "call_1", "output": "19 C"}
 
-Successive items of the model are read together: they are one answer, or
+Successive items of the model are read together: they are one response, or
 several. What the upstream cannot express is named in a Diagnostic, and refused where the
 conversation would lose its meaning. Source:
 https://developers.openai.com/api/reference/resources/responses/methods/create (`input`), read
@@ -19,7 +19,7 @@ from attrs import evolve, frozen
 
 from llmcore.fronts.errors import invalid
 from llmcore.fronts.front import NewId
-from llmcore.fronts.opaque_state import AnswerReader, Echo, EchoedHostedItem
+from llmcore.fronts.opaque_state import Echo, EchoedHostedItem, EchoReader
 from llmcore.fronts.openai_responses.calls import (
     approval_result,
     call_part,
@@ -229,7 +229,7 @@ class InputReader:
         self._takes_files = protocol_id in (None, PROTOCOL_ID, CHAT)
         self._notes = notes
         self._sealer = sealer
-        self._run = AnswerReader(sealer, notes)
+        self._run = EchoReader(sealer, notes)
         self._messages: list[Message] = []
         self._calls: dict[str, ToolCallPart] = {}
         self._sent_ids = sent_ids
@@ -378,10 +378,10 @@ class InputReader:
     def _end_run(self) -> None:
         for origin, echoes in self._run.take():
             if origin is None and self._native:
-                for answer in self._by_message(echoes):
-                    self._answered(None, answer)
+                for group in self._by_message(echoes):
+                    self._add_response(None, group)
             else:
-                self._answered(origin, echoes)
+                self._add_response(origin, echoes)
         self._begun.clear()
 
     def _by_message(self, echoes: Sequence[Echo]) -> Iterable[list[Echo]]:
@@ -394,8 +394,8 @@ class InputReader:
             group.append(echo)
         yield group
 
-    def _answered(self, origin: Origin | None, echoes: Sequence[Echo]) -> None:
-        """Add an answer; tools that the provider ran, as calls with results, cut it in two."""
+    def _add_response(self, origin: Origin | None, echoes: Sequence[Echo]) -> None:
+        """Add a response; tools that the provider ran, as calls with results, cut it in two."""
         parts: list[ContentPart] = []
         for echo in echoes:
             if not isinstance(echo, EchoedHostedItem):

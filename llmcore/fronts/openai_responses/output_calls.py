@@ -6,7 +6,6 @@ November 2026.
 
 from typing import Any
 
-from llmcore.fronts.answer_record import AnswerRecord, shown_call_id
 from llmcore.fronts.freeform_input import FreeformInput
 from llmcore.fronts.front import NewId
 from llmcore.fronts.opaque_state import ShownPart
@@ -20,6 +19,7 @@ from llmcore.fronts.openai_responses.items import (
     show_native,
 )
 from llmcore.fronts.policy import RegisteredTool
+from llmcore.fronts.response_record import ResponseRecord, shown_call_id
 from llmcore.fronts.tool_registry import ToolEntry, ToolRegistry
 from llmcore.protocols.openai_responses.names import CALL_FIELDS, METADATA_KEY
 from llmcore.schema import json
@@ -46,7 +46,7 @@ class CallItem:
         registered: tuple[RegisteredTool, ...],
         new_id: NewId,
         writer: EventWriter,
-        record: AnswerRecord,
+        record: ResponseRecord,
         notes: Notes,
     ) -> None:
         self._start = start
@@ -173,7 +173,7 @@ class HostedItem:
     """A tool that the provider ran: shown when it is called, done when it returned."""
 
     def __init__(
-        self, new_id: NewId, writer: EventWriter, record: AnswerRecord, provider: str
+        self, new_id: NewId, writer: EventWriter, record: ResponseRecord, provider: str
     ) -> None:
         self._new_id = new_id
         self._writer = writer
@@ -189,7 +189,7 @@ class HostedItem:
         """Whether the call's files are images that it drew."""
         return self._call is not None and hosted_type(self._call) == "image_generation_call"
 
-    def answers(self, event: ToolResult) -> bool:
+    def is_result(self, event: ToolResult) -> bool:
         """Return whether *event* is the call's result."""
         return self._call is not None and self._call.id == event.tool_call_id
 

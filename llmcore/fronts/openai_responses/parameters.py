@@ -36,7 +36,7 @@ Body = Mapping[str, Any]
 
 
 def refuse_unsupported(body: Body) -> None:
-    """Raise FrontError for what would change the meaning of the answer if it were left out."""
+    """Raise FrontError for what would change the meaning of the response if it were left out."""
     if body.get("conversation") is not None:
         raise invalid(
             "The bridge keeps no conversations. Use previous_response_id, or send all items.",
@@ -112,7 +112,7 @@ def read_reasoning(body: Body) -> ReasoningOptions | None:
 
 
 def read_format(body: Body) -> ResponseFormat | None:
-    """Return the shape that the answer's text is to have; None for free text."""
+    """Return the shape that the response's text is to have; None for free text."""
     form = read_field(read_field(body, "text", dict) or {}, "format", dict, "text.")
     return openai_forms.read_format(form, "text.format")
 

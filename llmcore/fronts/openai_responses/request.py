@@ -5,7 +5,8 @@
 
 Sources, read November 2026:
 https://developers.openai.com/api/reference/resources/responses/methods/create, and, for the fields
-that a response repeats of its request, https://developers.openai.com/api/reference/resources/responses.
+that a response repeats of its request,
+https://developers.openai.com/api/reference/resources/responses.
 """
 
 from collections.abc import Mapping, Sequence
@@ -67,7 +68,7 @@ _ITEMS: Final = frozenset(
 
 @frozen(kw_only=True)
 class Translation:
-    """A request for the upstream, and everything that its answer is written with."""
+    """A request for the upstream, and everything that its response is written with."""
 
     request: LLMRequest
     registry: ToolRegistry
@@ -77,7 +78,7 @@ class Translation:
     echo: JsonObject
     """The fields of the request that every form of the response repeats."""
     messages: tuple[Message, ...]
-    """The whole conversation, without instructions: what is kept if the answer is."""
+    """The whole conversation, without instructions: what is kept if the response is."""
     before: tuple[Message, ...] = ()
     """Of these, what `previous_response_id` brought."""
     diagnostics: tuple[Diagnostic, ...] = ()
@@ -85,7 +86,7 @@ class Translation:
     include: frozenset[str] = frozenset()
     """Further fields that the client asks for."""
     compacts: bool = False
-    """Whether the answer is a summary, to be sent as a `compaction` item."""
+    """Whether the response is a summary, to be sent as a `compaction` item."""
 
     @property
     def shows_state(self) -> bool:
@@ -94,12 +95,12 @@ class Translation:
 
     @property
     def structured(self) -> bool:
-        """Whether the answer's text is to be JSON."""
+        """Whether the response's text is to be JSON."""
         return self.request.response_format is not None
 
 
 def routing_of(request: ClientRequest) -> Routing:
-    """Return the model that a request names, and whether its answer is to be streamed."""
+    """Return the model that a request names, and whether its response is to be streamed."""
     name = request.body.get("model")
     if not isinstance(name, str) or not name:
         raise invalid("model must name a model", "model", "missing_required_parameter")
@@ -125,7 +126,7 @@ def read(
 
 
 def no_request(upstream: Upstream) -> Translation:
-    """Return the context of an answer to no request in particular; its reasoning is sealed."""
+    """Return the context of a response to no request in particular; its reasoning is sealed."""
     return Translation(
         request=LLMRequest(model=upstream.model, provider=upstream.provider, messages=()),
         registry=ToolRegistry(),
@@ -138,7 +139,7 @@ def no_request(upstream: Upstream) -> Translation:
 
 
 def token_count(count: int) -> JsonObject:
-    """Return the answer to a request that counts tokens."""
+    """Return the response to a request that counts tokens."""
     return {"object": "response.input_tokens", "input_tokens": count}
 
 

@@ -1,4 +1,4 @@
-"""The stored parts of a response: its conversation, its answer, and its input in pages."""
+"""The stored parts of a response: its conversation, the response itself, and its input in pages."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence

@@ -13,7 +13,6 @@ from typing import Any, Final, cast
 
 from attrs import evolve
 
-from llmcore.protocols.answer_format import lower_format, with_description
 from llmcore.protocols.anthropic_messages.caching import is_cached, place_breakpoints
 from llmcore.protocols.anthropic_messages.messages import lower_messages, target_of
 from llmcore.protocols.anthropic_messages.models import plan_format, rules_of
@@ -44,6 +43,7 @@ from llmcore.protocols.claude import (
     refused_sampling,
     without_excluded_budget,
 )
+from llmcore.protocols.forced_format import lower_format, with_description
 from llmcore.protocols.history import native_provider_ids
 from llmcore.protocols.lowering import lower_service_tier, note_missing
 from llmcore.protocols.protocol import Built
@@ -102,19 +102,19 @@ def _lower(
     keys = native_provider_ids(request, METADATA_KEY, PROTOCOL_ID)
     tools = lower_tools(request, rules, keys, notes)
     reasoning = lower_reasoning(request, options, rules, notes)
-    answer = lower_format(
+    lowered_format = lower_format(
         request,
         plan_format(request),
         may_force=not has_budget(reasoning.thinking),
         unenforced=UNENFORCED,
         notes=notes,
     )
-    target = target_of(request, rules, citations=answer.schema is None)
-    prompt = lower_messages(request, target, answer.instructions, notes)
+    target = target_of(request, rules, citations=lowered_format.schema is None)
+    prompt = lower_messages(request, target, lowered_format.instructions, notes)
     metadata = _lower_metadata(request, notes)
-    choice = format_choice(answer, request) or tools.choice
+    choice = format_choice(lowered_format, request) or tools.choice
     thinking = without_excluded_thinking(reasoning.thinking, choice, prompt.messages, notes)
-    enforced = _enforced(answer.schema, request.response_format)
+    enforced = _enforced(lowered_format.schema, request.response_format)
     fields: dict[str, Any] = {
         "model": request.model_id,
         "max_tokens": reasoning.max_tokens,
@@ -125,7 +125,7 @@ def _lower(
         "metadata": metadata,
         "service_tier": lower_service_tier(request, tiers, notes),
         "tool_choice": choice,
-        "tools": [*tools.tools, *format_tools(answer)] or None,
+        "tools": [*tools.tools, *format_tools(lowered_format)] or None,
         "system": prompt.system or None,
         "mcp_servers": tools.servers or None,
         "messages": prompt.messages,

@@ -58,7 +58,7 @@ _BESIDE: Final = ("caller", "toolset_name")
 
 def on_input(block: Block, delta: Event, events: list[LLMEvent]) -> Block:
     """Return the call with more of its input."""
-    if block.kind not in ("tool", "freeform", "answer"):
+    if block.kind not in ("tool", "freeform", "format"):
         return keep_delta(block, delta, events)
     return continue_call(block, str_or_none(delta.get("partial_json")) or "", events, _INPUT)
 

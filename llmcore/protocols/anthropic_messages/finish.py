@@ -14,7 +14,6 @@ https://platform.claude.com/docs/en/build-with-claude/prompt-caching#tracking-ca
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from llmcore.protocols.answering import finish_events, map_finish_reason, served_tier, skimmed
 from llmcore.protocols.anthropic_messages.names import (
     CACHE_READ_TOKENS,
     CACHE_WRITE_TOKENS,
@@ -26,6 +25,7 @@ from llmcore.protocols.anthropic_messages.names import (
 )
 from llmcore.protocols.anthropic_messages.state import MessagesState
 from llmcore.protocols.persistent import with_entries
+from llmcore.protocols.response_parts import finish_events, map_finish_reason, served_tier, skimmed
 from llmcore.schema.changed import changed
 from llmcore.schema.events import LLMEvent, TextDelta, TextEnd, TextStart
 from llmcore.schema.json import (
@@ -112,7 +112,7 @@ def closing_events(state: MessagesState) -> Sequence[LLMEvent]:
     events: list[LLMEvent] = []
     _explain_refusal(state, events)
     reason = map_finish_reason(
-        info.reason, FINISH_REASONS, called=state.called, answered=state.answered
+        info.reason, FINISH_REASONS, called=state.called, format_called=state.format_called
     )
     usage = None if info.usage is None else map_usage(info.usage)
     metadata = {METADATA_KEY: dict(info.metadata)} if info.metadata else {}
@@ -158,7 +158,7 @@ def skim(document: JsonValue, request: LLMRequest) -> Iterable[LLMEvent] | None:
         model=document.get("model"),
         response_id=document.get("id"),
         reason=map_finish_reason(
-            reason, FINISH_REASONS, called="tool_use" in kinds, answered=False
+            reason, FINISH_REASONS, called="tool_use" in kinds, format_called=False
         ),
         usage=map_usage(merge_usage(None, native)),
         metadata={METADATA_KEY: facts} if facts else {},

@@ -163,7 +163,7 @@ def _lower_assistant_part(
         case TextPart():
             content.append(lower_text(part, path, notes))
         case RefusalPart() if "stop_details" in part.provider_metadata.get(METADATA_KEY, {}):
-            notes.left_out(path, "why an answer was stopped", "it is not text of the model")
+            notes.left_out(path, "why a response was stopped", "it is not text of the model")
         case RefusalPart(text=text):
             content.append(marked({"type": "text", "text": text}, part))
         case ToolCallPart() | ToolResultPart() if part.provider_executed:

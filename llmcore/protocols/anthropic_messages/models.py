@@ -10,9 +10,9 @@ Source: https://platform.claude.com/docs/en/build-with-claude/structured-outputs
 from typing import Final
 
 from llmcore.protocols import claude
-from llmcore.protocols.answer_format import FormatPlan, Ways, plan_answer
 from llmcore.protocols.anthropic_messages.names import METADATA_KEY
 from llmcore.protocols.claude import ClaudeRules
+from llmcore.protocols.forced_format import FormatPlan, Ways, forced_plan
 from llmcore.protocols.tool_schema import SchemaTarget
 from llmcore.schema.request import LLMRequest
 
@@ -39,4 +39,4 @@ def plan_format(request: LLMRequest) -> FormatPlan:
         format_target=SchemaTarget.ANTHROPIC_STRICT,
         tool_target=SchemaTarget.ANTHROPIC,
     )
-    return plan_answer(request.response_format, ways)
+    return forced_plan(request.response_format, ways)

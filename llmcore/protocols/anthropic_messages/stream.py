@@ -21,7 +21,6 @@ from typing import Final, Literal, TypeAlias
 
 import msgspec
 
-from llmcore.protocols.answering import empty_response, stream_context, truncated
 from llmcore.protocols.anthropic_messages.calls import (
     end_result,
     end_tool,
@@ -56,10 +55,11 @@ from llmcore.protocols.anthropic_messages.names import (
     TOOL_CALL_TYPES,
 )
 from llmcore.protocols.anthropic_messages.state import Event, MessagesState
-from llmcore.protocols.blocks import Block, close_block, end_answer, last_opened, replace_block
+from llmcore.protocols.blocks import Block, close_block, end_format_call, last_opened, replace_block
 from llmcore.protocols.failures.errors import error_from_body
 from llmcore.protocols.persistent import PersistentList, to_list
 from llmcore.protocols.protocol import DeltaForm, FastReader, Frame, TextReader
+from llmcore.protocols.response_parts import empty_response, stream_context, truncated
 from llmcore.schema import json
 from llmcore.schema.changed import changed
 from llmcore.schema.errors import StreamError
@@ -266,7 +266,7 @@ _ENDS: Final[dict[str, Callable[[Block, list[LLMEvent]], None]]] = {
     "reasoning": end_thinking,
     "tool": end_tool,
     "freeform": end_tool,
-    "answer": end_answer,
+    "format": end_format_call,
     "opaque": end_opaque,
 }
 

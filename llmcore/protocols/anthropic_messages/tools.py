@@ -10,11 +10,11 @@ from typing import Any, Final
 
 from attrs import field, frozen
 
-from llmcore.protocols.answer_format import ForcedFormat
 from llmcore.protocols.anthropic_messages.names import METADATA_KEY, TOOL_CHOICES
 from llmcore.protocols.caching import cache_mark
 from llmcore.protocols.claude import ClaudeRules
 from llmcore.protocols.claude_tools import ClaudeTool, lower_claude_tool, native_tool
+from llmcore.protocols.forced_format import ForcedFormat
 from llmcore.protocols.tool_schema import SchemaTarget, project
 from llmcore.protocols.tools import (
     check_forcible,
@@ -130,20 +130,20 @@ def _choice(mode: str, *, name: str | None = None, serial: bool) -> dict[str, An
 
 # -- the response's format
 
-UNENFORCED: Final = "the API cannot hold the answer to this"
+UNENFORCED: Final = "the API cannot hold the response to this"
 
 
-def format_tools(answer: ForcedFormat) -> list[dict[str, Any]]:
+def format_tools(forced: ForcedFormat) -> list[dict[str, Any]]:
     """Return the tool whose input is the response, if there is one."""
-    if answer.tool is None:
+    if forced.tool is None:
         return []
-    return [_function(answer.tool, answer.tool_description, answer.tool_schema)]
+    return [_function(forced.tool, forced.tool_description, forced.tool_schema)]
 
 
-def format_choice(answer: ForcedFormat, request: LLMRequest) -> JsonObject | None:
+def format_choice(forced: ForcedFormat, request: LLMRequest) -> JsonObject | None:
     """Return the choice that leads to the response; None leaves the caller's own."""
-    if answer.choice is None:
+    if forced.choice is None:
         return None
-    if answer.choice.mode == "named":
-        return _choice("named", name=answer.tool, serial=True)
-    return _choice(answer.choice.mode, serial=request.parallel_tool_calls is False)
+    if forced.choice.mode == "named":
+        return _choice("named", name=forced.tool, serial=True)
+    return _choice(forced.choice.mode, serial=request.parallel_tool_calls is False)

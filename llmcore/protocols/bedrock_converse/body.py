@@ -1,7 +1,7 @@
 """Bedrock Converse: building the request body.
 
 Source: https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Converse.html, read
-November 2026. The model and the choice between a stream and a whole answer stand in the path
+November 2026. The model and the choice between a stream and a whole response stand in the path
 (`models.converse_path`), so both have the same body.
 
 Provider options are laid over the body by their native names: `guardrailConfig`,
@@ -17,7 +17,6 @@ from typing import Any, Final, cast
 
 from attrs import field, frozen
 
-from llmcore.protocols.answer_format import lower_format
 from llmcore.protocols.bedrock_converse.caching import place_points
 from llmcore.protocols.bedrock_converse.messages import lower_messages, target_of
 from llmcore.protocols.bedrock_converse.models import (
@@ -52,6 +51,7 @@ from llmcore.protocols.claude import (
     refused_sampling,
     without_excluded_budget,
 )
+from llmcore.protocols.forced_format import lower_format
 from llmcore.protocols.history import native_provider_ids
 from llmcore.protocols.lowering import lower_service_tier, note_missing
 from llmcore.protocols.protocol import Built, collect_diagnostics
@@ -85,16 +85,16 @@ def _lower(request: LLMRequest, stream: bool, notes: Notes) -> dict[str, Any]:
     reasoning = lower_reasoning(request, rules, notes)
     forced = tools.choice is not None
     reasoning = reasoning.without_excluded(forced_call=forced, messages=(), notes=notes)
-    answer = lower_format(
+    lowered_format = lower_format(
         request,
         plan_format(request),
         may_force=not reasoning.has_budget,
         unenforced=UNENFORCED,
         notes=notes,
     )
-    target = target_of(request, rules, citations=answer.schema is None)
-    prompt = lower_messages(request, target, answer.instructions, notes)
-    offered = [*tools.tools, *format_tools(answer)]
+    target = target_of(request, rules, citations=lowered_format.schema is None)
+    prompt = lower_messages(request, target, lowered_format.instructions, notes)
+    offered = [*tools.tools, *format_tools(lowered_format)]
     offered += stub_tools(prompt.messages, offered, notes)
     reasoning = reasoning.without_excluded(forced_call=False, messages=prompt.messages, notes=notes)
     lists = {"tools": offered, "system": prompt.system, "messages": prompt.messages}
@@ -105,7 +105,7 @@ def _lower(request: LLMRequest, stream: bool, notes: Notes) -> dict[str, Any]:
         request, rules, reasoning.with_native(options), notes
     )
     tool_config: dict[str, Any] = {"tools": offered} if offered else {}
-    choice = format_choice(answer) or tools.choice
+    choice = format_choice(lowered_format) or tools.choice
     if tool_config and choice:
         tool_config["toolChoice"] = choice
     tier = lower_service_tier(request, SERVICE_TIERS, notes)
@@ -114,7 +114,7 @@ def _lower(request: LLMRequest, stream: bool, notes: Notes) -> dict[str, Any]:
         "system": prompt.system,
         "inferenceConfig": inference,
         "toolConfig": tool_config,
-        "outputConfig": text_format(answer, request.response_format),
+        "outputConfig": text_format(lowered_format, request.response_format),
         "additionalModelRequestFields": {**reasoning.fields, **model_fields, **tools.fields},
         "requestMetadata": _metadata(request, notes),
         "serviceTier": {"type": tier} if tier else {},

@@ -63,7 +63,7 @@ def on_input(
     """Emit more of a call's input, or buffer it."""
     given = object_or_empty(delta["toolUse"]).get("input")
     block = state.open.get(index)
-    if block is None or block.kind not in ("tool", "freeform", "answer"):
+    if block is None or block.kind not in ("tool", "freeform", "format"):
         message = "input arrived for a tool that the stream did not name"
         events.append(ErrorEvent(StreamError(message, raw=delta)))
         return state

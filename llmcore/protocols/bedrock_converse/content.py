@@ -15,7 +15,6 @@ import binascii
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from llmcore.protocols.answering import announce
 from llmcore.protocols.bedrock_converse.calls import end_result, end_tool
 from llmcore.protocols.bedrock_converse.names import METADATA_KEY
 from llmcore.protocols.bedrock_converse.state import ConverseState, Native, keep_delta
@@ -24,11 +23,12 @@ from llmcore.protocols.blocks import (
     FastPath,
     Kind,
     close_block,
-    end_answer,
+    end_format_call,
     open_block,
     replace_block,
 )
 from llmcore.protocols.persistent import PersistentList, to_list
+from llmcore.protocols.response_parts import announce
 from llmcore.schema.changed import changed
 from llmcore.schema.content import Citation
 from llmcore.schema.events import (
@@ -307,8 +307,8 @@ def close(state: ConverseState, index: object, events: list[LLMEvent]) -> Conver
             events.append(ProviderEvent(METADATA_KEY, data, replay=True))
         case "result":
             end_result(state, block, events)
-        case "answer":
-            end_answer(block, events)
+        case "format":
+            end_format_call(block, events)
         case _:
             end_tool(block, events)
     return state

@@ -13,7 +13,6 @@ https://docs.aws.amazon.com/bedrock/latest/userguide/prompt-caching.html.
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from llmcore.protocols.answering import finish_events, map_finish_reason, served_tier
 from llmcore.protocols.bedrock_converse.names import (
     CACHE_READ_TOKENS,
     CACHE_WRITE_TOKENS,
@@ -24,6 +23,7 @@ from llmcore.protocols.bedrock_converse.names import (
 )
 from llmcore.protocols.bedrock_converse.state import ConverseState, Native
 from llmcore.protocols.persistent import with_entries
+from llmcore.protocols.response_parts import finish_events, map_finish_reason, served_tier
 from llmcore.schema.changed import changed
 from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.events import LLMEvent
@@ -93,7 +93,7 @@ def closing_events(state: ConverseState) -> Sequence[LLMEvent]:
     """Return the end of a complete response."""
     info = state.info
     reason = map_finish_reason(
-        info.reason, FINISH_REASONS, called=state.called, answered=state.answered
+        info.reason, FINISH_REASONS, called=state.called, format_called=state.format_called
     )
     tier = info.metadata.get("serviceTier")
     usage = None if info.usage is None else map_usage(info.usage, tier)
@@ -106,5 +106,5 @@ _UNCOUNTED: Final = Diagnostic(
     "usage-missing",
     "usage",
     action="noted",
-    message="the stream ended after the answer, but before the event that counts its tokens",
+    message="the stream ended after the response, but before the event that counts its tokens",
 )

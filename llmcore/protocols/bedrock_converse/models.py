@@ -19,10 +19,10 @@ from urllib.parse import quote
 from attrs import field, frozen
 
 from llmcore.protocols import claude
-from llmcore.protocols.answer_format import FormatPlan, Ways, plan_answer
 from llmcore.protocols.bedrock_converse.names import METADATA_KEY
 from llmcore.protocols.caching import Section
 from llmcore.protocols.claude import ClaudeRules
+from llmcore.protocols.forced_format import FormatPlan, Ways, forced_plan
 from llmcore.protocols.tool_schema import SchemaTarget
 from llmcore.schema.request import LLMRequest
 
@@ -158,7 +158,7 @@ def plan_format(request: LLMRequest) -> FormatPlan:
         format_target=SchemaTarget.BEDROCK_STRICT,
         tool_target=rules.tool_schema,
     )
-    return plan_answer(request.response_format, ways)
+    return forced_plan(request.response_format, ways)
 
 
 # -- the path

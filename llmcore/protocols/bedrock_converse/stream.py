@@ -17,12 +17,6 @@ from typing import Any, Final, Generic, TypeAlias, TypeVar
 
 import msgspec
 
-from llmcore.protocols.answering import (
-    empty_response,
-    invalid_value_error,
-    stream_context,
-    truncated,
-)
 from llmcore.protocols.bedrock_converse.calls import (
     on_call_start,
     on_input,
@@ -46,6 +40,12 @@ from llmcore.protocols.bedrock_converse.state import ConverseState, Event, Nativ
 from llmcore.protocols.blocks import Block, last_opened, open_block
 from llmcore.protocols.failures.errors import error_from_body
 from llmcore.protocols.protocol import FastReader, Frame
+from llmcore.protocols.response_parts import (
+    empty_response,
+    invalid_value_error,
+    stream_context,
+    truncated,
+)
 from llmcore.schema import json
 from llmcore.schema.changed import changed
 from llmcore.schema.errors import InvalidRequestError
@@ -140,7 +140,7 @@ def _fault(state: ConverseState, name: str, data: Native) -> ErrorEvent:
 
 
 def _start(state: ConverseState, events: list[LLMEvent]) -> ConverseState:
-    """Emit the start of the answer at the first event; the API gives no id and no model."""
+    """Emit the start of the response at the first event; the API gives no id and no model."""
     context = state.context
     start = StreamStart(provider=context.provider, model=context.model, protocol=PROTOCOL_ID)
     events.extend((start, StepStart()))

@@ -14,7 +14,6 @@ from typing import Any, Final
 
 from attrs import field, frozen
 
-from llmcore.protocols.answer_format import ForcedFormat
 from llmcore.protocols.bedrock_converse.caching import cache_point
 from llmcore.protocols.bedrock_converse.models import ConverseRules
 from llmcore.protocols.bedrock_converse.names import (
@@ -25,6 +24,7 @@ from llmcore.protocols.bedrock_converse.names import (
     ConverseMessage,
 )
 from llmcore.protocols.claude_tools import ClaudeTool, lower_claude_tool
+from llmcore.protocols.forced_format import ForcedFormat
 from llmcore.protocols.tool_schema import SchemaTarget, project
 from llmcore.protocols.tools import (
     check_forcible,
@@ -195,24 +195,24 @@ def _choice(mode: str, name: str | None) -> JsonObject:
 UNENFORCED: Final = "the model cannot be held to this"
 
 
-def format_tools(answer: ForcedFormat) -> list[Block]:
+def format_tools(forced: ForcedFormat) -> list[Block]:
     """Return the tool whose input is the response, if there is one."""
-    if answer.tool is None:
+    if forced.tool is None:
         return []
-    return [_function(answer.tool, answer.tool_description, answer.tool_schema)]
+    return [_function(forced.tool, forced.tool_description, forced.tool_schema)]
 
 
-def format_choice(answer: ForcedFormat) -> JsonObject | None:
+def format_choice(forced: ForcedFormat) -> JsonObject | None:
     """Return the choice that leads to the response; None leaves the caller's own."""
-    return None if answer.choice is None else _choice(answer.choice.mode, answer.tool)
+    return None if forced.choice is None else _choice(forced.choice.mode, forced.tool)
 
 
-def text_format(answer: ForcedFormat, response_format: ResponseFormat | None) -> dict[str, Any]:
+def text_format(forced: ForcedFormat, response_format: ResponseFormat | None) -> dict[str, Any]:
     """Return `outputConfig`; empty where the service enforces no schema."""
-    if answer.schema is None or response_format is None:
+    if forced.schema is None or response_format is None:
         return {}
     schema: dict[str, Any] = {
-        "schema": json.dumps(answer.schema).decode(),
+        "schema": json.dumps(forced.schema).decode(),
         "name": response_format.name,
     }
     if response_format.description:

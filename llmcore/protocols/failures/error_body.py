@@ -247,7 +247,7 @@ def _count(value: JsonValue) -> int | None:
     return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else None
 
 
-# -- answers in the language of another API
+# -- responses in the language of another API
 
 
 def foreign_document(document: Mapping[str, Any], protocol: str) -> StreamError | None:

@@ -9,7 +9,7 @@ In reading order:
 * `names` (ids, types and tables of both directions), `models` (where the two services and the
   generations of models differ);
 * building the request: `body`, `messages`, `parts`, `tools`;
-* reading the answer: `state`, `content` (text, thoughts, media, sources), `calls`, `finish`
+* reading the response: `state`, `content` (text, thoughts, media, sources), `calls`, `finish`
   (response info, usage, finish reason), `stream`.
 """
 

@@ -1,7 +1,7 @@
 """Gemini: building the request body.
 
 Source: https://ai.google.dev/api/generate-content, read November 2026. The model and the choice
-between a stream and a whole answer stand in the path, so both have the same body.
+between a stream and a whole response stand in the path, so both have the same body.
 
 Provider options are laid over the body by their native names. Fields of `generationConfig`
 (`thinkingConfig`, `responseModalities`, `speechConfig`, ...) may stand at the top and are moved
@@ -12,7 +12,7 @@ from typing import Final, cast
 
 from attrs import evolve
 
-from llmcore.protocols.answer_format import format_in_words, with_description
+from llmcore.protocols.forced_format import format_in_words, with_description
 from llmcore.protocols.gemini.messages import lower_messages, target_of
 from llmcore.protocols.gemini.models import LEVELS, GeminiDialect, GeminiRules, rules_of
 from llmcore.protocols.gemini.names import (
@@ -111,7 +111,7 @@ def _with_options(body: NativeObject, request: LLMRequest, notes: Notes) -> Nati
     return merged
 
 
-# -- the shape of the answer
+# -- the shape of the response
 
 
 def lower_response_format(
@@ -148,7 +148,7 @@ def _lower_schema(
 def lower_generation(
     request: LLMRequest, rules: GeminiRules, notes: Notes, format_fields: NativeObject
 ) -> NativeObject:
-    """Return `generationConfig`: sampling, limits, the answer's format, thinking."""
+    """Return `generationConfig`: sampling, limits, the response's format, thinking."""
     options = request.generation
     has_logprobs = options.logprobs is not False and options.top_logprobs is not None
     fields: NativeObject = {

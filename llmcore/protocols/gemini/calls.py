@@ -75,7 +75,7 @@ def _native_fields(part: NativeObject, call: NativeObject) -> NativeObject:
 
 
 def unique_call_id(state: GeminiState, given: str | None) -> tuple[GeminiState, str]:
-    """Return an id unique in the answer: *given*, unless it is missing or repeated."""
+    """Return an id unique in the response: *given*, unless it is missing or repeated."""
     info = state.info
     id_, index = given, len(info.ids)
     while id_ is None or id_ in info.ids:

@@ -4,7 +4,7 @@ Sources, read November 2026: https://ai.google.dev/api/caching#Part,
 https://ai.google.dev/gemini-api/docs/thought-signatures (a part with a signature is never joined
 with another part: it is a segment of its own), https://ai.google.dev/gemini-api/docs/google-search
 and .../url-context (grounding), https://ai.google.dev/api/generate-content#Segment (indexes count
-bytes of UTF-8 in the text of the answer). Parts, as they come:
+bytes of UTF-8 in the text of the response). Parts, as they come:
 
     {"text": "Let me think.", "thought": true, "thoughtSignature": "c2ln"}
     {"text": "Paris"}
@@ -18,7 +18,6 @@ from typing import Any, Final
 
 from attrs import frozen
 
-from llmcore.protocols.answering import announce
 from llmcore.protocols.gemini.names import METADATA_KEY, NativeObject
 from llmcore.protocols.gemini.state import (
     GeminiState,
@@ -30,6 +29,7 @@ from llmcore.protocols.gemini.state import (
 )
 from llmcore.protocols.media import decode_base64
 from llmcore.protocols.persistent import PersistentList
+from llmcore.protocols.response_parts import announce
 from llmcore.schema.changed import changed
 from llmcore.schema.content import Citation, TokenLogprob
 from llmcore.schema.events import File, LLMEvent, ProviderEvent, ReasoningDelta, TextDelta
@@ -249,7 +249,7 @@ def cite(
 def _supports(
     groundings: Iterable[NativeObject], quotations: Iterable[NativeObject]
 ) -> list[tuple[NativeObject, Citation]]:
-    """Return each cited segment of the answer, paired with each of its citations."""
+    """Return each cited segment of the response, paired with each of its citations."""
     found: list[tuple[NativeObject, Citation]] = []
     for grounding in groundings:
         chunks = objects(grounding.get("groundingChunks"))
@@ -286,7 +286,7 @@ def _quotation(quotation: NativeObject) -> Citation:
 
 
 class _FullText:
-    """The text of the answer, in which the service counts bytes."""
+    """The text of the response, in which the service counts bytes."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -316,7 +316,7 @@ def _placed(
 ) -> tuple[int, Citation]:
     """Return the index of the text in which *span* begins, and *citation* placed in it.
 
-    *ends* are the places in the answer where its texts end.
+    *ends* are the places in the response where its texts end.
     """
     if span is None:
         return len(ends) - 1, citation

@@ -13,10 +13,10 @@ JSON does.
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from llmcore.protocols.answering import inclusive_usage, served_tier, skimmed
 from llmcore.protocols.gemini.names import FINISH_REASONS, PROTOCOL_ID, NativeObject
 from llmcore.protocols.gemini.state import GeminiState, change, metadata_of
 from llmcore.protocols.persistent import with_entries
+from llmcore.protocols.response_parts import inclusive_usage, served_tier, skimmed
 from llmcore.schema.events import FinishReason, LLMEvent, StepStart, StreamStart
 from llmcore.schema.json import (
     JsonValue,

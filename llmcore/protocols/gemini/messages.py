@@ -92,7 +92,7 @@ def _lower_message(
     if message.name:
         notes.unsupported(f"{path}.name", "the API accepts no names")
     if message.role == "assistant":
-        return {"role": ROLES["assistant"], "parts": _lower_answer(message, path, target, notes)}
+        return {"role": ROLES["assistant"], "parts": _lower_response(message, path, target, notes)}
     return {"role": ROLES["user"], "parts": _lower_user(message, path, target, ids, notes)}
 
 
@@ -140,7 +140,7 @@ def _lower_user(
 # -- messages of the model
 
 
-def _lower_answer(
+def _lower_response(
     message: Message, path: str, target: GeminiTarget, notes: Notes
 ) -> list[NativeObject]:
     trusted = target.policy.keeps_opaque(message.origin)

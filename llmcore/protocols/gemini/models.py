@@ -90,7 +90,7 @@ class GeminiRules:
     json_schema: bool
     """Whether it takes JSON Schema, and not only the OpenAPI subset."""
     json_beside_tools: bool
-    """Whether an answer in JSON can be asked for beside function tools."""
+    """Whether a response in JSON can be asked for beside function tools."""
     combines_tools: bool
     """Whether functions can be offered beside the service's own tools."""
     media_in_results: bool
@@ -98,7 +98,7 @@ class GeminiRules:
     media_resolution: bool
     """Whether each part can set the resolution at which it is read."""
     prefill: bool
-    """Whether a request may end with the model's turn, which the answer then goes on from."""
+    """Whether a request may end with the model's turn, which the response then goes on from."""
 
 
 @lru_cache(maxsize=256)

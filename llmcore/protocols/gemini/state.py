@@ -20,9 +20,9 @@ from typing import Any, Literal
 import msgspec
 from attrs import field
 
-from llmcore.protocols.answering import StreamContext
 from llmcore.protocols.gemini.names import METADATA_KEY, NativeObject
 from llmcore.protocols.persistent import PersistentList, to_list
+from llmcore.protocols.response_parts import StreamContext
 from llmcore.schema.changed import changed
 from llmcore.schema.events import File, LLMEvent, ReasoningEnd, ReasoningStart, TextStart
 from llmcore.schema.frozen import frozen

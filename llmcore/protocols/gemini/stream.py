@@ -1,10 +1,10 @@
-"""Gemini: reading the answer, streamed or whole.
+"""Gemini: reading the response, streamed or whole.
 
 Source: https://ai.google.dev/api/generate-content#GenerateContentResponse, read November 2026.
 
 A stream is a sequence of such responses, each with the next parts. It has no end sentinel, but a
-complete answer has a finish reason. A body that was not streamed is read as one chunk, so both give
-the same events by construction.
+complete response has a finish reason. A body that was not streamed is read as one chunk, so both
+give the same events by construction.
 
     data: {"candidates": [{"content": {"parts": [{"text": "Hel"}], "role": "model"}, "index": 0}],
            "usageMetadata": {...}, "modelVersion": "gemini-3-flash", "responseId": "r1"}
@@ -16,13 +16,6 @@ from typing import Any, Final, Generic, Literal, TypeAlias, TypeVar
 
 import msgspec
 
-from llmcore.protocols.answering import (
-    empty_response,
-    finish_events,
-    invalid_value_error,
-    stream_context,
-    truncated,
-)
 from llmcore.protocols.failures.errors import error_from_body
 from llmcore.protocols.gemini.calls import (
     end_call,
@@ -60,6 +53,13 @@ from llmcore.protocols.gemini.state import (
 )
 from llmcore.protocols.persistent import PersistentList, to_list
 from llmcore.protocols.protocol import DeltaForm, FastReader, Frame, TextReader
+from llmcore.protocols.response_parts import (
+    empty_response,
+    finish_events,
+    invalid_value_error,
+    stream_context,
+    truncated,
+)
 from llmcore.schema import json
 from llmcore.schema.changed import changed
 from llmcore.schema.diagnostics import Diagnostic
@@ -206,7 +206,7 @@ _BESIDES: Final = frozenset({"text", "thought", "thoughtSignature"})
 
 
 def halt(state: GeminiState) -> Sequence[LLMEvent]:
-    """Finish the answer if it has a finish reason, or its prompt was blocked."""
+    """Finish the response if it has a finish reason, or its prompt was blocked."""
     if state.info.reason is None and state.info.blocked is None:
         return (truncated("finishReason"),)
     try:
@@ -226,15 +226,15 @@ def _finish(state: GeminiState) -> Sequence[LLMEvent]:
     reason = map_reason(info.reason, info.blocked, called=info.calls > 0)
     usage = None if state.usage is None else map_usage(state.usage)
     empty = reason.reason == "stop" and not info.segments and not info.ids
-    notes = (_EMPTY_ANSWER,) if empty else ()
+    notes = (_EMPTY_RESPONSE,) if empty else ()
     return (
         *events,
         *finish_events(reason, usage, metadata_of(dict(info.metadata)), info.raw, notes),
     )
 
 
-_EMPTY_ANSWER: Final = Diagnostic(
-    "empty-answer",
+_EMPTY_RESPONSE: Final = Diagnostic(
+    "empty-response",
     "message.content",
     action="noted",
     message="the model stopped of itself without a word or a call",

@@ -62,7 +62,7 @@ def clean(message: Message, index: int, policy: HistoryPolicy, notes: Notes) -> 
                 _check_owner(part, place, policy)
     draft = Draft(message, index, message.role, parts)
     if message.role == "assistant":
-        _clean_answer(draft, policy, notes)
+        _clean_response(draft, policy, notes)
     if policy.empty_text != "keep" and not (policy.empty_user_text and _is_empty_turn(draft)):
         _drop_empty_text(draft, policy, notes)
     if not draft.parts and draft.role != "user":
@@ -71,7 +71,7 @@ def clean(message: Message, index: int, policy: HistoryPolicy, notes: Notes) -> 
 
 
 def _is_kept_file(entry: Placed, policy: HistoryPolicy, notes: Notes) -> bool:
-    """Return False, with a Diagnostic, for a file that an answer of another provider made there.
+    """Return False, with a Diagnostic, for a file that a response of another provider made there.
 
     The caller did not choose it, so that it must not stop the conversation.
     """
@@ -103,7 +103,7 @@ def _check_owner(part: object, place: Place, policy: HistoryPolicy, inner: str =
 # -- what only the model that made it can read
 
 
-def _clean_answer(draft: Draft, policy: HistoryPolicy, notes: Notes) -> None:
+def _clean_response(draft: Draft, policy: HistoryPolicy, notes: Notes) -> None:
     """Drop and strip what the target's API, or its model, did not make."""
     trusted = policy.keeps_opaque(draft.message.origin)
     if not trusted:

@@ -18,7 +18,7 @@ MISSING_RESULT = "No result: this tool call was never answered."
 
 
 @define
-class Answer:
+class PairedResult:
     """A tool's result and its source; the source of a placeholder is None."""
 
     place: Place
@@ -26,7 +26,7 @@ class Answer:
     source: Message | None
 
 
-Answers = dict[Place, Answer]
+PairedResults = dict[Place, PairedResult]
 """By the place of the call."""
 
 
@@ -48,7 +48,7 @@ class _OpenCalls:
     """How many messages other than results stood before, the calling one included."""
 
 
-def match(drafts: list[Draft], policy: HistoryPolicy, notes: Notes) -> Answers:
+def match(drafts: list[Draft], policy: HistoryPolicy, notes: Notes) -> PairedResults:
     """Remove the results from the tool messages of *drafts*; return them by their calls.
 
     A result belongs to the latest turn with a call of its id; calls with the same id within a
@@ -57,14 +57,14 @@ def match(drafts: list[Draft], policy: HistoryPolicy, notes: Notes) -> Answers:
     matcher = _Matcher(policy, notes)
     for draft in drafts:
         matcher.read(draft)
-    return matcher.answers
+    return matcher.results
 
 
 class _Matcher:
     """Reads a conversation once, and remembers which calls still wait."""
 
     def __init__(self, policy: HistoryPolicy, notes: Notes) -> None:
-        self.answers: Answers = {}
+        self.results: PairedResults = {}
         self._policy = policy
         self._notes = notes
         self._open: dict[str, _OpenCalls] = {}
@@ -110,7 +110,7 @@ class _Matcher:
                 "keep the one that is true and remove the other"
             )
         call = entry.waiting.popleft()
-        self.answers[call] = Answer(place, part, draft.message)
+        self.results[call] = PairedResult(place, part, draft.message)
         if call < self._last_answered or entry.after != self._passed:
             why = "results must directly follow the message with their calls, in their order"
             self._notes.changed("tool-result-moved", at(place), why)
@@ -130,10 +130,12 @@ class _Matcher:
         return True
 
 
-# -- calls get legal, unique ids, and every one an answer
+# -- calls get legal, unique ids, and every one a response
 
 
-def settle(drafts: list[Draft], answers: Answers, policy: HistoryPolicy, notes: Notes) -> None:
+def settle(
+    drafts: list[Draft], results: PairedResults, policy: HistoryPolicy, notes: Notes
+) -> None:
     """Give each call an id the target takes, and a result, made up where there is none."""
     ids = _Ids(policy)
     turn = -1
@@ -149,7 +151,7 @@ def settle(drafts: list[Draft], answers: Answers, policy: HistoryPolicy, notes: 
                 continue
             call = _name(part, at(place), ids.take(part.id, turn, position), notes)
             draft.parts[position] = (place, call)
-            answers[place] = _settled(call, place, answers.get(place), policy, notes)
+            results[place] = _settled(call, place, results.get(place), policy, notes)
 
 
 class _Ids:
@@ -186,33 +188,33 @@ def _name(call: ToolCallPart, path: str, call_id: str, notes: Notes) -> ToolCall
 def _settled(
     call: ToolCallPart,
     place: Place,
-    answer: Answer | None,
+    result: PairedResult | None,
     policy: HistoryPolicy,
     notes: Notes,
-) -> Answer:
+) -> PairedResult:
     """Return the result of *call*, under its id, kind and (if wanted) name."""
-    if answer is None:
+    if result is None:
         why = f"the call of {call.name} has no result; a placeholder is sent"
         notes.added("tool-result-missing", at(place), why)
         made = ToolResultPart(
             call.id, MISSING_RESULT, name=call.name, is_error=True, kind=call.kind
         )
-        return Answer(place, made, None)
-    part = answer.part
+        return PairedResult(place, made, None)
+    part = result.part
     name = part.name
     if name is None and policy.name_results:
         name = call.name
     elif name is not None and name != call.name:
         why = f"the result of {call.name} was named {name}"
-        notes.changed("tool-result-renamed", at(answer.place), why)
+        notes.changed("tool-result-renamed", at(result.place), why)
         name = call.name
     if (part.tool_call_id, part.kind, part.name) != (call.id, call.kind, name):
         part = evolve(part, tool_call_id=call.id, kind=call.kind, name=name)
-    return Answer(answer.place, part, answer.source)
+    return PairedResult(result.place, part, result.source)
 
 
-def answers_to(draft: Draft, answers: Answers) -> Iterator[Answer]:
+def results_of(draft: Draft, results: PairedResults) -> Iterator[PairedResult]:
     """Yield the results of the calls of *draft*, in call order."""
     for place, part in draft.parts:
         if is_open_call(part):
-            yield answers[place]
+            yield results[place]

@@ -7,7 +7,13 @@ from typing import TypeVar
 from attrs import define, field
 
 from llmcore.protocols.history.clean import Draft, Placed, at, clean, place_instructions
-from llmcore.protocols.history.pair_calls import Answer, Answers, answers_to, match, settle
+from llmcore.protocols.history.pair_calls import (
+    PairedResult,
+    PairedResults,
+    match,
+    results_of,
+    settle,
+)
 from llmcore.protocols.history.policy import HistoryPolicy
 from llmcore.schema.content import ContentPart, ReasoningPart, TextPart, ToolResultPart
 from llmcore.schema.diagnostics import Diagnostic, Notes
@@ -41,17 +47,17 @@ class Unit:
 # -- from drafts to units
 
 
-def units_of(drafts: list[Draft], answers: Answers, policy: HistoryPolicy) -> Iterator[Unit]:
+def units_of(drafts: list[Draft], results: PairedResults, policy: HistoryPolicy) -> Iterator[Unit]:
     """Yield all of *drafts* in order, each result where it belongs.
 
     Where sides take turns, assistant messages in a row are one turn, and their results
     follow the last of them.
     """
-    waiting: list[Answer] = []
+    waiting: list[PairedResult] = []
     for draft in drafts:
         if draft.role == "assistant":
             yield Unit("assistant", draft.parts, draft.path, [draft.message])
-            waiting.extend(answers_to(draft, answers))
+            waiting.extend(results_of(draft, results))
         if waiting and (draft.role != "assistant" or not policy.alternate):
             yield from _results(waiting, policy)
             waiting = []
@@ -62,11 +68,11 @@ def units_of(drafts: list[Draft], answers: Answers, policy: HistoryPolicy) -> It
     yield from _results(waiting, policy)
 
 
-def _results(answers: list[Answer], policy: HistoryPolicy) -> Iterator[Unit]:
-    """Yield tool messages of *answers*: one each, or one for all."""
-    for batch in _batches(answers, policy):
-        parts: list[Placed] = [(answer.place, answer.part) for answer in batch]
-        sources = {id(answer.source): answer.source for answer in batch if answer.source}
+def _results(results: list[PairedResult], policy: HistoryPolicy) -> Iterator[Unit]:
+    """Yield tool messages of *responses*: one each, or one for all."""
+    for batch in _batches(results, policy):
+        parts: list[Placed] = [(result.place, result.part) for result in batch]
+        sources = {id(result.source): result.source for result in batch if result.source}
         yield Unit("tool", parts, f"messages[{batch[0].place[0]}]", list(sources.values()))
 
 
@@ -131,7 +137,7 @@ def _close(groups: list[list[Unit]], policy: HistoryPolicy, notes: Notes) -> Non
         parts = group[-1].parts
         while parts and isinstance(parts[-1][1], ReasoningPart):
             place, _ = parts.pop()
-            notes.dropped("reasoning-dropped", at(place), "an answer may not end with reasoning")
+            notes.dropped("reasoning-dropped", at(place), "a response may not end with reasoning")
         if parts:
             return
         group.pop()
@@ -204,7 +210,7 @@ def _origin(sources: list[Message], policy: HistoryPolicy) -> Origin | None:
 def _started_by_user(
     messages: list[tuple[str, Message]], notes: Notes
 ) -> list[tuple[str, Message]]:
-    """Return *messages*, with a user message first if an answer comes first."""
+    """Return *messages*, with a user message first if a response comes first."""
     for position, (path, message) in enumerate(messages):
         if message.role in ("user", "tool"):
             break
@@ -250,9 +256,9 @@ def repair(messages: Sequence[Message], policy: HistoryPolicy) -> Repaired:
     drafts = [clean(message, index, policy, notes) for index, message in enumerate(messages)]
     system = place_instructions(drafts, policy, notes)
     drafts = [draft for draft in drafts if draft.parts or draft.role == "user"]
-    answers = match(drafts, policy, notes)
-    settle(drafts, answers, policy, notes)
-    arranged = arrange(units_of(drafts, answers, policy), policy, notes)
+    results = match(drafts, policy, notes)
+    settle(drafts, results, policy, notes)
+    arranged = arrange(units_of(drafts, results, policy), policy, notes)
     return Repaired(
         messages=tuple(message for _, message in arranged),
         paths=tuple(path for path, _ in arranged),

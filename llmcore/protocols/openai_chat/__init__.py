@@ -10,7 +10,7 @@ In reading order:
 * what both directions need: `names` (ids, shared words), `models` (`ChatDialect`: where servers
   differ);
 * building the request: `body`, `messages`, `parts`, `tools`;
-* reading the answer: `state` (and arguments that servers repeat), `content` (text,
+* reading the response: `state` (and arguments that servers repeat), `content` (text,
   thinking, media, sources), `calls`, `finish` (response info, usage, finish reason), `stream`.
 """
 

@@ -7,8 +7,8 @@ other servers take instead, their documents, named in the dialects and beside th
 from collections.abc import Callable
 from typing import Final, cast
 
-from llmcore.protocols.answer_format import format_in_words
 from llmcore.protocols.caching import cache_mark, openai_cache_fields
+from llmcore.protocols.forced_format import format_in_words
 from llmcore.protocols.lowering import lower_service_tier, with_stream_options
 from llmcore.protocols.openai_chat.messages import ChatTarget, lower_messages, target_of
 from llmcore.protocols.openai_chat.models import SAMPLING, ChatDialect, forces_call_by_schema
@@ -66,11 +66,11 @@ def _lower(request: LLMRequest, stream: bool, dialect: ChatDialect, notes: Notes
 def _lower_asked(
     request: LLMRequest, context: ChatTarget, notes: Notes
 ) -> tuple[NativeObject, list[str]]:
-    """Return tools and the answer's format, and instructions that describe them."""
+    """Return tools and the response's format, and instructions that describe them."""
     dialect = context.dialect
     if forces_call_by_schema(request, dialect):
         if request.response_format is not None and request.response_format.type != "text":
-            why = "the answer must be a tool call, which replaces its format"
+            why = "the response must be a tool call, which replaces its format"
             notes.unsupported("response_format", why)
         response_format, words = lower_forced_call(request, dialect, notes)
         return {"response_format": response_format}, [words]
@@ -81,7 +81,7 @@ def _lower_asked(
     return fields, [words] if words else []
 
 
-# -- the format of the answer
+# -- the format of the response
 
 
 def lower_response_format(

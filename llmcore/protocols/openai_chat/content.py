@@ -15,17 +15,18 @@ https://docs.mistral.ai/capabilities/reasoning and .../citations (content parts)
 https://docs.databricks.com/aws/en/machine-learning/model-serving/query-reason-models (likewise),
 https://openrouter.ai/docs/features/multimodal/image-generation (`images`),
 https://docs.perplexity.ai/api-reference (`search_results`, `citations`); thinking:
-https://api-docs.deepseek.com/guides/thinking_mode, https://openrouter.ai/docs/use-cases/reasoning-tokens,
-https://console.groq.com/docs/reasoning, https://docs.vllm.ai/en/latest/features/reasoning_outputs.html.
+https://api-docs.deepseek.com/guides/thinking_mode,
+https://openrouter.ai/docs/use-cases/reasoning-tokens, https://console.groq.com/docs/reasoning,
+https://docs.vllm.ai/en/latest/features/reasoning_outputs.html.
 """
 
 from typing import Any, Final
 
-from llmcore.protocols.answering import announce, read_logprobs
 from llmcore.protocols.media import decode_pieces
 from llmcore.protocols.openai_chat.names import METADATA_KEY, REASONING_FIELDS, NativeObject
 from llmcore.protocols.openai_chat.state import ChatState, close_segment, open_segment
 from llmcore.protocols.persistent import PersistentList, to_list
+from llmcore.protocols.response_parts import announce, read_logprobs
 from llmcore.schema.changed import changed
 from llmcore.schema.content import Citation, TokenLogprob
 from llmcore.schema.events import File, LLMEvent, ProviderEvent, ReasoningDelta, TextDelta
@@ -85,7 +86,7 @@ def _on_tagged_text(
 ) -> ChatState:
     """Split text at think tags, which may be cut anywhere between chunks.
 
-    Thinking stands at the head of an answer: a tag inside its text is text. White space
+    Thinking stands at the head of a response: a tag inside its text is text. White space
     around the thinking belongs to neither.
     """
     text = state.partial_tag + text
@@ -98,7 +99,7 @@ def _on_tagged_text(
         if not found:
             partial = _beginning(text, tag)
             before = text[: len(text) - len(partial)]
-        if before and not thinking:  # text without a tag is the answer
+        if before and not thinking:  # text without a tag is the response
             state = open_segment(
                 changed(state, partial_tag=""), "text", events, fast_field="content"
             )
@@ -124,7 +125,7 @@ def _beginning(text: str, tag: str) -> str:
 
 
 def flush_partial_tag(state: ChatState, events: list[LLMEvent]) -> ChatState:
-    """Emit text that looked like the beginning of a tag, at the end of the answer."""
+    """Emit text that looked like the beginning of a tag, at the end of the response."""
     if not state.partial_tag:
         return state
     if state.mode == "reasoning":

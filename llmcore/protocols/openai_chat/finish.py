@@ -5,21 +5,15 @@
     {"id": "chatcmpl-1", ..., "choices": [], "usage": {"prompt_tokens": 7, "completion_tokens": 5}}
 
 Sources, read November 2026: https://platform.openai.com/docs/api-reference/chat-streaming; usage in
-odd places: https://console.groq.com/docs/api-reference (`x_groq`), https://platform.moonshot.ai/docs
-(in the choice); finish reasons of others: https://docs.mistral.ai/api, https://docs.z.ai/api-reference,
+odd places: https://console.groq.com/docs/api-reference (`x_groq`),
+https://platform.moonshot.ai/docs (in the choice); finish reasons of others:
+https://docs.mistral.ai/api, https://docs.z.ai/api-reference,
 https://api-docs.deepseek.com/api/create-chat-completion.
 """
 
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from llmcore.protocols.answering import (
-    inclusive_usage,
-    read_cost,
-    read_counts,
-    served_tier,
-    skimmed,
-)
 from llmcore.protocols.openai_chat.names import (
     FINISH_REASONS,
     METADATA_KEY,
@@ -30,6 +24,13 @@ from llmcore.protocols.openai_chat.names import (
 )
 from llmcore.protocols.openai_chat.state import ChatState
 from llmcore.protocols.persistent import with_entries
+from llmcore.protocols.response_parts import (
+    inclusive_usage,
+    read_cost,
+    read_counts,
+    served_tier,
+    skimmed,
+)
 from llmcore.protocols.tools import are_plain_arguments
 from llmcore.schema.changed import changed
 from llmcore.schema.events import (

@@ -91,7 +91,7 @@ class ChatDialect:
     named_tool_choice: Literal["function", "required"] = "function"
     """How one tool is forced: by naming it, or (`required`) by offering it alone."""
     constrained_tools: bool = False
-    """Whether a forced call is made from a JSON schema on the answer's text, because the
+    """Whether a forced call is made from a JSON schema on the response's text, because the
     model may not make it otherwise."""
 
     # -- parameters
@@ -221,7 +221,7 @@ COMPATIBLE = ChatDialect(
 
 
 def forces_call_by_schema(request: LLMRequest, dialect: ChatDialect) -> bool:
-    """Return whether the answer's text is to be a tool call in JSON."""
+    """Return whether the response's text is to be a tool call in JSON."""
     choice = request.tool_choice
     if not dialect.constrained_tools or choice is None:
         return False

@@ -1,6 +1,6 @@
 """OpenAI Chat Completions: ids, and the words that both directions of the protocol use.
 
-Tables of the answer are read from the API's word to ours, tables of the request from ours to the
+Tables of the response are read from the API's word to ours, tables of the request from ours to the
 API's. Where several of the API's words mean the same, the first is OpenAI's own, the one to write.
 Sources, read November 2026: https://platform.openai.com/docs/api-reference/chat, and the documents
 of the servers that are named beside their words.
@@ -29,7 +29,8 @@ NativeObject: TypeAlias = dict[str, Any]
 class ChatBody(TypedDict, total=False):
     """A native request body, as JSON. Provider options can add fields that are not listed.
 
-    Source: https://developers.openai.com/api/reference/resources/chat/subresources/completions/methods/create
+    Source:
+    https://developers.openai.com/api/reference/resources/chat/subresources/completions/methods/create
     """
 
     model: Required[str]

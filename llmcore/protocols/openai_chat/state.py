@@ -1,4 +1,4 @@
-"""OpenAI Chat Completions: the state of an answer that is being read.
+"""OpenAI Chat Completions: the state of a response that is being read.
 
 At most one segment of text, refusal or thinking is open (`State.mode`); calls are open beside it,
 until the end. What a delta's fields do:
@@ -22,10 +22,10 @@ from typing import Final, Literal
 
 from attrs import field
 
-from llmcore.protocols.answering import StreamContext
 from llmcore.protocols.openai_chat.models import ChatDialect
 from llmcore.protocols.openai_chat.names import METADATA_KEY, merge_details, proof_in
 from llmcore.protocols.persistent import PersistentList, to_list
+from llmcore.protocols.response_parts import StreamContext
 from llmcore.schema import json
 from llmcore.schema.changed import changed
 from llmcore.schema.content import ToolCallKind
@@ -43,13 +43,13 @@ Mode = Literal["", "text", "refusal", "reasoning"]
 
 @frozen(kw_only=True)
 class ChatStreamContext(StreamContext):
-    """The request's facts that reading its answer needs. Never changes."""
+    """The request's facts that reading its response needs. Never changes."""
 
     dialect: ChatDialect
     constrained: bool = False
-    """Whether the answer's text is a tool call in JSON."""
+    """Whether the response's text is a tool call in JSON."""
     audio_type: str = "audio/wav"
-    """The MIME type of spoken answers."""
+    """The MIME type of spoken responses."""
 
 
 Form = Literal["open", "deltas", "snapshots", "rest"]
@@ -99,7 +99,7 @@ class Pending:
 
 @frozen(kw_only=True)
 class Calls:
-    """The tool calls of the answer so far."""
+    """The tool calls of the response so far."""
 
     calls: Mapping[str, ChatCall] = field(factory=dict)
     """By their own ids, in the order they began."""
@@ -131,7 +131,7 @@ class ChatInfo:
     response_id: str | None = None
     reason: str | None = None
     final_usage_seen: bool = False
-    """Whether the final usage came, which OpenAI sends only at the end of a whole answer."""
+    """Whether the final usage came, which OpenAI sends only at the end of a whole response."""
     done: bool = False
     """Whether the end sentinel came."""
     usage: JsonObject | None = None
@@ -146,7 +146,7 @@ class ChatInfo:
 
 @frozen(kw_only=True)
 class ChatState:
-    """The state of an answer that is being read."""
+    """The state of a response that is being read."""
 
     context: ChatStreamContext
     mode: Mode = ""
@@ -237,7 +237,8 @@ def close_segment(state: ChatState, events: list[LLMEvent]) -> ChatState:
 # same beginning, they are held back until a later fragment decides, or the end: arguments that
 # joined are an object are deltas. Sources, read November 2026:
 # https://github.com/NousResearch/hermes-agent/issues/35592,
-# https://github.com/langchain-ai/langgraphjs/issues/2570, https://github.com/vercel/ai/issues/12052.
+# https://github.com/langchain-ai/langgraphjs/issues/2570,
+# https://github.com/vercel/ai/issues/12052.
 
 _UNDECIDED: Final = 1000
 """After so many characters that may be either, fragments are deltas: each is parsed with all."""

@@ -1,4 +1,4 @@
-"""OpenAI Chat Completions: reading the answer.
+"""OpenAI Chat Completions: reading the response.
 
     data: {"id": "chatcmpl-1", "choices": [{"index": 0, "delta": {"content": "Hel"}}]}
     data: {"id": "chatcmpl-1", "choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]}
@@ -16,7 +16,6 @@ from typing import Any, Final, Literal, TypeAlias
 
 import msgspec
 
-from llmcore.protocols.answering import empty_response, finish_events, truncated, until_error
 from llmcore.protocols.failures.error_body import foreign_document
 from llmcore.protocols.failures.errors import error_from_body
 from llmcore.protocols.openai_chat.calls import (
@@ -59,6 +58,7 @@ from llmcore.protocols.openai_chat.state import (
 )
 from llmcore.protocols.persistent import to_list, with_entries
 from llmcore.protocols.protocol import DeltaForm, FastReader, Frame, TextReader
+from llmcore.protocols.response_parts import empty_response, finish_events, truncated, until_error
 from llmcore.protocols.tools import freeform_text
 from llmcore.schema import json
 from llmcore.schema.changed import changed
@@ -263,7 +263,7 @@ _KNOWN: Final = frozenset().union(*(names for names, _ in _HANDLERS))
 
 
 def halt(state: ChatState) -> Sequence[LLMEvent]:
-    """Return the end of the answer, if the server stated that it is whole.
+    """Return the end of the response, if the server stated that it is whole.
 
     Not every server sends `[DONE]`; a finish reason without it is an end. `[DONE]` without a
     finish reason is one only after the final usage: a stream that is cut has none, according to
@@ -299,7 +299,7 @@ _NO_CALL: Final = Diagnostic(
     "tool-call-missing",
     "tool_choice",
     action="noted",
-    message="a tool call was required, but the answer has none; it stays text",
+    message="a tool call was required, but the response has none; it stays text",
 )
 
 
@@ -314,7 +314,7 @@ def _replayed(state: ChatState) -> ProviderEvent:
 
 
 def _forced_call(state: ChatState, events: list[LLMEvent]) -> ChatState:
-    """Emit the tool call that the text of a schema-bound answer stands for; other text stays."""
+    """Emit the tool call that the text of a schema-bound response stands for; other text stays."""
     text = "".join(piece for piece in to_list(state.buffered) if isinstance(piece, str))
     try:
         native = object_or_empty(json.loads(text))
@@ -362,7 +362,7 @@ def _error_without_choices(state: ChatState, document: NativeObject) -> ErrorEve
 
 
 # -- the per-token path -------------------------------------------------------------------
-# Most chunks of an answer only continue the open segment or call. Those are read without building
+# Most chunks of a response only continue the open segment or call. Those are read without building
 # the whole chunk: of its fields, only those that could change more are read. `step` would give the
 # same event, at several times the cost.
 

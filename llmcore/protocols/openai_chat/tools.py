@@ -4,7 +4,7 @@ Source: https://platform.openai.com/docs/api-reference/chat/create (`tools`, `to
 November 2026.
 
 Where a server does not force calls reliably (`ChatDialect.constrained_tools`), a forced call is
-made from the answer's text instead: the request has no tools but a JSON schema that only a call
+made from the response's text instead: the request has no tools but a JSON schema that only a call
 fits, and the stream turns the text back into the call.
 """
 
@@ -196,7 +196,7 @@ def lower_forced_call(
         else _lower_function(tool, f"tools[{index}]", dialect, notes)
         for index, tool in _offered(request)
     ]
-    why = "the call is made from a JSON schema on the answer's text: exactly one call"
+    why = "the call is made from a JSON schema on the response's text: exactly one call"
     notes.changed("tool-choice-emulated", "tool_choice", why)
     schema = {
         "anyOf": [_call_schema(function["name"]) for function in functions],

@@ -12,9 +12,9 @@ In reading order:
 
 * what both directions need: `names` (ids, shared words), `models` (`ResponsesDialect`: where
   servers differ), `continuation` (responses that the server keeps, continued by their ids);
-* building the request: `body`, `messages`, `replay_grouping` (which items of an answer go back
+* building the request: `body`, `messages`, `replay_grouping` (which items of a response go back
   together), `parts`, `tools`;
-* reading the answer: `state` (and which item an event belongs to), `content` (text, reasoning,
+* reading the response: `state` (and which item an event belongs to), `content` (text, reasoning,
   audio, citations), `calls`, `call_inputs`, `finish` (response info, usage, finish reason,
   where to read on after a cut), `stream`.
 """

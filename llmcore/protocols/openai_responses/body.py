@@ -156,7 +156,7 @@ def lower_include(request: LLMRequest, context: ResponsesTarget, notes: Notes) -
     return [*included, "message.output_text.logprobs"]
 
 
-# -- the format of the answer
+# -- the format of the response
 
 
 def lower_text(response_format: ResponseFormat | None, notes: Notes) -> NativeObject:

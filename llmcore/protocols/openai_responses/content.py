@@ -21,7 +21,6 @@ import binascii
 from collections.abc import Mapping
 from typing import Any
 
-from llmcore.protocols.answering import announce, read_logprobs
 from llmcore.protocols.media import decode_pieces
 from llmcore.protocols.openai_responses.names import (
     METADATA_KEY,
@@ -44,6 +43,7 @@ from llmcore.protocols.openai_responses.state import (
     without_texts,
 )
 from llmcore.protocols.persistent import PersistentList, from_list, to_list, with_entry
+from llmcore.protocols.response_parts import announce, read_logprobs
 from llmcore.schema.changed import changed
 from llmcore.schema.content import Citation, TokenLogprob
 from llmcore.schema.events import (

@@ -84,7 +84,7 @@ def comparable_item(item: NativeObject) -> JsonValue:
 
 
 def _text(content: JsonValue) -> JsonValue:
-    """Return the text of an answer; citations and probabilities do not go back."""
+    """Return the text of a response; citations and probabilities do not go back."""
     if isinstance(content, str):
         return content
     return "".join(str(part.get("text") or part.get("refusal") or "") for part in objects(content))
@@ -136,10 +136,10 @@ def continued(
 
     *items* are the input in full, and *messages* are those that it was made of.
     """
-    answers = [one for one in messages if one.role == "assistant" and one.origin is not None]
+    responses = [one for one in messages if one.role == "assistant" and one.origin is not None]
     links = [
         object_or_empty(object_or_empty(one.provider_metadata.get(METADATA_KEY)).get(_LINK))
-        for one in answers
+        for one in responses
         if policy.keeps_opaque(one.origin)
     ]
     ends = {digest.hex(): count for count, digest in enumerate(digests(items[:-1]))}
@@ -147,7 +147,7 @@ def continued(
         count = ends.get(str(link.get("digest")))
         if count is not None:
             return {"previous_response_id": link["id"], "input": items[count:]}
-    if answers:
+    if responses:
         _note_whole("no stored response of this provider has the conversation's beginning", notes)
     return {}
 
@@ -195,7 +195,7 @@ class RemoteHistory:
     response_id: str
     model: JsonValue
     items: tuple[bytes, ...] = field(repr=False)
-    """The fingerprints of all items, those of its own answer included."""
+    """The fingerprints of all items, those of its own response included."""
 
 
 @frozen(kw_only=True)
@@ -218,7 +218,7 @@ class SocketRequest:
 
     @property
     def generates(self) -> bool:
-        """Whether an answer is wanted; if not, the server only gets ready (`generate`)."""
+        """Whether a response is wanted; if not, the server only gets ready (`generate`)."""
         return self.body.get("generate") is not False
 
     def complete(self) -> bytes:
@@ -243,7 +243,7 @@ class SocketRequest:
         return history is not None and bool(self.items) and self.items[:1] == history.items[:1]
 
     def history_after(self, event: NativeObject) -> RemoteHistory | None:
-        """Return what the server remembers after *event* ended the answer; None for nothing."""
+        """Return what the server remembers after *event* ended the response; None for nothing."""
         response = object_or_empty(event.get("response"))
         response_id, output = str_or_none(response.get("id")), objects(response.get("output"))
         completed = event.get("type") == "response.completed" and response_id is not None
@@ -261,7 +261,7 @@ _MARKS: Final = (*(name.encode() for name in TERMINAL_EVENTS - {"error"}), b'"er
 
 
 def terminal_event(message: bytes) -> NativeObject | None:
-    """Return the event in *message* if it ends an answer.
+    """Return the event in *message* if it ends a response.
 
     Most messages are recognized by a search for bytes and not parsed. One that is not JSON
     does not end anything: it is an error where it is decoded.

@@ -14,14 +14,6 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 from urllib.parse import quote
 
-from llmcore.protocols.answering import (
-    finish_events,
-    inclusive_usage,
-    read_cost,
-    read_counts,
-    served_tier,
-    skimmed,
-)
 from llmcore.protocols.failures.errors import error_from_body
 from llmcore.protocols.openai_responses.call_inputs import input_text
 from llmcore.protocols.openai_responses.content import flush_audio
@@ -43,6 +35,14 @@ from llmcore.protocols.openai_responses.state import (
 )
 from llmcore.protocols.persistent import PersistentList, to_list
 from llmcore.protocols.protocol import ResumeRequest
+from llmcore.protocols.response_parts import (
+    finish_events,
+    inclusive_usage,
+    read_cost,
+    read_counts,
+    served_tier,
+    skimmed,
+)
 from llmcore.protocols.tools import are_plain_arguments
 from llmcore.schema.changed import changed
 from llmcore.schema.diagnostics import Diagnostic
@@ -101,7 +101,7 @@ def on_response(
 def on_notification(
     state: ResponsesState, event: NativeObject, events: list[LLMEvent]
 ) -> ResponsesState:
-    """Pass on an event that is not a part of the answer, once the answer has begun."""
+    """Pass on an event that is not a part of the response, once that has begun."""
     if not state.info.started:
         early = PersistentList(event, state.info.early)
         return changed(state, info=changed(state.info, early=early))
@@ -124,7 +124,7 @@ _METADATA: Final = (
 
 
 def finish(state: ResponsesState, response: NativeObject, events: list[LLMEvent]) -> ResponsesState:
-    """Emit the end of the answer. In the background it ends with the place to resume at."""
+    """Emit the end of the response. In the background it ends with the place to resume at."""
     flush_audio(state, events)
     usage = response.get("usage")
     kept = {name: response[name] for name in _METADATA if response.get(name) is not None}
@@ -132,7 +132,7 @@ def finish(state: ResponsesState, response: NativeObject, events: list[LLMEvent]
     if (status := response.get("status")) in ("queued", "in_progress"):
         kept["resume"] = {"response_id": response.get("id"), "sequence_number": None}
         message = f"the response continues in the background (its status is {status})"
-        notes += (Diagnostic("answer-unfinished", "status", action="noted", message=message),)
+        notes += (Diagnostic("response-unfinished", "status", action="noted", message=message),)
     events += finish_events(
         map_reason(response, state.info),
         map_usage(usage, kept.get("service_tier")) if isinstance(usage, dict) and usage else None,
@@ -193,7 +193,7 @@ def _text(item: Item) -> str:
 def fail_response(
     state: ResponsesState, response: NativeObject, events: list[LLMEvent]
 ) -> ResponsesState:
-    """End the answer with the response's own error."""
+    """End the response with its own error."""
     if response.get("status") == "cancelled":
         error: LLMError = AbortError(
             "the response was cancelled at the provider", raw={"status": "cancelled"}
@@ -205,7 +205,7 @@ def fail_response(
 
 
 def fail(state: ResponsesState, error: LLMError, events: list[LLMEvent]) -> ResponsesState:
-    """End the answer with *error*."""
+    """End the response with *error*."""
     events.append(ErrorEvent(error))
     return _ended(state)
 
@@ -232,7 +232,7 @@ def map_usage(usage: Mapping[str, Any], tier: object = None) -> Usage:
 def cursor(state: ResponsesState, event: NativeObject) -> ProviderMetadata:
     """Return the place to resume at after *event*, the last one; empty if there is none.
 
-    It belongs into the metadata of a cut answer: `{"openai": {"resume": {"response_id": "resp_1",
+    It belongs into the metadata of a cut response: `{"openai": {"resume": {"response_id": "resp_1",
     "sequence_number": 7}}}`.
     """
     info = state.info

@@ -21,7 +21,7 @@ from llmcore.protocols.openai_responses.names import (
     NativeObject,
 )
 from llmcore.protocols.openai_responses.parts import content_of, lower_part, lower_result
-from llmcore.protocols.openai_responses.replay_grouping import ReplayRules, lower_answer
+from llmcore.protocols.openai_responses.replay_grouping import ReplayRules, lower_response
 from llmcore.schema.content import (
     ContentPart,
     ProviderPart,
@@ -89,7 +89,7 @@ def lower_messages(
         if message.name:
             notes.unsupported(f"{path}.name", "the Responses API accepts no names")
         if message.role == "assistant":
-            items += lower_answer(message, path, _rules(message, context), notes)
+            items += lower_response(message, path, _rules(message, context), notes)
         else:
             items += _lower_input_message(message, path, context, calls, notes)
     return _instructions(request, repaired), items

@@ -22,7 +22,7 @@ class ResponsesDialect:
     unsupported: frozenset[str] = frozenset()
     """Parameters, by their native names, that the server rejects."""
     item_ids: Literal["all", "reasoning"] = "all"
-    """Which items of earlier answers go back with their ids: all of them, or only reasoning,
+    """Which items of earlier responses go back with their ids: all of them, or only reasoning,
     whose encrypted content is bound to its id, where ids are good for one connection only."""
     plain_models: str = ""
     """Models (a pattern, searched in the id) that do not reason and reject

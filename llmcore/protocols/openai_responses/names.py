@@ -1,6 +1,6 @@
 """OpenAI Responses: ids, and the words that both directions of the protocol use.
 
-Tables of the answer are read from the API's word to ours, tables of the request from ours to the
+Tables of the response are read from the API's word to ours, tables of the request from ours to the
 API's. Where several of the API's words mean the same, the first is the one to write. Source:
 https://developers.openai.com/api/reference/resources/responses, read November 2026.
 """

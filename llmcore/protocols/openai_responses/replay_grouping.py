@@ -1,6 +1,6 @@
-"""OpenAI Responses: sending an answer back as the items that it was read from.
+"""OpenAI Responses: sending a response back as the items that it was read from.
 
-The parts of a message carry the `index` of their item in the answer. Reasoning and the items
+The parts of a message carry the `index` of their item in the response. Reasoning and the items
 after it, up to the next reasoning, are one group: the provider takes all of a group, or none of its
 reasoning and ids ("was provided without its required following item", "... its required reasoning
 item"). A group of which a part was removed goes back as plain text and calls:
@@ -45,12 +45,12 @@ _OUTPUT_ONLY: Final = frozenset({"created_by"})
 
 @frozen(kw_only=True)
 class ReplayRules:
-    """The rules for sending an answer back."""
+    """The rules for sending a response back."""
 
     trusts: bool
     """Whether ids are sent at all."""
     readable: bool
-    """Whether the target can read the encrypted data of the answer."""
+    """Whether the target can read the encrypted data of the response."""
     stored: bool
     """Whether the provider may know an item by its id alone."""
     ids: Literal["all", "reasoning"]
@@ -69,7 +69,7 @@ class _Item:
     kind: _Kind
     path: str
     position: int | None
-    """Its index in the answer."""
+    """Its index in the response."""
     id: str | None
     native: NativeObject
     """The item; one that was not native has no id yet."""
@@ -82,7 +82,7 @@ class _Item:
         return self.kind, self.position, self.id if self.position is None else None
 
 
-def lower_answer(
+def lower_response(
     message: Message, path: str, rules: ReplayRules, notes: Notes
 ) -> list[NativeObject]:
     """Return an assistant message as the items it was made of."""

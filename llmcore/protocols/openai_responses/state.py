@@ -1,6 +1,6 @@
-"""OpenAI Responses: the state of an answer that is being read.
+"""OpenAI Responses: the state of a response that is being read.
 
-An answer is a list of items, an item (a message, reasoning, a call) a list of parts. An item goes
+A response is a list of items, an item (a message, reasoning, a call) a list of parts. An item goes
 through these states; every event may be missing, and may come for an item that was not announced:
 
     event                          no item yet           open                       done
@@ -45,9 +45,9 @@ from typing import Any, Final, TypeAlias
 from attrs import field
 
 from llmcore.folds.segments import MAX_PARTS
-from llmcore.protocols.answering import StreamContext
 from llmcore.protocols.openai_responses.names import METADATA_KEY, PART_TYPES, NativeObject
 from llmcore.protocols.persistent import PersistentList, to_list, with_entry
+from llmcore.protocols.response_parts import StreamContext
 from llmcore.schema.changed import changed
 from llmcore.schema.content import TokenLogprob
 from llmcore.schema.errors import StreamError
@@ -96,10 +96,10 @@ class Part:
 
 @frozen(kw_only=True)
 class Item:
-    """An item of the answer."""
+    """An item of the response."""
 
     position: int
-    """Its index in the answer; counted here where the server does not number items."""
+    """Its index in the response; counted here where the server does not number items."""
     order: int
     """How many items began before it."""
     type: str
@@ -167,7 +167,7 @@ class ResponsesInfo:
 
 @frozen(kw_only=True)
 class ResponsesState:
-    """The state of an answer that is being read."""
+    """The state of a response that is being read."""
 
     context: StreamContext
     fast_path: FastPath | None = None
@@ -474,5 +474,5 @@ def begin_item(
     known_as = position if number is None else number
     positions = with_entry(state.positions, known_as, position)
     if len(state.items) >= MAX_PARTS:
-        raise StreamError(f"the answer has more than {MAX_PARTS} items")
+        raise StreamError(f"the response has more than {MAX_PARTS} items")
     return with_item(changed(state, positions=positions), item), item

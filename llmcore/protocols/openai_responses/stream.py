@@ -1,4 +1,4 @@
-"""OpenAI Responses: reading the answer.
+"""OpenAI Responses: reading the response.
 
     event: response.output_text.delta
     data: {"type": "response.output_text.delta", "item_id": "msg_1", "output_index": 0,
@@ -9,7 +9,7 @@ November 2026.
 
 An item is read from its last whole form: the one that ends it, or the one in the final response.
 Deltas are added to it, so that servers that send only deltas, only ends, or only the final response
-give the same answer. A body that was not streamed is read as such a final response.
+give the same response. A body that was not streamed is read as such a final response.
 """
 
 import operator
@@ -18,7 +18,6 @@ from typing import Any, Final, TypeAlias
 
 import msgspec
 
-from llmcore.protocols.answering import StreamContext, empty_response, truncated, until_error
 from llmcore.protocols.failures.error_body import foreign_document
 from llmcore.protocols.failures.errors import error_from_body
 from llmcore.protocols.openai_responses.calls import (
@@ -74,6 +73,7 @@ from llmcore.protocols.openai_responses.state import (
     with_item,
 )
 from llmcore.protocols.protocol import DeltaForm, FastReader, Frame, TextReader
+from llmcore.protocols.response_parts import StreamContext, empty_response, truncated, until_error
 from llmcore.schema import json
 from llmcore.schema.changed import changed
 from llmcore.schema.errors import LLMError, StreamError
@@ -340,7 +340,7 @@ _IGNORED: Final = frozenset(
 
 
 def halt(state: ResponsesState) -> Sequence[LLMEvent]:
-    """Return the error of an answer that was cut, unless it had ended."""
+    """Return the error of a response that was cut, unless it had ended."""
     if state.info.ended:
         return ()
     return (truncated("response.completed"),)
@@ -374,7 +374,7 @@ def _error_without_output(document: NativeObject, request: LLMRequest) -> LLMErr
 
 
 # -- the per-token path -------------------------------------------------------------------
-# Most events of an answer only continue the open segment. Those are read without building the
+# Most events of a response only continue the open segment. Those are read without building the
 # whole event; `step` would give the same delta, at several times the cost.
 
 

@@ -1,4 +1,4 @@
-"""JSON Schemas as each provider takes them, for tool parameters and for answers.
+"""JSON Schemas as each provider takes them, for tool parameters and for responses.
 
 A single keyword that a provider does not know makes it refuse the whole request. So each
 target has an allow-list, taken from its provider's document, and what is not on it is

@@ -32,7 +32,7 @@ from llmcore.sessions.contract.errors import (
     ContractError,
     DeltaAfterEndError,
     DuplicateToolCallError,
-    FailedAnswerError,
+    FailedResponseError,
     MissingStartError,
     MixedRunError,
     OpenToolCallError,
@@ -47,7 +47,7 @@ def assemble(deltas: Iterable[MessageDelta]) -> Result[MessageEntry, ContractErr
     """Fold one stream of deltas into its entry; the first broken rule is the Failure.
 
     A run of text, or of thinking, is one part, in the place where it began: it ends where
-    another part begins. A stream that ends with `error` gives a FailedAnswerError.
+    another part begins. A stream that ends with `error` gives a FailedResponseError.
     """
     assembler = Assembler()
     for delta in deltas:
@@ -191,7 +191,7 @@ class Assembler:
         return None
 
     def _failed(self, _payload: DeltaError) -> None:
-        """Accept the end of a failed answer, whose calls may be open."""
+        """Accept the end of a failed response, whose calls may be open."""
 
     _HANDLERS: ClassVar[Mapping[type, Callable[[Any, Any], ContractError | None]]] = {
         DeltaText: _run,
@@ -215,7 +215,7 @@ class Assembler:
             parts=tuple(self._built_parts()),
             timestamp=last.timestamp,
             meta={
-                **answer_meta(start.model_id, start.request_id, reason, self._usage),
+                **response_meta(start.model_id, start.request_id, reason, self._usage),
                 **call_errors_meta(self._broken),
             },
         )
@@ -237,9 +237,9 @@ def _latest(before: DeltaUsage | None, now: DeltaUsage) -> DeltaUsage:
     return evolve(now, **missing)
 
 
-def _failed(failed: DeltaError, delta: MessageDelta) -> FailedAnswerError:
-    return FailedAnswerError(
-        failed.message or "the answer failed",
+def _failed(failed: DeltaError, delta: MessageDelta) -> FailedResponseError:
+    return FailedResponseError(
+        failed.message or "the response failed",
         error_code=failed.error_code,
         retryable=bool(failed.retryable),
         run_id=delta.run_id,
@@ -247,10 +247,10 @@ def _failed(failed: DeltaError, delta: MessageDelta) -> FailedAnswerError:
     )
 
 
-def answer_meta(
+def response_meta(
     model_id: str, request_id: str | None, reason: str, usage: DeltaUsage | None
 ) -> JsonObject:
-    """Return the fields of `meta` for the whole answer."""
+    """Return the fields of `meta` for the whole response."""
     fields: dict[str, JsonValue] = {"modelId": model_id, "requestId": request_id}
     if usage is not None:
         counted: dict[str, JsonValue] = {

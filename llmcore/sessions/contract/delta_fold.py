@@ -51,7 +51,7 @@ def to_deltas(
     *,
     taken: Collection[str] = (),
 ) -> Iterator[MessageDelta]:
-    """Yield the deltas of *events*, which are an answer's as the client gives them.
+    """Yield the deltas of *events*, which are a response's as the client gives them.
 
     A tool loop's events give one stream of deltas per step, one after the other, with `seq`
     rising over all of them. A call id that the run has already (*taken*, or an earlier
@@ -148,12 +148,12 @@ class DeltaFold:
             return ()
         done = self._end_step()
         self._call_ids.clear()
-        if event.answer is None:
+        if event.start is None:
             return (*done, *self._begin(evolve(self._start, request_id=self._ids())))
-        return (*done, *self._begin(self._start_of(event.answer)))
+        return (*done, *self._begin(self._start_of(event.start)))
 
-    def _start_of(self, answer: StreamStart) -> DeltaStart:
-        return DeltaStart(answer.model, answer.request_id or answer.id or self._ids())
+    def _start_of(self, start: StreamStart) -> DeltaStart:
+        return DeltaStart(start.model, start.request_id or start.id or self._ids())
 
     def _step_finish(self, event: StepFinish) -> Sequence[DeltaPayload]:
         self._step = event
@@ -168,7 +168,7 @@ class DeltaFold:
 
     def _error(self, event: ErrorEvent) -> Sequence[DeltaPayload]:
         error = event.error
-        # The model of an answer that never began is not known.
+        # The model of a response that never began is not known.
         start = self._begin(DeltaStart("", error.request_id or self._ids()))
         usage = error.partial.usage if error.partial else None
         failed = DeltaError(type(error).__name__, error.message, error.retryable)

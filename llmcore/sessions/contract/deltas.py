@@ -1,4 +1,4 @@
-"""Deltas: an answer that is still coming, in the frozen form of the message contract.
+"""Deltas: a response that is still coming, in the frozen form of the message contract.
 
 A stream of deltas is `start`, then text, thinking and tool calls as they are written, then
 `usage` where it is known, and at last exactly one of `done` and `error`. `seq` rises all the
@@ -14,7 +14,7 @@ from llmcore.schema.json import JsonObject, plain_object
 
 @frozen
 class DeltaStart:
-    """The answer begins."""
+    """The response begins."""
 
     kind: ClassVar[str] = "start"
     model_id: str
@@ -78,7 +78,7 @@ class DeltaUsage:
 
 @frozen
 class DeltaDone:
-    """The answer is complete."""
+    """The response is complete."""
 
     kind: ClassVar[str] = "done"
     finish_reason: str
@@ -86,7 +86,7 @@ class DeltaDone:
 
 @frozen
 class DeltaError:
-    """The answer failed; no message results."""
+    """The response failed; no message results."""
 
     kind: ClassVar[str] = "error"
     error_code: str
@@ -114,12 +114,12 @@ def _raw(value: object) -> JsonObject | None:
 
 @frozen(kw_only=True)
 class MessageDelta:
-    """One step of an answer."""
+    """One step of a response."""
 
     run_id: str
     """The conversation."""
     seq: int
-    """Rises with each delta of the answer."""
+    """Rises with each delta of the response."""
     payload: DeltaPayload
     """The change."""
     timestamp: str

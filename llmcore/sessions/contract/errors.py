@@ -12,7 +12,7 @@
     ├── SeqOrderError              a `seq` that does not rise
     ├── DeltaAfterEndError         anything after `done` or `error`
     ├── UnfinishedStreamError      neither `done` nor `error`
-    ├── FailedAnswerError          the stream ended with `error`: there is no message
+    ├── FailedResponseError          the stream ended with `error`: there is no message
     ├── DuplicateToolCallError     a `toolCallId` that was used before in the run
     ├── UnknownToolCallError       arguments or an end of a call that never began
     ├── ClosedToolCallError        arguments or an end of a call that has ended
@@ -84,7 +84,7 @@ class UnfinishedStreamError(ContractError):
     """The stream has neither `done` nor `error`: what came is not a whole message."""
 
 
-class FailedAnswerError(ContractError):
+class FailedResponseError(ContractError):
     """The stream ended with `error`; `error_code`, `message` and `retryable` are its own."""
 
 

@@ -46,7 +46,7 @@ def check_next(
 
 
 def call_ids(entries: Iterable[MessageEntry]) -> tuple[str, ...]:
-    """Return the ids of all calls that *entries* make or answer, each once."""
+    """Return the ids of all calls that *entries* make or response, each once."""
     parts = (part for entry in entries for part in entry.parts)
     named = (
         part.tool_call_id for part in parts if isinstance(part, EntryToolCall | EntryToolResult)

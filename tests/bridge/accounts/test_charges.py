@@ -46,7 +46,7 @@ PRICES = {"openai-compatible/m-1": {"input": 1.0, "output": 2.0}}
 """In dollars per million tokens: 1,000 and 2,000 nano-dollars a token."""
 USAGE = {"prompt_tokens": 30, "completion_tokens": 20, "total_tokens": 50}
 COST = 70_000
-"""Of an answer, in nano-dollars."""
+"""Of a response, in nano-dollars."""
 ADMIN_KEY = "admin-key-of-the-tests"
 
 
@@ -184,7 +184,7 @@ def test_a_revocation_holds_at_another_gateway(settings: GatewaySettings, ledger
 
 @pytest.mark.anyio
 async def test_the_admin_creates_and_rotates_keys(settings: GatewaySettings) -> None:
-    """The text of a key is in two answers and nowhere else; other keys are not admitted."""
+    """The text of a key is in two responses and nowhere else; other keys are not admitted."""
     admin = {"authorization": f"Bearer {ADMIN_KEY}"}
     async with asked(settings) as client:
         given = {"name": "ci", "budget_usd": 2, "models": ["m-1"]}
@@ -224,7 +224,7 @@ async def test_the_admin_creates_and_rotates_keys(settings: GatewaySettings) -> 
 @pytest.mark.anyio
 @pytest.mark.parametrize("relay", [False, True])
 @pytest.mark.parametrize("stream", [False, True])
-async def test_an_answer_is_charged_what_it_used(
+async def test_a_response_is_charged_what_it_used(
     settings: GatewaySettings, ledger: Ledger, relay: bool, stream: bool
 ) -> None:
     """Translated and relayed, streamed and whole; the row and the budget agree."""
@@ -273,7 +273,7 @@ async def test_embeddings_are_charged_and_held_to_a_budget(
 
 
 @pytest.mark.anyio
-async def test_an_answer_that_failed_is_free(settings: GatewaySettings, ledger: Ledger) -> None:
+async def test_a_response_that_failed_is_free(settings: GatewaySettings, ledger: Ledger) -> None:
     """Its row says why."""
     id_, mine = key_for(ledger, budget_usd=1.0)
     async with asked(settings) as client:
@@ -288,7 +288,7 @@ async def test_an_answer_that_failed_is_free(settings: GatewaySettings, ledger: 
 
 
 @pytest.mark.anyio
-async def test_an_answer_that_broke_off_is_charged_for_what_came(
+async def test_a_response_that_broke_off_is_charged_for_what_came(
     settings: GatewaySettings, ledger: Ledger
 ) -> None:
     """By an estimate, as the upstream has generated it."""
@@ -337,7 +337,7 @@ async def test_answers_at_once_never_exceed_a_budget(
 async def test_a_client_with_a_small_budget_can_use_it_up_one_by_one(
     settings: GatewaySettings, ledger: Ledger
 ) -> None:
-    """A reservation of the answer before does not stand in the way of the next."""
+    """A reservation of the response before does not stand in the way of the next."""
     _, mine = key_for(ledger, budget_tokens=400)
     async with asked(settings) as client:
         statuses = [
@@ -445,7 +445,7 @@ async def test_the_budget_of_the_gateway_is_of_all_callers(
 
 
 @pytest.mark.anyio
-async def test_background_answers_are_charged_too(
+async def test_background_responses_are_charged_too(
     settings: GatewaySettings, ledger: Ledger
 ) -> None:
     id_, mine = key_for(ledger, budget_tokens=1000)
@@ -468,7 +468,7 @@ async def test_background_answers_are_charged_too(
 
 
 @pytest.mark.anyio
-async def test_every_answer_leaves_a_row_before_a_clean_stop_ends(
+async def test_every_response_leaves_a_row_before_a_clean_stop_ends(
     settings: GatewaySettings, ledger: Ledger
 ) -> None:
     """Also without keys and budgets."""
@@ -482,7 +482,8 @@ async def test_every_answer_leaves_a_row_before_a_clean_stop_ends(
     assert len(found) == 20
     assert {row.key for row in found} == {"anybody"}
     assert (
-        'openbridge_key_answers_total{key="anybody",model="m-1",outcome="completed"} 20' in metrics
+        'openbridge_key_responses_total{key="anybody",model="m-1",outcome="completed"} 20'
+        in metrics
     )
     assert 'openbridge_key_tokens_total{key="anybody",kind="output",model="m-1"} 400' in metrics
 
@@ -491,7 +492,7 @@ async def test_every_answer_leaves_a_row_before_a_clean_stop_ends(
 async def test_a_store_of_accounts_that_is_away_does_not_hold_answers_up(
     settings: GatewaySettings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Answers without limits go on, rows wait, and those beyond the bound are counted as lost."""
+    """Responses without limits go on, rows wait, and those beyond the bound are counted as lost."""
     monkeypatch.setattr(charges, "_CLOSE_S", 0.1)
     (tmp_path / "state-accounts.db").write_bytes(b"not a database, but long enough" * 50)
     accounts = AccountSettings(spend_queue_rows=3)

@@ -167,7 +167,7 @@ def test_what_a_stop_could_not_write_is_left_for_the_next_gateway(
 
 
 @pytest.mark.anyio
-async def test_a_folder_that_cannot_be_written_holds_no_answer_up(
+async def test_a_folder_that_cannot_be_written_holds_no_response_up(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """The log has the reason, once."""
@@ -215,7 +215,7 @@ def test_answers_that_arrived_are_charged_although_their_gateway_is_killed(tmp_p
 
 
 def _asked_in_every_way(url: str) -> list[str]:
-    """Return the ids of answers that came whole, streamed, over a socket, and in the background."""
+    """Return the ids of responses: whole, streamed, over a socket, and in the background."""
     whole = httpx.post(f"{url}/responses", json=body()).json()["id"]
     streamed = httpx.post(f"{url}/responses", json=body(stream=True)).text
     streamed_id = streamed.rpartition('"response":{"id":"')[2].partition('"')[0]

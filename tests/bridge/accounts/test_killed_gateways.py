@@ -107,11 +107,11 @@ class Clients:
 
     @property
     def answers(self) -> set[str]:
-        """The ids of all whole answers."""
+        """The ids of all whole responses."""
         return {name for names in self.answered.values() for name in names}
 
     def wait_for(self, count: int) -> None:
-        """Wait for so many answers of each gateway more, or a refusal, and then a moment."""
+        """Wait for so many responses of each gateway more, or a refusal, and then a moment."""
         deadline = time.monotonic() + 30
         wanted = {url: len(self.answered.get(url, ())) + count for url in self.urls}
         while any(len(self.answered.get(url, ())) < many for url, many in wanted.items()):
@@ -147,7 +147,7 @@ class Clients:
 
 
 def tokens(ledger: Ledger) -> dict[str, int]:
-    """Return the tokens of each row, by the id of the answer."""
+    """Return the tokens of each row, by the id of the response."""
     return {row.id: row.input_tokens + row.output_tokens for row in spend_rows(ledger, 0, 1e11)}
 
 
@@ -157,7 +157,7 @@ def level(ledger: Ledger, key: IssuedKey) -> float:
 
 
 def wait_for_rows(ledger: Ledger, clients: Clients) -> None:
-    """Wait for the rows of all answers, those of killed gateways included."""
+    """Wait for the rows of all responses, those of killed gateways included."""
     deadline = time.monotonic() + 20
     while not clients.answers <= set(tokens(ledger)) and time.monotonic() < deadline:
         time.sleep(0.05)

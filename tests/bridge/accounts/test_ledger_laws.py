@@ -18,7 +18,7 @@ METERS = tuple(Meter(name=f"budget:{n}", limit=100 * (n + 1), keep_s=1e6) for n 
 LEASE_S = 30.0
 
 Step: TypeAlias = tuple[str, int, int, int]
-"""The kind of a step, the number of an answer or worker, and amounts for both meters."""
+"""The kind of a step, the number of a response or worker, and amounts for both meters."""
 
 STEPS = st.lists(
     st.tuples(

@@ -160,7 +160,7 @@ def test_a_reservation_larger_than_the_limit_never_fits(ledger: Ledger) -> None:
 
 
 def test_reserving_twice_under_one_id_counts_once(ledger: Ledger) -> None:
-    """A request to the store may be sent again after its answer was lost."""
+    """A request to the store may be sent again after its response was lost."""
     for _ in range(2):
         assert ledger.reserve("a", "w", [Take(BUDGET, 60)]) is None
 
@@ -312,7 +312,7 @@ def test_rows_are_found_by_their_time_without_reading_all(tmp_path: Path) -> Non
 
 
 def test_many_at_once_leave_connections_of_postgres_to_others(postgres: PostgresServer) -> None:
-    """Each worker has a few of them, however many answers begin at the same time."""
+    """Each worker has a few of them, however many responses begin at the same time."""
     databases = [PostgresLedgerDatabase(postgres.url, setting="X") for _ in range(3)]
     ledgers = [SqlLedger(database) for database in databases]
     counting = "select count(*) from pg_stat_activity where application_name = 'openbridge'"

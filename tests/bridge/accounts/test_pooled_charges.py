@@ -1,4 +1,4 @@
-"""Answers that several upstreams may give: the dearest is reserved, the answering one is paid."""
+"""Responses that several upstreams may give: the dearest is reserved, the answering one is paid."""
 
 import json
 import time
@@ -57,7 +57,7 @@ def starting(tmp_path: Path, request: pytest.FixtureRequest) -> Starting:
 
 
 def admin(scene: Scene, path: str, **body: Any) -> Any:
-    """Return what the admin's operation at *path* answers."""
+    """Return what the admin's operation at *path* responses."""
     url = scene.url.removesuffix("/v1") + path
     if body:
         return httpx.post(url, json=body, headers=ADMIN).json()

@@ -103,14 +103,14 @@ async def test_the_call_of_the_upstream_is_a_child_of_the_request(
 
 
 @pytest.mark.anyio
-async def test_the_call_of_a_background_answer_is_a_child_of_its_request(
+async def test_the_call_of_a_background_response_is_a_child_of_its_request(
     settings: GatewaySettings, exporter: InMemorySpanExporter
 ) -> None:
     """Which has ended before it."""
     async with asked(evolve(settings, accounts=AccountSettings())) as client:
         sent = body("slow", background=True, store=True)
         made = await client.post("/v1/responses", json=sent, headers={"traceparent": PARENT})
-    # The gateway is closed once its background answers have ended.
+    # The gateway is closed once its background responses have ended.
     (server,) = named(exporter, SpanKind.SERVER)
     (call,) = named(exporter, SpanKind.CLIENT)
 

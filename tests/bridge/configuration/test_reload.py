@@ -67,7 +67,7 @@ def hang_up(running: Gateway) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("ask", [None, hang_up], ids=["changed on disk", "SIGHUP"])
-def test_a_change_is_used_by_the_next_request_and_not_by_a_running_answer(
+def test_a_change_is_used_by_the_next_request_and_not_by_a_running_response(
     tmp_path: Path, ask: Callable[[Gateway], None] | None
 ) -> None:
     """The stream that began at the old upstream comes from it to its end."""

@@ -202,7 +202,7 @@ def test_a_prefix_lets_claude_code_find_every_model() -> None:
 def test_a_silent_stream_gets_the_heartbeat_that_is_configured(
     front: str, kinds: dict[str, str], beat: bytes | None, relay: bool
 ) -> None:
-    """And the answer after it."""
+    """And the response after it."""
     script: list[bytes | float] = [chat_chunk(delta={"content": "It "}), 0.25]
     script += [chat_chunk(delta={"content": "rains."}), chat_chunk(finish_reason="stop"), DONE]
 
@@ -230,7 +230,7 @@ def test_a_silent_stream_gets_the_heartbeat_that_is_configured(
     assert b"rains." in sent
 
 
-# -- the beginning of an answer
+# -- the beginning of a response
 
 
 NEWEST = evolve(
@@ -243,7 +243,7 @@ NEWEST = evolve(
 @pytest.mark.parametrize("column", [ANTHROPIC, NEWEST], ids=lambda column: column.id)
 @pytest.mark.parametrize("prefill", ["continue", "error"])
 def test_a_prefill_is_continued_or_refused(column: Column, prefill: str) -> None:
-    """Neither of these models continues an answer; the words are those that clients look for."""
+    """Neither of these models continues a response; the words are those that clients look for."""
     messages = [QUESTION, {"role": "assistant", "content": "It"}]
     body = {"model": MODEL, "max_tokens": 9, "messages": messages}
     with (

@@ -61,7 +61,7 @@ def seen(url: str, front_id: str, body: Mapping[str, Any]) -> str:
 @pytest.mark.parametrize("protocol_id", list(SERVERS))
 @pytest.mark.parametrize("front_id", FRONT_IDS)
 def test_a_feature_is_carried_as_the_table_has_it(front_id: str, protocol_id: str) -> None:
-    """By the headers of the answer; and the upstream gets more than of a plain request."""
+    """By the headers of the response; and the upstream gets more than of a plain request."""
     found: dict[str, str] = {}
     unwritten: list[str] = []
     with running(protocol_id) as (url, server):

@@ -39,7 +39,7 @@ def reply(received: Received) -> Said:
     return STEPS[sum(result in received.body.decode() for result in RESULTS)]
 
 
-# -- clients: native bodies, as SDKs build them from the answers
+# -- clients: native bodies, as SDKs build them from the responses
 
 DECLARED: Mapping[str, Any] = {
     "name": "weather",
@@ -81,7 +81,7 @@ def opened(front: str) -> Native:
 
 
 def continued(front: str, body: Native, answer: Any, result: str) -> Native:
-    """Return the next request: the answer as it came, and the result of its call."""
+    """Return the next request: the response as it came, and the result of its call."""
     match front:
         case "openai-responses":
             (call,) = [item for item in answer["output"] if item["type"] == "function_call"]
@@ -114,7 +114,7 @@ def continued(front: str, body: Native, answer: Any, result: str) -> Native:
 
 
 def post(url: str, front: str, model: str, body: Native) -> Any:
-    """Return the answer to a request for a model; it must be a success."""
+    """Return the response to a request for a model; it must be a success."""
     paths = {
         "openai-responses": "/v1/responses",
         "openai-chat": "/v1/chat/completions",
@@ -173,7 +173,7 @@ def served_upstreams(
 def test_a_conversation_leaves_claude_and_comes_back(
     front: str, second: Column, relay: bool
 ) -> None:
-    """One step with Claude, one with another model, and an answer of Claude again.
+    """One step with Claude, one with another model, and a response of Claude again.
 
     Claude gets back exactly its own thinking, signed, and the other model what it made itself.
     """

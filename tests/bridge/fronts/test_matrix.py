@@ -14,7 +14,7 @@ FINISHED = {
     "anthropic-messages": ("end_turn", "tool_use"),
     "gemini": ("STOP", "STOP"),
 }
-"""How an answer ends: a text, and calls."""
+"""How a response ends: a text, and calls."""
 
 fronts = pytest.mark.parametrize("front", list(ASKERS))
 columns = pytest.mark.parametrize("column", COLUMNS, ids=lambda column: column.id)
@@ -70,7 +70,7 @@ def test_thinking_stays_out_of_the_text(front: str, column: Column) -> None:
 @columns
 @fronts
 @pytest.mark.parametrize("stream", [True, False], ids=["streamed", "whole"])
-def test_an_error_before_the_answer_keeps_its_status(
+def test_an_error_before_the_response_keeps_its_status(
     front: str, column: Column, relay: bool, stream: bool
 ) -> None:
     """And the upstream's words, in the exception of the vendor's client."""
@@ -89,7 +89,7 @@ def test_an_error_before_the_answer_keeps_its_status(
 @columns
 @fronts
 def test_a_stream_that_breaks_off_is_an_error(front: str, column: Column, relay: bool) -> None:
-    """Never an answer that seems complete."""
+    """Never a response that seems complete."""
     whole = column.streamed(column.whole(Said(text="It rains in Bergen, as it always does.")))
 
     def broken(_received: Received) -> Answer:
@@ -109,7 +109,7 @@ def test_a_stream_that_breaks_off_is_an_error(front: str, column: Column, relay:
 @pytest.mark.parametrize(
     "body", [b"", b"{}", b"<html>oops</html>"], ids=["nothing", "empty object", "web page"]
 )
-def test_a_success_without_an_answer_is_an_error(front: str, column: Column, body: bytes) -> None:
+def test_a_success_without_a_response_is_an_error(front: str, column: Column, body: bytes) -> None:
     """Streamed and whole: an upstream that answers 200 with nothing has failed."""
 
     def empty(_received: Received) -> Answer:

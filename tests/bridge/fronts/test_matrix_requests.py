@@ -222,7 +222,7 @@ def test_a_search_beside_functions_is_switched_on_or_left_out(front: str, versio
         assert "unsupported-tool" in answer.headers["x-openbridge-diagnostics"]
 
 
-# -- the form of the answer
+# -- the form of the response
 
 SCHEMA: Native = {
     "type": "object",
@@ -252,7 +252,7 @@ FORMATS: Mapping[str, Native] = {
 
 @columns
 @fronts
-def test_a_schema_of_the_answer_is_the_upstreams(front: str, column: Column) -> None:
+def test_a_schema_of_the_response_is_the_upstreams(front: str, column: Column) -> None:
     """In the place that its API has for it."""
     body, _ = sent(column, front, **FORMATS[front])
     schema = column.schema_of(body)
@@ -264,7 +264,7 @@ def test_a_schema_of_the_answer_is_the_upstreams(front: str, column: Column) -> 
 
 @pytest.mark.parametrize("front", [name for name in ASKERS if name != "anthropic-messages"])
 def test_a_request_without_a_limit_may_have_all_that_claude_can_write(front: str) -> None:
-    """Only the Messages API requires a limit; a small one would cut answers off."""
+    """Only the Messages API requires a limit; a small one would cut responses off."""
     with playing(ANTHROPIC, ANSWER) as scene, gateway(scene.model, relay=False) as url:
         path, body = asked(front)
         assert httpx.post(url + path, json=body).status_code == 200
@@ -355,7 +355,7 @@ ENDS: Mapping[str, Callable[[Native, bool], Native]] = {
         ],
     },
 }
-"""An answer's body, cut off by its limit or by a filter, in each provider's words."""
+"""A response's body, cut off by its limit or by a filter, in each provider's words."""
 CUT = {
     "openai-responses": ("max_output_tokens", "content_filter"),
     "openai-chat": ("length", "content_filter"),
@@ -367,7 +367,7 @@ CUT = {
 
 @contextmanager
 def ending(column: Column, *, cut: bool) -> Iterator[str]:
-    """Run a server whose answers end early; its URL."""
+    """Run a server whose responses end early; its URL."""
     document = ENDS[column.id](column.whole(Said(text="It rains in")), cut)
 
     def answer(received: Received) -> Answer:
@@ -383,7 +383,7 @@ def ending(column: Column, *, cut: bool) -> Iterator[str]:
 @columns
 @fronts
 @pytest.mark.parametrize("cut", [True, False], ids=["length", "refusal"])
-def test_an_answer_that_ends_early_ends_so_for_the_client(
+def test_a_response_that_ends_early_ends_so_for_the_client(
     front: str, column: Column, cut: bool
 ) -> None:
     """Streamed and whole, with the text until then."""

@@ -116,7 +116,7 @@ def test_a_server_without_the_features_answers_all_the_same(
 
 
 @relaying
-def test_a_field_that_changes_the_answer_is_not_left_out(relay: bool) -> None:
+def test_a_field_that_changes_the_response_is_not_left_out(relay: bool) -> None:
     """The refusal reaches the client with the server's words."""
     message = "messages.0.content.0.text.mood: Extra inputs are not permitted"
     with (

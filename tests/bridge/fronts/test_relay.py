@@ -1,4 +1,4 @@
-"""Requests and answers that pass as they came, where both sides speak the same API."""
+"""Requests and responses that pass as they came, where both sides speak the same API."""
 
 import json
 from typing import Any
@@ -93,7 +93,7 @@ def test_the_body_goes_up_and_the_bytes_come_down_as_they_came(front: str, strea
     assert json.dumps({**up, "model": "fast"} if "model" in up else up) == json.dumps(body)
     assert up.get("model", column.model_id) == column.model_id
     assert f'tokens_total{{kind="input",provider="up"}} {SAID.counts.input}.0' in counted
-    assert 'answers_total{outcome="completed",provider="up"} 1.0' in counted
+    assert 'responses_total{outcome="completed",provider="up"} 1.0' in counted
 
 
 @fronts
@@ -168,7 +168,7 @@ _BETAS = "one-1,two-2,three-3"
 def test_features_that_an_upstream_refuses_are_left_out_in_one_more_try(
     words: str, kept: set[str], relay: bool, stream: bool
 ) -> None:
-    """Those that the refusal names, else all of the client's; the answer's headers name them."""
+    """Those that the refusal names, else all of the client's; the response's headers name them."""
 
     def handler(received: Received) -> Answer:
         named = set(received.headers.get("anthropic-beta", "").split(","))

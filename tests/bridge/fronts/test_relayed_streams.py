@@ -13,13 +13,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks import wire
-from llmcore.bridge.answer_run import AnswerRun
 from llmcore.bridge.api import Caller, OperationRequest
 from llmcore.bridge.apis.chat import ChatCompletions
 from llmcore.bridge.apis.responses import Responses
 from llmcore.bridge.configuration.reading import settings_of
 from llmcore.bridge.generation import Generation
 from llmcore.bridge.relay import RelayRun
+from llmcore.bridge.response_run import ResponseRun
 from llmcore.bridge.service import Service
 from llmcore.fronts import anthropic_messages, gemini
 from llmcore.fronts.front import ClientRequest
@@ -74,7 +74,7 @@ kinds = pytest.mark.parametrize("kind", wire.KINDS)
 
 
 class _Streaming:
-    """A transport with one answer; *breaks* ends it by an error of the network."""
+    """A transport with one response; *breaks* ends it by an error of the network."""
 
     def __init__(self, chunks: Sequence[bytes], *, breaks: bool = False) -> None:
         self._chunks = chunks
@@ -103,8 +103,8 @@ class _Streaming:
 
 async def _made(
     api: str, transport: _Streaming, *, relay: bool = True
-) -> tuple[Service, AnswerRun]:
-    """Return an answer of an upstream of the same API; or translated, of Chat Completions."""
+) -> tuple[Service, ResponseRun]:
+    """Return a response of an upstream of the same API; or translated, of Chat Completions."""
     one = APIS[api]
     environ = {
         **(one if relay else APIS["chat"]).environ,
@@ -120,7 +120,7 @@ async def _made(
     return service, run
 
 
-async def _all_bytes(run: AnswerRun) -> bytes:
+async def _all_bytes(run: ResponseRun) -> bytes:
     pieces = []
     while data := await run.next_bytes():
         pieces.append(data)
@@ -128,10 +128,12 @@ async def _all_bytes(run: AnswerRun) -> bytes:
     return b"".join(pieces)
 
 
-def _relayed(api: str, chunks: Sequence[bytes], *, breaks: bool = False) -> tuple[bytes, AnswerRun]:
+def _relayed(
+    api: str, chunks: Sequence[bytes], *, breaks: bool = False
+) -> tuple[bytes, ResponseRun]:
     """Return the bytes that a client gets of *chunks*, and the run."""
 
-    async def relay() -> tuple[bytes, AnswerRun]:
+    async def relay() -> tuple[bytes, ResponseRun]:
         service, run = await _made(api, _Streaming(chunks, breaks=breaks))
         data = await _all_bytes(run)
         await service.aclose()
@@ -145,7 +147,7 @@ def _cut(data: bytes, places: Sequence[int]) -> list[bytes]:
     return [data[start:end] for start, end in zip([0, *ends], ends, strict=False) if start < end]
 
 
-def _known(run: AnswerRun) -> tuple[LLMResponse, str]:
+def _known(run: ResponseRun) -> tuple[LLMResponse, str]:
     return run.response, run.outcome
 
 
@@ -206,7 +208,7 @@ def test_a_stream_that_stops_anywhere_ends_in_an_error(
 
 @apis
 def test_the_text_that_a_client_left_in_the_middle_of_is_counted(api: str) -> None:
-    """Its tokens are estimated, as of every answer that did not end."""
+    """Its tokens are estimated, as of every response that did not end."""
     frames = wire.stream(api, "text", 60)
 
     async def leave() -> LLMResponse:
@@ -225,7 +227,7 @@ def test_the_text_that_a_client_left_in_the_middle_of_is_counted(api: str) -> No
     assert response.usage.estimated
 
 
-def test_an_answer_larger_than_the_limit_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_response_larger_than_the_limit_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     """Bytes that pass unread count, too."""
     frames = wire.stream("messages", "text", 400)
     made = RelayRun.__init__

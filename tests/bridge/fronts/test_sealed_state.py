@@ -1,4 +1,4 @@
-"""Hidden state of an answer returns with the conversation, through every front."""
+"""Hidden state of a response returns with the conversation, through every front."""
 
 import json
 from typing import Any

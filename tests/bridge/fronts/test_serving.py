@@ -286,7 +286,7 @@ def test_counts_of_one_body_cost_one_count_and_no_rate(front: str) -> None:
 @fronts
 @pytest.mark.parametrize("relay", [True, False], ids=["relayed", "translated"])
 def test_a_silent_stream_is_kept_alive(front: str, relay: bool) -> None:
-    """Each vendor's client reads over the heartbeats, before the answer and within it."""
+    """Each vendor's client reads over the heartbeats, before the response and within it."""
     first, second = (chat_chunk(delta={"content": text}) for text in ("It ", "rains."))
     script: list[bytes | float] = [
         0.25,
@@ -311,7 +311,7 @@ def test_a_silent_stream_is_kept_alive(front: str, relay: bool) -> None:
 
 
 @fronts
-def test_an_answer_ends_when_the_upstream_leaves_out_its_end_mark(front: str) -> None:
+def test_a_response_ends_when_the_upstream_leaves_out_its_end_mark(front: str) -> None:
     """The finish reason was there: a closed connection ends it, within a moment."""
     script = [chat_chunk(delta={"content": "It rains."}), chat_chunk(finish_reason="stop")]
 
@@ -347,7 +347,7 @@ def test_an_error_within_a_stream_reaches_the_client(front: str, relay: bool) ->
 
 @fronts
 @pytest.mark.parametrize("relay", [True, False], ids=["relayed", "translated"])
-def test_a_failure_before_the_answer_is_tried_again_and_no_more_than_that(
+def test_a_failure_before_the_response_is_tried_again_and_no_more_than_that(
     front: str, relay: bool
 ) -> None:
     """The client's headers allow a retry of its own."""

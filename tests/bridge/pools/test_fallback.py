@@ -28,7 +28,7 @@ streaming = pytest.mark.parametrize("stream", [True, False], ids=["streamed", "w
 
 
 def text_of(answer: httpx.Response) -> str:
-    """Return the text of an answer of Chat Completions, streamed or whole."""
+    """Return the text of a response of Chat Completions, streamed or whole."""
     if answer.headers["content-type"].startswith("application/json"):
         return str(answer.json()["choices"][0]["message"]["content"])
     found = ""
@@ -92,7 +92,7 @@ def test_an_invalid_request_is_not_sent_elsewhere(stream: bool, way: str) -> Non
 
 @ways
 def test_no_target_follows_after_the_first_byte(way: str) -> None:
-    """The answer under way ends with an error."""
+    """The response under way ends with an error."""
     broken = lambda _: streamed([chat_chunk(delta={"content": "half"})], cut=True)  # noqa: E731
     with pooled_gateway(BOTH, settings=way, a=broken, b=says("b")) as scene:
         answer = scene.ask(stream=True)

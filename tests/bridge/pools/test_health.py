@@ -84,7 +84,7 @@ def test_a_rate_limit_does_not_open_the_circuit() -> None:
     assert state_of(health, 100.0, SETTINGS) == "cooling"
 
 
-def test_an_answer_that_began_before_the_failure_shows_nothing() -> None:
+def test_a_response_that_began_before_the_failure_shows_nothing() -> None:
     health = after_failure(HEALTHY, errors.ServerError("x"), 100.0, SETTINGS)
 
     assert after_success(health, 99.0) is health

@@ -80,7 +80,7 @@ def kinds(events: list[dict[str, Any]]) -> list[str]:
 
 @pytest.mark.parametrize("name", REQUESTS)
 def test_the_same_words_in_the_same_events(server: httpx.Client, gateway: str, name: str) -> None:
-    """Kinds of events in their order, text and tokens; but llama.cpp calls cut answers complete."""
+    """Kinds of events in order, text and tokens; but llama.cpp calls cut responses complete."""
     body = {**ASK, "max_output_tokens": 100, **REQUESTS[name]}
     direct = events_of(server.post("/v1/responses", json=body).content)
     ours = events_of(httpx.post(f"{gateway}/responses", json=body, timeout=120).content)

@@ -38,7 +38,7 @@ ENCRYPTED = {"store": False, "include": ["reasoning.encrypted_content"]}
 
 
 def stream(script: Sequence[bytes | float]) -> tuple[int, dict[str, str], bytes]:
-    """Return a streamed answer of an upstream."""
+    """Return a streamed response of an upstream."""
     data = b"".join(piece for piece in script if isinstance(piece, bytes))
     return 200, {"content-type": "text/event-stream"}, data
 
@@ -236,7 +236,7 @@ async def test_a_responses_upstream_may_leave_events_out(variant: str, wandering
 async def test_the_end_says_why(
     reason: str, status: str, detail: str | None, texts: tuple[str, ...]
 ) -> None:
-    """Also of an answer without a word; its usage is kept."""
+    """Also of a response without a word; its usage is kept."""
     usage = {"prompt_tokens": 7, "completion_tokens": 2, "total_tokens": 9}
     script = [
         *(chat_chunk(delta={"content": text}) for text in texts),

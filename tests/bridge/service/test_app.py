@@ -19,8 +19,8 @@ from llmcore.bridge.http.app import make_app
 from llmcore.bridge.model_names import ModelNames
 from llmcore.bridge.service import Service
 from llmcore.bridge.state.memory import MemoryResponseStore
-from llmcore.fronts.openai_responses.answer import ResponsesWriter
 from llmcore.fronts.openai_responses.grammar import violations
+from llmcore.fronts.openai_responses.response import ResponsesWriter
 from llmcore.schema.events import Finish, LLMEvent, TextStart
 from llmcore.version import VERSION
 from tests.support.servers.bridge_service import (
@@ -358,7 +358,7 @@ async def test_an_upstream_that_is_not_there_is_a_plain_error(settings: GatewayS
 async def test_an_upstream_that_breaks_off_is_a_failed_response(
     upstream: Loopback, settings: GatewaySettings
 ) -> None:
-    """In a stream that began; a whole answer is an HTTP error."""
+    """In a stream that began; a whole response is an HTTP error."""
     upstream.handler = lambda _: streamed(chat_stream()[:1], cut=True)
     async with asked(settings) as client:
         answer = await client.post("/v1/responses", json={**ASK, "stream": True})
@@ -421,7 +421,7 @@ ENCRYPTED = {"include": ["reasoning.encrypted_content"], "store": False}
 
 
 def reasoned(encrypted: str) -> list[bytes | float]:
-    """Return an answer of OpenRouter's with encrypted reasoning."""
+    """Return a response of OpenRouter's with encrypted reasoning."""
     details = [
         {
             "type": "reasoning.encrypted",
@@ -765,10 +765,10 @@ async def test_health_version_and_metrics(settings: GatewaySettings) -> None:
     assert health == {"status": "ok", "state": "ok"}
     assert (version["name"], version["upstream"]) == ("openbridge", "openai-compatible")
     assert 'openbridge_requests_total{method="POST",route="create",status="200"} 1.0' in metrics
-    answers = 'openbridge_answers_total{outcome="completed",provider="openai-compatible"} 1.0'
+    answers = 'openbridge_responses_total{outcome="completed",provider="openai-compatible"} 1.0'
     assert answers in metrics
     assert 'openbridge_tokens_total{kind="input",provider="openai-compatible"} 3.0' in metrics
-    assert "openbridge_running_answers 0.0" in metrics
+    assert "openbridge_running_responses 0.0" in metrics
     assert "openbridge_stream_violations_total 0.0" in metrics
 
 
@@ -788,7 +788,7 @@ async def test_a_websocket_is_refused_so_that_clients_fall_back(settings: Gatewa
 async def test_no_key_is_ever_shown(
     upstream: Loopback, settings: GatewaySettings, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Not in an answer, a header, a log line or a metric, even if the upstream quotes it."""
+    """Not in a response, a header, a log line or a metric, even if the upstream quotes it."""
     caplog.set_level(logging.DEBUG)
     client_key = "sk-client-very-secret"
     keyed = evolve(settings, client_api_keys=(client_key,), retries=1)
@@ -854,7 +854,7 @@ async def test_a_fault_of_ours_is_a_500_that_tells_nothing(
 async def test_a_fault_of_the_store_fails_the_response(
     settings: GatewaySettings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """In a stream it is the last event, of a whole answer it is a 503."""
+    """In a stream it is the last event, of a whole response it is a 503."""
 
     async def broken(*_: object) -> None:
         raise RuntimeError("inside story")
@@ -896,7 +896,7 @@ async def test_a_fault_in_a_stream_has_an_end(
         assert answer.status_code == 500
 
 
-async def test_an_answer_that_is_stopped_while_it_is_stored_has_an_end(
+async def test_a_response_that_is_stopped_while_it_is_stored_has_an_end(
     upstream: Loopback, settings: GatewaySettings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """All that was said, and that it failed."""
@@ -935,7 +935,7 @@ async def test_an_answer_that_is_stopped_while_it_is_stored_has_an_end(
     assert "shutting down" in events[-1]["response"]["error"]["message"]
     assert sent_[-1]["more_body"] is False
     told = service.metrics.exposition().decode()
-    assert 'answers_total{outcome="failed",provider="openai-compatible"} 1.0' in told
+    assert 'responses_total{outcome="failed",provider="openai-compatible"} 1.0' in told
 
 
 async def test_a_registered_tool_type_is_read_and_written(

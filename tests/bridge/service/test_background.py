@@ -1,4 +1,4 @@
-"""Background answers: polled, streamed again, cancelled, and left behind by a worker."""
+"""Background responses: polled, streamed again, cancelled, and left behind by a worker."""
 
 import json
 import os
@@ -17,7 +17,7 @@ import openai
 import pytest
 from attrs import evolve
 
-from llmcore.bridge.background import answers, event_log, lifecycle, replay
+from llmcore.bridge.background import event_log, lifecycle, replay, responses
 from llmcore.bridge.background.event_log import EventLog, Piece, piece_name
 from llmcore.bridge.configuration.settings import GatewaySettings, Limits, StateSettings
 from llmcore.bridge.state.memory import MemoryResponseStore
@@ -64,9 +64,9 @@ ASK = {"model": "m-1", "input": "Hi", "background": True}
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Look at the store more often than a gateway needs to."""
     monkeypatch.setattr(replay, "_POLL_S", 0.02)
-    monkeypatch.setattr(answers, "_FLUSH_S", 0.02)
-    monkeypatch.setattr(answers, "BEAT_S", 0.05)
-    monkeypatch.setattr(answers, "_STORE_RETRY_S", 0.02)
+    monkeypatch.setattr(responses, "_FLUSH_S", 0.02)
+    monkeypatch.setattr(responses, "BEAT_S", 0.05)
+    monkeypatch.setattr(responses, "_STORE_RETRY_S", 0.02)
 
 
 def until(check: Callable[[], bool], seconds: float = 10) -> None:
@@ -92,9 +92,9 @@ def ended(url: str, name: str) -> Any:
 
 
 def under_way(url: str) -> float:
-    """Return how many background answers are made or wait, or have only just ended."""
+    """Return how many background responses are made or wait, or have only just ended."""
     metrics = httpx.get(f"{url.removesuffix('/v1')}/metrics").text
-    found = re.search(r"^openbridge_background_answers (.+)$", metrics, re.MULTILINE)
+    found = re.search(r"^openbridge_background_responses (.+)$", metrics, re.MULTILINE)
     return float(found[1]) if found else 0.0
 
 
@@ -116,7 +116,7 @@ def two_gateways(
 # -- polling
 
 
-def test_an_answer_is_made_while_no_client_waits(
+def test_a_response_is_made_while_no_client_waits(
     upstream: Loopback, settings: GatewaySettings
 ) -> None:
     """First queued, then in progress, then complete; the next request continues from it."""
@@ -154,7 +154,7 @@ def test_the_client_may_leave(upstream: Loopback, settings: GatewaySettings) -> 
     assert (len(upstream.received), upstream.disconnects) == (1, [])
 
 
-def test_an_upstream_that_refuses_fails_the_answer(
+def test_an_upstream_that_refuses_fails_the_response(
     upstream: Loopback, settings: GatewaySettings
 ) -> None:
     upstream.handler = lambda _: refused(429, "slow down")
@@ -247,7 +247,7 @@ def test_the_next_target_answers_where_the_first_one_fails(stream: bool) -> None
     assert counts["a"] >= 1
 
 
-def test_no_target_follows_a_background_answer_that_has_begun() -> None:
+def test_no_target_follows_a_background_response_that_has_begun() -> None:
     def breaks(_: Received) -> Answer:
         return streamed([chat_chunk(delta={"content": "Hel"})], cut=True)
 
@@ -261,7 +261,7 @@ def test_no_target_follows_a_background_answer_that_has_begun() -> None:
     assert counts == {"a": 1, "b": 0}
 
 
-def test_when_all_targets_fail_the_answer_has_the_last_error() -> None:
+def test_when_all_targets_fail_the_response_has_the_last_error() -> None:
     """Its stream is whole all the same."""
     once, b = "[routing]\nretries = 0\n", fails(429, "slow down")
     with pooled_gateway(BOTH, settings=once, a=fails(500), b=b) as scene:
@@ -284,7 +284,7 @@ def test_when_all_targets_fail_the_answer_has_the_last_error() -> None:
 def test_a_stream_can_be_resumed_after_any_event(
     upstream: Loopback, settings: GatewaySettings
 ) -> None:
-    """While the answer is made, and after its end; what was sent before is not sent again."""
+    """While the response is made, and after its end; what was sent before is not sent again."""
     upstream.handler = lambda _: streamed(chat_stream(["a", "b", "c", "d"], pause=0.03))
     with listening(settings) as url:
         whole = events_of(post(url, stream=True).content)
@@ -305,7 +305,7 @@ def test_a_stream_can_be_resumed_after_any_event(
     assert text_of(live[-1]["response"]) == "abcd"
 
 
-def test_a_stream_is_kept_alive_while_the_answer_is_silent(
+def test_a_stream_is_kept_alive_while_the_response_is_silent(
     upstream: Loopback, settings: GatewaySettings
 ) -> None:
     upstream.handler = lambda _: streamed([0.5, *chat_stream()])
@@ -364,7 +364,7 @@ def test_events_that_are_too_many_are_dropped_from_the_oldest(
 
 
 @pytest.mark.parametrize("here", [True, False])
-def test_an_answer_can_be_cancelled_by_any_gateway(
+def test_a_response_can_be_cancelled_by_any_gateway(
     upstream: Loopback, two_gateways: tuple[str, str], here: bool
 ) -> None:
     """Twice is as once; the upstream is closed, and streams end."""
@@ -389,7 +389,7 @@ def test_an_answer_can_be_cancelled_by_any_gateway(
     assert [event["sequence_number"] for event in events] == list(range(len(events)))
 
 
-def test_an_answer_that_has_ended_is_not_cancelled(
+def test_a_response_that_has_ended_is_not_cancelled(
     upstream: Loopback, settings: GatewaySettings
 ) -> None:
     with listening(settings) as url:
@@ -399,7 +399,7 @@ def test_an_answer_that_has_ended_is_not_cancelled(
     assert cancelled.json() == done
 
 
-def test_an_answer_that_waits_can_be_cancelled(
+def test_a_response_that_waits_can_be_cancelled(
     upstream: Loopback, settings: GatewaySettings
 ) -> None:
     """It is never asked for."""
@@ -417,7 +417,7 @@ def test_an_answer_that_waits_can_be_cancelled(
     assert len(upstream.received) == 1
 
 
-def test_an_answer_can_be_deleted_while_it_is_made(
+def test_a_response_can_be_deleted_while_it_is_made(
     upstream: Loopback, settings: GatewaySettings
 ) -> None:
     upstream.handler = lambda _: streamed([chat_chunk(delta={"content": "Hel"}), 30.0, DONE])
@@ -462,7 +462,7 @@ def test_a_stream_is_read_through_another_gateway(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("backend", ["sqlite", "redis", "postgres"])
-def test_the_answer_of_a_worker_that_was_killed_has_failed(
+def test_the_response_of_a_worker_that_was_killed_has_failed(
     upstream: Loopback, tmp_path: Path, backend: str
 ) -> None:
     """Within the time of its lease, for every gateway; a stream of it ends with the failure."""
@@ -638,7 +638,7 @@ async def test_an_end_that_was_not_written_to_its_record_is_completed_by_a_reade
 
 
 @pytest.mark.anyio
-async def test_of_all_who_end_an_answer_one_wins(tmp_path: Path) -> None:
+async def test_of_all_who_end_a_response_one_wins(tmp_path: Path) -> None:
     async with anyio.create_task_group() as tasks:
         store = SqliteResponseStore(tmp_path / "x.db", ttl_s=60, max_entries=100, max_bytes=10**6)
         states = lifecycle.Lifecycle(store)
@@ -661,7 +661,7 @@ async def test_of_all_who_end_an_answer_one_wins(tmp_path: Path) -> None:
 
 
 @pytest.mark.anyio
-async def test_an_answer_whose_state_was_forgotten_has_failed(settings: GatewaySettings) -> None:
+async def test_a_response_whose_state_was_forgotten_has_failed(settings: GatewaySettings) -> None:
     store = MemoryResponseStore(ttl_s=60, max_entries=10, max_bytes=10**6)
     queued = evolve(RECORD, response={"status": "queued"})
     await store.put(queued)
@@ -673,7 +673,7 @@ async def test_an_answer_whose_state_was_forgotten_has_failed(settings: GatewayS
 
 
 @pytest.mark.anyio
-async def test_closing_a_service_waits_for_its_background_answers(
+async def test_closing_a_service_waits_for_its_background_responses(
     upstream: Loopback, settings: GatewaySettings
 ) -> None:
     """Also in a program that embeds the service."""

@@ -69,7 +69,9 @@ def test_made_up_models_are_counted_as_one(monkeypatch: pytest.MonkeyPatch) -> N
         counts.count_spend(row)
     text = counts.exposition().decode()
 
-    lines = [line for line in text.splitlines() if line.startswith("openbridge_key_answers_total")]
+    lines = [
+        line for line in text.splitlines() if line.startswith("openbridge_key_responses_total")
+    ]
     assert len(lines) == 6
     assert lines[-1].endswith('model="other",outcome="completed"} 95.0')
 
@@ -259,10 +261,10 @@ async def test_long_conversations_are_read_beside_the_loop(
 
 
 @pytest.mark.anyio
-async def test_packed_bodies_of_answers_under_way_are_bounded_in_memory(
+async def test_packed_bodies_of_responses_under_way_are_bounded_in_memory(
     upstream: Loopback, settings: GatewaySettings
 ) -> None:
-    """Each is small on the wire; they are given back as the answers end."""
+    """Each is small on the wire; they are given back as the responses end."""
     upstream.handler = lambda _: streamed([1.0, *chat_stream()])
     body = gzip.compress(json.dumps({**ASK, "instructions": "x" * 900}).encode())
     headers = {"content-type": "application/json", "content-encoding": "gzip"}
@@ -345,7 +347,7 @@ HEAD = b"GET /healthz HTTP/1.1\r\nhost: localhost\r\n"
 def test_a_head_that_never_ends_is_given_up(
     settings: GatewaySettings, before: bytes, drip: bytes
 ) -> None:
-    """From the first byte or later, also after an answer; others are answered meanwhile."""
+    """From the first byte or later, also after a response; others are answered meanwhile."""
     slow = evolve(settings, limits=Limits(body_s=0.5))
     with listening(slow) as url, connected(url) as client:
         client.sendall(before)
@@ -439,11 +441,11 @@ def test_a_client_that_does_not_read_gives_its_place_back(
 
 
 def running(url: str, count: int, seconds: float) -> bool:
-    """Wait until so many answers are under way; whether they were within *seconds*."""
+    """Wait until so many responses are under way; whether they were within *seconds*."""
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         metrics = httpx.get(f"{url.removesuffix('/v1')}/metrics").text
-        if f"openbridge_running_answers {count}.0" in metrics:
+        if f"openbridge_running_responses {count}.0" in metrics:
             return True
         time.sleep(0.02)
     return False

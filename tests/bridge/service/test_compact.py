@@ -178,7 +178,7 @@ async def test_an_upstream_that_does_not_count() -> None:
 
 @pytest.mark.anyio
 async def test_what_is_left_out_of_it_is_reported() -> None:
-    """In the header of every answer."""
+    """In the header of every response."""
     with serve(chat_handler) as upstream:
         async with asked(settings_for(upstream.url)) as client:
             body = {"model": "m-1", "input": "Hi", "image": {"context_compression": "enabled"}}

@@ -8,10 +8,10 @@ from attrs import evolve
 from hypothesis import given
 from hypothesis import strategies as st
 
-from llmcore.bridge.background.answers import BackgroundAnswers
 from llmcore.bridge.background.event_log import EventLog, Piece
 from llmcore.bridge.background.lifecycle import Lifecycle
 from llmcore.bridge.background.replay import ReplayRun
+from llmcore.bridge.background.responses import BackgroundResponses
 from llmcore.bridge.http.metrics import Metrics
 from llmcore.bridge.state.memory import MemoryResponseStore
 from llmcore.bridge.websocket.messages import in_lane, lane_of
@@ -26,7 +26,7 @@ LANES = st.text("abcXYZ019_.-", min_size=1, max_size=256)
 
 
 async def replayed(batches: list[tuple[list[str], bool]], after: int) -> tuple[Any, Any]:
-    """Return all events of an answer, and those that another process streams after *after*."""
+    """Return all events of a response, and those that another process streams after *after*."""
     store = MemoryResponseStore(ttl_s=60, max_entries=10, max_bytes=10**6)
     states, log = Lifecycle(store), EventLog(store, "resp_1")
     queued = Record(id="resp_1", owner="me", response={"id": "resp_1", "status": "queued"})
@@ -46,7 +46,7 @@ async def replayed(batches: list[tuple[list[str], bool]], after: int) -> tuple[A
         if flushed:
             await log.flush()
     await states.end(final)
-    others = BackgroundAnswers(store, Metrics(), at_once=1)
+    others = BackgroundResponses(store, Metrics(), at_once=1)
     run, received = ReplayRun(others, final, after, front.error), b""
     while data := await run.next_bytes():
         received += data

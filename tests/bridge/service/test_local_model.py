@@ -99,7 +99,7 @@ def test_a_required_tool(client: OpenAI) -> None:
 
 
 def test_tokens_are_counted_as_they_are_used(client: OpenAI) -> None:
-    """`/responses/input_tokens` agrees with the usage of the answer."""
+    """`/responses/input_tokens` agrees with the usage of the response."""
     counted = client.responses.input_tokens.count(model="smollm2", input="Say hello.")
     answered = client.responses.create(model="smollm2", input="Say hello.", max_output_tokens=1)
 

@@ -100,7 +100,7 @@ def test_many_that_leave_free_their_places(upstream: Loopback) -> None:
                     body = {**ASK, "input": "stay", "stream": True}
                     request = client.build_request("POST", f"{url}/responses", json=body)
                     assert client.send(request, stream=True).status_code == 200
-            assert until(lambda: "openbridge_running_answers 0.0" in metrics(url), 5)
+            assert until(lambda: "openbridge_running_responses 0.0" in metrics(url), 5)
 
         assert post(url, ASK).status_code == 200
 
@@ -203,7 +203,7 @@ def test_the_checker_found_nothing_wrong_in_all_of_that(cut_url: tuple[Loopback,
 
 
 def test_an_upstream_that_is_refused_before_its_stream(upstream: Loopback) -> None:
-    """A whole answer to a streamed question is folded just the same."""
+    """A whole response to a streamed question is folded just the same."""
     data = chat_whole("Not streamed")
     upstream.handler = lambda _: streamed(
         [data], headers={"content-type": "application/json"}, length=len(data)

@@ -175,7 +175,7 @@ def test_thinking_travels_encrypted(client: OpenAI, upstream: Loopback) -> None:
 
 
 def test_what_is_not_here(client: OpenAI) -> None:
-    """Cancelling an answer that was waited for, and unknown paths."""
+    """Cancelling a response that was waited for, and unknown paths."""
     made = client.responses.create(model="m-1", input="Hi")
 
     with pytest.raises(openai.BadRequestError, match="background"):

@@ -57,7 +57,7 @@ def test_openrouter_is_the_upstream_and_sqlite_the_store(tmp_path: Path) -> None
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="memory is looked up in /proc")
 def test_memory_is_small_and_stays_so(tmp_path: Path) -> None:
-    """A process with the store and all fronts, after its first answers and after many more."""
+    """A process with the store and all fronts, after its first responses and after many more."""
     with (
         serve(chat_handler) as upstream,
         gateway(tmp_path, program=PROGRAM, **openrouter(upstream.url)) as running,
@@ -88,7 +88,7 @@ def test_a_dotenv_file_configures_it(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("which", [signal.SIGTERM, signal.SIGINT])
 def test_running_streams_are_finished_first(tmp_path: Path, which: signal.Signals) -> None:
-    """A signal stops the listening; the answers under way come to their end."""
+    """A signal stops the listening; the responses under way come to their end."""
     with (
         serve(lambda _: streamed(chat_stream(["a", "b", "c"], pause=0.4))) as upstream,
         gateway(tmp_path, **openrouter(upstream.url)) as running,
@@ -119,7 +119,7 @@ def test_streams_that_outlast_the_patience_are_reported(tmp_path: Path) -> None:
                 received += b"".join(pieces)
 
     assert events_of(received)[-1]["type"] == "response.failed"
-    assert "answer_cut" in [line["event"] for line in running.lines]
+    assert "response_cut" in [line["event"] for line in running.lines]
     assert not any("exception" in line for line in running.lines)
 
 
@@ -265,7 +265,7 @@ def test_a_store_that_fails_in_the_middle_fails_the_response(tmp_path: Path) -> 
     assert got.status_code == 404
 
 
-def test_the_log_of_answers_that_clients_took_whole(tmp_path: Path) -> None:
+def test_the_log_of_responses_that_clients_took_whole(tmp_path: Path) -> None:
     """A line for each, and none about clients that went away or libraries that are not there."""
     with serve(chat_handler) as upstream, gateway(tmp_path, **openrouter(upstream.url)) as running:
         post(running, ASK)

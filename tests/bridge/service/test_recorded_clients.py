@@ -36,7 +36,7 @@ NAMES = sorted(path.stem for path in FOLDER.glob("*.json"))
 
 @frozen
 class Exchange:
-    """A request, its answer of the time and now, and what the upstream was asked now."""
+    """A request, its response of the time and now, and what the upstream was asked now."""
 
     request: Mapping[str, Any]
     before: Mapping[str, Any]
@@ -66,7 +66,7 @@ def recorded(name: str) -> list[tuple[dict[str, Any], dict[str, Any]]]:
 
 
 def final(body: bytes) -> dict[str, Any]:
-    """Return the response object of a whole or streamed answer."""
+    """Return the response object of a whole or streamed response."""
     if body.startswith(b"event:"):
         response: dict[str, Any] = events_of(body)[-1]["response"]
         return response
@@ -262,7 +262,7 @@ async def test_a_compaction_has_no_tools() -> None:
 
 
 async def test_a_compaction_by_the_server_is_one_item() -> None:
-    """Its summary takes the place of the answers before."""
+    """Its summary takes the place of the responses before."""
     _, compaction, after = await replayed("codex_remote_compaction")
 
     assert [item["type"] for item in compaction.now["output"]] == ["compaction"]

@@ -153,7 +153,7 @@ async def test_a_body_that_does_not_arrive_is_given_up() -> None:
 
 
 def test_bodies_under_way_are_bounded_for_each_caller_and_for_all() -> None:
-    """A caller's share is given back at the end of its answer, and never taken from others."""
+    """A caller's share is given back at the end of its response, and never taken from others."""
     bodies = BodyBytes(max_body_bytes=10)
     with bodies.of("a") as first:
         first(80)

@@ -66,7 +66,7 @@ REQUESTS: dict[str, tuple[str, dict[str, Any]]] = {
 
 @pytest.fixture
 def counting(upstream: Loopback) -> Loopback:
-    """Serve an upstream whose answers differ."""
+    """Serve an upstream whose responses differ."""
     upstream.handler = lambda _: streamed(chat_stream([f"Answer {len(upstream.received)}"]))
     return upstream
 
@@ -82,7 +82,7 @@ def post(url: str, path: str = "/responses", **body: Any) -> httpx.Response:
 
 
 def answers(upstream: Loopback, url: str, *bodies: dict[str, Any]) -> list[tuple[str, str | None]]:
-    """Return the text of each answer, and what its header shows of the cache."""
+    """Return the text of each response, and what its header shows of the cache."""
     found = [post(url, **body) for body in bodies]
     return [(text_of(answer.json()), answer.headers.get("x-openbridge-cache")) for answer in found]
 
@@ -102,7 +102,7 @@ def test_nothing_is_cached_unless_it_is_configured(
 def test_the_same_request_is_answered_without_the_upstream(
     counting: Loopback, name: str, stream: bool
 ) -> None:
-    """Streamed or not: the answer is kept as events, and written anew."""
+    """Streamed or not: the response is kept as events, and written anew."""
     path, body = REQUESTS[name]
     with listening(caching(counting.url)) as url:
         first = httpx.post(f"{url}{path}", json={**body, "stream": not stream}, timeout=30)
@@ -267,7 +267,7 @@ def test_answers_from_the_cache_cost_nothing(counting: Loopback) -> None:
 
 
 @pytest.mark.anyio
-async def test_a_store_that_fails_fails_no_answer() -> None:
+async def test_a_store_that_fails_fails_no_response() -> None:
     """Nor does kept data that is damaged."""
 
     class Away(MemoryResponseStore):
@@ -283,7 +283,7 @@ async def test_a_store_that_fails_fails_no_answer() -> None:
 
     bounds: dict[str, Any] = {"ttl_s": 60, "max_entries": 10, "max_bytes": 10**6}
     for store in (Away(**bounds), Damaged(**bounds)):
-        cached = savings.CachedAnswer(
+        cached = savings.CachedResponse(
             store=store, name=lambda: "n", ttl_s=60, large=False, is_fresh=False
         )
         stream = cached.through(lambda: EventStream.of(EVENTS))

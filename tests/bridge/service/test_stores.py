@@ -646,7 +646,7 @@ async def test_redis_that_hangs_is_not_waited_for_by_everybody(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """One time limit, not one for each waiting request; after a moment it is tried again."""
-    monkeypatch.setattr(redis_store, "_ANSWER_S", 0.5)
+    monkeypatch.setattr(redis_store, "_REPLY_S", 0.5)
     monkeypatch.setattr(redis_store, "_AVOIDED_S", 1.0)
     with running_redis() as server:
         store = RedisResponseStore(server.url, ttl_s=60)

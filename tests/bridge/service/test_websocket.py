@@ -55,7 +55,7 @@ def send(socket: ClientConnection, **changes: Any) -> None:
 
 
 def events(socket: ClientConnection) -> list[Any]:
-    """Return the events of one answer."""
+    """Return the events of one response."""
     found: list[Any] = []
     while not found or found[-1]["type"] not in TERMINAL:
         found.append(json.loads(socket.recv(timeout=10)))
@@ -63,7 +63,7 @@ def events(socket: ClientConnection) -> list[Any]:
 
 
 def turn(socket: ClientConnection, **changes: Any) -> Any:
-    """Return the last event of the answer to a request."""
+    """Return the last event of the response to a request."""
     send(socket, **changes)
     return events(socket)[-1]
 
@@ -95,7 +95,7 @@ def messages(upstream: Loopback, number: int = -1) -> list[Any]:
     return list(body["messages"])
 
 
-# -- answers
+# -- responses
 
 
 def test_the_events_are_those_of_a_stream(upstream: Loopback, settings: GatewaySettings) -> None:
@@ -240,7 +240,7 @@ def test_a_refusal_of_the_upstream_has_status_and_headers(
     assert again["error"]["code"] == "previous_response_not_found"
 
 
-def test_an_answer_that_breaks_off_has_failed(
+def test_a_response_that_breaks_off_has_failed(
     upstream: Loopback, settings: GatewaySettings
 ) -> None:
     upstream.handler = lambda _: streamed([chat_chunk(delta={"content": "Hel"})], cut=True)
@@ -436,7 +436,7 @@ def test_a_client_that_goes_away_cancels_the_upstream(
         left = time.monotonic()
         until(lambda: len(upstream.disconnects) == 2)
         place = f"{url.removesuffix('/v1')}/metrics"
-        until(lambda: "openbridge_running_answers 0.0" in httpx.get(place).text)
+        until(lambda: "openbridge_running_responses 0.0" in httpx.get(place).text)
 
     assert max(upstream.disconnects) - left < 1.0
 
@@ -459,7 +459,7 @@ def test_a_client_that_does_not_read_counts_as_gone(
 def test_an_old_connection_takes_no_more_and_is_closed(
     upstream: Loopback, settings: GatewaySettings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The answer under way comes to its end."""
+    """The response under way comes to its end."""
     monkeypatch.setattr(connection, "MAX_AGE_S", 0.3)
     release = threading.Event()
     upstream.handler = lambda _: streamed(held(release, chat_stream(["a", "b", "c"])))
@@ -561,7 +561,7 @@ async def test_our_client_runs_turns(upstream: Loopback, settings: GatewaySettin
 
 
 def test_the_next_target_answers_where_the_first_one_fails() -> None:
-    """Before anything was sent; the connection remembers the answer that came."""
+    """Before anything was sent; the connection remembers the response that came."""
     config = '[models."m-1"]\ntargets = [["a/m-1"], ["b/m-1"]]\n'
     with (
         pooled_gateway(

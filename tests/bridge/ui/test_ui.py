@@ -89,7 +89,7 @@ async def test_nothing_is_kept_unless_recording_is_on() -> None:
 @pytest.mark.parametrize("relay", [True, False])
 @pytest.mark.parametrize("streamed", [True, False])
 async def test_an_exchange_is_shown_through_all_stages(*, relay: bool, streamed: bool) -> None:
-    """From the client's request to the client's answer, without any key."""
+    """From the client's request to the client's response, without any key."""
     with serve(chat_handler) as upstream:
         settings = settings_for(upstream.url, ui_record=True, relay=relay)
         async with asked(settings) as client:

@@ -115,7 +115,7 @@ def test_the_playground_streams_and_calls_tools(browser: Any, gateway: str) -> N
         page.get_by_text("3 tokens in, 2 out").wait_for()
 
 
-def test_a_prompt_whose_answer_failed_can_be_sent_again(browser: Any, gateway: str) -> None:
+def test_a_prompt_whose_response_failed_can_be_sent_again(browser: Any, gateway: str) -> None:
     """The error is shown, and the prompt is not part of the conversation."""
     with opened(browser, f"{gateway}/ui", expected="40") as page:  # 401 and 404
         enter_key(page)
@@ -147,6 +147,8 @@ def test_the_admin_sees_what_was_spent(browser: Any, gateway: str) -> None:
         page.click("#tab-plots")
         page.get_by_text("The last 30 days, of all keys").wait_for()
         page.select_option("#group", "key")
-        page.get_by_text("Failed answers").wait_for()
-        assert page.get_by_text("The cost of 1 answer is unknown and not in the sums.").count() == 1
+        page.get_by_text("Failed responses").wait_for()
+        assert (
+            page.get_by_text("The cost of 1 response is unknown and not in the sums.").count() == 1
+        )
         assert page.get_by_text("$0.00").count() == 0  # unknown is not 0

@@ -192,7 +192,7 @@ def test_a_refused_exchange_is_an_error_without_the_token(
     assert caught.value.provider == "github-copilot"
 
 
-def test_an_answer_without_end_is_not_read(stand_in: Github, environ: dict[str, str]) -> None:
+def test_a_response_without_end_is_not_read(stand_in: Github, environ: dict[str, str]) -> None:
     """A quarter of a megabyte is enough for a token, and a byte more is too much."""
     whole = json.dumps({"token": "tid=1", "refresh_in": 60}).encode().ljust(256 * 1024)
     source = tokens(CopilotLogin(token="gho_x", api_url=stand_in.url), environ, Clock())
@@ -349,7 +349,7 @@ async def test_a_call_by_the_stored_login(stand_in: Github, environ: dict[str, s
 async def test_claude_over_messages_as_the_list_names_it(
     stand_in: Github, environ: dict[str, str]
 ) -> None:
-    """The list is read, and the answer streamed, over a real server and the stored login."""
+    """The list is read, and the response streamed, over a real server and the stored login."""
     write_login(environ, stored(stand_in))
     listed = {"id": "claude-x", "supported_endpoints": ["/chat/completions", "/v1/messages"]}
     stand_in.chat = lambda got: (

@@ -78,7 +78,7 @@ async def test_closing_while_another_task_reads(server: Loopback) -> None:
 
 
 async def test_two_tasks_may_close(server: Loopback) -> None:
-    """At the same time, also at the end of an answer whose connection lingers."""
+    """At the same time, also at the end of a response whose connection lingers."""
     server.handler = lambda _: Answer([*chat_stream(), 5.0], headers=SSE)
     async with Client() as client:
         for _ in range(10):

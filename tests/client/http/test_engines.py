@@ -204,8 +204,8 @@ async def test_thinking_longer_than_a_pause_may_be(server: Loopback, streaming: 
     assert result.unwrap().text == "Hello"
 
 
-async def test_a_limit_for_reads_ends_with_its_answer(server: Loopback) -> None:
-    """The next answer over the same connection may be as slow as it is allowed to be."""
+async def test_a_limit_for_reads_ends_with_its_response(server: Loopback) -> None:
+    """The next response over the same connection may be as slow as it is allowed to be."""
     scripts = [[*chat_stream()], [0.4, *chat_stream()]]
     server.handler = lambda _: Answer(scripts.pop(0), headers=SSE)
     async with Client(timeouts=Timeouts(idle=0.1, first_event=5)) as client:
@@ -233,14 +233,14 @@ async def test_a_proxy_that_stays_silent_is_a_timeout() -> None:
 
 
 def stalling(received: Received) -> Answer:
-    """Begin an answer; go on only where asked to."""
+    """Begin a response; go on only where asked to."""
     body: Any = received.json
     begun = chat_chunk(delta={"content": "a"})
     stays = body["messages"][0]["content"] == "stay"
     return Answer([begun, 1.0] if stays else [begun, *chat_stream()], headers=SSE)
 
 
-async def test_one_stalled_answer_of_http2_does_not_end_others(
+async def test_one_stalled_response_of_http2_does_not_end_others(
     http2_server: Http2Loopback, authority: Authority
 ) -> None:
     """They share a connection, and nothing else."""

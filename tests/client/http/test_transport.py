@@ -85,7 +85,7 @@ async def test_a_redirect_that_changes_the_method_is_an_error(server: Loopback) 
     assert error.status_code == 302
 
 
-async def test_compressed_answers_are_read(server: Loopback) -> None:
+async def test_compressed_responses_are_read(server: Loopback) -> None:
     """Content-Encoding is undone, within the size limit."""
     data = gzip.compress(chat_whole())
     headers = {"content-type": "application/json", "content-encoding": "gzip"}

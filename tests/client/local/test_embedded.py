@@ -1,4 +1,4 @@
-"""The embedded model's server. One server serves most tests; answers are a few tokens long."""
+"""The embedded model's server. One server serves most tests; responses are a few tokens long."""
 
 import json
 import os
@@ -55,7 +55,7 @@ def chat(client: httpx.Client, status: int = 200, **body: Any) -> Any:
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[EmbeddedServer]:
-    """Start the one server that the tests of answers share."""
+    """Start the one server that the tests of responses share."""
     pytest.importorskip("xllamacpp")
     model_files.install(os.environ, lambda line: None)
     with EmbeddedServer.start(EmbeddedOptions(context_tokens=1024), os.environ) as server:
@@ -207,7 +207,7 @@ def test_a_server_that_never_answers_is_a_configuration_error(
         embedded._wait_until_ready(address)
 
 
-# -- Answers
+# -- Responses
 
 
 @pytest.mark.local_model
@@ -233,8 +233,8 @@ def test_a_completion_repeats(client: httpx.Client) -> None:
 
 
 @pytest.mark.local_model
-def test_a_stream_says_what_the_whole_answer_says(client: httpx.Client) -> None:
-    """Its deltas joined are the content of the answer that came at once."""
+def test_a_stream_says_what_the_whole_response_says(client: httpx.Client) -> None:
+    """Its deltas joined are the content of the response that came at once."""
     body = {"messages": HELLO, "max_tokens": 8, "temperature": 0, "cache_prompt": False}
 
     reply = client.post("/v1/chat/completions", json=body | {"stream": True})
@@ -413,7 +413,7 @@ def test_two_starts_are_two_servers(capfd: pytest.CaptureFixture[str]) -> None:
 def test_stop_closes_connections_that_are_served(
     unix: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """llama.cpp alone would wait for the answer, without a limit, holding the GIL."""
+    """llama.cpp alone would wait for the response, without a limit, holding the GIL."""
     monkeypatch.setattr(embedded, "_UNIX_SOCKETS", unix and embedded._UNIX_SOCKETS)
     options = EmbeddedOptions(context_tokens=2048)
     body = {"messages": HELLO, "max_tokens": 2000, "ignore_eos": True, "stream": True}

@@ -49,7 +49,7 @@ class FakeClock:
 
 
 def answer(streaming: bool, text: str = "Hello") -> bytes:
-    """Return the body of an answer of three tokens in and two out."""
+    """Return the body of a response of three tokens in and two out."""
     return STREAM if streaming else chat_whole(text)
 
 

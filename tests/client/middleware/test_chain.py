@@ -117,7 +117,7 @@ ANSWER: list[LLMEvent] = [
 
 @pytest.mark.parametrize("streaming", [False, True])
 async def test_they_may_answer_themselves(server: Loopback, streaming: bool) -> None:
-    """Nothing is sent if middleware has the answer."""
+    """Nothing is sent if middleware has the response."""
     assert violations(ANSWER) == []
     async with Client(middleware=[lambda request, next: EventStream.of(ANSWER)]) as client:
         response = (await run(client, wanted_from(server), streaming=streaming)).unwrap()

@@ -26,7 +26,7 @@ pytestmark = pytest.mark.anyio
 
 
 def turn(number: int, calls: int = 0) -> list[Message]:
-    """Return a question of about 25 tokens, *calls* of a tool with results, and an answer."""
+    """Return a question of about 25 tokens, *calls* of a tool with results, and a response."""
     asked = [
         message
         for call in range(calls)

@@ -1,4 +1,4 @@
-"""Answers that are cut, and continued by another model."""
+"""Responses that are cut, and continued by another model."""
 
 import json
 from collections.abc import AsyncIterator
@@ -87,7 +87,7 @@ async def read(stream: EventStream) -> tuple[list[LLMEvent], Result[LLMResponse,
 
 @frozen
 class Cut:
-    """The answer of one provider, cut, and the rest of it by another."""
+    """The response of one provider, cut, and the rest of it by another."""
 
     client: Client
     transport: ScriptedTransport
@@ -95,7 +95,7 @@ class Cut:
 
 
 def cut(first: Column, second: Column, said: Said, at: int, *, by_server: bool = False) -> Cut:
-    """Return a call of *first*, whose answer is cut after *at* bytes, and of *second*."""
+    """Return a call of *first*, whose response is cut after *at* bytes, and of *second*."""
     whole = first.streamed(first.whole(said))
     more = second.streamed(second.whole(Said(text="And the rest.")))
     broken: list[Any] = [whole[: at % len(whole)]]
@@ -132,7 +132,7 @@ COLUMN = st.sampled_from(COLUMNS)
 
 
 @given(COLUMN, COLUMN, SAID, st.integers(0, 10_000), st.booleans())
-def test_a_stream_that_is_cut_anywhere_is_one_answer(
+def test_a_stream_that_is_cut_anywhere_is_one_response(
     first: Column, second: Column, said: Said, at: int, by_server: bool
 ) -> None:
     """It obeys the grammar, folds to its result, and has all that was delivered."""
@@ -158,7 +158,7 @@ def test_a_stream_that_is_cut_anywhere_is_one_answer(
 def test_nothing_foreign_or_unsigned_is_sent_after_a_cut(
     first: Column, second: Column, said: Said, at: int
 ) -> None:
-    """Neither for the rest of the answer, nor with the conversation afterwards."""
+    """Neither for the rest of the response, nor with the conversation afterwards."""
     scene = cut(first, second, said, at)
     events, result = anyio.run(read, scene.client.stream(scene.asked))
     response = result.unwrap()
@@ -234,7 +234,7 @@ async def test_reasoning_goes_with_the_text_only_to_the_model_that_signed_it() -
         assert ("Easy." in json.dumps(transport.bodies[1])) is kept
 
 
-async def test_an_answer_without_text_is_requested_again() -> None:
+async def test_a_response_without_text_is_requested_again() -> None:
     """Cut reasoning is delivered, and not sent."""
     thought = chat_chunk(delta={"role": "assistant", "reasoning_content": "Well,"})
     client, transport = client_of(
@@ -267,7 +267,7 @@ def test_a_repetition_of_the_text_so_far_is_left_out(cuts: list[int], more: str)
     ("so_far", "more"),
     [("ha", "haha"), (SO_FAR, "The capital of Sweden"), (SO_FAR, "The"), (SO_FAR, " The")],
 )
-async def test_what_only_resembles_a_repetition_is_part_of_the_answer(
+async def test_what_only_resembles_a_repetition_is_part_of_the_response(
     so_far: str, more: str
 ) -> None:
     client, _ = client_of([Fallback("n", continue_after_cut=1)], half(so_far), rest(more))
@@ -324,11 +324,11 @@ async def test_diagnostic_is_where_the_model_changed() -> None:
     response = result.unwrap()
 
     (switch,) = [event for event in events if isinstance(event, StepStart) and event.continues]
-    assert switch.answer is not None
-    (note,) = switch.answer.diagnostics
+    assert switch.start is not None
+    (note,) = switch.start.diagnostics
     assert (note.code, note.path, note.action) == (CONTINUED, "content[1]", "changed")
     assert note.message.startswith("loop/m was cut (NetworkError: the connection broke")
-    assert "other/o continued its answer" in note.message
+    assert "other/o continued its response" in note.message
     assert response.diagnostics == (note,)
     assert (response.provider, response.text) == ("other", "ab")
 
@@ -409,7 +409,7 @@ async def test_closing_while_the_next_model_is_awaited_ends_the_stream() -> None
     assert len(transport.requests) == 2
 
 
-async def test_an_uncut_answer_is_passed_on_as_it_is() -> None:
+async def test_an_uncut_response_is_passed_on_as_it_is() -> None:
     plain, _ = client_of([], rest("Hello"))
     client, _ = client_of([Fallback("n", continue_after_cut=3)], rest("Hello"))
 
@@ -452,7 +452,7 @@ async def test_cut_arguments_of_a_tool_are_thrown_away(streaming: bool) -> None:
 
 
 @pytest.mark.parametrize("streaming", [False, True])
-async def test_complete_calls_of_an_answer_that_was_cut_are_run_once(streaming: bool) -> None:
+async def test_complete_calls_of_a_response_that_was_cut_are_run_once(streaming: bool) -> None:
     """Nothing else is requested for the rest: the model that gets the results continues."""
     column = next(one for one in COLUMNS if one.id == "openai")
     calls = column.streamed(column.whole(Said(text="Let me see. ", cities=("Oslo", "Rome"))))
@@ -520,7 +520,7 @@ async def test_an_object_is_continued_as_text(streaming: bool) -> None:
     assert '"age"' in body["messages"][-1]["content"]
 
 
-async def test_fallback_before_the_answer_and_continuation_after_it_share_the_models() -> None:
+async def test_fallback_before_the_response_and_continuation_after_it_share_the_models() -> None:
     client, transport = client_of(
         [Fallback("n", "o", continue_after_cut=1)], OVERLOADED, half("a"), rest("b")
     )

@@ -199,7 +199,7 @@ async def test_content_can_be_asked_for(caplog: pytest.LogCaptureFixture) -> Non
 
     good, bad = (vars(record) for record in caplog.records)
     assert "Tell me a secret" in str(good["llm_messages"])
-    assert "Hello" in str(good["llm_answer"])
+    assert "Hello" in str(good["llm_response"])
     assert "No." in bad["llm_error_message"]
     assert KEY not in str((good, bad))
 

@@ -54,7 +54,7 @@ both = pytest.mark.parametrize("streaming", [False, True])
     ids=lambda value: value if isinstance(value, str) else "",
 )
 async def test_the_next_model_is_asked(streaming: bool, failure: Any, name: str) -> None:
-    """A diagnostic of the answer reports it."""
+    """A diagnostic of the response reports it."""
     client, transport = client_of([Fallback("n")], failure, answer(streaming))
     response = (await run(client, streaming)).unwrap()
 
@@ -138,7 +138,7 @@ async def test_no_fallback_follows_the_first_event() -> None:
 
 
 async def test_a_stream_that_only_started_has_said_nothing() -> None:
-    """The first chunk names the answer; the overload comes after it."""
+    """The first chunk names the response; the overload comes after it."""
     overloaded = b'data: {"error": {"message": "overloaded", "code": 503}}\n\n'
     empty = chat_chunk(delta={"role": "assistant", "content": ""})
     client, transport = client_of([Fallback("n")], [empty, overloaded], answer(True))
@@ -196,7 +196,7 @@ def test_alternative_with_the_name_of_a_provider_that_is_not_configured_is_refus
 
 
 @both
-async def test_a_good_answer_is_passed_on_as_it_is(streaming: bool) -> None:
+async def test_a_good_response_is_passed_on_as_it_is(streaming: bool) -> None:
     """Every event, in order, without a note."""
     plain, _ = client_of([], answer(streaming))
     client, _ = client_of([Fallback("n")], answer(streaming))
@@ -286,7 +286,7 @@ async def test_answer_that_is_rejected_is_that_of_the_next_model(streaming: bool
 
 
 @both
-async def test_last_answer_is_delivered_even_if_it_is_rejected(streaming: bool) -> None:
+async def test_last_response_is_delivered_even_if_it_is_rejected(streaming: bool) -> None:
     fallback = Fallback("n", reject=lambda response: response.text == "Hello")
     client, _ = client_of([fallback], answer(streaming), answer(streaming))
 

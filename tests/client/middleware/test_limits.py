@@ -359,7 +359,7 @@ async def test_it_opens_after_failures_in_a_row_and_closes_again(streaming: bool
 @pytest.mark.parametrize(
     "between", [INVALID, LIMITED, answer(False)], ids=["invalid", "limited", "good"]
 )
-async def test_other_answers_show_that_the_provider_works(between: Any) -> None:
+async def test_other_responses_show_that_the_provider_works(between: Any) -> None:
     """A rejected request is not a failure of the provider, and ends a row of them."""
     client, breaker, _ = broken_client(FakeClock(), OVERLOADED, between, OVERLOADED, INVALID)
     for _ in range(4):

@@ -64,7 +64,7 @@ def make_store(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[..., 
 async def test_the_same_request_is_sent_once(
     first: bool, second: bool, make_store: Callable[..., CacheStore]
 ) -> None:
-    """Whole and streamed calls share the answer; usage is kept, and it says that it is old."""
+    """Whole and streamed calls share the response; usage is kept, and it says that it is old."""
     client, transport = client_of([ResponseCache(make_store())], answer(first))
     fresh = (await run(client, first)).unwrap()
     async with client.stream(WANTED) if second else client.events(WANTED) as stream:
@@ -80,7 +80,7 @@ async def test_the_same_request_is_sent_once(
 
 
 @given(streams(may_fail=False))
-def test_any_answer_comes_back_as_it_was(events: list[LLMEvent]) -> None:
+def test_any_response_comes_back_as_it_was(events: list[LLMEvent]) -> None:
     """Packed and unpacked, it folds to the same response."""
     recording = Recording()
     for event in events:
@@ -111,7 +111,7 @@ def test_any_answer_comes_back_as_it_was(events: list[LLMEvent]) -> None:
     ],
     ids=str,
 )
-async def test_what_decides_the_answer_is_part_of_the_key(changes: dict[str, Any]) -> None:
+async def test_what_decides_the_response_is_part_of_the_key(changes: dict[str, Any]) -> None:
     """Another model, provider, word or option is another request."""
     client, transport = client_of([ResponseCache()], answer(False), answer(False))
     await run(client, False)
@@ -148,7 +148,7 @@ async def test_files_count_by_what_is_in_them(tmp_path: Path) -> None:
 
 
 async def test_scopes_are_kept_apart() -> None:
-    """An answer for one user is not served to another."""
+    """A response for one user is not served to another."""
     store = MemoryCache()
     for scope in ("ann", "bob", "ann"):
         client, transport = client_of([ResponseCache(store, scope=scope)], answer(False))
@@ -168,8 +168,8 @@ FILTERED = chat_whole().replace(b'"stop"', b'"content_filter"')
     [(OVERLOADED, False), ([CUT], True), (FILTERED, False)],
     ids=["refused", "broken", "filtered"],
 )
-async def test_only_good_answers_are_kept(response: Any, streaming: bool) -> None:
-    """Failures may pass, and filtered answers are not answers."""
+async def test_only_good_responses_are_kept(response: Any, streaming: bool) -> None:
+    """Failures may pass, and filtered responses are not responses."""
     store = MemoryCache()
     client, _ = client_of([ResponseCache(store)], response, answer(streaming, "Later"))
     await run(client, streaming)
@@ -179,7 +179,7 @@ async def test_only_good_answers_are_kept(response: Any, streaming: bool) -> Non
 
 
 async def test_a_stream_that_was_left_is_not_kept() -> None:
-    """Half an answer is not stored."""
+    """Half a response is not stored."""
     store = MemoryCache()
     client, _ = client_of([ResponseCache(store)], [CUT, (CUT, 50)])
     async with client.stream(WANTED) as stream:
@@ -204,7 +204,7 @@ async def test_what_is_not_wanted_is_let_through() -> None:
 
 
 async def test_equal_calls_at_the_same_time_are_sent_once() -> None:
-    """The others wait for the first one's answer."""
+    """The others wait for the first one's response."""
     client, transport = client_of([ResponseCache()], answer(False))
     texts: list[str] = []
 
@@ -236,7 +236,7 @@ async def test_if_the_first_one_fails_the_others_ask_for_themselves() -> None:
 
 
 async def test_if_the_first_one_is_cancelled_the_others_go_on() -> None:
-    """Nobody waits for an answer that will not come."""
+    """Nobody waits for a response that will not come."""
     begun = anyio.Event()
 
     async def slow(request: LLMRequest, next: Next) -> EventStream:
@@ -333,7 +333,7 @@ async def test_a_write_takes_no_longer_the_more_is_kept(
         await store.put("first", b"x", ttl_s=10)
         with sqlite3.connect(path) as connection:
             rows = [(str(number), b"x", 1, time.now + 10, time.now) for number in range(kept - 1)]
-            connection.executemany("INSERT INTO answers VALUES (?, ?, ?, ?, ?)", rows)
+            connection.executemany("INSERT INTO responses VALUES (?, ?, ?, ?, ?)", rows)
         connection.close()
         ticks.clear()
         await store.put("one more", b"x", ttl_s=10)
@@ -421,7 +421,7 @@ async def test_an_invalid_entry_is_a_miss(tmp_path: Path, caplog: pytest.LogCapt
     await run(client, False)
     for value in (b'{"no": "list"}', b"garbage", b"[]", "text", 5, 0.5):
         with sqlite3.connect(store.path) as connection:
-            connection.execute("UPDATE answers SET value = ?", (value,))
+            connection.execute("UPDATE responses SET value = ?", (value,))
         connection.close()
         assert (await store.get("nothing")) is None
     assert await text_of(client) == "Hello"

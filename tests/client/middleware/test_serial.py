@@ -47,7 +47,7 @@ def test_threads_do_not_lose_changes() -> None:
     assert counts["n"] == 8000
 
 
-async def test_an_answer_comes_back_also_from_another_thread() -> None:
+async def test_a_response_comes_back_also_from_another_thread() -> None:
     """A call waits while another thread runs one."""
     serial, inside, leave = SerialExecutor(), threading.Event(), threading.Event()
 

@@ -114,7 +114,7 @@ async def test_an_unclosed_stream_gives_its_place_back(anyio_backend: str) -> No
 
 
 async def test_many_cancelled_calls_leave_nothing_behind() -> None:
-    """Whether they waited for a place or for the answer."""
+    """Whether they waited for a place or for the response."""
     limit = ConcurrencyLimit(3)
     told: list[CallUsage] = []
     with serve(slowly) as server:
@@ -136,7 +136,7 @@ async def test_many_cancelled_calls_leave_nothing_behind() -> None:
 
 
 def tool_call(name: str) -> dict[str, Any]:
-    """Return the body of an answer that calls a tool."""
+    """Return the body of a response that calls a tool."""
     call = {"id": "c1", "type": "function", "function": {"name": name, "arguments": "{}"}}
     message = {"role": "assistant", "content": None, "tool_calls": [call]}
     choice = {"index": 0, "message": message, "finish_reason": "tool_calls"}

@@ -73,12 +73,12 @@ def ask(server: SocketServer, text: str = "Hello", **fields: Any) -> LLMRequest:
 
 
 def after(asked: LLMRequest, said: LLMResponse, *messages: Message) -> LLMRequest:
-    """Return *asked*, its answer, and what comes next."""
+    """Return *asked*, its response, and what comes next."""
     return evolve(asked, messages=(*asked.messages, said.message, *messages))
 
 
 async def answered(client: Client, asked: LLMRequest) -> LLMResponse:
-    """Return the answer to *asked*, streamed."""
+    """Return the response to *asked*, streamed."""
     return (await client.stream(asked).result()).unwrap()
 
 
@@ -96,7 +96,7 @@ def inputs(server: SocketServer) -> list[list[str]]:
 # -- conversations
 
 
-async def test_a_text_answer_comes_over_a_socket() -> None:
+async def test_a_text_response_comes_over_a_socket() -> None:
     """The same events as over HTTP; the key goes with the handshake."""
     with sockets(says("Hello there.")) as server:
         async with Client() as client, client.stream(ask(server)) as stream:
@@ -112,8 +112,8 @@ async def test_a_text_answer_comes_over_a_socket() -> None:
     assert server.requests[0]["type"] == "response.create"
 
 
-async def test_an_answer_in_one_piece_is_read_from_the_same_events() -> None:
-    """On a socket every answer is streamed; who does not stream gets the fold of it."""
+async def test_a_response_in_one_piece_is_read_from_the_same_events() -> None:
+    """On a socket every response is streamed; who does not stream gets the fold of it."""
     with sockets(says("Hello there.")) as server:
         async with Client() as client:
             whole = (await client.generate(ask(server))).unwrap()
@@ -217,7 +217,7 @@ async def test_unrelated_requests_share_sockets_once_there_are_enough() -> None:
 
 
 async def test_a_warm_up_prepares_the_next_turn() -> None:
-    """`generate: false` gives no answer but an id to go on from."""
+    """`generate: false` gives no response but an id to go on from."""
 
     def warm(asked: Native, response_id: str) -> Iterable[Action]:
         generates = asked.get("generate", True)
@@ -271,7 +271,7 @@ async def test_a_forgotten_response_that_the_caller_named_is_an_error() -> None:
 
 
 def aged(rest: Iterable[Action] = ()) -> Any:
-    """Return answers that refuse the second request, for the socket's age."""
+    """Return responses that refuse the second request, for the socket's age."""
 
     def answers(_asked: Native, response_id: str) -> Iterable[Action]:
         if response_id == "resp_2":
@@ -294,7 +294,7 @@ async def test_a_socket_that_is_too_old_for_the_server_is_replaced() -> None:
     assert inputs(server) == [["message"], ["message"], ["message"] * 3]
 
 
-async def test_a_socket_that_grows_too_old_in_an_answer_breaks_it_off() -> None:
+async def test_a_socket_that_grows_too_old_in_a_response_breaks_it_off() -> None:
     """No request is sent twice once events arrived; the caller may try again."""
     begun = events_of([message("Fine.")])[:5]
     with sockets(aged(begun)) as server:
@@ -439,7 +439,7 @@ async def test_a_warm_up_is_not_sent_by_http(http_only: Any) -> None:
     assert [one.method for one in http_only.received] == ["GET"]
 
 
-# -- answers that break off
+# -- responses that break off
 
 WHOLE = answer("resp_1", reasoning("Hm."), message("Hello there."))
 
@@ -470,7 +470,7 @@ GARBAGE: dict[str, Action] = {
 
 @pytest.mark.parametrize("garbage", GARBAGE.values(), ids=list(GARBAGE))
 @pytest.mark.parametrize("count", [0, 1, 6])
-async def test_messages_that_are_not_events_break_the_answer(garbage: Action, count: int) -> None:
+async def test_messages_that_are_not_events_break_the_response(garbage: Action, count: int) -> None:
     """With an error of ours, and the next call has a socket of its own."""
 
     def answers(_asked: Native, response_id: str) -> Iterable[Action]:
@@ -521,7 +521,7 @@ def slow(_asked: Native, response_id: str) -> Iterator[Action]:
         yield 0.02
 
 
-async def test_leaving_an_answer_closes_its_socket() -> None:
+async def test_leaving_a_response_closes_its_socket() -> None:
     """Nothing of it reaches the next call."""
     with sockets(slow) as server:
         asked = ask(server)
@@ -602,7 +602,7 @@ async def test_a_handshake_that_hangs_is_given_up() -> None:
 
 
 async def test_parallel_calls_take_sockets_of_their_own() -> None:
-    """One answer at a time goes over each; there are no more than the route allows."""
+    """One response at a time goes over each; there are no more than the route allows."""
     with sockets(slow) as server:
         asked = request(model=model(server.url, WebSocket(max_connections=3)), prompt="Hello")
         texts: list[str] = []
@@ -678,7 +678,7 @@ async def test_pings_are_answered_between_turns() -> None:
     assert inputs(server) == [["message"], ["message"]]
 
 
-async def test_what_a_server_says_between_answers_belongs_to_none() -> None:
+async def test_what_a_server_says_between_responses_belongs_to_none() -> None:
     """A notice, a ping: it is read and gone before the next request."""
 
     def chatty(_asked: Native, response_id: str) -> Iterable[Action]:
@@ -700,7 +700,7 @@ async def test_what_a_server_says_between_answers_belongs_to_none() -> None:
 async def test_what_a_server_says_before_the_first_request_answers_nothing(
     greeting: int | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A notice is skipped. A socket with a whole answer is closed, and the request goes by HTTP."""
+    """A notice is skipped. A whole response closes the socket; the request goes by HTTP."""
     open_socket = WebSocketDialer.open_socket
 
     async def open_slowly(*arguments: Any) -> Any:
@@ -734,7 +734,7 @@ def test_each_event_loop_has_its_own_sockets() -> None:
 
 
 def test_a_document_is_what_the_builders_make() -> None:
-    """The server's answers are those of the protocol's own tests."""
+    """The server's responses are those of the protocol's own tests."""
     last = WHOLE[-1]
     assert isinstance(last, dict)
     assert (

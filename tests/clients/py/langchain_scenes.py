@@ -43,13 +43,13 @@ def get_weather(city: str) -> str:
 
 
 def create() -> Any:
-    """Return one whole answer."""
+    """Return one whole response."""
     made = model().invoke([SystemMessage("Be brief."), HumanMessage("Say hello.")])
     return {"text": made.text, "usage": made.usage_metadata}
 
 
 def stream() -> Any:
-    """Return the pieces of a streamed answer, added up."""
+    """Return the pieces of a streamed response, added up."""
     pieces = list(model().stream("Say hello."))
     whole = pieces[0]
     for piece in pieces[1:]:

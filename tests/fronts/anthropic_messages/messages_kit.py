@@ -1,4 +1,4 @@
-"""Requests and answers through the Messages front, and everything that must hold of them."""
+"""Requests and responses through the Messages front, and everything that must hold of them."""
 
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
@@ -9,7 +9,7 @@ import httpx2
 
 from llmcore.fronts.anthropic_messages import MessagesContext, front, grammar
 from llmcore.fronts.errors import FrontError, from_llm_error
-from llmcore.fronts.front import AnswerInfo, ClientRequest, ReadRequest, Upstream
+from llmcore.fronts.front import ClientRequest, ReadRequest, ResponseIdentity, Upstream
 from llmcore.fronts.policy import TranslationPolicy
 from llmcore.fronts.sealer import Sealer
 from llmcore.protocols.anthropic_messages import contract
@@ -105,14 +105,14 @@ def built(request: LLMRequest, protocol_id: str) -> dict[str, Any]:
     return body
 
 
-# -- answers
+# -- responses
 
 
 class Written:
-    """An answer that has ended, and all that was written of it."""
+    """A response that has ended, and all that was written of it."""
 
     def __init__(self, events: Iterable[LLMEvent], context: MessagesContext | None = None) -> None:
-        info = AnswerInfo(id="msg_1", created_at=0, model="claude-client")
+        info = ResponseIdentity(id="msg_1", created_at=0, model="claude-client")
         self.writer = front.writer(info, context or MessagesContext(), upstream())
         self.events: list[dict[str, Any]] = list(self.writer.start())
         self.batches: list[Sequence[dict[str, Any]]] = []
@@ -123,7 +123,7 @@ class Written:
 
     @property
     def failed(self) -> bool:
-        """Whether the answer ended with an error."""
+        """Whether the response ended with an error."""
         return self.writer.error is not None
 
     @property
@@ -161,7 +161,7 @@ class Written:
 def written(
     events: Iterable[LLMEvent], context: MessagesContext | None = None, *, checked: bool = True
 ) -> Written:
-    """Return the answer of *events*, checked against the grammar and the contract."""
+    """Return the response of *events*, checked against the grammar and the contract."""
     made = Written(events, context)
     assert grammar.violations(made.events) == []
     if checked:
@@ -173,7 +173,7 @@ def written(
 
 
 def decoded(body: bytes, *, streaming: bool) -> LLMResponse | LLMError:
-    """Return what our own protocol reads out of an answer."""
+    """Return what our own protocol reads out of a response."""
     kind = "text/event-stream" if streaming else "application/json"
     result = decode_recorded(
         MESSAGES, status=200, headers={"content-type": kind}, body=body, streaming=streaming

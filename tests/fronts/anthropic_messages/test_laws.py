@@ -71,7 +71,7 @@ def calls(message: Message) -> list[tuple[str, Any]]:
 
 @costly
 @given(streams(may_fail=False))
-def test_any_answer_makes_a_legal_stream_that_says_the_same(events: list[LLMEvent]) -> None:
+def test_any_response_makes_a_legal_stream_that_says_the_same(events: list[LLMEvent]) -> None:
     """Grammar and contract hold, and our own protocol reads back what was said."""
     made = written(events)
     before = collect(events).unwrap()
@@ -101,7 +101,7 @@ def _counted(event: LLMEvent) -> int:
 
 @costly
 @given(streams(may_fail=False))
-def test_a_stream_and_a_whole_body_are_the_same_answer(events: list[LLMEvent]) -> None:
+def test_a_stream_and_a_whole_body_are_the_same_response(events: list[LLMEvent]) -> None:
     """Also to the vendor's client, which validates both strictly."""
     made = written(events)
     if made.failed or not all(part.is_valid for part in collect(events).unwrap().tool_calls):
@@ -117,7 +117,7 @@ def test_a_stream_and_a_whole_body_are_the_same_answer(events: list[LLMEvent]) -
 
 @costly
 @given(streams(may_fail=False))
-def test_the_vendors_client_reads_every_answer(events: list[LLMEvent]) -> None:
+def test_the_vendors_client_reads_every_response(events: list[LLMEvent]) -> None:
     """Streamed and whole, with the same texts and calls."""
     made = written(events)
     if made.failed:
@@ -154,7 +154,7 @@ def test_a_stream_may_stop_anywhere(events: list[LLMEvent]) -> None:
 
 @costly
 @given(streams(may_fail=False))
-def test_an_answer_that_comes_back_is_the_answer_again(events: list[LLMEvent]) -> None:
+def test_a_response_that_comes_back_is_the_response_again(events: list[LLMEvent]) -> None:
     """Every part returns to its place, what clients cannot see included."""
     made = written(events, MessagesContext(searches=False), checked=False)
     if made.failed or not made.content:
@@ -222,5 +222,5 @@ def test_any_body_is_read_or_refused_by_its_place(value: Any) -> None:
 
 
 def test_the_writer_of_nothing_fails() -> None:
-    """An answer without events is an error, not an empty message."""
+    """A response without events is an error, not an empty message."""
     assert Written([]).failed

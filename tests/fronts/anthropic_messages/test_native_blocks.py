@@ -34,7 +34,7 @@ BLOCKS = [_alone(block) for block in documents(get_args(BetaContentBlock)[0])]
 
 
 def read(block: dict[str, Any], *, stream: bool) -> list[LLMEvent]:
-    """Return the events of an upstream's answer that is *block*."""
+    """Return the events of an upstream's response that is *block*."""
     message: dict[str, Any] = {
         "id": "msg_up",
         "type": "message",

@@ -394,7 +394,7 @@ def test_effort_alone_does_not_turn_thinking_on() -> None:
 
 
 @pytest.mark.parametrize("field", ["output_config", "output_format"])
-def test_a_schema_is_the_format_of_the_answer(field: str) -> None:
+def test_a_schema_is_the_format_of_the_response(field: str) -> None:
     """Under its new name and its old one."""
     form = {"type": "json_schema", "schema": {"type": "object", "properties": {}}}
     body = {"output_config": {"format": form}} if field == "output_config" else {field: form}

@@ -1,4 +1,4 @@
-"""Requests and answers through the Gemini front, and everything that must hold of them."""
+"""Requests and responses through the Gemini front, and everything that must hold of them."""
 
 import base64
 import itertools
@@ -11,10 +11,10 @@ from google.genai import types
 
 from llmcore.folds.segments import complete_segments
 from llmcore.fronts.errors import FrontError
-from llmcore.fronts.front import AnswerInfo, ClientRequest, ReadRequest, Upstream
+from llmcore.fronts.front import ClientRequest, ReadRequest, ResponseIdentity, Upstream
 from llmcore.fronts.gemini import front, grammar
-from llmcore.fronts.gemini.answer import GeminiWriter
 from llmcore.fronts.gemini.request import GeminiContext
+from llmcore.fronts.gemini.response import GeminiWriter
 from llmcore.fronts.policy import TranslationPolicy
 from llmcore.fronts.sealer import Sealer
 from llmcore.schema import json
@@ -111,7 +111,7 @@ def stream(
     protocol: str | None = "openai-chat",
     **finish: Any,
 ) -> list[LLMEvent]:
-    """Return the events of one answer, completed as the client completes them."""
+    """Return the events of one response, completed as the client completes them."""
     inner = [event for one in segments for event in (one if isinstance(one, Sequence) else (one,))]
     why = FinishReason(reason, raw)  # type: ignore[arg-type]
     return complete_segments(
@@ -145,11 +145,11 @@ def call(
     return [start, *(ToolInputDelta(id, piece) for piece in pieces), ToolInputEnd(id, **end)]
 
 
-# -- answers
+# -- responses
 
 
 class Written:
-    """An answer that was written, and all that a client gets of it."""
+    """A response that was written, and all that a client gets of it."""
 
     def __init__(self, writer: GeminiWriter, events: Iterable[LLMEvent]) -> None:
         self.writer = writer
@@ -197,7 +197,7 @@ class Written:
 
     @property
     def codes(self) -> list[str]:
-        """The codes of the answer's diagnostics."""
+        """The codes of the response's diagnostics."""
         return [diagnostic.code for diagnostic in self.writer.diagnostics]
 
 
@@ -207,12 +207,12 @@ def written(
     *,
     model: str = "client-model",
 ) -> Written:
-    """Return the answer that *events* are, checked against grammar and the SDK's strict types.
+    """Return the response that *events* are, checked against grammar and the SDK's strict types.
 
     Without a *body* all that is optional is written.
     """
     context = front.no_request(upstream()) if body is None else read(body).context
-    info = AnswerInfo(id="gen_1", created_at=1_700_000_000, model=model)
+    info = ResponseIdentity(id="gen_1", created_at=1_700_000_000, model=model)
     made = Written(GeminiWriter(info, context, upstream()), events)
     assert grammar.violations(made.chunks) == []
     for chunk in made.chunks:
@@ -249,7 +249,7 @@ def heard(body: bytes) -> Iterator[types.GenerateContentResponse]:
 
 
 def echo(made: Written, client: str) -> list[dict[str, Any]]:
-    """Return the contents that *client* sends back of an answer."""
+    """Return the contents that *client* sends back of a response."""
     return _ECHOES[client](made)
 
 

@@ -33,10 +33,10 @@ from tests.fronts.gemini.gemini_kit import (
     written,
 )
 
-# -- answers
+# -- responses
 
 
-def test_the_client_reads_a_stream_and_a_whole_answer() -> None:
+def test_the_client_reads_a_stream_and_a_whole_response() -> None:
     made = written(stream(text("日本", "語🙂\u2028"), call("f", '{"a": "é"}')))
     pieces = list(heard(made.sse))
     client = sdk(json.dumps(made.whole), kind="application/json")
@@ -102,7 +102,7 @@ def test_the_client_raises_a_failure_amid_a_stream() -> None:
 
 
 class _Chat:
-    """A chat whose requests and answers go through the front."""
+    """A chat whose requests and responses go through the front."""
 
     def __init__(self, first: Any) -> None:
         self.made = written(first)
@@ -165,7 +165,7 @@ def test_only_the_first_of_parallel_calls_is_signed() -> None:
     assert signed == [False, True, False, False]
 
 
-def test_the_same_answer_is_sealed_the_same_way() -> None:
+def test_the_same_response_is_sealed_the_same_way() -> None:
     """Prompts that begin alike are found in caches."""
     assert written(stream(*LOOP)).chunks == written(stream(*LOOP)).chunks
 
@@ -204,7 +204,7 @@ def test_native_parts_of_other_providers_come_back_unseen() -> None:
     assert len(answer.content) == 2
 
 
-# -- errors before an answer
+# -- errors before a response
 
 
 @pytest.mark.parametrize(

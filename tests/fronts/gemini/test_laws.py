@@ -1,4 +1,4 @@
-"""Laws: an answer is what its client sends back, a stream is its whole, a request its body."""
+"""Laws: a response is what its client sends back, a stream is its whole, a request its body."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -10,10 +10,10 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from llmcore.folds.response import collect
-from llmcore.fronts.answer_record import shown_call_id
 from llmcore.fronts.front import ClientRequest
 from llmcore.fronts.gemini import front
 from llmcore.fronts.gemini.text_run import joined_texts
+from llmcore.fronts.response_record import shown_call_id
 from llmcore.protocols import gemini
 from llmcore.schema import json
 from llmcore.schema.content import (
@@ -63,7 +63,7 @@ def _names_file(event: LLMEvent) -> bool:
 
 
 def decoded(body: bytes, *, streaming: bool) -> LLMResponse | LLMError:
-    """Return what our own protocol reads out of an answer."""
+    """Return what our own protocol reads out of a response."""
     kind = "text/event-stream" if streaming else "application/json"
     result = decode_recorded(
         "gemini", status=200, headers={"content-type": kind}, body=body, streaming=streaming
@@ -93,10 +93,10 @@ def _as_object(arguments: Any) -> Any:
 
 
 CUT_OFF = "incomplete-tool-call"
-"""The code of an answer that ends inside a call, which is left out."""
+"""The code of a response that ends inside a call, which is left out."""
 
 
-# -- answers
+# -- responses
 
 
 @costly
@@ -132,13 +132,13 @@ def _cached(response: LLMResponse) -> int:
 
 
 def restored(made: Written, client: str) -> tuple[Message, ...]:
-    """Return the messages that *client* sends back of an answer."""
+    """Return the messages that *client* sends back of a response."""
     return messages_of(HELLO, *echo(made, client), HELLO)[1:-1]
 
 
 @costly
 @given(streams(may_fail=False), st.sampled_from(CLIENTS))
-def test_what_a_client_sends_back_is_the_answer(events: list[LLMEvent], client: str) -> None:
+def test_what_a_client_sends_back_is_the_response(events: list[LLMEvent], client: str) -> None:
     """Also what it does not see: signatures, encrypted thinking, tools that the provider ran."""
     before = collect(events).unwrap()
     assume(before.finish_reason.reason != "error")
@@ -182,7 +182,7 @@ def _as_one(parts: list[ContentPart]) -> list[ContentPart]:
 
 @costly
 @given(streams())
-def test_a_stream_and_a_whole_body_are_the_same_answer(events: list[LLMEvent]) -> None:
+def test_a_stream_and_a_whole_body_are_the_same_response(events: list[LLMEvent]) -> None:
     made = written(events)
     assume(made.writer.error is None)
     whole = decoded(json.dumps(made.whole), streaming=False)
@@ -215,7 +215,7 @@ def test_any_stream_ends_once_wherever_it_is_cut(events: list[LLMEvent]) -> None
 
 @costly
 @given(streams())
-def test_the_sdk_reads_every_answer_and_raises_on_every_failure(events: list[LLMEvent]) -> None:
+def test_the_sdk_reads_every_response_and_raises_on_every_failure(events: list[LLMEvent]) -> None:
     made = written(events)
     if made.writer.error is not None:
         with pytest.raises(errors.APIError) as caught:

@@ -68,7 +68,7 @@ streaming = pytest.mark.parametrize("stream", [True, False], ids=["streamed", "w
 
 
 def read(response: dict[str, Any], *, stream: bool) -> list[LLMEvent]:
-    """Return the events of an upstream's answer that is *response*."""
+    """Return the events of an upstream's response that is *response*."""
     sent = json.dumps(response).encode()
     events = decode_response(
         gemini.protocol,
@@ -83,7 +83,7 @@ def read(response: dict[str, Any], *, stream: bool) -> list[LLMEvent]:
 
 
 def answered(*sent: dict[str, Any], stream: bool, **fields: Any) -> Written:
-    """Return what the client gets of an answer of these parts."""
+    """Return what the client gets of a response of these parts."""
     content = {"role": "model", "parts": list(sent)}
     candidate = {"content": content, "index": 0, "finishReason": "STOP", **fields}
     return written(read({"candidates": [candidate]}, stream=stream))
@@ -151,7 +151,7 @@ def test_a_candidate_reaches_the_client_with_every_field(number: int, stream: bo
 
 @streaming
 def test_a_response_reaches_the_client_with_every_field(stream: bool) -> None:
-    """All but its name for the answer, which is the gateway's."""
+    """All but its name for the response, which is the gateway's."""
     own = ("candidates", "modelVersion", "responseId", *OF_THE_CLIENT)
     native = types.GenerateContentResponse.model_fields.values()
     fields = {

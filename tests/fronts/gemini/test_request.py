@@ -499,7 +499,7 @@ def test_native_settings_reach_a_gemini_upstream() -> None:
         {"generationConfig": []},
     ],
 )
-def test_what_would_change_the_answer_is_refused(body: Any) -> None:
+def test_what_would_change_the_response_is_refused(body: Any) -> None:
     assert refused(body).status == 400
 
 

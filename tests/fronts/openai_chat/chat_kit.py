@@ -1,4 +1,4 @@
-"""Answers written by the Chat front, with everything that must hold of all of them."""
+"""Responses written by the Chat front, with everything that must hold of all of them."""
 
 import itertools
 import json
@@ -12,11 +12,11 @@ from openai.lib.streaming.chat._completions import ChatCompletionStreamState
 from openai.types.chat import ChatCompletion
 
 from llmcore.fronts.errors import FrontError
-from llmcore.fronts.front import AnswerInfo, ClientRequest, ReadRequest, Upstream
+from llmcore.fronts.front import ClientRequest, ReadRequest, ResponseIdentity, Upstream
 from llmcore.fronts.openai_chat import front
-from llmcore.fronts.openai_chat.answer import ChatWriter
 from llmcore.fronts.openai_chat.grammar import violations
 from llmcore.fronts.openai_chat.request import ChatContext
+from llmcore.fronts.openai_chat.response import ChatWriter
 from llmcore.fronts.policy import TranslationPolicy
 from llmcore.fronts.sealer import Sealer
 from llmcore.schema.errors import LLMError
@@ -87,11 +87,11 @@ def codes(made: ReadRequest[ChatContext]) -> list[tuple[str, str]]:
     return [(one.code, one.path) for one in made.diagnostics]
 
 
-# -- answers
+# -- responses
 
 
 class Written:
-    """An answer that was written to its end; its stream obeys the grammar."""
+    """A response that was written to its end; its stream obeys the grammar."""
 
     def __init__(
         self,
@@ -103,7 +103,7 @@ class Written:
     ) -> None:
         upstream = upstream_of(policy=policy)
         context = ChatContext() if asked is None else read(asked, protocol_id=None).context
-        info = AnswerInfo(id="chatcmpl_1", created_at=1_700_000_000, model=model)
+        info = ResponseIdentity(id="chatcmpl_1", created_at=1_700_000_000, model=model)
         self.writer = ChatWriter(info, context, upstream)
         self.chunks: list[dict[str, Any]] = [*self.writer.start()]
         for event in events:
@@ -115,7 +115,7 @@ class Written:
 
     @property
     def failed(self) -> bool:
-        """Whether the answer ended with an error."""
+        """Whether the response ended with an error."""
         return self.writer.error is not None
 
     @property
@@ -152,7 +152,7 @@ class Written:
         return [one.code for one in self.writer.diagnostics]
 
     def decoded(self, *, streaming: bool = True) -> Result[LLMResponse, LLMError]:
-        """Return what our own protocol reads of the answer."""
+        """Return what our own protocol reads of the response."""
         kind = "text/event-stream" if streaming else "application/json"
         return decode_recorded(
             "openai-chat",
@@ -189,7 +189,7 @@ def _client() -> OpenAI:
 
 
 def strict_client(body: bytes, media_type: str, status: int = 200) -> OpenAI:
-    """Return the vendor's client in its strict mode, whose next answer is *body*."""
+    """Return the vendor's client in its strict mode, whose next response is *body*."""
     _REPLY.update(content=body, type=media_type, status=status)
     return _client()
 
@@ -216,6 +216,6 @@ Change = Callable[[dict[str, Any]], dict[str, Any]]
 def echoed(
     made: Written, change: Change = dict, *, protocol_id: str = "anthropic-messages"
 ) -> Message:
-    """Return the answer as it is read when a client sends its message back, *change*d."""
+    """Return the response as it is read when a client sends its message back, *change*d."""
     (answer,) = messages_of(change(made.message), protocol_id=protocol_id)
     return answer

@@ -1,4 +1,4 @@
-"""Laws of the Chat front, for any request and any answer."""
+"""Laws of the Chat front, for any request and any response."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -54,7 +54,7 @@ OPENROUTER = evolve(OPENAI, reasoning_field="reasoning_details", reasoning_repla
 def built(request: LLMRequest, dialect: Any) -> JsonObject | None:
     """Return the native body of *request*; None for one that cannot be sent.
 
-    Answers without content are left out: the protocol sends none that came without parts.
+    Responses without content are left out: the protocol sends none that came without parts.
     """
     result = make(dialect).body.build(request, True)
     if not isinstance(result, Success):
@@ -86,7 +86,7 @@ def test_a_body_that_the_protocol_builds_is_read_as_what_builds_it_again(
     assert built(result.unwrap().request, dialect) == body
 
 
-# -- answers
+# -- responses
 
 
 def streams(*, may_fail: bool = True) -> st.SearchStrategy[list[LLMEvent]]:
@@ -154,7 +154,7 @@ def _expected_reason(answer: LLMResponse) -> str:
 
 @costly
 @given(events=streams(may_fail=False))
-def test_the_message_that_a_client_sends_back_is_the_answer_with_all_its_state(
+def test_the_message_that_a_client_sends_back_is_the_response_with_all_its_state(
     events: list[LLMEvent],
 ) -> None:
     """Signatures, encrypted thinking, hosted tools and the order of all parts."""
@@ -169,7 +169,7 @@ def test_the_message_that_a_client_sends_back_is_the_answer_with_all_its_state(
 
 
 def expected(answer: Message) -> list[Any]:
-    """Return the parts of an answer as they come back."""
+    """Return the parts of a response as they come back."""
     found = [_kept(part) for part in answer.content]
     return [part for part in found if part is not None]
 
@@ -196,7 +196,7 @@ def _kept(part: Any) -> Any:
 def test_the_sdk_in_strict_mode_adds_the_stream_up_to_the_whole_completion(
     events: list[LLMEvent],
 ) -> None:
-    """A stream and a body are one answer; a failure is raised with its words."""
+    """A stream and a body are one response; a failure is raised with its words."""
     made = Written(events, {"stream_options": {"include_usage": True}})
     if made.failed:
         with pytest.raises(APIError) as caught:

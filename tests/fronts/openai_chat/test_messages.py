@@ -142,7 +142,7 @@ def test_more_messages_than_the_policy_allows_are_refused() -> None:
 # -- content
 
 
-def test_what_an_answer_held_besides_text_is_read() -> None:
+def test_what_a_response_held_besides_text_is_read() -> None:
     """Refusals as parts or as a field, and Mistral's thinking in both of its forms."""
     words = {"type": "thinking", "thinking": [{"type": "text", "text": "H"}, {"text": "m."}]}
     content = [words, {"type": "thinking", "thinking": "Oh."}, {"type": "refusal", "refusal": "No"}]
@@ -280,7 +280,7 @@ def test_pictures_in_results_are_taken_though_openai_has_none_there() -> None:
 
 
 def test_functions_of_the_api_before_tools_are_read_as_calls_and_results() -> None:
-    """They have no ids: a result answers the last call of its name."""
+    """They have no ids: a result responses the last call of its name."""
     answer, tool = messages_of(
         {"role": "assistant", "function_call": {"name": "f", "arguments": "{}"}},
         {"role": "function", "name": "f", "content": "1"},
@@ -355,7 +355,7 @@ def test_googles_signature_of_a_call_is_kept_for_the_same_api_and_else_dropped()
 
 
 def answer() -> Written:
-    """Return an answer with all that a client cannot see, in an order that Chat cannot say."""
+    """Return a response with all that a client cannot see, in an order that Chat cannot say."""
     hosted = ProviderEvent("anthropic", {"type": "server_tool_use", "id": "s"}, replay=True)
     return Written(
         stream(
@@ -383,7 +383,7 @@ def kinds(message: Message) -> list[str]:
     return [type(part).__name__ for part in message.content]
 
 
-def test_an_answer_comes_back_with_its_state_at_each_place() -> None:
+def test_a_response_comes_back_with_its_state_at_each_place() -> None:
     """Signatures, encrypted thinking, native parts, and the texts that Chat joins."""
     message = echoed(answer())
     parts: Any = message.content
@@ -456,12 +456,12 @@ BARE = ("role", "content", "tool_calls")
 
 
 def bare(made: Written) -> Message:
-    """Return the answer as a client sends it back that keeps OpenAI's fields alone."""
+    """Return the response as a client sends it back that keeps OpenAI's fields alone."""
     return echoed(made, lambda message: {name: message[name] for name in BARE})
 
 
 def test_state_that_a_server_kept_by_the_ids_of_calls_is_restored() -> None:
-    """Any call of the answer is enough to find it."""
+    """Any call of the response is enough to find it."""
     made = answer()
     kept = dict(made.writer.sealed_calls)
     lost = (Message.user("Hello"), bare(made))
@@ -480,7 +480,7 @@ def test_plain_thinking_is_restored_too_for_servers_that_need_it_back() -> None:
     assert message.reasoning == "Hm."
 
 
-def test_nothing_is_kept_of_an_answer_that_its_echo_gives_back() -> None:
+def test_nothing_is_kept_of_a_response_that_its_echo_gives_back() -> None:
     """A server's memory holds only what it needs."""
     assert (
         Written(stream(text("x"), call("f", "{}"), reason="tool_calls")).writer.sealed_calls == {}

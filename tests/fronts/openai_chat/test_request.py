@@ -95,7 +95,7 @@ def test_how_much_to_think_is_read_in_every_spelling(
         ),
     ],
 )
-def test_the_format_of_the_answer_is_read(
+def test_the_format_of_the_response_is_read(
     native: dict[str, Any], wanted: ResponseFormat | None
 ) -> None:
     """Text is what it is without one."""

@@ -7,10 +7,10 @@ from typing import Any
 from llmcore.folds.segments import complete_segments
 from llmcore.fronts.encoding import named_event
 from llmcore.fronts.errors import FrontError
-from llmcore.fronts.front import AnswerInfo, ClientRequest, Upstream
+from llmcore.fronts.front import ClientRequest, ResponseIdentity, Upstream
 from llmcore.fronts.openai_responses import grammar
-from llmcore.fronts.openai_responses.answer import ResponsesWriter
 from llmcore.fronts.openai_responses.request import Translation, read
+from llmcore.fronts.openai_responses.response import ResponsesWriter
 from llmcore.fronts.openai_responses.state import Memory, StoredConversation
 from llmcore.fronts.policy import TranslationPolicy
 from llmcore.fronts.sealer import Sealer
@@ -120,7 +120,7 @@ def stream(
     protocol: str | None = "openai-chat",
     **finish: Any,
 ) -> list[LLMEvent]:
-    """Return the events of one answer, completed as the client completes them."""
+    """Return the events of one response, completed as the client completes them."""
     inner = [event for one in segments for event in (one if isinstance(one, Sequence) else (one,))]
     why = FinishReason(reason, raw)  # type: ignore[arg-type]
     return complete_segments(
@@ -167,7 +167,7 @@ class Folded:
         events: Iterable[LLMEvent],
         policy: TranslationPolicy | None = None,
     ) -> None:
-        info = AnswerInfo(id="resp_1", created_at=1_700_000_000, model="client-model")
+        info = ResponseIdentity(id="resp_1", created_at=1_700_000_000, model="client-model")
         self.fold = ResponsesWriter(info, translation, upstream_of(policy=policy))
         self.events: list[dict[str, Any]] = list(self.fold.start())
         for event in events:

@@ -35,7 +35,7 @@ def wish(**fields: Any) -> Any:
 
 
 def compacted(*segments: Any, **options: Any) -> Folded:
-    """Return the stream of an answer to it."""
+    """Return the stream of a response to it."""
     return folded(stream(*segments, **options), wish())
 
 
@@ -49,7 +49,7 @@ def test_the_upstream_is_asked_for_a_summary() -> None:
     assert made.request.response_format is None
 
 
-def test_the_answer_is_one_item() -> None:
+def test_the_response_is_one_item() -> None:
     """Neither thinking, nor calls, nor a message: clients replace what they have by it."""
     made = compacted(thought("hm", signature="s"), text("They ", "count."), call("f", "{}"))
 

@@ -32,7 +32,7 @@ OWN_ID = {"message", "reasoning", "function_call", "custom_tool_call"}
 OWN_STATE = {"message", "reasoning"}
 """Items of which a client that asked for no state has less than the upstream sent."""
 OUTPUT_ONLY = {"created_by"}
-"""Fields that answers have and requests do not."""
+"""Fields that responses have and requests do not."""
 OWN_FIELDS = {"id", "status"}
 """Of an item that goes back, what is not needed in every form of it."""
 
@@ -41,7 +41,7 @@ def _real(item: dict[str, Any]) -> dict[str, Any]:
     """Return *item* with values that an upstream could have sent."""
     real = dict(item)
     if real.get("status") in ("in_progress", "searching", "incomplete"):
-        real["status"] = "completed"  # an answer that ended well
+        real["status"] = "completed"  # a response that ended well
     if isinstance(real.get("arguments"), str):
         real["arguments"] = '{"key":"value"}'
     if real["type"] == "image_generation_call":
@@ -94,7 +94,7 @@ def _begun(item: dict[str, Any]) -> dict[str, Any]:
 
 
 def read(item: dict[str, Any], *, stream: bool) -> list[LLMEvent]:
-    """Return the events of an upstream's answer that is *item*."""
+    """Return the events of an upstream's response that is *item*."""
     frame = {"id": "resp_up", "object": "response", "status": "completed", "model": "m"}
     answer: dict[str, Any] = {**frame, "output": [item, END], "usage": None}
     frames = [
@@ -169,7 +169,7 @@ def test_an_item_that_comes_back_goes_up_as_it_came(
 
 
 def test_messages_in_a_row_stay_two_with_their_phases() -> None:
-    """A commentary is not a part of the final answer."""
+    """A commentary is not a part of the final response."""
     first = {**END, "id": "msg_1", "phase": "commentary"}
     made = answered(first, stream=True)
 
@@ -180,7 +180,7 @@ def test_messages_in_a_row_stay_two_with_their_phases() -> None:
     assert made.of("output_item.added")[0]["item"]["phase"] == "commentary"
 
 
-def test_an_answer_that_the_model_refused_is_complete() -> None:
+def test_a_response_that_the_model_refused_is_complete() -> None:
     """As it was at the upstream; a client would ask again for one that was cut off."""
     refusal = {**END, "id": "msg_1", "content": [{"type": "refusal", "refusal": "No."}]}
 

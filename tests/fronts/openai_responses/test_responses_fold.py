@@ -90,7 +90,7 @@ def test_texts_in_a_row_are_parts_of_one_message() -> None:
     assert [part["text"] for part in made.output[0]["content"]] == ["A", "B"]
 
 
-def test_an_empty_answer_is_complete() -> None:
+def test_an_empty_response_is_complete() -> None:
     """Nothing was said: no item, no exception."""
     made = folded(stream())
 
@@ -222,7 +222,7 @@ def test_call_signatures_survive_a_client_that_echoes_name_and_arguments_only() 
 
 
 def test_no_state_no_extra_item() -> None:
-    """A plain upstream makes plain answers."""
+    """A plain upstream makes plain responses."""
     made = folded(stream(text("hi"), call("f", "{}")), translated({**ASK, **ENCRYPTED}))
 
     assert [item["type"] for item in made.output] == ["message", "function_call"]
@@ -278,7 +278,7 @@ def test_long_call_ids_are_made_to_fit_and_stay() -> None:
 
 
 def test_a_freeform_call_is_unwrapped_as_it_comes() -> None:
-    """One-byte pieces, escapes included; the output's answer finds its call."""
+    """One-byte pieces, escapes included; the output's response finds its call."""
     pieces = list('{"input":"*** Begin\\n+\\u00e9"}')
     translation = asking(PATCH_TOOL, **ENCRYPTED)
     made = folded(stream(call("apply_patch", *pieces)), translation)
@@ -546,7 +546,7 @@ def test_nothing_comes_after_the_end() -> None:
     assert made.fold.feed(TextDelta("t", "more")) == []
 
 
-def test_the_answer_keeps_where_it_came_from() -> None:
+def test_the_response_keeps_where_it_came_from() -> None:
     """History repair must know whose signatures it reads."""
     made = folded(stream(thought("x", signature="s"), call("f", "{}")))
     message = made.conversation.messages[-1]
@@ -556,7 +556,7 @@ def test_the_answer_keeps_where_it_came_from() -> None:
     assert [type(part) for part in message.content] == [ReasoningPart, ToolCallPart]
 
 
-def test_an_event_costs_the_same_however_long_the_answer_is() -> None:
+def test_an_event_costs_the_same_however_long_the_response_is() -> None:
     """Deltas are passed on and not kept: what an event holds does not grow."""
     deltas: list[LLMEvent] = [TextDelta("t", "x")] * 5000
     whole: list[LLMEvent] = [TextStart("t"), *deltas, TextEnd("t")]

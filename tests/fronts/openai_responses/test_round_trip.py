@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from llmcore.folds.response import collect
-from llmcore.fronts.answer_record import shown_call_id
 from llmcore.fronts.openai_responses.state import StoredConversation
+from llmcore.fronts.response_record import shown_call_id
 from llmcore.protocols import openai_responses
 from llmcore.routes.decoding import decode_response
 from llmcore.routes.framing import Framing
@@ -85,7 +85,7 @@ def calls(message: Message) -> list[tuple[str, Any]]:
 
 @costly
 @given(streams(may_fail=False))
-def test_any_answer_makes_a_legal_stream_that_says_the_same(events: list[LLMEvent]) -> None:
+def test_any_response_makes_a_legal_stream_that_says_the_same(events: list[LLMEvent]) -> None:
     """Grammar and official types hold, and our own protocol reads back what was said."""
     made = folded(events)
     before = collect(events).unwrap()
@@ -127,7 +127,7 @@ def test_a_stream_may_stop_anywhere(events: list[LLMEvent]) -> None:
 
 @costly
 @given(streams(may_fail=False))
-def test_the_conversation_keeps_the_whole_answer(events: list[LLMEvent]) -> None:
+def test_the_conversation_keeps_the_whole_response(events: list[LLMEvent]) -> None:
     """The stored message equals the fold of the events, except for empty texts."""
     made = folded(events, strict=False)
     whole = collect(events).unwrap().message
@@ -164,7 +164,9 @@ def test_a_conversation_survives_the_store(events: list[LLMEvent]) -> None:
 @pytest.mark.parametrize("client", ["codex", "ai-sdk", "openai-python"])
 @costly
 @given(events=streams(may_fail=False))
-def test_what_a_client_sends_back_is_the_answer_again(client: str, events: list[LLMEvent]) -> None:
+def test_what_a_client_sends_back_is_the_response_again(
+    client: str, events: list[LLMEvent]
+) -> None:
     """Every signature, id and hosted call comes back to its place, with every client."""
     first = asked("Hello", **ENCRYPTED)
     made = folded(events, first, strict=False)
@@ -185,7 +187,7 @@ def _plain(part: Any) -> Any:
 
 @costly
 @given(events=streams(may_fail=False))
-def test_references_bring_the_answer_back_from_the_store(events: list[LLMEvent]) -> None:
+def test_references_bring_the_response_back_from_the_store(events: list[LLMEvent]) -> None:
     """A client that names items by their ids gets what one that sends them gets."""
     first = asked("Hello")
     made = folded(events, first, strict=False)

@@ -236,7 +236,7 @@ def test_earlier_calls_keep_their_tools() -> None:
 
 
 def test_a_response_that_is_not_kept_cannot_be_continued() -> None:
-    """At once, with OpenAI's code; never an answer without its context."""
+    """At once, with OpenAI's code; never a response without its context."""
     error = refused({"input": "x", "previous_response_id": "resp_0"})
 
     assert (error.status, error.code) == (400, "previous_response_not_found")

@@ -474,7 +474,7 @@ def test_native_messages_must_be_messages() -> None:
 
 
 def test_streaming_is_not_an_option() -> None:
-    """Only we know whether the answer is to be streamed."""
+    """Only we know whether the response is to be streamed."""
     asked = ask(provider_options=options(stream=True))
 
     assert "stream" not in body(asked)

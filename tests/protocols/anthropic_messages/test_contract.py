@@ -364,7 +364,7 @@ def test_cache_writes_are_split_by_lifetime() -> None:
 
 
 def test_a_response_always_has_a_list_of_content() -> None:
-    """An empty answer is written as `[]`, with its null stop reason."""
+    """An empty response is written as `[]`, with its null stop reason."""
     written = contract.write(contract.MessagesResponse(id="msg", model="m", content=()))
 
     assert written == {

@@ -94,7 +94,7 @@ def test_neighbours_become_one() -> None:
     assert codes(asked) == [("roles-merged", "messages[1]")]
 
 
-def test_an_answer_may_begin_the_conversation() -> None:
+def test_a_response_may_begin_the_conversation() -> None:
     """A greeting, or a history whose head was cut off, goes as it is."""
     asked = ask(messages=[Message.assistant("Hello!"), Message.user("Hi")])
 
@@ -130,7 +130,7 @@ def test_names_are_reported_as_lost() -> None:
 
 
 def test_instructions_stand_where_the_model_takes_them() -> None:
-    """After the user's turn, before an answer or at the end, they stay system messages."""
+    """After the user's turn, before a response or at the end, they stay system messages."""
     asked = ask(
         "claude-opus-4-8",
         messages=[
@@ -203,8 +203,8 @@ def test_arguments_go_back_with_their_keys_in_order_and_their_numbers_as_written
 
 
 @pytest.mark.parametrize(("answer", "stays"), [("_tool_result", True), ("", False)])
-def test_instructions_after_an_answer(answer: str, stays: bool) -> None:
-    """After an answer they may stand only if it ends with a tool of the provider's."""
+def test_instructions_after_a_response(answer: str, stays: bool) -> None:
+    """After a response they may stand only if it ends with a tool of the provider's."""
     block = {"type": f"web_fetch{answer}", "tool_use_id": "srv_1", "content": {}}
     asked = ask(
         "claude-opus-4-8",
@@ -464,7 +464,7 @@ def test_a_toolsets_results_name_it() -> None:
 # -- what the model said
 
 
-def test_an_answer_comes_back_as_it_was(snapshot: SnapshotAssertion) -> None:
+def test_a_response_comes_back_as_it_was(snapshot: SnapshotAssertion) -> None:
     """Interleaved thinking, calls, text and the provider's tools keep bytes and order."""
     blocks = [
         thinking("First", "s1"),
@@ -561,7 +561,7 @@ def test_refusals_are_text() -> None:
     assert codes(asked) == [("unsupported-content", "messages[3].content[1]")]
 
 
-def test_an_answer_that_was_only_stopped_disappears() -> None:
+def test_a_response_that_was_only_stopped_disappears() -> None:
     """A message left without content is removed, and roles still alternate."""
     stopped = Message.assistant(
         RefusalPart("Blocked.", provider_metadata={"anthropic": {"stop_details": {"a": 1}}})
@@ -571,7 +571,7 @@ def test_an_answer_that_was_only_stopped_disappears() -> None:
     assert messages(asked) == [{"role": "user", "content": [text("a"), text("b")]}]
 
 
-def test_files_in_answers_are_left_out() -> None:
+def test_files_in_responses_are_left_out() -> None:
     """Assistant messages hold no media."""
     said = Message.assistant("See:", ImagePart(data=PNG))
     asked = ask(messages=[Message.user("a"), said, Message.user("b")])
@@ -580,27 +580,27 @@ def test_files_in_answers_are_left_out() -> None:
     assert codes(asked) == [("unsupported-content", "messages[1].content[1]")]
 
 
-def test_a_beginning_of_the_answer_ends_without_space() -> None:
-    """The API refuses white space at the end of an answer that it is to continue."""
-    asked = ask(messages=[Message.user("a"), Message.assistant("The answer is ")])
+def test_a_beginning_of_the_response_ends_without_space() -> None:
+    """The API refuses white space at the end of a response that it is to continue."""
+    asked = ask(messages=[Message.user("a"), Message.assistant("The response is ")])
 
-    assert messages(asked)[-1]["content"] == [text("The answer is")]
+    assert messages(asked)[-1]["content"] == [text("The response is")]
 
 
 def test_newer_models_go_on_from_no_beginning() -> None:
     """They refuse it: a user message follows, and a diagnostic reports it."""
-    talk = [Message.user("a"), Message.assistant("The answer is ")]
+    talk = [Message.user("a"), Message.assistant("The response is ")]
     asked = ask(model="claude-opus-4-6", messages=talk)
 
     assert [one["role"] for one in messages(asked)] == ["user", "assistant", "user"]
     assert messages(asked)[-2:] == [
-        {"role": "assistant", "content": [text("The answer is ")]},
+        {"role": "assistant", "content": [text("The response is ")]},
         {"role": "user", "content": [text("(continue)")]},
     ]
     assert codes(asked) == [("last-message-added", "messages[1]")]
 
 
-def test_a_paused_answer_goes_on_with_every_model() -> None:
+def test_a_paused_response_goes_on_with_every_model() -> None:
     """Unfinished calls of the API's own tools do not count as a prefill: they go back unchanged."""
     call = ToolCallPart(
         "srvtoolu_1",

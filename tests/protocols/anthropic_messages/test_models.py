@@ -65,7 +65,7 @@ def test_efforts_by_model(model: str, highest: str | None) -> None:
     ],
 )
 def test_prefill_by_model(model: str, prefill: bool) -> None:
-    """Since 4.6 no answer goes on from a beginning."""
+    """Since 4.6 no response goes on from a beginning."""
     assert rules_of(model).prefill == prefill
 
 

@@ -47,7 +47,7 @@ from tests.support.wire.anthropic import (
 )
 from tests.support.wire.protocol import pieces, response
 
-# -- answers
+# -- responses
 
 PAGE = {
     "type": "web_search_result",
@@ -148,7 +148,7 @@ def test_streams_are_read_alike(document: Any) -> None:
 
 
 def test_odd_streams_are_read_alike() -> None:
-    """A repeated start, text at a block's start, a late count: the same answer."""
+    """A repeated start, text at a block's start, a late count: the same response."""
     events = [
         begin(),
         begin(),

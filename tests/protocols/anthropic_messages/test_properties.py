@@ -1,4 +1,4 @@
-"""Laws of every answer, however it is cut, and for all nonsense that a server can send."""
+"""Laws of every response, however it is cut, and for all nonsense that a server can send."""
 
 import json
 from contextlib import suppress
@@ -35,7 +35,7 @@ from tests.support.wire.anthropic import (
 )
 from tests.support.wire.protocol import error, response
 
-# -- answers, streamed and whole
+# -- responses, streamed and whole
 
 
 @cache
@@ -80,7 +80,7 @@ def blocks(draw: st.DrawFn, number: int) -> dict[str, Any]:
 
 @st.composite
 def answers(draw: st.DrawFn) -> dict[str, Any]:
-    """Draw a whole answer."""
+    """Draw a whole response."""
     count = draw(st.integers(0, 4))
     content = [draw(blocks(number)) for number in range(count)]
     reason = draw(st.sampled_from(["end_turn", "tool_use", "max_tokens", "refusal", "pause_turn"]))
@@ -89,14 +89,14 @@ def answers(draw: st.DrawFn) -> dict[str, Any]:
 
 
 @given(answers(), st.integers(1, 9))
-def test_a_stream_and_a_whole_body_are_one_answer(document: dict[str, Any], size: int) -> None:
-    """The same answer gives the same response, streamed or not."""
+def test_a_stream_and_a_whole_body_are_one_response(document: dict[str, Any], size: int) -> None:
+    """The same response gives the same response, streamed or not."""
     assert response(streamed(stream_of(document, size))) == response(whole(document))
 
 
 @given(answers())
-def test_an_answer_can_be_sent_back(document: dict[str, Any]) -> None:
-    """An answer can be part of the next request, twice with the same bytes."""
+def test_a_response_can_be_sent_back(document: dict[str, Any]) -> None:
+    """A response can be part of the next request, twice with the same bytes."""
     said = response(whole(document)).message
     asked = evolve(ASKED, messages=(*ASKED.messages, said, *ASKED.messages))
 
@@ -142,7 +142,7 @@ def test_any_cut_is_an_error(place: int) -> None:
 
 @given(st.data())
 def test_noise_between_events_is_ignored(data: st.DataObject) -> None:
-    """Comments, pings, ids and empty data anywhere leave the answer as it is."""
+    """Comments, pings, ids and empty data anywhere leave the response as it is."""
     noise = [
         b": ping\n\n",
         b'event: ping\ndata: {"type": "ping"}\n\n',
@@ -212,7 +212,7 @@ def test_no_bytes_raise(body: bytes) -> None:
 
 @given(json_values())
 def test_no_document_raises(document: Any) -> None:
-    """Any JSON is an answer or an error."""
+    """Any JSON is a response or an error."""
     whole(document)
     with suppress(TypeError):
         whole(message(*document))

@@ -1,4 +1,4 @@
-"""Answers: text, thinking, tool calls, how they end, and what goes wrong."""
+"""Responses: text, thinking, tool calls, how they end, and what goes wrong."""
 
 import json
 from typing import Any
@@ -292,7 +292,7 @@ def test_a_call_is_not_a_stop() -> None:
     assert response(whole(message(call, stop="max_tokens"))).finish_reason.reason == "length"
 
 
-def test_why_an_answer_was_stopped() -> None:
+def test_why_a_response_was_stopped() -> None:
     """The provider's explanation is a refusal, not the model's text."""
     details = {"type": "refusal", "category": "cyber", "explanation": "Blocked."}
     document = message(text("I "), stop="refusal", stop_details=details)
@@ -305,7 +305,7 @@ def test_why_an_answer_was_stopped() -> None:
         )
 
 
-def test_facts_of_the_whole_answer_are_kept() -> None:
+def test_facts_of_the_whole_response_are_kept() -> None:
     """Stop sequence, container, context management and service tier are metadata."""
     facts = {
         "stop_sequence": "END",
@@ -518,13 +518,13 @@ def test_an_error_with_status_200(document: Any) -> None:
 
 
 @pytest.mark.parametrize("document", [[], "text", None, {}, {"content": [], "error": {"a": 1}}])
-def test_a_body_that_is_not_an_answer(document: Any) -> None:
-    """A body without a message is an error, not an empty answer."""
+def test_a_body_that_is_not_a_response(document: Any) -> None:
+    """A body without a message is an error, not an empty response."""
     assert isinstance(whole(document)[-1], ErrorEvent)
 
 
 def test_a_message_without_content_is_empty() -> None:
-    """An answer may be empty."""
+    """A response may be empty."""
     answer = response(whole(message()))
 
     assert (answer.message.content, answer.finish_reason.reason) == ((), "stop")
@@ -573,7 +573,7 @@ def test_content_of_message_start_can_go_on() -> None:
     assert (got.text, got.tool_calls[0].arguments) == ("Hello!", {"x": 1})
 
 
-def test_a_complete_message_start_is_the_answer_without_message_delta() -> None:
+def test_a_complete_message_start_is_the_response_without_message_delta() -> None:
     """Stop reason, stop sequence, usage and container count wherever they stand."""
     said = message(text("Hi"), stop="stop_sequence", stop_sequence="END", container={"id": "c"})
 
@@ -595,7 +595,7 @@ def test_input_that_is_not_an_object_is_kept(given: Any, arguments: Any) -> None
     assert response(whole(document)).tool_calls[0].arguments == arguments
 
 
-def test_the_model_that_took_over_is_the_answers_model() -> None:
+def test_the_model_that_took_over_is_the_responses_model() -> None:
     """A fallback block names the model that goes on; a whole body names it as its own."""
     took_over = {"type": "fallback", "from": {"model": MODEL}, "to": {"model": "claude-x"}}
     events = [begin(), start(0, **took_over), stop(0), start(1, **text("Hi")), stop(1), *end()]

@@ -78,7 +78,7 @@ def test_usage_is_inclusive(native: dict[str, Any], expected: Usage) -> None:
     ],
 )
 def test_later_counts_replace_earlier_ones(before: Any, after: Any, expected: Any) -> None:
-    """Counts are of the whole answer: they replace, and are never added up."""
+    """Counts are of the whole response: they replace, and are never added up."""
     usage = map_usage(merged(before, after))
 
     assert (usage.input_tokens, usage.output_tokens) == expected

@@ -1,4 +1,4 @@
-"""Building the request body: `body`, `reasoning`, `answer_format`, `tools`, `caching`, `models`."""
+"""Building the request body: `body`, `reasoning`, `forced_format`, `tools`, `caching`, `models`."""
 
 import json
 from typing import Any
@@ -300,14 +300,14 @@ def test_no_budget_where_a_tool_is_demanded() -> None:
 
 
 def test_no_budget_where_a_turn_began_without() -> None:
-    """Claude refuses to begin thinking between a call and its result's answer."""
+    """Claude refuses to begin thinking between a call and its result's response."""
     talk = [Message.user("x"), answer(ToolCallPart("c", "look", {})), Message.tool("c", "y")]
     asked = ask(messages=talk, reasoning_effort="low", tools=[LOOK])
 
     assert "additionalModelRequestFields" not in body(asked)
 
 
-# -- the shape of the answer
+# -- the shape of the response
 
 SCHEMA: dict[str, Any] = {
     "type": "object",
@@ -348,8 +348,8 @@ def test_what_amazons_models_take_of_a_schema(model: str, whole: bool) -> None:
 
 
 @pytest.mark.parametrize("model", [CLAUDE_3, NOVA])
-def test_models_whose_answer_is_a_tools_input(model: str) -> None:
-    """The call is demanded, and the tool looks like the answer."""
+def test_models_whose_response_is_a_tools_input(model: str) -> None:
+    """The call is demanded, and the tool looks like the response."""
     sent = body(ask(model, response_format=SHAPED))
 
     (tool,) = [one for one in sent["toolConfig"]["tools"] if "toolSpec" in one]
@@ -362,7 +362,7 @@ def test_models_whose_answer_is_a_tools_input(model: str) -> None:
     ("choice", "expected"),
     [(None, {"any": {}}), (ToolChoice.named("look"), {"tool": {"name": "look"}})],
 )
-def test_an_answers_tool_beside_others(choice: ToolChoice | None, expected: Any) -> None:
+def test_a_responses_tool_beside_others(choice: ToolChoice | None, expected: Any) -> None:
     """The caller's tools come first."""
     asked = ask(CLAUDE_3, response_format=SHAPED, tools=[LOOK], tool_choice=choice)
 

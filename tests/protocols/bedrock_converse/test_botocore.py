@@ -191,7 +191,7 @@ ANSWERS = {
 
 
 def assert_alike(events: list[Event]) -> None:
-    """Assert that ours and botocore's reading of *events* are one answer."""
+    """Assert that ours and botocore's reading of *events* are one response."""
     theirs, ours = accumulated(events), response(streamed(events))
     blocks = theirs["blocks"]
     parts = ours.message.content
@@ -317,7 +317,7 @@ STOP_REASONS = STREAM.members["messageStop"].members["stopReason"].enum
 
 @given(service_streams())
 def test_any_stream_of_the_service_model_is_read_alike(events: list[Event]) -> None:
-    """Whatever members the events have, ours and botocore's reading are one answer."""
+    """Whatever members the events have, ours and botocore's reading are one response."""
     assert_alike(events)
 
 

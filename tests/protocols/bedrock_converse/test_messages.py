@@ -225,7 +225,7 @@ ANSWERS = {
 
 
 @pytest.mark.parametrize("given", ANSWERS.values(), ids=ANSWERS)
-def test_an_answer_comes_back_as_it_was(given: dict[str, Any]) -> None:
+def test_a_response_comes_back_as_it_was(given: dict[str, Any]) -> None:
     """Block by block, unchanged and in order."""
     got = response(whole(given)).message
     talk = [Message.user("x"), Message("assistant", got.content, origin=got.origin)]
@@ -285,7 +285,7 @@ def test_a_hosted_tool_without_a_provider() -> None:
     assert messages(ask(messages=talk))[1]["content"] == [{"text": "Hm."}]
 
 
-def test_a_beginning_of_the_answer() -> None:
+def test_a_beginning_of_the_response() -> None:
     """Claude refuses white space at its end."""
     asked = ask(messages=[Message.user("x"), answer("So: ")])
 

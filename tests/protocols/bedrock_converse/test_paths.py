@@ -19,7 +19,7 @@ from tests.support.wire.bedrock import CLAUDE, PROFILE
 )
 @pytest.mark.parametrize("streaming", [True, False])
 def test_the_model_is_one_segment(model: str, segment: str, streaming: bool) -> None:
-    """Ids and ARNs are encoded whole; the last segment says whether the answer is streamed."""
+    """Ids and ARNs are encoded whole; the last segment says whether the response is streamed."""
     endpoint = Endpoint.path(converse_path, base_url="https://bedrock-runtime.x.amazonaws.com")
     context = EndpointContext(model_id=model, body={}, streaming=streaming)
 

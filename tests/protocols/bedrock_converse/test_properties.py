@@ -1,4 +1,4 @@
-"""Laws of every answer, however it is cut, and for all nonsense that a server can send."""
+"""Laws of every response, however it is cut, and for all nonsense that a server can send."""
 
 import json
 from contextlib import suppress
@@ -37,7 +37,7 @@ from tests.support.wire.protocol import error, response
 
 @st.composite
 def answers(draw: st.DrawFn) -> dict[str, Any]:
-    """Draw an answer that was not streamed."""
+    """Draw a response that was not streamed."""
     said = [{"text": text} for text in draw(st.lists(texts(1), max_size=2))]
     thought = [reasoning(text, "c2ln") for text in draw(st.lists(texts(1), max_size=1))]
     given = draw(st.lists(json_objects(), max_size=3))
@@ -48,8 +48,8 @@ def answers(draw: st.DrawFn) -> dict[str, Any]:
 
 @costly
 @given(answers(), st.integers(1, 9))
-def test_a_stream_and_a_whole_body_are_one_answer(answer: dict[str, Any], size: int) -> None:
-    """The same answer gives the same response, streamed or not."""
+def test_a_stream_and_a_whole_body_are_one_response(answer: dict[str, Any], size: int) -> None:
+    """The same response gives the same response, streamed or not."""
     assert response(streamed(stream_of(answer, size))) == response(whole(answer))
 
 
@@ -235,7 +235,7 @@ def stream_body(asked: LLMRequest) -> object:
     return dumps(body)
 
 
-def test_the_answer_is_not_taken_for_a_notification() -> None:
+def test_the_response_is_not_taken_for_a_notification() -> None:
     """A control for the tests above: known events are read."""
     events = streamed([BEGIN, delta(0, text="Hi"), *end()])
 

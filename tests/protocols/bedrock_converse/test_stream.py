@@ -1,4 +1,4 @@
-"""Reading the answer, streamed and whole: `stream`, `content` and `closing`."""
+"""Reading the response, streamed and whole: `stream`, `content` and `closing`."""
 
 from typing import Any
 
@@ -104,13 +104,13 @@ ANSWERS: dict[str, dict[str, Any]] = {
 every_answer = pytest.mark.parametrize("body", ANSWERS.values(), ids=ANSWERS)
 
 
-# -- one answer, two ways
+# -- one response, two ways
 
 
 @every_answer
 @pytest.mark.parametrize("size", [1, 4, 1000])
-def test_a_stream_and_a_whole_body_are_one_answer(body: dict[str, Any], size: int) -> None:
-    """The same answer gives the same response, streamed or not."""
+def test_a_stream_and_a_whole_body_are_one_response(body: dict[str, Any], size: int) -> None:
+    """The same response gives the same response, streamed or not."""
     assert response(streamed(stream_of(body, size))) == response(whole(body))
 
 
@@ -174,7 +174,7 @@ def test_start_says_what_was_asked() -> None:
     assert first == StreamStart(provider="bedrock", model=CLAUDE, protocol="bedrock-converse")
 
 
-def test_facts_of_the_whole_answer_are_kept() -> None:
+def test_facts_of_the_whole_response_are_kept() -> None:
     """Metrics, trace, tier and the model's own fields stand under our key; padding does not."""
     metadata = response(streamed(stream_of(ANSWERS["more metadata"]))).provider_metadata
 
@@ -352,8 +352,8 @@ def test_freeform_tools_are_unwrapped() -> None:
         ({"type": "array", "items": {"type": "integer"}}, {"answer": [1]}),
     ],
 )
-def test_an_answer_that_came_as_a_tools_input_is_text(schema: Any, input: Any) -> None:
-    """Where the model cannot be held to a schema, its forced call is the answer."""
+def test_a_response_that_came_as_a_tools_input_is_text(schema: Any, input: Any) -> None:
+    """Where the model cannot be held to a schema, its forced call is the response."""
     asked = ask(CLAUDE_3, response_format=ResponseFormat.json_schema(schema))
     body = document(tool_use("structured_answer", input), stop="tool_use")
 
@@ -416,7 +416,7 @@ def test_calls_that_end_a_turn_are_tool_calls() -> None:
     assert (got.finish_reason.reason, got.finish_reason.raw) == ("tool_calls", "end_turn")
 
 
-def test_an_answer_whose_tokens_were_not_counted() -> None:
+def test_a_response_whose_tokens_were_not_counted() -> None:
     """The message was complete; a diagnostic reports the missing usage."""
     got = response(streamed([BEGIN, delta(0, text="Hi"), stop(0), end()[0]]))
 
@@ -425,7 +425,7 @@ def test_an_answer_whose_tokens_were_not_counted() -> None:
 
 
 def test_every_cut_before_the_end_is_an_error() -> None:
-    """A stream that stops before its last two events is not an answer, and runs no half call."""
+    """A stream that stops before its last two events is not a response, and runs no half call."""
     events = stream_of(ANSWERS["calls"])
     for count in range(len(events) - 1):
         got = streamed(events[:count])
@@ -485,7 +485,7 @@ def test_unmodelled_errors_and_errors_before_all() -> None:
         ({"output": {}}, StreamError),
     ],
 )
-def test_whole_bodies_that_hold_no_answer(body: Any, kind: type[LLMError]) -> None:
+def test_whole_bodies_that_hold_no_response(body: Any, kind: type[LLMError]) -> None:
     """Plain JSON of any shape is an error, also where a stream was expected."""
     assert isinstance(error(whole(body)), kind)
 
@@ -557,8 +557,8 @@ def test_one_terminal_event() -> None:
     assert not any(isinstance(event, ToolCall) for event in events)
 
 
-def test_tools_of_the_request_do_not_change_other_answers() -> None:
-    """Only freeform tools and the answer's tool are read in another way."""
+def test_tools_of_the_request_do_not_change_other_responses() -> None:
+    """Only freeform tools and the response's tool are read in another way."""
     asked = ask(tools=[ToolDefinition("look")])
     body = ANSWERS["calls"]
 

@@ -1,4 +1,4 @@
-"""Which error an answer is, and what the error keeps of it.
+"""Which error a response is, and what the error keeps of it.
 
 The bodies are written from the providers' documents; ids and organisations are invented.
 """

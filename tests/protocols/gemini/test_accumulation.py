@@ -120,7 +120,7 @@ def test_any_content_in_any_chunk_is_read_as_the_sdk_holds_it(chunks: list[dict[
 
 
 @pytest.mark.parametrize("reason", ["CONTINUATION", "MAX_TOKENS"])
-def test_an_answer_that_reached_a_limit_ends_by_its_length(reason: str) -> None:
+def test_a_response_that_reached_a_limit_ends_by_its_length(reason: str) -> None:
     """The SDK asks for the rest by `continuationToken`, which is kept for callers who do so too."""
     token = {"continuationToken": base64.b64encode(b"t").decode()}
     ours = response(streamed([chunk({"text": "Hi"}, finish=reason, candidate=token)]))
@@ -136,7 +136,7 @@ def test_an_account_that_may_not_be_answered_ends_filtered() -> None:
     assert ours.finish_reason.reason == "content_filter"
 
 
-def test_other_candidates_are_events_and_not_in_the_answer() -> None:
+def test_other_candidates_are_events_and_not_in_the_response() -> None:
     """As chats, which keep the first candidate only."""
     one = chunk({"text": "first"}, finish="STOP")
     other = {"index": 1, "content": {"parts": [{"text": "second"}]}, "finishReason": "STOP"}

@@ -1,4 +1,4 @@
-"""The body as a whole: parameters, the answer's format, options, and that it is always the same."""
+"""The body as a whole: parameters, response format, options, and that it is always the same."""
 
 import pytest
 from attrs import evolve
@@ -20,7 +20,7 @@ def test_a_whole_body(snapshot: SnapshotAssertion) -> None:
 
 
 def test_a_stream_has_the_same_body() -> None:
-    """Whether the answer is streamed stands in the path."""
+    """Whether the response is streamed stands in the path."""
     builder = gemini.protocol.body
 
     assert builder.build(everything(), True) == builder.build(everything(), False)
@@ -93,7 +93,7 @@ def test_what_the_cache_cannot_be_told() -> None:
     ]
 
 
-# -- the answer's format
+# -- the response's format
 
 
 def test_json_of_any_shape() -> None:

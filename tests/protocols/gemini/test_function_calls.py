@@ -13,7 +13,7 @@ from tests.support.wire.protocol import error, response
 
 
 def calls(events: Any) -> list[tuple[str, Any]]:
-    """Return name and arguments of each call of an answer."""
+    """Return name and arguments of each call of a response."""
     return [(one.name, one.arguments) for one in response(events).tool_calls]
 
 
@@ -138,7 +138,7 @@ def test_the_last_piece_may_end_the_call() -> None:
 
 
 def test_a_new_name_ends_the_call_before() -> None:
-    """So do text and the end of the answer."""
+    """So do text and the end of the response."""
     opened = pieces(piece("$.a", stringValue="x"))[:-1]
     events = streamed([*opened, *opened, chunk(call("g")), chunk(finish="STOP")])
 

@@ -1,4 +1,4 @@
-"""Sources, and which words of the answer cite them."""
+"""Sources, and which words of the response cite them."""
 
 from typing import Any
 
@@ -90,7 +90,7 @@ def test_segments_that_are_off(given: dict[str, Any], expected: list[str] | None
 
 
 def test_citations_of_several_texts() -> None:
-    """Indexes count through the answer's text; each citation stands at its own part."""
+    """Indexes count through the response's text; each citation stands at its own part."""
     parts: list[dict[str, Any]] = [
         {"text": "A thought", "thought": True},
         {"text": "Erste Zeile ä. "},
@@ -195,7 +195,7 @@ def test_quotations_are_citations() -> None:
     assert [source.url for source in answer.sources] == ["https://q"]
 
 
-def test_grounding_of_an_answer_without_text() -> None:
+def test_grounding_of_a_response_without_text() -> None:
     """There is nothing to cite in, but the sources are there."""
     picture = {"inlineData": {"mimeType": "image/png", "data": "eA=="}}
     support = {"segment": span("Rom"), "groundingChunkIndices": [0]}

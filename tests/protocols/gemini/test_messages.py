@@ -77,12 +77,12 @@ def model_parts(*parts: ContentPart, origin: Origin | None = OURS, model: Any = 
         ("tunedModels/mine", True),
     ],
 )
-def test_a_beginning_of_the_answer(model: str, goes_on: bool) -> None:
+def test_a_beginning_of_the_response(model: str, goes_on: bool) -> None:
     """Newer models refuse one: a user message follows then, and a diagnostic reports it."""
-    messages = (Message.user("q"), Message.assistant("The answer is "))
+    messages = (Message.user("q"), Message.assistant("The response is "))
     asked = request(model=Model(model, "google"), messages=messages)
 
-    said = {"role": "model", "parts": [{"text": "The answer is "}]}
+    said = {"role": "model", "parts": [{"text": "The response is "}]}
     last = {"role": "user", "parts": [{"text": "(continue)"}]}
 
     assert body(asked)["contents"][1:] == ([said] if goes_on else [said, last])

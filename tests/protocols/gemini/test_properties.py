@@ -1,4 +1,4 @@
-"""Laws of every answer, however it is cut, and for all nonsense that a server can send."""
+"""Laws of every response, however it is cut, and for all nonsense that a server can send."""
 
 import base64
 import json
@@ -34,7 +34,7 @@ from tests.support.wire.gemini import (
 )
 from tests.support.wire.protocol import error, response
 
-# -- answers, streamed and whole
+# -- responses, streamed and whole
 
 
 _DATA = st.binary(max_size=6).map(lambda data: base64.b64encode(data).decode())
@@ -60,13 +60,13 @@ _SIGNATURES = st.sampled_from([{}, {}, {"thoughtSignature": "c2ln"}, {"thoughtSi
 
 @cache
 def parts() -> st.SearchStrategy[dict[str, Any]]:
-    """Draw one part of an answer."""
+    """Draw one part of a response."""
     return st.tuples(st.one_of(_CONTENTS), _SIGNATURES).map(lambda pair: {**pair[0], **pair[1]})
 
 
 @st.composite
 def answers(draw: st.DrawFn) -> tuple[list[dict[str, Any]], dict[str, Any]]:
-    """Draw one answer in both forms: its chunks, and its document."""
+    """Draw one response in both forms: its chunks, and its document."""
     said = draw(st.lists(parts(), max_size=6))
     finish = draw(st.sampled_from(["STOP", "MAX_TOKENS", "SAFETY", "MALFORMED_FUNCTION_CALL"]))
     chunks: list[dict[str, Any]] = []
@@ -86,10 +86,10 @@ def answers(draw: st.DrawFn) -> tuple[list[dict[str, Any]], dict[str, Any]]:
 
 @costly
 @given(answers())
-def test_a_stream_and_a_whole_body_are_one_answer(
+def test_a_stream_and_a_whole_body_are_one_response(
     answer: tuple[list[dict[str, Any]], dict[str, Any]],
 ) -> None:
-    """The same answer gives the same response, streamed or not."""
+    """The same response gives the same response, streamed or not."""
     chunks, document = answer
 
     assert response(streamed(chunks)) == response(whole(document))
@@ -97,7 +97,7 @@ def test_a_stream_and_a_whole_body_are_one_answer(
 
 @costly
 @given(answers())
-def test_an_answer_goes_back_as_it_came(
+def test_a_response_goes_back_as_it_came(
     answer: tuple[list[dict[str, Any]], dict[str, Any]],
 ) -> None:
     """Signatures stand where they stood, and the service's own parts are unchanged."""
@@ -140,7 +140,7 @@ def test_any_chunking_gives_the_same_events(
 def test_any_cut_before_the_end_is_an_error(
     answer: tuple[list[dict[str, Any]], dict[str, Any]], data: st.DataObject
 ) -> None:
-    """Half an answer is never taken for a whole one."""
+    """Half a response is never taken for a whole one."""
     chunks = answer[0][:-1] if "candidates" not in answer[0][-1] else answer[0]
     for whole_body, framing in (
         (sse(chunks), Framing.sse()),

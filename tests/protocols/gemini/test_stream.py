@@ -1,4 +1,4 @@
-"""Text, thoughts, files, ends and errors of an answer."""
+"""Text, thoughts, files, ends and errors of a response."""
 
 import base64
 import json
@@ -217,8 +217,8 @@ ANSWERS: dict[str, tuple[list[dict[str, Any]], tuple[ContentPart, ...]]] = {
 
 
 @pytest.mark.parametrize("name", ANSWERS)
-def test_parts_of_an_answer(name: str) -> None:
-    """Whole, part by part, and all in one chunk, an answer is the same."""
+def test_parts_of_a_response(name: str) -> None:
+    """Whole, part by part, and all in one chunk, a response is the same."""
     parts, expected = ANSWERS[name]
     documents = whole(chunk(*parts, finish="STOP"))
     pieces = streamed([*map(chunk, parts), chunk(finish="STOP")])
@@ -260,7 +260,7 @@ def test_log_probabilities_come_with_the_text_of_their_chunk() -> None:
 
 
 def test_other_candidates_are_events_of_the_provider() -> None:
-    """The first is the answer; the others are not lost."""
+    """The first is the response; the others are not lost."""
     other = {"index": 1, "content": {"parts": [{"text": "b"}]}, "finishReason": "STOP"}
     document = chunk({"text": "a"}, finish="STOP")
     document["candidates"].append(other)
@@ -307,13 +307,13 @@ def test_every_finish_reason_has_a_common_word(raw: str, expected: Any, called: 
     assert response(with_call).finish_reason == FinishReason(called, raw)
 
 
-def test_an_answer_without_a_word() -> None:
+def test_a_response_without_a_word() -> None:
     """It is not an error, but a diagnostic reports it; and usage is kept."""
     for content in ({}, {"parts": None}, {"role": "model"}):
         document = {"candidates": [{"content": content, "finishReason": "STOP"}]}
         answer = response(whole({**document, "usageMetadata": {"promptTokenCount": 3}}))
 
-        assert [note.code for note in answer.diagnostics] == ["empty-answer"]
+        assert [note.code for note in answer.diagnostics] == ["empty-response"]
         assert answer.usage is not None
         assert answer.usage.input_tokens == 3
 
@@ -330,7 +330,7 @@ def test_why_a_call_was_malformed_is_kept() -> None:
 
 @pytest.mark.parametrize("reason", ["SAFETY", "MODEL_ARMOR", "JAILBREAK", "OTHER", "TO_COME"])
 def test_a_blocked_prompt(reason: str) -> None:
-    """No candidates come, but why: an answer that the filter ended."""
+    """No candidates come, but why: a response that the filter ended."""
     feedback = {"blockReason": reason, "safetyRatings": [{"category": "C"}]}
     document = {"promptFeedback": feedback, "usageMetadata": {"promptTokenCount": 4}}
 
@@ -391,12 +391,12 @@ def test_usage_is_what_was_said_last(late: dict[str, Any], expected: tuple[int, 
 
 
 @pytest.mark.parametrize("document", [[], {}, {"usageMetadata": {}}, {"candidates": []}, 3, [3]])
-def test_a_whole_body_that_holds_no_answer(document: Any) -> None:
+def test_a_whole_body_that_holds_no_response(document: Any) -> None:
     """It is an error, and no success without content."""
     assert isinstance(error(whole(document)), LLMError)
 
 
-def test_a_whole_list_of_chunks_is_one_answer() -> None:
+def test_a_whole_list_of_chunks_is_one_response() -> None:
     """So comes a stream that was collected on its way."""
     chunks = text_chunks("a", "b")
 
@@ -469,7 +469,7 @@ def test_what_is_nested_too_deeply_is_an_error() -> None:
 
 
 def test_a_delta_changes_only_what_it_says() -> None:
-    """The per-token path: the answer's state stays the same object."""
+    """The per-token path: the response's state stays the same object."""
     state, _ = stream.step(stream.initial(ASKED), decoded(chunk({"text": "a"})))
     more = decoded(chunk({"text": "b"}))
     after, events = stream.step(state, more)
@@ -480,7 +480,7 @@ def test_a_delta_changes_only_what_it_says() -> None:
     assert (again.info, again.usage, repeated) == (after.info, after.usage, events)
 
 
-def test_text_ends_with_the_answer() -> None:
+def test_text_ends_with_the_response() -> None:
     """Its citations come last, so the end waits for them."""
     events = streamed([chunk({"text": "a"}), chunk(call()), chunk(finish="STOP")])
     kinds = [type(event) for event in events]

@@ -1,4 +1,4 @@
-"""Everything that OpenAI's own accumulators take from a stream is in the answer.
+"""Everything that OpenAI's own accumulators take from a stream is in the response.
 
 The streams are drawn by the grammar of `openai.lib.streaming.chat.ChatCompletionStreamState`
 (Python) and `ChatCompletionStream` (JavaScript, openai 7.57.0): any chunk may bring any field.
@@ -253,8 +253,8 @@ def test_arguments_before_the_name_belong_to_the_call_that_gets_it(fragments: li
     assert [(c.id, c.name, c.arguments) for c in calls[1:]] in ([], [("b", "two", {})])
 
 
-def test_an_answer_with_a_call_that_never_gets_a_name_is_an_error() -> None:
-    """Of two calls one has no name: the answer cannot be used as if it had one call."""
+def test_a_response_with_a_call_that_never_gets_a_name_is_an_error() -> None:
+    """Of two calls one has no name: the response cannot be used as if it had one call."""
     fragments = [call(0, id="a", name="one", arguments=A), call(1, id="b", arguments="{}")]
 
     assert isinstance(error(streamed(calls_chunks(*fragments))), StreamError)

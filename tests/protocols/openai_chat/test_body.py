@@ -1,4 +1,4 @@
-"""The body as a whole, its parameters, and the shape of the answer."""
+"""The body as a whole, its parameters, and the shape of the response."""
 
 from typing import Any
 
@@ -80,7 +80,7 @@ def test_the_smallest_request_has_a_model_and_messages() -> None:
 
 
 def test_streams_differ_in_their_flags_only() -> None:
-    """The prompt does not depend on how the answer is delivered."""
+    """The prompt does not depend on how the response is delivered."""
     streamed, at_once = body(everything(), stream=True), body(everything())
 
     assert streamed.pop("stream") is True
@@ -231,7 +231,7 @@ def test_a_server_may_count_logprobs() -> None:
     assert "top_logprobs" not in counted
 
 
-# -- the shape of the answer
+# -- the shape of the response
 
 
 @pytest.mark.parametrize("wanted", [None, ResponseFormat.text()])
@@ -462,7 +462,7 @@ def test_native_options_have_the_last_word() -> None:
 
 @pytest.mark.parametrize("stream", [True, False])
 def test_only_the_call_decides_about_streaming(stream: bool) -> None:
-    """An option that contradicts it would leave the answer unread."""
+    """An option that contradicts it would leave the response unread."""
     asked = _asked(provider_options={"openai": {"stream": not stream}})
 
     assert body(asked, stream=stream).get("stream", False) is stream

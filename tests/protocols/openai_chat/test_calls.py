@@ -406,7 +406,7 @@ def test_constrained_text_becomes_the_call() -> None:
 
 
 def test_constrained_text_that_is_not_a_call_stays_text() -> None:
-    """An answer that was cut off is not made into a call, and its finish reason shows it."""
+    """A response that was cut off is not made into a call, and its finish reason shows it."""
     chunks = [chunk({"content": '{"name": "wea'}), chunk({}, "length")]
 
     answer = response(streamed(chunks, dialect=CONSTRAINED, asked=FORCED))

@@ -1,4 +1,4 @@
-"""Media, citations, sources and server-run tools in an answer."""
+"""Media, citations, sources and server-run tools in a response."""
 
 import base64
 from typing import Any
@@ -27,7 +27,7 @@ def _b64(data: bytes) -> str:
 # -- sound
 
 
-def test_spoken_answers_are_put_together() -> None:
+def test_spoken_responses_are_put_together() -> None:
     """Sound and words come in pieces, each in base64 by itself; one part comes out."""
     chunks = [
         chunk({"audio": {"id": "audio_1", "transcript": "Hel"}}),
@@ -58,7 +58,7 @@ def test_spoken_answers_are_put_together() -> None:
 
 
 def test_sound_has_the_format_that_was_asked_for() -> None:
-    """The answer does not name its format; the request did."""
+    """The response does not name its format; the request did."""
     asked = evolve(ASKED, provider_options={"openai": {"audio": {"format": "pcm16"}}})
 
     events = streamed([chunk({"audio": {"data": _b64(b"a")}}, "stop")], asked=asked)
@@ -69,7 +69,7 @@ def test_sound_has_the_format_that_was_asked_for() -> None:
 
 @pytest.mark.parametrize("data", ["!", "a", 7])
 def test_broken_base64_is_not_sound(data: object) -> None:
-    """Bytes that cannot be read do not break the answer."""
+    """Bytes that cannot be read do not break the response."""
     chunks = [chunk({"audio": {"id": "a", "data": data}}), chunk({"content": "Hi"}, "stop")]
 
     answer = response(streamed(chunks))

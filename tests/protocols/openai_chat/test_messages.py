@@ -361,7 +361,7 @@ def test_what_an_assistant_message_cannot_hold_is_reported() -> None:
     assert body(asked)["messages"][1] == {"role": "assistant", "content": "a"}
 
 
-def test_spoken_answers_go_back_by_their_id() -> None:
+def test_spoken_responses_go_back_by_their_id() -> None:
     """The sound itself is never sent again."""
     spoken = AudioPart(data=WAV, provider_metadata={"openai": {"audio_id": "audio_1"}})
 
@@ -496,7 +496,7 @@ def test_reasoning_details_go_back_unchanged() -> None:
 
 
 def test_blocks_that_text_cut_in_two_are_whole_again() -> None:
-    """A signature that came after the answer had begun goes back on the text it signs."""
+    """A signature that came after the response had begun goes back on the text it signs."""
     chunks = [
         chunk({"reasoning_details": [{"type": "reasoning.text", "text": "a", "index": 0}]}),
         chunk({"content": "Hi"}),

@@ -162,7 +162,7 @@ STREAMS: dict[str, list[Any]] = {
 
 @pytest.mark.parametrize("chunks", STREAMS.values(), ids=STREAMS.keys())
 def test_the_official_client_reads_the_same(chunks: list[Any]) -> None:
-    """It sends our body unchanged, and the same bytes give it the same answer."""
+    """It sends our body unchanged, and the same bytes give it the same response."""
     seen: list[Any] = []
     sent = body(_all_parts(), stream=True)
     client = _client(sse(chunks), seen)

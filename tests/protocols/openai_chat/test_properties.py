@@ -1,4 +1,4 @@
-"""Laws of every answer, however it is cut, and for all nonsense that a server can send."""
+"""Laws of every response, however it is cut, and for all nonsense that a server can send."""
 
 import json
 from contextlib import suppress
@@ -29,7 +29,7 @@ from tests.support.wire.chat import (
 )
 from tests.support.wire.protocol import error, response
 
-# -- answers, streamed and whole
+# -- responses, streamed and whole
 
 
 @st.composite
@@ -42,7 +42,7 @@ def cuts(draw: st.DrawFn, text: str) -> list[str]:
 
 @st.composite
 def answers(draw: st.DrawFn) -> tuple[list[dict[str, Any]], dict[str, Any]]:
-    """Draw one answer in both forms: its chunks, and its document."""
+    """Draw one response in both forms: its chunks, and its document."""
     field = draw(st.sampled_from(["reasoning_content", "reasoning"]))
     reasoning, text, refusal = draw(texts()), draw(texts()), draw(texts(0, 3))
     calls = draw(st.lists(json_objects(), max_size=3))
@@ -66,10 +66,10 @@ def answers(draw: st.DrawFn) -> tuple[list[dict[str, Any]], dict[str, Any]]:
 
 
 @given(answers())
-def test_a_stream_and_a_whole_body_are_one_answer(
+def test_a_stream_and_a_whole_body_are_one_response(
     answer: tuple[list[dict[str, Any]], dict[str, Any]],
 ) -> None:
-    """The same answer gives the same response, streamed or not."""
+    """The same response gives the same response, streamed or not."""
     chunks, document = answer
 
     assert response(streamed(chunks)) == response(whole(document))

@@ -84,7 +84,7 @@ def test_plain_thinking_leaves_the_state_alone(name: str) -> None:
     assert list(events) == [ReasoningDelta("reasoning_0", "b")]
 
 
-def test_thinking_alone_is_an_answer() -> None:
+def test_thinking_alone_is_a_response() -> None:
     """A turn of nothing but thinking is not empty."""
     answer = response(streamed([chunk({"reasoning": "Hm."}), chunk({}, "length")]))
 
@@ -197,7 +197,7 @@ def test_a_whole_list_of_blocks_is_left_as_it_is() -> None:
 
 
 def test_streamed_and_whole_details_are_the_same() -> None:
-    """The blocks that go back do not depend on how the answer came."""
+    """The blocks that go back do not depend on how the response came."""
     pieces = [_details("a")[0], _details("b")[0]]
     chunks = [*(chunk({"reasoning_details": [piece]}) for piece in pieces), chunk({}, "stop")]
     document = completion({"content": None, "reasoning_details": _details("ab")})

@@ -46,7 +46,7 @@ def fragments(pieces: Sequence[str], *, named: bool = False, id_: str | None = "
 
 
 def read(native: Sequence[Any]) -> tuple[list[str], str, list[str]]:
-    """Return the deltas of the answer's one call, its whole text, and the codes of its reports."""
+    """Return the deltas of the response's call, its whole text, and the codes of its reports."""
     events = streamed(calls_chunks(*native))
     return (deltas(events), "".join(deltas(events)), [note.code for note in notes(events)])
 
@@ -57,7 +57,7 @@ def deltas(events: Sequence[LLMEvent]) -> list[str]:
 
 
 def notes(events: Sequence[LLMEvent]) -> tuple[Diagnostic, ...]:
-    """Return the reports of an answer."""
+    """Return the reports of a response."""
     (finish,) = [event for event in events if isinstance(event, Finish)]
     return finish.diagnostics
 

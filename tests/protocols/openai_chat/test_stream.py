@@ -1,4 +1,4 @@
-"""Text, ends, usage and errors of an answer."""
+"""Text, ends, usage and errors of a response."""
 
 import json
 from typing import Any
@@ -94,12 +94,12 @@ def test_a_chunk_that_is_not_an_object_is_an_error() -> None:
 
 
 def test_a_stream_of_text(snapshot: SnapshotAssertion) -> None:
-    """The whole event list of a plain answer."""
+    """The whole event list of a plain response."""
     assert streamed([*text_chunks("Hel", "lo"), usage_chunk()]) == snapshot
 
 
 def test_a_whole_body(snapshot: SnapshotAssertion) -> None:
-    """The whole event list of a plain answer that was not streamed."""
+    """The whole event list of a plain response that was not streamed."""
     assert whole(completion({"content": "Hello"}, usage=USAGE)) == snapshot
 
 
@@ -149,7 +149,7 @@ def test_empty_fields_around_the_text_are_ignored(envelope: dict[str, Any]) -> N
 
 
 def test_a_refusal_is_its_own_part() -> None:
-    """Words of refusal are not an answer's text; the model ended them by itself."""
+    """Words of refusal are not a response's text; the model ended them by itself."""
     chunks = [chunk({"refusal": "I can"}), chunk({"refusal": "not."}), chunk({}, "stop")]
 
     answer = response(streamed(chunks))
@@ -188,7 +188,7 @@ def test_unknown_fields_of_a_delta_are_passed_on() -> None:
 
 
 def test_other_choices_are_passed_on() -> None:
-    """`n` above 1 has no neutral form: the first choice is the answer."""
+    """`n` above 1 has no neutral form: the first choice is the response."""
     second = chunk({"content": "b"})
     second["choices"][0]["index"] = 1
 
@@ -345,7 +345,7 @@ def test_every_finish_reason_has_a_common_word(raw: str, reason: str) -> None:
     [("stop", "tool_calls"), ("length", "length"), ("content_filter", "content_filter")],
 )
 def test_calls_make_stop_tool_calls_and_nothing_else(raw: str, reason: str) -> None:
-    """Many servers say stop though tools were called; a cut answer stays cut."""
+    """Many servers say stop though tools were called; a cut response stays cut."""
     chunks = [*calls_chunks(call(0, id="a", name="one", arguments="{}"))[:-1], chunk({}, raw)]
 
     answer = response(streamed(chunks))
@@ -369,7 +369,7 @@ def test_a_whole_body_without_a_reason_is_whole(finish: str | None) -> None:
 
 
 def test_an_end_without_a_finish_reason_is_an_error() -> None:
-    """Half an answer is never taken for a whole one, and is not lost."""
+    """Half a response is never taken for a whole one, and is not lost."""
     failed = error(streamed(text_chunks("Hel", "lo")[:-1], done=False))
 
     assert isinstance(failed, StreamError)
@@ -403,7 +403,7 @@ def test_done_after_the_final_usage_is_an_end() -> None:
         sse([{"id": "a"}]),
     ],
 )
-def test_a_stream_without_an_answer_is_an_error(body: bytes) -> None:
+def test_a_stream_without_a_response_is_an_error(body: bytes) -> None:
     """Nothing, a web page, or empty chunks never look like an empty success."""
     assert isinstance(error(streamed(body)), StreamError)
 
@@ -529,7 +529,7 @@ def test_errors_in_a_whole_body_are_typed(body: Any, kind: type[LLMError]) -> No
         b"<html>502 Bad Gateway</html>",
     ],
 )
-def test_a_whole_body_without_an_answer_is_an_error(body: Any) -> None:
+def test_a_whole_body_without_a_response_is_an_error(body: Any) -> None:
     """Whatever is missing, it is a StreamError and never a TypeError."""
     failed = error(whole(body))
 

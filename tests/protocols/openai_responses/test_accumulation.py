@@ -1,4 +1,4 @@
-"""Everything that OpenAI's own accumulators take from a stream is in the answer.
+"""Everything that OpenAI's own accumulators take from a stream is in the response.
 
 The streams are drawn by the grammar of the SDKs' accumulators: `ResponseStreamState` (Python,
 `openai.lib.streaming.responses`) and `accumulateResponse` (JavaScript, openai 7.57.0). An item may
@@ -177,10 +177,10 @@ def _call_events(draw: st.DrawFn, item: Native, repeated: bool) -> tuple[Native,
 
 
 @given(streams())
-def test_a_stream_by_the_accumulators_grammar_is_the_answer_that_the_response_is(
+def test_a_stream_by_the_accumulators_grammar_is_the_response_that_the_response_is(
     drawn: tuple[list[Native], list[Native], str],
 ) -> None:
-    """Whichever event brings a text, the answer is that of the whole document."""
+    """Whichever event brings a text, the response is that of the whole document."""
     events, output, status = drawn
     expected = response(whole(document(output, status)))
     got = response(streamed(events))
@@ -240,7 +240,7 @@ def _inside(kind: str, at: int = 0, **fields: Any) -> Native:
     return {"type": f"response.{kind}", "output_index": at, **fields}
 
 
-def test_items_of_the_first_event_are_part_of_the_answer() -> None:
+def test_items_of_the_first_event_are_part_of_the_response() -> None:
     """A response may begin with output, which deltas continue."""
     delta = _inside("output_text.delta", item_id="msg_1", content_index=0, delta="lo")
 

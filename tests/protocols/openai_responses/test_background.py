@@ -36,7 +36,7 @@ def stepped(state: ResponsesState, events: list[Native], told: list[LLMEvent]) -
 
 @given(st.sampled_from(sorted(ANSWERS)), st.data())
 def test_a_cut_never_shows(name: str, data: st.DataObject) -> None:
-    """Wherever the stream was cut, the same fold goes on to the same answer."""
+    """Wherever the stream was cut, the same fold goes on to the same response."""
     events = events_of(ANSWERS[name], size=2, **BACKGROUND)
     cut = data.draw(st.integers(1, len(events) - 1))
     told: list[LLMEvent] = []
@@ -54,7 +54,7 @@ def _answer(bare: list[LLMEvent]) -> LLMResponse:
 
 
 @pytest.mark.parametrize("name", ANSWERS)
-def test_a_new_fold_from_the_start_gives_the_answer_too(name: str) -> None:
+def test_a_new_fold_from_the_start_gives_the_response_too(name: str) -> None:
     """A stream that is resumed from its beginning lacks only its first event."""
     events = events_of(ANSWERS[name], **BACKGROUND)
 

@@ -1,4 +1,4 @@
-"""The body as a whole, what is stored, parameters, and the shape of the answer."""
+"""The body as a whole, what is stored, parameters, and the shape of the response."""
 
 from typing import Any
 
@@ -98,7 +98,7 @@ def test_a_request_that_says_everything(snapshot: SnapshotAssertion) -> None:
 
 
 def test_streamed_and_whole_differ_only_in_saying_so() -> None:
-    """A stream asks for nothing else than a whole answer."""
+    """A stream asks for nothing else than a whole response."""
     streamed, whole = body(everything(), stream=True), body(everything())
 
     assert streamed.pop("stream") is True
@@ -205,7 +205,7 @@ def test_the_providers_own_options_win() -> None:
     }
 
 
-# -- the shape of the answer
+# -- the shape of the response
 
 FORMATS: dict[str, tuple[ResponseFormat, Any]] = {
     "text": (ResponseFormat.text(), None),
@@ -229,7 +229,7 @@ FORMATS: dict[str, tuple[ResponseFormat, Any]] = {
 
 @pytest.mark.parametrize("name", FORMATS)
 def test_each_response_format_is_sent_as_text_format(name: str) -> None:
-    """Each shape of an answer in the API's words."""
+    """Each shape of a response in the API's words."""
     wanted, form = FORMATS[name]
 
     assert body(asked_of(response_format=wanted)).get("text") == (

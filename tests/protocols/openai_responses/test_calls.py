@@ -1,4 +1,4 @@
-"""Calls that the caller answers, and tools that the provider ran."""
+"""Calls that the caller responses, and tools that the provider ran."""
 
 import base64
 from typing import Any
@@ -35,7 +35,7 @@ from tests.support.wire.responses import (
 # -- functions and freeform tools
 
 
-def test_the_events_of_an_answer(snapshot: SnapshotAssertion) -> None:
+def test_the_events_of_a_response(snapshot: SnapshotAssertion) -> None:
     """A whole event list: reasoning, a search, text, two kinds of calls."""
     output = [
         reasoning("Hm."),
@@ -411,8 +411,8 @@ def test_outputs_without_a_call_are_kept_as_they_are() -> None:
     assert part.data == native  # type: ignore[union-attr]
 
 
-def test_a_program_may_end_in_a_later_answer() -> None:
-    """Its output then names the call of an answer before."""
+def test_a_program_may_end_in_a_later_response() -> None:
+    """Its output then names the call of a response before."""
     (result,) = said(HOSTED["program"][1]).content
 
     assert isinstance(result, ToolResultPart)
@@ -421,7 +421,7 @@ def test_a_program_may_end_in_a_later_answer() -> None:
 
 @pytest.mark.parametrize("name", ["hosted code_interpreter", "hosted shell", "own apply_patch"])
 def test_input_that_is_never_said_whole_is_closed(name: str) -> None:
-    """Where only the pieces came, the JSON around them ends with the answer."""
+    """Where only the pieces came, the JSON around them ends with the response."""
     events = [e for e in events_of(ANSWERS[name]) if not e["type"].endswith(".done")]
     last = {**events[-1], "response": {**events[-1]["response"], "output": []}}
 

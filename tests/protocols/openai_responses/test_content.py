@@ -264,7 +264,7 @@ def test_what_only_notifies_is_passed_on(event: Native) -> None:
 
 
 def test_notifications_may_come_first() -> None:
-    """They are told once the answer has begun, which keeps its id."""
+    """They are told once the response has begun, which keeps its id."""
     events = events_of([message("Hi.")])
 
     told = streamed([NOTIFICATIONS[-1], *events])

@@ -1,4 +1,4 @@
-"""How answers begin and end: reasons, usage, errors."""
+"""How responses begin and end: reasons, usage, errors."""
 
 import json
 from typing import Any
@@ -129,7 +129,7 @@ REASONS: dict[str, tuple[list[Native], str, dict[str, Any], FinishReason]] = {
 @pytest.mark.parametrize("form", ["stream", "whole"])
 @pytest.mark.parametrize("name", REASONS)
 def test_why_the_model_stopped(name: str, form: str) -> None:
-    """Streamed or whole, with its usage, whatever came of the answer."""
+    """Streamed or whole, with its usage, whatever came of the response."""
     output, status, fields, reason = REASONS[name]
     native = document(output, status, **fields)
 
@@ -151,7 +151,7 @@ def test_a_status_that_is_missing_is_that_of_the_event() -> None:
 
 
 @pytest.mark.parametrize("status", ["queued", "in_progress"])
-def test_a_response_in_the_background_is_not_an_answer_yet(status: str) -> None:
+def test_a_response_in_the_background_is_not_a_response_yet(status: str) -> None:
     """It ends with where to go on reading."""
     answer = response(whole(document([], status, usage=None, background=True)))
 
@@ -357,7 +357,7 @@ WHOLE_ERRORS: dict[str, tuple[Any, type[errors.LLMError]]] = {
 
 
 @pytest.mark.parametrize("name", WHOLE_ERRORS)
-def test_whole_bodies_without_an_answer_are_errors(name: str) -> None:
+def test_whole_bodies_without_a_response_are_errors(name: str) -> None:
     """Each is an error of its class, never an exception."""
     native, kind = WHOLE_ERRORS[name]
 
@@ -365,7 +365,7 @@ def test_whole_bodies_without_an_answer_are_errors(name: str) -> None:
 
 
 def test_what_a_failed_response_had_said_is_kept() -> None:
-    """Its text is in the partial answer, its half-written calls are not."""
+    """Its text is in the partial response, its half-written calls are not."""
     output = [reasoning("Hm."), message("Hello."), function_call('{"ci')]
     native = document(output, "failed", error={"code": "server_error", "message": "Broken."})
 
@@ -383,7 +383,7 @@ def test_nothing_comes_after_the_end() -> None:
 
 
 def test_a_sentinel_is_not_an_end() -> None:
-    """Some servers send `[DONE]`; only a final event says that the answer is whole."""
+    """Some servers send `[DONE]`; only a final event says that the response is whole."""
     body = b"".join(b"data: " + json.dumps(e).encode() + b"\n\n" for e in events_of([]))
     cut = body.rpartition(b"data: ")[0]
 

@@ -358,7 +358,7 @@ def test_no_id_is_sent_again_to_who_remembers(name: str, memory: str) -> None:
 
 
 def _turns(names: list[str]) -> list[LLMRequest]:
-    """Return the requests of a conversation whose answers are those of *names*."""
+    """Return the requests of a conversation whose responses are those of *names*."""
     history: list[Message] = []
     requests = []
     for name in names:

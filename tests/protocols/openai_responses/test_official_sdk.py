@@ -1,4 +1,4 @@
-"""The official SDK reads the same bytes to the same answer, and takes every body that we build."""
+"""The official SDK reads the same bytes as the same response, and takes all our bodies."""
 
 import json
 from collections.abc import Iterator
@@ -189,7 +189,7 @@ def test_the_check_can_fail() -> None:
 
 
 def test_what_the_sdk_sends_is_what_we_send() -> None:
-    """The SDK's own replay of an answer's items, without their output-only fields, is ours."""
+    """The SDK's own replay of a response's items, without their output-only fields, is ours."""
     output = [*ANSWERS["two reasonings"]]
     dumped = [
         item.model_dump(exclude_none=True, exclude={"status"})

@@ -1,4 +1,4 @@
-"""Laws of every answer, however it is cut, and for all nonsense that a server can send."""
+"""Laws of every response, however it is cut, and for all nonsense that a server can send."""
 
 import json
 from contextlib import suppress
@@ -35,12 +35,12 @@ from tests.support.wire.responses import (
     whole,
 )
 
-# -- answers, streamed and whole
+# -- responses, streamed and whole
 
 
 @st.composite
 def outputs(draw: st.DrawFn) -> list[Native]:
-    """Draw the items of an answer, all ids different."""
+    """Draw the items of a response, all ids different."""
     kinds = draw(st.lists(st.sampled_from(sorted(_DRAWN)), max_size=4))
     return [item for n, kind in enumerate(kinds) for item in draw(_DRAWN[kind](n))]
 
@@ -81,10 +81,10 @@ _DRAWN = {"message": _messages, "reasoning": _thoughts, "call": _calls, "hosted"
 
 
 @given(outputs(), st.integers(1, 6), st.sampled_from(["completed", "incomplete"]))
-def test_a_stream_and_a_whole_body_are_one_answer(
+def test_a_stream_and_a_whole_body_are_one_response(
     output: list[Native], size: int, status: str
 ) -> None:
-    """The same answer gives the same response, streamed or not."""
+    """The same response gives the same response, streamed or not."""
     events = streamed(events_of(output, status, size))
 
     assert response(events) == response(whole(document(output, status)))

@@ -9,7 +9,7 @@ from tests.support.wire.responses import Native, events_of, message, reasoning, 
 
 
 def thoughts(*output: Native) -> list[ReasoningPart]:
-    """Return the reasoning in an answer of *output*."""
+    """Return the reasoning in a response of *output*."""
     return [part for part in said(*output).content if isinstance(part, ReasoningPart)]
 
 
@@ -89,7 +89,7 @@ OPENED: dict[str, Native] = {
 
 
 @pytest.mark.parametrize("end", [True, False])
-def test_an_item_that_never_ends_is_closed_with_the_answer(end: bool) -> None:
+def test_an_item_that_never_ends_is_closed_with_the_response(end: bool) -> None:
     """Its text so far stays."""
     events = events_of([])
     said_ = [{"type": k, "output_index": 0, "summary_index": 0, **v} for k, v in OPENED.items()]

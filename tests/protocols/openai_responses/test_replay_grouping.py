@@ -82,7 +82,7 @@ def _models(lowered: list[Native]) -> list[Native]:
 
 @pytest.mark.parametrize("form", ["whole", "stream"])
 @pytest.mark.parametrize("name", ANSWERS)
-def test_an_answer_goes_back_as_it_came(name: str, form: str) -> None:
+def test_a_response_goes_back_as_it_came(name: str, form: str) -> None:
     """Items come back in order, with their ids and all they brought, also over JSON."""
     output = ANSWERS[name]
     answer = said(*output) if form == "whole" else response(streamed(events_of(output))).message
@@ -120,7 +120,7 @@ def test_refusals_are_refusals() -> None:
     assert items(hand_made) == [{"type": "message", "role": "assistant", "content": "No."}]
 
 
-def test_a_hand_made_answer_is_plain() -> None:
+def test_a_hand_made_response_is_plain() -> None:
     """Without ids, texts of one phase are one message."""
     commentary: Any = {"openai": {"phase": "commentary"}}
     made = Message.assistant(
@@ -193,7 +193,7 @@ def test_reasoning_goes_back_only_where_it_came_from(name: str) -> None:
     assert text == "Hi." if isinstance(text, str) else text[0]["text"] == "Hi."
 
 
-def test_an_edited_answer_goes_back_without_its_reasoning() -> None:
+def test_an_edited_response_goes_back_without_its_reasoning() -> None:
     """The provider wants reasoning with just the item that came after it, or not at all."""
     answer = said(reasoning("Hm."), message("Hi."))
     edited = Message.assistant(answer.content[0], "The meaning of life is 42", origin=ORIGIN)
@@ -217,7 +217,7 @@ def test_a_group_with_a_gap_goes_back_without_its_reasoning() -> None:
     }
 
 
-def test_items_go_back_in_the_order_of_the_answer() -> None:
+def test_items_go_back_in_the_order_of_the_response() -> None:
     """Also where a later one began before the reasoning showed itself."""
     events = events_of([reasoning(), message("Hi.")])
     thought = [e for e in events if e.get("output_index") == 0]
@@ -228,8 +228,8 @@ def test_items_go_back_in_the_order_of_the_answer() -> None:
     assert [item["type"] for item in items(answer)] == ["reasoning", "message"]
 
 
-def test_reasoning_that_ends_an_answer_is_left_out() -> None:
-    """An answer that was cut while the model thought leaves an orphan."""
+def test_reasoning_that_ends_a_response_is_left_out() -> None:
+    """A response that was cut while the model thought leaves an orphan."""
     cut = response(streamed(events_of([reasoning("Hm.")], "incomplete"))).message
 
     assert items(Message.user("A"), cut, Message.user("B")) == [
@@ -273,7 +273,7 @@ def test_ids_that_are_too_long_are_left_out() -> None:
 
 
 def _conversation(names: list[str]) -> tuple[list[Message], list[list[Native]]]:
-    """Return a conversation, and the native items of each answer, all ids unique."""
+    """Return a conversation, and the native items of each response, all ids unique."""
     messages: list[Message] = []
     outputs = []
     for turn, name in enumerate(names):
@@ -381,7 +381,7 @@ def test_own_calls_keep_their_result(name: str) -> None:
     assert outputs == [call_id for call_id in ids if call_id is not None]
 
 
-def test_what_an_answer_cannot_hold_is_reported() -> None:
+def test_what_a_response_cannot_hold_is_reported() -> None:
     """Pictures and sound that no item of ours made have no place in the model's message."""
     made = Message.assistant("Hi.", ImagePart(file_id="f"), AudioPart(file_id="a"))
     asked = request(model=Model("gpt-5.2", "openai"), messages=[made, Message.user("So?")])
@@ -392,7 +392,7 @@ def test_what_an_answer_cannot_hold_is_reported() -> None:
     ]
 
 
-def test_native_items_may_stand_in_an_answer() -> None:
+def test_native_items_may_stand_in_a_response() -> None:
     """A part that is an item goes in as it is."""
     item = {"type": "compaction", "encrypted_content": "x"}
 

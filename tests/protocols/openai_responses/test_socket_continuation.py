@@ -1,4 +1,4 @@
-"""Requests over a socket whose server remembers the last answer."""
+"""Requests over a socket whose server remembers the last response."""
 
 import json
 from typing import Any
@@ -40,7 +40,7 @@ def turn(asked: LLMRequest) -> SocketRequest:
 
 
 def completed(*output: Native, **fields: Any) -> Native:
-    """Return the event that ends an answer well."""
+    """Return the event that ends a response well."""
     return {"type": "response.completed", "response": document(output, **fields)}
 
 
@@ -52,7 +52,7 @@ def memory(asked: LLMRequest, *output: Native) -> RemoteHistory:
 
 
 def after(asked: LLMRequest, answer: Message, *messages: Message) -> LLMRequest:
-    """Return *asked*, its answer, and the next message."""
+    """Return *asked*, its response, and the next message."""
     return evolve(asked, messages=(*asked.messages, answer, *messages))
 
 
@@ -93,7 +93,7 @@ REPLAYED = {name: items for name, items in ANSWERS.items() if name != "own compu
 
 
 @pytest.mark.parametrize("output", REPLAYED.values(), ids=list(REPLAYED))
-def test_every_answer_is_recognised_as_it_goes_back(output: list[Native]) -> None:
+def test_every_response_is_recognised_as_it_goes_back(output: list[Native]) -> None:
     """Fields in which a received item and the same item sent back differ do not count."""
     answer = said(*output)
     new = [*results(answer), Message.user("Go on.")]
@@ -109,7 +109,7 @@ NEXT = after(ASKED, ANSWER, *results(ANSWER))
 
 EDITS: dict[str, LLMRequest] = {
     "the question": evolve(NEXT, messages=(Message.user("Hallo"), *NEXT.messages[1:])),
-    "the answer's text": after(ASKED, said(message("Hi!")), Message.user("Go on.")),
+    "the response's text": after(ASKED, said(message("Hi!")), Message.user("Go on.")),
     "the arguments": after(ASKED, said(CALL[0], function_call('{"city":"B"}')), *results(ANSWER)),
     "reasoning left out": after(
         ASKED, evolve(ANSWER, content=ANSWER.content[1:]), *results(ANSWER)
@@ -169,7 +169,7 @@ FORGOTTEN: dict[str, Native] = {
 
 
 @pytest.mark.parametrize("event", FORGOTTEN.values(), ids=list(FORGOTTEN))
-def test_only_an_answer_that_ended_well_is_continued(event: Native) -> None:
+def test_only_a_response_that_ended_well_is_continued(event: Native) -> None:
     """A failed turn is evicted; of a response without its output we would not know the end."""
     assert turn(ASKED).history_after(event) is None
 
@@ -234,7 +234,7 @@ ENDINGS: dict[bytes, tuple[bool, str | None]] = {
 
 
 @pytest.mark.parametrize(("text", "expected"), ENDINGS.items(), ids=lambda value: str(value)[:40])
-def test_the_end_of_an_answer_is_reported(text: bytes, expected: tuple[bool, str | None]) -> None:
+def test_the_end_of_a_response_is_reported(text: bytes, expected: tuple[bool, str | None]) -> None:
     """By its type, wherever that stands; what is not JSON ends nothing."""
     event = terminal_event(text)
 

@@ -1,4 +1,4 @@
-"""Whatever a server leaves out or spells in its own way, the answer is the same."""
+"""Whatever a server leaves out or spells in its own way, the response is the same."""
 
 import re
 from collections.abc import Callable
@@ -134,8 +134,8 @@ def _without_ids(text: str) -> str:
 
 
 @pytest.mark.parametrize("name", ANSWERS)
-def test_every_variant_gives_the_same_answer(name: str) -> None:
-    """Deltas only, ends only, the final response only: one answer, and it is the whole body's."""
+def test_every_variant_gives_the_same_response(name: str) -> None:
+    """Deltas only, ends only, the final response only: one response, and it is the whole body's."""
     output = ANSWERS[name]
     expected = response(whole(document(output)))
     for variant, size in product(VARIANTS, (2, 1000)):

@@ -114,12 +114,12 @@ def test_usage_deltas_are_merged_into_meta() -> None:
     }
 
 
-def test_a_stream_ending_with_error_gives_a_failed_answer_error() -> None:
+def test_a_stream_ending_with_error_gives_a_failed_response_error() -> None:
     """The error is the stream's own, and says whether another try may help."""
     deltas = deltas_of([START, DeltaText("Hal"), DeltaError("ServerError", "broke", True)])
     failure = assemble(deltas).failure()
 
-    assert isinstance(failure, errors.FailedAnswerError)
+    assert isinstance(failure, errors.FailedResponseError)
     assert (failure.message, failure.error_code, failure.retryable) == (
         "broke",
         "ServerError",
@@ -160,7 +160,7 @@ def test_provider_raw_never_affects_the_entry(
 def test_a_stream_cut_at_any_delta_is_unfinished(
     stream: list[MessageDelta], data: st.DataObject
 ) -> None:
-    """Half an answer never passes for a whole one."""
+    """Half a response never passes for a whole one."""
     cut = data.draw(st.integers(1, len(stream) - 1))
 
     assert isinstance(assemble(stream[:cut]).failure(), errors.UnfinishedStreamError)
@@ -218,7 +218,7 @@ MUTATIONS: list[tuple[str, Callable[[Payloads], Payloads], type[errors.ContractE
     ("text after done", lambda p: [*p, DeltaText("x")], errors.DeltaAfterEndError),
     ("done twice", lambda p: [*p, DONE], errors.DeltaAfterEndError),
     ("error after done", lambda p: [*p, DeltaError("x")], errors.DeltaAfterEndError),
-    ("error instead", lambda p: [*p[:-1], DeltaError("x")], errors.FailedAnswerError),
+    ("error instead", lambda p: [*p[:-1], DeltaError("x")], errors.FailedResponseError),
     ("call twice", call_twice, errors.DuplicateToolCallError),
     ("args of no call", inserted(before_done, DeltaToolCallArgs("?" * 9, "x")),
      errors.UnknownToolCallError),
@@ -294,7 +294,7 @@ def test_the_mutations_cover_every_error_of_a_stream() -> None:
         errors.RepeatedStartError,
         errors.UnfinishedStreamError,
         errors.DeltaAfterEndError,
-        errors.FailedAnswerError,
+        errors.FailedResponseError,
         errors.DuplicateToolCallError,
         errors.UnknownToolCallError,
         errors.ClosedToolCallError,

@@ -38,7 +38,7 @@ from llmcore.sessions.contract.deltas import (
     MessageDelta,
 )
 from llmcore.sessions.contract.entries import EntryText, EntryToolCall
-from llmcore.sessions.contract.errors import FailedAnswerError, UnfinishedStreamError
+from llmcore.sessions.contract.errors import FailedResponseError, UnfinishedStreamError
 from tests.support.strategies.values import framed, streams
 from tests.support.wire import chat
 
@@ -64,7 +64,7 @@ def payloads(found: Iterable[LLMEvent]) -> list[DeltaPayload]:
     return [delta.payload for delta in deltas(found)]
 
 
-def test_an_answer_becomes_deltas_in_the_order_of_its_events() -> None:
+def test_a_response_becomes_deltas_in_the_order_of_its_events() -> None:
     """Text, thinking and calls as they come; usage and the reason at the end."""
     stream = complete_segments(
         framed(
@@ -158,10 +158,10 @@ def test_an_error_event_becomes_usage_and_an_error_delta() -> None:
     ]
 
     assert payloads(stream)[-1] == DeltaError("RateLimitError", "slow down", True)
-    assert isinstance(assemble(deltas(stream)).failure(), FailedAnswerError)
+    assert isinstance(assemble(deltas(stream)).failure(), FailedResponseError)
 
 
-def test_an_error_before_the_answer_gives_a_start_and_an_error() -> None:
+def test_an_error_before_the_response_gives_a_start_and_an_error() -> None:
     """A call that failed at once starts with no model."""
     error = events.ErrorEvent(RateLimitError("slow down", request_id="req-1"))
 
@@ -178,7 +178,7 @@ def test_a_retry_after_an_error_is_a_separate_stream() -> None:
     found = deltas([*failed, *again])
     second = next(n for n, delta in enumerate(found) if n and delta.kind == "start")
 
-    assert isinstance(assemble(found[:second]).failure(), FailedAnswerError)
+    assert isinstance(assemble(found[:second]).failure(), FailedResponseError)
     assert assemble(found[second:]).unwrap().text == "Hi"
 
 
@@ -202,7 +202,7 @@ def call(id_: str) -> list[LLMEvent]:
 
 
 def test_a_call_id_that_the_run_has_is_replaced() -> None:
-    """Providers count calls anew in each answer; in a run their ids are unique."""
+    """Providers count calls anew in each response; in a run their ids are unique."""
     found = deltas(complete_segments(framed(call("call_0"))), taken=["call_0"])
 
     (made,) = assemble(found).unwrap().tool_calls
@@ -241,7 +241,7 @@ def test_each_step_names_the_model_that_answers_it() -> None:
     """A run may change the model from step to step; each has a request of its own."""
     other = events.StreamStart(provider="acme", model="m-2", request_id="req-2")
     stream = [
-        evolve(event, answer=other) if event == events.StepStart(1) else event
+        evolve(event, start=other) if event == events.StepStart(1) else event
         for event in complete_segments(looped())
     ]
 
@@ -256,7 +256,7 @@ def test_a_loop_that_fails_between_steps_ends_the_finished_step() -> None:
     second = next(n for n, delta in enumerate(found) if n and delta.kind == "start")
 
     assert isinstance(assemble(found[:second]), Success)
-    assert isinstance(assemble(found[second:]).failure(), FailedAnswerError)
+    assert isinstance(assemble(found[second:]).failure(), FailedResponseError)
     assert found[second].payload == DeltaStart("", "id-1")
 
 
@@ -292,7 +292,7 @@ def test_the_assembled_entry_equals_the_response(stream: list[LLMEvent]) -> None
 def test_every_event_stream_gives_a_delta_stream_with_the_same_ending(
     stream: list[LLMEvent], data: st.DataObject
 ) -> None:
-    """A failed answer fails, one that breaks off is unfinished, and JSON keeps every delta."""
+    """A failed response fails, one that breaks off is unfinished, and JSON keeps every delta."""
     found = deltas(stream)
     assert [delta_from_wire(to_wire(delta)) for delta in found] == found
     assert isinstance(assemble(found), Success) == isinstance(stream[-1], events.Finish)

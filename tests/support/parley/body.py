@@ -4,7 +4,7 @@ from typing import cast
 
 from attrs import fields
 
-from llmcore.protocols.answer_format import format_in_words
+from llmcore.protocols.forced_format import format_in_words
 from llmcore.protocols.protocol import Built, collect_diagnostics
 from llmcore.schema.diagnostics import Notes
 from llmcore.schema.errors import LLMError

@@ -6,7 +6,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from llmcore.protocols.answering import finish_events, map_finish_reason
+from llmcore.protocols.response_parts import finish_events, map_finish_reason
 from llmcore.schema.changed import changed
 from llmcore.schema.events import LLMEvent, StepStart, StreamStart
 from llmcore.schema.json import count_or_none, object_or_empty, str_or_none
@@ -38,7 +38,7 @@ def on_close(state: ParleyState, end: Any, events: list[LLMEvent]) -> ParleyStat
     end = object_or_empty(end)
     state = end_call(state, events)
     reason = map_finish_reason(
-        str_or_none(end.get("why")), FINISH_REASONS, called=bool(state.calls), answered=False
+        str_or_none(end.get("why")), FINISH_REASONS, called=bool(state.calls), format_called=False
     )
     usage = map_usage(object_or_empty(end.get("tokens")))
     events += finish_events(reason, usage, {}, end)

@@ -11,7 +11,7 @@ from typing import Literal, TypeAlias
 
 from attrs import frozen
 
-from llmcore.protocols.answering import StreamContext
+from llmcore.protocols.response_parts import StreamContext
 from llmcore.schema.changed import changed
 from llmcore.schema.events import (
     LLMEvent,

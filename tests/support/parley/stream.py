@@ -3,9 +3,9 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
-from llmcore.protocols.answering import empty_response, stream_context, truncated
 from llmcore.protocols.failures.errors import error_from_body
 from llmcore.protocols.protocol import Frame
+from llmcore.protocols.response_parts import empty_response, stream_context, truncated
 from llmcore.schema import json
 from llmcore.schema.changed import changed
 from llmcore.schema.errors import InvalidRequestError, StreamError

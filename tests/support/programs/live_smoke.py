@@ -1,7 +1,7 @@
 """Checks that must pass against the real API of any provider, as functions of a model.
 
 Each raises AssertionError where it does not. They cost a few cents: `test_live_smoke.py` runs them
-on demand, and always against scripted answers.
+on demand, and always against scripted responses.
 """
 
 import struct
@@ -78,7 +78,7 @@ async def streamed_answer(model: Model, client: Client) -> None:
 
 
 async def parallel_tools(model: Model, client: Client) -> None:
-    """Check that calls are run, and the answer is made of their results."""
+    """Check that calls are run, and the response is made of their results."""
     result = await generate(
         model,
         "What is the weather in San Francisco and New York?",

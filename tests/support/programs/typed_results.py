@@ -8,7 +8,7 @@ from llmcore import Client, Failure, LLMError, LLMResponse, Result, Success, req
 
 
 async def answer(client: Client) -> str:
-    """Return the answer, or what went wrong, in words."""
+    """Return the response, or what went wrong, in words."""
     match await client.generate(request(model="gpt-5.2", prompt="Hi")):
         case Success(response):
             assert_type(response, LLMResponse)
@@ -19,7 +19,7 @@ async def answer(client: Client) -> str:
 
 
 def length(result: Result[LLMResponse, LLMError]) -> int:
-    """Return the length of the answer, 0 of a failure."""
+    """Return the length of the response, 0 of a failure."""
     counted = result.map(lambda response: len(response.text))
     assert_type(counted.value_or(0), int)
     if isinstance(counted, Success):

@@ -89,7 +89,7 @@ def text_of(response: Any) -> str:
 
 
 def tool_script(*calls: tuple[str, str, str]) -> list[bytes | float]:
-    """Return the script of an answer that calls functions: id, name, arguments of each."""
+    """Return the script of a response that calls functions: id, name, arguments of each."""
     fragments = []
     for index, (id_, name, arguments) in enumerate(calls):
         head = {"index": index, "id": id_, "type": "function"}
@@ -104,7 +104,7 @@ def tool_script(*calls: tuple[str, str, str]) -> list[bytes | float]:
 
 
 def streamed(script: Any, **options: Any) -> Answer:
-    """Return a streamed answer."""
+    """Return a streamed response."""
     headers = {**SSE, **options.pop("headers", {})}
     return Answer(script, headers=headers, **options)
 

@@ -51,7 +51,7 @@ def answer(received: Received) -> Answer:
 
 
 def _script(body: Any, asked: str) -> list[bytes | float]:
-    """Return the chunks of the answer."""
+    """Return the chunks of the response."""
     if "stay silent" in asked:
         return [2.0, *chat_stream(pause=2)]
     if "Write a summary" in asked:

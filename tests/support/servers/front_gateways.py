@@ -93,7 +93,7 @@ def served(service: Service) -> Iterator[str]:
 
 @frozen(kw_only=True)
 class Heard:
-    """The parts of an answer, as a vendor's client reads them."""
+    """The parts of a response, as a vendor's client reads them."""
 
     text: str
     calls: tuple[tuple[str, Any], ...] = ()

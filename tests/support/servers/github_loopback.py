@@ -22,11 +22,11 @@ class Github:
 
     url: str = ""
     polls: list[object] = field(factory=lambda: [{"access_token": "gho_new"}])
-    """Answers to those who ask whether the code was entered; the last one stays."""
+    """Responses to those who ask whether the code was entered; the last one stays."""
     code: dict[str, object] = field(factory=dict)
     """Fields in which the reply with the code differs."""
     exchange: Answer | None = None
-    """The answer to exchanges; without it they bring `tid=1`, `tid=2`..."""
+    """The response to exchanges; without it they bring `tid=1`, `tid=2`..."""
     refresh_in: float = 1500
     chat: Handler = chat_handler
     exchanges: list[Received] = field(factory=list)

@@ -1,4 +1,4 @@
-"""A real HTTP server on loopback whose answers are scripts, and which notices who leaves."""
+"""A real HTTP server on loopback whose responses are scripts, and which notices who leaves."""
 
 import json
 import socket

@@ -86,9 +86,9 @@ class _Asked:
 
 
 class Http2Loopback(TlsLoopback):
-    """Answers over HTTP/2, by `h2`; the same handlers as over HTTP/1.1.
+    """Responses over HTTP/2, by `h2`; the same handlers as over HTTP/1.1.
 
-    A pause in a script is never over: the answer stays open.
+    A pause in a script is never over: the response stays open.
     """
 
     def _serve(self, connection: socket.socket) -> None:

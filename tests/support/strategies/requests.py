@@ -269,7 +269,7 @@ def origins() -> st.SearchStrategy[Origin]:
 
 @cache
 def assistant_messages() -> st.SearchStrategy[Message]:
-    """Answers of models, in any order of parts."""
+    """Responses of models, in any order of parts."""
     parts = st.one_of(
         output_parts(),
         reasoning_parts(),
@@ -396,7 +396,7 @@ def generation_options() -> st.SearchStrategy[options.GenerationOptions]:
 
 @cache
 def response_formats() -> st.SearchStrategy[options.ResponseFormat]:
-    """Every shape of answer."""
+    """Every shape of response."""
     schemas = st.builds(
         options.ResponseFormat.json_schema,
         json_objects(),

@@ -18,25 +18,6 @@ from llmcore.folds.segments import complete_segments
 from llmcore.schema import events
 from llmcore.schema.events import LLMEvent
 from llmcore.schema.json import ProviderMetadata
-from tests.support.strategies.answers import (
-    diagnostics,
-    files,
-    finish_reasons,
-    finishes,
-    llm_errors,
-    moments,
-    provider_events,
-    rate_limits,
-    responses,
-    single_events,
-    sources,
-    step_finishes,
-    stream_starts,
-    text_ends,
-    tool_calls,
-    tool_results,
-    usages,
-)
 from tests.support.strategies.requests import (
     assistant_messages,
     audio_parts,
@@ -81,6 +62,25 @@ from tests.support.strategies.requests import (
     tool_result_parts,
     tool_specs,
     tuples_of,
+)
+from tests.support.strategies.responses import (
+    diagnostics,
+    files,
+    finish_reasons,
+    finishes,
+    llm_errors,
+    moments,
+    provider_events,
+    rate_limits,
+    responses,
+    single_events,
+    sources,
+    step_finishes,
+    stream_starts,
+    text_ends,
+    tool_calls,
+    tool_results,
+    usages,
 )
 
 _T = TypeVar("_T")
@@ -243,7 +243,7 @@ def _with_an_id_of_its_own(call: events.ToolCall) -> events.ToolCall:
 
 @st.composite
 def bare_streams(draw: st.DrawFn, *, may_fail: bool = True) -> list[LLMEvent]:
-    """Draw the events of one answer as a protocol emits them.
+    """Draw the events of one response as a protocol emits them.
 
     With *may_fail*, some break off anywhere with an `ErrorEvent`.
     """
@@ -267,7 +267,7 @@ def _aside_key(event: LLMEvent) -> object:
 
 
 def streams(*, may_fail: bool = True) -> st.SearchStrategy[list[LLMEvent]]:
-    """Draw the events of one answer, completed: what a user of the library sees."""
+    """Draw the events of one response, completed: what a user of the library sees."""
     return bare_streams(may_fail=may_fail).map(complete_segments)
 
 

@@ -24,7 +24,7 @@ def ask(model: str = MODEL, **fields: Any) -> LLMRequest:
 
 ASKED = ask()
 
-# -- answers, streamed and whole
+# -- responses, streamed and whole
 
 USAGE = {"input_tokens": 12, "output_tokens": 7}
 
@@ -81,7 +81,7 @@ def begin(**fields: Any) -> dict[str, Any]:
 
 
 def end(reason: str | None = "end_turn", usage: Any = None, **fields: Any) -> list[dict[str, Any]]:
-    """Return the two events that end an answer."""
+    """Return the two events that end a response."""
     said = {"stop_reason": reason, "stop_sequence": None, **fields}
     counted = {"output_tokens": 7} if usage is None else usage
     return [

@@ -40,7 +40,7 @@ def answer(*content: Any, model: str = CLAUDE) -> Message:
 
 ASKED = ask()
 
-# -- answers, streamed and whole
+# -- responses, streamed and whole
 
 Event = tuple[str, Mapping[str, Any]]
 
@@ -88,7 +88,7 @@ BEGIN: Event = ("messageStart", {"role": "assistant", "p": "abcdef"})
 
 
 def end(reason: str = "end_turn", **fields: Any) -> list[Event]:
-    """Return the two events that end an answer."""
+    """Return the two events that end a response."""
     metadata = {"usage": USAGE, "metrics": {"latencyMs": 100}, "p": "a", **fields}
     return [("messageStop", {"stopReason": reason, "p": "abc"}), ("metadata", metadata)]
 

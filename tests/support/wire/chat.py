@@ -39,7 +39,7 @@ USAGE = {"prompt_tokens": 7, "completion_tokens": 5, "total_tokens": 12}
 
 
 def text_chunks(*texts: str, finish: str | None = "stop") -> list[dict[str, Any]]:
-    """Return a whole answer of text."""
+    """Return a whole response of text."""
     pieces = [chunk({"content": text}) for text in texts]
     return [chunk({"role": "assistant", "content": ""}), *pieces, chunk({}, finish)]
 
@@ -52,7 +52,7 @@ def call(index: int | None = None, **fields: Any) -> dict[str, Any]:
 
 
 def calls_chunks(*fragments: dict[str, Any] | list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return an answer of tool calls: a chunk for each fragment, or list of them."""
+    """Return a response of tool calls: a chunk for each fragment, or list of them."""
     deltas = [f if isinstance(f, list) else [f] for f in fragments]
     return [*(chunk({"tool_calls": d}) for d in deltas), chunk({}, "tool_calls")]
 

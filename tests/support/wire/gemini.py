@@ -48,7 +48,7 @@ def decoded(chunk: Any) -> Any:
 
 
 def text_chunks(*texts: str, finish: str | None = "STOP") -> list[dict[str, Any]]:
-    """Return a whole answer of text, its end in the last piece."""
+    """Return a whole response of text, its end in the last piece."""
     *first, last = texts
     return [*(chunk({"text": text}) for text in first), chunk({"text": last}, finish=finish)]
 

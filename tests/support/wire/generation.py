@@ -14,7 +14,7 @@ SSE = {"content-type": "text/event-stream"}
 
 
 def calls_of(*calls: Call, text: str = "", reason: str = "tool_calls") -> list[Any]:
-    """Return the script of a streamed answer that calls tools."""
+    """Return the script of a streamed response that calls tools."""
     script: list[Any] = []
     if text:
         script.append(chat_chunk(delta={"content": text}))

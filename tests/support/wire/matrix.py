@@ -1,4 +1,4 @@
-"""Five providers as values: what each one's answers and requests look like on the wire.
+"""Five providers as values: what each one's responses and requests look like on the wire.
 
 A column holds all that differs between them; the rows of the matrix are written once.
 """
@@ -49,7 +49,7 @@ class Counts:
 
 @frozen(kw_only=True)
 class Said:
-    """One answer: thinking, then text, then calls of `weather`."""
+    """One response: thinking, then text, then calls of `weather`."""
 
     text: str = ""
     thinking: str = ""
@@ -67,7 +67,7 @@ class Said:
 
 @frozen(kw_only=True)
 class Refused:
-    """An error instead of an answer."""
+    """An error instead of a response."""
 
     status: int
     headers: dict[str, str] = field(factory=dict)
@@ -94,16 +94,16 @@ class Column:
     answered_model: str | None
     """The model that responses name; None if they name none."""
 
-    # answers
+    # responses
     whole: Callable[[Said], Any]
-    """The body of an answer."""
+    """The body of a response."""
     streamed: Callable[[Any], bytes]
     """The stream that brings a body."""
     stream_type: str
     call_id: Callable[[int], str | None]
     """The id of a call; None where the provider gives none."""
     stop: str
-    """How it says that an answer is complete,"""
+    """How it says that a response is complete,"""
     calls: str
     """and that it ends with calls."""
     errors: dict[int, tuple[Any, str]]
@@ -117,7 +117,7 @@ class Column:
     asked: Callable[[str], list[Any]]
     """what they are for a prompt,"""
     turn: Callable[[Said, Sequence[str]], list[Any]]
-    """and what an answer and the results of its calls add to them."""
+    """and what a response and the results of its calls add to them."""
     basics: JsonObject
     """Fields for the system prompt "Be brief." and 50 tokens at most."""
     parts: Callable[[Native], list[Any]]

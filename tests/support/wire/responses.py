@@ -488,7 +488,7 @@ def whole(native: Any, *, asked: LLMRequest = ASKED) -> list[LLMEvent]:
 
 
 def said(*output: Native) -> Message:
-    """Return the message that an answer of *output* is."""
+    """Return the message that a response of *output* is."""
     return response(whole(document(output))).message
 
 

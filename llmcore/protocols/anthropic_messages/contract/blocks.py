@@ -408,7 +408,7 @@ class ToolSearchToolResultBlock(_ServerToolResult):
 
 @frozen(kw_only=True)
 class AdvisorToolResultBlock(_ServerToolResult):
-    """The answer of the advisor model."""
+    """The response of the advisor model."""
 
     type: ClassVar[str] = "advisor_tool_result"
 
@@ -457,7 +457,7 @@ class ToolRemovalBlock:
 
 @frozen
 class McpToolListingBlock:
-    """The tools that an MCP server listed while an answer was made; they are not listed again."""
+    """The tools that an MCP server listed while a response was made; they are not listed again."""
 
     type: ClassVar[str] = "mcp_tool_listing"
     mcp_server_name: str
@@ -466,7 +466,7 @@ class McpToolListingBlock:
 
 @frozen(kw_only=True)
 class FallbackBlock:
-    """The place where the answer of one model ends and that of another begins."""
+    """The place where the response of one model ends and that of another begins."""
 
     type: ClassVar[str] = "fallback"
     from_: JsonObject | None = None

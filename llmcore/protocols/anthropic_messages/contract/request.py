@@ -303,7 +303,7 @@ Thinking: TypeAlias = Union[
 
 @frozen
 class JsonFormat:
-    """A JSON Schema that the answer's text must match."""
+    """A JSON Schema that the response's text must match."""
 
     type: ClassVar[str] = "json_schema"
     schema: JsonObject
@@ -311,7 +311,7 @@ class JsonFormat:
 
 @frozen(kw_only=True)
 class OutputConfig:
-    """The answer's shape, and how much work goes into it."""
+    """The response's shape, and how much work goes into it."""
 
     format: JsonFormat | None = None
     effort: str | None = None

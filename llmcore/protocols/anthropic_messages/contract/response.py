@@ -77,7 +77,7 @@ class MessagesUsage:
 
 @frozen(kw_only=True)
 class MessagesResponse:
-    """A whole answer, or (in `message_start`) its beginning."""
+    """A whole response, or (in `message_start`) its beginning."""
 
     type: ClassVar[str] = "message"
     id: str
@@ -157,7 +157,7 @@ BlockDelta: TypeAlias = Union[
 
 @frozen
 class MessageStartEvent:
-    """The answer begins."""
+    """The response begins."""
 
     type: ClassVar[str] = "message_start"
     message: MessagesResponse
@@ -201,7 +201,7 @@ class MessageChange:
 
 @frozen(kw_only=True)
 class MessageDeltaEvent:
-    """The answer's end; `usage` counts from the beginning of the answer."""
+    """The end; `usage` counts from the beginning of the response."""
 
     type: ClassVar[str] = "message_delta"
     delta: MessageChange
@@ -302,7 +302,7 @@ class SequenceChecker:
         self._position += 1
 
     def end(self) -> None:
-        """End the stream; raises StreamError if the answer was not complete."""
+        """End the stream; raises StreamError if the response was not complete."""
         if not self._ended:
             raise StreamError("the stream ended before message_stop")
 
@@ -372,7 +372,7 @@ class SequenceChecker:
         self._count(event, event.usage)
 
     def _count(self, event: StreamEvent, usage: MessagesUsage | None) -> None:
-        """Check that the output only grows: each count is of the whole answer so far.
+        """Check that the output only grows: each count is of the whole response so far.
 
         Input counts may fall, where the provider shortened the conversation on the way.
         """

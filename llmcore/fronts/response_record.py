@@ -1,4 +1,4 @@
-"""The parts of one answer: what the client sees of them, and what is sealed for it to carry."""
+"""The parts of one response: what the client sees of them, and what is sealed for it to carry."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -39,8 +39,8 @@ def shown_call_id(call_id: str) -> str:
     return fit(call_id, CALL_IDS)
 
 
-class AnswerRecord:
-    """The parts of an answer in their order, and which of them are sealed already."""
+class ResponseRecord:
+    """The parts of a response in their order, and which of them are sealed already."""
 
     def __init__(self, response_id: str, sealer: Sealer, *, sealing: bool) -> None:
         self.origin = Origin(provider="", model="")
@@ -61,12 +61,12 @@ class AnswerRecord:
             self.add(ShownPart(parts=(part,), as_read_by_client=as_read_by_client))
 
     def part_of(self, event: LLMEvent) -> ContentPart | None:
-        """Return `shown_part` of *event*, with the answer's provider as the owner of file ids."""
+        """Return `shown_part` of *event*, with the response's provider as the owner of file ids."""
         return shown_part(event, provider=self.origin.provider or None)
 
     @property
     def message(self) -> Message:
-        """The answer as a message."""
+        """The response as a message."""
         return Message.assistant(tuple(self._parts), origin=self.origin)
 
     @property

@@ -192,7 +192,7 @@ def test_a_blocked_prompt_has_no_candidate() -> None:
     assert "candidates" not in made.whole
 
 
-def test_an_answer_without_text_ends_without_parts() -> None:
+def test_a_response_without_text_ends_without_parts() -> None:
     made = written(stream())
 
     assert made.whole["candidates"][0]["content"]["parts"] == [{"text": ""}]
@@ -242,7 +242,7 @@ def test_an_upstream_that_counts_nothing_has_no_usage() -> None:
     assert "usageMetadata" not in written(stream(text("Hi"))).whole
 
 
-# -- what an answer rests on
+# -- what a response rests on
 
 
 def test_citations_are_supports_in_bytes() -> None:
@@ -326,7 +326,7 @@ def test_events_after_the_end_are_not_written() -> None:
     assert written(events).last["candidates"][0]["finishReason"] == "STOP"
 
 
-def test_an_answer_that_stops_before_its_end_is_an_error() -> None:
+def test_a_response_that_stops_before_its_end_is_an_error() -> None:
     made = written(stream(text("Hi"))[:-2])
 
     assert made.last["error"]["status"] == "INTERNAL"

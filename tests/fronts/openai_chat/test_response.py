@@ -1,4 +1,4 @@
-"""Answers in the form of Chat Completions, case by case."""
+"""Responses in the form of Chat Completions, case by case."""
 
 from typing import Any
 
@@ -79,7 +79,7 @@ def test_required_fields_are_null_and_optional_ones_absent() -> None:
     assert sdk_whole(made).choices[0].message.content == "x"
 
 
-def test_an_answer_that_is_only_a_call_has_no_content() -> None:
+def test_a_response_that_is_only_a_call_has_no_content() -> None:
     """Null, streamed and whole."""
     made = Written(stream(call("read_file", "{}"), reason="tool_calls"), TOOLS)
 
@@ -87,7 +87,7 @@ def test_an_answer_that_is_only_a_call_has_no_content() -> None:
     assert made.deltas[0]["content"] is None
 
 
-def test_an_empty_answer_is_one_with_a_role_and_an_end() -> None:
+def test_an_empty_response_is_one_with_a_role_and_an_end() -> None:
     """The upstream ended well with nothing."""
     made = Written(stream())
 
@@ -134,7 +134,7 @@ def test_fields_of_the_upstream_that_openai_has_too_are_kept() -> None:
 def test_a_reason_to_stop_has_its_word_in_chat(
     segments: list[list[LLMEvent]], reason: str, raw: str, word: str
 ) -> None:
-    """It agrees with what the answer holds, and is written once."""
+    """It agrees with what the response holds, and is written once."""
     made = Written(stream(*segments, reason=reason, raw=raw))
 
     assert made.whole["choices"][0]["finish_reason"] == word
@@ -182,7 +182,7 @@ def test_a_failure_amid_the_stream_is_an_error_without_an_end(
     assert made.writer.outcome == "failed"
 
 
-def test_an_upstream_that_ends_with_an_error_for_a_reason_fails_the_answer() -> None:
+def test_an_upstream_that_ends_with_an_error_for_a_reason_fails_the_response() -> None:
     """Not a normal end: what came may be half of it."""
     assert Written(stream(text("x"), reason="error", raw="MALFORMED_FUNCTION_CALL")).failed
 

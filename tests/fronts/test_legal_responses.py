@@ -1,6 +1,6 @@
-"""Answers that the vendors' packages declare, in the words of every front.
+"""Responses that the vendors' packages declare, in the words of every front.
 
-What a front writes has its grammar and its vendor's types, and is the same answer streamed and
+What a front writes has its grammar and its vendor's types, and is the same response streamed and
 whole; so it is of streams in which an event is missing, comes twice or comes too early.
 """
 
@@ -21,10 +21,10 @@ from pydantic import BaseModel
 from llmcore.folds.response import collect
 from llmcore.fronts.front import (
     FRONT_IDS,
-    AnswerInfo,
-    AnswerWriter,
     ClientRequest,
+    FrontWriter,
     ListedModel,
+    ResponseIdentity,
     Upstream,
     front_by_id,
 )
@@ -37,7 +37,7 @@ from llmcore.testing import recorded_events
 from llmcore.testing.fronts import SEALER
 from tests.fronts.openai_responses.openai_types import check_event, check_response
 from tests.support.wire.matrix import ANTHROPIC, COMPATIBLE, GEMINI, OPENAI, Column, Said
-from tests.support.wire.sdk_answers import PROTOCOL_IDS, answers
+from tests.support.wire.sdk_responses import PROTOCOL_IDS, answers
 
 fronts = pytest.mark.parametrize("front_id", FRONT_IDS)
 
@@ -66,7 +66,7 @@ _NEWER = frozenset({"serviceTier"})
 
 @cache
 def check_chunk(front_id: str, text: str) -> None:
-    """Raise for what the vendor's types do not have. Most answers begin and end alike."""
+    """Raise for what the vendor's types do not have. Most responses begin and end alike."""
     chunk = json.loads(text)
     if front_id == "openai-responses":
         check_event(chunk)
@@ -87,8 +87,8 @@ def _known(chunk: Mapping[str, Any]) -> dict[str, Any]:
     return {**chunk, **({"usageMetadata": counts} if counts else {})}
 
 
-def written(front_id: str, events: Iterable[LLMEvent]) -> tuple[AnswerWriter, list[Any]]:
-    """Return the writer of an answer, and the chunks of its stream as JSON."""
+def written(front_id: str, events: Iterable[LLMEvent]) -> tuple[FrontWriter, list[Any]]:
+    """Return the writer of a response, and the chunks of its stream as JSON."""
     numbers = count(1)
     upstream = Upstream(
         model="m",
@@ -98,7 +98,7 @@ def written(front_id: str, events: Iterable[LLMEvent]) -> tuple[AnswerWriter, li
         new_id=lambda prefix: f"{prefix}_{next(numbers):024d}",
     )
     front = front_by_id(front_id)
-    info = AnswerInfo(id=f"{front.id_prefix}_1", created_at=1, model="")
+    info = ResponseIdentity(id=f"{front.id_prefix}_1", created_at=1, model="")
     writer = front.writer(info, front.no_request(upstream), upstream)
     made = [*writer.start()]
     for event in events:
@@ -108,7 +108,7 @@ def written(front_id: str, events: Iterable[LLMEvent]) -> tuple[AnswerWriter, li
 
 
 def check_answer(front_id: str, events: Sequence[LLMEvent]) -> None:
-    """Raise unless the answer that a front writes is a good one, streamed and whole."""
+    """Raise unless the response that a front writes is a good one, streamed and whole."""
     front = front_by_id(front_id)
     writer, chunks = written(front_id, events)
     assert front.checker().violations(chunks) == []
@@ -130,7 +130,7 @@ def check_answer(front_id: str, events: Sequence[LLMEvent]) -> None:
 
 
 def _said(answer: LLMResponse) -> tuple[Any, ...]:
-    """Return what an answer says; in Chat, thoughts and texts have no common order."""
+    """Return what a response says; in Chat, thoughts and texts have no common order."""
     texts: dict[type, str] = {}
     cited: list[str] = []
     for part in answer.message.content:
@@ -147,17 +147,17 @@ def _said(answer: LLMResponse) -> tuple[Any, ...]:
 # -- of the types
 
 Read: TypeAlias = tuple[tuple[str, Sequence[LLMEvent]], ...]
-"""Answers, each by what it is of, and their events: all that a front sees of them."""
+"""Responses, each by what it is of, and their events: all that a front sees of them."""
 
 
 def different(answers: Iterable[tuple[str, Sequence[LLMEvent]]]) -> Read:
-    """Return one of the answers with the same events."""
+    """Return one of the responses with the same events."""
     return tuple({repr(events): (what, events) for what, events in answers}.values())
 
 
 @cache
 def declared_answers(protocol_id: str) -> Read:
-    """Return the answers that the types of *protocol_id* declare."""
+    """Return the responses that the types of *protocol_id* declare."""
     bodies = map(json.dumps, answers(protocol_id))
     return different((body, read(protocol_id, body.encode(), streaming=False)) for body in bodies)
 
@@ -165,7 +165,7 @@ def declared_answers(protocol_id: str) -> Read:
 @pytest.mark.slow
 @fronts
 @pytest.mark.parametrize("protocol_id", PROTOCOL_IDS)
-def test_an_answer_of_any_declared_kind_is_one_in_every_front(
+def test_a_response_of_any_declared_kind_is_one_in_every_front(
     protocol_id: str, front_id: str
 ) -> None:
     """Every content, every reason to end and every count, one at a time."""
@@ -235,10 +235,10 @@ def disturbed_answers(protocol_id: str) -> Read:
 @pytest.mark.slow
 @fronts
 @pytest.mark.parametrize("protocol_id", list(STREAMED))
-def test_a_stream_out_of_order_is_an_answer_or_an_error_in_every_front(
+def test_a_stream_out_of_order_is_a_response_or_an_error_in_every_front(
     protocol_id: str, front_id: str
 ) -> None:
-    """Nothing of it breaks the grammar of the front, or makes two answers of one."""
+    """Nothing of it breaks the grammar of the front, or makes two responses of one."""
     for what, events in disturbed_answers(protocol_id):
         try:
             check_answer(front_id, events)

@@ -1,10 +1,10 @@
-"""The shape of the answer: by the API, by a tool, in words, and back to text."""
+"""The shape of the response: by the API, by a tool, in words, and back to text."""
 
 from typing import Any
 
 import pytest
 
-from llmcore.protocols.answer_format import format_in_words
+from llmcore.protocols.forced_format import format_in_words
 from llmcore.schema.content import TextPart
 from llmcore.schema.diagnostics import Notes
 from llmcore.schema.events import FinishReason, TextDelta
@@ -35,7 +35,7 @@ LOOK = ToolDefinition("look")
 
 
 def shaped(model: str, schema: Any = None, **fields: Any) -> LLMRequest:
-    """Return a request for an answer of *schema*."""
+    """Return a request for a response of *schema*."""
     wanted = ResponseFormat.json_schema(schema or SCHEMA)
     return ask(model, response_format=wanted, cache=CachePolicy(mode="off"), **fields)
 
@@ -88,7 +88,7 @@ def test_by_the_api_beside_thinking() -> None:
 
 
 def test_by_a_tool() -> None:
-    """An older model must call a tool whose input is the answer."""
+    """An older model must call a tool whose input is the response."""
     sent = body(shaped(OLD))
 
     (tool,) = sent["tools"]
@@ -116,7 +116,7 @@ def test_by_a_tool() -> None:
     ],
 )
 def test_by_a_tool_beside_the_callers(choice: Any, parallel: Any, sent: Any) -> None:
-    """The caller's tools can be called first; with none allowed, the answer comes at once."""
+    """The caller's tools can be called first; with none allowed, the response comes at once."""
     asked = shaped(OLD, tools=[LOOK], tool_choice=choice, parallel_tool_calls=parallel)
 
     assert [tool["name"] for tool in body(asked)["tools"]] == ["look", "structured_answer"]
@@ -135,7 +135,7 @@ def test_by_a_tool_beside_thinking() -> None:
 
 
 def test_the_tools_name_is_free() -> None:
-    """The answer's tool gets out of the way of the caller's."""
+    """The response's tool gets out of the way of the caller's."""
     asked = shaped(OLD, tools=[ToolDefinition("structured_answer")])
 
     assert [t["name"] for t in body(asked)["tools"]] == ["structured_answer", "structured_answer_"]
@@ -183,7 +183,7 @@ def test_the_caller_decides(model: str, option: str, key: str) -> None:
 
 
 def test_the_tools_input_is_the_text() -> None:
-    """The call comes as text, and the answer ends as text does."""
+    """The call comes as text, and the response ends as text does."""
     document = message(tool_use("structured_answer", {"city": "Rome"}), stop="tool_use")
 
     for events in (streamed(stream_of(document), shaped(OLD)), whole(document, shaped(OLD))):
@@ -205,7 +205,7 @@ def test_it_comes_piece_by_piece() -> None:
 
 
 def test_a_call_of_the_callers_is_a_call() -> None:
-    """Beside the answer's tool, other calls stay calls."""
+    """Beside the response's tool, other calls stay calls."""
     document = message(text("Wait."), tool_use("look", {}), stop="tool_use")
     answer = response(whole(document, shaped(OLD, tools=[LOOK])))
 
@@ -216,8 +216,8 @@ def test_a_call_of_the_callers_is_a_call() -> None:
 @pytest.mark.parametrize(
     "schema", [{"type": "array", "items": {"$ref": "#/$defs/C"}, "$defs": {"C": SCHEMA}}]
 )
-def test_an_answer_that_is_not_an_object(schema: Any) -> None:
-    """A tool's input is an object; the answer in its one property is unwrapped."""
+def test_a_response_that_is_not_an_object(schema: Any) -> None:
+    """A tool's input is an object; the response in its one property is unwrapped."""
     asked = shaped(OLD, schema)
     (tool,) = body(asked)["tools"]
     assert tool["input_schema"]["properties"] == {
@@ -232,8 +232,8 @@ def test_an_answer_that_is_not_an_object(schema: Any) -> None:
         assert response(events).text == '[{"city":"Rome"}]'
 
 
-def test_an_answer_cut_off() -> None:
-    """Half an answer is given as it is."""
+def test_a_response_cut_off() -> None:
+    """Half a response is given as it is."""
     document = message(tool_use("structured_answer", {"answer": [1, 2]}), stop="max_tokens")
     events = [e for e in stream_of(document, size=10) if "2]" not in str(e)]
     asked = shaped(OLD, {"type": "array"})

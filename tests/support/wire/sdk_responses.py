@@ -1,4 +1,4 @@
-"""Answers of every kind that the vendors' packages declare, made from their types.
+"""Responses of every kind that the vendors' packages declare, made from their types.
 
 Of each type there is an example for every member of its unions, every value of its enumerations
 and every optional field, one at a time, so that a version of a package that declares more gives
@@ -99,7 +99,7 @@ def _objects(declared: type[BaseModel], depth: int) -> Iterator[dict[str, Any]]:
                 yield {**kept, key: value}
 
 
-# -- answers
+# -- responses
 
 _DECLARED: Mapping[str, type[BaseModel]] = {
     "openai-chat": ChatCompletion,
@@ -117,11 +117,11 @@ _LEFT_OUT: Mapping[str, frozenset[str]] = {
 }
 """Fields that repeat the request, or that only the package itself fills in."""
 _INVALID = ("partialArgs", "willContinue")
-"""Fields of a call of Gemini's that is not whole, which a whole answer has none of."""
+"""Fields of a call of Gemini's that is not whole, which a whole response has none of."""
 
 
 def answers(protocol_id: str) -> Iterator[dict[str, Any]]:
-    """Yield whole answers of an API, each other than those before."""
+    """Yield whole responses of an API, each other than those before."""
     declared, left_out = _DECLARED[protocol_id], _LEFT_OUT.get(protocol_id, frozenset())
     usual = next(variants(declared))
     seen: set[str] = set()

@@ -1,4 +1,4 @@
-"""Answers of other providers on Anthropic's wire: blocks, stop reasons, counts, sealed state."""
+"""Responses of other providers on Anthropic's wire: blocks, stop reasons, counts, sealed state."""
 
 from typing import Any
 
@@ -129,7 +129,7 @@ def test_a_refusal_in_words_is_a_text_and_a_stop_reason() -> None:
     assert made.whole["stop_reason"] == "refusal"
 
 
-def test_why_anthropic_stopped_an_answer_is_in_the_details() -> None:
+def test_why_anthropic_stopped_a_response_is_in_the_details() -> None:
     """Not in a text, which the model did not write."""
     details = {"type": "refusal", "category": "cyber", "explanation": "Not that."}
     metadata = {"anthropic": {"stop_details": details}}
@@ -170,7 +170,7 @@ def test_the_counts_of_the_input_add_up_to_the_whole_prompt(usage: Usage, expect
     assert counts.output_tokens == usage.output_tokens
 
 
-def test_an_answer_without_counts_has_numbers_all_the_same() -> None:
+def test_a_response_without_counts_has_numbers_all_the_same() -> None:
     """Clients compute with them."""
     made = written(stream(text("Hi")))
 
@@ -229,7 +229,7 @@ def test_a_signature_on_a_call_comes_back_to_its_call() -> None:
 
 
 def test_the_ids_of_stored_items_alone_need_no_block() -> None:
-    """A plain answer of OpenAI's stays plain."""
+    """A plain response of OpenAI's stays plain."""
     stored = {"openai": {"id": "msg_1", "phase": "final_answer"}}
     direct = {"anthropic": {"caller": {"type": "direct"}}}
     made = written(
@@ -263,7 +263,7 @@ def test_sealed_state_is_never_sent_to_a_vendor(protocol_id: str) -> None:
 
 
 def test_a_call_gets_an_id_that_no_other_call_of_the_conversation_has() -> None:
-    """Some servers number the calls of each answer from 0."""
+    """Some servers number the calls of each response from 0."""
     use = {"type": "tool_use", "id": "call_0", "name": "look", "input": {}}
     result = {"type": "tool_result", "tool_use_id": "call_0", "content": "seen"}
     turns = [
@@ -290,8 +290,8 @@ def test_the_id_of_a_call_is_short_and_of_plain_characters(given: str) -> None:
 # -- searches
 
 
-def test_pages_that_an_answer_rests_on_are_shown_as_a_search_where_the_client_offers_one() -> None:
-    """Gemini names them at the end of its answer."""
+def test_pages_that_a_response_rests_on_are_shown_as_a_search_where_the_client_offers_one() -> None:
+    """Gemini names them at the end of its response."""
     search = {"type": "web_search_20250305", "name": "web_search"}
     context = read({"tools": [search]}, GEMINI).context
     cited = Citation(url="https://a.example/", title="A")
@@ -428,7 +428,7 @@ def test_a_failure_within_a_call_leaves_its_block_open() -> None:
         sdk_stream(made.body)
 
 
-def test_an_answer_that_never_ends_is_an_error() -> None:
+def test_a_response_that_never_ends_is_an_error() -> None:
     """Not a message that looks complete."""
     made = written(stream(text("Reading."))[:-2])
 
@@ -436,7 +436,7 @@ def test_an_answer_that_never_ends_is_an_error() -> None:
     assert "before it was complete" in made.events[-1]["error"]["message"]
 
 
-def test_an_answer_of_nothing_that_ended_well_is_a_message_of_nothing() -> None:
+def test_a_response_of_nothing_that_ended_well_is_a_message_of_nothing() -> None:
     """As Anthropic itself answers."""
     made = written(stream())
 

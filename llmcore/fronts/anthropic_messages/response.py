@@ -9,16 +9,15 @@
 
 Source: https://platform.claude.com/docs/en/build-with-claude/streaming, read November 2026. One
 block is open at a time. State that the client cannot see is sealed in the `signature` of thinking,
-or in the `data` of a `redacted_thinking` block. An answer that fails ends with an error event; its
+or in the `data` of a `redacted_thinking` block. A response that fails ends with an error event; its
 open block stays open, because clients run the tools of blocks that ended.
 
-The writer is a private builder that lives as long as one answer; a delta costs one dict.
+The writer is a private builder that lives as long as one response; a delta costs one dict.
 """
 
 from collections.abc import Mapping
 from typing import Any, Final
 
-from llmcore.fronts.answer_record import AnswerRecord
 from llmcore.fronts.anthropic_messages.blocks import (
     BlockWriter,
     OpenText,
@@ -44,8 +43,9 @@ from llmcore.fronts.anthropic_messages.hosted import (
 from llmcore.fronts.anthropic_messages.request import MessagesContext
 from llmcore.fronts.errors import from_llm_error
 from llmcore.fronts.finishing import finish_kind
-from llmcore.fronts.front import AnswerInfo, AnswerWriter, Event, Upstream
+from llmcore.fronts.front import Event, FrontWriter, ResponseIdentity, Upstream
 from llmcore.fronts.hosted_calls import found_pages, search_queries
+from llmcore.fronts.response_record import ResponseRecord
 from llmcore.fronts.segment_order import SegmentOrder
 from llmcore.protocols.anthropic_messages.names import CALL_IDS, METADATA_KEY, Block
 from llmcore.protocols.tools import fit
@@ -79,24 +79,27 @@ _KINDS: Final[Mapping[type, str]] = {
     ToolInputDelta: "tool",
 }
 _PLACE: Final = frozenset({"id", "part", "index"})
-"""Metadata that only states where a part stood among the items of an answer. OpenAI takes encrypted
-thinking back with the items after it alone; without thinking, the places can be left out."""
+"""Metadata that only states where a part stood among the items of a response. OpenAI takes
+encrypted thinking back with the items after it alone; without thinking, the places can be left
+out."""
 _USUAL: Final[Mapping[str, object]] = {"phase": "final_answer", "caller": {"type": "direct"}}
 """Metadata that a provider assumes where it is missing."""
 _CUT: Final = ("max_tokens", "model_context_window_exceeded", "refusal")
-"""Reasons to stop of an answer that is not complete."""
+"""Reasons to stop of a response that is not complete."""
 
 
-class MessagesWriter(AnswerWriter):
-    """Writes one answer, event by event."""
+class MessagesWriter(FrontWriter):
+    """Writes one response, event by event."""
 
-    def __init__(self, info: AnswerInfo, context: MessagesContext, upstream: Upstream) -> None:
+    def __init__(
+        self, info: ResponseIdentity, context: MessagesContext, upstream: Upstream
+    ) -> None:
         super().__init__(context.diagnostics)
         self._info = info
         self._context = context
         self._order = SegmentOrder()
         self._blocks = BlockWriter()
-        self._record = AnswerRecord(info.id, upstream.sealer, sealing=True)
+        self._record = ResponseRecord(info.id, upstream.sealer, sealing=True)
         self._hidden = False
         """Whether something is not sealed yet that the client's echo would not bring back."""
         self._in_place = False
@@ -132,7 +135,7 @@ class MessagesWriter(AnswerWriter):
         return self._blocks.take()
 
     def whole(self) -> JsonObject:
-        """Return the message, once the answer has ended without an error."""
+        """Return the message, once the response has ended without an error."""
         return {**self._message, "content": self._blocks.content}
 
     # -- deltas: the per-token path
@@ -309,7 +312,7 @@ class MessagesWriter(AnswerWriter):
         self._blocks.write(block.start())
 
     def _show(self, part: ContentPart | None, echoed: ContentPart | None) -> None:
-        """Add a part to the answer; the client's echo of it is read as *echoed*."""
+        """Add a part to the response; the client's echo of it is read as *echoed*."""
         if part is None:
             return
         self._record.show(part, echoed)
@@ -338,7 +341,7 @@ class MessagesWriter(AnswerWriter):
         if self._context.takes_state or self._ids:
             self._blocks.whole({"type": "redacted_thinking", "data": self._seal()})
         else:
-            why = "thinking is off: no block carries what the upstream would need of this answer"
+            why = "thinking is off: no block carries what the upstream would need of this response"
             self._notes.dropped("opaque-data-dropped", "content", why)
 
     # -- the frame
@@ -347,7 +350,7 @@ class MessagesWriter(AnswerWriter):
         if self._start is not None:
             return
         self._start = event
-        self._record.origin = self._begin_answer(event)
+        self._record.origin = self._begin_response(event)
         self._message = {
             "id": self._info.id,
             "type": "message",
@@ -373,7 +376,7 @@ class MessagesWriter(AnswerWriter):
             self._fail_by_reason(reason)
             return
         if self._start is None:
-            self._fail(StreamError("the upstream's answer has no beginning"))
+            self._fail(StreamError("the upstream's response has no beginning"))
             return
         self.usage = self.usage or self._start.usage
         self._show_found(event)
@@ -381,7 +384,7 @@ class MessagesWriter(AnswerWriter):
         self._end(reason, event)
 
     def _show_found(self, event: Finish) -> None:
-        """Show the pages that the answer rests on as found by a search, where none showed them."""
+        """Show the pages that the response cites as found by a search, where none showed them."""
         left = [page for url, page in self._pages.items() if url not in self._shown_pages]
         if not left:
             return

@@ -1,6 +1,6 @@
-"""The interface of an answer on its way to a client, for servers.
+"""The interface of a response on its way to a client, for servers.
 
-`translated_run` and `relay` make answers, `choices` and `pools` combine those of others.
+`translated_run` and `relay` make responses, `choices` and `pools` combine those of others.
 """
 
 from collections.abc import Mapping, Sequence
@@ -23,7 +23,7 @@ JSON_TYPE = "application/json"
 
 @frozen(kw_only=True)
 class WholeBody:
-    """An answer in one piece."""
+    """A response in one piece."""
 
     body: bytes
     status: int = 200
@@ -33,7 +33,7 @@ class WholeBody:
 
 @frozen(kw_only=True)
 class RunLabels:
-    """The facts of an answer that headers and logs name."""
+    """The facts of a response that headers and logs name."""
 
     id: str
     model: str
@@ -57,12 +57,12 @@ class RunLabels:
         return UpstreamModel(self.account or self.provider, self.target)
 
 
-class SentAnswer(Protocol):
-    """An answer on its way to a client."""
+class SentResponse(Protocol):
+    """A response on its way to a client."""
 
     @property
     def info(self) -> RunLabels:
-        """The facts of the answer that headers and logs name."""
+        """The facts of the response that headers and logs name."""
         ...
 
     @property
@@ -77,12 +77,12 @@ class SentAnswer(Protocol):
 
     @property
     def error(self) -> LLMError | None:
-        """Why the answer failed, if it did."""
+        """Why the response failed, if it did."""
         ...
 
     @property
     def diagnostics(self) -> Sequence[Diagnostic]:
-        """Everything dropped, changed or added so far, in the request and in the answer."""
+        """Everything dropped, changed or added so far, in the request and in the response."""
         ...
 
     @property
@@ -115,7 +115,7 @@ class SentAnswer(Protocol):
         ...
 
     async def whole(self) -> WholeBody:
-        """Return the answer in one piece; FrontError if there is none."""
+        """Return the response in one piece; FrontError if there is none."""
         ...
 
     async def aclose(self) -> None:
@@ -123,12 +123,12 @@ class SentAnswer(Protocol):
         ...
 
 
-class AnswerRun(SentAnswer, Protocol):
-    """An answer under way. Nothing is sent upstream before its first bytes are requested."""
+class ResponseRun(SentResponse, Protocol):
+    """A response under way. Nothing is sent upstream before its first bytes are requested."""
 
     @property
     def outcome(self) -> str:
-        """How the answer ended, in a word for metrics; `cancelled` until it has ended."""
+        """How the response ended, in a word for metrics; `cancelled` until it has ended."""
         ...
 
     def request(self) -> LLMRequest:
@@ -140,12 +140,12 @@ class AnswerRun(SentAnswer, Protocol):
 
     @property
     def response(self) -> LLMResponse:
-        """The upstream's answer, as far as it has arrived."""
+        """The upstream's response, as far as it has arrived."""
         ...
 
     @property
     def choices(self) -> int:
-        """How many answers the upstream gives."""
+        """How many responses the upstream gives."""
         ...
 
     @property
@@ -159,8 +159,8 @@ class AnswerRun(SentAnswer, Protocol):
         ...
 
 
-def has_ended(run: AnswerRun) -> bool:
-    """Return whether the upstream's answer has ended, complete or failed."""
+def has_ended(run: ResponseRun) -> bool:
+    """Return whether the upstream's response has ended, complete or failed."""
     return run.outcome != "cancelled"
 
 

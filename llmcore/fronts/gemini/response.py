@@ -19,9 +19,8 @@ a turn of a chat with a chunk that has none (`chats._validate_response`).
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from llmcore.fronts.answer_record import AnswerRecord
 from llmcore.fronts.errors import from_llm_error
-from llmcore.fronts.front import AnswerInfo, AnswerWriter, Event, Upstream
+from llmcore.fronts.front import Event, FrontWriter, ResponseIdentity, Upstream
 from llmcore.fronts.gemini.carrier import carried
 from llmcore.fronts.gemini.content import Grounding, file_part, logprobs_result, read_media
 from llmcore.fronts.gemini.errors import envelope
@@ -34,6 +33,7 @@ from llmcore.fronts.gemini.finish import (
 from llmcore.fronts.gemini.request import GeminiContext
 from llmcore.fronts.gemini.text_run import TextRun, joined_texts
 from llmcore.fronts.hosted_calls import executed_code, hosted_call_kind, search_queries
+from llmcore.fronts.response_record import ResponseRecord
 from llmcore.fronts.segment_order import SegmentOrder
 from llmcore.protocols.gemini.names import METADATA_KEY, PROTOCOL_ID, ROLES, NativeObject
 from llmcore.protocols.gemini.parts import merge_native
@@ -62,15 +62,15 @@ from llmcore.schema.json import JsonObject, object_or_empty, str_or_none, text_o
 from llmcore.schema.usage import Usage
 
 
-class GeminiWriter(AnswerWriter):
+class GeminiWriter(FrontWriter):
     """Writes one `GenerateContentResponse`, event by event."""
 
-    def __init__(self, info: AnswerInfo, context: GeminiContext, upstream: Upstream) -> None:
+    def __init__(self, info: ResponseIdentity, context: GeminiContext, upstream: Upstream) -> None:
         super().__init__(context.diagnostics)
         self._thoughts = context.include_thoughts
         self._frame = {"modelVersion": info.model, "responseId": info.id}
         self._order = SegmentOrder()
-        self._record = AnswerRecord(info.id, upstream.sealer, sealing=True)
+        self._record = ResponseRecord(info.id, upstream.sealer, sealing=True)
         self._run = TextRun()
         self._beside: NativeObject = {}
         """Native fields that stand beside the next text."""
@@ -100,7 +100,7 @@ class GeminiWriter(AnswerWriter):
         return self._take()
 
     def whole(self) -> JsonObject:
-        """Return the response, once the answer has ended without an error."""
+        """Return the response object, once it has ended without an error."""
         parts = joined_texts(self._parts) or [{"text": ""}]
         tokens = {"logprobsResult": logprobs_result(self._tokens)} if self._tokens else {}
         candidates = [
@@ -243,7 +243,7 @@ class GeminiWriter(AnswerWriter):
             return
         path = f"tool_calls[{event.id}]"
         if cut:
-            why = f"the answer was cut off inside a call of {event.name}, which must not be run"
+            why = f"the response was cut off inside a call of {event.name}, which must not be run"
             self._notes.dropped("incomplete-tool-call", path, why)
             return
         why = "arguments are an object: these are wrapped in one"
@@ -307,7 +307,7 @@ class GeminiWriter(AnswerWriter):
 
     def _on_stream_start(self, event: StreamStart) -> None:
         self._native = event.protocol == PROTOCOL_ID
-        self._record.origin = self._begin_answer(event)
+        self._record.origin = self._begin_response(event)
         self._first_usage = event.usage
         if not self._frame["modelVersion"]:
             self._frame = {**self._frame, "modelVersion": event.model}
@@ -332,7 +332,7 @@ class GeminiWriter(AnswerWriter):
         self.ended = True
 
     def _write_end(self, end: NativeObject, native: Mapping[str, Any]) -> None:
-        """Write the last chunk: what is not sealed yet, why the answer ended, what it used."""
+        """Write the last chunk: what is not sealed yet, why the response ended, what it used."""
         self._end_run()
         signature = self._signature()
         tail = {"text": "", **signature}

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from attrs import frozen
 
-from llmcore.protocols.answer_format import FormatPlan, answer_tool
+from llmcore.protocols.forced_format import FormatPlan, format_tool
 from llmcore.protocols.persistent import with_entry
 from llmcore.protocols.tools import freeform_tools
 from llmcore.schema.changed import changed
@@ -40,7 +40,7 @@ from llmcore.schema.usage import Usage
 
 @frozen(kw_only=True)
 class StreamContext:
-    """The request's facts that reading its answer needs. Never changes."""
+    """The request's facts that reading its response needs. Never changes."""
 
     provider: str
     model: str
@@ -48,21 +48,21 @@ class StreamContext:
     """How many messages the request had: makes ids unique within a conversation."""
     freeform: frozenset[str] = frozenset()
     """Names of freeform tools that were offered as functions: their input is unwrapped."""
-    answer_tool: str | None = None
-    """The tool whose input is the answer's text."""
+    format_tool: str | None = None
+    """The tool whose input is the response's text."""
     wrapped: bool = False
-    """Whether that input holds the answer in a property."""
+    """Whether that input holds the response in a property."""
 
 
 def stream_context(request: LLMRequest, plan: FormatPlan | None = None) -> StreamContext:
-    """Return the context of the answer to *request*, whose format was forced by *plan*."""
+    """Return the context of the response to *request*, whose format was forced by *plan*."""
     by_tool = plan is not None and plan.by == "tool"
     return StreamContext(
         provider=request.provider_id,
         model=request.model_id,
         turn=len(request.messages),
         freeform=freeform_tools(request),
-        answer_tool=answer_tool(request) if by_tool else None,
+        format_tool=format_tool(request) if by_tool else None,
         wrapped=plan is not None and plan.wrapped,
     )
 
@@ -80,7 +80,7 @@ def finish_events(
     model: str | None = None,
     message_metadata: ProviderMetadata | None = None,
 ) -> tuple[LLMEvent, LLMEvent]:
-    """Return the end of an answer that is complete and has one step."""
+    """Return the end of a response that is complete and has one step."""
     return (
         StepFinish(finish_reason=reason, usage=usage),
         Finish(
@@ -96,15 +96,15 @@ def finish_events(
 
 
 def map_finish_reason(
-    raw: str | None, known: Mapping[str, FinishReasonKind], *, called: bool, answered: bool
+    raw: str | None, known: Mapping[str, FinishReasonKind], *, called: bool, format_called: bool
 ) -> FinishReason:
     """Return why the model stopped, for an API that always states it.
 
-    *called* is True if the caller must run a tool, *answered* if a call was the answer of a
+    *called* is True if the caller must run a tool, *format_called* if a call was the response of a
     forced format, which is not a tool call.
     """
     reason = known.get(raw or "", "other")
-    if reason == "tool_calls" and answered and not called:
+    if reason == "tool_calls" and format_called and not called:
         reason = "stop"
     elif reason == "stop" and called:
         reason = "tool_calls"
@@ -112,14 +112,14 @@ def map_finish_reason(
 
 
 def truncated(sign: str) -> ErrorEvent:
-    """Return the end of a stream in which *sign*, the mark of a complete answer, did not come."""
-    message = f"the stream ended before the answer was complete (no {sign} came)"
+    """Return the end of a stream in which *sign*, the mark of a complete response, did not come."""
+    message = f"the stream ended before the response was complete (no {sign} came)"
     return ErrorEvent(StreamError(message))
 
 
 def invalid_value_error(error: InvalidRequestError, raw: JsonValue) -> ErrorEvent:
-    """Return the end of an answer that contains JSON no value can represent."""
-    return ErrorEvent(StreamError(f"the answer cannot be read: {error.message}", raw=raw))
+    """Return the end of a response that contains JSON no value can represent."""
+    return ErrorEvent(StreamError(f"the response cannot be read: {error.message}", raw=raw))
 
 
 def until_error(events: list[LLMEvent]) -> list[LLMEvent]:
@@ -131,11 +131,11 @@ def until_error(events: list[LLMEvent]) -> list[LLMEvent]:
 
 
 def empty_response(why: str, document: JsonValue) -> ErrorEvent:
-    """Return the error of a body that is not an answer; *why* completes "the response ..."."""
+    """Return the error of a body that is not a response; *why* completes "the response ..."."""
     return ErrorEvent(StreamError(f"the response {why}", raw=document))
 
 
-# -- a whole answer without its content
+# -- a whole response without its content
 
 
 def skimmed(
@@ -151,7 +151,7 @@ def skimmed(
     reasoned: bool,
     begun: Usage | None = None,
 ) -> tuple[LLMEvent, ...] | None:
-    """Return the beginning and the end of the answer in *document*; None without its counts.
+    """Return the beginning and the end of the response in *document*; None without its counts.
 
     One that has *reasoned* needs the count of that, too: it would be estimated from the text.
     *begun* is the usage that the beginning states.

@@ -17,10 +17,9 @@ from typing import Any, Final
 
 from attrs import evolve
 
-from llmcore.fronts.answer_record import AnswerRecord
 from llmcore.fronts.errors import SERVER_ERROR
 from llmcore.fronts.finishing import finish_kind
-from llmcore.fronts.front import AnswerInfo, AnswerWriter, Event, Upstream
+from llmcore.fronts.front import Event, FrontWriter, ResponseIdentity, Upstream
 from llmcore.fronts.openai_responses.compaction import Summary, compaction_item, summary_message
 from llmcore.fronts.openai_responses.errors import response_error
 from llmcore.fronts.openai_responses.events import EventWriter, ResponseFrame, Sources
@@ -36,6 +35,7 @@ from llmcore.fronts.openai_responses.items import (
 from llmcore.fronts.openai_responses.output_calls import CallItem, HostedItem
 from llmcore.fronts.openai_responses.request import Translation
 from llmcore.fronts.openai_responses.state import Record, StoredConversation
+from llmcore.fronts.response_record import ResponseRecord
 from llmcore.fronts.segment_order import SegmentOrder
 from llmcore.protocols.openai_responses.names import METADATA_KEY, PROTOCOL_ID
 from llmcore.schema.errors import LLMError, StreamError
@@ -72,15 +72,15 @@ _KINDS: Final[Mapping[type, str]] = {
 _INCOMPLETE: Final = {"length": "max_output_tokens", "content_filter": "content_filter"}
 
 
-class ResponsesWriter(AnswerWriter):
+class ResponsesWriter(FrontWriter):
     """Writes one response, event by event.
 
-    *form* makes a whole answer into another object than the response.
+    *form* turns a whole response into another object.
     """
 
     def __init__(
         self,
-        info: AnswerInfo,
+        info: ResponseIdentity,
         translation: Translation,
         upstream: Upstream,
         *,
@@ -96,7 +96,7 @@ class ResponsesWriter(AnswerWriter):
         self._writer = EventWriter()
         self._order = SegmentOrder()
         self._show_state = translation.shows_state
-        self._record = AnswerRecord(
+        self._record = ResponseRecord(
             info.id, upstream.sealer, sealing=self._show_state or translation.store
         )
         self._summary = Summary() if translation.compacts else None
@@ -167,7 +167,7 @@ class ResponsesWriter(AnswerWriter):
         return {**event, "type": "response.failed", "response": failed}
 
     def whole(self) -> JsonObject:
-        """Return the response object, or what is made of it, once the answer has ended."""
+        """Return the response object, or what is made of it, once it has ended."""
         return self.response if self._form is None else self._form(self.response)
 
     def record(self, owner: str) -> Record:
@@ -336,7 +336,7 @@ class ResponsesWriter(AnswerWriter):
         if native:  # a result that is an item of its own
             self._close_item()
             self._show_native(native, event)
-        elif isinstance(self._item, HostedItem) and self._item.answers(event):
+        elif isinstance(self._item, HostedItem) and self._item.is_result(event):
             self._item.result(event)
             self._close_item()
         else:
@@ -388,7 +388,7 @@ class ResponsesWriter(AnswerWriter):
         self._provider = event.provider
         self._same_api = event.protocol == PROTOCOL_ID
         self._first_usage = event.usage
-        self._record.origin = self._begin_answer(event)
+        self._record.origin = self._begin_response(event)
         if not self._begun:
             self._frame.model = event.model
             self._begin()
@@ -424,11 +424,11 @@ class ResponsesWriter(AnswerWriter):
             self._end("completed")
 
     def _incomplete(self, reason: FinishReason) -> str | None:
-        """Return why the answer is incomplete; None for a whole one, such as a refusal."""
+        """Return why the response is incomplete; None for a whole one, such as a refusal."""
         return _INCOMPLETE.get(finish_kind(reason, called=False))
 
     def _write_failure(self, error: LLMError) -> None:
-        self._item = None  # what is not whole must not be taken for an answer
+        self._item = None  # what is not whole must not be taken for a response
         self._end("failed", error=response_error(error))
 
     def _end(self, status: str, **fields: Any) -> None:

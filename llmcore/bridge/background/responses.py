@@ -1,4 +1,4 @@
-"""The background answers that this process makes, within limits of their number."""
+"""The background responses that this process makes, within limits of their number."""
 
 import logging
 from collections.abc import Awaitable, Callable
@@ -7,11 +7,11 @@ from typing import Final, TypeVar
 import anyio
 from attrs import define, field
 
-from llmcore.bridge.answer_run import AnswerRun
 from llmcore.bridge.background.event_log import EventLog
 from llmcore.bridge.background.lifecycle import BEAT_S, Lifecycle, cancelled, failed, is_finished
 from llmcore.bridge.http.logs import LOGGER, log
 from llmcore.bridge.http.metrics import Metrics
+from llmcore.bridge.response_run import ResponseRun
 from llmcore.bridge.state.store import ResponseStore, StateUnavailableError
 from llmcore.client.loop_task import LoopTask
 from llmcore.fronts.errors import FrontError, overloaded
@@ -28,17 +28,17 @@ _STOPPED: Final = "The gateway was stopped before the response was complete."
 
 
 @define(eq=False)
-class BackgroundAnswer:
-    """An answer that this process makes."""
+class BackgroundResponse:
+    """A response that this process makes."""
 
     record: Record
-    """As it was when the answer was requested."""
-    run: AnswerRun
+    """As it was when the response was requested."""
+    run: ResponseRun
     """Writes events as lines of JSON."""
     final: Callable[[], Record | None]
-    """Returns the record of the answer, once it has ended."""
+    """Returns the record of the response, once it has ended."""
     refused: Callable[[FrontError], Awaitable[bytes]]
-    """Ends an answer that no upstream began; returns all its events."""
+    """Ends a response that no upstream began; returns all its events."""
     done: Callable[[], None]
     """Called when it has ended in any way, before clients can read that."""
     log: EventLog
@@ -47,42 +47,42 @@ class BackgroundAnswer:
     """Why it failed, if it does not come to its end."""
 
 
-class BackgroundAnswers:
-    """Makes answers while no client waits for them."""
+class BackgroundResponses:
+    """Makes responses while no client waits for them."""
 
     def __init__(self, store: ResponseStore, metrics: Metrics, *, at_once: int) -> None:
         self.lifecycle = Lifecycle(store)
         self.store = store
         self._at_once = at_once
         self._places = anyio.CapacityLimiter(at_once)
-        self._local: dict[str, BackgroundAnswer] = {}
-        self._gauge = metrics.background_answers
+        self._local: dict[str, BackgroundResponse] = {}
+        self._gauge = metrics.background_responses
         self._closing = False
         self._idle = anyio.Event()
 
     def check_room(self) -> None:
-        """Raise FrontError, 503, if no further answer can be taken.
+        """Raise FrontError, 503, if no further response can be taken.
 
         As many may wait as run.
         """
         if self._closing:
             raise overloaded("the gateway is shutting down")
         if len(self._local) >= 2 * self._at_once:
-            raise overloaded(f"{len(self._local)} background answers are under way or wait")
+            raise overloaded(f"{len(self._local)} background responses are under way or wait")
 
-    def local(self, response_id: str) -> BackgroundAnswer | None:
-        """Return an answer that this process makes; None if it is not one."""
+    def local(self, response_id: str) -> BackgroundResponse | None:
+        """Return a response that this process makes; None if it is not one."""
         return self._local.get(response_id)
 
     async def start(
         self,
         record: Record,
-        run: AnswerRun,
+        run: ResponseRun,
         final: Callable[[], Record | None],
         refused: Callable[[FrontError], Awaitable[bytes]],
         done: Callable[[], None],
     ) -> None:
-        """Begin to make the answer of *run*, whose *record* is queued; *done* is called at its end.
+        """Begin the response of *run*, whose *record* is queued; *done* is called at its end.
 
         Raises StateUnavailableError, and FrontError if there is no room; *done* is called then too.
         """
@@ -92,72 +92,72 @@ class BackgroundAnswers:
             done()
             raise
         log_ = EventLog(self.store, record.id)
-        answer = BackgroundAnswer(record, run, final, refused, done, log_)
-        self._local[record.id] = answer
+        response = BackgroundResponse(record, run, final, refused, done, log_)
+        self._local[record.id] = response
         self._gauge.set(len(self._local))
         try:
             await self.lifecycle.begin(record)
         except BaseException:
-            self._drop(answer)
+            self._drop(response)
             raise
-        answer.task = LoopTask(lambda: self._make(answer))
+        response.task = LoopTask(lambda: self._make(response))
 
     async def cancel(self, record: Record) -> Record:
-        """Cancel an answer, whichever process makes it; return how it ended."""
+        """Cancel a response, whichever process makes it; return how it ended."""
         record = await self.lifecycle.current(record)
         if is_finished(record):
             return record
         record = await self.lifecycle.end(cancelled(record))
-        answer = self._local.get(record.id)
-        if answer is not None and answer.task is not None:
-            await answer.task.stop()
+        response = self._local.get(record.id)
+        if response is not None and response.task is not None:
+            await response.task.stop()
         return record
 
     async def delete(self, record: Record) -> None:
-        """Cancel an answer if it is under way, and remove its events."""
+        """Cancel a response if it is under way, and remove its events."""
         await self.cancel(record)
         await self.lifecycle.forget(record)
 
     async def aclose(self, seconds: float) -> None:
-        """Let the answers come to their end; those that need more than *seconds* fail."""
+        """Let the responses come to their end; those that need more than *seconds* fail."""
         self._closing = True
         with anyio.move_on_after(seconds):
             while self._local:
                 self._idle = anyio.Event()
                 await self._idle.wait()
-        for answer in list(self._local.values()):
-            answer.reason = _STOPPED
-            if answer.task is not None:
-                await answer.task.stop()
+        for response in list(self._local.values()):
+            response.reason = _STOPPED
+            if response.task is not None:
+                await response.task.stop()
 
-    # -- one answer
+    # -- one response
 
-    async def _make(self, answer: BackgroundAnswer) -> None:
+    async def _make(self, response: BackgroundResponse) -> None:
         try:
             async with anyio.create_task_group() as tasks:
-                tasks.start_soon(self._give_signs_of_life, answer, tasks.cancel_scope)
+                tasks.start_soon(self._give_signs_of_life, response, tasks.cancel_scope)
                 async with self._places:
-                    if await self._in_store(lambda: self.lifecycle.run(answer.record.id)):
-                        tasks.start_soon(self._flush, answer)
-                        await self._run(answer)
+                    if await self._in_store(lambda: self.lifecycle.run(response.record.id)):
+                        tasks.start_soon(self._flush, response)
+                        await self._run(response)
                 tasks.cancel_scope.cancel()
         except Exception:  # noqa: BLE001  a fault of the gateway; no client waits
-            LOGGER.exception("background_answer_broke")
+            LOGGER.exception("background_response_broke")
         finally:
             with anyio.CancelScope(shield=True):
-                await self._end(answer)
+                await self._end(response)
 
-    async def _run(self, answer: BackgroundAnswer) -> None:
-        """Write the events of the answer; the last one only once its record is stored.
+    async def _run(self, response: BackgroundResponse) -> None:
+        """Write the events of the response; the last one only once its record is stored.
 
         A client that reads the end can thus rely on it.
         """
-        run, events = answer.run, answer.log
+        run, events = response.run, response.log
         # The events that open the stream, unless another target may still follow.
         data = b"" if run.info.pooled else await run.keep_alive()
         while True:
             lines = data.split(b"\n")[:-1]
-            if (final := answer.final()) is not None:
+            if (final := response.final()) is not None:
                 break
             events.add(lines)
             if events.is_full:
@@ -165,52 +165,54 @@ class BackgroundAnswers:
             try:
                 data = await run.next_bytes()
             except FrontError as error:
-                data = await answer.refused(error)
+                data = await response.refused(error)
             if not data:
                 return
         events.add(lines[:-1])
         await events.flush()
-        answer.done()  # who reads of the end finds the answer charged
+        response.done()  # who reads of the end finds the response charged
         if await self._in_store(lambda: self.lifecycle.end(final)) is final:
             events.add(lines[-1:])
 
-    async def _end(self, answer: BackgroundAnswer) -> None:
-        """Free everything, and note a failure if the answer has not ended."""
+    async def _end(self, response: BackgroundResponse) -> None:
+        """Free everything, and note a failure if the response has not ended."""
         try:
-            await answer.run.aclose()
-            await answer.log.flush()
-            await self.lifecycle.end(failed(answer.record, answer.reason))
-            await self.lifecycle.keep_place(answer.record.id, answer.log)
+            await response.run.aclose()
+            await response.log.flush()
+            await self.lifecycle.end(failed(response.record, response.reason))
+            await self.lifecycle.keep_place(response.record.id, response.log)
         except StateUnavailableError as error:  # its signs of life end, so it fails
             log(logging.ERROR, "state_unavailable", error=str(error))
         except Exception:  # noqa: BLE001  a fault of the gateway; no client waits
-            LOGGER.exception("background_answer_broke")
+            LOGGER.exception("background_response_broke")
         finally:
-            self._drop(answer)
+            self._drop(response)
 
-    def _drop(self, answer: BackgroundAnswer) -> None:
-        self._local.pop(answer.record.id, None)
-        answer.done()
+    def _drop(self, response: BackgroundResponse) -> None:
+        self._local.pop(response.record.id, None)
+        response.done()
         self._gauge.set(len(self._local))
-        answer.log.wake()
+        response.log.wake()
         if not self._local:
             self._idle.set()
 
-    async def _give_signs_of_life(self, answer: BackgroundAnswer, scope: anyio.CancelScope) -> None:
+    async def _give_signs_of_life(
+        self, response: BackgroundResponse, scope: anyio.CancelScope
+    ) -> None:
         while True:
             await anyio.sleep(BEAT_S)
             try:
-                wanted = await self.lifecycle.beat(answer.record.id, answer.log)
+                wanted = await self.lifecycle.beat(response.record.id, response.log)
             except StateUnavailableError as error:
                 log(logging.WARNING, "state_unavailable", error=str(error))
                 continue
-            if not wanted and answer.final() is None:  # cancelled in another process
+            if not wanted and response.final() is None:  # cancelled in another process
                 scope.cancel()
 
-    async def _flush(self, answer: BackgroundAnswer) -> None:
+    async def _flush(self, response: BackgroundResponse) -> None:
         while True:
             await anyio.sleep(_FLUSH_S)
-            await answer.log.flush()
+            await response.log.flush()
 
     async def _in_store(self, step: Callable[[], Awaitable[_T]]) -> _T:
         """Return what *step* returns; a store that is away for a moment is waited for."""

@@ -1,10 +1,10 @@
-"""Shapes of the answer that an API does not enforce: `answer_format`, `tool_choice`."""
+"""Shapes of the response that an API does not enforce: `forced_format`, `tool_choice`."""
 
 from typing import Any
 
 import pytest
 
-from llmcore.protocols.answer_format import Ways, answer_tool, plan_answer, unwrapped
+from llmcore.protocols.forced_format import Ways, forced_plan, format_tool, unwrapped
 from llmcore.protocols.tool_schema import SchemaTarget
 from llmcore.protocols.tools import check_forcible
 from llmcore.schema.errors import InvalidRequestError, UnsupportedToolChoiceError
@@ -49,28 +49,28 @@ def test_the_surest_way_is_taken(
     schema: dict[str, Any], format: bool, tool: bool, by: str, wrapped: bool
 ) -> None:
     """A format before a call, a call before the prompt; other values are wrapped for a call."""
-    planned = plan_answer(ResponseFormat("json_schema", schema), ways(format=format, tool=tool))
+    planned = forced_plan(ResponseFormat("json_schema", schema), ways(format=format, tool=tool))
     assert (planned.by, planned.wrapped) == (by, wrapped)
 
 
 def test_definitions_stay_where_references_look_for_them() -> None:
     """Wrapping moves all but them."""
     schema: dict[str, Any] = {"$ref": "#/$defs/x", "$defs": {"x": {"type": "string"}}}
-    planned = plan_answer(ResponseFormat("json_schema", schema), ways(format=False, tool=True))
+    planned = forced_plan(ResponseFormat("json_schema", schema), ways(format=False, tool=True))
     assert planned.projected.schema["$defs"] == {"x": {"type": "string"}}
 
 
-def test_the_answers_tool_has_a_name_of_its_own() -> None:
+def test_the_responses_tool_has_a_name_of_its_own() -> None:
     """Whatever the caller's tools are called."""
     taken = ToolDefinition("structured_answer", "", {"type": "object"})
-    assert answer_tool(asked_with(tools=(taken,))) == "structured_answer_"
+    assert format_tool(asked_with(tools=(taken,))) == "structured_answer_"
 
 
 @pytest.mark.parametrize(
     ("arguments", "expected"), [({"answer": [1]}, "[1]"), ({"a": 1}, '{"a":1}'), ("cut", "cut")]
 )
-def test_wrapped_answers_are_unwrapped(arguments: Any, expected: str) -> None:
-    """And what the model did not wrap is the answer as it is."""
+def test_wrapped_responses_are_unwrapped(arguments: Any, expected: str) -> None:
+    """And what the model did not wrap is the response as it is."""
     assert unwrapped(arguments) == expected
 
 

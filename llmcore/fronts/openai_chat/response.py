@@ -11,12 +11,11 @@ each, so that segments of one kind are put one after another.
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from llmcore.fronts.answer_record import shown_part
 from llmcore.fronts.errors import from_llm_error
 from llmcore.fronts.finishing import finish_kind
-from llmcore.fronts.front import AnswerInfo, AnswerWriter, Event, Upstream
+from llmcore.fronts.front import Event, FrontWriter, ResponseIdentity, Upstream
 from llmcore.fronts.openai_chat.calls import CallWriter
-from llmcore.fronts.openai_chat.carrier import SHOWN_IDS, AnswerParts
+from llmcore.fronts.openai_chat.carrier import SHOWN_IDS, ResponseParts
 from llmcore.fronts.openai_chat.chunks import ChunkWriter, usage_of
 from llmcore.fronts.openai_chat.content import (
     annotations_of,
@@ -27,6 +26,7 @@ from llmcore.fronts.openai_chat.content import (
 from llmcore.fronts.openai_chat.request import ChatContext
 from llmcore.fronts.openai_chat.thinking import ThinkingWriter
 from llmcore.fronts.openai_forms import envelope, service_tier
+from llmcore.fronts.response_record import shown_part
 from llmcore.fronts.segment_order import SegmentOrder
 from llmcore.protocols.openai_chat.names import FINISH_REASONS, METADATA_KEY
 from llmcore.protocols.tools import fit
@@ -62,14 +62,14 @@ _WORDS: Final[Mapping[str, str]] = {
 _MESSAGE: Final = "choices[0].message"
 
 
-class ChatWriter(AnswerWriter):
+class ChatWriter(FrontWriter):
     """Writes one completion."""
 
-    def __init__(self, info: AnswerInfo, context: ChatContext, upstream: Upstream) -> None:
+    def __init__(self, info: ResponseIdentity, context: ChatContext, upstream: Upstream) -> None:
         super().__init__(context.diagnostics)
         self._created_at = info.created_at
         self._context = context
-        self._parts = AnswerParts(info.id, upstream.sealer)
+        self._parts = ResponseParts(info.id, upstream.sealer)
         self._chunks = ChunkWriter(info, includes_usage=context.includes_usage)
         self._calls = CallWriter(
             self._chunks, self._notes, custom_tools=context.custom_tools, legacy=context.legacy
@@ -93,7 +93,7 @@ class ChatWriter(AnswerWriter):
         """Fields of the completion that are known at its end."""
         self._reason = ""
         self._counted = False
-        """Whether the upstream counted the answer itself."""
+        """Whether the upstream counted the response itself."""
 
     # -- what a server calls
 
@@ -109,17 +109,17 @@ class ChatWriter(AnswerWriter):
 
     @property
     def sealed_calls(self) -> Mapping[str, str]:
-        """The state of the answer by the id of each of its calls, for a server to keep.
+        """The state of the response by the id of each of its calls, for a server to keep.
 
         Clients that drop what they do not know send the ids back and not the state:
-        `messages.with_kept_state` restores it. Empty if texts and calls are all of the answer.
+        `messages.with_kept_state` restores it. Empty if texts and calls are all of the response.
         """
         calls = self._parts.calls
         sealed = self._parts.whole() if calls else None
         return {} if sealed is None else dict.fromkeys(calls, sealed)
 
     def whole(self) -> JsonObject:
-        """Return the completion, once the answer has ended without an error."""
+        """Return the completion, once the response has ended without an error."""
         usage = usage_of(self.usage)
         logprobs = {"content": None, "refusal": None, **self._logprobs}
         choice: JsonObject = {
@@ -254,7 +254,7 @@ class ChatWriter(AnswerWriter):
     # -- the frame
 
     def _on_stream_start(self, event: StreamStart) -> None:
-        self._parts.origin = self._begin_answer(event)
+        self._parts.origin = self._begin_response(event)
         self._chunks.model = self._chunks.model or event.model
         self.usage = event.usage
 

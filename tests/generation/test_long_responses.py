@@ -1,4 +1,4 @@
-"""Answers that take minutes, on a clock that jumps."""
+"""Responses that take minutes, on a clock that jumps."""
 
 from collections.abc import AsyncGenerator, Callable, Mapping
 from typing import Any
@@ -63,7 +63,7 @@ def streamed_pieces() -> list[bytes]:
 
 
 @pytest.mark.parametrize("live", [False, True], ids=["generate", "stream"])
-def test_a_long_answer_is_waited_for(live: bool) -> None:
+def test_a_long_response_is_waited_for(live: bool) -> None:
     """Without a setting, and without the caller choosing to stream: one request, which streams."""
     transport = Slow(*streamed_pieces())
 
@@ -81,7 +81,7 @@ def test_a_long_answer_is_waited_for(live: bool) -> None:
     assert b'"stream":true' in transport.requests[0].body
 
 
-def test_an_answer_in_one_piece_may_take_minutes() -> None:
+def test_a_response_in_one_piece_may_take_minutes() -> None:
     """The server may think before its first byte."""
     transport = Slow(chat_whole("Done."), streamed=False)
 
@@ -93,8 +93,8 @@ def test_an_answer_in_one_piece_may_take_minutes() -> None:
     assert in_virtual_time(run) >= 2 * transport.pause_s
 
 
-def test_a_provider_that_refuses_long_answers_in_one_piece_is_asked_to_stream() -> None:
-    """Assembled, the answer is the same as in one piece."""
+def test_a_provider_that_refuses_long_responses_in_one_piece_is_asked_to_stream() -> None:
+    """Assembled, the response is the same as in one piece."""
     document = anthropic_wire.message(anthropic_wire.text("Very long."))
     events = anthropic_wire.stream_of(document)
     transport = Slow(*[anthropic_wire.sse([event]) for event in events])

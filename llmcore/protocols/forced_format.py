@@ -1,6 +1,6 @@
 """Response formats that an API, or a model behind it, does not enforce.
 
-A model can be made to call a tool whose input is the answer, and the stream turns that call
+A model can be made to call a tool whose input is the response, and the stream turns that call
 back into text. If a call cannot be required either, the format is described in instructions.
 """
 
@@ -18,7 +18,7 @@ from llmcore.schema.request import LLMRequest
 from llmcore.schema.tools import ToolChoice
 
 WRAPPER: Final = "answer"
-"""The property of the tool's input that wraps an answer that is not an object."""
+"""The property of the tool's input that wraps a response that is not an object."""
 
 TOOL_DESCRIPTION: Final = "Gives the final answer. Call it exactly once."
 
@@ -33,7 +33,7 @@ class Ways:
     """How a model can be constrained to a format, and the schemas of each way."""
 
     format: bool
-    """Whether the API enforces a schema for the answer."""
+    """Whether the API enforces a schema for the response."""
     tool: bool
     """Whether a tool call can be required."""
     format_target: SchemaTarget
@@ -47,10 +47,10 @@ class FormatPlan:
     by: Literal["nothing", "format", "tool", "words"] = "nothing"
     projected: Projected = Projected(schema={})
     wrapped: bool = False
-    """Whether the answer is in a property of the tool's input."""
+    """Whether the response is in a property of the tool's input."""
 
 
-def plan_answer(response_format: ResponseFormat | None, ways: Ways) -> FormatPlan:
+def forced_plan(response_format: ResponseFormat | None, ways: Ways) -> FormatPlan:
     """Return how to enforce the format *response_format*."""
     if response_format is None or response_format.type == "text":
         return FormatPlan()
@@ -89,8 +89,8 @@ def with_description(schema: JsonObject, response_format: ResponseFormat) -> Jso
 # -- by a tool
 
 
-def answer_tool(request: LLMRequest) -> str:
-    """Return the name of the tool that stands for the answer, which no tool of *request* has."""
+def format_tool(request: LLMRequest) -> str:
+    """Return the name of the tool that stands for the response, which no tool of *request* has."""
     name = "structured_answer"
     taken = {getattr(tool, "name", None) for tool in request.tools}
     while name in taken:
@@ -99,19 +99,19 @@ def answer_tool(request: LLMRequest) -> str:
 
 
 def ask_for_call(name: str, notes: Notes) -> str:
-    """Return instructions to call the answer's tool, where thinking excludes a forced call."""
+    """Return instructions to call the response's tool, where thinking excludes a forced call."""
     why = "the model does not reason when a tool call is required: the format is only requested"
     notes.changed("tool-choice-weakened", "response_format", why)
-    return f"Give the final answer by calling the tool {name}, and in no other way."
+    return f"Give the final response by calling the tool {name}, and in no other way."
 
 
 def note_call(notes: Notes) -> None:
-    """Record that the answer comes as the input of a tool."""
-    notes.noted("response-format-by-tool", "response_format", "the answer is a tool's input")
+    """Record that the response comes as the input of a tool."""
+    notes.noted("response-format-by-tool", "response_format", "the response is a tool's input")
 
 
 def unwrapped(arguments: JsonValue) -> str:
-    """Return the answer that a tool's input holds in its one property, as text."""
+    """Return the response that a tool's input holds in its one property, as text."""
     if isinstance(arguments, Mapping) and WRAPPER in arguments:
         return json.dumps(arguments[WRAPPER]).decode()
     return text_or_json(arguments)
@@ -168,7 +168,7 @@ def lower_format(
         return ForcedFormat(schema=planned.projected.schema)
     if planned.by == "words":
         return ForcedFormat(instructions=(format_in_words(response_format, unenforced, notes),))
-    name = answer_tool(request)
+    name = format_tool(request)
     forced = ForcedFormat(
         tool=name,
         tool_description=response_format.description or TOOL_DESCRIPTION,

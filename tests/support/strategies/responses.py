@@ -29,7 +29,7 @@ from tests.support.strategies.requests import (
     tuples_of,
 )
 
-# -- answers
+# -- responses
 
 
 @cache
@@ -86,7 +86,7 @@ def finish_reasons() -> st.SearchStrategy[events.FinishReason]:
 
 @cache
 def responses() -> st.SearchStrategy[LLMResponse]:
-    """Whole answers."""
+    """Whole responses."""
     return st.builds(
         LLMResponse,
         message=assistant_messages(),
@@ -134,7 +134,7 @@ def _fields_of(
 
 @cache
 def sources() -> st.SearchStrategy[events.Source]:
-    """Things an answer rests on."""
+    """Things a response rests on."""
     return st.builds(
         events.Source,
         id=ids(),
@@ -260,7 +260,7 @@ def single_events() -> st.SearchStrategy[LLMEvent]:
     """Any event by itself."""
     return st.one_of(
         stream_starts(),
-        st.builds(events.StepStart, counts(), answer=maybe(stream_starts())),
+        st.builds(events.StepStart, counts(), start=maybe(stream_starts())),
         st.builds(events.TextStart, ids(), refusal=st.booleans()),
         st.builds(events.TextDelta, ids(), texts(), logprobs()),
         text_ends(),
