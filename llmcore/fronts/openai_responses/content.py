@@ -70,13 +70,14 @@ def read_output(output: object, path: str) -> JsonValue | tuple[ToolOutputPart, 
     return "" if output is None else cast("JsonValue", output)
 
 
-_OUTPUTS: Final = frozenset(
-    {"input_text", "output_text", "text", "input_image", "computer_screenshot", "input_file"}
-)
+_OUTPUTS: Final = frozenset({"input_text", "output_text", "text", "input_image", "input_file"})
 
 
 def _is_part(item: object) -> bool:
-    return str_or_none(object_or_empty(item).get("type")) in _OUTPUTS
+    native = object_or_empty(item)
+    if native.get("type") == "computer_screenshot":  # the SDK's type allows both, and none
+        return (native.get("image_url") is None) != (native.get("file_id") is None)
+    return str_or_none(native.get("type")) in _OUTPUTS
 
 
 def _read_marked(native: object, path: str) -> ContentPart:
