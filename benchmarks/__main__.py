@@ -1,6 +1,6 @@
 """Run every benchmark, or those named on the command line."""
 
-import sys
+import argparse
 from importlib import import_module
 
 NAMES = ("imports", "framing", "own_cost", "client", "memory", "bridge", "sessions")
@@ -8,7 +8,12 @@ NAMES = ("imports", "framing", "own_cost", "client", "memory", "bridge", "sessio
 
 def main() -> None:
     """Print a section for each."""
-    for name in sys.argv[1:] or NAMES:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(NAMES)}")
+    names = parser.parse_args().names
+    if unknown := set(names) - set(NAMES):
+        parser.error(f"there is no benchmark {', '.join(sorted(unknown))}: use --help")
+    for name in names or NAMES:
         print(f"\n== {name}")
         import_module(f"benchmarks.{name}").main()
 
