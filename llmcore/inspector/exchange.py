@@ -70,16 +70,16 @@ _PATHS: Final = {
     "/chat/completions": "openai-chat",
     "/responses": "openai-responses",
     "/messages": "anthropic-messages",
-    "eneratecontent": "gemini",
+    "generatecontent": "gemini",
     "/converse": "bedrock-converse",
 }
-"""Endings and pieces of URLs, by which a protocol is recognised."""
+"""Parts of paths, in lower case, by which a protocol is recognised."""
 
 
 def protocol_of_url(url: str) -> str | None:
     """Return the id of the protocol at *url* by its path; None for paths of no known protocol."""
     path = url.partition("?")[0].lower()
-    return next((protocol for end, protocol in _PATHS.items() if end in path), None)
+    return next((protocol for part, protocol in _PATHS.items() if part in path), None)
 
 
 def request_stage(title: str, line: str, headers: Mapping[str, str], body: bytes) -> Document:

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from llmcore.cli import main
-from llmcore.inspector.exchange import ReceivedResponse, exchange, timing
+from llmcore.inspector.exchange import ReceivedResponse, exchange, protocol_of_url, timing
 from llmcore.inspector.files import difference, document_of, of_cassette, read_document
 from llmcore.inspector.page import page, script_json
 from llmcore.inspector.redaction import safe_json, safe_text, safe_url
@@ -38,6 +38,22 @@ def end(reason: str = "stop") -> bytes:
     usage = {"prompt_tokens": 3, "completion_tokens": 2}
     last = {"id": "c", "model": "m", "choices": [choice], "usage": usage}
     return b"data: " + json.dumps(last).encode() + b"\n\ndata: [DONE]\n\n"
+
+
+@pytest.mark.parametrize(
+    ("url", "protocol"),
+    [
+        ("https://a.test/v1/chat/completions", "openai-chat"),
+        ("https://a.test/v1/responses?stream=true", "openai-responses"),
+        ("https://a.test/v1/messages", "anthropic-messages"),
+        ("https://a.test/v1beta/models/m:streamGenerateContent?alt=sse", "gemini"),
+        ("https://a.test/v1beta/models/m:generateContent", "gemini"),
+        ("https://a.test/model/m/converse-stream", "bedrock-converse"),
+        ("https://a.test/v1/embeddings?next=/responses", None),
+    ],
+)
+def test_a_protocol_is_recognised_by_the_path_of_the_url(url: str, protocol: str | None) -> None:
+    assert protocol_of_url(url) == protocol
 
 
 def answered(*pieces: tuple[bytes, float], **changes: Any) -> dict[str, Any]:
