@@ -343,6 +343,7 @@ async def test_it_opens_after_failures_in_a_row_and_closes_again(streaming: bool
 
     assert isinstance(error, OverloadedError)
     assert (error.error_code, error.retryable) == ("circuit-open", True)
+    assert error.message.startswith("loop has failed too often; no calls are sent for another 20")
     assert error.retry_after == pytest.approx(20)
     assert (len(transport.requests), breaker.state("loop")) == (2, "open")
 
