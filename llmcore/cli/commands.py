@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from importlib import import_module
 from typing import Final, TypeAlias
 
-from llmcore.cli.program import Parser, ShowVersion
+from llmcore.cli.program import Parser, ShowVersion, meant
 
 Commands: TypeAlias = Mapping[str, tuple[str, str]]
 """For each command its module in `llmcore.cli`, whose `add_options` (or the function named after a
@@ -61,11 +61,7 @@ def parser_of(
         parser.print_help(sys.stderr)
         parser.exit(2)
     if chosen is not None and chosen not in commands:
-        import difflib  # not needed otherwise
-
-        near = difflib.get_close_matches(chosen, commands, 1)
-        hint = f": did you mean {near[0]!r}?" if near else f"; there are: {', '.join(commands)}"
-        parser.error(f"there is no command {chosen!r}{hint}")
+        parser.error(f"there is no command {chosen!r}{meant(chosen, commands)}")
     return parser
 
 

@@ -1,7 +1,6 @@
 """`llmcore models`: lists the models of the catalog."""
 
 import argparse
-import difflib
 from collections.abc import Mapping, Sequence
 from datetime import date
 from typing import Any, get_args
@@ -9,7 +8,7 @@ from typing import Any, get_args
 from llmcore.catalog.lookup import Capability
 from llmcore.catalog.model_info import ModelInfo
 from llmcore.catalog.records import catalog, model_from
-from llmcore.cli.program import json_output, json_text, note, say
+from llmcore.cli.program import json_output, json_text, meant, note, say
 from llmcore.schema.errors import InvalidRequestError
 
 _HEADS = ("MODEL", "RELEASED", "CONTEXT", "OUTPUT", "IN $/M", "OUT $/M", "CAN")
@@ -72,10 +71,7 @@ def _check_provider(provider: str | None) -> None:
     """Raise InvalidRequestError for a provider without models in the catalog."""
     known = {record["provider"] for record in catalog().records}
     if provider is not None and provider not in known:
-        near = difflib.get_close_matches(provider, known, 1)
-        hint = (
-            f": did you mean {near[0]!r}?" if near else f"; there are: {', '.join(sorted(known))}"
-        )
+        hint = meant(provider, sorted(known))
         raise InvalidRequestError(f"the catalog has no provider {provider!r}{hint}")
 
 

@@ -11,7 +11,7 @@ import json
 import os
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 from io import TextIOWrapper
 from typing import Final, NoReturn, TextIO
@@ -50,6 +50,14 @@ class Parser(argparse.ArgumentParser):
             if isinstance(action.choices, dict):
                 names.update(*(one.options() for one in action.choices.values()))
         return names
+
+
+def meant(name: str, known: Collection[str]) -> str:
+    """Return the end of an error: the name in *known* that is nearest to *name*, or all of them."""
+    from difflib import get_close_matches  # not needed otherwise
+
+    near = get_close_matches(name, known, 1)
+    return f": did you mean {near[0]!r}?" if near else f"; there are: {', '.join(known)}"
 
 
 def run(parser: argparse.ArgumentParser, argv: Sequence[str] | None) -> int:

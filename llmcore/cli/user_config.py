@@ -3,12 +3,12 @@
 import json
 import string
 from collections.abc import Mapping
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Final
 
 from attrs import frozen
 
+from llmcore.cli.program import meant
 from llmcore.client.user_folders import config_dir, write_for_owner
 from llmcore.schema.errors import ConfigurationError, InvalidRequestError
 
@@ -115,9 +115,7 @@ def check(key: str, value: str) -> None:
         "NAME" if index == 1 else word for index, word in enumerate(key.split(".")) if word
     )
     if pattern not in KEYS:
-        near = get_close_matches(key, KEYS, 1)
-        hint = f": did you mean {near[0]!r}?" if near else f"; there are: {', '.join(KEYS)}"
-        raise InvalidRequestError(f"there is no key {key!r}{hint}")
+        raise InvalidRequestError(f"there is no key {key!r}{meant(key, KEYS)}")
     if key == "log" and value not in ("on", "off"):
         raise InvalidRequestError(f"log is on or off, not {value!r}")
 

@@ -1,6 +1,7 @@
 """Work on many items, a bounded number of them at a time."""
 
 from collections.abc import Awaitable, Callable, Iterator
+from itertools import islice
 from typing import TypeVar
 
 import anyio
@@ -24,14 +25,15 @@ async def for_each(
     The first error of any of them cancels the others and is raised.
     """
 
-    async def worker() -> None:
+    async def worker(first: _Item) -> None:
+        await work(first)
         for item in items:
             await work(item)
 
     try:
         async with anyio.create_task_group() as tasks:
-            for _ in range(concurrency):
-                tasks.start_soon(worker)
+            for first in islice(items, concurrency):
+                tasks.start_soon(worker, first)
     except BaseExceptionGroup as errors:
         raise _first_error(errors) from None
 

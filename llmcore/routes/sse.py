@@ -52,7 +52,7 @@ class SseDecoder:
     _names: dict[bytes, str] = field(init=False, factory=lambda: {b"": ""})
     """The names of events, by the lines that give them; a stream repeats the same few."""
     _plain: bool = field(init=False, default=False)
-    """Whether the three above do not affect the next chunk, the usual case."""
+    """Whether start, line end and failure do not affect the next chunk, the usual case."""
     _head: bytes = field(init=False, default=b"")
     """The lines before the data of the last usual event; those after it mostly have the same."""
     _line_end: bytes = field(init=False, default=b"\n")
