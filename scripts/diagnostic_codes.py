@@ -291,8 +291,8 @@ _CODES: Final = {
     ),
     "response-chain": _Code(
         "The whole conversation was sent, not only the messages after a stored response.",
-        "`previous_response_id` is `auto`, but the conversation was changed before its last "
-        "response, belongs to another provider, or is no longer stored by the server.",
+        "`previous_response_id` is `auto`, but messages before the last response were changed, "
+        "or that response is from another provider or no longer stored by the server.",
         "Nothing needs to be done: the response is the same, and later requests continue it.",
     ),
     "response-continued": _Code(
