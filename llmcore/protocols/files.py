@@ -246,9 +246,9 @@ class CachedContentRequest:
     name: str = ""
     """The one to change."""
     url: str = ""
-    """The URL of a generation by its model,"""
+    """The URL at which its model generates."""
     body: JsonObject = field(factory=dict, repr=False)
-    """and that generation's native body."""
+    """The native body of a generation with its content."""
     ttl: timedelta | None = field(default=None, validator=_check_ttl)
     """The lifetime from now on; None for the provider's, an hour."""
     display_name: str | None = None

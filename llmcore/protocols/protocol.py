@@ -84,9 +84,9 @@ class TokenCounting:
     """A POST request that counts the tokens of a request instead of answering it."""
 
     endpoint: str
-    """How the URL's path ends that answers,"""
+    """How the path of the URL that generates ends."""
     target: str
-    """and what stands there in the URL that counts."""
+    """What replaces that end in the URL that counts tokens."""
     fields: tuple[str, ...] | None = None
     """The fields of the body that it takes; None for all."""
     wrap: Callable[[JsonObject, str], JsonObject] | None = None

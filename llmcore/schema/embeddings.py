@@ -11,7 +11,7 @@ from llmcore.schema.frozen import frozen
 from llmcore.schema.unary import UnaryRequest, UnaryResponse, check_count, check_texts
 
 InputType: TypeAlias = Literal["query", "document"]
-"""The role of an embedded text: a question, or a text that responses may be found in."""
+"""The role of an embedded text: a question, or a document that is searched for its answer."""
 
 Vector: TypeAlias = tuple[float, ...]
 

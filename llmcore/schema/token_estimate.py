@@ -41,9 +41,9 @@ others every three digits."""
 _SIGN_TOKENS: Final = 0.8
 """For each other character of ASCII."""
 _OTHER_TOKENS_PER_CHAR: Final = 0.8
-"""Of letters outside ASCII, which take two bytes of UTF-8;"""
+"""For letters outside ASCII that take two bytes of UTF-8."""
 _WIDE_TOKENS_PER_CHAR: Final = 1.3
-"""and of those that take three or more."""
+"""For characters that take three or more bytes of UTF-8."""
 _TEMPLATE_TOKENS: Final = 80
 """The system prompt that open models' chat templates add, such as that of gpt-oss."""
 _MESSAGE_TOKENS: Final = 6

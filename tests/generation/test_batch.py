@@ -32,7 +32,7 @@ NO_RETRIES = RetryPolicy(max_retries=0)
 
 
 class Upstream:
-    """Counts the requests for each question, and responses it with its own words."""
+    """Counts the requests for each question, and returns the question as the response."""
 
     def __init__(self) -> None:
         self.asked: Counter[str] = Counter()

@@ -4,12 +4,11 @@
     ...                                            # the response, however it ends
     charge.close()                                 # never waits
 
-The charge is closed before the end of its response is sent: from then on its row is not lost.
+The charge is closed before the end of its response is sent. From then on its row cannot be lost.
 
-The reservation is the most that the response can use: an estimate of the prompt that is rather too
-high, and the output limit of the request or the model. So responses that run at the same time, on
-any number of workers and machines, cannot together exceed a budget by more than their estimates
-were too low.
+The reservation is the most that the response can use: a high estimate of the prompt, and the output
+limit of the request or the model. Concurrent responses, on any number of workers and machines, can
+therefore exceed a budget only by the amount by which their estimates were too low.
 """
 
 import logging
@@ -51,14 +50,13 @@ EVERYONE: Final = "everyone"
 _THREADS: Final = 32
 _RATE_KEPT_S: Final = 120.0
 _SETTLING_S: Final = 0.1
-"""How long a refused reservation waits for other workers to settle, before it is tried once
-more;"""
+"""How long a refused reservation waits for other workers to settle theirs, before one retry."""
 _REFUSED_S: Final = 1.0
-"""and for how long further ones of the same meter then do not wait."""
+"""For how long reservations of the same meter then fail without waiting."""
 _FLUSH_S: Final = 1.0
 _CLOSE_S: Final = 10.0
 _RECOVERED_S: Final = 5.0
-"""Between two looks at what processes that were killed have left."""
+"""The time between two searches for settlements of processes that were killed."""
 _RECOVERED_AT_ONCE: Final = 200
 
 
@@ -115,7 +113,7 @@ class Accounts:
         return None if cost is None else cost / NANO
 
     def configure(self, settings: GatewaySettings) -> None:
-        """Count responses that begin from now on by *settings*.
+        """Apply *settings* to the responses that begin from now on.
 
         Raises ConfigurationError, and changes nothing, if the prices cannot be read.
         """
@@ -126,7 +124,7 @@ class Accounts:
         self._shared_rate = rate or None
 
     async def open(self, caller: Caller, run: ResponseRun) -> "Charge":
-        """Return the charge of *run*, for which everything is reserved that it can use.
+        """Reserve the most that *run* can use, and return its charge.
 
         Raises FrontError, and closes *run*: 429 if a rate or a budget does not allow it, 403 for a
         model without a known price if there is a budget in dollars, 503 if the ledger cannot be
@@ -153,17 +151,17 @@ class Accounts:
         return charge
 
     def hold_lease(self) -> None:
-        """Keep what this worker reserves; blocks. StateUnavailableError."""
+        """Keep the reservations of this worker from expiring; blocks. StateUnavailableError."""
         self._writer.hold_lease()
 
     async def check(self) -> None:
-        """Return if the ledger can be reached, where requests need it; StateUnavailableError."""
+        """Raise StateUnavailableError if requests need the ledger and it cannot be reached."""
         settings = self._settings
         if settings.issued_keys or self._counts(None):
             await anyio.to_thread.run_sync(self.ledger.check, limiter=self._threads)
 
     async def recover(self) -> None:
-        """Settle what processes of the same ledger have left that were killed."""
+        """Settle the responses of killed processes that used the same ledger."""
         if self._journal is None or time.monotonic() - self._recovered_at < _RECOVERED_S:
             return
         try:
@@ -218,7 +216,7 @@ class Accounts:
         raise _refusal(excess)
 
     def _try(self, charge: "Charge") -> Excess | None:
-        """Reserve; where a budget is too small, once more when ended responses are settled."""
+        """Reserve; if a budget is too small, try again after ended responses were settled."""
         reserve = partial(self.ledger.reserve, charge.id, self.worker, charge.takes)
         excess = reserve()
         if excess is None or excess.meter.drains_per_s or excess.amount > excess.meter.limit:

@@ -31,9 +31,9 @@ from llmcore.schema.errors import InvalidRequestError, NotFoundError
 from llmcore.schema.json import JsonObject
 
 _FRESH_S: Final = 0.4
-"""How long a key that was read is used again,"""
+"""How long a key that was read from the store is used without reading it again."""
 _STALE_S: Final = 0.8
-"""and how long while another request reads it anew."""
+"""How long it is used while another request is reading it again."""
 _KEPT: Final = 10_000
 
 

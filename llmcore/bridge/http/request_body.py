@@ -15,9 +15,9 @@ from llmcore.schema import json
 from llmcore.schema.json import JsonObject, JsonValue
 
 _THREAD_ABOVE_BYTES = 1024 * 1024
-"""Larger bodies are parsed in a thread, as compressed ones are, so that others' streams go on;"""
+"""Larger bodies are parsed in a thread, as compressed ones are, so that streams are not held up."""
 _THREAD_ABOVE_VALUES = 20_000
-"""and so are those of more values than this."""
+"""Bodies with more values than this are parsed in a thread, too."""
 
 _MAX_WINDOW_BYTES = 64 * 1024 * 1024
 """Memory that a zstd frame may ask for."""

@@ -6,5 +6,5 @@
   `shared_health`: those of all workers of one store
 - `shared_limits`: the places at upstreams that all workers of one ledger share
 - `affinity`: the conversation of a request; `choice`: the target that it gets
-- `pooled_run`: a response that goes from target to target
+- `pooled_run`: a response that is requested from one target after the other
 """

@@ -1,7 +1,7 @@
 """The conversation that a request belongs to, as eight hex digits.
 
-A client that continues by a response's id sends nothing else of the conversation, so that ids of
-responses carry the digits of theirs: `resp_` `0f3a91c2` and 40 random ones.
+A client that continues a response by its id sends nothing else of the conversation. The ids of
+responses therefore contain its digits: `resp_` `0f3a91c2` and 40 random ones.
 """
 
 import hashlib

@@ -1,9 +1,8 @@
 """The choice of a target, as a function of what is free.
 
-Conversations stay where they are, since prompt caches and signatures belong to an account: among
-the free targets of a rank, each conversation has an order of its own, by weighted rendezvous
-hashing. Without any shared state every worker makes the same choice, the shares follow the weights,
-and a target that is away moves its own conversations only.
+A conversation keeps its target, since prompt caches and signatures belong to an account: each
+conversation orders the free targets of a rank by weighted rendezvous hashing. So every worker makes the same choice without shared state, the shares follow the weights,
+and only the conversations of a target that is not free move to another.
 """
 
 import hashlib

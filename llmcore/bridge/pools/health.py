@@ -1,4 +1,4 @@
-"""The health of upstreams as values: how a failure cools one down, and a success warms it up.
+"""The health of upstreams as values: a failure starts a cool-down, and a success ends it.
 
 Times are seconds of one clock that the caller reads. An upstream that has failed so often in a row
 that its circuit is open gets one request at the end of its cool-down; until that one's outcome is

@@ -1,8 +1,7 @@
-"""A response that goes from target to target until one begins.
+"""A response that is requested from one target after the other until one of them begins it.
 
-Each target's response is a run of its own, read and written for that target. The next one follows
-only while nothing was sent to the client; from the first byte on, the response is the one under
-way.
+Each target has its own run, whose request and response are built and read for that target. The next
+target is asked only while nothing was sent to the client.
 """
 
 import logging
@@ -35,7 +34,7 @@ _T = TypeVar("_T")
 _LONGEST_WAIT_S: Final = 20.0
 """The longest wait for a target to be free."""
 _AGAIN_S: Final = 0.01
-"""The shortest, where another request was first."""
+"""The shortest wait, if another request took the free target first."""
 
 MakeRun: TypeAlias = Callable[[UpstreamModel, CallLimits], Awaitable[ResponseRun]]
 """Makes the response of one target. Raises FrontError for a request that it cannot take."""
@@ -43,7 +42,7 @@ MakeRun: TypeAlias = Callable[[UpstreamModel, CallLimits], Awaitable[ResponseRun
 
 @frozen(kw_only=True)
 class PoolPlan:
-    """The targets of a response, and how far it may go through them."""
+    """The targets of a response, and the limits of trying them."""
 
     name: str
     pool: ModelPool
@@ -52,7 +51,7 @@ class PoolPlan:
     """Which errors are tried again, and how often."""
     deadline: float = math.inf
     others: tuple[UpstreamModel, ...] = ()
-    """Every target that may answer."""
+    """The other targets that may be asked."""
     larger: Callable[[str], ModelPool | None] = field(default=lambda _name: None)
     """Returns the pool of a model's name."""
 
@@ -94,7 +93,7 @@ class _Search:
         return min(_LONGEST_WAIT_S, self.plan.deadline - anyio.current_time())
 
     def find_larger(self) -> bool:
-        """Go on with the pool for longer contexts; return whether there is one."""
+        """Change to the pool for longer contexts; return whether there is one."""
         name = self.pool.on_context_overflow
         larger = None if name is None else self.plan.larger(name)
         if larger is None:
@@ -123,9 +122,9 @@ class PooledRun:
         self._attempt = attempt
         self._tries = 1
         self._failed: list[str] = []
-        """Each failed target with the reason, for the header."""
+        """Each failed target and why it failed, for the header."""
         self._place: tuple[UpstreamModel, Slot] | None = None
-        """The target as which the response counts as under way."""
+        """The target at which this response is counted as running."""
         self._sent = False
         self._moving = False
 
@@ -189,7 +188,7 @@ class PooledRun:
         finally:
             await self._leave_place()
 
-    # -- facts of the response under way
+    # -- facts of the current response
 
     @property
     def info(self) -> RunLabels:
@@ -263,7 +262,7 @@ class PooledRun:
     # -- from target to target
 
     async def _first(self, ask: Callable[[ResponseRun], Awaitable[_T]]) -> _T:
-        """Return what *ask* returns of the first target that has it."""
+        """Return the result of *ask* for the first target that does not fail."""
         while True:
             if self._attempt.wait_s:
                 await self._wait()
@@ -277,7 +276,7 @@ class PooledRun:
                     raise
 
     async def _moves_on(self, error: LLMError) -> bool:
-        """Make the response of another target, if *error* leaves one; return whether it did."""
+        """Begin the run of another target, if one is left after *error*; return whether it did."""
         search, target = self._search, self._attempt.target
         policy = search.plan.policy
         self._failed.append(f"{target.label} {_status(error)}")
@@ -310,7 +309,7 @@ class PooledRun:
         return True
 
     async def _next_target(self) -> bool:
-        """Make the response of the next target; return whether there is one.
+        """Begin the run of the next target; return whether there is one.
 
         A target that cannot take the request is passed over, unless it is the first of its pool.
         """
@@ -360,7 +359,7 @@ class PooledRun:
             self._attempt = attempt
 
     async def _enters(self, attempt: _Attempt) -> bool:
-        """Count *attempt* as under way unless it has to wait; return whether its target allows."""
+        """Count *attempt* as running, unless it has to wait; return False if its target is full."""
         if attempt.wait_s:
             return True
         slot = await self._health.enter(attempt.target)

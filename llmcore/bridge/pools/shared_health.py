@@ -1,6 +1,6 @@
 """The health of upstreams, shared by all workers of one store.
 
-Each worker keeps its own and responses by it alone. About once a second it writes what it has found
+Each worker chooses targets by its own record alone. About once a second it writes what it has found
 to one named value of the store, and reads what others have: no request waits for that, and while
 the store cannot be reached each worker uses its own state.
 """
@@ -21,7 +21,7 @@ from llmcore.schema.json import JsonObject
 VALUE: Final = "upstream-health"
 _KEPT_S: Final = 3600.0
 _PAST_S: Final = 60.0
-"""How long a failure stays there after its cool-down, for the circuit's count."""
+"""How long a failure is shared after its cool-down, for the count that opens the circuit."""
 _MAX_NAMES: Final = 1000
 _ATTEMPTS: Final = 3
 
@@ -34,7 +34,7 @@ class NamedValues(Protocol):
         ...
 
     async def swap(self, name: str, old: bytes | None, new: bytes, ttl_s: float) -> bool:
-        """Write *new* if the value is *old*; whether it is *new* afterwards."""
+        """Write *new* if the value is *old*; return whether it is *new* afterwards."""
         ...
 
 
@@ -47,7 +47,7 @@ class SharedHealth:
         self._is_failing = False
 
     async def exchange(self) -> None:
-        """Write what has changed here, and read what has changed elsewhere."""
+        """Write the changes of this worker, and read those of the others."""
         try:
             for _ in range(_ATTEMPTS):
                 if await self._exchanged():
@@ -77,7 +77,7 @@ class SharedHealth:
 
 
 def packed(known: Mapping[str, Health], now: float) -> bytes:
-    """Return the value of what is *known*, without what is healthy or long past."""
+    """Return *known* as a value of the store, without what is healthy or long past."""
     bad = {
         name: health
         for name, health in known.items()
@@ -89,7 +89,7 @@ def packed(known: Mapping[str, Health], now: float) -> bytes:
 
 
 def unpacked(data: bytes | None) -> Mapping[str, Health]:
-    """Return what such a value holds; nothing of one that cannot be read, as of another version."""
+    """Return the health in a value; nothing if it is of another version or cannot be read."""
     try:
         value: Any = json.loads(data) if data else {}
         return msgspec.convert(value, dict[str, Health])

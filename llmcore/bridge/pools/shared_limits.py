@@ -24,7 +24,7 @@ from llmcore.bridge.state.ledger import Ledger, Meter, Take
 from llmcore.bridge.state.store import StateUnavailableError
 
 _FULL_S: Final = 0.1
-"""How soon an upstream with as many responses under way as it may have is looked at again."""
+"""How soon an upstream that is full is asked for again."""
 _RUNNING_KEPT_S: Final = 24 * 3600.0
 _RATE_KEPT_S: Final = 120.0
 _THREADS: Final = 16
@@ -35,7 +35,7 @@ class Slot:
     """The place of one response at an upstream."""
 
     reservation: str = ""
-    """The id of what the ledger holds for it; empty where nothing is held."""
+    """The id of its reservation in the ledger; empty if there is none."""
     upstream: str = ""
     wait_s: float = 0.0
     """Seconds after which there may be a place; above 0, there is none now."""
@@ -59,7 +59,7 @@ class SharedLimits:
         self._failed = failed
         self._threads = anyio.CapacityLimiter(_THREADS)
         self._left: list[Slot] = []
-        """Slots that are to be given back still."""
+        """Slots that are still to be given back."""
         self._is_failing = False
 
     async def take(self, upstream: UpstreamSettings) -> Slot:
@@ -100,7 +100,7 @@ class SharedLimits:
                 await self.release()
 
     async def release(self) -> None:
-        """Give back what could not be given back before."""
+        """Give back the slots that could not be given back before."""
         left, self._left = self._left, []
         if not left:
             return

@@ -29,9 +29,9 @@ from llmcore.schema.errors import LLMError
 from llmcore.schema.json import JsonObject
 
 _MAX_KNOWN: Final = 10_000
-"""Upstreams and models of them whose failures are remembered."""
+"""How many upstreams and models have their failures remembered."""
 _FULL_S: Final = 0.05
-"""How soon an upstream with as many responses under way as it may have is looked at again."""
+"""How soon an upstream that is full is asked for again."""
 
 
 class UpstreamHealth:
@@ -53,7 +53,7 @@ class UpstreamHealth:
         """*shared* counts what goes to limited upstreams for all workers."""
         self._shared = shared
         self._full_until: dict[str, float] = {}
-        """For upstreams with no place for any worker: when to look again."""
+        """When to ask again for upstreams that are full for all workers."""
         self._metrics = metrics
         self._clock = clock
         self._known: dict[str, Health] = {}
@@ -64,7 +64,7 @@ class UpstreamHealth:
         self.configure(settings, upstreams)
 
     def configure(self, settings: CoolDownSettings, upstreams: Sequence[UpstreamSettings]) -> None:
-        """Use other settings from now on; the failures of upstreams that differ are forgotten."""
+        """Use other settings from now on; upstreams that changed lose their recorded failures."""
         before = getattr(self, "_limits", {})
         changed = {
             upstream.name
@@ -84,7 +84,7 @@ class UpstreamHealth:
     # -- choosing
 
     def now(self) -> float:
-        """Return the time by which `free_at` counts."""
+        """Return the current time of the clock that `free_at` uses."""
         return self._clock()
 
     def has_limits(self, target: UpstreamModel) -> bool:
@@ -126,7 +126,7 @@ class UpstreamHealth:
         return at
 
     async def enter(self, target: UpstreamModel) -> Slot | None:
-        """Count a request to *target* as under way; None if its limits allow none now."""
+        """Count a request to *target* as running; None if its limits allow none now."""
         now = self._clock()
         if self.limited_until(target) > now:
             return None
@@ -179,7 +179,7 @@ class UpstreamHealth:
         )
 
     def succeeded(self, target: UpstreamModel, started_at: float) -> None:
-        """Record that *target* answers a request of *started_at*."""
+        """Record that *target* answers a request that began at *started_at*."""
         for name in _names(target):
             if name in self._known and after_success(self._known[name], started_at) is HEALTHY:
                 del self._known[name]
@@ -201,7 +201,7 @@ class UpstreamHealth:
         return self._known.get(name, HEALTHY)
 
     def learn(self, found: Mapping[str, Health]) -> None:
-        """Add what other workers have found out."""
+        """Add the health that other workers have recorded."""
         for name, health in found.items():
             if name not in self.changed:
                 self._known[name] = merged(self.health(name), health)

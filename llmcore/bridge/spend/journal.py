@@ -9,7 +9,7 @@ same ledger settles what is left in the file. One line is one settlement:
      "uses": [["budget:tokens:k1:total", 1000000, 0.0, 3e9, 50]]}
 
 A process holds a lock on its file, which the system releases when the process ends, however it
-ends: a file that can be locked has no owner any more.
+ends: a file that can be locked has lost its owner.
 """
 
 import os
@@ -29,7 +29,7 @@ from llmcore.schema import json
 
 _SUFFIX: Final = ".spend"
 _MAX_FILE_BYTES: Final = 1024 * 1024
-"""A settlement after this size begins another file."""
+"""When a file is larger than this, the next settlement begins another one."""
 
 
 def _locks() -> ModuleType | None:

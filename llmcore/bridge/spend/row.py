@@ -29,11 +29,11 @@ class SpendRow:
     """The code of a failure."""
     streamed: bool = False
     input_tokens: int = 0
-    """All of the input, what a cache held included."""
+    """All tokens of the input, cached ones included."""
     cache_read_tokens: int = 0
     cache_write_tokens: int = 0
     output_tokens: int = 0
-    """All of the output, reasoning included."""
+    """All tokens of the output, reasoning included."""
     reasoning_tokens: int = 0
     estimated: bool = False
     """Whether tokens are an estimate, because the response ended before its upstream sent them."""

@@ -1,4 +1,4 @@
-"""Writes the use of responses in the background: responses never wait for it.
+"""Writes what responses used, in the background: no response waits for it.
 
 A thread of its own settles with the ledger what the queue holds, several responses at a time, and
 extends the worker's lease. While the ledger cannot be reached the queue fills up to its bound;
@@ -197,7 +197,7 @@ class SpendWriter:
             self._changed.notify_all()
 
     def _keep_house(self) -> None:
-        """Extend the lease, and delete old rows a few at a time."""
+        """Extend the lease, and delete a few of the old rows."""
         now = time.monotonic()
         if now - self._renewed_at > _RENEWED_S:
             self._ledger.renew(self._worker, LEASE_S)
