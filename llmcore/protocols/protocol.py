@@ -86,7 +86,7 @@ class TokenCounting:
     endpoint: str
     """How the path of the URL that generates ends."""
     target: str
-    """What replaces that end in the URL that counts tokens."""
+    """The end that replaces it in the URL that counts tokens."""
     fields: tuple[str, ...] | None = None
     """The fields of the body that it takes; None for all."""
     wrap: Callable[[JsonObject, str], JsonObject] | None = None

@@ -45,7 +45,7 @@ def scripted(*responses: Response) -> "ScriptedTransport":
 
 
 class ScriptedTransport(HttpxCompatible):
-    """Responses each request with its next response. A transport of llmcore, httpx and httpx2."""
+    """Answers each request with its next response. A transport of llmcore, httpx and httpx2."""
 
     def __init__(self, responses: Iterable[Response]) -> None:
         self._responses = list(responses)

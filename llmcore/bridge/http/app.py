@@ -119,7 +119,7 @@ def _with_lifespan(app: ASGIApp, service: Service) -> ASGIApp:
 
 
 class _Routed:
-    """Responses each request by the operation of its path, and WebSockets by theirs."""
+    """Answers each request by the operation of its path, and WebSockets by theirs."""
 
     def __init__(
         self, router: Router[ASGIApp], sockets: Mapping[str, ASGIApp], served: Apis
@@ -224,7 +224,7 @@ class _Bodies:
 
 
 class _OperationApp:
-    """Responses the requests for one operation."""
+    """Answers the requests for one operation."""
 
     def __init__(
         self, operation: Operation, served: Apis, service: Service, bodies: _Bodies

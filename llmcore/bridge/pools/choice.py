@@ -1,8 +1,9 @@
 """The choice of a target, as a function of what is free.
 
 A conversation keeps its target, since prompt caches and signatures belong to an account: each
-conversation orders the free targets of a rank by weighted rendezvous hashing. So every worker makes the same choice without shared state, the shares follow the weights,
-and only the conversations of a target that is not free move to another.
+conversation orders the free targets of a rank by weighted rendezvous hashing. So every worker makes
+the same choice without shared state, the shares follow the weights, and only the conversations of a
+target that is not free move to another.
 """
 
 import hashlib

@@ -1,7 +1,7 @@
 """A response that is requested from one target after the other until one of them begins it.
 
 Each target has its own run, whose request and response are built and read for that target. The next
-target is asked only while nothing was sent to the client.
+target gets the request only while nothing was sent to the client.
 """
 
 import logging

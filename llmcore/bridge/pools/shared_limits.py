@@ -24,7 +24,7 @@ from llmcore.bridge.state.ledger import Ledger, Meter, Take
 from llmcore.bridge.state.store import StateUnavailableError
 
 _FULL_S: Final = 0.1
-"""How soon an upstream that is full is asked for again."""
+"""The time between two attempts to get a place at an upstream that is full."""
 _RUNNING_KEPT_S: Final = 24 * 3600.0
 _RATE_KEPT_S: Final = 120.0
 _THREADS: Final = 16

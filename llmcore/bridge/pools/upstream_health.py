@@ -31,7 +31,7 @@ from llmcore.schema.json import JsonObject
 _MAX_KNOWN: Final = 10_000
 """How many upstreams and models have their failures remembered."""
 _FULL_S: Final = 0.05
-"""How soon an upstream that is full is asked for again."""
+"""The time between two attempts to get a place at an upstream that is full."""
 
 
 class UpstreamHealth:

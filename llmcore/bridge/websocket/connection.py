@@ -56,7 +56,7 @@ _FAREWELL_S: Final = 2.0
 
 
 class SocketConnection:
-    """Responses the messages of one WebSocket.
+    """Answers the messages of one WebSocket.
 
     *caller* opened it with *request*. *admit* returns the caller of each message; it
     raises FrontError for one that is not admitted. *bodies* counts the bytes of requests.

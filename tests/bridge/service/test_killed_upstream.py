@@ -30,7 +30,7 @@ UPSTREAM = textwrap.dedent("""
     connection.sendall(head + b"".join(b"%x\\r\\n%s\\r\\n" % (len(s), s) for s in script))
     os.kill(os.getpid(), signal.SIGKILL)
 """)
-"""Responses the first request with the pieces it is given, then kills itself as `kill -9` would."""
+"""Answers the first request with the pieces it is given, then kills itself as `kill -9` would."""
 
 
 @contextmanager

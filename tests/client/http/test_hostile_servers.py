@@ -58,7 +58,7 @@ def response(text: str, *, chunked: bool = False) -> bytes:
 
 
 class Raw:
-    """Responses each request with bytes of its choice; remembers which connection it came over."""
+    """Answers each request with bytes of its choice; remembers which connection it came over."""
 
     def __init__(self, first: list[bytes | float], context: ssl.SSLContext | None) -> None:
         self.first = first
