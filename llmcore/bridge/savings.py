@@ -77,7 +77,7 @@ class CachedResponse:
             return EventStream.of(events)
         recording = Recording()
         keep = partial(self._keep, name, recording)
-        return call().watch(each=recording.add).then(keep)
+        return call().watch(each=recording.add).on_result(keep)
 
     async def _found(self, name: str) -> list[LLMEvent] | None:
         try:

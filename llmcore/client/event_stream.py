@@ -153,8 +153,8 @@ class EventStream:
             await self._source.aclose()
         return batch
 
-    def unread(self, events: Sequence[LLMEvent]) -> None:
-        """Put *events*, which were read, back in front of the remaining ones."""
+    def push_back(self, events: Sequence[LLMEvent]) -> None:
+        """Put *events*, which were read, back before the remaining ones: they are read again."""
         self._pending = iter((*events, *self._pending))
 
     @property
@@ -228,11 +228,11 @@ class EventStream:
         """
         return EventStream(_Watched(self, each, end), self._collected, self._price)
 
-    def within(self, scope: Callable[[], AbstractContextManager[object]]) -> "EventStream":
+    def in_context(self, scope: Callable[[], AbstractContextManager[object]]) -> "EventStream":
         """Return the same stream; each read runs in a new context *scope*."""
-        return EventStream(_Within(self, scope), self._collected, self._price)
+        return EventStream(_InContext(self, scope), self._collected, self._price)
 
-    def then(
+    def on_result(
         self, done: Callable[[Result[LLMResponse, LLMError]], Awaitable[None]]
     ) -> "EventStream":
         """Return the same stream; *done* is called once with the result, at its end or on close.
@@ -240,7 +240,7 @@ class EventStream:
         It is not called for a stream that is neither read to its end nor closed; use `watch` for
         that.
         """
-        return EventStream(_Followed(self, done), self._collected, self._price)
+        return EventStream(_WithCallback(self, done), self._collected, self._price)
 
 
 class TextStream:
@@ -296,7 +296,7 @@ class _Mapped:
         await self._inner.aclose()
 
 
-class _Within:
+class _InContext:
     """The events of another stream, read in a context."""
 
     def __init__(
@@ -313,7 +313,7 @@ class _Within:
         await self._inner.aclose()
 
 
-class _Followed:
+class _WithCallback:
     """The events of another stream, with an asynchronous callback at the end."""
 
     def __init__(

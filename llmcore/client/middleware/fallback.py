@@ -212,7 +212,7 @@ async def _rejection(stream: EventStream, reject: Callable[[LLMResponse], bool])
         with anyio.CancelScope(shield=True):
             await stream.aclose()
         raise
-    stream.unread(read)
+    stream.push_back(read)
     if read and isinstance(read[-1], Finish) and reject(stream.partial_response):
         return RejectedResponseError("the response was rejected by the function reject")
     return None

@@ -116,7 +116,7 @@ async def failure_before_response(stream: EventStream) -> LLMError | None:
         with anyio.CancelScope(shield=True):
             await stream.aclose()
         raise
-    stream.unread(read)
+    stream.push_back(read)
     last = read[-1] if read else None
     silent = not has_content(read)
     return last.error if silent and isinstance(last, ErrorEvent) else None

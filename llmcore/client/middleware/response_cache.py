@@ -127,4 +127,4 @@ class ResponseCache:
             if isinstance(result, Success) and _is_worth_keeping(result.value):
                 await self.store.put(key, recording.packed(), ttl_s=self._ttl_s)
 
-        return next(request).watch(each=recording.add).then(keep)
+        return next(request).watch(each=recording.add).on_result(keep)

@@ -93,7 +93,7 @@ class Telemetry:
 
         return (
             next(request)
-            .within(lambda: self.current(span))
+            .in_context(lambda: self.current(span))
             .watch(
                 each=call.on_batch if next.streaming else None,
                 end=lambda result: end(CallOutcome.of(result)),

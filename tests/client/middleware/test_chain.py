@@ -60,7 +60,7 @@ def noting(name: str, notes: list[str]) -> Middleware:
         async def done(_result: Result[LLMResponse, LLMError]) -> None:
             notes.append(f"{name} out")
 
-        return next(request).then(done)
+        return next(request).on_result(done)
 
     return middleware
 
@@ -154,7 +154,7 @@ async def test_the_end_is_reported_once_however_the_stream_is_left(server: Loopb
     async def note(result: Result[LLMResponse, LLMError]) -> None:
         outcomes.append(result)
 
-    async with Client(middleware=[lambda request, next: next(request).then(note)]) as client:
+    async with Client(middleware=[lambda request, next: next(request).on_result(note)]) as client:
         async with client.stream(wanted_from(server)) as stream:
             await anext(stream)
         await stream.aclose()

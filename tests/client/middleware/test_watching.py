@@ -172,12 +172,12 @@ async def test_an_error_that_middleware_raises_is_the_outcome() -> None:
     assert (await client.generate(WANTED)).failure() == RateLimitError("no m, False")
 
 
-async def test_what_is_unread_comes_again() -> None:
+async def test_events_that_are_pushed_back_are_read_again() -> None:
     """Events that were read can be put back in front, also after the end."""
     client, _ = client_of([], answer(True))
     async with client.stream(WANTED) as stream:
         first = list(await stream.next_batch())
-        stream.unread(first)
+        stream.push_back(first)
         again = await anext(stream)
         rest = [event async for event in stream]
 
