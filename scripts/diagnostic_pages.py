@@ -22,7 +22,7 @@ ROOT: Final = Path(__file__).parents[1]
 FOLDER: Final = ROOT / "docs" / "diagnostics"
 ACTIONS: Final = ("dropped", "changed", "added", "noted")
 NAMED: Final = {"left_out": "unsupported-content", "unsupported": "unsupported-parameter"}
-"""Methods of `Notes` for something dropped, and their codes."""
+"""Methods of `Diagnostics` for something dropped, and their codes."""
 _REPORTING: Final = re.compile(rf"\b({'|'.join((*ACTIONS, *NAMED, '_cut', 'Diagnostic'))})\(")
 _CONSTANT: Final = re.compile(r'^(_?[A-Z][A-Z0-9_]*)(?:: .+)? = "([a-z-]+)"$', re.MULTILINE)
 

@@ -11,7 +11,7 @@ from typing import Final
 from attrs import evolve
 
 from llmcore.schema.content import ContentPart, TextPart
-from llmcore.schema.diagnostics import Notes
+from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.messages import Message
 from llmcore.schema.request import LLMRequest
 
@@ -19,7 +19,7 @@ _LINE: Final = re.compile(r"^x-anthropic-billing-header:[^\n]*(\n|$)", re.IGNORE
 _NAME: Final = "x-anthropic-billing-header"
 
 
-def without_billing_line(request: LLMRequest, notes: Notes) -> LLMRequest:
+def without_billing_line(request: LLMRequest, notes: Diagnostics) -> LLMRequest:
     """Return *request* without the line in its instructions, for upstreams but Anthropic."""
     system = tuple(_cleaned(part) for part in request.system)
     messages = tuple(map(_cleaned_message, request.messages))

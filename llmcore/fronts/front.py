@@ -20,7 +20,7 @@ from attrs import field
 from llmcore.fronts.errors import FrontError, invalid
 from llmcore.fronts.policy import TranslationPolicy
 from llmcore.fronts.sealer import Sealer
-from llmcore.schema.diagnostics import Diagnostic, Notes
+from llmcore.schema.diagnostics import Diagnostic, Diagnostics
 from llmcore.schema.errors import ConfigurationError, InvalidRequestError, LLMError, StreamError
 from llmcore.schema.events import ErrorEvent, FinishReason, LLMEvent, StreamStart
 from llmcore.schema.frozen import frozen
@@ -145,7 +145,7 @@ class FrontWriter:
         }
 
     def __init__(self, diagnostics: Iterable[Diagnostic]) -> None:
-        self._notes = Notes()
+        self._notes = Diagnostics()
         self._reported = list(diagnostics)
         self.usage: Usage | None = None
         """Tokens, as far as the upstream has counted them."""

@@ -37,7 +37,7 @@ from llmcore.schema.content import (
     ToolCallPart,
     ToolResultPart,
 )
-from llmcore.schema.diagnostics import Notes
+from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.errors import InvalidRequestError
 from llmcore.schema.json import JsonObject, JsonValue, object_or_empty, objects, str_or_none
 from llmcore.schema.messages import Origin
@@ -196,7 +196,7 @@ def _read_part(data: JsonValue) -> ContentPart:
 
 
 def restore(
-    state: ResponseState, echoes: Sequence[Echo], path: str, notes: Notes
+    state: ResponseState, echoes: Sequence[Echo], path: str, notes: Diagnostics
 ) -> tuple[list[Echo], list[ContentPart]]:
     """Return what of *echoes* the recipe does not speak of, and the parts that it makes."""
     waiting = _PendingEchoes(echoes)
@@ -300,7 +300,7 @@ def _with_data(part: ContentPart, echo: Echo | None) -> list[ContentPart]:
 class EchoReader:
     """Reads the items between two user messages as the messages that they were."""
 
-    def __init__(self, sealer: Sealer, notes: Notes) -> None:
+    def __init__(self, sealer: Sealer, notes: Diagnostics) -> None:
         self._sealer = sealer
         self._notes = notes
         self._left = _MAX_STATE_BYTES

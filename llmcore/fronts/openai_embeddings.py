@@ -18,7 +18,7 @@ from attrs import frozen
 
 from llmcore.fronts.errors import FrontError, invalid
 from llmcore.fronts.reading import read, read_texts, required
-from llmcore.schema.diagnostics import Diagnostic, Notes
+from llmcore.schema.diagnostics import Diagnostic, Diagnostics
 from llmcore.schema.embeddings import EmbeddingRequest, EmbeddingResponse, Vector
 from llmcore.schema.errors import InvalidRequestError
 from llmcore.schema.json import JsonObject, JsonValue
@@ -47,7 +47,7 @@ def read_embeddings_request(body: JsonObject, model: Model) -> ReadEmbeddings:
     encoding = read(body, "encoding_format", str) or "float"
     if encoding not in _FORMATS:
         raise invalid('encoding_format must be "float" or "base64".', "encoding_format")
-    notes = Notes()
+    notes = Diagnostics()
     user = read(body, "user", str)
     options: dict[str, JsonObject] = {}
     if user is not None and model.provider in _WITH_USER:

@@ -16,7 +16,7 @@ from llmcore.fronts.errors import invalid
 from llmcore.protocols.openai_chat.names import PROTOCOL_ID as CHAT
 from llmcore.protocols.openai_responses.names import PROTOCOL_ID as RESPONSES
 from llmcore.schema.content import CacheTtl
-from llmcore.schema.diagnostics import Notes
+from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.json import JsonObject, object_or_empty
 from llmcore.schema.options import ReasoningOptions
 
@@ -90,7 +90,7 @@ def rooted(schema: JsonObject | None) -> JsonObject | None:
     return schema
 
 
-def report_unknown(fields: Fields, known: frozenset[str], path: str, notes: Notes) -> None:
+def report_unknown(fields: Fields, known: frozenset[str], path: str, notes: Diagnostics) -> None:
     """Record each field of *fields* that has a value and is none of the *known* ones.
 
     These are fields that only the client's API has, or that it got after its front was written.
@@ -106,7 +106,7 @@ def report_lost(
     names: Sequence[str],
     path: str,
     why: str,
-    notes: Notes,
+    notes: Diagnostics,
     *,
     code: str = "unsupported-parameter",
 ) -> None:
@@ -129,7 +129,7 @@ _EFFORTS: Final = {2048: "low", 8192: "medium"}
 
 
 def with_effort(
-    reasoning: ReasoningOptions | None, protocol_id: str | None, notes: Notes
+    reasoning: ReasoningOptions | None, protocol_id: str | None, notes: Diagnostics
 ) -> ReasoningOptions | None:
     """Return *reasoning* with an effort in place of a budget if the upstream's API has none.
 

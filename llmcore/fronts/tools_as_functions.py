@@ -12,7 +12,7 @@ from attrs import frozen
 from llmcore.fronts.errors import invalid
 from llmcore.fronts.policy import HostedToolPolicy
 from llmcore.fronts.tool_registry import ToolKind
-from llmcore.schema.diagnostics import Notes
+from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.tools import HostedToolKind, ToolDefinition
 
 _TEXT: Final[dict[str, Any]] = {"type": "string"}
@@ -157,7 +157,7 @@ HOSTED_AS_FUNCTIONS: Final[Mapping[HostedToolKind, Builtin]] = {
 
 
 def function_instead(
-    kind: HostedToolKind, path: str, notes: Notes, *, name: str | None = None
+    kind: HostedToolKind, path: str, notes: Diagnostics, *, name: str | None = None
 ) -> ToolDefinition:
     """Return the function that the client runs in place of a provider's tool, and report it."""
     function = HOSTED_AS_FUNCTIONS[kind]
@@ -166,7 +166,7 @@ def function_instead(
     return ToolDefinition(name, function.description, function.parameters)
 
 
-def refuse_or_report(what: str, path: str, policy: HostedToolPolicy, notes: Notes) -> None:
+def refuse_or_report(what: str, path: str, policy: HostedToolPolicy, notes: Diagnostics) -> None:
     """Report that the upstream has no *what*; FrontError if the policy is to refuse it."""
     if policy == "error":
         raise invalid(

@@ -58,7 +58,7 @@ from llmcore.schema.audio import (
     TranscriptionResponse,
 )
 from llmcore.schema.content import AudioPart
-from llmcore.schema.diagnostics import Notes
+from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.errors import InvalidRequestError, StreamError
 from llmcore.schema.files import FileUpload
 from llmcore.schema.json import (
@@ -95,7 +95,7 @@ class _Form:
     list_mark: str = "[]"
     """The end of the names of lists."""
 
-    def settings(self, request: TranscriptionRequest, notes: Notes) -> dict[str, JsonValue]:
+    def settings(self, request: TranscriptionRequest, notes: Diagnostics) -> dict[str, JsonValue]:
         """Return the fields of *request* apart from the recording."""
         names: dict[str, str | None] = {
             "language": "language",
@@ -138,7 +138,7 @@ _OPENROUTER: Final = _Form(prompt=None, diarize="diarize")
 
 
 def _transcribe(request: TranscriptionRequest, *, form: _Form) -> NativeRequest:
-    notes = Notes()
+    notes = Diagnostics()
     body = form.settings(request, notes)
     send = partial(posted_form, request, _TEXT_PATH, notes=notes, list_mark=form.list_mark)
     audio = request.audio
@@ -157,7 +157,7 @@ def _transcribe(request: TranscriptionRequest, *, form: _Form) -> NativeRequest:
 
 
 def _build_openrouter(request: TranscriptionRequest) -> NativeRequest:
-    notes = Notes()
+    notes = Diagnostics()
     body = _OPENROUTER.settings(request, notes)
     url = remote_url(request.audio)
     found = base64_data(request.audio)
@@ -278,7 +278,7 @@ class _Fields:
     speed: str | None = "speed"
     language: str | None = None
 
-    def body(self, request: SpeechRequest, notes: Notes) -> dict[str, JsonValue]:
+    def body(self, request: SpeechRequest, notes: Diagnostics) -> dict[str, JsonValue]:
         """Return the body of *request*."""
         if self.needs_voice and request.voice is None:
             message = "the API needs a voice: set voice, such as voice='alloy'"
@@ -295,7 +295,7 @@ class _Fields:
 
 
 def _build_speech(request: SpeechRequest, *, fields: _Fields) -> NativeRequest:
-    notes = Notes()
+    notes = Diagnostics()
     return posted(request, _SPEECH_PATH, fields.body(request, notes), notes)
 
 
@@ -307,7 +307,7 @@ _GEMINI: Final[Mapping[str, str | None]] = {
 
 
 def _build_gemini(request: SpeechRequest, *, below: str) -> NativeRequest:
-    notes = Notes()
+    notes = Diagnostics()
     native_settings(request, _GEMINI, notes)
     speech = native_settings(request, {"language": "languageCode"}, notes)
     if request.voice is not None:

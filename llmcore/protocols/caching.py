@@ -22,7 +22,7 @@ from typing import Any, Final, Literal, TypeAlias
 from attrs import frozen
 
 from llmcore.schema.content import CacheTtl, ToolResultPart, cache_ttl
-from llmcore.schema.diagnostics import Notes
+from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.request import LLMRequest
 
 Section: TypeAlias = Literal["tools", "system", "messages"]
@@ -72,7 +72,7 @@ def choose_breakpoints(
     automatic: Iterable[Position],
     limits: CacheLimits,
     ttl: CacheTtl,
-    notes: Notes,
+    notes: Diagnostics,
 ) -> dict[Position, CacheTtl]:
     """Return the breakpoints of a request with their lifetimes, in the order of the prompt.
 
@@ -92,13 +92,13 @@ def cache_mark(ttl: str | None) -> dict[str, str]:
     return {"type": "ephemeral", "ttl": "1h"} if ttl == "1h" else {"type": "ephemeral"}
 
 
-def drop_breakpoints(marked: Iterable[CacheCandidate], why: str, notes: Notes) -> None:
+def drop_breakpoints(marked: Iterable[CacheCandidate], why: str, notes: Diagnostics) -> None:
     """Report breakpoints of the caller that are not sent."""
     for candidate in marked:
         notes.dropped("cache-breakpoint-dropped", candidate.path, why)
 
 
-def note_cache_options(request: LLMRequest, notes: Notes) -> None:
+def note_cache_options(request: LLMRequest, notes: Diagnostics) -> None:
     """Report the options of the cache that APIs with breakpoints do not have."""
     for name in ("key", "retention"):
         if getattr(request.cache, name) is not None:
@@ -106,7 +106,7 @@ def note_cache_options(request: LLMRequest, notes: Notes) -> None:
 
 
 def _remaining(
-    marked: Sequence[CacheCandidate], limits: CacheLimits, notes: Notes
+    marked: Sequence[CacheCandidate], limits: CacheLimits, notes: Diagnostics
 ) -> list[CacheCandidate]:
     """Return the caller's breakpoints that fit: the last of each section, then the latest."""
     refused = [candidate for candidate in marked if not candidate.allowed]
@@ -122,7 +122,7 @@ def _remaining(
 
 
 def _ordered(
-    marked: Iterable[CacheCandidate], limits: CacheLimits, notes: Notes
+    marked: Iterable[CacheCandidate], limits: CacheLimits, notes: Diagnostics
 ) -> Iterable[tuple[Position, CacheTtl]]:
     """Yield the caller's breakpoints with lifetimes; none outlives one before it."""
     short = not limits.long_lived

@@ -18,7 +18,7 @@ from typing import Any, Final, Literal
 from attrs import frozen
 
 from llmcore.protocols.lowering import CONTINUE_TEXT, note_continue_message
-from llmcore.schema.diagnostics import Notes
+from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.json import JsonObject, present
 from llmcore.schema.options import ReasoningOptions
 
@@ -161,7 +161,10 @@ class Thinking:
 
 
 def lower_thinking(
-    reasoning: ReasoningOptions | None, max_tokens: int | None, rules: ClaudeRules, notes: Notes
+    reasoning: ReasoningOptions | None,
+    max_tokens: int | None,
+    rules: ClaudeRules,
+    notes: Diagnostics,
 ) -> Thinking:
     """Return how much to think, and the token limit that includes it."""
     limit = DEFAULT_MAX_TOKENS if max_tokens is None else max_tokens
@@ -202,7 +205,7 @@ def _takes_budget(reasoning: ReasoningOptions, rules: ClaudeRules) -> bool:
     return reasoning.budget_tokens is not None and "enabled" in rules.thinking
 
 
-def _lower_none(limit: int, rules: ClaudeRules, notes: Notes) -> Thinking:
+def _lower_none(limit: int, rules: ClaudeRules, notes: Diagnostics) -> Thinking:
     if "disabled" in rules.thinking:
         return Thinking(thinking={"type": "disabled"}, max_tokens=limit)
     if not rules.thinking:
@@ -215,7 +218,7 @@ def _lower_none(limit: int, rules: ClaudeRules, notes: Notes) -> Thinking:
     return Thinking(thinking=thinking, effort=effort, max_tokens=limit)
 
 
-def _lower_effort(effort: str | None, rules: ClaudeRules, notes: Notes) -> str | None:
+def _lower_effort(effort: str | None, rules: ClaudeRules, notes: Diagnostics) -> str | None:
     """Return the level that the model has for *effort*; None if it has no levels."""
     if effort is None or not rules.efforts:
         return None
@@ -232,7 +235,7 @@ def _highest_below(effort: str, levels: tuple[str, ...]) -> str:
     return max((e for e in levels if order.index(e) < order.index(effort)), key=order.index)
 
 
-def _budgeted(reasoning: ReasoningOptions, notes: Notes) -> str | None:
+def _budgeted(reasoning: ReasoningOptions, notes: Diagnostics) -> str | None:
     why = f"the model decides how much to think; {reasoning.budget_tokens} tokens cannot be a limit"
     notes.unsupported("reasoning.budget_tokens", why)
     return None
@@ -244,7 +247,7 @@ def _display(reasoning: ReasoningOptions) -> str | None:
     return "omitted" if reasoning.summary == "none" else "summarized"
 
 
-def _budget_of_effort(reasoning: ReasoningOptions, effort: str | None, notes: Notes) -> int:
+def _budget_of_effort(reasoning: ReasoningOptions, effort: str | None, notes: Diagnostics) -> int:
     """Return the tokens for the wanted effort; *effort* is the level sent for it, if any."""
     word = reasoning.effort or "medium"
     budget = _BUDGETS.get(word, _BUDGETS["medium"])
@@ -259,7 +262,7 @@ def _with_budget(
     effort: str | None,
     max_tokens: int | None,
     rules: ClaudeRules,
-    notes: Notes,
+    notes: Diagnostics,
 ) -> Thinking:
     """Return thinking with a budget, which must be smaller than the request's limit.
 
@@ -288,7 +291,7 @@ def _with_budget(
 
 
 def without_excluded_budget(
-    thinking: JsonObject | None, *, forced_call: bool, continues: bool, notes: Notes
+    thinking: JsonObject | None, *, forced_call: bool, continues: bool, notes: Diagnostics
 ) -> JsonObject | None:
     """Return *thinking*, or None where the rest of the request excludes a budget.
 
@@ -310,7 +313,7 @@ def without_excluded_budget(
 # -- sampling -------------------------------------------------------------------------------
 
 
-def at_most_one(name: str, value: float | None, notes: Notes) -> float | None:
+def at_most_one(name: str, value: float | None, notes: Diagnostics) -> float | None:
     """Return *value*, or 1 for a larger one."""
     if value is None or value <= 1:
         return value
@@ -342,7 +345,9 @@ def _fits_thinking(name: str, value: float) -> bool:
 # -- a trailing assistant message -----------------------------------------------------------
 
 
-def fix_trailing_text(text: str, rules: ClaudeRules, path: str, notes: Notes) -> tuple[str, str]:
+def fix_trailing_text(
+    text: str, rules: ClaudeRules, path: str, notes: Diagnostics
+) -> tuple[str, str]:
     """Return the text that ends the conversation, and what the user must add after it, if anything.
 
     Older models refuse white space at its end ("final assistant content cannot end with trailing

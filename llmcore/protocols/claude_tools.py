@@ -21,7 +21,7 @@ from typing import Any, Final
 from attrs import frozen
 
 from llmcore.protocols.claude import ClaudeRules
-from llmcore.schema.diagnostics import Notes
+from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.json import JsonObject, present
 from llmcore.schema.tools import HostedTool
 
@@ -74,7 +74,7 @@ class ClaudeTool:
 
 
 def lower_claude_tool(
-    tool: HostedTool, path: str, rules: ClaudeRules, notes: Notes
+    tool: HostedTool, path: str, rules: ClaudeRules, notes: Diagnostics
 ) -> ClaudeTool | None:
     """Return *tool* as Anthropic defines it; None, with a Diagnostic, if it has no such tool."""
     if tool.kind == "mcp":
@@ -87,7 +87,7 @@ def lower_claude_tool(
     return native_tool({"type": HOSTED_TOOLS[tool.kind], **_shared_options(tool, path, notes)})
 
 
-def _shared_options(tool: HostedTool, path: str, notes: Notes) -> dict[str, Any]:
+def _shared_options(tool: HostedTool, path: str, notes: Diagnostics) -> dict[str, Any]:
     """Return the options under the API's names."""
     options = dict(tool.options)
     location = options.get("user_location")
@@ -112,7 +112,9 @@ def native_tool(definition: dict[str, Any]) -> ClaudeTool:
     return ClaudeTool(definition=present(definition), betas=(beta,) if beta else ())
 
 
-def _computer(options: dict[str, Any], path: str, rules: ClaudeRules, notes: Notes) -> ClaudeTool:
+def _computer(
+    options: dict[str, Any], path: str, rules: ClaudeRules, notes: Diagnostics
+) -> ClaudeTool:
     version = options.pop("type", None) or rules.computer
     width, height = options.pop("display_width", None), options.pop("display_height", None)
     if options.pop("environment", None) is not None:
@@ -125,7 +127,7 @@ def _computer(options: dict[str, Any], path: str, rules: ClaudeRules, notes: Not
     return native_tool({"type": version, **size, **options})
 
 
-def _mcp(options: dict[str, Any], path: str, notes: Notes) -> ClaudeTool | None:
+def _mcp(options: dict[str, Any], path: str, notes: Diagnostics) -> ClaudeTool | None:
     """Return the tools of a remote MCP server, and the server."""
     label, url = options.pop("server_label"), options.pop("server_url", None)
     if url is None:

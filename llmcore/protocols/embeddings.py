@@ -37,7 +37,7 @@ from llmcore.protocols.unary import (
     posted,
     response_fields,
 )
-from llmcore.schema.diagnostics import Diagnostic, Notes
+from llmcore.schema.diagnostics import Diagnostic, Diagnostics
 from llmcore.schema.embeddings import EmbeddingRequest, EmbeddingResponse, InputType, Vector
 from llmcore.schema.errors import InvalidRequestError, StreamError
 from llmcore.schema.json import JsonObject, JsonValue, count_or_none, object_or_empty, objects
@@ -81,7 +81,7 @@ class _Flat:
     fixed: JsonObject = field(factory=lambda: MappingProxyType({}))
     """Fields of every body."""
 
-    def body(self, request: EmbeddingRequest, notes: Notes) -> JsonObject:
+    def body(self, request: EmbeddingRequest, notes: Diagnostics) -> JsonObject:
         """Return the native body of *request*."""
         body: dict[str, JsonValue] = {"model": request.model_id} if self.names_model else {}
         body[self.inputs] = request.inputs[0] if self.single else list(request.inputs)
@@ -97,21 +97,21 @@ def _build(
     request: EmbeddingRequest,
     *,
     path: Callable[[EmbeddingRequest], str],
-    body: Callable[[EmbeddingRequest, Notes], JsonObject],
+    body: Callable[[EmbeddingRequest, Diagnostics], JsonObject],
     max_inputs: int,
 ) -> NativeRequest:
     if len(request.inputs) > max_inputs:
         message = f"{len(request.inputs)} texts are more than the {max_inputs} of one request to "
         message += f"{request.provider_id}: `embed_many` sends several"
         raise InvalidRequestError(message, provider=request.provider_id)
-    notes = Notes()
+    notes = Diagnostics()
     return posted(request, path(request), body(request, notes), notes)
 
 
 def _make(
     id: str,
     path: str | Callable[[EmbeddingRequest], str],
-    body: Callable[[EmbeddingRequest, Notes], JsonObject],
+    body: Callable[[EmbeddingRequest, Diagnostics], JsonObject],
     max_inputs: int,
     max_tokens: int | None = None,
 ) -> EmbeddingProtocol:
@@ -136,7 +136,7 @@ def _gemini_path(request: EmbeddingRequest) -> str:
     return google_path(request, "batchEmbedContents")
 
 
-def _gemini_body(request: EmbeddingRequest, _notes: Notes) -> JsonObject:
+def _gemini_body(request: EmbeddingRequest, _notes: Diagnostics) -> JsonObject:
     settings = _google_settings(request)
     model = request.model_id if "/" in request.model_id else f"models/{request.model_id}"
     return {
@@ -160,7 +160,7 @@ def _vertex_path(method: str, request: EmbeddingRequest) -> str:
     return google_path(request, method, VERTEX_MODELS)
 
 
-def _predict_body(request: EmbeddingRequest, _notes: Notes) -> JsonObject:
+def _predict_body(request: EmbeddingRequest, _notes: Diagnostics) -> JsonObject:
     kind = {} if request.input_type is None else {"task_type": _RETRIEVAL[request.input_type]}
     body: dict[str, JsonValue] = {
         "instances": [{"content": text, **kind} for text in request.inputs],
@@ -170,7 +170,7 @@ def _predict_body(request: EmbeddingRequest, _notes: Notes) -> JsonObject:
     return body
 
 
-def _embed_content_body(request: EmbeddingRequest, _notes: Notes) -> JsonObject:
+def _embed_content_body(request: EmbeddingRequest, _notes: Diagnostics) -> JsonObject:
     settings = _google_settings(request)
     body: dict[str, JsonValue] = {"content": {"parts": [{"text": request.inputs[0]}]}}
     return {**body, "embedContentConfig": settings} if settings else body
@@ -190,7 +190,7 @@ def read_embeddings(response: NativeResponse, request: EmbeddingRequest) -> Embe
     if not len(embeddings) == len(vectors) == len(request.inputs):
         message = f"the response has {len(embeddings)} vectors for {len(request.inputs)} texts"
         raise StreamError(message, retryable=False)
-    notes = Notes()
+    notes = Diagnostics()
     for number in _truncated(document):
         message = "the text was longer than the model takes, and was cut"
         notes.changed("input-truncated", f"inputs[{number}]", message)

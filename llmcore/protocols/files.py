@@ -36,7 +36,7 @@ from llmcore.protocols.model_lists import Page, PageRequest
 from llmcore.protocols.protocol import NativeRequest, NativeResponse, UnaryProtocol
 from llmcore.protocols.unary import multipart, plain_media_type
 from llmcore.schema.cached_contents import CachedContent
-from llmcore.schema.diagnostics import Diagnostic, Notes
+from llmcore.schema.diagnostics import Diagnostic, Diagnostics
 from llmcore.schema.errors import InvalidRequestError, StreamError
 from llmcore.schema.files import FileUpload, StoredFile
 from llmcore.schema.json import JsonObject, JsonValue, object_or_empty, objects, str_or_none
@@ -272,7 +272,7 @@ def checked_name(name: str) -> str:
 
 
 def _create(request: CachedContentRequest) -> NativeRequest:
-    notes = Notes()
+    notes = Diagnostics()
     notes.extend(request.diagnostics)
     for name in [name for name in request.body if name not in _CACHED_FIELDS]:
         notes.unsupported(name, f"cached contents have no {name}")

@@ -11,7 +11,7 @@ from attrs import field, frozen
 
 from llmcore.protocols.tool_schema import Projected, SchemaTarget, project
 from llmcore.schema import json
-from llmcore.schema.diagnostics import Notes
+from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.json import JsonObject, JsonValue, str_or_none, text_or_json, without
 from llmcore.schema.options import ResponseFormat
 from llmcore.schema.request import LLMRequest
@@ -98,14 +98,14 @@ def format_tool(request: LLMRequest) -> str:
     return name
 
 
-def ask_for_call(name: str, notes: Notes) -> str:
+def ask_for_call(name: str, notes: Diagnostics) -> str:
     """Return instructions to call the response's tool, where thinking excludes a forced call."""
     why = "the model does not reason when a tool call is required: the format is only requested"
     notes.changed("tool-choice-weakened", "response_format", why)
     return f"Give the final response by calling the tool {name}, and in no other way."
 
 
-def note_call(notes: Notes) -> None:
+def note_call(notes: Diagnostics) -> None:
     """Record that the response comes as the input of a tool."""
     notes.noted("response-format-by-tool", "response_format", "the response is a tool's input")
 
@@ -120,7 +120,7 @@ def unwrapped(arguments: JsonValue) -> str:
 # -- in words
 
 
-def format_in_words(response_format: ResponseFormat, why: str, notes: Notes) -> str:
+def format_in_words(response_format: ResponseFormat, why: str, notes: Diagnostics) -> str:
     """Return instructions that ask for *response_format*; *why* states why nothing enforces it."""
     notes.changed(
         "response-format-in-words", "response_format", f"{why}: the format is only requested"
@@ -153,7 +153,12 @@ class ForcedFormat:
 
 
 def lower_format(
-    request: LLMRequest, planned: FormatPlan, *, may_force: bool, unenforced: str, notes: Notes
+    request: LLMRequest,
+    planned: FormatPlan,
+    *,
+    may_force: bool,
+    unenforced: str,
+    notes: Diagnostics,
 ) -> ForcedFormat:
     """Return the fields of the body that ask for the response's shape.
 

@@ -31,7 +31,7 @@ from llmcore.protocols.unary import (
     usage_of,
 )
 from llmcore.schema.content import ImagePart
-from llmcore.schema.diagnostics import Notes
+from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.errors import InvalidRequestError, StreamError
 from llmcore.schema.files import FileUpload
 from llmcore.schema.images import ImageRequest, ImageResponse
@@ -67,7 +67,7 @@ _PIXELS: Final = re.compile(r"(\d{1,5})x(\d{1,5})")
 
 
 def _build_openai(request: ImageRequest) -> NativeRequest:
-    notes = Notes()
+    notes = Diagnostics()
     body = _words(request) | native_settings(request, _OPENAI, notes)
     if not request.images:
         return posted(request, "/images/generations", body, notes)
@@ -79,7 +79,7 @@ def _build_openai(request: ImageRequest) -> NativeRequest:
 
 
 def _build_xai(request: ImageRequest) -> NativeRequest:
-    notes = Notes()
+    notes = Diagnostics()
     body = _words(request) | native_settings(request, _XAI, notes)
     body |= _step(request, "resolution", str.lower, notes) | {"response_format": "b64_json"}
     images: list[JsonValue] = [
@@ -94,7 +94,7 @@ def _build_xai(request: ImageRequest) -> NativeRequest:
 
 
 def _build_together(request: ImageRequest) -> NativeRequest:
-    notes = Notes()
+    notes = Diagnostics()
     body = (
         _words(request) | native_settings(request, _TOGETHER, notes) | {"response_format": "base64"}
     )
@@ -110,7 +110,7 @@ def _build_together(request: ImageRequest) -> NativeRequest:
 
 
 def _build_openrouter(request: ImageRequest) -> NativeRequest:
-    notes = Notes()
+    notes = Diagnostics()
     body = _words(request) | native_settings(request, _OPENROUTER, notes)
     if request.size is not None:
         body["size" if _PIXELS.fullmatch(request.size) else "resolution"] = request.size
@@ -122,7 +122,7 @@ def _build_openrouter(request: ImageRequest) -> NativeRequest:
 
 
 def _build_gemini(request: ImageRequest, *, below: str) -> NativeRequest:
-    notes = Notes()
+    notes = Diagnostics()
     native_settings(request, _GEMINI, notes)
     if request.n not in (None, 1):
         notes.unsupported("n", "the API makes one image for each request")
@@ -144,7 +144,7 @@ def _words(request: ImageRequest) -> dict[str, JsonValue]:
 
 
 def _step(
-    request: ImageRequest, name: str, write: Callable[[str], str], notes: Notes
+    request: ImageRequest, name: str, write: Callable[[str], str], notes: Diagnostics
 ) -> dict[str, JsonValue]:
     """Return a size such as `2K` as the field *name*; a size in pixels is dropped."""
     if request.size is None:

@@ -14,7 +14,7 @@ from attrs import frozen
 
 from llmcore.protocols import media
 from llmcore.schema.content import Citation, ContentPart, DocumentPart, ProviderPart, ToolResultPart
-from llmcore.schema.diagnostics import Notes
+from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.json import JsonObject, text_or_json, without
 from llmcore.schema.options import GenerationOptions, ServiceTier, merge_json
 from llmcore.schema.request import LLMRequest
@@ -22,7 +22,9 @@ from llmcore.schema.request import LLMRequest
 # -- text in the place of parts
 
 
-def omitted_text(what: str, path: str, why: str, notes: Notes, words: str | None = None) -> str:
+def omitted_text(
+    what: str, path: str, why: str, notes: Diagnostics, words: str | None = None
+) -> str:
     """Return the text in place of content that is left out, and report it; *words* describe it."""
     notes.dropped(
         "unsupported-content",
@@ -57,7 +59,7 @@ def file_name(part: DocumentPart) -> str:
     return f"document.{ending}" if ending else "document"
 
 
-def omitted_part(part: ContentPart, path: str, notes: Notes) -> str:
+def omitted_part(part: ContentPart, path: str, notes: Diagnostics) -> str:
     """Return what stands for a part of a kind that the API has no form for, and note it."""
     owner = part.provider if isinstance(part, ProviderPart) else ""
     what = f"a part of {owner}" if owner else f"a {type(part).__name__}"
@@ -79,7 +81,7 @@ def _says_error(text: str) -> bool:
 
 
 def native_citations(
-    citations: Iterable[Citation], path: str, metadata_key: str, notes: Notes
+    citations: Iterable[Citation], path: str, metadata_key: str, notes: Diagnostics
 ) -> Iterator[JsonObject]:
     """Yield citations in their native form; those that have none are left out."""
     for index, citation in enumerate(citations):
@@ -99,7 +101,7 @@ CONTINUE_TEXT: Final = "(continue)"
 such a response ("prefill"); newer ones refuse the request."""
 
 
-def note_continue_message(path: str, notes: Notes) -> None:
+def note_continue_message(path: str, notes: Diagnostics) -> None:
     """Record that a user message was appended after the response at *path*."""
     why = "the model does not go on from a beginning of its response"
     notes.added("last-message-added", path, f"{why}: {CONTINUE_TEXT!r} is sent after it")
@@ -117,7 +119,9 @@ def with_stream_options(body: JsonObject, options: JsonObject, *, stream: bool) 
 # -- service tiers
 
 
-def lower_service_tier(request: LLMRequest, words: Mapping[str, str], notes: Notes) -> str | None:
+def lower_service_tier(
+    request: LLMRequest, words: Mapping[str, str], notes: Diagnostics
+) -> str | None:
     """Return the API's word for the tier of *request*; *words* has those of the neutral tiers.
 
     An API that has tiers takes words of its own as they are. "auto" and "default" ask for nothing
@@ -135,7 +139,7 @@ def lower_service_tier(request: LLMRequest, words: Mapping[str, str], notes: Not
 
 
 def note_missing(
-    options: GenerationOptions, names: Iterable[str], notes: Notes, api: str = "the API"
+    options: GenerationOptions, names: Iterable[str], notes: Diagnostics, api: str = "the API"
 ) -> None:
     """Record the options *names* that are set, and that *api* does not have."""
     for name in names:

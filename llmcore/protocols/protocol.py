@@ -18,7 +18,7 @@ from typing import Any, Generic, Literal, TypeAlias, TypeVar
 from attrs import evolve, field
 
 from llmcore.protocols.tools import STRICTEST, ToolNameRule
-from llmcore.schema.diagnostics import Diagnostic, Notes
+from llmcore.schema.diagnostics import Diagnostic, Diagnostics
 from llmcore.schema.errors import ConfigurationError, LLMError
 from llmcore.schema.events import DeltaEvent, LLMEvent
 from llmcore.schema.frozen import frozen
@@ -53,9 +53,9 @@ class Built(Generic[Body_co]):
     """Headers that the body's features need, such as beta flags."""
 
 
-def collect_diagnostics(lower: Callable[[Notes], _Body]) -> Result[Built[_Body], LLMError]:
+def collect_diagnostics(lower: Callable[[Diagnostics], _Body]) -> Result[Built[_Body], LLMError]:
     """Return the body that *lower* makes with its diagnostics, or the LLMError that it raises."""
-    notes = Notes()
+    notes = Diagnostics()
     try:
         body = lower(notes)
     except LLMError as error:

@@ -15,7 +15,7 @@ from typing import Final
 
 from llmcore.protocols.protocol import NativeRequest, NativeResponse, UnaryProtocol
 from llmcore.protocols.unary import native_settings, posted, response_fields
-from llmcore.schema.diagnostics import Notes
+from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.embeddings import RankedDocument, RerankRequest, RerankResponse
 from llmcore.schema.errors import StreamError
 from llmcore.schema.json import JsonValue, count_or_none, object_or_empty, objects
@@ -28,7 +28,7 @@ def _build(request: RerankRequest, *, path: str, top_n: str) -> NativeRequest:
         "query": request.query,
         "documents": list(request.documents),
     }
-    notes = Notes()
+    notes = Diagnostics()
     return posted(request, path, body | native_settings(request, {"top_n": top_n}, notes), notes)
 
 

@@ -27,7 +27,7 @@ from typing import Any, Final
 from attrs import evolve, frozen
 
 from llmcore.schema.content import ContentPart, TextPart, ToolCallPart, ToolResultPart
-from llmcore.schema.diagnostics import Diagnostic, Notes
+from llmcore.schema.diagnostics import Diagnostic, Diagnostics
 from llmcore.schema.errors import (
     ConfigurationError,
     InvalidRequestError,
@@ -45,7 +45,7 @@ FREEFORM_FIELD: Final = "input"
 # -- in the body
 
 
-def note_function(path: str, notes: Notes, api: str = "the API") -> None:
+def note_function(path: str, notes: Diagnostics, api: str = "the API") -> None:
     """Say that the freeform tool at *path* becomes a function."""
     notes.changed(
         "custom-tool-as-function",
@@ -85,7 +85,7 @@ def freeform_arguments(text: str) -> dict[str, Any]:
     return {FREEFORM_FIELD: text}
 
 
-def object_arguments(call: ToolCallPart, path: str, notes: Notes) -> Any:
+def object_arguments(call: ToolCallPart, path: str, notes: Diagnostics) -> Any:
     """Return the arguments of *call* as an object, for an API that takes nothing else."""
     if call.kind == "function" and call.is_valid:
         return call.arguments

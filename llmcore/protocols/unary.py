@@ -31,7 +31,7 @@ from urllib.parse import quote
 
 from llmcore.protocols.media import MediaPart, base64_data, decode_base64, media_type_of
 from llmcore.protocols.protocol import NativeRequest, NativeResponse
-from llmcore.schema.diagnostics import Notes
+from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.errors import ContentFilterError, LLMError, StreamError
 from llmcore.schema.files import FileUpload
 from llmcore.schema.json import (
@@ -47,7 +47,7 @@ from llmcore.schema.unary import UnaryRequest
 from llmcore.schema.usage import Usage
 
 
-def posted(request: UnaryRequest, path: str, body: JsonObject, notes: Notes) -> NativeRequest:
+def posted(request: UnaryRequest, path: str, body: JsonObject, notes: Diagnostics) -> NativeRequest:
     """Return the POST of *body*, the native options of *request* laid over it."""
     whole = merge_json(body, request.own_options)
     return NativeRequest(path=path, body=whole, diagnostics=tuple(notes.entries))
@@ -57,7 +57,7 @@ def posted_form(
     request: UnaryRequest,
     path: str,
     body: JsonObject,
-    notes: Notes,
+    notes: Diagnostics,
     files: Iterable[tuple[str, FileUpload]] = (),
     *,
     list_mark: str = "[]",
@@ -83,7 +83,7 @@ def _fields(value: JsonValue, list_mark: str, name: str = "") -> Iterator[tuple[
 
 
 def native_settings(
-    request: UnaryRequest, names: Mapping[str, str | None], notes: Notes
+    request: UnaryRequest, names: Mapping[str, str | None], notes: Diagnostics
 ) -> dict[str, JsonValue]:
     """Return the settings of *request* by their native *names*.
 

@@ -33,7 +33,7 @@ class Diagnostic:
         return f"{self.path}: {self.action}: {self.message} [{self.code}]"
 
 
-class Notes:
+class Diagnostics:
     """The diagnostics of one body. Lives as long as the call that builds it."""
 
     def __init__(self) -> None:

@@ -14,7 +14,7 @@ from llmcore.protocols.tools import (
     object_arguments,
 )
 from llmcore.schema.content import ToolCallPart
-from llmcore.schema.diagnostics import Notes
+from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.json import json_or_text, text_or_json
 from llmcore.schema.tools import CustomTool, Grammar
 
@@ -65,7 +65,7 @@ def test_only_a_closed_schema_forbids_other_fields(closed: bool) -> None:
 )
 def test_arguments_become_an_object(kind: Any, arguments: Any, expected: Any, noted: bool) -> None:
     """Wrapping broken arguments is reported; wrapping freeform input is not."""
-    notes = Notes()
+    notes = Diagnostics()
     call = ToolCallPart(id="c", name="n", arguments=arguments, kind=kind)
     assert object_arguments(call, "p", notes) == expected
     assert [note.path for note in notes.entries] == (["p.arguments"] if noted else [])

@@ -15,7 +15,7 @@ from llmcore.fronts.openai_chat import front
 from llmcore.fronts.openai_chat.messages import with_kept_state
 from llmcore.fronts.openai_chat.request import ChatContext
 from llmcore.fronts.openai_chat.response import ChatWriter
-from llmcore.schema.diagnostics import Notes
+from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.messages import Message
 from llmcore.schema.request import LLMRequest
 
@@ -34,7 +34,7 @@ class ChatCompletions(Generation[ChatContext]):
             return self.relayed(call, chosen, route)
         read = await self.read(call.request, chosen)
         await self.check(read.request)
-        owner, notes = call.caller.owner, Notes()
+        owner, notes = call.caller.owner, Diagnostics()
         lookup = partial(self._states.get, owner)
         sealer = chosen.upstream.sealer
         messages = with_kept_state(read.request.messages, lookup, sealer, notes)

@@ -32,7 +32,7 @@ from llmcore.fronts.openai_responses.request import Translation
 from llmcore.fronts.openai_responses.request import read as read_with_memory
 from llmcore.fronts.openai_responses.response import ResponsesWriter
 from llmcore.fronts.openai_responses.state import Memory, Record, StoredConversation, page
-from llmcore.schema.diagnostics import Notes
+from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.errors import LLMError, ServerError
 from llmcore.schema.events import ErrorEvent, Finish, FinishReason
 from llmcore.schema.json import JsonObject
@@ -203,7 +203,7 @@ class Responses(Generation[Translation]):
     async def _compacted(self, call: OperationRequest, chosen: Chosen) -> ResponseRun:
         request = evolve(call.request, body=as_response_request(call.body))
         read = await self._remembered(request, call.caller, chosen)
-        notes, context = Notes(), read.context
+        notes, context = Diagnostics(), read.context
         items = user_items(context.before, context.input_items, new_id, notes)
         noted = evolve(context, diagnostics=(*context.diagnostics, *notes.entries))
         form = partial(compacted, messages=items)

@@ -10,7 +10,7 @@ from llmcore.client.middleware.target import ModelChoice
 from llmcore.protocols.forced_format import format_in_words
 from llmcore.protocols.history.policy import same_family
 from llmcore.schema.content import ContentPart, ReasoningPart, TextPart
-from llmcore.schema.diagnostics import Notes
+from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.messages import Message
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.response import LLMResponse
@@ -77,7 +77,9 @@ def _request_of_rest(
     words = CONTINUE
     if formatted and request.response_format is not None:
         # a format would be enforced on the rest alone
-        whole = format_in_words(request.response_format, "only the rest is requested", Notes())
+        whole = format_in_words(
+            request.response_format, "only the rest is requested", Diagnostics()
+        )
         words = f"{words} The complete response is to be as follows. {whole}"
     messages = (*request.messages, beginning, Message.user(words))
     return evolve(request, messages=messages, response_format=None), False

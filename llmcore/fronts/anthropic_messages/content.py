@@ -38,7 +38,7 @@ from llmcore.schema.content import (
     ToolOutputPart,
     cached,
 )
-from llmcore.schema.diagnostics import Notes
+from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.json import JsonValue, object_or_empty, objects, str_or_none
 
 # -- reading
@@ -64,7 +64,7 @@ class ContentReader:
 
     native: bool
     """Whether the upstream speaks the Messages API too."""
-    notes: Notes
+    notes: Diagnostics
 
     def read_content(self, holder: Fields, path: str) -> tuple[ContentPart, ...]:
         """Return the parts of a user's or the system's `content`: a text, or a list of blocks."""
@@ -222,7 +222,9 @@ _NATIVE: Final = {
 """Citations by type, and the fields that each must have."""
 
 
-def write_citations(citations: Sequence[Citation], path: str, notes: Notes) -> list[dict[str, Any]]:
+def write_citations(
+    citations: Sequence[Citation], path: str, notes: Diagnostics
+) -> list[dict[str, Any]]:
     """Return the citations of a text in native form; those that have none are reported.
 
     A citation that names a page becomes one of a web search, any other one of a search result.
@@ -235,7 +237,9 @@ def write_citations(citations: Sequence[Citation], path: str, notes: Notes) -> l
     return written
 
 
-def _written(citations: Iterable[Citation], path: str, notes: Notes) -> Iterable[dict[str, Any]]:
+def _written(
+    citations: Iterable[Citation], path: str, notes: Diagnostics
+) -> Iterable[dict[str, Any]]:
     for citation in citations:
         native = dict(citation.provider_metadata.get(METADATA_KEY, {}))
         needed = _NATIVE.get(str(native.get("type")))

@@ -42,7 +42,7 @@ from llmcore.schema.content import (
     ToolResultPart,
     cached,
 )
-from llmcore.schema.diagnostics import Notes
+from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.errors import InvalidRequestError
 from llmcore.schema.json import object_or_empty, str_or_none
 from llmcore.schema.messages import Message, Origin
@@ -58,7 +58,7 @@ _FIELDS: Final = frozenset({"content", "id", "model", "role", "type", *_SYSTEM_E
 class TurnReader:
     """Reads the messages of one request."""
 
-    def __init__(self, upstream: Upstream, notes: Notes) -> None:
+    def __init__(self, upstream: Upstream, notes: Diagnostics) -> None:
         self._native = upstream.protocol_id == PROTOCOL_ID
         self._notes = notes
         self._run = EchoReader(upstream.sealer, notes)

@@ -36,7 +36,7 @@ from llmcore.protocols.anthropic_messages.names import METADATA_KEY, PROTOCOL_ID
 from llmcore.protocols.openai_chat.names import PROTOCOL_ID as CHAT
 from llmcore.protocols.openai_responses.names import PROTOCOL_ID as RESPONSES
 from llmcore.schema.content import TextPart
-from llmcore.schema.diagnostics import Diagnostic, Notes
+from llmcore.schema.diagnostics import Diagnostic, Diagnostics
 from llmcore.schema.frozen import frozen
 from llmcore.schema.json import json_or_text, object_or_empty, present, str_or_none
 from llmcore.schema.options import CachePolicy, GenerationOptions, ReasoningOptions, ResponseFormat
@@ -96,7 +96,7 @@ def no_request(_upstream: Upstream) -> MessagesContext:
 @checked_read
 def read_request(client_request: ClientRequest, upstream: Upstream) -> ReadRequest[MessagesContext]:
     """Return what *client_request* is for *upstream*."""
-    body, notes = client_request.body, Notes()
+    body, notes = client_request.body, Diagnostics()
     natives = read_objects(body, "messages")
     if not natives:
         raise invalid("messages: at least one message is required", "messages")
@@ -147,7 +147,7 @@ def _context(body: Fields) -> MessagesContext:
     )
 
 
-def _about_missing(offer: MessagesOffer, notes: Notes) -> tuple[TextPart, ...]:
+def _about_missing(offer: MessagesOffer, notes: Diagnostics) -> tuple[TextPart, ...]:
     """Return words for a model that lacks the only tools of the request.
 
     Without them it would invent what the tools would have found.
@@ -165,7 +165,7 @@ def _about_missing(offer: MessagesOffer, notes: Notes) -> tuple[TextPart, ...]:
 # -- settings
 
 
-def _generation(body: Fields, upstream: Upstream, notes: Notes) -> GenerationOptions:
+def _generation(body: Fields, upstream: Upstream, notes: Diagnostics) -> GenerationOptions:
     limit = read(body, "max_tokens", int)
     if limit == 0 and upstream.protocol_id != PROTOCOL_ID:
         limit = 1
@@ -246,7 +246,7 @@ def _session(request: ClientRequest) -> str | None:
     return named[:_MAX_KEY] if named else None
 
 
-def _metadata(body: Fields, upstream: Upstream, notes: Notes) -> Mapping[str, str]:
+def _metadata(body: Fields, upstream: Upstream, notes: Diagnostics) -> Mapping[str, str]:
     user = read(read(body, "metadata", dict) or {}, "user_id", str, "metadata.")
     if user is None:
         return {}
@@ -273,7 +273,7 @@ _BETAS: Final = "anthropic-beta"
 
 
 def _native_fields(
-    request: ClientRequest, upstream: Upstream, offer: MessagesOffer, notes: Notes
+    request: ClientRequest, upstream: Upstream, offer: MessagesOffer, notes: Diagnostics
 ) -> dict[str, dict[str, Any]]:
     """Return the fields that only the Messages API has; for another upstream, report them."""
     native = present(request.body, but=_UNDERSTOOD)
@@ -298,6 +298,6 @@ def _native_fields(
     return {METADATA_KEY: fields} if fields else {}
 
 
-def _report_lost(fields: Mapping[str, Any], notes: Notes) -> None:
+def _report_lost(fields: Mapping[str, Any], notes: Diagnostics) -> None:
     lost = [name for name, value in fields.items() if value not in _SILENT.get(name, ())]
     report_lost(lost, "", "the upstream's API has no such field", notes)

@@ -37,7 +37,7 @@ from llmcore.fronts.tools_as_functions import (
 )
 from llmcore.protocols.anthropic_messages.names import METADATA_KEY, PROTOCOL_ID, TOOL_CHOICES
 from llmcore.protocols.protocol import protocol_by_id
-from llmcore.schema.diagnostics import Notes
+from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.errors import InvalidRequestError
 from llmcore.schema.json import object_or_empty, objects, str_or_none
 from llmcore.schema.tools import HostedTool, HostedToolKind, ToolChoice, ToolDefinition, ToolSpec
@@ -83,7 +83,7 @@ class MessagesOffer:
 
 
 def read_offer(
-    body: Fields, referenced: Sequence[str], upstream: Upstream, notes: Notes
+    body: Fields, referenced: Sequence[str], upstream: Upstream, notes: Diagnostics
 ) -> MessagesOffer:
     """Return what *body* offers; *referenced* are the tools that searches among tools found.
 
@@ -133,7 +133,7 @@ def _order(natives: Sequence[Fields], referenced: Sequence[str], *, native: bool
 class _ToolReader:
     """Reads the tools of one request."""
 
-    def __init__(self, body: Fields, upstream: Upstream, notes: Notes) -> None:
+    def __init__(self, body: Fields, upstream: Upstream, notes: Diagnostics) -> None:
         self.native = upstream.protocol_id == PROTOCOL_ID
         self.missing: list[str] = []
         """Names of hosted tools that were left out."""
@@ -266,7 +266,7 @@ _MODES: Final = {native: mode for mode, native in TOOL_CHOICES.items()}
 
 
 def _read_choice(
-    body: Fields, specs: Sequence[ToolSpec], missing: Sequence[str], notes: Notes
+    body: Fields, specs: Sequence[ToolSpec], missing: Sequence[str], notes: Diagnostics
 ) -> tuple[ToolChoice | None, bool | None]:
     """Return the choice, and whether calls may come in parallel."""
     native = read(body, "tool_choice", dict)
@@ -294,7 +294,7 @@ def _read_choice(
 
 
 def _choice(
-    mode: str, name: str | None, specs: Sequence[ToolSpec], notes: Notes
+    mode: str, name: str | None, specs: Sequence[ToolSpec], notes: Diagnostics
 ) -> ToolChoice | None:
     if name is None:
         return ToolChoice(mode)  # type: ignore[arg-type]

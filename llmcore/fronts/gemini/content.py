@@ -31,7 +31,7 @@ from llmcore.schema.content import (
     TextPart,
     TokenLogprob,
 )
-from llmcore.schema.diagnostics import Notes
+from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.events import File, Source
 from llmcore.schema.json import present, str_or_none
 
@@ -57,7 +57,9 @@ def _camel(name: str) -> str:
 # -- parts
 
 
-def read_part(part: NativeObject, path: str, *, native: bool, notes: Notes) -> list[ContentPart]:
+def read_part(
+    part: NativeObject, path: str, *, native: bool, notes: Diagnostics
+) -> list[ContentPart]:
     """Return a text or a file; nothing, with a Diagnostic, for what has no form here."""
     text = part.get("text")
     if isinstance(text, str):
@@ -216,7 +218,7 @@ class Grounding:
         )
         self._chunk(cited)
 
-    def text(self, text: str, citations: Sequence[Citation], notes: Notes) -> None:
+    def text(self, text: str, citations: Sequence[Citation], notes: Diagnostics) -> None:
         """Add the next text of the response, and what it cites."""
         index = len(self._texts)
         self._texts.append(text)

@@ -30,7 +30,7 @@ from llmcore.schema.content import (
     ToolOutputPart,
     ToolResultPart,
 )
-from llmcore.schema.diagnostics import Notes
+from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.json import (
     JsonValue,
     ProviderMetadata,
@@ -43,7 +43,9 @@ from llmcore.schema.messages import Message, Role
 # -- contents and their parts
 
 
-def read_contents(body: NativeObject, upstream: Upstream, notes: Notes) -> tuple[Message, ...]:
+def read_contents(
+    body: NativeObject, upstream: Upstream, notes: Diagnostics
+) -> tuple[Message, ...]:
     """Return the messages that `contents` are. FrontError for what cannot be understood."""
     contents = body.get("contents")
     listed = contents if isinstance(contents, list) else [] if contents is None else [contents]
@@ -58,7 +60,7 @@ def read_contents(body: NativeObject, upstream: Upstream, notes: Notes) -> tuple
     return reader.finish()
 
 
-def read_system(value: object, notes: Notes) -> tuple[TextPart, ...]:
+def read_system(value: object, notes: Diagnostics) -> tuple[TextPart, ...]:
     """Return `systemInstruction`, a content or a text: its role does not count."""
     if value is None:
         return ()
@@ -112,7 +114,7 @@ _OF_GEMINIS_PART: Final = frozenset({"partMetadata", "toolCall", "toolResponse",
 class _ContentsReader:
     """Reads the contents of one request."""
 
-    def __init__(self, upstream: Upstream, notes: Notes) -> None:
+    def __init__(self, upstream: Upstream, notes: Diagnostics) -> None:
         self._native = upstream.protocol_id == PROTOCOL_ID
         self._upstream = upstream
         self._notes = notes

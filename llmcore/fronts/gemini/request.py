@@ -33,7 +33,7 @@ from llmcore.protocols.gemini.names import (
     SERVICE_TIERS,
     NativeObject,
 )
-from llmcore.schema.diagnostics import Diagnostic, Notes
+from llmcore.schema.diagnostics import Diagnostic, Diagnostics
 from llmcore.schema.json import str_or_none
 from llmcore.schema.options import GenerationOptions, ReasoningOptions, ResponseFormat
 from llmcore.schema.request import LLMRequest
@@ -108,7 +108,7 @@ def no_request(_upstream: Upstream) -> GeminiContext:
 @checked_read
 def read(client_request: ClientRequest, upstream: Upstream) -> ReadRequest[GeminiContext]:
     """Return what *client_request* is for *upstream*."""
-    notes = Notes()
+    notes = Diagnostics()
     body = _unwrapped(camel_keys(client_request.body))
     streaming = client_request.path != "" and routing_of(client_request).streaming
     request = _request(body, upstream, notes)
@@ -129,7 +129,7 @@ def _unwrapped(body: NativeObject) -> NativeObject:
     return camel_keys(inner) if isinstance(inner, dict) else body
 
 
-def _request(body: NativeObject, upstream: Upstream, notes: Notes) -> LLMRequest:
+def _request(body: NativeObject, upstream: Upstream, notes: Diagnostics) -> LLMRequest:
     native = upstream.protocol_id == PROTOCOL_ID
     config = camel_keys(_field(body, "generationConfig", dict))
     native_fields = _native_fields(body, config, native=native, notes=notes)
@@ -252,7 +252,7 @@ def _reasoning(config: NativeObject, *, native: bool) -> ReasoningOptions | None
     )
 
 
-def _labels(body: NativeObject, notes: Notes) -> dict[str, str]:
+def _labels(body: NativeObject, notes: Diagnostics) -> dict[str, str]:
     labels = _field(body, "labels", dict) or {}
     kept = {name: item for name, item in labels.items() if isinstance(item, str)}
     for name in labels.keys() - kept.keys():
@@ -281,7 +281,7 @@ _SILENT: Final[Mapping[str, tuple[object, ...]]] = {"candidateCount": (1,), "sto
 
 
 def _native_fields(
-    body: NativeObject, config: NativeObject, *, native: bool, notes: Notes
+    body: NativeObject, config: NativeObject, *, native: bool, notes: Diagnostics
 ) -> dict[str, Any]:
     """Return the fields for a Gemini upstream; for others, name what has no place there."""
     fields = {name: body[name] for name in body if name in _OPTIONAL}

@@ -27,7 +27,7 @@ from llmcore.fronts.tools_as_functions import (
 )
 from llmcore.protocols.gemini.names import METADATA_KEY, MODES, PROTOCOL_ID, NativeObject
 from llmcore.protocols.protocol import protocol_by_id
-from llmcore.schema.diagnostics import Notes
+from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.errors import InvalidRequestError
 from llmcore.schema.json import JsonObject, str_or_none
 from llmcore.schema.tools import (
@@ -51,7 +51,7 @@ class OfferedTools:
     """Fields for a Gemini upstream that `ToolDefinition` and `ToolChoice` do not have."""
 
 
-def read_tools(body: NativeObject, upstream: Upstream, notes: Notes) -> OfferedTools:
+def read_tools(body: NativeObject, upstream: Upstream, notes: Diagnostics) -> OfferedTools:
     """Return the tools of a request, and the choice among them.
 
     FrontError for an invalid tool, and for one that the policy refuses.
@@ -68,7 +68,7 @@ def read_tools(body: NativeObject, upstream: Upstream, notes: Notes) -> OfferedT
     return _with_choice(offer, config, native=upstream.protocol_id == PROTOCOL_ID, notes=notes)
 
 
-def _report_config(config: NativeObject, *, native: bool, notes: Notes) -> None:
+def _report_config(config: NativeObject, *, native: bool, notes: Diagnostics) -> None:
     """Report what of `toolConfig` has no place at the upstream."""
     read = {"functionCallingConfig", "includeServerSideToolInvocations"}
     report_unknown(config, frozenset(read | {"retrievalConfig"}), "toolConfig", notes)
@@ -81,7 +81,7 @@ def _report_config(config: NativeObject, *, native: bool, notes: Notes) -> None:
 class _ToolCollector:
     """Reads the tools of one request."""
 
-    def __init__(self, upstream: Upstream, config: NativeObject, notes: Notes) -> None:
+    def __init__(self, upstream: Upstream, config: NativeObject, notes: Diagnostics) -> None:
         self._protocol_id = upstream.protocol_id
         self._native = upstream.protocol_id == PROTOCOL_ID
         self._policy: HostedToolPolicy = upstream.policy.hosted_tools
@@ -230,7 +230,7 @@ def _parameters(schema: object) -> JsonObject | None:
 
 
 def _with_choice(
-    offer: OfferedTools, config: NativeObject, *, native: bool, notes: Notes
+    offer: OfferedTools, config: NativeObject, *, native: bool, notes: Diagnostics
 ) -> OfferedTools:
     """Return *offer* with the settings of `toolConfig`."""
     calling = camel_keys(config.get("functionCallingConfig"))
@@ -254,7 +254,7 @@ def _with_choice(
 
 
 def _of_no_function(
-    offer: OfferedTools, calling: NativeObject, *, native: bool, notes: Notes
+    offer: OfferedTools, calling: NativeObject, *, native: bool, notes: Diagnostics
 ) -> OfferedTools:
     """Return *offer* without a choice that no function of it can fulfil: Google ignores it."""
     if native:
@@ -269,7 +269,7 @@ def _strict(tool: ToolSpec) -> ToolSpec:
 
 
 def _only(
-    offer: OfferedTools, mode: str, allowed: list[str], *, native: bool, notes: Notes
+    offer: OfferedTools, mode: str, allowed: list[str], *, native: bool, notes: Diagnostics
 ) -> OfferedTools:
     """Return *offer* with no functions but those that are allowed.
 

@@ -27,7 +27,7 @@ from llmcore.protocols.gemini import protocol
 from llmcore.protocols.gemini.names import PROTOCOL_ID, NativeObject
 from llmcore.protocols.tools import synthetic_call_id
 from llmcore.schema.content import ContentPart, ReasoningPart, TextPart, ToolCallPart
-from llmcore.schema.diagnostics import Notes
+from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.json import object_or_empty, str_or_none
 from llmcore.schema.messages import Message, Origin
 from llmcore.schema.request import LLMRequest
@@ -38,7 +38,7 @@ PlacedPart: TypeAlias = tuple[NativeObject, str]
 
 
 def read_turn(
-    turn: Sequence[PlacedPart], upstream: Upstream, before: Sequence[Message], notes: Notes
+    turn: Sequence[PlacedPart], upstream: Upstream, before: Sequence[Message], notes: Diagnostics
 ) -> list[Message]:
     """Return the responses that *turn* is, which follows the messages *before*.
 
@@ -146,7 +146,7 @@ def _without_word(part: NativeObject) -> NativeObject:
 class _TurnReader:
     """Reads the parts of one turn: a sealed state describes those before it."""
 
-    def __init__(self, upstream: Upstream, *, sealed: bool, notes: Notes) -> None:
+    def __init__(self, upstream: Upstream, *, sealed: bool, notes: Diagnostics) -> None:
         self._native = upstream.protocol_id == PROTOCOL_ID
         self._sealed = sealed
         self._notes = notes

@@ -21,7 +21,7 @@ from llmcore.fronts.openai_chat.chunks import ChunkWriter
 from llmcore.protocols.tools import FREEFORM_FIELD, freeform_arguments
 from llmcore.schema import json
 from llmcore.schema.content import ToolCallKind, ToolCallPart
-from llmcore.schema.diagnostics import Notes
+from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.events import ToolInputDelta, ToolInputStart
 
 _OPENING: Final = f'{{"{FREEFORM_FIELD}":"'
@@ -57,7 +57,7 @@ class CallWriter:
     """Writes the calls of one response."""
 
     def __init__(
-        self, chunks: ChunkWriter, notes: Notes, *, custom_tools: Container[str], legacy: bool
+        self, chunks: ChunkWriter, notes: Diagnostics, *, custom_tools: Container[str], legacy: bool
     ) -> None:
         self._chunks = chunks
         self._notes = notes

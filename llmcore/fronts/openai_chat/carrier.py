@@ -38,7 +38,7 @@ from llmcore.schema.content import (
     TextPart,
     ToolCallPart,
 )
-from llmcore.schema.diagnostics import Notes
+from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.json import object_or_empty, objects, str_or_none
 from llmcore.schema.messages import Origin
 
@@ -213,7 +213,7 @@ class StateReader:
         self._left = _MAX_STATE_BYTES
 
     def restored(
-        self, seals: Sequence[str], parts: Sequence[ContentPart], path: str, notes: Notes
+        self, seals: Sequence[str], parts: Sequence[ContentPart], path: str, notes: Diagnostics
     ) -> tuple[Origin, tuple[ContentPart, ...]] | None:
         """Return where a response came from and all of its parts, in order.
 
@@ -233,7 +233,7 @@ class StateReader:
         rest, made = restore(whole, echoes, path, notes)
         return whole.origin, (*made, *_parts(rest))
 
-    def _unsealed(self, seal: str, path: str, notes: Notes) -> ResponseState | None:
+    def _unsealed(self, seal: str, path: str, notes: Diagnostics) -> ResponseState | None:
         try:
             state = unsealed_state(seal, self._sealer, self._left)
         except ValueError as error:

@@ -40,7 +40,7 @@ from llmcore.schema.content import (
     ToolOutputPart,
     cached,
 )
-from llmcore.schema.diagnostics import Notes
+from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.events import File
 from llmcore.schema.json import (
     JsonObject,
@@ -67,7 +67,7 @@ _AUDIO_TYPES: Final = {"mp3": "audio/mpeg", "wav": "audio/wav"}
 
 
 def read_content(
-    content: object, path: str, *, same_api: bool, notes: Notes
+    content: object, path: str, *, same_api: bool, notes: Diagnostics
 ) -> tuple[ContentPart, ...]:
     """Return a message's content: a text, a list of parts, or nothing.
 
@@ -87,7 +87,7 @@ def read_content(
 
 
 def read_result(
-    content: object, path: str, *, same_api: bool, notes: Notes
+    content: object, path: str, *, same_api: bool, notes: Diagnostics
 ) -> JsonValue | tuple[ToolOutputPart, ...]:
     """Return what a tool returned: a text, or parts. OpenAI's own API takes no images there."""
     if isinstance(content, str) or content is None:
@@ -96,7 +96,7 @@ def read_result(
     return cast("tuple[ToolOutputPart, ...]", parts)
 
 
-def _read_part(part: object, path: str, *, same_api: bool, notes: Notes) -> ContentPart:
+def _read_part(part: object, path: str, *, same_api: bool, notes: Diagnostics) -> ContentPart:
     if isinstance(part, str):
         return TextPart(part)
     native = object_or_empty(part)
@@ -194,7 +194,7 @@ def read_annotations(value: object) -> tuple[Citation, ...]:
 
 
 def annotations_of(
-    citations: Iterable[Citation], text: str, start: int, notes: Notes
+    citations: Iterable[Citation], text: str, start: int, notes: Diagnostics
 ) -> list[JsonObject]:
     """Return what *text* cites, as annotations; it begins at character *start* of the content.
 

@@ -51,7 +51,7 @@ from llmcore.schema.content import (
     cached,
     parse_arguments,
 )
-from llmcore.schema.diagnostics import Notes
+from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.errors import InvalidRequestError
 from llmcore.schema.frozen import frozen
 from llmcore.schema.json import (
@@ -90,7 +90,7 @@ class ReadMessages:
 class MessageReader:
     """Reads the messages of one request."""
 
-    def __init__(self, upstream: Upstream, notes: Notes) -> None:
+    def __init__(self, upstream: Upstream, notes: Diagnostics) -> None:
         self._same_api = upstream.protocol_id in (None, PROTOCOL_ID)
         self._takes_files = self._same_api or upstream.protocol_id == RESPONSES
         self._limit = upstream.policy.max_items
@@ -315,7 +315,7 @@ Lookup = Callable[[str], str | None]
 
 
 def with_kept_state(
-    messages: Sequence[Message], lookup: Lookup, sealer: Sealer, notes: Notes
+    messages: Sequence[Message], lookup: Lookup, sealer: Sealer, notes: Diagnostics
 ) -> tuple[Message, ...]:
     """Return *messages* with the state that *lookup* has of responses that came back without it.
 
@@ -336,7 +336,7 @@ def _is_bare(message: Message) -> bool:
 
 
 def _restored(
-    message: Message, lookup: Lookup, states: StateReader, path: str, notes: Notes
+    message: Message, lookup: Lookup, states: StateReader, path: str, notes: Diagnostics
 ) -> Message:
     kept = (lookup(call.id) for call in message.tool_calls)
     sealed = next((text for text in kept if text is not None), None)

@@ -25,7 +25,7 @@ from llmcore.protocols.anthropic_messages.names import PROTOCOL_ID as MESSAGES
 from llmcore.protocols.openai_chat.names import PROTOCOL_ID
 from llmcore.protocols.openai_responses.names import PROTOCOL_ID as RESPONSES
 from llmcore.protocols.protocol import protocol_by_id
-from llmcore.schema.diagnostics import Diagnostic, Notes
+from llmcore.schema.diagnostics import Diagnostic, Diagnostics
 from llmcore.schema.frozen import frozen
 from llmcore.schema.json import int_or_none, object_or_empty, objects, str_or_none
 from llmcore.schema.options import (
@@ -80,7 +80,7 @@ def no_request(_upstream: Upstream) -> ChatContext:
 @checked_read
 def read(client_request: ClientRequest, upstream: Upstream) -> ReadRequest[ChatContext]:
     """Return what *client_request* asks for."""
-    body, notes = client_request.body, Notes()
+    body, notes = client_request.body, Diagnostics()
     _refuse(body, upstream)
     offer = read_offer(body, upstream, notes)
     conversation = MessageReader(upstream, notes).read(body.get("messages"))
@@ -241,7 +241,7 @@ def _has_anthropic_marks(body: Fields) -> bool:
     return any("cache_control" in holder for holder in (*parts, *objects(body.get("tools"))))
 
 
-def _metadata(body: Fields, notes: Notes) -> Mapping[str, str]:
+def _metadata(body: Fields, notes: Diagnostics) -> Mapping[str, str]:
     given = field(body, "metadata", dict) or {}
     lost = [name for name, value in given.items() if not isinstance(value, str)]
     report_lost(lost, "metadata", "values of metadata are texts", notes)
@@ -277,7 +277,7 @@ _RESPONSES_TAKES: Final = frozenset({"moderation", "safety_identifier", "user"})
 
 
 def _provider_options(
-    body: Fields, upstream: Upstream, notes: Notes
+    body: Fields, upstream: Upstream, notes: Diagnostics
 ) -> Mapping[str, Mapping[str, Any]]:
     """Return the native fields for the upstream, and name what has no place there.
 
@@ -304,7 +304,7 @@ def _says_more(name: str, value: object) -> bool:
 
 
 def _translated(
-    given: Mapping[str, Any], protocol_id: str, notes: Notes, *, has_user: bool
+    given: Mapping[str, Any], protocol_id: str, notes: Diagnostics, *, has_user: bool
 ) -> dict[str, Any]:
     options: dict[str, Any] = {}
     lost: list[str] = []

@@ -22,7 +22,7 @@ from llmcore.fronts.tools_as_functions import function_instead, refuse_or_report
 from llmcore.protocols.openai_chat.names import PROTOCOL_ID
 from llmcore.protocols.openai_responses.names import PROTOCOL_ID as RESPONSES
 from llmcore.protocols.protocol import protocol_by_id
-from llmcore.schema.diagnostics import Notes
+from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.errors import InvalidRequestError
 from llmcore.schema.frozen import frozen
 from llmcore.schema.json import object_or_empty, objects, str_or_none
@@ -46,7 +46,7 @@ class Offer:
     """Whether the client speaks of functions as the API did before tools."""
 
 
-def read_offer(body: Fields, upstream: Upstream, notes: Notes) -> Offer:
+def read_offer(body: Fields, upstream: Upstream, notes: Diagnostics) -> Offer:
     """Return the tools and the choice among them. Raises FrontError if they are invalid."""
     legacy = bool(body.get("functions")) and not body.get("tools")
     natives = _natives(body, legacy=legacy)
@@ -79,7 +79,7 @@ def _natives(body: Fields, *, legacy: bool) -> list[tuple[str, Fields]]:
 # -- one tool
 
 
-def _tool(native: Fields, path: str, upstream: Upstream, notes: Notes) -> ToolSpec:
+def _tool(native: Fields, path: str, upstream: Upstream, notes: Diagnostics) -> ToolSpec:
     try:
         match native.get("type"):
             case "function" | None:
@@ -186,7 +186,7 @@ def own_forms(body: Fields) -> dict[str, Any]:
 _PATH: Final = "web_search_options"
 
 
-def _web_search(native: object, upstream: Upstream, notes: Notes) -> ToolSpec | None:
+def _web_search(native: object, upstream: Upstream, notes: Diagnostics) -> ToolSpec | None:
     """Return the tool that searches the web as the upstream has it; None if it is left out."""
     if not isinstance(native, Mapping):
         return None
@@ -204,7 +204,7 @@ def _web_search(native: object, upstream: Upstream, notes: Notes) -> ToolSpec | 
     return None
 
 
-def _search_tool(native: Mapping[str, Any], protocol_id: str, notes: Notes) -> HostedTool:
+def _search_tool(native: Mapping[str, Any], protocol_id: str, notes: Diagnostics) -> HostedTool:
     location = object_or_empty(native.get("user_location"))
     place = {**location, **object_or_empty(location.get("approximate"))}
     known = {name: place[name] for name in _PLACES if place.get(name)}

@@ -15,7 +15,7 @@ from typing import Any, Final
 from llmcore.fronts.errors import SERVER_ERROR, FrontError, invalid
 from llmcore.fronts.sealer import Sealer
 from llmcore.protocols.openai_responses.parts import lower_part
-from llmcore.schema.diagnostics import Notes
+from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.events import (
     ErrorEvent,
     Finish,
@@ -125,7 +125,7 @@ def user_items(
     before: Iterable[Message],
     items: Iterable[JsonObject],
     new_id: Callable[[str], str],
-    notes: Notes,
+    notes: Diagnostics,
 ) -> list[Item]:
     """Return the users' messages in *before* and in the input's *items*, without summaries."""
     earlier = [
@@ -137,7 +137,7 @@ def user_items(
     return [*earlier, *({**item, "status": "completed"} for item in messages)]
 
 
-def _user_item(message: Message, item_id: str, notes: Notes) -> Item:
+def _user_item(message: Message, item_id: str, notes: Diagnostics) -> Item:
     content = [
         native
         for part in message.content

@@ -30,7 +30,7 @@ from llmcore.schema.content import (
     ToolOutputPart,
     cached,
 )
-from llmcore.schema.diagnostics import Notes
+from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.json import JsonValue, object_or_empty, objects, str_or_none
 
 # -- reading
@@ -45,7 +45,9 @@ _FIELDS: Final = frozenset(
 _AUDIO_TYPES: Final = {"mp3": "audio/mpeg", "wav": "audio/wav"}
 
 
-def read_content(content: object, path: str, notes: Notes | None = None) -> tuple[ContentPart, ...]:
+def read_content(
+    content: object, path: str, notes: Diagnostics | None = None
+) -> tuple[ContentPart, ...]:
     """Return a message's content: a text, or a list of parts.
 
     FrontError, naming the place, for what is neither. Fields that are not read go to *notes*.
@@ -188,7 +190,7 @@ def refusal_part(text: str) -> dict[str, Any]:
 
 
 def annotations_of(
-    citations: Iterable[Citation], text: str, path: str, notes: Notes
+    citations: Iterable[Citation], text: str, path: str, notes: Diagnostics
 ) -> list[dict[str, Any]]:
     """Return what *text* cites, as annotations; what has no such form is named in a Diagnostic."""
     found: list[dict[str, Any]] = []

@@ -16,7 +16,7 @@ from llmcore.fronts.front import Event, ResponseIdentity
 from llmcore.fronts.openai_forms import service_tier
 from llmcore.protocols.openai_responses.names import METADATA_KEY
 from llmcore.schema.content import Citation
-from llmcore.schema.diagnostics import Notes
+from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.events import Finish, Source
 from llmcore.schema.json import JsonObject, object_or_empty, str_or_none
 from llmcore.schema.usage import Usage
@@ -135,7 +135,7 @@ class Sources:
         """Add a source of the response."""
         self._sources.append(source)
 
-    def note(self, notes: Notes) -> None:
+    def note(self, notes: Diagnostics) -> None:
         """Report the sources that no text cites."""
         for source in self._sources:
             name = source.url or str_or_none(

@@ -36,7 +36,7 @@ from llmcore.fronts.openai_responses.events import EventWriter
 from llmcore.fronts.response_record import ResponseRecord
 from llmcore.protocols.openai_responses.names import METADATA_KEY
 from llmcore.schema.content import ContentPart
-from llmcore.schema.diagnostics import Notes
+from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.events import (
     File,
     ReasoningDelta,
@@ -69,7 +69,7 @@ class MessageItem:
         item_id: str,
         writer: EventWriter,
         record: ResponseRecord,
-        notes: Notes,
+        notes: Diagnostics,
         metadata: Mapping[str, Any],
         *,
         logprobs: bool,
@@ -356,7 +356,7 @@ def show_file(
     new_id: Callable[[str], str],
     writer: EventWriter,
     record: ResponseRecord,
-    notes: Notes,
+    notes: Diagnostics,
 ) -> None:
     """Show an image; any other file is kept, and named in a Diagnostic."""
     part, result = record.part_of(event), image_result(event)

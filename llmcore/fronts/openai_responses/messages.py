@@ -56,7 +56,7 @@ from llmcore.schema.content import (
     ToolCallPart,
     ToolResultPart,
 )
-from llmcore.schema.diagnostics import Notes
+from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.errors import InvalidRequestError
 from llmcore.schema.json import (
     JsonObject,
@@ -218,7 +218,7 @@ class InputReader:
         policy: TranslationPolicy,
         sealer: Sealer,
         protocol_id: str | None,
-        notes: Notes,
+        notes: Diagnostics,
         before: Iterable[Message] = (),
         sent_ids: Container[str] = (),
     ) -> None:

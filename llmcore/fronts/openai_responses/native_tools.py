@@ -14,7 +14,7 @@ from llmcore.fronts.policy import TranslationPolicy
 from llmcore.fronts.tools_as_functions import refuse_or_report
 from llmcore.protocols.openai_responses.names import HOSTED_KINDS, METADATA_KEY, PROTOCOL_ID
 from llmcore.protocols.protocol import protocol_by_id
-from llmcore.schema.diagnostics import Notes
+from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.json import object_or_empty, str_or_none
 from llmcore.schema.tools import HostedTool, HostedToolKind
 
@@ -36,7 +36,7 @@ def offer_hosted(
     path: str,
     protocol_id: str | None,
     policy: TranslationPolicy,
-    notes: Notes,
+    notes: Diagnostics,
 ) -> HostedTool | None:
     """Return a hosted tool as the upstream has it; None, with a Diagnostic, if it is left out.
 
@@ -55,7 +55,7 @@ def offer_hosted(
     return None
 
 
-def _rest(native: Mapping[str, Any], known: set[str], path: str, notes: Notes) -> None:
+def _rest(native: Mapping[str, Any], known: set[str], path: str, notes: Diagnostics) -> None:
     """Report the options that other providers do not have."""
     for name, value in native.items():
         if name not in known | {"type"} and value is not None:
@@ -63,7 +63,7 @@ def _rest(native: Mapping[str, Any], known: set[str], path: str, notes: Notes) -
             notes.dropped("unsupported-parameter", f"{path}.{name}", why)
 
 
-def _web_search(native: Mapping[str, Any], path: str, notes: Notes) -> HostedTool:
+def _web_search(native: Mapping[str, Any], path: str, notes: Diagnostics) -> HostedTool:
     _rest(native, {"filters", "user_location"}, path, notes)
     domains = object_or_empty(native.get("filters")).get("allowed_domains")
     place = {
@@ -75,7 +75,7 @@ def _web_search(native: Mapping[str, Any], path: str, notes: Notes) -> HostedToo
     )
 
 
-def _code_execution(native: Mapping[str, Any], path: str, notes: Notes) -> HostedTool:
+def _code_execution(native: Mapping[str, Any], path: str, notes: Diagnostics) -> HostedTool:
     container = native.get("container")
     if isinstance(container, str) or set(object_or_empty(container)) - {"type"}:
         why = "the upstream runs code in a container of its own"
@@ -83,7 +83,7 @@ def _code_execution(native: Mapping[str, Any], path: str, notes: Notes) -> Hoste
     return HostedTool.code_execution()
 
 
-def _mcp(native: Mapping[str, Any], path: str, notes: Notes) -> HostedTool:
+def _mcp(native: Mapping[str, Any], path: str, notes: Diagnostics) -> HostedTool:
     known = {"server_label", "server_url", "authorization", "allowed_tools", "require_approval"}
     _rest(native, known, path, notes)
     if native.get("require_approval") != "never":  # left out, it is "always"

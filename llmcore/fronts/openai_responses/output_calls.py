@@ -23,7 +23,7 @@ from llmcore.fronts.response_record import ResponseRecord, shown_call_id
 from llmcore.fronts.tool_registry import ToolEntry, ToolRegistry
 from llmcore.protocols.openai_responses.names import CALL_FIELDS, METADATA_KEY
 from llmcore.schema import json
-from llmcore.schema.diagnostics import Notes
+from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.events import (
     File,
     ToolCall,
@@ -47,7 +47,7 @@ class CallItem:
         new_id: NewId,
         writer: EventWriter,
         record: ResponseRecord,
-        notes: Notes,
+        notes: Diagnostics,
     ) -> None:
         self._start = start
         self._entry = registry.of_upstream(start.name)

@@ -20,7 +20,7 @@ from llmcore.protocols.anthropic_messages.names import PROTOCOL_ID as MESSAGES
 from llmcore.protocols.openai_chat.names import PROTOCOL_ID as CHAT
 from llmcore.protocols.openai_responses.names import PROTOCOL_ID as RESPONSES
 from llmcore.protocols.protocol import protocol_by_id
-from llmcore.schema.diagnostics import Notes
+from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.json import object_or_empty, str_or_none
 from llmcore.schema.options import (
     CachePolicy,
@@ -182,7 +182,7 @@ _UNDERSTOOD: Final = frozenset(
 
 
 def provider_options(
-    body: Body, protocol_id: str | None, notes: Notes
+    body: Body, protocol_id: str | None, notes: Diagnostics
 ) -> dict[str, dict[str, Any]]:
     """Return the native fields for the upstream, and name what has no place there."""
     options: dict[str, Any] = {}
@@ -204,7 +204,7 @@ def provider_options(
     return {protocol_by_id(protocol_id).metadata_key: options}
 
 
-def _verbosity(body: Body, protocol_id: str | None, notes: Notes) -> dict[str, Any]:
+def _verbosity(body: Body, protocol_id: str | None, notes: Diagnostics) -> dict[str, Any]:
     verbosity = read_field(read_field(body, "text", dict) or {}, "verbosity", str, "text.")
     if verbosity is None:
         return {}
@@ -220,7 +220,7 @@ def _verbosity(body: Body, protocol_id: str | None, notes: Notes) -> dict[str, A
 _STANDARD: Final = {"context": "auto", "mode": "standard"}
 
 
-def _thinking(body: Body, protocol_id: str | None, notes: Notes) -> dict[str, Any]:
+def _thinking(body: Body, protocol_id: str | None, notes: Diagnostics) -> dict[str, Any]:
     """Return the reasoning options of a request that only the Responses API has."""
     reasoning = object_or_empty(body.get("reasoning"))
     fields = {

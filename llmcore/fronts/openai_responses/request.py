@@ -45,7 +45,7 @@ from llmcore.fronts.tool_registry import ToolRegistry
 from llmcore.protocols.anthropic_messages.names import PROTOCOL_ID as MESSAGES
 from llmcore.protocols.openai_responses.names import PROTOCOL_ID
 from llmcore.schema.content import TextPart
-from llmcore.schema.diagnostics import Diagnostic, Notes
+from llmcore.schema.diagnostics import Diagnostic, Diagnostics
 from llmcore.schema.frozen import frozen
 from llmcore.schema.json import JsonObject, object_or_empty, objects, str_or_none
 from llmcore.schema.messages import Message
@@ -158,7 +158,7 @@ def _translation(request_body: JsonObject, upstream: Upstream, memory: Memory) -
         request_body.get("input"), memory.find_item, upstream.new_id, policy.max_items
     )
     previous = memory.previous or StoredConversation(model="", messages=())
-    notes = Notes()
+    notes = Diagnostics()
     body = _configured(request_body, items)
     native = keeps_native(body, protocol_id, policy)
     offer = _offer(body, items, ToolCollector(protocol_id, policy, notes, native=native))
@@ -195,7 +195,7 @@ def _request(
     offer: ToolOffer,
     messages: tuple[Message, ...],
     protocol_id: str | None,
-    notes: Notes,
+    notes: Diagnostics,
     *,
     compacts: bool,
 ) -> LLMRequest:
@@ -241,7 +241,7 @@ def _offer(
     return collector.offer()
 
 
-def _include(body: Mapping[str, Any], notes: Notes) -> frozenset[str]:
+def _include(body: Mapping[str, Any], notes: Diagnostics) -> frozenset[str]:
     included = frozenset(map(str, read_field(body, "include", list) or ()))
     for name in sorted(included - _ITEMS):
         notes.dropped("unsupported-parameter", "include", f"there is no {name[:100]}")

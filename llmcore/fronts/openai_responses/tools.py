@@ -23,7 +23,7 @@ from llmcore.fronts.tool_registry import ToolEntry, ToolKind, ToolRegistry, func
 from llmcore.fronts.tools_as_functions import BUILTIN, HOSTED_AS_FUNCTIONS
 from llmcore.protocols.openai_responses.names import METADATA_KEY, PROTOCOL_ID
 from llmcore.protocols.tools import freeform_description, freeform_schema
-from llmcore.schema.diagnostics import Notes
+from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.errors import InvalidRequestError
 from llmcore.schema.json import JsonObject, object_or_empty, objects, str_or_none
 from llmcore.schema.tools import (
@@ -74,7 +74,12 @@ class ToolCollector:
     """Builds the offer of one request, tool by tool."""
 
     def __init__(
-        self, protocol_id: str | None, policy: TranslationPolicy, notes: Notes, *, native: bool
+        self,
+        protocol_id: str | None,
+        policy: TranslationPolicy,
+        notes: Diagnostics,
+        *,
+        native: bool,
     ) -> None:
         self.native = native
         """See `ToolRegistry.native`."""
@@ -310,7 +315,7 @@ _MARKS: Final = frozenset({"encrypted"})
 """Keywords that clients add to schemas for their own server; others do not support them."""
 
 
-def _parameters(schema: object, path: str, notes: Notes) -> JsonObject | None:
+def _parameters(schema: object, path: str, notes: Diagnostics) -> JsonObject | None:
     """Return a schema whose root is an object; one without a type means that."""
     if schema is None:
         return None

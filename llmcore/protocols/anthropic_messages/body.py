@@ -47,7 +47,7 @@ from llmcore.protocols.forced_format import lower_format, with_description
 from llmcore.protocols.history import native_provider_ids
 from llmcore.protocols.lowering import lower_service_tier, note_missing
 from llmcore.protocols.protocol import Built
-from llmcore.schema.diagnostics import Notes
+from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.errors import InvalidRequestError, LLMError
 from llmcore.schema.json import JsonObject, object_or_empty, objects, plain_object, present, without
 from llmcore.schema.options import ResponseFormat, merge_json
@@ -74,7 +74,7 @@ def from_request(
     Without *system_messages* no instructions stand among the messages, whatever the model takes;
     *service_tiers* are the platform's words for tiers.
     """
-    notes = Notes()
+    notes = Diagnostics()
     rules = rules_of(request.model_id)
     if rules.system_messages and not system_messages:
         rules = evolve(rules, system_messages=False)
@@ -95,7 +95,7 @@ def _lower(
     rules: ClaudeRules,
     tiers: Mapping[str, str],
     stream: bool,
-    notes: Notes,
+    notes: Diagnostics,
 ) -> tuple[dict[str, Any], tuple[str, ...]]:
     """Return the body, and the beta features of its tools."""
     options = _options(request)
@@ -146,7 +146,7 @@ def _enforced(
     return {"type": "json_schema", "schema": with_description(schema, response_format)}
 
 
-def _lower_metadata(request: LLMRequest, notes: Notes) -> JsonObject | None:
+def _lower_metadata(request: LLMRequest, notes: Diagnostics) -> JsonObject | None:
     for name in request.metadata:
         if name != "user_id":
             notes.unsupported(f"metadata.{name}", "the API accepts only user_id")
@@ -158,7 +158,7 @@ def _lower_metadata(request: LLMRequest, notes: Notes) -> JsonObject | None:
 
 
 def lower_generation(
-    request: LLMRequest, rules: ClaudeRules, thinking: JsonObject | None, notes: Notes
+    request: LLMRequest, rules: ClaudeRules, thinking: JsonObject | None, notes: Diagnostics
 ) -> dict[str, Any]:
     """Return sampling and stop sequences."""
     options = request.generation
@@ -172,7 +172,7 @@ def lower_generation(
     return fields
 
 
-def _stop_sequences(stop: tuple[str, ...], notes: Notes) -> list[str]:
+def _stop_sequences(stop: tuple[str, ...], notes: Diagnostics) -> list[str]:
     for index, text in enumerate(stop):
         if not text.strip():
             why = "the API refuses stop sequences of white space"
@@ -256,7 +256,7 @@ _TYPES = ("thinking", "redacted_thinking")
 
 
 def lower_reasoning(
-    request: LLMRequest, options: JsonObject, rules: ClaudeRules, notes: Notes
+    request: LLMRequest, options: JsonObject, rules: ClaudeRules, notes: Diagnostics
 ) -> Thinking:
     """Return how much to think; the caller's own `thinking` takes precedence.
 
@@ -283,7 +283,7 @@ def without_excluded_thinking(
     thinking: JsonObject | None,
     choice: JsonObject | None,
     messages: Sequence[MessageParam],
-    notes: Notes,
+    notes: Diagnostics,
 ) -> JsonObject | None:
     """Return *thinking* unless a forced tool call or the turn under way excludes a budget."""
     return without_excluded_budget(

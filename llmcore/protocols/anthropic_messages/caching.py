@@ -21,7 +21,7 @@ from llmcore.protocols.caching import (
     drop_breakpoints,
 )
 from llmcore.schema.content import CacheTtl
-from llmcore.schema.diagnostics import Notes
+from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.json import object_or_empty, objects
 from llmcore.schema.options import CachePolicy
 
@@ -34,7 +34,7 @@ _MARKABLE: Final = frozenset(
 
 
 def place_breakpoints(
-    body: dict[str, Any], policy: CachePolicy, *, automatic: bool, notes: Notes
+    body: dict[str, Any], policy: CachePolicy, *, automatic: bool, notes: Diagnostics
 ) -> None:
     """Put the breakpoints of *body* where they belong: the caller's, and automatic ones.
 

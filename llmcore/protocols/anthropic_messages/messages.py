@@ -49,7 +49,7 @@ from llmcore.schema.content import (
     ToolResultPart,
     cache_ttl,
 )
-from llmcore.schema.diagnostics import Notes
+from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.messages import Message
 from llmcore.schema.request import LLMRequest
 
@@ -81,7 +81,7 @@ def target_of(request: LLMRequest, rules: ClaudeRules, *, citations: bool) -> Me
 
 
 def lower_messages(
-    request: LLMRequest, target: MessagesTarget, instructions: Sequence[str], notes: Notes
+    request: LLMRequest, target: MessagesTarget, instructions: Sequence[str], notes: Diagnostics
 ) -> MessagesPrompt:
     """Return the body's `system` and `messages`; *instructions* of our own end the former."""
     repaired = repair(request.messages, target.policy)
@@ -103,7 +103,7 @@ def lower_messages(
     return MessagesPrompt(system=system, messages=messages)
 
 
-def _lower_system(parts: Iterable[TextPart], path: str, notes: Notes) -> list[Block]:
+def _lower_system(parts: Iterable[TextPart], path: str, notes: Diagnostics) -> list[Block]:
     return [
         lower_text(part, f"{path}[{index}]", notes)
         for index, part in enumerate(parts)
@@ -121,7 +121,11 @@ class _Draft:
 
 
 def _lower_message(
-    message: Message, path: str, toolsets: dict[str, str], target: MessagesTarget, notes: Notes
+    message: Message,
+    path: str,
+    toolsets: dict[str, str],
+    target: MessagesTarget,
+    notes: Diagnostics,
 ) -> _Draft:
     if message.name:
         notes.unsupported(f"{path}.name", "the API accepts no names")
@@ -153,7 +157,7 @@ def _toolsets(messages: Iterable[Message]) -> Iterable[tuple[str, str]]:
 
 
 def _lower_assistant_part(
-    part: ContentPart, path: str, content: list[Block], target: MessagesTarget, notes: Notes
+    part: ContentPart, path: str, content: list[Block], target: MessagesTarget, notes: Diagnostics
 ) -> None:
     """Append the block of *part* to *content*, or report why it has none."""
     match part:
@@ -180,7 +184,7 @@ def _lower_assistant_part(
             notes.left_out(path, "a file", "assistant messages hold none")
 
 
-def _move_mark(part: ReasoningPart, path: str, content: list[Block], notes: Notes) -> None:
+def _move_mark(part: ReasoningPart, path: str, content: list[Block], notes: Diagnostics) -> None:
     """Put a cache mark that thinking cannot hold on the block before it."""
     ttl = cache_ttl(part)
     if ttl is None:
@@ -197,7 +201,7 @@ def _move_mark(part: ReasoningPart, path: str, content: list[Block], notes: Note
 
 
 def _place_system_messages(
-    drafts: list[_Draft], notes: Notes
+    drafts: list[_Draft], notes: Diagnostics
 ) -> tuple[list[Block], list[MessageParam]]:
     """Return the system texts that come first, and the rest as messages in a legal order.
 
@@ -243,7 +247,7 @@ def _may_follow(before: _Draft | None) -> bool:
     return before.role == "user" or kind.endswith(RESULT_SUFFIX)
 
 
-def _as_user_text(draft: _Draft, notes: Notes) -> _Draft:
+def _as_user_text(draft: _Draft, notes: Diagnostics) -> _Draft:
     why = "the API accepts no system message here; it is sent as user text in a <system> tag"
     notes.changed("system-message-demoted", draft.path, why)
     texts = _texts(draft, notes)
@@ -251,7 +255,7 @@ def _as_user_text(draft: _Draft, notes: Notes) -> _Draft:
     return _Draft("user", tagged, draft.path)
 
 
-def _texts(draft: _Draft, notes: Notes) -> list[Block]:
+def _texts(draft: _Draft, notes: Diagnostics) -> list[Block]:
     texts = [block for block in draft.content if _is_text(block)]
     if len(texts) < len(draft.content):
         why = "only the text of a system message can be moved"
@@ -267,7 +271,7 @@ def _is_text(block: Block) -> bool:
 
 
 def _fix_trailing_assistant(
-    messages: list[MessageParam], target: MessagesTarget, path: str, notes: Notes
+    messages: list[MessageParam], target: MessagesTarget, path: str, notes: Diagnostics
 ) -> None:
     """Make *messages* end as the model accepts it where the assistant's text comes last.
 

@@ -30,7 +30,7 @@ from llmcore.schema.content import (
     ToolResultPart,
     cache_ttl,
 )
-from llmcore.schema.diagnostics import Notes
+from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.json import JsonObject, object_or_empty, text_or_json, without
 
 _IMAGES: Final = frozenset({"image/jpeg", "image/png", "image/gif", "image/webp"})
@@ -45,7 +45,7 @@ class MessagesTarget(LoweringTarget):
     """Whether documents may be cited; the API refuses that beside structured output."""
 
 
-def lower_part(part: ContentPart, path: str, target: MessagesTarget, notes: Notes) -> Block:
+def lower_part(part: ContentPart, path: str, target: MessagesTarget, notes: Diagnostics) -> Block:
     """Return one part of a user's content as a block.
 
     What the API does not take becomes a short text in its place, and a Diagnostic.
@@ -65,7 +65,7 @@ def lower_part(part: ContentPart, path: str, target: MessagesTarget, notes: Note
             return {"type": "text", "text": omitted_part(part, path, notes)}
 
 
-def lower_text(part: TextPart, path: str, notes: Notes) -> Block:
+def lower_text(part: TextPart, path: str, notes: Diagnostics) -> Block:
     """Return text, with its citations and its cache mark."""
     block: Block = {"type": "text", "text": part.text}
     citations = _lower_citations(part.citations, path, notes)
@@ -88,7 +88,7 @@ def native_block(part: ContentPart, data: JsonObject) -> Block:
 
 
 def _lower_citations(
-    citations: Iterable[Citation], path: str, notes: Notes
+    citations: Iterable[Citation], path: str, notes: Diagnostics
 ) -> list[dict[str, Any]]:
     """Return citations in their native form; those that have none are left out.
 
@@ -107,7 +107,7 @@ _TITLES: Final = ("title", "document_title")
 # -- media
 
 
-def _lower_image(part: ImagePart, path: str, notes: Notes) -> Block:
+def _lower_image(part: ImagePart, path: str, notes: Diagnostics) -> Block:
     found = media.base64_data(part) if part.file_id is None else None
     if found is not None and found[0] not in _IMAGES:
         return _omitted("an image", path, f"the API accepts no {found[0]}", notes)
@@ -127,7 +127,9 @@ def _source(part: ImagePart | DocumentPart, found: tuple[str, str] | None) -> di
     return {"type": "base64", "media_type": found[0], "data": found[1]}
 
 
-def _lower_document(part: DocumentPart, path: str, target: MessagesTarget, notes: Notes) -> Block:
+def _lower_document(
+    part: DocumentPart, path: str, target: MessagesTarget, notes: Diagnostics
+) -> Block:
     source = _document_source(part)
     label = part.title or part.name
     if isinstance(source, str):
@@ -160,7 +162,7 @@ def _document_source(part: DocumentPart) -> dict[str, Any] | str:
     return _source(part, found)
 
 
-def _omitted(what: str, path: str, why: str, notes: Notes, words: str | None = None) -> Block:
+def _omitted(what: str, path: str, why: str, notes: Diagnostics, words: str | None = None) -> Block:
     """Return the text that stands where something could not be sent."""
     return {"type": "text", "text": omitted_text(what, path, why, notes, words)}
 
@@ -171,7 +173,7 @@ EMPTY_ERROR: Final = "The tool failed without a message."
 """The API takes an empty result, but not an empty error."""
 
 
-def lower_call(call: ToolCallPart, path: str, notes: Notes) -> Block:
+def lower_call(call: ToolCallPart, path: str, notes: Diagnostics) -> Block:
     """Return a call of the caller's tool."""
     native = call.provider_metadata.get(METADATA_KEY, {})
     block: Block = {
@@ -188,7 +190,7 @@ def lower_call(call: ToolCallPart, path: str, notes: Notes) -> Block:
 
 
 def lower_result(
-    part: ToolResultPart, toolset: str | None, path: str, target: MessagesTarget, notes: Notes
+    part: ToolResultPart, toolset: str | None, path: str, target: MessagesTarget, notes: Diagnostics
 ) -> Block:
     """Return a tool's result; *toolset* is the family that the called tool belongs to."""
     content: str | list[Block]

@@ -22,7 +22,7 @@ from llmcore.protocols.tools import (
     freeform_schema,
     note_function,
 )
-from llmcore.schema.diagnostics import Notes
+from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.json import JsonObject
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.tools import CustomTool, HostedTool, ToolDefinition
@@ -40,7 +40,7 @@ class MessagesTools:
 
 
 def lower_tools(
-    request: LLMRequest, rules: ClaudeRules, keys: frozenset[str], notes: Notes
+    request: LLMRequest, rules: ClaudeRules, keys: frozenset[str], notes: Diagnostics
 ) -> MessagesTools:
     """Return the body's tools and the choice among them.
 
@@ -69,7 +69,7 @@ def lower_tools(
 
 
 def _lower_function(
-    tool: ToolDefinition | CustomTool, path: str, rules: ClaudeRules, notes: Notes
+    tool: ToolDefinition | CustomTool, path: str, rules: ClaudeRules, notes: Diagnostics
 ) -> dict[str, Any]:
     if isinstance(tool, CustomTool):
         note_function(path, notes)
@@ -94,7 +94,7 @@ def _function(name: str, description: str | None, schema: JsonObject) -> dict[st
 
 
 def _lower_hosted(
-    tool: HostedTool, path: str, rules: ClaudeRules, keys: frozenset[str], notes: Notes
+    tool: HostedTool, path: str, rules: ClaudeRules, keys: frozenset[str], notes: Diagnostics
 ) -> ClaudeTool | None:
     if tool.kind != "raw":
         return lower_claude_tool(tool, path, rules, notes)

@@ -55,7 +55,7 @@ from llmcore.protocols.forced_format import lower_format
 from llmcore.protocols.history import native_provider_ids
 from llmcore.protocols.lowering import lower_service_tier, note_missing
 from llmcore.protocols.protocol import Built, collect_diagnostics
-from llmcore.schema.diagnostics import Notes
+from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.errors import LLMError
 from llmcore.schema.json import JsonObject, object_or_empty, present, without
 from llmcore.schema.options import ReasoningOptions, merge_json
@@ -76,7 +76,7 @@ def from_request(request: LLMRequest, stream: bool) -> Result[Built[ConverseBody
     return collect_diagnostics(lambda notes: cast("ConverseBody", _lower(request, stream, notes)))
 
 
-def _lower(request: LLMRequest, stream: bool, notes: Notes) -> dict[str, Any]:
+def _lower(request: LLMRequest, stream: bool, notes: Diagnostics) -> dict[str, Any]:
     options = request.options_for(METADATA_KEY, request.provider_id)
     rules = rules_of(base_model(request))
     tools = lower_tools(
@@ -162,7 +162,7 @@ class ConverseReasoning:
         return ConverseReasoning(fields={**self.fields, **named})
 
     def without_excluded(
-        self, *, forced_call: bool, messages: Sequence[ConverseMessage], notes: Notes
+        self, *, forced_call: bool, messages: Sequence[ConverseMessage], notes: Diagnostics
     ) -> "ConverseReasoning":
         """Return the reasoning, or none where the rest of the request excludes a budget."""
         if not self.has_budget:
@@ -184,7 +184,9 @@ def _continues_without_thinking(messages: Sequence[ConverseMessage]) -> bool:
     return results and "reasoningContent" not in messages[-2]["content"][0]
 
 
-def lower_reasoning(request: LLMRequest, rules: ConverseRules, notes: Notes) -> ConverseReasoning:
+def lower_reasoning(
+    request: LLMRequest, rules: ConverseRules, notes: Diagnostics
+) -> ConverseReasoning:
     """Return how much to think.
 
     Converse has no field for it that all models take; each model takes its own in
@@ -213,7 +215,7 @@ def lower_reasoning(request: LLMRequest, rules: ConverseRules, notes: Notes) -> 
 
 
 def _claude(
-    reasoning: ReasoningOptions, max_tokens: int | None, rules: ConverseRules, notes: Notes
+    reasoning: ReasoningOptions, max_tokens: int | None, rules: ConverseRules, notes: Diagnostics
 ) -> dict[str, Any]:
     lowered = lower_thinking(reasoning, max_tokens, rules.claude_rules, notes)
     fields: dict[str, Any] = {}
@@ -224,14 +226,14 @@ def _claude(
     return fields
 
 
-def _nova(reasoning: ReasoningOptions, notes: Notes) -> dict[str, Any]:
+def _nova(reasoning: ReasoningOptions, notes: Diagnostics) -> dict[str, Any]:
     if reasoning.effort == "none":
         return {"reasoningConfig": {"type": "disabled"}}
     effort = _level(reasoning, notes) or "medium"
     return {"reasoningConfig": {"type": "enabled", "maxReasoningEffort": effort}}
 
 
-def _gpt_oss(reasoning: ReasoningOptions, notes: Notes) -> dict[str, Any]:
+def _gpt_oss(reasoning: ReasoningOptions, notes: Diagnostics) -> dict[str, Any]:
     if reasoning.effort == "none":
         why = "reasoning cannot be turned off for this model; the lowest effort is sent"
         notes.changed("reasoning-not-off", "reasoning.effort", why)
@@ -240,7 +242,7 @@ def _gpt_oss(reasoning: ReasoningOptions, notes: Notes) -> dict[str, Any]:
     return {} if effort is None else {"reasoning_effort": effort}
 
 
-def _level(reasoning: ReasoningOptions, notes: Notes) -> str | None:
+def _level(reasoning: ReasoningOptions, notes: Diagnostics) -> str | None:
     """Return the level that the model has for the wanted effort."""
     if reasoning.budget_tokens is not None:
         why = "the model accepts an effort, not a number of tokens"
@@ -261,7 +263,7 @@ def _level(reasoning: ReasoningOptions, notes: Notes) -> str | None:
 
 
 def lower_generation(
-    request: LLMRequest, rules: ConverseRules, reasoning: ConverseReasoning, notes: Notes
+    request: LLMRequest, rules: ConverseRules, reasoning: ConverseReasoning, notes: Diagnostics
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return `inferenceConfig`, and the fields that only this model takes."""
     options = request.generation
@@ -294,7 +296,7 @@ def _refused(
     return refused_sampling(sampling, rules.claude_rules, thinks=reasoning.claude_thinks)
 
 
-def _lower_top_k(top_k: int | None, rules: ConverseRules, notes: Notes) -> dict[str, Any]:
+def _lower_top_k(top_k: int | None, rules: ConverseRules, notes: Diagnostics) -> dict[str, Any]:
     """Return top_k under the name that the model's vendor gives it."""
     if top_k is None:
         return {}
@@ -314,7 +316,7 @@ def _lower_top_k(top_k: int | None, rules: ConverseRules, notes: Notes) -> dict[
             return {}
 
 
-def _stop_sequences(stop: tuple[str, ...], rules: ConverseRules, notes: Notes) -> list[str]:
+def _stop_sequences(stop: tuple[str, ...], rules: ConverseRules, notes: Diagnostics) -> list[str]:
     kept: list[str] = []
     for index, text in enumerate(stop):
         if text.strip() or (text and rules.family != "claude"):
@@ -330,7 +332,7 @@ _METADATA_KEY: Final = re.compile(r"[a-zA-Z0-9\s:_@$#=/+,\-.]{1,256}")
 _METADATA_VALUE: Final = re.compile(r"[a-zA-Z0-9\s:_@$#=/+,\-.]{0,256}")
 
 
-def _metadata(request: LLMRequest, notes: Notes) -> dict[str, str]:
+def _metadata(request: LLMRequest, notes: Diagnostics) -> dict[str, str]:
     """Return `requestMetadata`, which takes few pairs of few characters."""
     kept: dict[str, str] = {}
     for name, value in request.metadata.items():
@@ -349,7 +351,7 @@ def _metadata(request: LLMRequest, notes: Notes) -> dict[str, str]:
 
 
 def _with_options(
-    body: dict[str, Any], options: JsonObject, stream: bool, notes: Notes
+    body: dict[str, Any], options: JsonObject, stream: bool, notes: Diagnostics
 ) -> dict[str, Any]:
     """Lay the caller's native fields over *body*."""
     native = without(options, *_OURS)

@@ -26,7 +26,7 @@ from llmcore.protocols.caching import (
     drop_breakpoints,
 )
 from llmcore.schema.content import CacheTtl
-from llmcore.schema.diagnostics import Notes
+from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.options import CachePolicy
 
 MAX_CACHE_POINTS: Final = 4
@@ -59,7 +59,7 @@ def place_points(
     rules: ConverseRules,
     *,
     automatic: bool,
-    notes: Notes,
+    notes: Diagnostics,
 ) -> None:
     """Put the cache points of *body* where they belong: the caller's, and automatic ones.
 
@@ -129,7 +129,7 @@ def _automatic(lists: list[_List], rules: ConverseRules) -> Iterator[Position]:
             yield items.position(place)
 
 
-def _taken_out(blocks: _List, rules: ConverseRules, notes: Notes) -> Iterator[CacheCandidate]:
+def _taken_out(blocks: _List, rules: ConverseRules, notes: Diagnostics) -> Iterator[CacheCandidate]:
     """Remove the caller's cache points from a list; yield those at allowed positions."""
     items, taken = list(blocks.items), set[int]()
     blocks.items.clear()

@@ -48,7 +48,7 @@ from llmcore.schema.content import (
     ToolResultPart,
     cache_ttl,
 )
-from llmcore.schema.diagnostics import Notes
+from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.messages import Message
 from llmcore.schema.request import LLMRequest
 
@@ -84,7 +84,7 @@ def target_of(request: LLMRequest, rules: ConverseRules, *, citations: bool) -> 
 
 
 def lower_messages(
-    request: LLMRequest, target: ConverseTarget, instructions: Sequence[str], notes: Notes
+    request: LLMRequest, target: ConverseTarget, instructions: Sequence[str], notes: Diagnostics
 ) -> ConversePrompt:
     """Return the body's `system` and `messages`; *instructions* of our own end the former."""
     repaired = repair(request.messages, target.policy)
@@ -104,7 +104,7 @@ def lower_messages(
     return ConversePrompt(system=system, messages=messages)
 
 
-def _lower_system(parts: Iterable[TextPart], path: str, notes: Notes) -> list[Block]:
+def _lower_system(parts: Iterable[TextPart], path: str, notes: Diagnostics) -> list[Block]:
     blocks: list[Block] = []
     for index, part in enumerate(parts):
         if part.text.strip():
@@ -123,7 +123,7 @@ def _mark(part: ContentPart, blocks: list[Block]) -> None:
 
 
 def _lower_message(
-    message: Message, path: str, target: ConverseTarget, notes: Notes
+    message: Message, path: str, target: ConverseTarget, notes: Diagnostics
 ) -> ConverseMessage:
     if message.name:
         notes.unsupported(f"{path}.name", "the API accepts no names")
@@ -154,7 +154,7 @@ def _joined(messages: list[ConverseMessage]) -> list[ConverseMessage]:
     return joined
 
 
-def _with_document_text(blocks: list[Block], path: str, notes: Notes) -> list[Block]:
+def _with_document_text(blocks: list[Block], path: str, notes: Diagnostics) -> list[Block]:
     """Return *blocks* with a text before documents, which need one."""
     if not any("document" in block for block in blocks) or any("text" in b for b in blocks):
         return blocks
@@ -169,7 +169,7 @@ def _with_document_text(blocks: list[Block], path: str, notes: Notes) -> list[Bl
 
 
 def _lower_assistant_part(
-    part: ContentPart, path: str, blocks: list[Block], target: ConverseTarget, notes: Notes
+    part: ContentPart, path: str, blocks: list[Block], target: ConverseTarget, notes: Diagnostics
 ) -> None:
     """Append the block of *part* to *blocks*, or report why it has none."""
     match part:
@@ -197,7 +197,7 @@ def _lower_assistant_part(
 
 
 def _fix_trailing_assistant(
-    messages: list[ConverseMessage], target: ConverseTarget, path: str, notes: Notes
+    messages: list[ConverseMessage], target: ConverseTarget, path: str, notes: Diagnostics
 ) -> None:
     """Make *messages* end as Claude accepts it where the assistant's text comes last."""
     content = messages[-1]["content"]

@@ -30,7 +30,7 @@ from llmcore.schema.content import (
     ToolOutputPart,
     ToolResultPart,
 )
-from llmcore.schema.diagnostics import Notes
+from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.errors import InvalidRequestError
 from llmcore.schema.json import JsonValue, text_or_json
 
@@ -46,7 +46,7 @@ class ConverseTarget(LoweringTarget):
     """Names that documents of this body have; no two may have the same."""
 
 
-def lower_part(part: ContentPart, path: str, target: ConverseTarget, notes: Notes) -> Block:
+def lower_part(part: ContentPart, path: str, target: ConverseTarget, notes: Diagnostics) -> Block:
     """Return one part of a user's content as a block.
 
     What the API does not take becomes a short text in its place, and a Diagnostic.
@@ -66,7 +66,7 @@ def lower_part(part: ContentPart, path: str, target: ConverseTarget, notes: Note
             return {"text": omitted_part(part, path, notes)}
 
 
-def lower_assistant_text(part: TextPart, path: str, notes: Notes) -> Block:
+def lower_assistant_text(part: TextPart, path: str, notes: Diagnostics) -> Block:
     """Return a text of the model with its citations."""
     native = native_citations(part.citations, path, METADATA_KEY, notes)
     citations = [dict(citation) for citation in native]
@@ -78,7 +78,7 @@ def lower_assistant_text(part: TextPart, path: str, notes: Notes) -> Block:
 # -- media
 
 
-def _lower_image(part: ImagePart, path: str, notes: Notes) -> Block:
+def _lower_image(part: ImagePart, path: str, notes: Diagnostics) -> Block:
     media_type, source = _media(part)
     if isinstance(source, str):
         return _omitted("an image", path, source, notes)
@@ -90,7 +90,7 @@ def _lower_image(part: ImagePart, path: str, notes: Notes) -> Block:
     return {"image": {"format": name, "source": source}}
 
 
-def _lower_audio(part: AudioPart, path: str, notes: Notes) -> Block:
+def _lower_audio(part: AudioPart, path: str, notes: Diagnostics) -> Block:
     media_type, source = _media(part)
     if isinstance(source, str):
         return _omitted("sound", path, source, notes, part.transcript)
@@ -100,7 +100,9 @@ def _lower_audio(part: AudioPart, path: str, notes: Notes) -> Block:
     return {"audio": {"format": name, "source": source}}
 
 
-def _lower_document(part: DocumentPart, path: str, target: ConverseTarget, notes: Notes) -> Block:
+def _lower_document(
+    part: DocumentPart, path: str, target: ConverseTarget, notes: Diagnostics
+) -> Block:
     media_type, source = _media(part)
     label = part.title or part.name
     if isinstance(source, str):
@@ -151,7 +153,7 @@ def _media(part: media.MediaPart) -> tuple[str, Block | str]:
     return media_type, {"s3Location": location}
 
 
-def _omitted(what: str, path: str, why: str, notes: Notes, words: str | None = None) -> Block:
+def _omitted(what: str, path: str, why: str, notes: Diagnostics, words: str | None = None) -> Block:
     """Return the text that stands where something could not be sent."""
     return {"text": omitted_text(what, path, why, notes, words)}
 
@@ -162,13 +164,15 @@ EMPTY_RESULT: Final = "(no output)"
 """The service refuses text of no characters, and results without content."""
 
 
-def lower_call(call: ToolCallPart, path: str, notes: Notes) -> Block:
+def lower_call(call: ToolCallPart, path: str, notes: Diagnostics) -> Block:
     """Return a call of the caller's tool."""
     given = object_arguments(call, path, notes)
     return {"toolUse": {"toolUseId": call.id, "name": call.name, "input": given}}
 
 
-def lower_result(part: ToolResultPart, path: str, target: ConverseTarget, notes: Notes) -> Block:
+def lower_result(
+    part: ToolResultPart, path: str, target: ConverseTarget, notes: Diagnostics
+) -> Block:
     """Return a tool's result. Only a failure is marked: some models take no `status`."""
     result: Block = {
         "toolUseId": part.tool_call_id,
@@ -180,7 +184,7 @@ def lower_result(part: ToolResultPart, path: str, target: ConverseTarget, notes:
 
 
 def _result_content(
-    part: ToolResultPart, path: str, target: ConverseTarget, notes: Notes
+    part: ToolResultPart, path: str, target: ConverseTarget, notes: Diagnostics
 ) -> list[Block]:
     content = part.content
     if isinstance(content, Mapping):
@@ -199,7 +203,9 @@ def _result_content(
     return blocks or [{"text": EMPTY_RESULT}]
 
 
-def _lower_output(item: ToolOutputPart, path: str, target: ConverseTarget, notes: Notes) -> Block:
+def _lower_output(
+    item: ToolOutputPart, path: str, target: ConverseTarget, notes: Diagnostics
+) -> Block:
     if isinstance(item, AudioPart):
         return _omitted("sound", path, "a tool's result holds none", notes, item.transcript)
     return lower_part(item, path, target, notes)

@@ -33,7 +33,7 @@ from llmcore.protocols.tools import (
     note_function,
 )
 from llmcore.schema import json
-from llmcore.schema.diagnostics import Notes
+from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.json import JsonObject
 from llmcore.schema.options import ResponseFormat
 from llmcore.schema.request import LLMRequest
@@ -52,7 +52,7 @@ class ConverseTools:
 
 
 def lower_tools(
-    request: LLMRequest, rules: ConverseRules, keys: frozenset[str], notes: Notes
+    request: LLMRequest, rules: ConverseRules, keys: frozenset[str], notes: Diagnostics
 ) -> ConverseTools:
     """Return the body's tools and the choice among them.
 
@@ -84,7 +84,7 @@ def lower_tools(
 
 
 def _lower_hosted(
-    tool: HostedTool, path: str, rules: ConverseRules, keys: frozenset[str], notes: Notes
+    tool: HostedTool, path: str, rules: ConverseRules, keys: frozenset[str], notes: Diagnostics
 ) -> Block | ClaudeTool | None:
     """Return a hosted tool as the service or its vendor defines it; None, with a Diagnostic."""
     if tool.kind == "raw":
@@ -103,7 +103,7 @@ def _lower_hosted(
 
 
 def _lower_function(
-    tool: ToolDefinition | CustomTool, path: str, rules: ConverseRules, notes: Notes
+    tool: ToolDefinition | CustomTool, path: str, rules: ConverseRules, notes: Diagnostics
 ) -> list[Block]:
     """Return a tool, and the cache point that ends a prefix with it."""
     if isinstance(tool, CustomTool):
@@ -137,7 +137,7 @@ def _function(
 
 
 def stub_tools(
-    messages: Iterable[ConverseMessage], known: Iterable[Mapping[str, Any]], notes: Notes
+    messages: Iterable[ConverseMessage], known: Iterable[Mapping[str, Any]], notes: Diagnostics
 ) -> list[Block]:
     """Return a bare definition of each tool that *messages* call, if *known* has none at all.
 
@@ -171,7 +171,7 @@ def _stub(name: str, *, hosted: bool) -> Block:
 
 
 def _lower_choice(
-    request: LLMRequest, rules: ConverseRules, *, has_tools: bool, notes: Notes
+    request: LLMRequest, rules: ConverseRules, *, has_tools: bool, notes: Diagnostics
 ) -> JsonObject | None:
     choice = request.tool_choice
     check_forcible(

@@ -26,7 +26,7 @@ from llmcore.protocols.gemini.tools import lower_tools
 from llmcore.protocols.lowering import lower_service_tier
 from llmcore.protocols.protocol import Built, TokenCounting, collect_diagnostics
 from llmcore.protocols.tool_schema import SchemaTarget, project
-from llmcore.schema.diagnostics import Notes
+from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.errors import LLMError
 from llmcore.schema.json import JsonValue, present
 from llmcore.schema.options import GenerationOptions, ReasoningOptions, ResponseFormat, merge_json
@@ -68,7 +68,7 @@ def from_request(
     return built.map(lambda made: evolve(made, headers=headers))
 
 
-def _lower(request: LLMRequest, dialect: GeminiDialect, notes: Notes) -> NativeObject:
+def _lower(request: LLMRequest, dialect: GeminiDialect, notes: Diagnostics) -> NativeObject:
     rules = rules_of(request.model_id)
     target = target_of(request, rules)
     format_fields, words = lower_response_format(request, rules, notes)
@@ -91,7 +91,7 @@ def _lower(request: LLMRequest, dialect: GeminiDialect, notes: Notes) -> NativeO
     return _with_options(body, request, notes)
 
 
-def _with_options(body: NativeObject, request: LLMRequest, notes: Notes) -> NativeObject:
+def _with_options(body: NativeObject, request: LLMRequest, notes: Diagnostics) -> NativeObject:
     """Lay the caller's native fields over *body*.
 
     A stored context (`cachedContent`) has instructions and tools of its own, and the service
@@ -115,7 +115,7 @@ def _with_options(body: NativeObject, request: LLMRequest, notes: Notes) -> Nati
 
 
 def lower_response_format(
-    request: LLMRequest, rules: GeminiRules, notes: Notes
+    request: LLMRequest, rules: GeminiRules, notes: Diagnostics
 ) -> tuple[NativeObject, list[str]]:
     """Return the fields of `generationConfig`, and words for what the model does not enforce."""
     response_format = request.response_format
@@ -133,7 +133,7 @@ def lower_response_format(
 
 
 def _lower_schema(
-    response_format: ResponseFormat, rules: GeminiRules, notes: Notes
+    response_format: ResponseFormat, rules: GeminiRules, notes: Diagnostics
 ) -> NativeObject:
     target = SchemaTarget.GEMINI_JSON_SCHEMA if rules.json_schema else SchemaTarget.GEMINI_OPENAPI
     given = with_description(response_format.schema or {}, response_format)
@@ -146,7 +146,7 @@ def _lower_schema(
 
 
 def lower_generation(
-    request: LLMRequest, rules: GeminiRules, notes: Notes, format_fields: NativeObject
+    request: LLMRequest, rules: GeminiRules, notes: Diagnostics, format_fields: NativeObject
 ) -> NativeObject:
     """Return `generationConfig`: sampling, limits, the response's format, thinking."""
     options = request.generation
@@ -166,7 +166,9 @@ def lower_generation(
     return present(fields)
 
 
-def _lower_sampling(options: GenerationOptions, rules: GeminiRules, notes: Notes) -> NativeObject:
+def _lower_sampling(
+    options: GenerationOptions, rules: GeminiRules, notes: Diagnostics
+) -> NativeObject:
     fields = {"temperature": "temperature", "top_p": "topP", "top_k": "topK"}
     asked = {name: getattr(options, name) for name in fields}
     given = present(asked)
@@ -177,14 +179,16 @@ def _lower_sampling(options: GenerationOptions, rules: GeminiRules, notes: Notes
     return {}
 
 
-def _lower_metadata(request: LLMRequest, dialect: GeminiDialect, notes: Notes) -> NativeObject:
+def _lower_metadata(
+    request: LLMRequest, dialect: GeminiDialect, notes: Diagnostics
+) -> NativeObject:
     if request.metadata and not dialect.labels:
         notes.unsupported("metadata", "the service accepts no labels")
         return {}
     return dict(request.metadata)
 
 
-def _note_caching(request: LLMRequest, notes: Notes) -> None:
+def _note_caching(request: LLMRequest, notes: Diagnostics) -> None:
     """Say what of the cache policy has no place: the service caches prefixes by itself."""
     for name in ("key", "retention", "ttl"):
         if getattr(request.cache, name) is not None:
@@ -200,7 +204,7 @@ _AUTOMATIC: Final = -1
 """The budget by which the model decides itself."""
 
 
-def lower_reasoning(request: LLMRequest, rules: GeminiRules, notes: Notes) -> NativeObject:
+def lower_reasoning(request: LLMRequest, rules: GeminiRules, notes: Diagnostics) -> NativeObject:
     """Return `thinkingConfig`; empty where the request has no reasoning options.
 
     Models from 3 on take a `thinkingLevel`, 2.5 a `thinkingBudget`, and never both. Sources, read
@@ -223,7 +227,9 @@ def lower_reasoning(request: LLMRequest, rules: GeminiRules, notes: Notes) -> Na
     return config
 
 
-def _lower_level(reasoning: ReasoningOptions, rules: GeminiRules, notes: Notes) -> NativeObject:
+def _lower_level(
+    reasoning: ReasoningOptions, rules: GeminiRules, notes: Diagnostics
+) -> NativeObject:
     if reasoning.effort is None:
         if reasoning.budget_tokens is None:
             return {}
@@ -251,7 +257,9 @@ def _level(effort: str, rules: GeminiRules) -> str:
     return next(enough, rules.levels[-1])
 
 
-def _lower_budget(reasoning: ReasoningOptions, rules: GeminiRules, notes: Notes) -> NativeObject:
+def _lower_budget(
+    reasoning: ReasoningOptions, rules: GeminiRules, notes: Diagnostics
+) -> NativeObject:
     least, most = rules.budgets
     if reasoning.budget_tokens is not None:
         requested, path = reasoning.budget_tokens, "reasoning.budget_tokens"

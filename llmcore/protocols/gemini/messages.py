@@ -37,7 +37,7 @@ from llmcore.schema.content import (
     ToolCallPart,
     ToolResultPart,
 )
-from llmcore.schema.diagnostics import Notes
+from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.json import without
 from llmcore.schema.messages import Message
 from llmcore.schema.request import LLMRequest
@@ -62,7 +62,7 @@ def target_of(request: LLMRequest, rules: GeminiRules) -> GeminiTarget:
 
 
 def lower_messages(
-    request: LLMRequest, target: GeminiTarget, instructions: Sequence[str], notes: Notes
+    request: LLMRequest, target: GeminiTarget, instructions: Sequence[str], notes: Diagnostics
 ) -> tuple[list[NativeObject], list[NativeObject]]:
     """Return the parts of `systemInstruction`, and `contents`.
 
@@ -87,7 +87,7 @@ def lower_messages(
 
 
 def _lower_message(
-    message: Message, path: str, target: GeminiTarget, ids: frozenset[str], notes: Notes
+    message: Message, path: str, target: GeminiTarget, ids: frozenset[str], notes: Diagnostics
 ) -> NativeObject:
     if message.name:
         notes.unsupported(f"{path}.name", "the API accepts no names")
@@ -121,7 +121,7 @@ def _given_ids(messages: Sequence[Message], target: GeminiTarget) -> frozenset[s
 
 
 def _lower_user(
-    message: Message, path: str, target: GeminiTarget, ids: frozenset[str], notes: Notes
+    message: Message, path: str, target: GeminiTarget, ids: frozenset[str], notes: Diagnostics
 ) -> list[NativeObject]:
     """Return function responses, first and in the order of the calls, then all else."""
     lowering = ToolResultLowering(rules=target.rules, ids=ids, notes=notes)
@@ -141,7 +141,7 @@ def _lower_user(
 
 
 def _lower_response(
-    message: Message, path: str, target: GeminiTarget, notes: Notes
+    message: Message, path: str, target: GeminiTarget, notes: Diagnostics
 ) -> list[NativeObject]:
     trusted = target.policy.keeps_opaque(message.origin)
     parts: list[NativeObject] = []
@@ -160,7 +160,7 @@ def _lower_response(
 _BASE64: Final = re.compile(r"[A-Za-z0-9+/_-]+={0,2}")
 
 
-def _readable(part: NativeObject, path: str, notes: Notes) -> NativeObject:
+def _readable(part: NativeObject, path: str, notes: Diagnostics) -> NativeObject:
     """Return *part* without a signature that is not base64: it would fail the whole request."""
     signature = part.get("thoughtSignature")
     if signature is None or (isinstance(signature, str) and _BASE64.fullmatch(signature)):
@@ -171,7 +171,7 @@ def _readable(part: NativeObject, path: str, notes: Notes) -> NativeObject:
 
 
 def _signed(
-    parts: list[NativeObject], path: str, target: GeminiTarget, notes: Notes
+    parts: list[NativeObject], path: str, target: GeminiTarget, notes: Diagnostics
 ) -> list[NativeObject]:
     """Return *parts*, the first function call with a signature, real or skipping the check."""
     if not target.rules.checks_signatures:

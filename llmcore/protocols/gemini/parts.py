@@ -31,7 +31,7 @@ from llmcore.schema.content import (
     ToolOutputPart,
     ToolResultPart,
 )
-from llmcore.schema.diagnostics import Notes
+from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.json import JsonValue, object_or_empty, text_or_json, without
 
 # -- text and media
@@ -49,7 +49,9 @@ def merge_native(native: NativeObject, replayed: NativeObject) -> NativeObject:
     return merged
 
 
-def lower_media(part: MediaPart, path: str, rules: GeminiRules, notes: Notes) -> list[NativeObject]:
+def lower_media(
+    part: MediaPart, path: str, rules: GeminiRules, notes: Diagnostics
+) -> list[NativeObject]:
     """Return the native parts of *part*: its title and context as text, and itself."""
     native = _lower_source(part, path, notes)
     before: list[NativeObject] = []
@@ -64,7 +66,7 @@ def lower_media(part: MediaPart, path: str, rules: GeminiRules, notes: Notes) ->
     return [*before, native]
 
 
-def _lower_source(part: MediaPart, path: str, notes: Notes) -> NativeObject:
+def _lower_source(part: MediaPart, path: str, notes: Diagnostics) -> NativeObject:
     """Return `inlineData` for bytes, `fileData` for a URI.
 
     The MIME type goes with its parameters: raw audio is nothing without its rate. Bytes are in the
@@ -85,7 +87,9 @@ def _lower_source(part: MediaPart, path: str, notes: Notes) -> NativeObject:
     return {"fileData": {**({"mimeType": known} if known else {}), "fileUri": uri}}
 
 
-def _lower_detail(part: ImagePart, path: str, rules: GeminiRules, notes: Notes) -> NativeObject:
+def _lower_detail(
+    part: ImagePart, path: str, rules: GeminiRules, notes: Diagnostics
+) -> NativeObject:
     level = RESOLUTIONS.get(part.detail or "")
     if level is None:
         return {}
@@ -108,7 +112,7 @@ class GeminiTarget(LoweringTarget):
 
 
 def lower_part(
-    part: ContentPart, path: str, target: GeminiTarget, notes: Notes
+    part: ContentPart, path: str, target: GeminiTarget, notes: Diagnostics
 ) -> list[NativeObject]:
     """Return *part* as native parts: content that user and model can have alike."""
     replayed = target.replayed(part)
@@ -138,7 +142,9 @@ def _lower_reasoning(part: ReasoningPart, replayed: NativeObject) -> NativeObjec
 # -- calls of tools
 
 
-def lower_call(call: ToolCallPart, path: str, target: GeminiTarget, notes: Notes) -> NativeObject:
+def lower_call(
+    call: ToolCallPart, path: str, target: GeminiTarget, notes: Diagnostics
+) -> NativeObject:
     """Return a `functionCall`."""
     replayed = target.replayed(call)
     native: NativeObject = {"name": call.name, "args": _arguments(call, path, notes)}
@@ -147,7 +153,7 @@ def lower_call(call: ToolCallPart, path: str, target: GeminiTarget, notes: Notes
     return merge_native({"functionCall": native}, replayed)
 
 
-def _arguments(call: ToolCallPart, path: str, notes: Notes) -> NativeObject:
+def _arguments(call: ToolCallPart, path: str, notes: Diagnostics) -> NativeObject:
     """Return the arguments as an object, which is all that can be sent."""
     if isinstance(call.arguments, dict):
         return call.arguments
@@ -166,7 +172,7 @@ def lower_executed(
     part: ToolCallPart | ToolResultPart,
     path: str,
     target: GeminiTarget,
-    notes: Notes,
+    notes: Diagnostics,
     *,
     trusted: bool,
 ) -> list[NativeObject]:
@@ -195,7 +201,7 @@ class ToolResultLowering:
     rules: GeminiRules
     ids: frozenset[str]
     """Call ids that the service gave; other calls match their results by name and order."""
-    notes: Notes
+    notes: Diagnostics
     media_after_results: list[NativeObject] = field(factory=list[NativeObject])
     """Media that no function response can hold; they follow the responses."""
 

@@ -22,7 +22,7 @@ from llmcore.protocols.tools import (
     note_function,
     unknown_tool,
 )
-from llmcore.schema.diagnostics import Notes
+from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.errors import UnsupportedToolChoiceError
 from llmcore.schema.json import JsonObject, JsonValue, object_or_empty, present
 from llmcore.schema.request import LLMRequest
@@ -43,7 +43,7 @@ def lower_tools(
     rules: GeminiRules,
     dialect: GeminiDialect,
     keys: frozenset[str],
-    notes: Notes,
+    notes: Diagnostics,
 ) -> LoweredTools:
     """Return the body's tools, the caller's functions first, and the choice among them.
 
@@ -83,7 +83,7 @@ def lower_tools(
     return LoweredTools(tools=tools, config=config)
 
 
-def _merge(config: NativeObject, tool: "HostedLowering", path: str, notes: Notes) -> None:
+def _merge(config: NativeObject, tool: "HostedLowering", path: str, notes: Diagnostics) -> None:
     """Add the fields of *tool* to `toolConfig`, which all tools share: the first value counts."""
     for name, value in tool.config.items():
         if config.setdefault(name, value) != value:
@@ -95,7 +95,7 @@ def _merge(config: NativeObject, tool: "HostedLowering", path: str, notes: Notes
 
 
 def _lower_own(
-    tool: ToolDefinition | CustomTool, path: str, rules: GeminiRules, notes: Notes
+    tool: ToolDefinition | CustomTool, path: str, rules: GeminiRules, notes: Diagnostics
 ) -> NativeObject:
     if isinstance(tool, CustomTool):
         return _lower_custom(tool, path, rules, notes)
@@ -108,7 +108,7 @@ def _lower_own(
 
 
 def _lower_parameters(
-    schema: JsonObject, path: str, rules: GeminiRules, notes: Notes
+    schema: JsonObject, path: str, rules: GeminiRules, notes: Diagnostics
 ) -> NativeObject:
     target = SchemaTarget.GEMINI_JSON_SCHEMA if rules.json_schema else SchemaTarget.GEMINI_OPENAPI
     projected = project(schema, target, path)
@@ -116,7 +116,9 @@ def _lower_parameters(
     return {"parametersJsonSchema" if rules.json_schema else "parameters": projected.schema}
 
 
-def _lower_custom(tool: CustomTool, path: str, rules: GeminiRules, notes: Notes) -> NativeObject:
+def _lower_custom(
+    tool: CustomTool, path: str, rules: GeminiRules, notes: Diagnostics
+) -> NativeObject:
     """Return a freeform tool as a function of one string, its grammar in words."""
     note_function(path, notes)
     schema: JsonObject = freeform_schema(closed=False)
@@ -178,7 +180,7 @@ class HostedLowering:
 
 
 def lower_hosted(
-    tool: HostedTool, path: str, dialect: GeminiDialect, keys: frozenset[str], notes: Notes
+    tool: HostedTool, path: str, dialect: GeminiDialect, keys: frozenset[str], notes: Diagnostics
 ) -> HostedLowering | None:
     """Return *tool* in native form; None where the service has no such tool."""
     if tool.kind == "raw" and tool.provider in keys:
@@ -206,7 +208,7 @@ def _missing(tool: HostedTool) -> str:
 class _Options:
     """The options of one tool; each is read once."""
 
-    def __init__(self, options: NativeObject, path: str, notes: Notes) -> None:
+    def __init__(self, options: NativeObject, path: str, notes: Diagnostics) -> None:
         self._options, self._path, self._notes = options, path, notes
 
     def get(self, name: str) -> Any:

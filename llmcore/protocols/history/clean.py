@@ -20,7 +20,7 @@ from llmcore.schema.content import (
     cache_ttl,
     cached,
 )
-from llmcore.schema.diagnostics import Notes
+from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.errors import InvalidRequestError
 from llmcore.schema.json import without
 from llmcore.schema.messages import Message, Role
@@ -51,7 +51,7 @@ class Draft:
         return f"messages[{self.index}]"
 
 
-def clean(message: Message, index: int, policy: HistoryPolicy, notes: Notes) -> Draft:
+def clean(message: Message, index: int, policy: HistoryPolicy, notes: Diagnostics) -> Draft:
     """Return *message* without what the target of *policy* cannot read."""
     parts = [((index, number), part) for number, part in enumerate(message.content)]
     if message.role == "assistant":
@@ -70,7 +70,7 @@ def clean(message: Message, index: int, policy: HistoryPolicy, notes: Notes) -> 
     return draft
 
 
-def _is_kept_file(entry: Placed, policy: HistoryPolicy, notes: Notes) -> bool:
+def _is_kept_file(entry: Placed, policy: HistoryPolicy, notes: Diagnostics) -> bool:
     """Return False, with a Diagnostic, for a file that a response of another provider made there.
 
     The caller did not choose it, so that it must not stop the conversation.
@@ -103,7 +103,7 @@ def _check_owner(part: object, place: Place, policy: HistoryPolicy, inner: str =
 # -- what only the model that made it can read
 
 
-def _clean_response(draft: Draft, policy: HistoryPolicy, notes: Notes) -> None:
+def _clean_response(draft: Draft, policy: HistoryPolicy, notes: Diagnostics) -> None:
     """Drop and strip what the target's API, or its model, did not make."""
     trusted = policy.keeps_opaque(draft.message.origin)
     if not trusted:
@@ -136,7 +136,7 @@ def _clean_part(
     path: str,
     message: Message,
     policy: HistoryPolicy,
-    notes: Notes,
+    notes: Diagnostics,
     *,
     trusted: bool,
 ) -> ContentPart | None:
@@ -161,7 +161,7 @@ def _clean_part(
 
 
 def _clean_reasoning(
-    part: ReasoningPart, path: str, policy: HistoryPolicy, notes: Notes, *, trusted: bool
+    part: ReasoningPart, path: str, policy: HistoryPolicy, notes: Diagnostics, *, trusted: bool
 ) -> ReasoningPart | None:
     """Return reasoning as the target takes it back; None if it does not."""
     if policy.reasoning == "drop":
@@ -205,7 +205,7 @@ def _without_proof(part: ReasoningPart, policy: HistoryPolicy) -> ReasoningPart:
     return evolve(part, signature=None, encrypted=None, provider_metadata=metadata)
 
 
-def _strip(part: ContentPart, path: str, policy: HistoryPolicy, notes: Notes) -> ContentPart:
+def _strip(part: ContentPart, path: str, policy: HistoryPolicy, notes: Diagnostics) -> ContentPart:
     """Return *part* without the data that only the target's own model could have put there."""
     if policy.metadata_key not in part.provider_metadata:
         return part
@@ -215,7 +215,7 @@ def _strip(part: ContentPart, path: str, policy: HistoryPolicy, notes: Notes) ->
     return evolve(part, provider_metadata=metadata)
 
 
-def _strip_message(draft: Draft, policy: HistoryPolicy, notes: Notes) -> None:
+def _strip_message(draft: Draft, policy: HistoryPolicy, notes: Diagnostics) -> None:
     message = draft.message
     if policy.metadata_key not in message.provider_metadata:
         return
@@ -225,7 +225,7 @@ def _strip_message(draft: Draft, policy: HistoryPolicy, notes: Notes) -> None:
     draft.message = evolve(message, provider_metadata=metadata)
 
 
-def _drop_item_ids(draft: Draft, policy: HistoryPolicy, notes: Notes) -> None:
+def _drop_item_ids(draft: Draft, policy: HistoryPolicy, notes: Diagnostics) -> None:
     """Remove the ids of stored items from all parts: the provider needs all of a group or none."""
     key = policy.metadata_key
     dropped = False
@@ -243,7 +243,7 @@ def _drop_item_ids(draft: Draft, policy: HistoryPolicy, notes: Notes) -> None:
 # -- empty text
 
 
-def _drop_empty_text(draft: Draft, policy: HistoryPolicy, notes: Notes) -> None:
+def _drop_empty_text(draft: Draft, policy: HistoryPolicy, notes: Diagnostics) -> None:
     """Drop text parts the target refuses; a cache mark moves to the part before."""
     if all(type(part) is TextPart and part.text[:1].strip() for _, part in draft.parts):
         return
@@ -285,7 +285,7 @@ def _move_cache_mark(part: ContentPart, kept: list[Placed]) -> str:
 
 
 def _clean_result(
-    part: ToolResultPart, path: str, policy: HistoryPolicy, notes: Notes
+    part: ToolResultPart, path: str, policy: HistoryPolicy, notes: Diagnostics
 ) -> ToolResultPart:
     """Return *part* without empty text among its content's parts."""
     kept = tuple(
@@ -300,7 +300,9 @@ def _clean_result(
 # -- instructions among the messages
 
 
-def place_instructions(drafts: list[Draft], policy: HistoryPolicy, notes: Notes) -> list[TextPart]:
+def place_instructions(
+    drafts: list[Draft], policy: HistoryPolicy, notes: Diagnostics
+) -> list[TextPart]:
     """Apply the policy to system and developer messages; return the lifted text.
 
     *drafts* change in place: a lifted message is left without parts. Where there are no others,
@@ -323,13 +325,13 @@ def place_instructions(drafts: list[Draft], policy: HistoryPolicy, notes: Notes)
     return lifted
 
 
-def _rename_developer(draft: Draft, policy: HistoryPolicy, notes: Notes) -> None:
+def _rename_developer(draft: Draft, policy: HistoryPolicy, notes: Diagnostics) -> None:
     if draft.role == "developer" and not policy.developer_role and draft.parts:
         draft.role = "system"
         notes.changed("developer-as-system", draft.path, "the target has no developer role")
 
 
-def _lift(draft: Draft, lifted: list[TextPart], notes: Notes, *, moved: bool) -> None:
+def _lift(draft: Draft, lifted: list[TextPart], notes: Diagnostics, *, moved: bool) -> None:
     """Move the text of *draft* to *lifted*; what else it holds becomes the user's."""
     if moved and draft.parts:
         why = "the target accepts instructions only before the conversation"
@@ -344,7 +346,7 @@ def _lift(draft: Draft, lifted: list[TextPart], notes: Notes, *, moved: bool) ->
     draft.parts, draft.role = rest, "user" if rest else draft.role
 
 
-def _demote(draft: Draft, notes: Notes) -> None:
+def _demote(draft: Draft, notes: Diagnostics) -> None:
     """Make *draft* the user's, its text in a tag that names the speaker."""
     tag = draft.role
     why = f"the target accepts no {tag} message here; it became user text in a <{tag}> tag"

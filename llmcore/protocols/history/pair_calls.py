@@ -9,7 +9,7 @@ from llmcore.protocols.history.clean import Draft, Place, at
 from llmcore.protocols.history.policy import HistoryPolicy
 from llmcore.protocols.tools import fit, shown, synthetic_call_id
 from llmcore.schema.content import ContentPart, ToolCallPart, ToolResultPart
-from llmcore.schema.diagnostics import Notes
+from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.errors import InvalidRequestError
 from llmcore.schema.messages import Message
 
@@ -48,7 +48,7 @@ class _OpenCalls:
     """How many messages other than results stood before, the calling one included."""
 
 
-def match(drafts: list[Draft], policy: HistoryPolicy, notes: Notes) -> PairedResults:
+def match(drafts: list[Draft], policy: HistoryPolicy, notes: Diagnostics) -> PairedResults:
     """Remove the results from the tool messages of *drafts*; return them by their calls.
 
     A result belongs to the latest turn with a call of its id; calls with the same id within a
@@ -63,7 +63,7 @@ def match(drafts: list[Draft], policy: HistoryPolicy, notes: Notes) -> PairedRes
 class _Matcher:
     """Reads a conversation once, and remembers which calls still wait."""
 
-    def __init__(self, policy: HistoryPolicy, notes: Notes) -> None:
+    def __init__(self, policy: HistoryPolicy, notes: Diagnostics) -> None:
         self.results: PairedResults = {}
         self._policy = policy
         self._notes = notes
@@ -134,7 +134,7 @@ class _Matcher:
 
 
 def settle(
-    drafts: list[Draft], results: PairedResults, policy: HistoryPolicy, notes: Notes
+    drafts: list[Draft], results: PairedResults, policy: HistoryPolicy, notes: Diagnostics
 ) -> None:
     """Give each call an id the target takes, and a result, made up where there is none."""
     ids = _Ids(policy)
@@ -177,7 +177,7 @@ class _Ids:
         return unique
 
 
-def _name(call: ToolCallPart, path: str, call_id: str, notes: Notes) -> ToolCallPart:
+def _name(call: ToolCallPart, path: str, call_id: str, notes: Diagnostics) -> ToolCallPart:
     if call_id == call.id:
         return call
     why = f"the id {shown(call.id)!r} became {call_id!r}, which is legal and unique"
@@ -190,7 +190,7 @@ def _settled(
     place: Place,
     result: PairedResult | None,
     policy: HistoryPolicy,
-    notes: Notes,
+    notes: Diagnostics,
 ) -> PairedResult:
     """Return the result of *call*, under its id, kind and (if wanted) name."""
     if result is None:

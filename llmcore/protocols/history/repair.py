@@ -16,7 +16,7 @@ from llmcore.protocols.history.pair_calls import (
 )
 from llmcore.protocols.history.policy import HistoryPolicy
 from llmcore.schema.content import ContentPart, ReasoningPart, TextPart, ToolResultPart
-from llmcore.schema.diagnostics import Diagnostic, Notes
+from llmcore.schema.diagnostics import Diagnostic, Diagnostics
 from llmcore.schema.frozen import frozen
 from llmcore.schema.messages import Message, Origin, Role
 
@@ -97,7 +97,7 @@ def _rest_of_tool_message(draft: Draft, policy: HistoryPolicy) -> Iterator[Unit]
 
 
 def arrange(
-    units: Iterator[Unit], policy: HistoryPolicy, notes: Notes
+    units: Iterator[Unit], policy: HistoryPolicy, notes: Diagnostics
 ) -> list[tuple[str, Message]]:
     """Return *units* as messages in an order the target takes, each with the path it came from."""
     groups: list[list[Unit]] = []
@@ -121,14 +121,14 @@ def _joins(group: list[Unit], unit: Unit, policy: HistoryPolicy) -> bool:
     return policy.alternate and unit.side in ("user", "assistant") and group[0].side == unit.side
 
 
-def _note_merge(before: Unit, unit: Unit, notes: Notes) -> None:
+def _note_merge(before: Unit, unit: Unit, notes: Diagnostics) -> None:
     """Say that two messages became one, unless a user just follows the tools' results."""
     if before.role == unit.role and unit.parts:
         why = f"joined with the {before.role} message before it: roles must alternate"
         notes.noted("roles-merged", unit.path, why)
 
 
-def _close(groups: list[list[Unit]], policy: HistoryPolicy, notes: Notes) -> None:
+def _close(groups: list[list[Unit]], policy: HistoryPolicy, notes: Diagnostics) -> None:
     """Remove reasoning from the end of the last group, and the group if it is then empty."""
     group = groups[-1]
     if group[0].role != "assistant" or policy.reasoning_may_end_turn:
@@ -144,7 +144,7 @@ def _close(groups: list[list[Unit]], policy: HistoryPolicy, notes: Notes) -> Non
     groups.pop()
 
 
-def _message(group: list[Unit], policy: HistoryPolicy, notes: Notes) -> Message:
+def _message(group: list[Unit], policy: HistoryPolicy, notes: Diagnostics) -> Message:
     """Return *group* as one message: one of the caller's own if nothing changed."""
     first = group[0]
     if len(group) == 1 and _is_unchanged(first):  # nearly always
@@ -178,7 +178,7 @@ def _results_first(part: ContentPart) -> bool:
     return not isinstance(part, ToolResultPart)
 
 
-def _placeholder(unit: Unit, notes: Notes) -> tuple[TextPart, ...]:
+def _placeholder(unit: Unit, notes: Diagnostics) -> tuple[TextPart, ...]:
     notes.changed("empty-message", unit.path, f"it is empty; {EMPTY_MESSAGE!r} is sent")
     return (TextPart(EMPTY_MESSAGE),)
 
@@ -187,7 +187,7 @@ def _same(before: Sequence[ContentPart], after: Sequence[ContentPart]) -> bool:
     return len(before) == len(after) and all(map(is_, before, after))
 
 
-def _name(sources: list[Message], role: Role, path: str, notes: Notes) -> str | None:
+def _name(sources: list[Message], role: Role, path: str, notes: Diagnostics) -> str | None:
     """Return the speaker's name, if all of *sources* agree on it."""
     names = {source.name for source in sources if source.role == role or source.name}
     if len(names) == 1:
@@ -208,7 +208,7 @@ def _origin(sources: list[Message], policy: HistoryPolicy) -> Origin | None:
 
 
 def _started_by_user(
-    messages: list[tuple[str, Message]], notes: Notes
+    messages: list[tuple[str, Message]], notes: Diagnostics
 ) -> list[tuple[str, Message]]:
     """Return *messages*, with a user message first if a response comes first."""
     for position, (path, message) in enumerate(messages):
@@ -252,7 +252,7 @@ def repair(messages: Sequence[Message], policy: HistoryPolicy) -> Repaired:
     """
     if len(messages) == 1 and _is_question(messages[0]):
         return Repaired(messages=tuple(messages), paths=("messages[0]",))
-    notes = Notes()
+    notes = Diagnostics()
     drafts = [clean(message, index, policy, notes) for index, message in enumerate(messages)]
     system = place_instructions(drafts, policy, notes)
     drafts = [draft for draft in drafts if draft.parts or draft.role == "user"]

@@ -22,7 +22,7 @@ from llmcore.protocols.openai_chat.names import (
 from llmcore.protocols.openai_chat.tools import lower_forced_call, lower_tools
 from llmcore.protocols.protocol import Built, collect_diagnostics
 from llmcore.protocols.tool_schema import SchemaTarget, project
-from llmcore.schema.diagnostics import Notes
+from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.errors import LLMError
 from llmcore.schema.json import present, without
 from llmcore.schema.options import ReasoningOptions, ResponseFormat
@@ -39,7 +39,9 @@ def from_request(
     )
 
 
-def _lower(request: LLMRequest, stream: bool, dialect: ChatDialect, notes: Notes) -> NativeObject:
+def _lower(
+    request: LLMRequest, stream: bool, dialect: ChatDialect, notes: Diagnostics
+) -> NativeObject:
     context = target_of(request, dialect)
     fields, words = _lower_asked(request, context, notes)
     messages = lower_messages(request, context, words, notes)
@@ -64,7 +66,7 @@ def _lower(request: LLMRequest, stream: bool, dialect: ChatDialect, notes: Notes
 
 
 def _lower_asked(
-    request: LLMRequest, context: ChatTarget, notes: Notes
+    request: LLMRequest, context: ChatTarget, notes: Diagnostics
 ) -> tuple[NativeObject, list[str]]:
     """Return tools and the response's format, and instructions that describe them."""
     dialect = context.dialect
@@ -85,7 +87,7 @@ def _lower_asked(
 
 
 def lower_response_format(
-    response_format: ResponseFormat | None, dialect: ChatDialect, notes: Notes
+    response_format: ResponseFormat | None, dialect: ChatDialect, notes: Diagnostics
 ) -> tuple[NativeObject, str]:
     """Return `response_format`, and instructions for a format that the server does not enforce."""
     if response_format is None or response_format.type == "text":
@@ -101,7 +103,7 @@ def lower_response_format(
 
 
 def _lower_schema(
-    response_format: ResponseFormat, dialect: ChatDialect, notes: Notes
+    response_format: ResponseFormat, dialect: ChatDialect, notes: Diagnostics
 ) -> NativeObject:
     strict = dialect.strict_schemas and response_format.strict is not False
     target = SchemaTarget.OPENAI_STRICT if strict else SchemaTarget.OPENAI_LOOSE
@@ -139,7 +141,7 @@ def lower_generation(request: LLMRequest, dialect: ChatDialect) -> NativeObject:
 
 
 def lower_caching(
-    request: LLMRequest, messages: list[NativeObject], context: ChatTarget, notes: Notes
+    request: LLMRequest, messages: list[NativeObject], context: ChatTarget, notes: Diagnostics
 ) -> NativeObject:
     """Return the parameters of the prompt cache; *messages* may hold the caller's breakpoints.
 
@@ -162,7 +164,7 @@ def lower_caching(
 
 
 def _supported(
-    body: NativeObject, request: LLMRequest, dialect: ChatDialect, notes: Notes
+    body: NativeObject, request: LLMRequest, dialect: ChatDialect, notes: Diagnostics
 ) -> NativeObject:
     """Return *body* without the parameters that the server or the model rejects."""
     effort = request.reasoning.effort if request.reasoning else None
@@ -183,7 +185,7 @@ def _supported(
 # -- how much to think
 
 
-def lower_reasoning(request: LLMRequest, dialect: ChatDialect, notes: Notes) -> NativeObject:
+def lower_reasoning(request: LLMRequest, dialect: ChatDialect, notes: Diagnostics) -> NativeObject:
     """Return the parameters of thinking, in the dialect's form."""
     reasoning = _reasoning_beside_tools(request, dialect, notes)
     if reasoning is None:
@@ -199,7 +201,7 @@ def lower_reasoning(request: LLMRequest, dialect: ChatDialect, notes: Notes) -> 
 
 
 def _reasoning_beside_tools(
-    request: LLMRequest, dialect: ChatDialect, notes: Notes
+    request: LLMRequest, dialect: ChatDialect, notes: Diagnostics
 ) -> ReasoningOptions | None:
     """Return how to think; some models must not while tools are offered or forced on them.
 

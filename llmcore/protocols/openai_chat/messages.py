@@ -35,7 +35,7 @@ from llmcore.schema.content import (
     ToolResultPart,
     cache_ttl,
 )
-from llmcore.schema.diagnostics import Notes
+from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.frozen import frozen
 from llmcore.schema.json import JsonValue, object_or_empty, text_or_json
 from llmcore.schema.messages import Message
@@ -74,7 +74,7 @@ def target_of(request: LLMRequest, dialect: ChatDialect) -> ChatTarget:
 
 
 def lower_messages(
-    request: LLMRequest, context: ChatTarget, instructions: Sequence[str], notes: Notes
+    request: LLMRequest, context: ChatTarget, instructions: Sequence[str], notes: Diagnostics
 ) -> list[NativeObject]:
     """Return the body's `messages`; *instructions* are added to the leading system message."""
     repaired = repair(request.messages, context.policy)
@@ -107,7 +107,7 @@ def _lower_system(
     repaired: Repaired,
     context: ChatTarget,
     instructions: Sequence[str],
-    notes: Notes,
+    notes: Diagnostics,
 ) -> list[NativeObject]:
     texts = [*request.system, *repaired.system, *map(TextPart, instructions)]
     shown = [part for part in texts if part.text]
@@ -118,7 +118,7 @@ def _lower_system(
 
 
 def _lower_instructions(
-    message: Message, path: str, context: ChatTarget, notes: Notes
+    message: Message, path: str, context: ChatTarget, notes: Diagnostics
 ) -> NativeObject:
     parts: list[NativeObject] = []
     for index, part in enumerate(message.content):
@@ -134,7 +134,9 @@ def _lower_instructions(
 # -- user messages
 
 
-def _lower_user(message: Message, path: str, context: ChatTarget, notes: Notes) -> NativeObject:
+def _lower_user(
+    message: Message, path: str, context: ChatTarget, notes: Diagnostics
+) -> NativeObject:
     content: str | list[NativeObject] | None = _only_text(message)
     if content is None:
         parts = _lower_parts(message.content, path, context, notes)
@@ -149,7 +151,7 @@ def _only_text(message: Message) -> str | None:
 
 
 def _lower_parts(
-    parts: Sequence[ContentPart], path: str, context: ChatTarget, notes: Notes
+    parts: Sequence[ContentPart], path: str, context: ChatTarget, notes: Diagnostics
 ) -> list[NativeObject]:
     return [
         native
@@ -159,7 +161,7 @@ def _lower_parts(
 
 
 def _lower_marked(
-    part: ContentPart, path: str, context: ChatTarget, notes: Notes
+    part: ContentPart, path: str, context: ChatTarget, notes: Diagnostics
 ) -> list[NativeObject]:
     """Return a part as native parts, the last one marked where a cached prefix is to end."""
     natives = lower_part(part, path, context.dialect, context.keys, notes)
@@ -169,7 +171,7 @@ def _lower_marked(
 
 
 def _named(
-    native: NativeObject, message: Message, path: str, context: ChatTarget, notes: Notes
+    native: NativeObject, message: Message, path: str, context: ChatTarget, notes: Diagnostics
 ) -> NativeObject:
     if message.name and not context.dialect.names:
         notes.unsupported(f"{path}.name", "the server accepts no names")
@@ -181,7 +183,7 @@ def _named(
 
 
 def _lower_assistant(
-    message: Message, path: str, context: ChatTarget, notes: Notes
+    message: Message, path: str, context: ChatTarget, notes: Diagnostics
 ) -> NativeObject:
     """Return an assistant message: its text, then its refusal, thinking and calls.
 
@@ -213,7 +215,7 @@ _INSTEAD_OF_CONTENT: Final = frozenset({"tool_calls", "refusal", "audio"})
 
 
 def _assistant_content(
-    message: Message, path: str, context: ChatTarget, notes: Notes
+    message: Message, path: str, context: ChatTarget, notes: Diagnostics
 ) -> str | list[NativeObject]:
     """Return the content as one string, or as parts where it is more than text."""
     parts: list[NativeObject] = []
@@ -225,7 +227,7 @@ def _assistant_content(
 
 
 def _lower_content(
-    part: ContentPart, path: str, context: ChatTarget, notes: Notes
+    part: ContentPart, path: str, context: ChatTarget, notes: Diagnostics
 ) -> list[NativeObject]:
     dialect = context.dialect
     match part:
@@ -268,7 +270,9 @@ def _details(message: Message, context: ChatTarget) -> list[JsonValue]:
     return rejoin_details(run for run in runs if isinstance(run, list))
 
 
-def _lower_audio_id(message: Message, path: str, context: ChatTarget, notes: Notes) -> NativeObject:
+def _lower_audio_id(
+    message: Message, path: str, context: ChatTarget, notes: Diagnostics
+) -> NativeObject:
     """Return a reference to the model's audio, which is all of it that goes back."""
     for index, part in enumerate(message.content):
         if not isinstance(part, AudioPart):
@@ -299,7 +303,7 @@ def _lower_fields(message: Message, context: ChatTarget) -> NativeObject:
 
 
 def _lower_calls(
-    message: Message, path: str, context: ChatTarget, notes: Notes
+    message: Message, path: str, context: ChatTarget, notes: Diagnostics
 ) -> list[NativeObject]:
     calls: list[NativeObject] = []
     for index, part in enumerate(message.content):
@@ -334,7 +338,7 @@ def _lower_bare_call(call: ToolCallPart, context: ChatTarget) -> NativeObject:
     return {"id": call.id, "type": "function", "function": function}
 
 
-def _note_losses(message: Message, path: str, notes: Notes) -> None:
+def _note_losses(message: Message, path: str, notes: Diagnostics) -> None:
     called = False
     for index, part in enumerate(message.content):
         where = f"{path}.content[{index}]"
@@ -357,7 +361,7 @@ def _lower_results(
     path: str,
     context: ChatTarget,
     after_results: list[NativeObject],
-    notes: Notes,
+    notes: Diagnostics,
 ) -> list[NativeObject]:
     """Return one tool message per result; images that they cannot hold go to *after_results*.
 
@@ -380,7 +384,7 @@ def _lower_result(
     path: str,
     context: ChatTarget,
     after_results: list[NativeObject],
-    notes: Notes,
+    notes: Diagnostics,
 ) -> str | list[NativeObject]:
     if not isinstance(part.content, tuple):
         text = result_text(part)

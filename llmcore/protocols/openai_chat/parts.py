@@ -20,7 +20,7 @@ from llmcore.schema.content import (
     TextPart,
     cache_ttl,
 )
-from llmcore.schema.diagnostics import Notes
+from llmcore.schema.diagnostics import Diagnostics
 
 
 def lower_part(
@@ -28,7 +28,7 @@ def lower_part(
     path: str,
     dialect: ChatDialect,
     keys: frozenset[str],
-    notes: Notes,
+    notes: Diagnostics,
 ) -> list[NativeObject]:
     """Return one part of a user's content as native parts.
 
@@ -70,7 +70,9 @@ def content_of(parts: list[NativeObject], dialect: ChatDialect) -> str | list[Na
 # -- media
 
 
-def _lower_image(part: ImagePart, path: str, dialect: ChatDialect, notes: Notes) -> NativeObject:
+def _lower_image(
+    part: ImagePart, path: str, dialect: ChatDialect, notes: Diagnostics
+) -> NativeObject:
     if not dialect.images:
         return omitted("an image", path, "the server does not accept it", notes)
     url = media.data_url(part) or media.remote_url(part)
@@ -84,7 +86,9 @@ def _lower_image(part: ImagePart, path: str, dialect: ChatDialect, notes: Notes)
     return {"type": "image_url", "image_url": image}
 
 
-def _lower_audio(part: AudioPart, path: str, dialect: ChatDialect, notes: Notes) -> NativeObject:
+def _lower_audio(
+    part: AudioPart, path: str, dialect: ChatDialect, notes: Diagnostics
+) -> NativeObject:
     if not dialect.audio_formats:
         return omitted("sound", path, "the server does not accept it", notes, part.transcript)
     found = media.base64_data(part)
@@ -100,7 +104,7 @@ def _lower_audio(part: AudioPart, path: str, dialect: ChatDialect, notes: Notes)
 
 
 def _lower_document(
-    part: DocumentPart, path: str, dialect: ChatDialect, notes: Notes
+    part: DocumentPart, path: str, dialect: ChatDialect, notes: Diagnostics
 ) -> list[NativeObject]:
     media_type = media.media_type_of(part) or ""
     if media_type.startswith("video/"):
@@ -115,7 +119,9 @@ def _lower_document(
     return [*before, _lower_file(part, path, dialect, notes)]
 
 
-def _lower_file(part: DocumentPart, path: str, dialect: ChatDialect, notes: Notes) -> NativeObject:
+def _lower_file(
+    part: DocumentPart, path: str, dialect: ChatDialect, notes: Diagnostics
+) -> NativeObject:
     if not dialect.files:
         return omitted(
             "a file", path, "the server does not accept it", notes, part.name or part.title
@@ -129,7 +135,9 @@ def _lower_file(part: DocumentPart, path: str, dialect: ChatDialect, notes: Note
     return {"type": "file", "file": {"filename": name, "file_data": data or part.url}}
 
 
-def _lower_video(part: DocumentPart, path: str, dialect: ChatDialect, notes: Notes) -> NativeObject:
+def _lower_video(
+    part: DocumentPart, path: str, dialect: ChatDialect, notes: Diagnostics
+) -> NativeObject:
     url = media.data_url(part) or media.remote_url(part)
     if not dialect.videos or url is None:
         return omitted(
@@ -140,6 +148,8 @@ def _lower_video(part: DocumentPart, path: str, dialect: ChatDialect, notes: Not
     return {"type": "video_url", "video_url": {"url": url}}
 
 
-def omitted(what: str, path: str, why: str, notes: Notes, words: str | None = None) -> NativeObject:
+def omitted(
+    what: str, path: str, why: str, notes: Diagnostics, words: str | None = None
+) -> NativeObject:
     """Return the text that stands for a part that could not be sent."""
     return {"type": "text", "text": omitted_text(what, path, why, notes, words)}

@@ -22,14 +22,14 @@ from llmcore.protocols.tools import (
     unknown_tool,
 )
 from llmcore.schema import json
-from llmcore.schema.diagnostics import Notes
+from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.errors import UnsupportedToolChoiceError
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.tools import CustomTool, HostedTool, ToolChoice, ToolDefinition, ToolSpec
 
 
 def lower_tools(
-    request: LLMRequest, dialect: ChatDialect, keys: Iterable[str], notes: Notes
+    request: LLMRequest, dialect: ChatDialect, keys: Iterable[str], notes: Diagnostics
 ) -> NativeObject:
     """Return the body's `tools`, `tool_choice` and `parallel_tool_calls`.
 
@@ -91,7 +91,7 @@ def _lower_choice(choice: ToolChoice, alone: bool, tools: list[NativeObject]) ->
 
 
 def _lower_parallel(
-    request: LLMRequest, has_tools: bool, dialect: ChatDialect, notes: Notes
+    request: LLMRequest, has_tools: bool, dialect: ChatDialect, notes: Diagnostics
 ) -> NativeObject:
     if request.parallel_tool_calls is None or not has_tools:
         return {}
@@ -110,7 +110,7 @@ def _lower_tool(
     path: str,
     dialect: ChatDialect,
     keys: frozenset[str],
-    notes: Notes,
+    notes: Diagnostics,
 ) -> NativeObject | None:
     match tool:
         case ToolDefinition():
@@ -131,7 +131,7 @@ def _lower_tool(
 
 
 def _lower_function(
-    tool: ToolDefinition, path: str, dialect: ChatDialect, notes: Notes
+    tool: ToolDefinition, path: str, dialect: ChatDialect, notes: Diagnostics
 ) -> NativeObject:
     strict = tool.strict
     if strict and not dialect.strict_tools:
@@ -149,7 +149,9 @@ def _lower_function(
     return function
 
 
-def _lower_custom(tool: CustomTool, path: str, dialect: ChatDialect, notes: Notes) -> NativeObject:
+def _lower_custom(
+    tool: CustomTool, path: str, dialect: ChatDialect, notes: Diagnostics
+) -> NativeObject:
     if dialect.custom_tools:
         custom: NativeObject = {"name": tool.name}
         if tool.description:
@@ -186,7 +188,7 @@ def _offered(request: LLMRequest) -> list[tuple[int, ToolDefinition | CustomTool
 
 
 def lower_forced_call(
-    request: LLMRequest, dialect: ChatDialect, notes: Notes
+    request: LLMRequest, dialect: ChatDialect, notes: Diagnostics
 ) -> tuple[NativeObject, str]:
     """Return the `response_format` that only a call fits, and instructions that describe it."""
     _checked(request, dialect)

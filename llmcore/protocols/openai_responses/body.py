@@ -28,7 +28,7 @@ from llmcore.protocols.openai_responses.names import (
 from llmcore.protocols.openai_responses.tools import lower_tools
 from llmcore.protocols.protocol import Built, collect_diagnostics
 from llmcore.protocols.tool_schema import SchemaTarget, project
-from llmcore.schema.diagnostics import Notes
+from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.errors import LLMError
 from llmcore.schema.json import JsonObject, present, without
 from llmcore.schema.options import ResponseFormat
@@ -59,7 +59,7 @@ def from_request(
 
 
 def _lower(
-    request: LLMRequest, stream: bool, dialect: ResponsesDialect, notes: Notes
+    request: LLMRequest, stream: bool, dialect: ResponsesDialect, notes: Diagnostics
 ) -> NativeObject:
     given = request.options_for(METADATA_KEY, request.provider_id)
     chained, options = _chain_of(given)
@@ -121,7 +121,7 @@ def input_digest(request: LLMRequest, dialect: ResponsesDialect) -> bytes | None
     if not chained:
         return None
     context = target_of(request, options, dialect, stateless=True)
-    _, items = lower_messages(request, context, Notes())
+    _, items = lower_messages(request, context, Diagnostics())
     return digests(items)[-1]
 
 
@@ -138,7 +138,7 @@ def lower_memory(options: JsonObject) -> NativeObject:
     return {"store": False}
 
 
-def lower_include(request: LLMRequest, context: ResponsesTarget, notes: Notes) -> list[str]:
+def lower_include(request: LLMRequest, context: ResponsesTarget, notes: Diagnostics) -> list[str]:
     """Return `include`: encrypted reasoning where nothing is stored, and log probabilities.
 
     Whether an effort is set does not matter: models that reason do so by default.
@@ -159,7 +159,7 @@ def lower_include(request: LLMRequest, context: ResponsesTarget, notes: Notes) -
 # -- the format of the response
 
 
-def lower_text(response_format: ResponseFormat | None, notes: Notes) -> NativeObject:
+def lower_text(response_format: ResponseFormat | None, notes: Diagnostics) -> NativeObject:
     """Return `text`; its verbosity is a provider option."""
     if response_format is None or response_format.type == "text":
         return {}
@@ -180,7 +180,7 @@ def lower_text(response_format: ResponseFormat | None, notes: Notes) -> NativeOb
 # -- parameters
 
 
-def lower_generation(request: LLMRequest, notes: Notes) -> NativeObject:
+def lower_generation(request: LLMRequest, notes: Diagnostics) -> NativeObject:
     """Return sampling and limits."""
     options = request.generation
     note_missing(options, MISSING_PARAMETERS, notes, "the Responses API")
@@ -189,7 +189,7 @@ def lower_generation(request: LLMRequest, notes: Notes) -> NativeObject:
 
 
 def lower_caching(
-    request: LLMRequest, items: list[NativeObject], context: ResponsesTarget, notes: Notes
+    request: LLMRequest, items: list[NativeObject], context: ResponsesTarget, notes: Diagnostics
 ) -> NativeObject:
     """Return the parameters of the prompt cache; *items* may hold the caller's breakpoints.
 
@@ -210,7 +210,7 @@ _OURS: Final = frozenset({"store", "include"})
 
 
 def _supported(
-    body: NativeObject, request: LLMRequest, dialect: ResponsesDialect, notes: Notes
+    body: NativeObject, request: LLMRequest, dialect: ResponsesDialect, notes: Diagnostics
 ) -> NativeObject:
     """Return *body* without what the server or the model rejects."""
     effort = request.reasoning.effort if request.reasoning else None
@@ -229,7 +229,7 @@ def _supported(
 # -- how much to think
 
 
-def lower_reasoning(request: LLMRequest, notes: Notes) -> NativeObject:
+def lower_reasoning(request: LLMRequest, notes: Diagnostics) -> NativeObject:
     """Return `reasoning`."""
     reasoning = request.reasoning
     if reasoning is None:

@@ -36,7 +36,7 @@ from llmcore.protocols.openai_responses.names import (
     NativeObject,
 )
 from llmcore.schema import json
-from llmcore.schema.diagnostics import Notes
+from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.errors import LLMError, NotFoundError
 from llmcore.schema.json import (
     JsonObject,
@@ -130,7 +130,10 @@ def chain_link(input_digest: bytes | None, response: NativeObject) -> ProviderMe
 
 
 def continued(
-    items: Sequence[NativeObject], messages: Sequence[Message], policy: HistoryPolicy, notes: Notes
+    items: Sequence[NativeObject],
+    messages: Sequence[Message],
+    policy: HistoryPolicy,
+    notes: Diagnostics,
 ) -> JsonObject:
     """Return `previous_response_id` and the `input` after that response; empty if there is none.
 
@@ -152,11 +155,11 @@ def continued(
     return {}
 
 
-def _note_whole(why: str, notes: Notes) -> None:
+def _note_whole(why: str, notes: Diagnostics) -> None:
     notes.noted("response-chain", "messages", f"{why}: the whole conversation is sent")
 
 
-def note_lost(options: JsonObject, notes: Notes) -> bool:
+def note_lost(options: JsonObject, notes: Diagnostics) -> bool:
     """Return whether the server has lost the stored response, and record it."""
     lost = options.get("previous_response_id") == _LOST
     if lost:

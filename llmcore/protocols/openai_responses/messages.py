@@ -29,7 +29,7 @@ from llmcore.schema.content import (
     ToolResultPart,
     cache_ttl,
 )
-from llmcore.schema.diagnostics import Notes
+from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.json import JsonObject, object_or_empty, str_or_none
 from llmcore.schema.messages import Message
 from llmcore.schema.request import LLMRequest
@@ -78,7 +78,7 @@ def target_of(
 
 
 def lower_messages(
-    request: LLMRequest, context: ResponsesTarget, notes: Notes
+    request: LLMRequest, context: ResponsesTarget, notes: Diagnostics
 ) -> tuple[str, list[NativeObject]]:
     """Return the body's `instructions` and `input`."""
     repaired = repair(request.messages, context.policy)
@@ -127,7 +127,7 @@ def _lower_input_message(
     path: str,
     context: ResponsesTarget,
     calls: Mapping[str, NativeObject],
-    notes: Notes,
+    notes: Diagnostics,
 ) -> list[NativeObject]:
     """Return a user's, a system's or a tool's message as items.
 
@@ -156,7 +156,7 @@ def _lower_item(
     path: str,
     context: ResponsesTarget,
     calls: Mapping[str, NativeObject],
-    notes: Notes,
+    notes: Diagnostics,
 ) -> NativeObject | None:
     """Return *part* as an item of its own; None for a part of a message's content."""
     match part:

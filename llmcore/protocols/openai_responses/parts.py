@@ -26,7 +26,7 @@ from llmcore.schema.content import (
     ToolResultPart,
     text_of,
 )
-from llmcore.schema.diagnostics import Notes
+from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.errors import InvalidRequestError
 from llmcore.schema.json import (
     JsonValue,
@@ -39,7 +39,7 @@ from llmcore.schema.json import (
 
 
 def lower_part(
-    part: ContentPart, path: str, keys: frozenset[str], notes: Notes
+    part: ContentPart, path: str, keys: frozenset[str], notes: Diagnostics
 ) -> list[NativeObject]:
     """Return one part of a user's message, or of a tool's result, as native parts.
 
@@ -85,7 +85,7 @@ def lower_image(part: ImagePart) -> NativeObject:
     return {**image, "image_url": media.data_url(part) or media.remote_url(part)}
 
 
-def _lower_document(part: DocumentPart, path: str, notes: Notes) -> list[NativeObject]:
+def _lower_document(part: DocumentPart, path: str, notes: Diagnostics) -> list[NativeObject]:
     media_type = media.media_type_of(part) or ""
     if media_type.startswith("video/"):
         name = part.name or part.title
@@ -111,7 +111,7 @@ def _lower_file(part: DocumentPart) -> NativeObject:
 
 
 def _omitted(
-    what: str, path: str, why: str, notes: Notes, words: str | None = None
+    what: str, path: str, why: str, notes: Diagnostics, words: str | None = None
 ) -> NativeObject:
     """Return the text that stands for a part that could not be sent."""
     return _text(omitted_text(what, path, why, notes, words))
@@ -125,7 +125,7 @@ def lower_result(
     path: str,
     call: NativeObject | None,
     keys: frozenset[str],
-    notes: Notes,
+    notes: Diagnostics,
 ) -> NativeObject:
     """Return the output item of a result. *call* is the built-in's item, or a call's metadata.
 
@@ -155,7 +155,7 @@ _TYPES_BY_NAME: Final = {
 
 
 def _lower_output(
-    part: ToolResultPart, path: str, keys: frozenset[str], notes: Notes
+    part: ToolResultPart, path: str, keys: frozenset[str], notes: Diagnostics
 ) -> str | list[NativeObject]:
     if not isinstance(part.content, tuple):
         return result_text(part)
@@ -167,7 +167,7 @@ def _lower_output(
     return natives
 
 
-def _plain(part: ToolResultPart, path: str, notes: Notes) -> JsonValue:
+def _plain(part: ToolResultPart, path: str, notes: Diagnostics) -> JsonValue:
     """Return a result as JSON; of parts, their text."""
     if not isinstance(part.content, tuple):
         return part.content
@@ -181,7 +181,7 @@ def _plain(part: ToolResultPart, path: str, notes: Notes) -> JsonValue:
 # -- results of built-in tools that the client runs
 
 
-def _shell(part: ToolResultPart, path: str, call: NativeObject, notes: Notes) -> NativeObject:
+def _shell(part: ToolResultPart, path: str, call: NativeObject, notes: Diagnostics) -> NativeObject:
     """Return the output of commands: one entry per command, as the API has them, or one in all."""
     value = _plain(part, path, notes)
     given: Any = value["output"] if isinstance(value, Mapping) and "output" in value else value
@@ -214,7 +214,7 @@ def _of(outcome: NativeObject) -> NativeObject:
 
 
 def _local_shell(
-    part: ToolResultPart, path: str, _call: NativeObject, notes: Notes
+    part: ToolResultPart, path: str, _call: NativeObject, notes: Diagnostics
 ) -> NativeObject:
     """Return a command's output. The reference names the call by `id`, the guide by `call_id`."""
     ids = {"id": part.tool_call_id, "call_id": part.tool_call_id}
@@ -223,7 +223,7 @@ def _local_shell(
 
 
 def _apply_patch(
-    part: ToolResultPart, path: str, _call: NativeObject, notes: Notes
+    part: ToolResultPart, path: str, _call: NativeObject, notes: Diagnostics
 ) -> NativeObject:
     """Return whether a patch could be applied, with the tool's message."""
     value = _plain(part, path, notes)
@@ -244,7 +244,9 @@ _BLANK: Final = ImagePart(
 """One transparent pixel."""
 
 
-def _computer(part: ToolResultPart, path: str, _call: NativeObject, notes: Notes) -> NativeObject:
+def _computer(
+    part: ToolResultPart, path: str, _call: NativeObject, notes: Diagnostics
+) -> NativeObject:
     """Return a screenshot, and the safety checks that the client acknowledges.
 
     They stand in the result's metadata: `{"openai": {"acknowledged_safety_checks": [...]}}`.
@@ -269,7 +271,7 @@ def _computer(part: ToolResultPart, path: str, _call: NativeObject, notes: Notes
 
 
 def _tool_search(
-    part: ToolResultPart, path: str, _call: NativeObject, notes: Notes
+    part: ToolResultPart, path: str, _call: NativeObject, notes: Diagnostics
 ) -> NativeObject:
     """Return the definitions of the tools that were found."""
     value = _plain(part, path, notes)
@@ -282,7 +284,9 @@ def _tool_search(
     return {**native, "execution": "client", "status": "completed", "tools": found}
 
 
-def _approval(part: ToolResultPart, path: str, call: NativeObject, notes: Notes) -> NativeObject:
+def _approval(
+    part: ToolResultPart, path: str, call: NativeObject, notes: Diagnostics
+) -> NativeObject:
     """Return whether a call of an MCP tool may go on; any value but true refuses it."""
     value = _plain(part, path, notes)
     given = value if isinstance(value, Mapping) else {"approve": value}
@@ -296,7 +300,9 @@ def _approval(part: ToolResultPart, path: str, call: NativeObject, notes: Notes)
     return native
 
 
-_FORMS: Final[dict[str, Callable[[ToolResultPart, str, NativeObject, Notes], NativeObject]]] = {
+_FORMS: Final[
+    dict[str, Callable[[ToolResultPart, str, NativeObject, Diagnostics], NativeObject]]
+] = {
     "apply_patch_call": _apply_patch,
     "computer_call": _computer,
     "local_shell_call": _local_shell,

@@ -32,7 +32,7 @@ from llmcore.schema.content import (
     ToolCallPart,
     ToolResultPart,
 )
-from llmcore.schema.diagnostics import Notes
+from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.json import int_or_none, object_or_empty, str_or_none, text_or_json, without
 from llmcore.schema.messages import Message
 
@@ -83,7 +83,7 @@ class _Item:
 
 
 def lower_response(
-    message: Message, path: str, rules: ReplayRules, notes: Notes
+    message: Message, path: str, rules: ReplayRules, notes: Diagnostics
 ) -> list[NativeObject]:
     """Return an assistant message as the items it was made of."""
     items: list[_Item] = []
@@ -103,7 +103,7 @@ def lower_response(
 
 
 def _add(
-    items: list[_Item], part: ContentPart, path: str, rules: ReplayRules, notes: Notes
+    items: list[_Item], part: ContentPart, path: str, rules: ReplayRules, notes: Diagnostics
 ) -> None:
     """Add *part* to the item it belongs to."""
     metadata = object_or_empty(part.provider_metadata.get(METADATA_KEY))
@@ -176,7 +176,7 @@ def _add_tool(
     part: ToolCallPart | ToolResultPart,
     path: str,
     metadata: NativeObject,
-    notes: Notes,
+    notes: Diagnostics,
 ) -> None:
     native = metadata.get("item")
     if isinstance(part, ToolCallPart) and not part.provider_executed:
@@ -258,7 +258,9 @@ def _is_readable(item: _Item, rules: ReplayRules) -> bool:
 # -- from items to JSON
 
 
-def _lowered(item: _Item, intact: bool, rules: ReplayRules, notes: Notes) -> list[NativeObject]:
+def _lowered(
+    item: _Item, intact: bool, rules: ReplayRules, notes: Diagnostics
+) -> list[NativeObject]:
     """Return *item*, with its id where its group is *intact*; nothing if it cannot go alone."""
     with_id = intact and item.id is not None
     match item.kind:
@@ -288,7 +290,7 @@ def _with_id(item: _Item, with_id: bool) -> NativeObject:
     return {"type": item.native.get("type"), "id": item.id, **item.native}
 
 
-def _lowered_reasoning(item: _Item, intact: bool, notes: Notes) -> list[NativeObject]:
+def _lowered_reasoning(item: _Item, intact: bool, notes: Diagnostics) -> list[NativeObject]:
     if not intact:
         why = "reasoning can only be replayed complete and with the items after it"
         notes.dropped("reasoning-dropped", item.path, why)
@@ -303,7 +305,7 @@ def _lowered_reasoning(item: _Item, intact: bool, notes: Notes) -> list[NativeOb
     return [native]
 
 
-def _lowered_hosted(item: _Item, intact: bool, notes: Notes) -> list[NativeObject]:
+def _lowered_hosted(item: _Item, intact: bool, notes: Diagnostics) -> list[NativeObject]:
     if not intact or item.id is None:
         why = "the call of a hosted tool can only be replayed with its reasoning"
         notes.dropped("hosted-tool-dropped", item.path, why)
@@ -315,7 +317,7 @@ def _lowered_hosted(item: _Item, intact: bool, notes: Notes) -> list[NativeObjec
     return [_with_id(item, with_id=True)]
 
 
-def _lowered_native(item: _Item, rules: ReplayRules, notes: Notes) -> list[NativeObject]:
+def _lowered_native(item: _Item, rules: ReplayRules, notes: Diagnostics) -> list[NativeObject]:
     """Return an item of a kind we do not read, such as a compaction, as it came."""
     if "encrypted_content" in item.native and not rules.readable:
         why = "encrypted data is valid only for the model that made it"

@@ -11,14 +11,14 @@ from typing import Final
 from llmcore.protocols.openai_responses.names import METADATA_KEY, NativeObject
 from llmcore.protocols.tool_schema import SchemaTarget, project
 from llmcore.protocols.tools import no_tools, unknown_tool
-from llmcore.schema.diagnostics import Notes
+from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.errors import InvalidRequestError, UnsupportedToolChoiceError
 from llmcore.schema.json import object_or_empty
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.tools import CustomTool, HostedTool, ToolChoice, ToolDefinition, ToolSpec
 
 
-def lower_tools(request: LLMRequest, keys: Iterable[str], notes: Notes) -> NativeObject:
+def lower_tools(request: LLMRequest, keys: Iterable[str], notes: Diagnostics) -> NativeObject:
     """Return the body's `tools`, `tool_choice` and `parallel_tool_calls`.
 
     *keys* are the ids under which raw tools are this server's own.
@@ -69,7 +69,7 @@ def _lower_choice(choice: ToolChoice, tools: list[NativeObject]) -> object:
 
 
 def _lower_tool(
-    tool: ToolSpec, path: str, model: str, keys: frozenset[str], notes: Notes
+    tool: ToolSpec, path: str, model: str, keys: frozenset[str], notes: Diagnostics
 ) -> NativeObject | None:
     match tool:
         case ToolDefinition():
@@ -85,7 +85,7 @@ def _lower_tool(
             return _lower_hosted(tool, path, model, notes)
 
 
-def _lower_function(tool: ToolDefinition, path: str, notes: Notes) -> NativeObject:
+def _lower_function(tool: ToolDefinition, path: str, notes: Diagnostics) -> NativeObject:
     """Return a function. `strict` must be given; null leaves it to the provider.
 
     The provider's default is to be strict with schemas that fit its rules, and only with those.
@@ -115,7 +115,9 @@ def _lower_custom(tool: CustomTool) -> NativeObject:
 # -- tools that the provider defines
 
 
-def _lower_hosted(tool: HostedTool, path: str, model: str, notes: Notes) -> NativeObject | None:
+def _lower_hosted(
+    tool: HostedTool, path: str, model: str, notes: Diagnostics
+) -> NativeObject | None:
     form = _HOSTED.get(tool.kind)
     if form is None:
         notes.dropped("unsupported-tool", path, f"the Responses API has no {tool.kind} tool")
@@ -123,13 +125,13 @@ def _lower_hosted(tool: HostedTool, path: str, model: str, notes: Notes) -> Nati
     return form(dict(tool.options), path, model, notes)
 
 
-def _unsupported(options: NativeObject, name: str, path: str, why: str, notes: Notes) -> None:
+def _unsupported(options: NativeObject, name: str, path: str, why: str, notes: Diagnostics) -> None:
     """Remove an option that the API does not have."""
     if options.pop(name, None) is not None:
         notes.unsupported(f"{path}.{name}", why)
 
 
-def _web_search(options: NativeObject, path: str, _model: str, notes: Notes) -> NativeObject:
+def _web_search(options: NativeObject, path: str, _model: str, notes: Diagnostics) -> NativeObject:
     _unsupported(options, "max_uses", path, "only max_tool_calls limits all tools together", notes)
     why = "searches can be restricted to domains, but domains cannot be blocked"
     _unsupported(options, "blocked_domains", path, why, notes)
@@ -145,7 +147,9 @@ def _web_search(options: NativeObject, path: str, _model: str, notes: Notes) -> 
     return native
 
 
-def _file_search(options: NativeObject, path: str, _model: str, _notes: Notes) -> NativeObject:
+def _file_search(
+    options: NativeObject, path: str, _model: str, _notes: Diagnostics
+) -> NativeObject:
     if not options.get("vector_store_ids"):
         raise InvalidRequestError(f"{path}: file search needs vector_store_ids")
     native: NativeObject = {"type": "file_search"}
@@ -154,7 +158,9 @@ def _file_search(options: NativeObject, path: str, _model: str, _notes: Notes) -
     return {**native, **options}
 
 
-def _code_execution(options: NativeObject, _path: str, _model: str, _notes: Notes) -> NativeObject:
+def _code_execution(
+    options: NativeObject, _path: str, _model: str, _notes: Diagnostics
+) -> NativeObject:
     container = options.pop("container", None) or {"type": "auto"}
     return {"type": "code_interpreter", "container": container, **options}
 
@@ -163,7 +169,7 @@ _PREVIEW: Final = "computer-use-preview"
 """The one model whose tool must have the display's size."""
 
 
-def _computer_use(options: NativeObject, path: str, model: str, notes: Notes) -> NativeObject:
+def _computer_use(options: NativeObject, path: str, model: str, notes: Diagnostics) -> NativeObject:
     if _PREVIEW in model:
         return {"type": "computer_use_preview", "environment": "browser", **options}
     for name in ("display_width", "display_height", "environment"):
@@ -173,19 +179,19 @@ def _computer_use(options: NativeObject, path: str, model: str, notes: Notes) ->
     return {"type": "computer", **options}
 
 
-def _shell(options: NativeObject, _path: str, model: str, _notes: Notes) -> NativeObject:
+def _shell(options: NativeObject, _path: str, model: str, _notes: Diagnostics) -> NativeObject:
     """Return the shell that *model* supports: `codex-mini-latest` has only the older one."""
     return {"type": "local_shell" if "codex-mini" in model else "shell", **options}
 
 
-def _as(kind: str) -> Callable[[NativeObject, str, str, Notes], NativeObject]:
-    def lower(options: NativeObject, _path: str, _model: str, _notes: Notes) -> NativeObject:
+def _as(kind: str) -> Callable[[NativeObject, str, str, Diagnostics], NativeObject]:
+    def lower(options: NativeObject, _path: str, _model: str, _notes: Diagnostics) -> NativeObject:
         return {"type": kind, **options}
 
     return lower
 
 
-_HOSTED: Final[dict[str, Callable[[NativeObject, str, str, Notes], NativeObject]]] = {
+_HOSTED: Final[dict[str, Callable[[NativeObject, str, str, Diagnostics], NativeObject]]] = {
     "code_execution": _code_execution,
     "computer_use": _computer_use,
     "file_search": _file_search,

@@ -26,14 +26,14 @@ from llmcore.protocols.tool_schema.traverse import (
     types_of,
 )
 from llmcore.schema import json
-from llmcore.schema.diagnostics import Diagnostic, Notes
+from llmcore.schema.diagnostics import Diagnostic, Diagnostics
 from llmcore.schema.errors import InvalidRequestError
 from llmcore.schema.json import JsonObject, JsonValue, texts, without
 
 # -- what may stand at the root
 
 
-def object_root(root: JsonObject, path: str, notes: Notes) -> Schema:
+def object_root(root: JsonObject, path: str, notes: Diagnostics) -> Schema:
     """Return *root* as an object with properties, unions at the top merged into it."""
     top = _Flattener(root, path, notes).flat(root, frozenset())
     if "type" in top and types_of(top) != ["object"]:
@@ -61,7 +61,7 @@ def _with_properties(top: Schema) -> Schema:
 class _Flattener:
     """Merges references, `allOf` and unions into one object schema."""
 
-    def __init__(self, root: JsonObject, path: str, notes: Notes) -> None:
+    def __init__(self, root: JsonObject, path: str, notes: Diagnostics) -> None:
         self._root = root
         self._path = path
         self._notes = notes
@@ -154,7 +154,7 @@ def _described(schema: Schema, constraint: str, keyword: str) -> Schema:
     )
 
 
-def keep_only(root: Schema, keywords: frozenset[str], path: str, notes: Notes) -> Schema:
+def keep_only(root: Schema, keywords: frozenset[str], path: str, notes: Diagnostics) -> Schema:
     """Return *root* with *keywords* only; the root has no description for the others."""
     for keyword, value in root.items():
         if keyword not in keywords:
@@ -299,7 +299,7 @@ def _projected_text(
 
 
 def _projected(schema: JsonObject, target: SchemaTarget, path: str) -> Projected:
-    notes = Notes()
+    notes = Diagnostics()
     shallow = _shallow(schema, path, notes)
     if target not in LOOSE:
         return Projected(
@@ -320,7 +320,7 @@ def _projected(schema: JsonObject, target: SchemaTarget, path: str) -> Projected
     return Projected(schema=loose.schema, diagnostics=(diagnostic, *loose.diagnostics))
 
 
-def _shallow(schema: JsonObject, path: str, notes: Notes) -> JsonObject:
+def _shallow(schema: JsonObject, path: str, notes: Diagnostics) -> JsonObject:
     """Return *schema* without what is nested too deep to be read or written."""
     if not is_deeper(schema, MAX_JSON_DEPTH):
         return schema
@@ -329,14 +329,14 @@ def _shallow(schema: JsonObject, path: str, notes: Notes) -> JsonObject:
     return cut if isinstance(cut, dict) else {}
 
 
-def _loose(schema: JsonObject, rules: SchemaRules, path: str, notes: Notes) -> Schema:
+def _loose(schema: JsonObject, rules: SchemaRules, path: str, notes: Diagnostics) -> Schema:
     root = inline(schema, path, notes) if rules.references == "inline" else dict(schema)
     result = Rewriter(rules, notes).schema(_top(root, rules, path, notes), path)
     return result if rules.root is None else keep_only(result, rules.root, path, notes)
 
 
 def _strict(
-    schema: JsonObject, target: SchemaTarget, path: str, notes: Notes
+    schema: JsonObject, target: SchemaTarget, path: str, notes: Diagnostics
 ) -> tuple[Schema, tuple[str, str] | None]:
     """Return the strict form, and where and why it is impossible (None: it is possible)."""
     rules = RULES[target]
@@ -354,7 +354,7 @@ def _strict(
     return result, None if too_much is None else (path, too_much)
 
 
-def _top(root: Schema, rules: SchemaRules, path: str, notes: Notes) -> Schema:
+def _top(root: Schema, rules: SchemaRules, path: str, notes: Diagnostics) -> Schema:
     """Return *root* as what may stand at the top: a tool's is always an object."""
     if rules.root_unions and types_of(root) != ["object"] and root:
         return root

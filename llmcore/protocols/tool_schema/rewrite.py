@@ -14,7 +14,7 @@ from llmcore.protocols.tool_schema.traverse import (
     map_value,
     types_of,
 )
-from llmcore.schema.diagnostics import Notes
+from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.json import JsonObject, JsonValue, texts, without
 
 _LOOKS_AROUND = re.compile(r"\(\?(?!:|P<\w+>)|\\[bB1-9]|\(\?P=")
@@ -43,7 +43,7 @@ class _Visit:
 class Rewriter:
     """Rewrites one schema for one target."""
 
-    def __init__(self, rules: SchemaRules, notes: Notes) -> None:
+    def __init__(self, rules: SchemaRules, notes: Diagnostics) -> None:
         self._rules = rules
         self._notes = notes
         self.problems: list[tuple[str, str]] = []

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TypeAlias
 from urllib.parse import unquote
 
-from llmcore.schema.diagnostics import Notes
+from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.json import JsonObject, JsonValue, texts, without
 
 Schema: TypeAlias = dict[str, JsonValue]
@@ -143,7 +143,7 @@ def overlay(target: JsonObject, beside: JsonObject) -> Schema:
 # -- inlining
 
 
-def inline(root: JsonObject, path: str, notes: Notes) -> Schema:
+def inline(root: JsonObject, path: str, notes: Diagnostics) -> Schema:
     """Return *root* without references; recursion ends in `{"type": "object"}`."""
     return _Inliner(root, notes).schema(root, path, 0, ())
 
@@ -151,7 +151,7 @@ def inline(root: JsonObject, path: str, notes: Notes) -> Schema:
 class _Inliner:
     """Copies a schema, putting definitions where they are used."""
 
-    def __init__(self, root: JsonObject, notes: Notes) -> None:
+    def __init__(self, root: JsonObject, notes: Diagnostics) -> None:
         self._root = root
         self._notes = notes
         self._left = MAX_INLINED

@@ -18,7 +18,7 @@ from llmcore.schema.content import (
     ToolResultPart,
     cache_ttl,
 )
-from llmcore.schema.diagnostics import Notes
+from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.events import ProviderEvent
 from llmcore.schema.messages import Message
 from tests.fronts.openai_chat.chat_kit import (
@@ -468,14 +468,14 @@ def test_state_that_a_server_kept_by_the_ids_of_calls_is_restored() -> None:
     assert kept.keys() == {"c1", "c2"}
 
     for one, sealed in kept.items():
-        restored = with_kept_state(lost, {one: sealed}.get, SEALER, Notes())
+        restored = with_kept_state(lost, {one: sealed}.get, SEALER, Diagnostics())
         assert restored == (lost[0], echoed(made))
 
 
 def test_plain_thinking_is_restored_too_for_servers_that_need_it_back() -> None:
     """DeepSeek refuses turns with calls whose `reasoning_content` is missing."""
     made = Written(stream(thought("Hm."), call("f", "{}", id="c"), reason="tool_calls"))
-    (message,) = with_kept_state([bare(made)], made.writer.sealed_calls.get, SEALER, Notes())
+    (message,) = with_kept_state([bare(made)], made.writer.sealed_calls.get, SEALER, Diagnostics())
 
     assert message.reasoning == "Hm."
 
@@ -491,7 +491,7 @@ def test_nothing_is_kept_of_a_response_that_its_echo_gives_back() -> None:
 def test_state_that_is_not_kept_any_more_changes_nothing() -> None:
     """The conversation goes on without signatures."""
     message = bare(answer())
-    notes = Notes()
+    notes = Diagnostics()
 
     assert with_kept_state([message], lambda _: None, SEALER, notes) == (message,)
     assert with_kept_state([message], lambda _: "ob1.AAAA", SEALER, notes) == (message,)

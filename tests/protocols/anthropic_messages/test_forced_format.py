@@ -6,7 +6,7 @@ import pytest
 
 from llmcore.protocols.forced_format import format_in_words
 from llmcore.schema.content import TextPart
-from llmcore.schema.diagnostics import Notes
+from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.events import FinishReason, TextDelta
 from llmcore.schema.options import CachePolicy, ReasoningOptions, ResponseFormat
 from llmcore.schema.request import LLMRequest
@@ -74,7 +74,7 @@ def test_the_description_of_the_format_is_the_schemas(
 
 def test_words_that_ask_for_a_format_have_its_description() -> None:
     wanted = ResponseFormat.json_schema(SCHEMA, description="Who it is")
-    words = format_in_words(wanted, "nothing else can ask for it", Notes())
+    words = format_in_words(wanted, "nothing else can ask for it", Diagnostics())
 
     assert '"description":"Who it is"' in words
 

@@ -6,7 +6,7 @@ import pytest
 
 from llmcore.protocols.gemini.body import lower_reasoning
 from llmcore.protocols.gemini.models import rules_of
-from llmcore.schema.diagnostics import Notes
+from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.messages import Message
 from llmcore.schema.options import ReasoningOptions
 from llmcore.schema.request import LLMRequest
@@ -70,7 +70,7 @@ def test_thinking_is_a_level_or_a_budget_by_model(
     model: str, asked: dict[str, Any], expected: dict[str, Any], notes: int
 ) -> None:
     """A level from Gemini 3 on, a budget for 2.5, and a note of each change."""
-    said = Notes()
+    said = Diagnostics()
 
     assert lower_reasoning(asking(ReasoningOptions(**asked)), rules_of(model), said) == expected
     assert len(said.entries) == notes
@@ -78,4 +78,4 @@ def test_thinking_is_a_level_or_a_budget_by_model(
 
 def test_nothing_asked_is_nothing_said() -> None:
     """The provider's default stands."""
-    assert lower_reasoning(asking(None), rules_of("gemini-2.0-flash"), Notes()) == {}
+    assert lower_reasoning(asking(None), rules_of("gemini-2.0-flash"), Diagnostics()) == {}

@@ -6,7 +6,7 @@ from attrs import fields
 
 from llmcore.protocols.forced_format import format_in_words
 from llmcore.protocols.protocol import Built, collect_diagnostics
-from llmcore.schema.diagnostics import Notes
+from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.errors import LLMError
 from llmcore.schema.options import GenerationOptions, merge_json
 from llmcore.schema.request import LLMRequest
@@ -28,7 +28,7 @@ def from_request(request: LLMRequest, stream: bool) -> Result[Built[ParleyBody],
     return collect_diagnostics(lambda notes: cast("ParleyBody", _lower(request, stream, notes)))
 
 
-def _lower(request: LLMRequest, stream: bool, notes: Notes) -> NativeObject:
+def _lower(request: LLMRequest, stream: bool, notes: Diagnostics) -> NativeObject:
     rules, turns = lower_messages(request, target_of(request), notes)
     wanted = request.response_format
     if wanted is not None and wanted.type != "text":
@@ -50,7 +50,7 @@ def _lower(request: LLMRequest, stream: bool, notes: Notes) -> NativeObject:
 # -- parameters
 
 
-def lower_generation(request: LLMRequest, notes: Notes) -> NativeObject:
+def lower_generation(request: LLMRequest, notes: Diagnostics) -> NativeObject:
     """Return the limit of the response, the one parameter that the API has."""
     options = request.generation
     for each in fields(GenerationOptions):
@@ -61,7 +61,7 @@ def lower_generation(request: LLMRequest, notes: Notes) -> NativeObject:
     return {name: value for name, value in given.items() if value is not None}
 
 
-def lower_reasoning(request: LLMRequest, rules: ParleyRules, notes: Notes) -> NativeObject:
+def lower_reasoning(request: LLMRequest, rules: ParleyRules, notes: Diagnostics) -> NativeObject:
     """Return `effort`."""
     wanted = request.reasoning
     if wanted is None:

@@ -21,7 +21,7 @@ from llmcore.schema.content import (
     ToolCallPart,
     ToolResultPart,
 )
-from llmcore.schema.diagnostics import Notes
+from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.request import LLMRequest
 from tests.support.parley.names import CALL_IDS, METADATA_KEY, PROTOCOL_ID, ROLES, NativeObject
 
@@ -43,7 +43,7 @@ def target_of(request: LLMRequest) -> LoweringTarget:
 
 
 def lower_messages(
-    request: LLMRequest, target: LoweringTarget, notes: Notes
+    request: LLMRequest, target: LoweringTarget, notes: Diagnostics
 ) -> tuple[str, list[NativeObject]]:
     """Return `rules`, the text of the system, and `turns`."""
     repaired = repair(request.messages, target.policy)
@@ -64,7 +64,9 @@ def lower_messages(
 # -- parts
 
 
-def lower_part(part: ContentPart, path: str, target: LoweringTarget, notes: Notes) -> NativeObject:
+def lower_part(
+    part: ContentPart, path: str, target: LoweringTarget, notes: Diagnostics
+) -> NativeObject:
     """Return *part* as an object of one field, which names its kind."""
     match part:
         case TextPart(text=text) | RefusalPart(text=text):
@@ -80,7 +82,7 @@ def lower_part(part: ContentPart, path: str, target: LoweringTarget, notes: Note
             return {"text": omitted_text(type(part).__name__, path, "the API has text only", notes)}
 
 
-def _result(part: ToolResultPart, path: str, notes: Notes) -> str:
+def _result(part: ToolResultPart, path: str, notes: Diagnostics) -> str:
     if not isinstance(part.content, tuple):
         return result_text(part)
     texts = []

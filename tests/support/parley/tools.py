@@ -7,13 +7,13 @@ from llmcore.protocols.tools import (
     freeform_schema,
     note_function,
 )
-from llmcore.schema.diagnostics import Notes
+from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.tools import CustomTool, HostedTool, ToolChoice, ToolSpec
 from tests.support.parley.names import TOOL_CHOICES, NativeObject
 
 
-def lower_tools(request: LLMRequest, notes: Notes) -> NativeObject:
+def lower_tools(request: LLMRequest, notes: Diagnostics) -> NativeObject:
     """Return `tools` and `pick`."""
     lowered = [_lower_tool(tool, f"tools[{n}]", notes) for n, tool in enumerate(request.tools)]
     tools = [tool for tool in lowered if tool is not None]
@@ -33,7 +33,7 @@ def _lower_choice(choice: ToolChoice | None) -> NativeObject | None:
     return {"name": choice.tool_name} if choice.mode == "named" else TOOL_CHOICES[choice.mode]
 
 
-def _lower_tool(tool: ToolSpec, path: str, notes: Notes) -> NativeObject | None:
+def _lower_tool(tool: ToolSpec, path: str, notes: Diagnostics) -> NativeObject | None:
     match tool:
         case HostedTool():
             notes.dropped("unsupported-tool", path, f"the API has no {tool.kind}")
