@@ -63,7 +63,7 @@ _HEARTBEATS: Final[Mapping[KeepAlive, bytes]] = {
 
 
 @frozen(kw_only=True)
-class Chosen:
+class ChosenModel:
     """The model that a request is for, and its upstream."""
 
     name: str
@@ -77,7 +77,7 @@ class Chosen:
     limits: CallLimits = CallLimits()
 
 
-MakeResponse: TypeAlias = Callable[[OperationRequest, Chosen], Awaitable[ResponseRun]]
+MakeResponse: TypeAlias = Callable[[OperationRequest, ChosenModel], Awaitable[ResponseRun]]
 """Makes the response of a chosen model."""
 
 
@@ -114,7 +114,7 @@ class Generation(Generic[Context]):
 
         return await service.pooled(routing.model, pool, conversation, make)
 
-    async def respond(self, call: OperationRequest, chosen: Chosen) -> ResponseRun:
+    async def respond(self, call: OperationRequest, chosen: ChosenModel) -> ResponseRun:
         """Return the response of the *chosen* model, to be run."""
         call = self.marked(call, chosen)
         if route := self.relay_route(call.request, chosen):
@@ -125,7 +125,7 @@ class Generation(Generic[Context]):
         cached = self.cached(call, chosen, read.request)
         return self.run(call, chosen, read, writer, cached=cached)
 
-    def marked(self, call: OperationRequest, chosen: Chosen) -> OperationRequest:
+    def marked(self, call: OperationRequest, chosen: ChosenModel) -> OperationRequest:
         """Return *call* with marks for the upstream's cache of prompts, where they are wanted."""
         if not self._service.settings.cache.prompt_marks:
             return call
@@ -134,7 +134,7 @@ class Generation(Generic[Context]):
         return evolve(call, request=request, diagnostics=(*call.diagnostics, *notes))
 
     def cached(
-        self, call: OperationRequest, chosen: Chosen, request: LLMRequest
+        self, call: OperationRequest, chosen: ChosenModel, request: LLMRequest
     ) -> CachedResponse | None:
         """Return where the response to *request* may come from instead of the upstream."""
         service, owner = self._service, call.caller.owner
@@ -151,7 +151,7 @@ class Generation(Generic[Context]):
             )
         return routing
 
-    async def chosen(self, request: ClientRequest, caller: Caller) -> Chosen:
+    async def chosen(self, request: ClientRequest, caller: Caller) -> ChosenModel:
         """Return the model that *request* is for.
 
         Raises FrontError: 404 if no provider has it, 403 if the caller's key does not allow it.
@@ -164,7 +164,7 @@ class Generation(Generic[Context]):
 
     async def _chosen(
         self, routing: Routing, target: UpstreamModel, info: ResponseIdentity
-    ) -> Chosen:
+    ) -> ChosenModel:
         service = self._service
         model = service.model(target)
         route = model.route
@@ -176,7 +176,7 @@ class Generation(Generic[Context]):
             sealer=await service.sealer(),
             new_id=new_id,
         )
-        return Chosen(
+        return ChosenModel(
             name=routing.model,
             streaming=routing.streaming,
             target=target,
@@ -190,7 +190,7 @@ class Generation(Generic[Context]):
             id=new_id(self.front.id_prefix, conversation), created_at=int(time.time()), model=name
         )
 
-    def relay_route(self, request: ClientRequest, chosen: Chosen) -> Route | None:
+    def relay_route(self, request: ClientRequest, chosen: ChosenModel) -> Route | None:
         """Return the route to an upstream of the same API, which gets the request as it came.
 
         None where the gateway must change or keep something: sealed state of earlier responses,
@@ -210,7 +210,7 @@ class Generation(Generic[Context]):
             return None
         return route
 
-    def relayed(self, call: OperationRequest, chosen: Chosen, route: Route) -> ResponseRun:
+    def relayed(self, call: OperationRequest, chosen: ChosenModel, route: Route) -> ResponseRun:
         """Return the response of an upstream of the same API, to pass as it comes."""
         request = call.request
         info, upstream = chosen.info, chosen.upstream
@@ -234,7 +234,7 @@ class Generation(Generic[Context]):
     async def read(
         self,
         request: ClientRequest,
-        chosen: Chosen,
+        chosen: ChosenModel,
         reading: Reading[Context] | None = None,
         *,
         large: bool = False,
@@ -247,7 +247,7 @@ class Generation(Generic[Context]):
             await anyio.lowlevel.checkpoint()
         return read
 
-    def _labels(self, chosen: Chosen, *, streamed: bool) -> RunLabels:
+    def _labels(self, chosen: ChosenModel, *, streamed: bool) -> RunLabels:
         return RunLabels(
             id=chosen.info.id,
             model=chosen.name,
@@ -260,7 +260,7 @@ class Generation(Generic[Context]):
     def run(
         self,
         call: OperationRequest,
-        chosen: Chosen,
+        chosen: ChosenModel,
         read: ReadRequest[Any],
         writer: FrontWriter,
         *,
@@ -330,7 +330,7 @@ class Generation(Generic[Context]):
     async def counted(
         self,
         call: OperationRequest,
-        read: Callable[[Chosen], Awaitable[ReadRequest[Context]]],
+        read: Callable[[ChosenModel], Awaitable[ReadRequest[Context]]],
     ) -> Outcome:
         """Return the number of tokens of a request, which *read* reads unless its count is kept."""
         client_request = call.request

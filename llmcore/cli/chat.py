@@ -16,7 +16,7 @@ from attrs import evolve
 
 from llmcore.cli.ask import MAX_TOOL_ROUNDS, add_session_options
 from llmcore.cli.attachments import attachment
-from llmcore.cli.chat_input import EndOfChat, LineReader, line_reader, unechoed
+from llmcore.cli.chat_input import EndOfChat, LineReader, echo_off, line_reader
 from llmcore.cli.conversation import new_name, open_conversation
 from llmcore.cli.failures import explain
 from llmcore.cli.markdown_printer import ChatPrinter
@@ -113,7 +113,7 @@ class Chat:
                 reasoning_effort=args.reasoning_effort,
                 client=self.client,
             )
-            with unechoed(), StreamResult(events) as stream:
+            with echo_off(), StreamResult(events) as stream:
                 for event in stream:
                     printer.show(event)
                 result = stream.result()

@@ -35,7 +35,7 @@ def line_reader(environ: Mapping[str, str], words: Sequence[str]) -> LineReader:
 
 
 @contextmanager
-def unechoed() -> Iterator[None]:
+def echo_off() -> Iterator[None]:
     """Keep what is typed, such as `^C`, out of a response that is being drawn in the terminal."""
     if sys.platform == "win32" or not sys.stdin.isatty():
         yield

@@ -124,7 +124,7 @@ def _welcome(settings: GatewaySettings, url: str) -> str:
 
 def _run_program(args: argparse.Namespace) -> int:
     """Run a program with a gateway on a free port; the exit code is the program's."""
-    from llmcore.bridge.http.server import running_beside
+    from llmcore.bridge.http.server import serving_in_thread
 
     words = args.words[1:] if args.words[:1] == ["--"] else args.words
     if not words:
@@ -138,7 +138,7 @@ def _run_program(args: argparse.Namespace) -> int:
         OPENBRIDGE_LOG_LEVEL=os.environ.get("OPENBRIDGE_LOG_LEVEL", "error"),
         **{_FORMATS: os.environ.get(_FORMATS, "gemini=degrade")},  # Gemini CLI's side calls
     )
-    with running_beside(settings) as url:
+    with serving_in_thread(settings) as url:
         address = Address(root=url, key=key, model=args.model)
         environ = {name: value for name, value in os.environ.items() if name not in OTHERS_KEYS}
         return _child(command(words, address), {**environ, **variables(address)})

@@ -68,7 +68,7 @@ read in its place, such as one that keeps a copy of the bytes."""
 
 
 @frozen(kw_only=True)
-class Outgoing:
+class RoutedRequest:
     """A prepared request with its route and transport."""
 
     prepared: PreparedRequest
@@ -124,7 +124,7 @@ class Call:
 
     def __init__(
         self,
-        prepare: Callable[[ProviderMetadata | None], Awaitable[Result[Outgoing, LLMError]]],
+        prepare: Callable[[ProviderMetadata | None], Awaitable[Result[RoutedRequest, LLMError]]],
         timeouts: Timeouts,
         cut: ResponseDecoder | None = None,
         *,
@@ -254,7 +254,7 @@ class Call:
             raw=self._raw,
         )
 
-    async def _exchanged(self) -> tuple[Outgoing, Exchange]:
+    async def _exchanged(self) -> tuple[RoutedRequest, Exchange]:
         """Prepare the request and send it."""
         ready = await self._prepare(None if self._cut is None else self._cut.cursor)
         outgoing = ready.unwrap()
@@ -352,7 +352,7 @@ async def _read_out(chunks: AsyncGenerator[bytes, None]) -> None:
             left -= len(chunk)
 
 
-async def _error_of(exchange: Exchange, outgoing: Outgoing) -> LLMError:
+async def _error_of(exchange: Exchange, outgoing: RoutedRequest) -> LLMError:
     """Return the error of an error response, after reading its body and closing it."""
     body = bytearray()
     chunks = exchange.chunks()

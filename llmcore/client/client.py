@@ -17,7 +17,7 @@ from attrs import define, evolve
 
 from llmcore.client.accounts import with_own_contents
 from llmcore.client.byte_stream import ByteStream
-from llmcore.client.call import Call, OnResponse, Outgoing
+from llmcore.client.call import Call, OnResponse, RoutedRequest
 from llmcore.client.configured_models import ConfiguredProviders, ModelSource
 from llmcore.client.cost import with_cost
 from llmcore.client.counting import counted, with_overflow_note
@@ -568,7 +568,7 @@ class Client:
         resolved: Result[Model, LLMError],
         streaming: bool,
         cursor: ProviderMetadata | None,
-    ) -> Result[Outgoing, LLMError]:
+    ) -> Result[RoutedRequest, LLMError]:
         """Return the request prepared for sending, with its token fetched and its files read.
 
         With a *cursor*, it is the request for the rest of the response.
@@ -599,7 +599,7 @@ class Client:
             return prepared
         transport, request_ready = await self._transports.ready(route, prepared.value)
         return Success(
-            Outgoing(
+            RoutedRequest(
                 prepared=request_ready,
                 route=route,
                 transport=transport,

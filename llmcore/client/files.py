@@ -13,7 +13,7 @@ from llmcore.protocols import files as protocols
 from llmcore.protocols.files import FileProtocol, file_protocol
 from llmcore.protocols.media import media_type_of
 from llmcore.routes.endpoint import Endpoint
-from llmcore.routes.model_lists import beside_messages
+from llmcore.routes.model_lists import messages_path
 from llmcore.routes.route import Route
 from llmcore.routes.transport import Timeouts
 from llmcore.routes.unary import UnaryRoute, rebased
@@ -118,7 +118,7 @@ class Files:
             )
             return evolve(common, deleting=protocols.GEMINI_DELETING)
         if self.route.protocol.id == "anthropic-messages" and provider != "vertex":
-            path = beside_messages(self.route, "/files")
+            path = messages_path(self.route, "/files")
             return file_protocol(provider, path, purpose=None, size="limit", mark="after_id")
         if provider == "mistral":
             return file_protocol(

@@ -40,7 +40,7 @@ _REDIRECTED: Final = 300
 _MOST_PAGES: Final = 100
 
 
-class Way(Protocol):
+class SendableRoute(Protocol):
     """The attributes of a route that sending uses; `Route` and `UnaryRoute` have them."""
 
     @property
@@ -134,28 +134,28 @@ class UnaryCalls:
 
     async def exchange(
         self,
-        way: Way,
+        route: SendableRoute,
         prepare: Callable[[AuthContext], Result[HttpRequest, LLMError]],
         timeouts: Timeouts | None = None,
         response_kind: BodyKind = "json",
     ) -> NativeResponse:
         """Return the response to the request that *prepare* makes; raises LLMError."""
-        limits = self._limits(way, timeouts)
-        with _time_limit(way, limits):
-            exchange, secrets = await self._opened(way, prepare, limits)
+        limits = self._limits(route, timeouts)
+        with _time_limit(route, limits):
+            exchange, secrets = await self._opened(route, prepare, limits)
             try:
-                body = await _closed(exchange, way.defaults.max_response_bytes)
-                return _response(way, exchange.headers, body, response_kind)
+                body = await _closed(exchange, route.defaults.max_response_bytes)
+                return _response(route, exchange.headers, body, response_kind)
             except LLMError as error:
                 redact_error(error, secrets)
                 raise
 
-    def _limits(self, way: Way, timeouts: Timeouts | None) -> Timeouts:
-        return timeouts or way.defaults.timeouts or self.timeouts
+    def _limits(self, route: SendableRoute, timeouts: Timeouts | None) -> Timeouts:
+        return timeouts or route.defaults.timeouts or self.timeouts
 
     async def _opened(
         self,
-        way: Way,
+        route: SendableRoute,
         prepare: Callable[[AuthContext], Result[HttpRequest, LLMError]],
         limits: Timeouts,
     ) -> tuple[Exchange, tuple[str, ...]]:
@@ -167,20 +167,20 @@ class UnaryCalls:
         renewed = False
         try:
             while True:
-                token = await self.credentials.token(way.auth, self.environ)
+                token = await self.credentials.token(route.auth, self.environ)
                 context = AuthContext(environ=self.environ, now=datetime.now(UTC), token=token)
                 request = prepare(context).unwrap()
                 secrets = request.secrets
-                exchange = await self._sent(way, request, limits)
+                exchange = await self._sent(route, request, limits)
                 if exchange.status < _REDIRECTED:
                     return exchange, secrets
                 body = await _closed(exchange, MAX_ERROR_BYTES, cut=True)
                 refused = exchange.status == _UNAUTHORIZED and self.credentials.refused(
-                    way.auth, token
+                    route.auth, token
                 )
                 if renewed or not refused:
                     raise error_from_response(
-                        provider=way.provider,
+                        provider=route.provider,
                         status=exchange.status,
                         headers=exchange.headers,
                         body=body,
@@ -190,8 +190,8 @@ class UnaryCalls:
             redact_error(error, secrets)
             raise
 
-    async def _sent(self, way: Way, request: HttpRequest, limits: Timeouts) -> Exchange:
-        spec = Http() if isinstance(way.transport, WebSocket) else way.transport
+    async def _sent(self, route: SendableRoute, request: HttpRequest, limits: Timeouts) -> Exchange:
+        spec = Http() if isinstance(route.transport, WebSocket) else route.transport
         transport, ready = await self.transports.for_unary(spec, request)
         return await transport.send(ready, limits)
 
@@ -209,7 +209,7 @@ def _prepared(
 
 
 @contextmanager
-def _time_limit(way: Way, limits: Timeouts) -> Iterator[None]:
+def _time_limit(route: SendableRoute, limits: Timeouts) -> Iterator[None]:
     """Raise RequestTimeoutError where what is inside takes longer than *limits* allow."""
     wholes = {name: getattr(limits, name) for name in ("first_event", "step", "total")}
     name, seconds = min(wholes.items(), key=lambda item: item[1] or math.inf)
@@ -217,7 +217,7 @@ def _time_limit(way: Way, limits: Timeouts) -> Iterator[None]:
         with anyio.fail_after(seconds):
             yield
     except TimeoutError as error:
-        raise limits.expired(name, way.provider, error) from error
+        raise limits.expired(name, route.provider, error) from error
 
 
 async def _closed(exchange: Exchange, most: int, *, cut: bool = False) -> bytes:
@@ -244,7 +244,7 @@ async def _whole(exchange: Exchange, most: int, *, cut: bool) -> bytes:
 
 
 def _response(
-    way: Way, headers: Mapping[str, str], body: bytes, response_kind: BodyKind
+    route: SendableRoute, headers: Mapping[str, str], body: bytes, response_kind: BodyKind
 ) -> NativeResponse:
     if response_kind == "bytes":
         return NativeResponse(content=body, headers=headers)
@@ -255,7 +255,7 @@ def _response(
         except (ValueError, RecursionError) as error:
             text = body[:200].decode("utf-8", "replace")
             message = f"the response is not JSON: {text!r}"
-            raise StreamError(message, provider=way.provider, cause=error) from error
+            raise StreamError(message, provider=route.provider, cause=error) from error
     return NativeResponse(document=document, headers=headers)
 
 

@@ -29,7 +29,7 @@ _PATH: Final = "response_format.schema"
 
 
 @frozen(kw_only=True)
-class Ways:
+class FormatSupport:
     """How a model can be constrained to a format, and the schemas of each way."""
 
     format: bool
@@ -50,22 +50,22 @@ class FormatPlan:
     """Whether the response is in a property of the tool's input."""
 
 
-def forced_plan(response_format: ResponseFormat | None, ways: Ways) -> FormatPlan:
+def forced_plan(response_format: ResponseFormat | None, support: FormatSupport) -> FormatPlan:
     """Return how to enforce the format *response_format*."""
     if response_format is None or response_format.type == "text":
         return FormatPlan()
     if response_format.schema is None:
         return FormatPlan(by="words")
-    if ways.format:
-        projected = project(response_format.schema, ways.format_target, _PATH)
+    if support.format:
+        projected = project(response_format.schema, support.format_target, _PATH)
         if projected.strict:
             return FormatPlan(by="format", projected=projected)
-    if not ways.tool:
+    if not support.tool:
         return FormatPlan(by="words")
     wrapped = response_format.schema.get("type") != "object"
     schema = _wrapped(response_format.schema) if wrapped else response_format.schema
     return FormatPlan(
-        by="tool", projected=project(schema, ways.tool_target, _PATH), wrapped=wrapped
+        by="tool", projected=project(schema, support.tool_target, _PATH), wrapped=wrapped
     )
 
 

@@ -9,7 +9,7 @@ from llmcore.protocols.batches import (
     BatchProtocol,
     anthropic_batches,
 )
-from llmcore.routes.model_lists import beside_messages
+from llmcore.routes.model_lists import messages_path
 from llmcore.routes.route import Route
 from llmcore.schema.errors import ConfigurationError
 
@@ -29,7 +29,7 @@ def batch_protocol(route: Route[Any]) -> BatchProtocol:
     if route.provider not in _NONE and not route.provider.startswith("cloudflare"):
         match route.protocol.id:
             case "anthropic-messages":
-                return anthropic_batches(beside_messages(route, "/messages/batches"))
+                return anthropic_batches(messages_path(route, "/messages/batches"))
             case "gemini":
                 return GEMINI
             case protocol if protocol in OPENAI_PATHS:

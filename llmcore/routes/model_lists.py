@@ -27,7 +27,7 @@ def model_list_route(route: Route[Any]) -> ModelLists:
         return UnaryRoute.beside(route, _COHERE)
     match route.protocol.id:
         case "anthropic-messages":
-            path = beside_messages(route, "/models")
+            path = messages_path(route, "/models")
             protocol = paged("anthropic-models", path, size="limit", mark="after_id")
             return UnaryRoute.beside(route, protocol)
         case "gemini":
@@ -39,7 +39,7 @@ def model_list_route(route: Route[Any]) -> ModelLists:
             return UnaryRoute.beside(route, _OPENAI)
 
 
-def beside_messages(route: Route[Any], path: str) -> str:
+def messages_path(route: Route[Any], path: str) -> str:
     """Return *path* where the Messages API of *route* has it: below `/v1`, once."""
     target = route.endpoint.target
     prefix = target.removesuffix("/messages") if isinstance(target, str) else ""

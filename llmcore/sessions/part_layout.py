@@ -64,14 +64,16 @@ class CallNames:
 
 
 @frozen
-class LaidOut:
+class StoredContent:
     """Entry parts, and the layout that makes content parts of them again."""
 
     parts: tuple[EntryPart, ...]
     layout: Layout
 
 
-def lay_out(content: Sequence[ContentPart], allowed: tuple[type, ...], names: CallNames) -> LaidOut:
+def lay_out(
+    content: Sequence[ContentPart], allowed: tuple[type, ...], names: CallNames
+) -> StoredContent:
     """Return *content* as entry parts of the *allowed* classes, and the rest as a layout."""
     parts: list[EntryPart] = []
     layout: list[JsonValue] = []
@@ -82,7 +84,7 @@ def lay_out(content: Sequence[ContentPart], allowed: tuple[type, ...], names: Ca
         else:
             parts.append(entry_part)
             layout.append(_difference(plain_part(entry_part), part, names))
-    return LaidOut(tuple(parts), layout if any(item is not None for item in layout) else None)
+    return StoredContent(tuple(parts), layout if any(item is not None for item in layout) else None)
 
 
 def restore(parts: Sequence[EntryPart], layout: Layout) -> tuple[ContentPart, ...]:

@@ -11,7 +11,7 @@ import pytest
 from attrs import evolve
 
 from llmcore import Client, LLMRequest
-from llmcore.bridge.apis.registry import spoken_api
+from llmcore.bridge.apis.registry import api_of_request
 from llmcore.fronts.front import ClientRequest, ReadRequest, Upstream, front_by_id
 from llmcore.fronts.policy import TranslationPolicy
 from llmcore.fronts.sealer import Sealer
@@ -112,10 +112,10 @@ def test_the_gateway_finds_the_front_by_path_and_headers(name: str) -> None:
     run = load(name)
     for request in run.requests:
         path = request["path"].partition("?")[0]
-        assert spoken_api(path, request["headers"]) == run.front
+        assert api_of_request(path, request["headers"]) == run.front
         if run.front != "openai-chat":
             models = "/v1beta/models" if run.front == "gemini" else "/v1/models"
-            assert spoken_api(models, request["headers"]) == run.front
+            assert api_of_request(models, request["headers"]) == run.front
 
 
 @upstreams

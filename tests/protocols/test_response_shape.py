@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from llmcore.protocols.forced_format import Ways, forced_plan, format_tool, unwrapped
+from llmcore.protocols.forced_format import FormatSupport, forced_plan, format_tool, unwrapped
 from llmcore.protocols.tool_schema import SchemaTarget
 from llmcore.protocols.tools import check_forcible
 from llmcore.schema.errors import InvalidRequestError, UnsupportedToolChoiceError
@@ -26,9 +26,9 @@ def asked_with(**fields: Any) -> LLMRequest:
     return LLMRequest(model="m", messages=(Message.user("Hi"),), **fields)
 
 
-def ways(*, format: bool, tool: bool) -> Ways:
+def ways(*, format: bool, tool: bool) -> FormatSupport:
     """Return what a model lets itself be held to."""
-    return Ways(
+    return FormatSupport(
         format=format,
         tool=tool,
         format_target=SchemaTarget.ANTHROPIC_STRICT,

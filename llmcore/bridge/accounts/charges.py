@@ -34,7 +34,7 @@ from llmcore.bridge.response_run import ResponseRun
 from llmcore.bridge.spend.journal import SpendJournal
 from llmcore.bridge.spend.row import SpendRow, packed_row
 from llmcore.bridge.spend.writer import SpendEvents, SpendWriter
-from llmcore.bridge.state.ledger import NANO, Excess, Ledger, Meter, Settlement, Take
+from llmcore.bridge.state.ledger import NANO, ExceededMeter, Increment, Ledger, Meter, Settlement
 from llmcore.bridge.state.store import StateUnavailableError
 from llmcore.bridge.state.stores import journal_for
 from llmcore.client.middleware.outcome import CallOutcome
@@ -207,17 +207,17 @@ class Accounts:
     def _reserve(self, charge: "Charge", limits: KeyLimits | None) -> None:
         meters = self._meters(charge.caller, limits)
         expected = self._expected(charge.run, meters)
-        charge.takes = [Take(meter, _amount(meter, expected)) for meter in meters]
+        charge.increments = [Increment(meter, _amount(meter, expected)) for meter in meters]
         self._writer.hold_lease()
         excess = self._try(charge)
         if excess is None:
             return
-        charge.takes = []
+        charge.increments = []
         raise _refusal(excess)
 
-    def _try(self, charge: "Charge") -> Excess | None:
+    def _try(self, charge: "Charge") -> ExceededMeter | None:
         """Reserve; if a budget is too small, try again after ended responses were settled."""
-        reserve = partial(self.ledger.reserve, charge.id, self.worker, charge.takes)
+        reserve = partial(self.ledger.reserve, charge.id, self.worker, charge.increments)
         excess = reserve()
         if excess is None or excess.meter.drains_per_s or excess.amount > excess.meter.limit:
             return excess
@@ -274,15 +274,18 @@ class Accounts:
         """Queue what the response of *charge* used; called once, at its end."""
         row = self._row(charge)
         self._metrics.count_spend(row)
-        if not charge.takes and not self._settings.records_spend:
+        if not charge.increments and not self._settings.records_spend:
             return
         used = _Expected(row.input_tokens, row.output_tokens, row.cost_nano)
-        takes = charge.takes
-        uses = tuple(Take(take.meter, _amount(take.meter, used, take.amount)) for take in takes)
+        increments = charge.increments
+        uses = tuple(
+            Increment(increment.meter, _amount(increment.meter, used, increment.amount))
+            for increment in increments
+        )
         settlement = Settlement(
             id=charge.id, worker=self.worker, at=row.at, uses=uses, row=packed_row(row)
         )
-        self._writer.add(settlement, must_keep=bool(takes))
+        self._writer.add(settlement, must_keep=bool(increments))
 
     def _row(self, charge: "Charge") -> SpendRow:
         run, caller, now = charge.run, charge.caller, time.time()
@@ -325,7 +328,7 @@ class Charge:
         self.id = run.info.id
         self.caller = caller
         self.run = run
-        self.takes: Sequence[Take] = ()
+        self.increments: Sequence[Increment] = ()
         self.begun = time.monotonic()
         self._accounts = accounts
         self._closed = False
@@ -397,7 +400,7 @@ def _amount(meter: Meter, use: _Expected, otherwise: int = 0) -> int:
 # -- errors
 
 
-def _refusal(excess: Excess) -> FrontError:
+def _refusal(excess: ExceededMeter) -> FrontError:
     meter = excess.meter
     kind, unit, name, *_ = meter.name.split(":")
     whose = "this gateway" if name == EVERYONE else "this key"

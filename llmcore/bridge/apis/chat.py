@@ -6,7 +6,7 @@ from attrs import evolve, frozen
 
 from llmcore.bridge.api import OperationRequest
 from llmcore.bridge.choices import ChoicesRun
-from llmcore.bridge.generation import Chosen, Generation
+from llmcore.bridge.generation import ChosenModel, Generation
 from llmcore.bridge.response_run import ResponseRun
 from llmcore.bridge.service import Service
 from llmcore.bridge.state.call_states import CallStates
@@ -27,7 +27,7 @@ class ChatCompletions(Generation[ChatContext]):
         super().__init__(front, service, format_field="response_format")
         self._states = CallStates()
 
-    async def respond(self, call: OperationRequest, chosen: Chosen) -> ResponseRun:
+    async def respond(self, call: OperationRequest, chosen: ChosenModel) -> ResponseRun:
         """`POST /chat/completions`."""
         call = self.marked(call, chosen)
         if route := self.relay_route(call.request, chosen):

@@ -11,7 +11,7 @@ from typing import Any
 from attrs import evolve
 
 from llmcore.bridge.api import OperationRequest
-from llmcore.bridge.generation import Chosen, Generation
+from llmcore.bridge.generation import ChosenModel, Generation
 from llmcore.bridge.response_run import JSON_TYPE, RunLabels, WholeBody
 from llmcore.bridge.service import Service
 from llmcore.fronts.errors import FrontError, from_llm_error
@@ -58,7 +58,7 @@ class EmbeddingRun:
     headers: Mapping[str, str]
 
     def __init__(
-        self, service: Service, front: Front[Any], chosen: Chosen, read: ReadEmbeddings
+        self, service: Service, front: Front[Any], chosen: ChosenModel, read: ReadEmbeddings
     ) -> None:
         self._service, self._front, self._read = service, front, read
         self.headers = {}

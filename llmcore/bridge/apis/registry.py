@@ -42,7 +42,7 @@ class Apis:
 
     def of(self, path: str, headers: Mapping[str, str]) -> Api:
         """Return the API that a request speaks, as far as its path and headers show."""
-        spoken = spoken_api(path, headers)
+        spoken = api_of_request(path, headers)
         return next(api for api in self.all if api.id == spoken)
 
     def is_free(self, path: str) -> bool:
@@ -58,7 +58,7 @@ _GEMINI_PATH: Final = re.compile(
 )
 
 
-def spoken_api(path: str, headers: Mapping[str, str]) -> str:
+def api_of_request(path: str, headers: Mapping[str, str]) -> str:
     """Return the id of the API that a request speaks; OpenAI's where nothing shows it."""
     if "/responses" in path:
         return RESPONSES
@@ -125,7 +125,7 @@ def _model_operations(askers: "Mapping[str, Generation[Any]]") -> tuple[Operatio
     """Return the operations that list models, in the form of the API that asks."""
 
     def asker(call: OperationRequest) -> "Generation[Any]":
-        return askers[spoken_api(call.request.path, call.headers)]
+        return askers[api_of_request(call.request.path, call.headers)]
 
     async def models(call: OperationRequest) -> JsonObject:
         return await asker(call).models(call)

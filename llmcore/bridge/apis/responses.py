@@ -13,7 +13,7 @@ from attrs import evolve, frozen
 
 from llmcore.bridge.api import Api, Caller, Operation, OperationRequest, Outcome
 from llmcore.bridge.background.replay import ReplayRun
-from llmcore.bridge.generation import Chosen, Generation
+from llmcore.bridge.generation import ChosenModel, Generation
 from llmcore.bridge.http.logs import log
 from llmcore.bridge.response_run import ResponseRun, SentResponse
 from llmcore.bridge.service import Service, new_id
@@ -29,9 +29,9 @@ from llmcore.fronts.openai_responses.errors import (
 )
 from llmcore.fronts.openai_responses.messages import required_references
 from llmcore.fronts.openai_responses.request import Translation
-from llmcore.fronts.openai_responses.request import read as read_with_memory
+from llmcore.fronts.openai_responses.request import read as read_with_stored
 from llmcore.fronts.openai_responses.response import ResponsesWriter
-from llmcore.fronts.openai_responses.state import Memory, Record, StoredConversation, page
+from llmcore.fronts.openai_responses.state import Record, StoredContext, StoredConversation, page
 from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.errors import LLMError, ServerError
 from llmcore.schema.events import ErrorEvent, Finish, FinishReason
@@ -91,7 +91,7 @@ class Responses(Generation[Translation]):
             raise invalid("A background response is stored: leave out store: false.", "background")
         return await self._in_background(call)
 
-    async def respond(self, call: OperationRequest, chosen: Chosen) -> ResponseRun:
+    async def respond(self, call: OperationRequest, chosen: ChosenModel) -> ResponseRun:
         """Return the response of a request whose client waits for it."""
         call = self.marked(call, chosen)
         if _needs_no_store(call.body) and (route := self.relay_route(call.request, chosen)):
@@ -103,7 +103,7 @@ class Responses(Generation[Translation]):
     async def turn(self, call: OperationRequest, memory: "TurnMemory") -> ResponseRun:
         """Return the response of a request as lines of JSON, which *memory* is to remember."""
 
-        async def make(call: OperationRequest, chosen: Chosen) -> ResponseRun:
+        async def make(call: OperationRequest, chosen: ChosenModel) -> ResponseRun:
             call = self.marked(call, chosen)
             read, writer = await self._read_turn(call, chosen, memory)
             return self.run(
@@ -132,7 +132,7 @@ class Responses(Generation[Translation]):
         return b"".join(map(JSON_LINES.encode, events))
 
     async def _read_turn(
-        self, call: OperationRequest, chosen: Chosen, memory: "TurnMemory"
+        self, call: OperationRequest, chosen: ChosenModel, memory: "TurnMemory"
     ) -> tuple[ReadRequest[Translation], ResponsesWriter]:
         read = await self._checked(call, chosen, memory.known)
         return read, ResponsesWriter(chosen.info, read.context, chosen.upstream)
@@ -153,7 +153,7 @@ class Responses(Generation[Translation]):
     async def _checked(
         self,
         call: OperationRequest,
-        chosen: Chosen,
+        chosen: ChosenModel,
         known: Mapping[str, StoredConversation] = MappingProxyType({}),
     ) -> ReadRequest[Translation]:
         """Return a request that can be answered, as far as is known before it is sent."""
@@ -168,7 +168,7 @@ class Responses(Generation[Translation]):
         service, owner = self._service, call.caller.owner
         ending = _BackgroundEnding(owner)
 
-        async def make(call: OperationRequest, chosen: Chosen) -> ResponseRun:
+        async def make(call: OperationRequest, chosen: ChosenModel) -> ResponseRun:
             call = self.marked(call, chosen)
             read = await self._checked(call, chosen)
             writer = ending.begin(chosen.info, read.context, chosen.upstream)
@@ -200,7 +200,7 @@ class Responses(Generation[Translation]):
         """`POST /responses/compact`."""
         return await self.pooled(call, self._compacted)
 
-    async def _compacted(self, call: OperationRequest, chosen: Chosen) -> ResponseRun:
+    async def _compacted(self, call: OperationRequest, chosen: ChosenModel) -> ResponseRun:
         request = evolve(call.request, body=as_response_request(call.body))
         read = await self._remembered(request, call.caller, chosen)
         notes, context = Diagnostics(), read.context
@@ -212,7 +212,7 @@ class Responses(Generation[Translation]):
     def _run(
         self,
         call: OperationRequest,
-        chosen: Chosen,
+        chosen: ChosenModel,
         read: ReadRequest[Translation],
         form: Callable[[JsonObject], JsonObject] | None = None,
     ) -> ResponseRun:
@@ -241,7 +241,7 @@ class Responses(Generation[Translation]):
         self,
         request: ClientRequest,
         caller: Caller,
-        chosen: Chosen,
+        chosen: ChosenModel,
         known: Mapping[str, StoredConversation] = MappingProxyType({}),
     ) -> ReadRequest[Translation]:
         """Return the request that *request* amounts to, with what it refers to.
@@ -249,20 +249,19 @@ class Responses(Generation[Translation]):
         That is one of the *known* conversations, or stored.
         """
         large = holds_much(request.body)
-        memory = await self._memory(request.body, caller, known, large=large)
-        large = large or holds_much(memory.previous and memory.previous.messages)
-        return await self.read(
-            request, chosen, partial(read_with_memory, memory=memory), large=large
-        )
+        stored = await self._stored_context(request.body, caller, known, large=large)
+        large = large or holds_much(stored.previous and stored.previous.messages)
+        read = partial(read_with_stored, stored=stored)
+        return await self.read(request, chosen, read, large=large)
 
-    async def _memory(
+    async def _stored_context(
         self,
         body: JsonObject,
         caller: Caller,
         known: Mapping[str, StoredConversation],
         *,
         large: bool,
-    ) -> Memory:
+    ) -> StoredContext:
         """Fetch from the store what *body* refers to and is not *known*."""
         service = self._service
         references = await service.run_in_thread_if(partial(required_references, body), large=large)
@@ -278,7 +277,7 @@ class Responses(Generation[Translation]):
             raise invalid(f"input has more than {service.policy.max_items} items", "input")
         ours = [name for name in names if name.isascii()]
         items = await service.from_store(self._store.items(ours, caller.owner))
-        return Memory(previous=previous, find_item=items.get)
+        return StoredContext(previous=previous, find_item=items.get)
 
     async def upgrade(self, call: OperationRequest) -> JsonObject:
         """`GET /responses` where the server opens no WebSocket: clients send POST after a 426."""

@@ -62,7 +62,7 @@ class _Connection(HttpToolsProtocol):
         before = self.cycle
         super().on_headers_complete()
         if self.cycle is not before and self.cycle is not None:
-            self.cycle.transport = HeadWithBody(self.transport, self.loop)  # type: ignore[assignment]
+            self.cycle.transport = CoalescingTransport(self.transport, self.loop)  # type: ignore[assignment]
 
     def on_body(self, body: bytes) -> None:
         self._head_bytes -= len(body)
@@ -108,7 +108,7 @@ class _Connection(HttpToolsProtocol):
         self.transport.close()
 
 
-class HeadWithBody:
+class CoalescingTransport:
     """The transport of one response, which writes the head together with the first of the body.
 
     uvicorn writes them one after the other, which is two packets, and wakes the client twice. A

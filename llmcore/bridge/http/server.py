@@ -59,7 +59,7 @@ def run(
             return
         with _bound(settings, registered_tools, read_again) as (uvicorn_server, listener, url):
             listens(url)
-            collect_seldom()
+            reduce_garbage_collection()
             uvicorn_server.run(sockets=[listener])
     finally:
         gc.enable()
@@ -100,12 +100,12 @@ def _run_workers(
             listener = listening(settings.host, port, shared=True) if own_sockets else address
             AnnouncingServer(make_config(), started).run(sockets=[listener])
 
-        collect_seldom()
+        reduce_garbage_collection()
         workers = Supervisor(serve, settings.workers, settings.limits.shutdown_s)
         workers.run(lambda: listens(_url(settings, port), workers=settings.workers))
 
 
-def collect_seldom() -> None:
+def reduce_garbage_collection() -> None:
     """Leave what was imported out of garbage collections, and collect less often.
 
     Importing leaves some 4 MB of garbage behind, most of it the classes that attrs replaced; it is
@@ -120,7 +120,7 @@ def collect_seldom() -> None:
 
 
 @contextmanager
-def running_beside(settings: GatewaySettings) -> Iterator[str]:
+def serving_in_thread(settings: GatewaySettings) -> Iterator[str]:
     """Serve in a thread for the block, and yield the gateway's URL, without a path.
 
     Raises ConfigurationError if the settings cannot work or the address is taken.

@@ -20,7 +20,7 @@ from attrs import frozen
 
 from llmcore.bridge.configuration.tables import UpstreamSettings
 from llmcore.bridge.http.logs import log
-from llmcore.bridge.state.ledger import Ledger, Meter, Take
+from llmcore.bridge.state.ledger import Increment, Ledger, Meter
 from llmcore.bridge.state.store import StateUnavailableError
 
 _FULL_S: Final = 0.1
@@ -123,12 +123,12 @@ class SharedLimits:
         self._is_failing = True
 
 
-def _running(upstream: str, limit: int) -> Take:
+def _running(upstream: str, limit: int) -> Increment:
     name = f"upstream:running:{upstream}"
-    return Take(Meter(name=name, limit=limit, keep_s=_RUNNING_KEPT_S), 1)
+    return Increment(Meter(name=name, limit=limit, keep_s=_RUNNING_KEPT_S), 1)
 
 
-def _rate(upstream: str, limit: int) -> Take:
+def _rate(upstream: str, limit: int) -> Increment:
     name = f"upstream:requests:{upstream}"
     meter = Meter(name=name, limit=limit, drains_per_s=limit / 60, keep_s=_RATE_KEPT_S)
-    return Take(meter, 1)
+    return Increment(meter, 1)

@@ -24,7 +24,7 @@ from typing import Any, Final
 
 from attrs import define, frozen
 
-from llmcore.bridge.state.ledger import Meter, Settlement, Take
+from llmcore.bridge.state.ledger import Increment, Meter, Settlement
 from llmcore.schema import json
 
 _SUFFIX: Final = ".spend"
@@ -150,8 +150,8 @@ def _locked(path: Path, flags: int) -> int | None:
 def _packed(settlement: Settlement) -> bytes:
     """Return a line. It begins with a line end, which separates it from a line that was cut off."""
     uses = [
-        [take.meter.name, take.meter.limit, take.meter.drains_per_s, take.meter.keep_s, take.amount]
-        for take in settlement.uses
+        [use.meter.name, use.meter.limit, use.meter.drains_per_s, use.meter.keep_s, use.amount]
+        for use in settlement.uses
     ]
     fields: Any = {
         "id": settlement.id,
@@ -174,11 +174,11 @@ def _settlements(descriptor: int) -> Iterator[Settlement]:
                     id=fields["id"],
                     worker=fields["worker"],
                     at=fields["at"],
-                    uses=tuple(_take(*use) for use in fields["uses"]),
+                    uses=tuple(_increment(*use) for use in fields["uses"]),
                     row=fields["row"].encode(),
                 )
 
 
-def _take(name: str, limit: int, drains_per_s: float, keep_s: float, amount: int) -> Take:
+def _increment(name: str, limit: int, drains_per_s: float, keep_s: float, amount: int) -> Increment:
     meter = Meter(name=name, limit=limit, drains_per_s=drains_per_s, keep_s=keep_s)
-    return Take(meter, amount)
+    return Increment(meter, amount)

@@ -3,8 +3,8 @@
 All workers of a gateway share one ledger, on however many machines they run. Use is an integer:
 requests, tokens, or nano-dollars (a billionth of a US dollar), so that sums are exact.
 
-    reserve("ans_1", worker="w1", takes=[Take(Meter("budget:k1:usd:2026-11", ...), 8_000_000)])
-    settle([Settlement("ans_1", uses=[Take(the same meter, 1_250_000)], row=b"...", at=...)])
+    reserve("ans_1", "w1", [Increment(Meter("budget:k1:usd:2026-11", ...), 8_000_000)])
+    settle([Settlement("ans_1", uses=[Increment(the same meter, 1_250_000)], row=b"...", at=...)])
 
 A reservation holds its amount until it is settled, or until the lease of its worker has ended:
 then the amount is given back. A settlement replaces what the reservation still holds by what was
@@ -36,7 +36,7 @@ class Meter:
 
 
 @frozen
-class Take:
+class Increment:
     """An amount that is added to the level of a meter."""
 
     meter: Meter
@@ -44,7 +44,7 @@ class Take:
 
 
 @frozen(kw_only=True)
-class Excess:
+class ExceededMeter:
     """The meter that a reservation does not fit in."""
 
     meter: Meter
@@ -70,7 +70,7 @@ class Settlement:
     worker: str
     at: float
     """When it ended, in seconds since 1970."""
-    uses: tuple[Take, ...]
+    uses: tuple[Increment, ...]
     row: bytes
     """The response's row of spend, as JSON."""
 
@@ -103,7 +103,9 @@ class Ledger(Protocol):
         """Write an issued key if it is *old*, None for a missing one; return whether it was."""
         ...
 
-    def reserve(self, reservation: str, worker: str, takes: Sequence[Take]) -> Excess | None:
+    def reserve(
+        self, reservation: str, worker: str, increments: Sequence[Increment]
+    ) -> ExceededMeter | None:
         """Add every amount to its level, or none of them; return the one that does not fit.
 
         Reserving again under the same id does nothing. The amounts of a reservation without an id

@@ -13,7 +13,7 @@ nano-dollars.
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
-from llmcore.bridge.state.ledger import Excess, Meter, Settlement, StoredRow, Take
+from llmcore.bridge.state.ledger import ExceededMeter, Increment, Meter, Settlement, StoredRow
 from llmcore.bridge.state.redis import PREFIX, RedisConnections
 
 _PAGE: Final = 2000
@@ -154,18 +154,20 @@ class RedisLedger:
         )
         return swapped == 1
 
-    def reserve(self, reservation: str, worker: str, takes: Sequence[Take]) -> Excess | None:
+    def reserve(
+        self, reservation: str, worker: str, increments: Sequence[Increment]
+    ) -> ExceededMeter | None:
         """Add every amount to its level, or none of them; return the one that does not fit."""
         given: list[object] = [reservation, worker]
-        for take in takes:
-            meter = take.meter
-            given += [meter.name, take.amount, meter.limit, *_rest(meter)]
+        for increment in increments:
+            meter = increment.meter
+            given += [meter.name, increment.amount, meter.limit, *_rest(meter)]
         found = self._run(_RESERVE, given)
         if not found:
             return None
         name = found[0].decode()
-        over = next(take for take in takes if take.meter.name == name)
-        return Excess(meter=over.meter, level=float(found[1]), amount=over.amount)
+        over = next(each for each in increments if each.meter.name == name)
+        return ExceededMeter(meter=over.meter, level=float(found[1]), amount=over.amount)
 
     def settle(self, settlements: Sequence[Settlement]) -> None:
         """Write the rows of responses, with the use of each in place of its reservation.

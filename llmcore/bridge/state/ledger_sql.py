@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, Protocol, TypeAlias, TypeVar
 
-from llmcore.bridge.state.ledger import Excess, Meter, Settlement, StoredRow, Take
+from llmcore.bridge.state.ledger import ExceededMeter, Increment, Meter, Settlement, StoredRow
 from llmcore.bridge.state.store import StateUnavailableError
 from llmcore.storage.postgres import PostgresDatabase, rows_of
 from llmcore.storage.sqlite import ForeignFileError, Layout, SqliteFile, transaction
@@ -148,27 +148,29 @@ class SqlLedger:
             values = (new, name, old)
         return bool(self._db.run(lambda execute: execute(sql, values)))
 
-    def reserve(self, reservation: str, worker: str, takes: Sequence[Take]) -> Excess | None:
+    def reserve(
+        self, reservation: str, worker: str, increments: Sequence[Increment]
+    ) -> ExceededMeter | None:
         """Add every amount to its level, or none of them; return the one that does not fit."""
         try:
-            self._db.run(lambda execute: self._reserve(execute, reservation, worker, takes))
+            self._db.run(lambda execute: self._reserve(execute, reservation, worker, increments))
         except _ExcessError as excess:
             return excess.excess
         return None
 
     def _reserve(
-        self, execute: Execute, reservation: str, worker: str, takes: Sequence[Take]
+        self, execute: Execute, reservation: str, worker: str, increments: Sequence[Increment]
     ) -> None:
         now = self._db.now(execute)
-        for take in sorted(takes, key=lambda take: take.meter.name):
-            meter, amount = take.meter, take.amount
+        for increment in sorted(increments, key=lambda increment: increment.meter.name):
+            meter, amount = increment.meter, increment.amount
             if reservation:
                 hold = (reservation, meter.name, amount, worker, now)
                 if not execute(_HOLD, hold):  # reserved by an earlier try
                     continue
             if amount > meter.limit or not _added(execute, meter, amount, now, meter.limit):
                 level = _level(execute, meter, now)
-                raise _ExcessError(Excess(meter=meter, level=level, amount=amount))
+                raise _ExcessError(ExceededMeter(meter=meter, level=level, amount=amount))
 
     def settle(self, settlements: Sequence[Settlement]) -> None:
         """Write the rows of responses, with the use of each in place of its reservation."""
@@ -261,7 +263,7 @@ def _level(execute: Execute, meter: Meter, now: float) -> float:
 class _ExcessError(Exception):
     """Rolls a reservation back."""
 
-    def __init__(self, excess: Excess) -> None:
+    def __init__(self, excess: ExceededMeter) -> None:
         super().__init__(excess.meter.name)
         self.excess = excess
 

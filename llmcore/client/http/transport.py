@@ -68,7 +68,7 @@ class HttpTransport:
 
 
 @frozen
-class _Way:
+class _ServerEngine:
     """How requests to one server are sent."""
 
     engine: HttpEngine
@@ -90,7 +90,7 @@ class Engines:
         self._socket = socket
         self._engine_name = options.engine_on(sniffio.current_async_library())
         self._engines: dict[str, HttpEngine] = {}
-        self._routes: dict[tuple[str, str], _Way] = {}
+        self._routes: dict[tuple[str, str], _ServerEngine] = {}
         """By scheme and authority of a URL."""
 
     async def send(
@@ -98,12 +98,12 @@ class Engines:
     ) -> HttpResponse:
         """Send *request* over the engine of its server."""
         server = urlsplit(request.url)[:2]
-        way = self._routes.get(server)
-        if way is None:
-            way = self._routes[server] = self._way(request.url)
-        response = await way.engine.send(request, timeouts, way.proxy)
-        if way.diagnostics:
-            response.diagnostics = way.diagnostics
+        chosen = self._routes.get(server)
+        if chosen is None:
+            chosen = self._routes[server] = self._engine_of(request.url)
+        response = await chosen.engine.send(request, timeouts, chosen.proxy)
+        if chosen.diagnostics:
+            response.diagnostics = chosen.diagnostics
         return response
 
     async def aclose(self) -> None:
@@ -111,12 +111,12 @@ class Engines:
         for engine in self._engines.values():
             await engine.aclose()
 
-    def _way(self, url: str) -> "_Way":
+    def _engine_of(self, url: str) -> "_ServerEngine":
         proxy = None if self._socket is not None else self._options.proxy_for(url)
         direct = proxy is None or proxy.startswith("http:")
         name = self._engine_name if direct else "httpx"
         notes = (_engine_note(name, proxy is not None),) if self._options.debug else ()
-        return _Way(self._engine(name), proxy, notes)
+        return _ServerEngine(self._engine(name), proxy, notes)
 
     def _engine(self, name: str) -> HttpEngine:
         if name not in self._engines:

@@ -5,8 +5,8 @@
 - the response: `events`, `items`, `output_calls`, `state` (what is kept of it), `response`
 - `errors`: of references, and of responses; `grammar`: what every stream must obey
 
-A server that keeps responses reads with `request.read` and a `Memory`, and stores the `record` of
-each `ResponsesWriter`.
+A server that keeps responses reads with `request.read` and a `StoredContext`, and stores the
+`record` of each `ResponsesWriter`.
 """
 
 from typing import Final

@@ -48,7 +48,7 @@ def wants_compaction(items: Sequence[Mapping[str, Any]]) -> bool:
     return bool(items) and items[-1].get("type") == TRIGGER
 
 
-def summary_wish() -> Message:
+def summary_instruction() -> Message:
     """Return what asks the upstream for a summary."""
     return Message.user(_ASK)
 

@@ -32,8 +32,8 @@ from llmcore.fronts.openai_responses.compaction import ITEM as COMPACTION
 from llmcore.fronts.openai_responses.compaction import (
     TRIGGER,
     carried_summary,
+    summary_instruction,
     summary_message,
-    summary_wish,
     wants_compaction,
 )
 from llmcore.fronts.openai_responses.content import read_content
@@ -250,7 +250,7 @@ class InputReader:
             except InvalidRequestError as error:
                 raise invalid(f"{path}: {error.message}", path) from error
         self._end_run()
-        return (*self._messages, summary_wish()) if asks else tuple(self._messages)
+        return (*self._messages, summary_instruction()) if asks else tuple(self._messages)
 
     def _read(self, item: Item, path: str) -> None:
         type_ = str(item.get("type"))

@@ -33,7 +33,7 @@ from llmcore.fronts.openai_responses.parameters import (
     read_reasoning,
     refuse_unsupported,
 )
-from llmcore.fronts.openai_responses.state import NO_MEMORY, Memory, StoredConversation
+from llmcore.fronts.openai_responses.state import NOTHING_STORED, StoredContext, StoredConversation
 from llmcore.fronts.openai_responses.tools import (
     ToolCollector,
     ToolOffer,
@@ -109,14 +109,14 @@ def routing_of(request: ClientRequest) -> Routing:
 
 @checked_read
 def read(
-    request: ClientRequest, upstream: Upstream, memory: Memory = NO_MEMORY
+    request: ClientRequest, upstream: Upstream, stored: StoredContext = NOTHING_STORED
 ) -> ReadRequest[Translation]:
     """Return the request that *request* amounts to.
 
-    *memory* holds what `required_references` names: the conversation up to
+    *stored* holds what `required_references` names: the conversation up to
     `previous_response_id`, and items. Without it, a request that refers to either is a Failure.
     """
-    made = _translation(request.body, upstream, memory)
+    made = _translation(request.body, upstream, stored)
     return ReadRequest(
         request=made.request,
         context=made,
@@ -151,13 +151,15 @@ def _check(body: JsonObject, previous: StoredConversation | None) -> None:
     refuse_unsupported(body)
 
 
-def _translation(request_body: JsonObject, upstream: Upstream, memory: Memory) -> Translation:
-    _check(request_body, memory.previous)
+def _translation(
+    request_body: JsonObject, upstream: Upstream, stored: StoredContext
+) -> Translation:
+    _check(request_body, stored.previous)
     policy, protocol_id = upstream.policy, upstream.protocol_id
     items = read_items(
-        request_body.get("input"), memory.find_item, upstream.new_id, policy.max_items
+        request_body.get("input"), stored.find_item, upstream.new_id, policy.max_items
     )
-    previous = memory.previous or StoredConversation(model="", messages=())
+    previous = stored.previous or StoredConversation(model="", messages=())
     notes = Diagnostics()
     body = _configured(request_body, items)
     native = keeps_native(body, protocol_id, policy)

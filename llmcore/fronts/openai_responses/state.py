@@ -47,7 +47,7 @@ def _no_item(_name: str) -> None:
 
 
 @frozen(kw_only=True)
-class Memory:
+class StoredContext:
     """The stored responses and items that one request refers to."""
 
     previous: StoredConversation | None = None
@@ -55,7 +55,7 @@ class Memory:
     find_item: FindItem = _no_item
 
 
-NO_MEMORY: Final = Memory()
+NOTHING_STORED: Final = StoredContext()
 """The memory of a server that keeps nothing."""
 
 # -- pages

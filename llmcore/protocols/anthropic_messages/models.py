@@ -12,7 +12,7 @@ from typing import Final
 from llmcore.protocols import claude
 from llmcore.protocols.anthropic_messages.names import METADATA_KEY
 from llmcore.protocols.claude import ClaudeRules
-from llmcore.protocols.forced_format import FormatPlan, Ways, forced_plan
+from llmcore.protocols.forced_format import FormatPlan, FormatSupport, forced_plan
 from llmcore.protocols.tool_schema import SchemaTarget
 from llmcore.schema.request import LLMRequest
 
@@ -33,10 +33,10 @@ def plan_format(request: LLMRequest) -> FormatPlan:
     """
     rules = rules_of(request.model_id)
     option = request.options_for(METADATA_KEY, request.provider_id).get("structured_output")
-    ways = Ways(
+    support = FormatSupport(
         format=option == "native" or (option != "tool" and rules.structured_output),
         tool=rules.forced_tools,
         format_target=SchemaTarget.ANTHROPIC_STRICT,
         tool_target=SchemaTarget.ANTHROPIC,
     )
-    return forced_plan(request.response_format, ways)
+    return forced_plan(request.response_format, support)

@@ -22,7 +22,7 @@ from llmcore.protocols import claude
 from llmcore.protocols.bedrock_converse.names import METADATA_KEY
 from llmcore.protocols.caching import Section
 from llmcore.protocols.claude import ClaudeRules
-from llmcore.protocols.forced_format import FormatPlan, Ways, forced_plan
+from llmcore.protocols.forced_format import FormatPlan, FormatSupport, forced_plan
 from llmcore.protocols.tool_schema import SchemaTarget
 from llmcore.schema.request import LLMRequest
 
@@ -152,13 +152,13 @@ def plan_format(request: LLMRequest) -> FormatPlan:
     """
     rules = rules_of(base_model(request))
     option = request.options_for(METADATA_KEY, request.provider_id).get("structured_output")
-    ways = Ways(
+    support = FormatSupport(
         format=option == "native" or (option != "tool" and rules.structured_output),
         tool=rules.forced_tools and (rules.family in _FORCED or option == "tool"),
         format_target=SchemaTarget.BEDROCK_STRICT,
         tool_target=rules.tool_schema,
     )
-    return forced_plan(request.response_format, ways)
+    return forced_plan(request.response_format, support)
 
 
 # -- the path

@@ -47,7 +47,7 @@ def retry_after(
     counts as unsaid.
     """
     names = lowered(headers)
-    for wait_s in _said_waits(names, body, message):
+    for wait_s in _stated_waits(names, body, message):
         if wait_s is not None and 0 <= wait_s <= _LONGEST_WAIT_S:
             return wait_s
     return None
@@ -61,7 +61,9 @@ def lowered(headers: Mapping[str, str]) -> dict[str, str]:
     return {name.lower(): value.strip() for name, value in headers.items()}
 
 
-def _said_waits(names: Mapping[str, str], body: JsonValue, message: str) -> Iterator[float | None]:
+def _stated_waits(
+    names: Mapping[str, str], body: JsonValue, message: str
+) -> Iterator[float | None]:
     milliseconds = _number(names.get("retry-after-ms", ""))
     yield None if milliseconds is None else milliseconds / 1000
     yield _number(names.get("retry-after", ""))

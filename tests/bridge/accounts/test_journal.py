@@ -19,7 +19,7 @@ from llmcore.bridge.spend import journal as journal_module
 from llmcore.bridge.spend.journal import SpendJournal
 from llmcore.bridge.spend.row import SpendRow
 from llmcore.bridge.spend.writer import SpendEvents, SpendWriter
-from llmcore.bridge.state.ledger import Ledger, Meter, Settlement, Take
+from llmcore.bridge.state.ledger import Increment, Ledger, Meter, Settlement
 from llmcore.bridge.state.ledger_sql import SqliteLedgerDatabase, SqlLedger
 from llmcore.bridge.state.store import StateUnavailableError
 from llmcore.bridge.state.stores import journal_for
@@ -33,7 +33,7 @@ from tests.support.servers.loopback import serve
 texts = st.text(st.characters(codec="utf-8"), max_size=20)
 amounts = st.integers(-(2**62), 2**62)
 takes = st.builds(
-    Take,
+    Increment,
     st.builds(
         Meter,
         name=texts,

@@ -8,7 +8,7 @@ from attrs import define, field
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from llmcore.bridge.state.ledger import Ledger, Meter, Settlement, Take
+from llmcore.bridge.state.ledger import Increment, Ledger, Meter, Settlement
 from llmcore.bridge.state.ledger_redis import RedisLedger
 from llmcore.bridge.state.ledger_sql import SqliteLedgerDatabase, SqlLedger
 from tests.bridge.accounts.test_ledgers import Clock
@@ -71,17 +71,21 @@ def run(ledger: Ledger, clock: Clock, steps: Sequence[Step]) -> None:
     for kind, number, first, second in steps:
         amounts = (first, second)
         id_, worker = f"a{number}", worker_of(number)
-        takes = [Take(meter, amount) for meter, amount in zip(METERS, amounts, strict=True)]
+        increments = [
+            Increment(meter, amount) for meter, amount in zip(METERS, amounts, strict=True)
+        ]
         if kind == "reserve" and number not in book.used and number not in book.held:
             ledger.renew(worker, LEASE_S)
             book.beat(worker)
-            granted = ledger.reserve(id_, worker, takes) is None
+            granted = ledger.reserve(id_, worker, increments) is None
             assert granted is book.fits(amounts)
             if granted:
                 book.held[number] = (clock.now, amounts)
         elif kind == "settle":
             row = b"row"
-            ledger.settle([Settlement(id=id_, worker=worker, at=1.0, uses=tuple(takes), row=row)])
+            ledger.settle(
+                [Settlement(id=id_, worker=worker, at=1.0, uses=tuple(increments), row=row)]
+            )
             if number not in book.used:
                 book.held.pop(number, None)
                 book.used[number] = amounts

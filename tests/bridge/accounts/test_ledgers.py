@@ -10,7 +10,7 @@ import pytest
 from attrs import define
 
 from llmcore.bridge.state import ledger_sql
-from llmcore.bridge.state.ledger import Ledger, Meter, Settlement, Take
+from llmcore.bridge.state.ledger import Increment, Ledger, Meter, Settlement
 from llmcore.bridge.state.ledger_redis import RedisLedger
 from llmcore.bridge.state.ledger_sql import (
     PostgresLedgerDatabase,
@@ -94,7 +94,7 @@ def ledger(opening: Opening) -> Ledger:
     return opening()
 
 
-def settled(id_: str, *uses: Take, at: float = 1.0, worker: str = "w") -> Settlement:
+def settled(id_: str, *uses: Increment, at: float = 1.0, worker: str = "w") -> Settlement:
     return Settlement(id=id_, worker=worker, at=at, uses=uses, row=f"row of {id_}".encode())
 
 
@@ -140,8 +140,8 @@ def test_keys_are_seen_by_other_processes_at_once(opening: Opening) -> None:
 
 def test_a_reservation_is_all_or_nothing(ledger: Ledger) -> None:
     """One amount that does not fit leaves the other meter as it was."""
-    assert ledger.reserve("a", "w", [Take(BUDGET, 60), Take(RATE, 10)]) is None
-    excess = ledger.reserve("b", "w", [Take(RATE, 10), Take(BUDGET, 60)])
+    assert ledger.reserve("a", "w", [Increment(BUDGET, 60), Increment(RATE, 10)]) is None
+    excess = ledger.reserve("b", "w", [Increment(RATE, 10), Increment(BUDGET, 60)])
 
     assert excess is not None
     assert (excess.meter, excess.level, excess.amount) == (BUDGET, 60, 60)
@@ -151,27 +151,27 @@ def test_a_reservation_is_all_or_nothing(ledger: Ledger) -> None:
 
 def test_a_reservation_larger_than_the_limit_never_fits(ledger: Ledger) -> None:
     """Also as the first of its meter."""
-    excess = ledger.reserve("a", "w", [Take(RATE, 61)])
+    excess = ledger.reserve("a", "w", [Increment(RATE, 61)])
 
     assert excess is not None
     assert excess.wait_s is None
     assert ledger.levels([RATE]) == [0]
-    assert ledger.reserve("a", "w", [Take(RATE, 60)]) is None
+    assert ledger.reserve("a", "w", [Increment(RATE, 60)]) is None
 
 
 def test_reserving_twice_under_one_id_counts_once(ledger: Ledger) -> None:
     """A request to the store may be sent again after its response was lost."""
     for _ in range(2):
-        assert ledger.reserve("a", "w", [Take(BUDGET, 60)]) is None
+        assert ledger.reserve("a", "w", [Increment(BUDGET, 60)]) is None
 
     assert ledger.levels([BUDGET]) == [60]
 
 
 def test_a_settlement_replaces_the_reservation_by_the_use(ledger: Ledger) -> None:
     """And writes its row; sent again, it changes nothing."""
-    ledger.reserve("a", "w", [Take(BUDGET, 60), Take(RATE, 5)])
+    ledger.reserve("a", "w", [Increment(BUDGET, 60), Increment(RATE, 5)])
     for _ in range(2):
-        ledger.settle([settled("a", Take(BUDGET, 25), Take(RATE, 7))])
+        ledger.settle([settled("a", Increment(BUDGET, 25), Increment(RATE, 7))])
 
     assert ledger.levels([BUDGET, RATE]) == [25, 7]
     assert rows(ledger) == ["a"]
@@ -179,37 +179,37 @@ def test_a_settlement_replaces_the_reservation_by_the_use(ledger: Ledger) -> Non
 
 def test_a_use_without_a_reservation_counts(ledger: Ledger) -> None:
     """Its lease may have ended; it may also exceed the limit, which later calls then meet."""
-    ledger.settle([settled("a", Take(BUDGET, 130)), settled("b")])
+    ledger.settle([settled("a", Increment(BUDGET, 130)), settled("b")])
 
     assert ledger.levels([BUDGET]) == [130]
-    assert ledger.reserve("c", "w", [Take(BUDGET, 0)]) is not None
+    assert ledger.reserve("c", "w", [Increment(BUDGET, 0)]) is not None
     assert rows(ledger) == ["a", "b"]
 
 
 def test_a_rate_drains_and_a_budget_does_not(ledger: Ledger, clock: Clock) -> None:
     """A rate states when a refused request fits."""
-    ledger.reserve("", "w", [Take(RATE, 60), Take(BUDGET, 60)])
+    ledger.reserve("", "w", [Increment(RATE, 60), Increment(BUDGET, 60)])
     clock.now += 10
-    excess = ledger.reserve("", "w", [Take(RATE, 30)])
+    excess = ledger.reserve("", "w", [Increment(RATE, 30)])
 
     assert excess is not None
     assert excess.wait_s == pytest.approx(20)
     assert ledger.levels([RATE, BUDGET]) == [50, 60]
     clock.now += 20
-    assert ledger.reserve("", "w", [Take(RATE, 30)]) is None
+    assert ledger.reserve("", "w", [Increment(RATE, 30)]) is None
     clock.now -= 100  # a clock that is set back adds nothing
     assert ledger.levels([RATE]) == [60]
 
 
 def test_a_released_reservation_gives_back_what_it_holds_once(ledger: Ledger) -> None:
     """Of the named meters only; what was settled before holds nothing."""
-    ledger.reserve("a", "w", [Take(BUDGET, 60), Take(RATE, 5)])
-    ledger.reserve("b", "w", [Take(BUDGET, 30)])
+    ledger.reserve("a", "w", [Increment(BUDGET, 60), Increment(RATE, 5)])
+    ledger.reserve("b", "w", [Increment(BUDGET, 30)])
     for _ in range(2):
         ledger.release("a", "w", [BUDGET])
     assert ledger.levels([BUDGET, RATE]) == [30, 5]
 
-    ledger.settle([settled("b", Take(BUDGET, 10))])
+    ledger.settle([settled("b", Increment(BUDGET, 10))])
     ledger.release("b", "w", [BUDGET])
     ledger.release("unknown", "w", [BUDGET])
 
@@ -221,13 +221,13 @@ def test_reservations_of_a_dead_worker_are_given_back(opening: Opening, clock: C
     dead, alive = opening(), opening()
     for ledger, name in ((dead, "dead"), (alive, "alive")):
         ledger.renew(name, 30.0)
-        assert ledger.reserve(f"of-{name}", name, [Take(BUDGET, 50)]) is None
+        assert ledger.reserve(f"of-{name}", name, [Increment(BUDGET, 50)]) is None
     for _ in range(4):
         clock.now += 20
         alive.renew("alive", 30.0)
 
     assert alive.levels([BUDGET]) == [50]
-    alive.settle([settled("of-alive", Take(BUDGET, 20), worker="alive")])
+    alive.settle([settled("of-alive", Increment(BUDGET, 20), worker="alive")])
     assert alive.levels([BUDGET]) == [20]
 
 
@@ -237,12 +237,12 @@ def test_a_worker_that_was_given_up_still_settles_what_it_used(
     """It may only have been stopped for a while."""
     stopped, alive = opening(), opening()
     stopped.renew("stopped", 30.0)
-    stopped.reserve("a", "stopped", [Take(BUDGET, 50)])
+    stopped.reserve("a", "stopped", [Increment(BUDGET, 50)])
     for _ in range(4):
         clock.now += 20
         alive.renew("alive", 30.0)
     assert alive.levels([BUDGET]) == [0]
-    stopped.settle([settled("a", Take(BUDGET, 40), worker="stopped")])
+    stopped.settle([settled("a", Increment(BUDGET, 40), worker="stopped")])
     stopped.renew("stopped", 30.0)
 
     assert alive.levels([BUDGET]) == [40]
@@ -256,10 +256,13 @@ def test_reservations_at_once_never_exceed_the_limit(opening: Opening) -> None:
         ledger = opening()
         for turn in range(10):
             id_ = f"{number}-{turn}"
-            if ledger.reserve(id_, f"w{number}", [Take(BUDGET, 7), Take(RATE, 1)]) is None:
+            if (
+                ledger.reserve(id_, f"w{number}", [Increment(BUDGET, 7), Increment(RATE, 1)])
+                is None
+            ):
                 granted.append(id_)
                 if turn % 2:
-                    use = (Take(BUDGET, 3), Take(RATE, 1))
+                    use = (Increment(BUDGET, 3), Increment(RATE, 1))
                     ledger.settle([settled(id_, *use, worker=f"w{number}")])
 
     threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
@@ -319,7 +322,9 @@ def test_many_at_once_leave_connections_of_postgres_to_others(postgres: Postgres
     with ThreadPoolExecutor(90) as threads:
         excesses = list(
             threads.map(
-                lambda number: ledgers[number % 3].reserve(f"r{number}", "w", [Take(BUDGET, 0)]),
+                lambda number: ledgers[number % 3].reserve(
+                    f"r{number}", "w", [Increment(BUDGET, 0)]
+                ),
                 range(900),
             )
         )

@@ -15,7 +15,7 @@ from llmcore.bridge.http.metrics import Metrics
 from llmcore.bridge.model_map import UpstreamModel
 from llmcore.bridge.pools.shared_limits import SharedLimits
 from llmcore.bridge.pools.upstream_health import UpstreamHealth
-from llmcore.bridge.state.ledger import Excess, Ledger, Meter, Take
+from llmcore.bridge.state.ledger import ExceededMeter, Increment, Ledger, Meter
 from llmcore.bridge.state.ledger_sql import SqliteLedgerDatabase, SqlLedger
 from llmcore.bridge.state.store import StateUnavailableError
 from tests.bridge.accounts.test_ledgers import Clock
@@ -132,10 +132,12 @@ class _Failing:
     inner: Ledger
     is_gone: bool = False
 
-    def reserve(self, reservation: str, worker: str, takes: Sequence[Take]) -> Excess | None:
+    def reserve(
+        self, reservation: str, worker: str, increments: Sequence[Increment]
+    ) -> ExceededMeter | None:
         if self.is_gone:
             raise StateUnavailableError("gone")
-        return self.inner.reserve(reservation, worker, takes)
+        return self.inner.reserve(reservation, worker, increments)
 
     def release(self, reservation: str, worker: str, meters: Sequence[Meter]) -> None:
         if self.is_gone:

@@ -5,7 +5,7 @@ from typing import cast
 
 import pytest
 
-from llmcore.bridge.http.http1 import HeadWithBody
+from llmcore.bridge.http.http1 import CoalescingTransport
 
 pytestmark = [pytest.mark.anyio, pytest.mark.parametrize("anyio_backend", ["asyncio"])]
 
@@ -28,8 +28,8 @@ class Written:
         return b"closed" in self.writes
 
 
-def response(written: Written) -> HeadWithBody:
-    return HeadWithBody(cast("asyncio.Transport", written), asyncio.get_running_loop())
+def response(written: Written) -> CoalescingTransport:
+    return CoalescingTransport(cast("asyncio.Transport", written), asyncio.get_running_loop())
 
 
 @pytest.mark.parametrize(

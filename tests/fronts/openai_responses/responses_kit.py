@@ -11,7 +11,7 @@ from llmcore.fronts.front import ClientRequest, ResponseIdentity, Upstream
 from llmcore.fronts.openai_responses import grammar
 from llmcore.fronts.openai_responses.request import Translation, read
 from llmcore.fronts.openai_responses.response import ResponsesWriter
-from llmcore.fronts.openai_responses.state import Memory, StoredConversation
+from llmcore.fronts.openai_responses.state import StoredContext, StoredConversation
 from llmcore.fronts.policy import TranslationPolicy
 from llmcore.fronts.sealer import Sealer
 from llmcore.schema.content import ReasoningPart
@@ -62,7 +62,7 @@ def translated(
     result = read(
         ClientRequest(body={"model": "client-model", **body}),
         upstream_of(protocol_id, policy, sealer),
-        Memory(previous=previous, find_item=(items or {}).get),
+        StoredContext(previous=previous, find_item=(items or {}).get),
     )
     assert isinstance(result, Success), result
     return result.unwrap().context
@@ -88,7 +88,7 @@ def refused(body: Mapping[str, Any], **options: Any) -> FrontError:
     result = read(
         ClientRequest(body={"model": "client-model", **body}),
         upstream_of(options.pop("protocol_id", "openai-chat"), options.pop("policy", None)),
-        Memory(previous=options.pop("previous", None)),
+        StoredContext(previous=options.pop("previous", None)),
     )
     assert isinstance(result, Failure), result
     error: FrontError = result.failure()

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from attrs import frozen
 
-from llmcore.bridge.apis.registry import spoken_api
+from llmcore.bridge.apis.registry import api_of_request
 from tests.support.programs.client_programs import pinned
 from tests.support.programs.client_recorder import relayed
 from tests.support.servers.loopback import Received
@@ -95,7 +95,7 @@ def recording(url: str, test: str) -> Iterator[str]:
 def _write(name: str, package: str, received: list[Received]) -> None:
     requests = [_request(one) for one in received if not one.path.endswith(":countTokens")]
     last = {json.dumps(_form(one)): one for one in requests}  # of each form, the last
-    front = spoken_api(received[0].path.partition("?")[0], received[0].headers)
+    front = api_of_request(received[0].path.partition("?")[0], received[0].headers)
     document = {"client": f"{package}@{_version(package)}", "front": front}
     kept = json.dumps({**document, "requests": list(last.values())}, ensure_ascii=False, indent=1)
     FOLDER.mkdir(exist_ok=True)
