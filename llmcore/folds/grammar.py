@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable
 from typing import TypeAlias
 
 from llmcore.folds.segments import SEGMENT_TEXT_CHANGED
-from llmcore.schema.content import parse_arguments
 from llmcore.schema.events import (
     ErrorEvent,
     Finish,
@@ -29,6 +28,7 @@ from llmcore.schema.events import (
     ToolInputStart,
     ToolResult,
 )
+from llmcore.schema.json import parse_arguments
 
 _STARTS = {TextStart: "text", ReasoningStart: "reasoning", ToolInputStart: "tool"}
 _DELTAS = {TextDelta: "text", ReasoningDelta: "reasoning", ToolInputDelta: "tool"}

@@ -29,7 +29,10 @@ from attrs import define, field
 
 from llmcore.schema import json
 from llmcore.schema.changed import changed
-from llmcore.schema.content import TokenLogprob, ToolCallKind, parse_arguments
+from llmcore.schema.content import (
+    TokenLogprob,
+    ToolCallKind,
+)
 from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.errors import StreamError
 from llmcore.schema.events import (
@@ -50,7 +53,7 @@ from llmcore.schema.events import (
     ToolInputEnd,
     ToolInputStart,
 )
-from llmcore.schema.json import JsonValue
+from llmcore.schema.json import JsonValue, parse_arguments
 from llmcore.schema.usage import Usage, estimated_tokens
 
 SEGMENT_TEXT_CHANGED: Final = "segment-text-changed"

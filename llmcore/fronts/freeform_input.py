@@ -10,8 +10,7 @@ import re
 from typing import Final, Literal
 
 from llmcore.protocols.tools import FREEFORM_FIELD, freeform_text
-from llmcore.schema.content import parse_arguments
-from llmcore.schema.json import json_or_text, text_or_json
+from llmcore.schema.json import json_or_text, parse_arguments, text_or_json
 
 _SPACE: Final = " \t\r\n"
 _ESCAPES: Final = {

@@ -20,8 +20,8 @@ one `ErrorEvent`, after which nothing is read. A response that was not streamed 
 `Protocol.whole` instead of framing, `decode` and `step`.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Final
 
 from attrs import evolve
 
@@ -33,10 +33,11 @@ from llmcore.protocols.response_parts import served_tier
 from llmcore.protocols.tools import fit_tool_names
 from llmcore.routes.framing import Framing
 from llmcore.schema import json
-from llmcore.schema.changed import changed
+from llmcore.schema.changed import changed, thawed
 from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.errors import LLMError, StreamError
 from llmcore.schema.events import (
+    DeltaEvent,
     ErrorEvent,
     Finish,
     LLMEvent,
@@ -50,7 +51,6 @@ from llmcore.schema.events import (
     ToolInputDelta,
     ToolInputStart,
     attach_native,
-    deltas,
 )
 from llmcore.schema.frozen import frozen
 from llmcore.schema.json import JsonValue, ProviderMetadata
@@ -62,6 +62,10 @@ _DELTAS = frozenset({TextDelta, ReasoningDelta, ToolInputDelta})
 _FILLED = frozenset({StreamStart, ToolInputStart, ToolCall, StepFinish, Finish})
 _AT_ONCE = 64
 """So many frames at most are copied for a `FastReader`, which may read only the first."""
+_ThawedText: Final = thawed(TextDelta)
+_THAWED: Final[Mapping[type[DeltaEvent], Callable[[], Any]]] = {
+    kind: thawed(kind) for kind in (ReasoningDelta, ToolInputDelta)
+}
 _STARTS: dict[type, str] = {TextStart: "text", ReasoningStart: "reasoning", ToolInputStart: "tool"}
 
 
@@ -358,6 +362,31 @@ def _unreadable(data: bytes, error: Exception) -> StreamError:
         return StreamError(message, cause=error, raw=text)
     what = "is not JSON" if isinstance(error, ValueError) else f"cannot be read ({error})"
     return StreamError(f"the response {what}: {text!r}", cause=error, raw=text)
+
+
+def deltas(kind: type[DeltaEvent], id_: str, texts: Iterable[str]) -> list[LLMEvent]:
+    """Return a delta of *kind* and segment *id_* for each of *texts*.
+
+    One is made per token, so that none is made by the constructor.
+    """
+    made: list[LLMEvent] = []
+    if kind is TextDelta:
+        for text in texts:
+            delta = _ThawedText()
+            delta.id = id_
+            delta.text = text
+            delta.logprobs = ()
+            delta.__class__ = TextDelta
+            made.append(delta)
+        return made
+    new = _THAWED[kind]
+    for text in texts:
+        delta = new()
+        delta.id = id_
+        delta.text = text
+        delta.__class__ = kind
+        made.append(delta)
+    return made
 
 
 def is_streamed(framing: Framing, headers: Mapping[str, str], *, requested: bool) -> bool:

@@ -21,9 +21,9 @@ from llmcore.schema.content import (
     TextPart,
     ToolCallPart,
     ToolResultPart,
-    parse_arguments,
 )
 from llmcore.schema.errors import InvalidRequestError
+from llmcore.schema.json import parse_arguments
 
 _FIELDS: Final = {
     "system": {"role", "content", "name"},

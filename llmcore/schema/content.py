@@ -14,8 +14,10 @@ from llmcore.schema.json import (
     MAX_DEPTH,
     JsonValue,
     ProviderMetadata,
+    parse_arguments,
     plain_json,
     plain_metadata,
+    tool_arguments,
 )
 
 ToolCallKind = Literal["function", "custom"]
@@ -24,7 +26,7 @@ ToolCallKind = Literal["function", "custom"]
 CacheTtl = Literal["5m", "1h"]
 
 
-def _metadata() -> ProviderMetadata:
+def native_metadata() -> ProviderMetadata:
     """Declare the field for opaque provider data, which is sent back unchanged."""
     return field(factory=dict, converter=plain_metadata, kw_only=True)
 
@@ -50,7 +52,7 @@ class Citation:
     """Where the text that cites begins."""
     end_index: int | None = None
     """Where it ends: the first character after it."""
-    provider_metadata: ProviderMetadata = _metadata()
+    provider_metadata: ProviderMetadata = native_metadata()
     """Native data of the provider that is kept for later requests, by provider."""
 
 
@@ -82,7 +84,7 @@ class TextPart:
     """The sources of the text."""
     logprobs: tuple[TokenLogprob, ...] = field(default=(), kw_only=True)
     """The log probability of each token, if requested."""
-    provider_metadata: ProviderMetadata = _metadata()
+    provider_metadata: ProviderMetadata = native_metadata()
     """Native data of the provider that is kept for later requests, by provider."""
 
 
@@ -101,7 +103,7 @@ class ReasoningPart:
     """The provider's signature, needed to send the reasoning back."""
     encrypted: str | None = field(default=None, kw_only=True)
     """The reasoning in encrypted form, needed to send it back."""
-    provider_metadata: ProviderMetadata = _metadata()
+    provider_metadata: ProviderMetadata = native_metadata()
     """Native data of the provider that is kept for later requests, by provider."""
 
 
@@ -134,7 +136,7 @@ class _Media:
     accounts reject it."""
     media_type: str | None = None
     """MIME type, such as `image/png`; if missing, it is detected from the bytes or the name."""
-    provider_metadata: ProviderMetadata = _metadata()
+    provider_metadata: ProviderMetadata = native_metadata()
     """Native data of the provider that is kept for later requests, by provider."""
 
     def __attrs_post_init__(self) -> None:
@@ -272,34 +274,6 @@ class DocumentPart(_Media):
     """Whether responses should cite it, where the provider supports citations."""
 
 
-def tool_arguments(value: JsonValue) -> JsonValue:
-    """Return a copy of *value*; None, which some servers send for no arguments, becomes `{}`."""
-    return {} if value is None else plain_json(value, "arguments")
-
-
-def parse_arguments(text: str) -> tuple[JsonValue, str | None]:
-    """Return tool arguments as JSON, and a description of the fault or None.
-
-    Empty text and `null` mean no arguments: `{}`. Text that is not a JSON object is returned
-    unchanged, so that nothing is lost and a truncated object is not mistaken for a complete one.
-    """
-    if not text.strip():
-        return {}, None
-    try:
-        value = json.loads_exact(text)
-    except ValueError as error:
-        return text, f"not JSON ({error})"
-    if value is None:
-        return {}, None
-    if isinstance(value, dict):
-        return value, None
-    if isinstance(value, str):  # some servers encode the object twice
-        inner, problem = parse_arguments(value)
-        if problem is None and isinstance(inner, dict):
-            return inner, None
-    return text, f"a JSON {type(value).__name__}, not an object"
-
-
 def _encodes(raw: str, arguments: JsonValue) -> bool:
     """Return whether *raw* is JSON text of *arguments*; 1 and 1.0 differ."""
     parsed = parse_arguments(raw)[0]
@@ -323,7 +297,7 @@ class ToolCallPart:
     """Whether the arguments are a JSON object (`function`) or text (`custom`)."""
     provider_executed: bool = field(default=False, kw_only=True)
     """Whether the provider runs the tool itself."""
-    provider_metadata: ProviderMetadata = _metadata()
+    provider_metadata: ProviderMetadata = native_metadata()
     """Native data of the provider that is kept for later requests, by provider."""
     raw_arguments: str | None = field(default=None, eq=False, repr=False, kw_only=True)
     """The text that `arguments` were parsed from, which APIs that send arguments as text get back
@@ -364,7 +338,7 @@ class RefusalPart:
 
     text: str
     """The model's explanation."""
-    provider_metadata: ProviderMetadata = _metadata()
+    provider_metadata: ProviderMetadata = native_metadata()
     """Native data of the provider that is kept for later requests, by provider."""
 
 
@@ -377,7 +351,7 @@ class ProviderPart:
     """The provider that understands it."""
     data: JsonValue = field(converter=plain_json)
     """The native content."""
-    provider_metadata: ProviderMetadata = _metadata()
+    provider_metadata: ProviderMetadata = native_metadata()
     """Native data of the provider that is kept for later requests, by provider."""
 
 
@@ -421,7 +395,7 @@ class ToolResultPart:
     """The kind of the call."""
     provider_executed: bool = field(default=False, kw_only=True)
     """Whether the provider ran the tool itself."""
-    provider_metadata: ProviderMetadata = _metadata()
+    provider_metadata: ProviderMetadata = native_metadata()
     """Native data of the provider that is kept for later requests, by provider."""
 
     @property

@@ -17,27 +17,26 @@ a second `StepStart` of the same step, with `continues`; no segment is open ther
 `llmcore.folds.grammar` checks these rules.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, TypeAlias, Union
+from typing import TYPE_CHECKING, ClassVar, Literal, TypeAlias, Union
 
 from attrs import field
 
-from llmcore.schema.changed import thawed
 from llmcore.schema.content import (
     Citation,
     TokenLogprob,
     ToolCallKind,
     ToolOutputPart,
+    native_metadata,
     size_of,
-    tool_arguments,
     tool_output,
 )
 from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.display import readable
 from llmcore.schema.errors import LLMError
 from llmcore.schema.frozen import frozen
-from llmcore.schema.json import JsonValue, ProviderMetadata, plain_json, plain_metadata
+from llmcore.schema.json import JsonValue, ProviderMetadata, plain_json, tool_arguments
 from llmcore.schema.usage import RateLimitInfo, Usage
 
 if TYPE_CHECKING:  # it is made of events
@@ -98,10 +97,6 @@ class FinishReason:
         return self.reason
 
 
-def _metadata() -> ProviderMetadata:
-    return field(factory=dict, converter=plain_metadata, kw_only=True)
-
-
 class _Event:
     """Base of all events. Its slot is not an attrs field, so that constructors ignore it."""
 
@@ -146,7 +141,7 @@ class StreamStart(_Event):
     """The provider's id of the request."""
     usage: Usage | None = None
     """Token counts that the provider sent before the response, such as the input's."""
-    provider_metadata: ProviderMetadata = _metadata()
+    provider_metadata: ProviderMetadata = native_metadata()
     """Native data of the provider that is kept for later requests, by provider."""
 
 
@@ -175,7 +170,7 @@ class TextStart(_Event):
     """The id of the segment; starts, deltas and end of one segment share it."""
     refusal: bool = field(default=False, kw_only=True)
     """True if the text is a refusal to answer."""
-    provider_metadata: ProviderMetadata = _metadata()
+    provider_metadata: ProviderMetadata = native_metadata()
     """Data about the segment, such as the `phase` of the message of OpenAI's that it is in."""
 
 
@@ -209,7 +204,7 @@ class TextEnd(_Event):
     """The log probabilities of all tokens, if requested."""
     refusal: bool = field(default=False, kw_only=True)
     """Whether the text explains why the model refuses."""
-    provider_metadata: ProviderMetadata = _metadata()
+    provider_metadata: ProviderMetadata = native_metadata()
     """Native data of the provider that is kept for later requests, by provider."""
 
 
@@ -221,7 +216,7 @@ class ReasoningStart(_Event):
     type: ClassVar[EventType] = EventType.REASONING_START
     id: str
     """The id of the segment; starts, deltas and end of one segment share it."""
-    provider_metadata: ProviderMetadata = _metadata()
+    provider_metadata: ProviderMetadata = native_metadata()
     """Data about the segment, such as whether OpenAI sends it as a summary."""
 
 
@@ -251,7 +246,7 @@ class ReasoningEnd(_Event):
     """The provider's signature of it."""
     encrypted: str | None = field(default=None, kw_only=True)
     """The reasoning in encrypted form."""
-    provider_metadata: ProviderMetadata = _metadata()
+    provider_metadata: ProviderMetadata = native_metadata()
     """Native data of the provider that is kept for later requests, by provider."""
 
 
@@ -269,7 +264,7 @@ class ToolInputStart(_Event):
     """Whether the arguments are a JSON object or text."""
     provider_executed: bool = field(default=False, kw_only=True)
     """Whether the provider runs the tool itself."""
-    provider_metadata: ProviderMetadata = _metadata()
+    provider_metadata: ProviderMetadata = native_metadata()
     """Data that belongs to the name, such as the `namespace` of OpenAI's tools."""
 
 
@@ -295,7 +290,7 @@ class ToolInputEnd(_Event):
     """The id of the segment; starts, deltas and end of one segment share it."""
     text: str = ""
     """The complete text of the arguments."""
-    provider_metadata: ProviderMetadata = _metadata()
+    provider_metadata: ProviderMetadata = native_metadata()
     """Native data of the provider that is kept for later requests, by provider."""
 
 
@@ -318,7 +313,7 @@ class ToolCall(_Event):
     """Whether the arguments are a JSON object or text."""
     provider_executed: bool = field(default=False, kw_only=True)
     """Whether the provider runs the tool itself."""
-    provider_metadata: ProviderMetadata = _metadata()
+    provider_metadata: ProviderMetadata = native_metadata()
     """Native data of the provider that is kept for later requests, by provider."""
     raw_arguments: str | None = field(default=None, eq=False, repr=False, kw_only=True)
     """The text that `arguments` were parsed from; None where the provider sent no text."""
@@ -342,7 +337,7 @@ class ToolResult(_Event):
     """The kind of the call."""
     provider_executed: bool = field(default=False, kw_only=True)
     """Whether the provider ran the tool itself."""
-    provider_metadata: ProviderMetadata = _metadata()
+    provider_metadata: ProviderMetadata = native_metadata()
     """Native data of the provider that is kept for later requests, by provider."""
 
 
@@ -374,7 +369,7 @@ class Source(_Event):
     """The title of the page or document."""
     kind: Literal["url", "document"] = "url"
     """Whether it is a web page or a document."""
-    provider_metadata: ProviderMetadata = _metadata()
+    provider_metadata: ProviderMetadata = native_metadata()
     """Native data of the provider that is kept for later requests, by provider."""
 
 
@@ -398,7 +393,7 @@ class File(_Event):
     """The file name."""
     transcript: str | None = None
     """The spoken text, if it is speech."""
-    provider_metadata: ProviderMetadata = _metadata()
+    provider_metadata: ProviderMetadata = native_metadata()
     """Native data of the provider that is kept for later requests, by provider."""
 
 
@@ -430,9 +425,9 @@ class Finish(_Event):
     """The model that completed the response, if it is not the one in `StreamStart`."""
     diagnostics: tuple[Diagnostic, ...] = ()
     """Everything that was left out or changed in the response."""
-    provider_metadata: ProviderMetadata = _metadata()
+    provider_metadata: ProviderMetadata = native_metadata()
     """Of the response as a whole: service tier, fingerprint, grounding, safety ratings."""
-    message_metadata: ProviderMetadata = _metadata()
+    message_metadata: ProviderMetadata = native_metadata()
     """Of the message, which later requests of the conversation need."""
     raw: JsonValue = field(default=None, eq=False, repr=False)
     """The native response if it was not streamed; with `raw=True`, the list of a stream's native
@@ -467,43 +462,12 @@ class ProviderEvent(_Event):
     """The native event."""
     replay: bool = field(default=False, kw_only=True)
     """Whether it belongs into the message, so that later requests send it back."""
-    provider_metadata: ProviderMetadata = _metadata()
+    provider_metadata: ProviderMetadata = native_metadata()
     """Native data of the provider that is kept for later requests, by provider."""
 
 
 DeltaEvent: TypeAlias = TextDelta | ReasoningDelta | ToolInputDelta
 """An event that adds to the text of an open segment."""
-
-
-_ThawedText: Final = thawed(TextDelta)
-_THAWED: Final[Mapping[type[DeltaEvent], Callable[[], Any]]] = {
-    kind: thawed(kind) for kind in (ReasoningDelta, ToolInputDelta)
-}
-
-
-def deltas(kind: type[DeltaEvent], id_: str, texts: Iterable[str]) -> "list[LLMEvent]":
-    """Return a delta of *kind* and segment *id_* for each of *texts*.
-
-    One is made per token, so that none is made by the constructor.
-    """
-    made: list[LLMEvent] = []
-    if kind is TextDelta:
-        for text in texts:
-            delta = _ThawedText()
-            delta.id = id_
-            delta.text = text
-            delta.logprobs = ()
-            delta.__class__ = TextDelta
-            made.append(delta)
-        return made
-    new = _THAWED[kind]
-    for text in texts:
-        delta = new()
-        delta.id = id_
-        delta.text = text
-        delta.__class__ = kind
-        made.append(delta)
-    return made
 
 
 LLMEvent: TypeAlias = Union[

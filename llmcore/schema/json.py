@@ -331,3 +331,34 @@ def json_or_text(text: str) -> JsonValue:
         return loads(text)
     except ValueError:
         return text
+
+
+# -- the arguments of tools
+
+
+def tool_arguments(value: JsonValue) -> JsonValue:
+    """Return a copy of *value*; None, which some servers send for no arguments, becomes `{}`."""
+    return {} if value is None else plain_json(value, "arguments")
+
+
+def parse_arguments(text: str) -> tuple[JsonValue, str | None]:
+    """Return tool arguments as JSON, and a description of the fault or None.
+
+    Empty text and `null` mean no arguments: `{}`. Text that is not a JSON object is returned
+    unchanged, so that nothing is lost and a truncated object is not mistaken for a complete one.
+    """
+    if not text.strip():
+        return {}, None
+    try:
+        value = loads_exact(text)
+    except ValueError as error:
+        return text, f"not JSON ({error})"
+    if value is None:
+        return {}, None
+    if isinstance(value, dict):
+        return value, None
+    if isinstance(value, str):  # some servers encode the object twice
+        inner, problem = parse_arguments(value)
+        if problem is None and isinstance(inner, dict):
+            return inner, None
+    return text, f"a JSON {type(value).__name__}, not an object"

@@ -23,10 +23,9 @@ from llmcore.schema.content import (
     TextPart,
     ToolCallPart,
     ToolResultPart,
-    parse_arguments,
 )
 from llmcore.schema.errors import InvalidRequestError
-from llmcore.schema.json import JsonObject, JsonValue
+from llmcore.schema.json import JsonObject, JsonValue, parse_arguments
 from llmcore.schema.messages import Message
 from llmcore.schema.response import LLMResponse
 from llmcore.schema.usage import Usage

@@ -12,7 +12,10 @@ from llmcore.folds.response import collect
 from llmcore.folds.segments import (
     complete_segments,
 )
-from llmcore.schema.content import TextPart, TokenLogprob, parse_arguments
+from llmcore.schema.content import (
+    TextPart,
+    TokenLogprob,
+)
 from llmcore.schema.events import (
     LLMEvent,
     ReasoningDelta,
@@ -26,7 +29,7 @@ from llmcore.schema.events import (
     ToolInputEnd,
     ToolInputStart,
 )
-from llmcore.schema.json import MAX_DEPTH, JsonValue
+from llmcore.schema.json import MAX_DEPTH, JsonValue, parse_arguments
 from llmcore.schema.response import LLMResponse
 from tests.support.strategies.values import (
     chunkings,

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from llmcore.fronts.freeform_input import FreeformInput, unwrapped
 from llmcore.protocols.tools import freeform_text
-from llmcore.schema.content import parse_arguments
+from llmcore.schema.json import parse_arguments
 
 PATCH = '*** Begin Patch\n*** Update File: a\\b.py\n+say "hi" \t😀\u2028\n*** End Patch'
 

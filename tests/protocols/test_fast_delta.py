@@ -18,7 +18,12 @@ from llmcore.protocols import (
 from llmcore.protocols.gemini.stream import fast_reader
 from llmcore.protocols.persistent import to_list
 from llmcore.protocols.protocol import Frame, Protocol
-from llmcore.schema.events import ReasoningDelta, TextDelta, ToolInputDelta, deltas
+from llmcore.routes.decoding import deltas
+from llmcore.schema.events import (
+    ReasoningDelta,
+    TextDelta,
+    ToolInputDelta,
+)
 from llmcore.schema.model import Model
 from llmcore.schema.request import request
 

@@ -24,12 +24,11 @@ from llmcore.schema.content import (
     cache_ttl,
     cached,
     is_local,
-    parse_arguments,
     parts_of,
     text_of,
 )
 from llmcore.schema.errors import InvalidRequestError
-from llmcore.schema.json import JsonValue
+from llmcore.schema.json import JsonValue, parse_arguments
 from tests.support.strategies.values import content_parts, json_values
 
 MEDIA = (ImagePart, AudioPart, DocumentPart)

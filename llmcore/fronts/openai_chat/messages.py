@@ -49,7 +49,6 @@ from llmcore.schema.content import (
     ToolCallPart,
     ToolResultPart,
     cached,
-    parse_arguments,
 )
 from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.errors import InvalidRequestError
@@ -58,6 +57,7 @@ from llmcore.schema.json import (
     ProviderMetadata,
     object_or_empty,
     objects,
+    parse_arguments,
     str_or_none,
     text_or_json,
 )

@@ -25,13 +25,17 @@ from llmcore.protocols.openai_responses.names import (
     NAMED_CALLS,
 )
 from llmcore.protocols.tools import freeform_arguments
-from llmcore.schema.content import ToolCallPart, ToolResultPart, parse_arguments
+from llmcore.schema.content import (
+    ToolCallPart,
+    ToolResultPart,
+)
 from llmcore.schema.json import (
     JsonValue,
     ProviderMetadata,
     json_or_text,
     object_or_empty,
     objects,
+    parse_arguments,
     str_or_none,
     text_or_json,
 )

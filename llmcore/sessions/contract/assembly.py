@@ -5,8 +5,7 @@ from typing import Any, ClassVar
 
 from attrs import define, evolve, field
 
-from llmcore.schema.content import parse_arguments
-from llmcore.schema.json import JsonObject, JsonValue
+from llmcore.schema.json import JsonObject, JsonValue, parse_arguments
 from llmcore.schema.result import Failure, Result, Success
 from llmcore.sessions.contract.deltas import (
     DeltaDone,
