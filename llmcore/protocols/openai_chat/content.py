@@ -31,6 +31,7 @@ from llmcore.schema.changed import changed
 from llmcore.schema.content import Citation, TokenLogprob
 from llmcore.schema.events import File, LLMEvent, ProviderEvent, ReasoningDelta, TextDelta
 from llmcore.schema.json import int_or_none, object_or_empty, objects, present, str_or_none
+from llmcore.schema.request import LLMRequest
 
 # -- text
 
@@ -156,6 +157,15 @@ def _logprobs(choice: NativeObject, name: str) -> tuple[TokenLogprob, ...]:
 
 
 # -- media
+
+_AUDIO_TYPES: Final = {"mp3": "audio/mpeg", "pcm16": "audio/pcm"}
+
+
+def audio_type(request: LLMRequest) -> str:
+    """Return the MIME type of the audio that was asked for."""
+    audio = request.options_for(METADATA_KEY, request.provider_id).get("audio")
+    form = str_or_none(object_or_empty(audio).get("format")) or "wav"
+    return _AUDIO_TYPES.get(form, f"audio/{form}")
 
 
 def on_media(

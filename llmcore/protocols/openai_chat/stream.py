@@ -28,6 +28,7 @@ from llmcore.protocols.openai_chat.calls import (
 )
 from llmcore.protocols.openai_chat.content import (
     audio_is_complete,
+    audio_type,
     flush_audio,
     flush_partial_tag,
     on_annotations,
@@ -132,19 +133,9 @@ def initial(request: LLMRequest, dialect: ChatDialect) -> ChatState:
             turn=len(request.messages),
             freeform=freeform_functions(request, dialect),
             constrained=forces_call_by_schema(request, dialect),
-            audio_type=_audio_type(request),
+            audio_type=audio_type(request),
         )
     )
-
-
-_AUDIO_TYPES: Final = {"mp3": "audio/mpeg", "pcm16": "audio/pcm"}
-
-
-def _audio_type(request: LLMRequest) -> str:
-    """Return the MIME type of the audio that was asked for."""
-    audio = request.options_for(METADATA_KEY, request.provider_id).get("audio")
-    form = str_or_none(object_or_empty(audio).get("format")) or "wav"
-    return _AUDIO_TYPES.get(form, f"audio/{form}")
 
 
 # -- stepping -----------------------------------------------------------------------------
@@ -364,11 +355,8 @@ def _error_without_choices(state: ChatState, document: NativeObject) -> ErrorEve
 # -- the per-token path -------------------------------------------------------------------
 # Most chunks of a response only continue the open segment or call. Those are read without building
 # the whole chunk: of its fields, only those that could change more are read. `step` would give the
-# same event, at several times the cost.
-
-
-# The fields that could change more are declared as null: with anything else in them, the decoder
-# refuses the chunk.
+# same event, at several times the cost. Fields that could change more are declared as null: with
+# anything else in them, the decoder refuses the chunk.
 
 
 class _Choice(msgspec.Struct, gc=False):
@@ -391,6 +379,15 @@ class _Chunk(msgspec.Struct, gc=False):
 
 
 _read: Final = msgspec.json.Decoder(_Chunk).decode
+_OTHER_SHAPES: Final = (
+    msgspec.MsgspecError,
+    LookupError,
+    TypeError,
+    AttributeError,
+    ValueError,
+    RecursionError,
+)
+"""Raised by a chunk of another shape: `step` reads it."""
 
 
 def fast_reader(state: ChatState) -> FastReader | None:
@@ -407,7 +404,7 @@ def fast_reader(state: ChatState) -> FastReader | None:
             try:
                 delta = _read(data).choices[0].delta
                 text = delta[field]
-            except (msgspec.MsgspecError, LookupError, ValueError, RecursionError):
+            except _OTHER_SHAPES:
                 break
             alone = len(delta) == 1 or len(_given(delta)) == 1
             if not text or type(text) is not str or not alone or name == "error":
@@ -433,14 +430,7 @@ def _arguments_reader(call: ChatCall) -> FastReader:
                 id_, called = fragment.get("id"), function.get("name")
                 if fragment.get("index") != index or (id_ and id_ != wire_id):
                     break
-            except (
-                msgspec.MsgspecError,
-                LookupError,
-                TypeError,
-                AttributeError,
-                ValueError,
-                RecursionError,
-            ):
+            except _OTHER_SHAPES:
                 break
             if called and (called != name_ or not id_):
                 break
@@ -463,7 +453,7 @@ def text_reader(data: bytes) -> TextReader | None:
     try:
         ((field, value),) = _given(_read(data).choices[0].delta)
         index = _continued_call(value) if field == "tool_calls" else None
-    except (msgspec.MsgspecError, LookupError, TypeError, ValueError, RecursionError):
+    except _OTHER_SHAPES:
         return None
     if field not in _TEXTS and index is None:
         return None
@@ -475,7 +465,7 @@ def text_reader(data: bytes) -> TextReader | None:
             if index is not None:
                 same = _continued_call(text) == index
                 text = text[0]["function"]["arguments"] if same else None
-        except (msgspec.MsgspecError, LookupError, TypeError, ValueError, RecursionError):
+        except _OTHER_SHAPES:
             return None
         alone = len(delta) == 1 or len(_given(delta)) == 1
         return text if type(text) is str and alone else None
