@@ -1,7 +1,8 @@
 """The contract of Anthropic's Messages API as strict values: requests, responses, stream events.
 
-Modules in reading order: `blocks`, `request` (with its tools), `response` (whole and streamed, and
-the rules of a stream), `codec` (JSON in and out, and the strict and the tolerant mode of reading).
+Modules in reading order: `sources`, `blocks`, `request` (with its tools), `response` (whole and
+streamed, and the rules of a stream), `codec` (JSON in and out, and the strict and the tolerant mode
+of reading).
 
     request = contract.read_request(body)                 # InvalidRequestError names each path
     response = contract.read_response(document)           # StreamError
@@ -11,7 +12,6 @@ the rules of a stream), `codec` (JSON in and out, and the strict and the toleran
 The protocol itself builds and reads plain JSON and does not need these values.
 """
 
-from llmcore.protocols.anthropic_messages.contract.blocks import CacheControl, Raw
 from llmcore.protocols.anthropic_messages.contract.codec import (
     read_event,
     read_request,
@@ -26,6 +26,7 @@ from llmcore.protocols.anthropic_messages.contract.response import (
     StreamEvent,
     check_sequence,
 )
+from llmcore.protocols.anthropic_messages.contract.sources import CacheControl, Raw
 
 __all__ = [
     "CacheControl",

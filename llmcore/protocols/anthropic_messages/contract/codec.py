@@ -17,10 +17,10 @@ import cattrs
 from attrs import fields, fields_dict, has
 from cattrs.gen import make_dict_structure_fn, make_dict_unstructure_fn, override
 
-from llmcore.protocols.anthropic_messages.contract import blocks, request, response
-from llmcore.protocols.anthropic_messages.contract.blocks import Raw, is_always_written
+from llmcore.protocols.anthropic_messages.contract import blocks, request, response, sources
 from llmcore.protocols.anthropic_messages.contract.request import ClientTool, MessagesRequest
 from llmcore.protocols.anthropic_messages.contract.response import MessagesResponse, StreamEvent
+from llmcore.protocols.anthropic_messages.contract.sources import Raw, is_always_written
 from llmcore.schema.codec import (
     READING_ERRORS,
     faults_of,
@@ -270,7 +270,7 @@ LATER: Final[frozenset[type]] = frozenset(
         response.CompactionDelta,
         request.ThinkingAdaptive,
         request.ThinkingBetweenTools,
-        blocks.FileSource,
+        sources.FileSource,
         request.MemoryTool,
         request.ComputerTool,
         request.Toolset,

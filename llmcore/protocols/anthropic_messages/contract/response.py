@@ -23,9 +23,8 @@ from attrs import field, frozen
 
 from llmcore.protocols.anthropic_messages.contract.blocks import (
     ResponseBlock,
-    TextCitation,
-    always,
 )
+from llmcore.protocols.anthropic_messages.contract.sources import TextCitation, always
 from llmcore.schema.errors import StreamError
 from llmcore.schema.json import JsonObject
 
