@@ -28,6 +28,7 @@ from llmcore.schema.json import (
     ProviderMetadata,
     count_or_none,
     float_or_none,
+    int_or_none,
     object_or_empty,
     objects,
     str_or_none,
@@ -300,6 +301,7 @@ def _logprob(token: Mapping[str, Any], top: tuple[TokenLogprob, ...] = ()) -> To
         logprob=float(token["logprob"]),
         top=top,
         data=_token_bytes(token.get("bytes")),
+        id=int_or_none(token.get("token_id")),
     )
 
 

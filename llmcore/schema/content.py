@@ -70,7 +70,7 @@ class TokenLogprob:
     data: bytes | None = None
     """The token's own bytes, where the provider has them: a character may span several tokens."""
     id: int | None = None
-    """The token's number in the model's vocabulary, where the provider has it (Gemini)."""
+    """The token's number in the model's vocabulary, where the provider has it."""
 
 
 @readable

@@ -54,10 +54,14 @@ def on_content(
 def _on_part(state: ChatState, part: NativeObject, events: list[LLMEvent]) -> ChatState:
     """Emit one part of a content list, as Mistral and Databricks send them."""
     match part.get("type"):
-        case "text":
+        case "text" | "output_text":
             return on_text(state, str_or_none(part.get("text")) or "", (), events)
         case "thinking" | "reasoning":
             return on_reasoning(state, thinking_delta(part), {}, events)
+        case "refusal":
+            return on_refusal(state, part, {}, events)
+        case "image_url":
+            return _on_image(close_segment(state, events), part, events)
         case _:  # such as Mistral's `reference`
             events.append(ProviderEvent(state.context.provider, {"content": part}))
             return state
@@ -156,6 +160,44 @@ def _logprobs(choice: NativeObject, name: str) -> tuple[TokenLogprob, ...]:
     return read_logprobs(object_or_empty(choice.get("logprobs")).get(name))
 
 
+def with_token_logprobs(choice: NativeObject) -> NativeObject:
+    """Return *choice* with its log probabilities in OpenAI's form.
+
+    Other forms are the lists of the older completions API (Together, Fireworks), and one number
+    for the text of a chunk (Together). Sources: the types of `together` 3.1.1 and `fireworks-ai`
+    1.2.28 (`types/chat`, `LogProbs`).
+    """
+    given = choice.get("logprobs")
+    if not isinstance(given, dict):
+        delta = object_or_empty(choice.get("delta"))
+        given = {
+            "tokens": [delta.get("content")],
+            "token_logprobs": [given],
+            "token_ids": [delta.get("token_id")],
+            "top_logprobs": [choice.get("top_logprobs")],
+        }
+    tokens = given.get("tokens")
+    if not isinstance(tokens, list):
+        return choice
+    content = [_token(given, number) for number in range(len(tokens))]
+    return {**choice, "logprobs": {"content": content}}
+
+
+def _token(given: NativeObject, number: int) -> NativeObject:
+    """Return the token at *number* of lists, with the likeliest tokens in its place."""
+    tops = object_or_empty(_at(given.get("top_logprobs"), number))
+    return {
+        "token": _at(given["tokens"], number),
+        "logprob": _at(given.get("token_logprobs"), number),
+        "token_id": _at(given.get("token_ids"), number),
+        "top_logprobs": [{"token": text, "logprob": value} for text, value in tops.items()],
+    }
+
+
+def _at(values: object, number: int) -> Any:
+    return values[number] if isinstance(values, list) and number < len(values) else None
+
+
 # -- media
 
 _AUDIO_TYPES: Final = {"mp3": "audio/mpeg", "pcm16": "audio/pcm"}
@@ -176,14 +218,20 @@ def on_media(
     if isinstance(audio, dict) and audio:
         state = changed(state, buffered=PersistentList(audio, state.buffered))
     for image in objects(delta.get("images")):
-        url = str_or_none(object_or_empty(image.get("image_url")).get("url"))
-        if url is None:
-            events.append(ProviderEvent(state.context.provider, {"image": image}))
-            continue
-        media_type = url[5:].partition(";")[0] if url.startswith("data:") else "image/png"
-        events.append(File(id=f"file_{state.segments}", url=url, media_type=media_type))
-        state = changed(state, segments=state.segments + 1)
+        state = _on_image(state, image, events)
     return state
+
+
+def _on_image(state: ChatState, image: NativeObject, events: list[LLMEvent]) -> ChatState:
+    """Emit an image, whose `image_url` is an object or, with Mistral, a URL."""
+    given = image.get("image_url")
+    url = str_or_none(given) or str_or_none(object_or_empty(given).get("url"))
+    if url is None:
+        events.append(ProviderEvent(state.context.provider, {"image": image}))
+        return state
+    media_type = url[5:].partition(";")[0] if url.startswith("data:") else "image/png"
+    events.append(File(id=f"file_{state.segments}", url=url, media_type=media_type))
+    return changed(state, segments=state.segments + 1)
 
 
 def audio_is_complete(state: ChatState) -> bool:

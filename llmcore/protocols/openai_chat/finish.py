@@ -78,7 +78,7 @@ _NO_METADATA: Final = frozenset(
     | {"citations", "search_results", "error"}
 )
 _NO_CHOICE_METADATA: Final = frozenset(
-    {"index", "delta", "message", "finish_reason", "logprobs", "usage", "text"}
+    {"index", "delta", "message", "finish_reason", "logprobs", "top_logprobs", "usage", "text"}
 )
 
 

@@ -37,6 +37,7 @@ from llmcore.protocols.openai_chat.content import (
     on_reasoning,
     on_refusal,
     on_sources,
+    with_token_logprobs,
 )
 from llmcore.protocols.openai_chat.finish import map_reason, map_usage, on_info, on_start
 from llmcore.protocols.openai_chat.models import (
@@ -161,6 +162,9 @@ def step(state: ChatState, chunk: NativeObject) -> Step:
         else:
             events.append(ProviderEvent(state.context.provider, {"choice": choice}))
     state = on_sources(state, chunk, events)
+    stopped = object_or_empty(chunk.get("x_groq")).get("error")
+    if stopped:  # Groq's reason why it ends the stream early
+        events.append(_error(state, {"error": stopped}))
     return on_info(state, chunk), until_error(events)
 
 
@@ -180,6 +184,8 @@ def _error(state: ChatState, holder: NativeObject) -> ErrorEvent:
 def _on_choice(state: ChatState, choice: NativeObject, events: list[LLMEvent]) -> ChatState:
     message = choice.get("message")
     delta = object_or_empty(choice.get("delta"))
+    if choice.get("logprobs") is not None:
+        choice = with_token_logprobs(choice)
     if delta or not isinstance(message, dict):
         state = _on_delta(state, delta, choice, events)
         choice = {name: value for name, value in choice.items() if name != "logprobs"}

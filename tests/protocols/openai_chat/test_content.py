@@ -9,8 +9,11 @@ from attrs import evolve
 from llmcore.schema.content import (
     AudioPart,
     Citation,
+    ContentPart,
     ImagePart,
     ProviderPart,
+    ReasoningPart,
+    RefusalPart,
     TextPart,
     ToolCallPart,
     ToolResultPart,
@@ -160,6 +163,42 @@ def test_pages_beside_the_choices_are_sources() -> None:
         ("https://b.example", None),
     ]
     assert answer.text == "ab"
+
+
+IMAGE = "data:image/png;base64,aGk="
+
+
+@pytest.mark.parametrize(
+    ("part", "read"),
+    [
+        ({"type": "output_text", "text": "b"}, TextPart("b")),
+        ({"type": "refusal", "refusal": "No."}, RefusalPart("No.")),
+        (
+            {"type": "image_url", "image_url": {"url": IMAGE}},
+            ImagePart(url=IMAGE, media_type="image/png"),
+        ),
+        ({"type": "image_url", "image_url": IMAGE}, ImagePart(url=IMAGE, media_type="image/png")),
+    ],
+    ids=["text of the other API", "refusal", "image", "image by its URL alone"],
+)
+def test_a_content_part_has_its_place_and_kind(part: dict[str, Any], read: ContentPart) -> None:
+    """Of a list of parts, each is what its type says, streamed or not."""
+    content = [{"type": "thinking", "thinking": "Hm."}, part]
+
+    streams = response(streamed([chunk({"content": content}, "stop")])).message.content
+    answers = response(whole(completion({"content": content}))).message.content
+
+    assert streams == answers == (ReasoningPart("Hm."), read)
+
+
+def test_an_image_among_texts_stays_between_them() -> None:
+    """The text before it is a part of its own."""
+    image = {"type": "image_url", "image_url": {"url": IMAGE}}
+    content = [{"type": "text", "text": "a"}, image, {"type": "text", "text": "b"}]
+
+    parts = response(whole(completion({"content": content}))).message.content
+
+    assert parts == (TextPart("a"), ImagePart(url=IMAGE, media_type="image/png"), TextPart("b"))
 
 
 def test_an_unknown_content_part_is_passed_on() -> None:

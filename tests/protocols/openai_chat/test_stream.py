@@ -180,6 +180,53 @@ def test_logprobs_come_with_their_text() -> None:
     assert part == TextPart("ab", logprobs=(token("a", None), token("b", b"\xf0\x9f")))
 
 
+_TOP = {"a": -0.5, "b": -1.0}
+
+
+@pytest.mark.parametrize(
+    "choice",
+    [
+        {"logprobs": {"tokens": ["a"], "token_logprobs": [-0.5], "top_logprobs": [_TOP]}},
+        {"logprobs": -0.5, "top_logprobs": _TOP},
+    ],
+    ids=["lists", "one number for the chunk"],
+)
+def test_logprobs_of_other_servers_come_with_their_text(choice: dict[str, Any]) -> None:
+    """Together and Fireworks have forms of their own."""
+    made = chunk({"content": "a"})
+    made["choices"][0].update(choice)
+
+    (part,) = response(streamed([made, chunk({}, "stop")])).message.content
+
+    likely = (TokenLogprob(token="a", logprob=-0.5), TokenLogprob(token="b", logprob=-1.0))
+    assert part == TextPart("a", logprobs=(TokenLogprob(token="a", logprob=-0.5, top=likely),))
+
+
+@pytest.mark.parametrize("numbers", [{"token_ids": [1, 2]}, {"token_ids": [1]}, {}])
+def test_lists_of_logprobs_may_be_shorter_than_their_tokens(numbers: dict[str, Any]) -> None:
+    """A whole body has all tokens in one list; those without a probability are left out."""
+    document = completion({"content": "abc"})
+    lists = {"tokens": ["a", "b", "c"], "token_logprobs": [-1, None], **numbers}
+    document["choices"][0]["logprobs"] = lists
+
+    (part,) = response(whole(document)).message.content
+
+    token = TokenLogprob(token="a", logprob=-1.0, id=1 if numbers else None)
+    assert part == TextPart("abc", logprobs=(token,))
+
+
+@pytest.mark.parametrize("finish", [None, "stop"])
+def test_an_error_in_x_groq_ends_the_stream(finish: str | None) -> None:
+    """Groq states there why it stopped early, whatever the finish reason is."""
+    last = chunk({"content": "b"}, finish, x_groq={"id": "req_1", "error": "over capacity"})
+
+    *_, delta, error = streamed([chunk({"content": "a"}), last])
+
+    assert delta == TextDelta("text_0", "b")
+    assert isinstance(error, ErrorEvent)
+    assert "over capacity" in str(error.error)
+
+
 def test_unknown_fields_of_a_delta_are_passed_on() -> None:
     """Fields without a neutral form become an event."""
     events = streamed([chunk({"content": "a", "mood": "good"}), chunk({}, "stop")])
