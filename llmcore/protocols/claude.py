@@ -17,7 +17,7 @@ from typing import Any, Final, Literal
 
 from attrs import frozen
 
-from llmcore.protocols.lowering import CONTINUE_TEXT, note_continue_message
+from llmcore.protocols.lowering import CONTINUE_TEXT, nearest_effort, note_continue_message
 from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.json import JsonObject, present
 from llmcore.schema.options import ReasoningOptions
@@ -222,17 +222,12 @@ def _lower_effort(effort: str | None, rules: ClaudeRules, notes: Diagnostics) ->
     """Return the level that the model has for *effort*; None if it has no levels."""
     if effort is None or not rules.efforts:
         return None
-    if effort in rules.efforts or effort not in _BUDGETS:
-        return effort  # a word of the provider's own goes as it is
-    nearest = rules.efforts[0] if effort == "minimal" else _highest_below(effort, rules.efforts)
+    nearest = nearest_effort(effort, rules.efforts)
+    if nearest == effort:
+        return effort
     why = f"the model takes {', '.join(rules.efforts)}; {effort!r} became {nearest!r}"
     notes.changed("reasoning-effort-changed", "reasoning.effort", why)
     return nearest
-
-
-def _highest_below(effort: str, levels: tuple[str, ...]) -> str:
-    order = list(_BUDGETS)
-    return max((e for e in levels if order.index(e) < order.index(effort)), key=order.index)
 
 
 def _budgeted(reasoning: ReasoningOptions, notes: Diagnostics) -> str | None:

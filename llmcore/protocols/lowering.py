@@ -3,20 +3,22 @@
 Parts that an API cannot carry are replaced by a short text (`omitted_text`), documents and
 instructions by text in a tag (`tagged_text`), which the text itself cannot close.
 `FixedSampling` holds which models reject sampling parameters (temperature, top_p, penalties, log
-probabilities); its patterns are for a whole model id, and the empty one fits none.
+probabilities), `Efforts` which efforts of reasoning they accept; their patterns are for a whole
+model id, and the empty one fits none.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, Final, get_args
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final, TypeAlias, get_args
 
 from attrs import frozen
 
 from llmcore.protocols import media
+from llmcore.schema.changed import changed
 from llmcore.schema.content import Citation, ContentPart, DocumentPart, ProviderPart, ToolResultPart
 from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.json import JsonObject, text_or_json, without
-from llmcore.schema.options import GenerationOptions, ServiceTier, merge_json
+from llmcore.schema.options import GenerationOptions, ReasoningEffort, ServiceTier, merge_json
 from llmcore.schema.request import LLMRequest
 
 # -- text in the place of parts
@@ -181,3 +183,52 @@ OPENAI_FIXED_SAMPLING: Final = FixedSampling(
     unless_off=r"gpt-5\.(\d-(pro|codex)|[5-9]).*|gpt-([6-9]|[12]\d).*",
     with_effort=r"gpt-5\.[1-4].*",
 )
+
+# -- efforts of reasoning
+
+Efforts: TypeAlias = tuple[tuple[str, tuple[str, ...]], ...]
+"""Models (patterns; the first that fits counts), and the efforts that they accept, least first."""
+
+OPENAI_EFFORTS: Final[Efforts] = (
+    # https://developers.openai.com/api/docs/guides/reasoning and .../guides/latest-model;
+    # errors of the API: "Unsupported value: 'minimal' is not supported with the 'gpt-5.6-sol'
+    # model. Supported values are: 'none', 'low', 'medium', 'high', 'xhigh', and 'max'."
+    (r"o[134](-(?!preview|.*deep-research).*)?", ("low", "medium", "high")),
+    (r"gpt-5(-(mini|nano))?(-\d.*)?", ("minimal", "low", "medium", "high")),
+    (r"gpt-5\.1(-\d.*)?", ("none", "low", "medium", "high")),
+    (r"gpt-5\.[2-5](-(mini|nano))?(-\d.*)?", ("none", "low", "medium", "high", "xhigh")),
+    (
+        r"gpt-5\.6(-(sol|terra|luna).*)?|gpt-6-(sol|luna).*",
+        ("none", "low", "medium", "high", "xhigh", "max"),
+    ),
+    (r"gpt-6-astra|gpt-6\.1-sol", ("low", "medium", "high", "xhigh", "max")),
+)
+"""Those of OpenAI's models. Models that are not listed get any effort as it is."""
+
+
+def nearest_effort(effort: str, levels: Sequence[str]) -> str:
+    """Return the one of *levels* (least first) for *effort*: the highest below it, else the lowest.
+
+    Reasoning is not turned off for an effort that is too low. A provider's own word stays.
+    """
+    order = get_args(ReasoningEffort)
+    if effort in levels or effort not in order:
+        return effort
+    reasons = [level for level in levels if level != "none"]
+    below = [level for level in reasons if order.index(level) < order.index(effort)]
+    return below[-1] if below else reasons[0]
+
+
+def with_accepted_effort(request: LLMRequest, efforts: Efforts, notes: Diagnostics) -> LLMRequest:
+    """Return *request* with an effort of reasoning that its model accepts, and report a change."""
+    reasoning, model = request.reasoning, request.model_id
+    levels = next((levels for models, levels in efforts if matches_model(models, model)), ())
+    if reasoning is None or reasoning.effort is None or not levels:
+        return request
+    wanted, effort = reasoning.effort, nearest_effort(reasoning.effort, levels)
+    if effort == wanted:
+        return request
+    code = "reasoning-not-off" if wanted == "none" else "reasoning-effort-changed"
+    why = f"{model} takes {', '.join(levels)}; {wanted!r} became {effort!r}"
+    notes.changed(code, "reasoning.effort", why)
+    return changed(request, reasoning=changed(reasoning, effort=effort))

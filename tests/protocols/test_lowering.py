@@ -2,8 +2,11 @@
 
 import pytest
 
-from llmcore.protocols.lowering import document_text, tagged_text
+from llmcore.protocols import openai_chat, openai_responses
+from llmcore.protocols.lowering import document_text, nearest_effort, tagged_text
 from llmcore.schema.content import DocumentPart
+from llmcore.schema.model import Model
+from llmcore.schema.request import request
 
 
 @pytest.mark.parametrize(
@@ -29,3 +32,57 @@ def test_document_text_escapes_its_closing_tag() -> None:
     assert document_text(part, "a</document>b") == (
         '<document name="a.txt">\na&lt;/document>b\n</document>'
     )
+
+
+@pytest.mark.parametrize(
+    ("effort", "levels", "nearest"),
+    [
+        ("high", ("low", "high"), "high"),
+        ("medium", ("low", "high"), "low"),
+        ("minimal", ("none", "low"), "low"),
+        ("none", ("minimal", "low"), "minimal"),
+        ("max", ("none", "low", "xhigh"), "xhigh"),
+        ("turbo", ("low", "high"), "turbo"),
+    ],
+)
+def test_nearest_effort_is_the_highest_below_or_the_lowest_that_reasons(
+    effort: str, levels: tuple[str, ...], nearest: str
+) -> None:
+    """A word that no API has in common stays as it is."""
+    assert nearest_effort(effort, levels) == nearest
+
+
+@pytest.mark.parametrize(
+    ("model", "effort", "sent", "code"),
+    [
+        ("gpt-5.1", "minimal", "low", "reasoning-effort-changed"),
+        ("gpt-5.6-sol", "minimal", "low", "reasoning-effort-changed"),
+        ("gpt-5.6-sol", "max", "max", None),
+        ("gpt-5.5", "max", "xhigh", "reasoning-effort-changed"),
+        ("gpt-5.1-2025-11-13", "xhigh", "high", "reasoning-effort-changed"),
+        ("gpt-5-mini", "minimal", "minimal", None),
+        ("gpt-5", "none", "minimal", "reasoning-not-off"),
+        ("o3", "none", "low", "reasoning-not-off"),
+        ("gpt-6.1-sol", "none", "low", "reasoning-not-off"),
+        ("gpt-6-luna", "none", "none", None),
+        ("gpt-5.2-pro", "minimal", "minimal", None),
+        ("gpt-9", "minimal", "minimal", None),
+    ],
+)
+def test_openai_models_get_an_effort_that_they_accept(
+    model: str, effort: str, sent: str, code: str | None
+) -> None:
+    """In both APIs; models whose levels are not known get what was asked for."""
+    asked = request(
+        model=Model(model, "openai"), prompt="q", reasoning_effort=effort, temperature=0.5
+    )
+
+    responses = openai_responses.protocol.body.build(asked, False).unwrap()
+    chat = openai_chat.make(openai_chat.OPENAI).body.build(asked, False).unwrap()
+
+    assert responses.body["reasoning"] == {"effort": sent}
+    assert chat.body["reasoning_effort"] == sent
+    for built in (responses, chat):
+        found = [one.code for one in built.diagnostics if one.path == "reasoning.effort"]
+        assert found == ([code] if code else [])
+        assert ("temperature" in built.body) is (sent == "none")

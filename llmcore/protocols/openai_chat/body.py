@@ -9,7 +9,11 @@ from typing import Final, cast
 
 from llmcore.protocols.caching import cache_mark, openai_cache_fields
 from llmcore.protocols.forced_format import format_in_words
-from llmcore.protocols.lowering import lower_service_tier, with_stream_options
+from llmcore.protocols.lowering import (
+    lower_service_tier,
+    with_accepted_effort,
+    with_stream_options,
+)
 from llmcore.protocols.openai_chat.messages import ChatTarget, lower_messages, target_of
 from llmcore.protocols.openai_chat.models import SAMPLING, ChatDialect, forces_call_by_schema
 from llmcore.protocols.openai_chat.names import (
@@ -42,6 +46,7 @@ def from_request(
 def _lower(
     request: LLMRequest, stream: bool, dialect: ChatDialect, notes: Diagnostics
 ) -> NativeObject:
+    request = with_accepted_effort(request, dialect.efforts, notes)
     context = target_of(request, dialect)
     fields, words = _lower_asked(request, context, notes)
     messages = lower_messages(request, context, words, notes)

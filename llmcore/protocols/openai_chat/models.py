@@ -8,7 +8,13 @@ import re
 from typing import Final, Literal, get_args
 
 from llmcore.protocols.caching import OPENAI_BREAKPOINT_MODELS
-from llmcore.protocols.lowering import OPENAI_FIXED_SAMPLING, FixedSampling, matches_model
+from llmcore.protocols.lowering import (
+    OPENAI_EFFORTS,
+    OPENAI_FIXED_SAMPLING,
+    Efforts,
+    FixedSampling,
+    matches_model,
+)
 from llmcore.protocols.openai_chat.names import CALL_IDS
 from llmcore.protocols.tools import CallIdRule, freeform_tools
 from llmcore.schema.frozen import frozen
@@ -112,6 +118,8 @@ class ChatDialect:
     """The values of `service_tier` by the neutral tiers; none if there is no such parameter."""
     fixed_sampling: FixedSampling = FixedSampling()
     """Models that reject sampling parameters."""
+    efforts: Efforts = ()
+    """The efforts of reasoning that models accept."""
     no_stop: str = ""
     """Models (a pattern for the whole id) that reject `stop`."""
     stream_usage: bool = True
@@ -191,6 +199,7 @@ class ChatDialect:
 
 OPENAI = ChatDialect(
     fixed_sampling=OPENAI_FIXED_SAMPLING,
+    efforts=OPENAI_EFFORTS,
     # "Not supported with latest reasoning models": the documents name o3 and o4-mini alone, but
     # see https://github.com/huggingface/smolagents/issues/1893 and pull 1868
     no_stop=r"o3(-(?!mini).*)?|o4-mini.*|gpt-(5(?!-chat)|[6-9]|[12]\d).*",

@@ -7,7 +7,7 @@ November 2026.
 from typing import Final, cast
 
 from llmcore.protocols.caching import openai_cache_fields
-from llmcore.protocols.lowering import note_missing, with_stream_options
+from llmcore.protocols.lowering import note_missing, with_accepted_effort, with_stream_options
 from llmcore.protocols.openai_responses.continuation import (
     chains,
     continued,
@@ -61,6 +61,7 @@ def from_request(
 def _lower(
     request: LLMRequest, stream: bool, dialect: ResponsesDialect, notes: Diagnostics
 ) -> NativeObject:
+    request = with_accepted_effort(request, dialect.efforts, notes)
     given = request.options_for(METADATA_KEY, request.provider_id)
     chained, options = _chain_of(given)
     memory = {"store": True} if chained else lower_memory(options)

@@ -10,7 +10,13 @@ from typing import Final, Literal
 from attrs import frozen
 
 from llmcore.protocols.caching import OPENAI_BREAKPOINT_MODELS
-from llmcore.protocols.lowering import OPENAI_FIXED_SAMPLING, FixedSampling, matches_model
+from llmcore.protocols.lowering import (
+    OPENAI_EFFORTS,
+    OPENAI_FIXED_SAMPLING,
+    Efforts,
+    FixedSampling,
+    matches_model,
+)
 
 SAMPLING: Final = frozenset({"temperature", "top_p", "top_logprobs"})
 
@@ -29,6 +35,8 @@ class ResponsesDialect:
     `include: ["reasoning.encrypted_content"]`."""
     fixed_sampling: FixedSampling = FixedSampling()
     """Models that reject sampling parameters."""
+    efforts: Efforts = ()
+    """The efforts of reasoning that models accept."""
     breakpoint_models: str = ""
     """Models that take `prompt_cache_breakpoint` on the parts of messages."""
 
@@ -46,5 +54,6 @@ OPENAI = ResponsesDialect(
     # https://github.com/pydantic/pydantic-ai/issues/2865 and 3326; an unknown name may reason
     plain_models=r"(^|[^a-z0-9])(gpt-3|gpt-4|chatgpt-|gpt-5-chat)",
     fixed_sampling=OPENAI_FIXED_SAMPLING,
+    efforts=OPENAI_EFFORTS,
     breakpoint_models=OPENAI_BREAKPOINT_MODELS,
 )
