@@ -6,35 +6,30 @@ Retrying, tool loops and everything else that takes several calls is built on to
 
 import copy
 import os
-from collections.abc import Collection, Mapping, Sequence
-from datetime import UTC, datetime
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Self, TypeAlias, TypeVar, cast
+from typing import TYPE_CHECKING, Self, TypeVar, cast
 
-import anyio.to_thread
-from attrs import define, evolve
+from attrs import evolve
 
-from llmcore.client.accounts import with_own_contents
 from llmcore.client.byte_stream import ByteStream
-from llmcore.client.call import Call, OnResponse, RoutedRequest
+from llmcore.client.call import Call, OnResponse
 from llmcore.client.configured_models import ConfiguredProviders, ModelSource
 from llmcore.client.cost import with_cost
-from llmcore.client.counting import counted, with_overflow_note
+from llmcore.client.counting import counted
 from llmcore.client.credentials import Credentials
 from llmcore.client.event_stream import EventStream
 from llmcore.client.http.options import HttpOptions
 from llmcore.client.http.transport import HttpClient
-from llmcore.client.large_requests import is_large, run_in_thread_if
-from llmcore.client.media_files import load_files, names_files
+from llmcore.client.media_files import load_files
 from llmcore.client.middleware.chain import ClientCheck, Middleware, Next, compose
 from llmcore.client.model_calls import FindRoute, model_response, spoken
+from llmcore.client.preparation import PendingRequest, Preparation, native_request
 from llmcore.client.transport import Transport
 from llmcore.client.transports import Transports
 from llmcore.client.unary import UnaryCalls
-from llmcore.protocols.failures.errors import rejected_field
-from llmcore.routes.auth import TOKEN_TO_COME, AuthContext
-from llmcore.routes.endpoint import BaseUrlOf
+from llmcore.routes.auth import TOKEN_TO_COME
 from llmcore.routes.route import PreparedRequest, Route, ToolChoiceMode, route_of
 from llmcore.routes.transport import Timeouts
 from llmcore.schema.audio import (
@@ -53,7 +48,6 @@ from llmcore.schema.embeddings import (
 from llmcore.schema.errors import ConfigurationError, LLMError
 from llmcore.schema.files import StoredFile
 from llmcore.schema.images import ImageRequest, ImageResponse
-from llmcore.schema.json import ProviderMetadata
 from llmcore.schema.messages import Message
 from llmcore.schema.model import Body_co, Model
 from llmcore.schema.request import LLMRequest
@@ -71,13 +65,6 @@ _PROBE_MODEL = "any"
 
 _Request = TypeVar("_Request", bound=UnaryRequest)
 _Response = TypeVar("_Response", bound=UnaryResponse)
-
-
-@define
-class _Outstanding:
-    """The request of one call; another takes its place if the server rejects it."""
-
-    request: LLMRequest
 
 
 class Client:
@@ -113,13 +100,12 @@ class Client:
         """The time limits of calls that set none, unless the route has its own."""
         self.models = tuple(models)
         self._environ = environ
-        self._rejected: dict[_Server, frozenset[str]] = {}
-        """Optional fields of bodies that a server has rejected."""
         self.middleware = tuple(middleware)
         """The middleware of each call, the outermost first."""
         self._check_middleware(self.middleware)
         self._credentials = Credentials(http if isinstance(http, HttpOptions) else HttpOptions())
         self._transports = Transports(http=http, transport=transport, environ=self.environ)
+        self._preparation = Preparation(self._credentials, self._transports, self.environ)
 
     @classmethod
     def from_env(
@@ -206,8 +192,8 @@ class Client:
             return resolved
         try:
             loaded = load_files(request)
-            context = evolve(self._context(TOKEN_TO_COME), shown=True)
-            prepared = _prepared(
+            context = evolve(self._preparation.context(TOKEN_TO_COME), shown=True)
+            prepared = native_request(
                 loaded, resolved.value, streaming=streaming, context=context, models=self.models
             )
         except LLMError as error:
@@ -486,7 +472,7 @@ class Client:
         route = route_of(model)
         token = await self._credentials.token(route.auth, self.environ)
         probe = LLMRequest(model=model, messages=(Message.user("?"),))
-        route.prepare(probe, streaming=False, context=self._context(token)).unwrap()
+        route.prepare(probe, streaming=False, context=self._preparation.context(token)).unwrap()
 
     def timeouts_for(self, request: LLMRequest) -> Timeouts:
         """Return the time limits of a call of *request*: its route's, or else the client's."""
@@ -507,8 +493,9 @@ class Client:
     ) -> EventStream:
         def run(effective: LLMRequest) -> EventStream:
             resolved = self.resolve(effective)
+            pending = PendingRequest(effective, resolved, streaming=streaming, models=self.models)
             call = Call(
-                partial(self._ready, _Outstanding(effective), resolved, streaming),
+                partial(self._preparation.ready, pending),
                 timeouts or self._timeouts_of(resolved),
                 raw=raw,
                 on_response=on_response,
@@ -561,101 +548,3 @@ class Client:
         route = resolved.value.route if isinstance(resolved, Success) else None
         limits = route.defaults.timeouts if isinstance(route, Route) else None
         return limits or self.timeouts
-
-    async def _ready(
-        self,
-        pending: _Outstanding,
-        resolved: Result[Model, LLMError],
-        streaming: bool,
-        cursor: ProviderMetadata | None,
-    ) -> Result[RoutedRequest, LLMError]:
-        """Return the request prepared for sending, with its token fetched and its files read.
-
-        With a *cursor*, it is the request for the rest of the response.
-        """
-        if isinstance(resolved, Failure):
-            return resolved
-        model = resolved.value
-        route = route_of(model)
-        token = await self._credentials.token(route.auth, self.environ)
-        if names_files(pending.request):
-            pending.request = await anyio.to_thread.run_sync(load_files, pending.request)
-        request = pending.request
-        context = self._context(token)
-        rejected = self._rejected.get(_server(route), frozenset())
-        step = partial(
-            _prepared,
-            request,
-            model,
-            streaming=streaming,
-            context=context,
-            rejected=rejected,
-            models=self.models,
-        )
-        prepared = await run_in_thread_if(step, large=is_large(request))
-        if cursor is not None:
-            prepared = prepared.bind(lambda whole: route.resume(whole, cursor, context))
-        if isinstance(prepared, Failure):
-            return prepared
-        transport, request_ready = await self._transports.ready(route, prepared.value)
-        return Success(
-            RoutedRequest(
-                prepared=request_ready,
-                route=route,
-                transport=transport,
-                refused=lambda: self._credentials.refused(route.auth, token),
-                rejected=partial(self._learn_rejected, pending, request_ready, route),
-            )
-        )
-
-    def _learn_rejected(
-        self, pending: _Outstanding, prepared: PreparedRequest, route: Route, error: LLMError
-    ) -> bool:
-        """Return whether to send the request again, without what the server rejects.
-
-        An optional field that it rejects is remembered for later requests.
-        """
-        instead = route.protocol.body.instead
-        other = None if instead is None else instead(prepared.request, error)
-        if other is not None:
-            pending.request = other
-            return True
-        options = prepared.request.options_for(route.protocol.metadata_key, route.provider)
-        optional = route.protocol.body.optional - options.keys()
-        name = rejected_field(error, prepared.body, optional) if optional else None
-        if name is None:
-            return False
-        server = _server(route)
-        self._rejected[server] = self._rejected.get(server, frozenset()) | {name}
-        return True
-
-    def _context(self, token: str | None) -> AuthContext:
-        return AuthContext(environ=self.environ, now=datetime.now(UTC), token=token)
-
-
-_Server: TypeAlias = tuple[str, str | BaseUrlOf | None]
-
-
-def _server(route: Route) -> _Server:
-    return route.provider, route.endpoint.base_url
-
-
-def _prepared(
-    request: LLMRequest,
-    model: Model,
-    *,
-    streaming: bool,
-    context: AuthContext,
-    rejected: Collection[str] = (),
-    models: "Sequence[ModelInfo]",
-) -> Result[PreparedRequest, LLMError]:
-    """Return the native request of *request*, whose model is resolved and files are loaded."""
-    known = request.model is model and request.provider is None
-    resolved = request if known else changed(request, model=model, provider=None)
-    route = route_of(model)
-    prepared = route.prepare(resolved, streaming=streaming, context=context, rejected=rejected)
-    if isinstance(prepared, Failure):
-        return prepared
-    return with_own_contents(prepared.value, route).map(
-        lambda ready: with_overflow_note(ready, models)
-    )
