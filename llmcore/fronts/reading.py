@@ -8,14 +8,22 @@ import base64
 import binascii
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, TypeVar
+from typing import Any, Final, TypeVar, cast
 
 from attrs import evolve
 
 from llmcore.fronts.errors import invalid
+from llmcore.protocols.caching import OPENAI_BREAKPOINT
 from llmcore.protocols.openai_chat.names import PROTOCOL_ID as CHAT
 from llmcore.protocols.openai_responses.names import PROTOCOL_ID as RESPONSES
-from llmcore.schema.content import CacheTtl
+from llmcore.schema.content import (
+    CacheTtl,
+    ContentPart,
+    ToolResultPart,
+    cache_ttl,
+    cached,
+    uncached,
+)
 from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.json import JsonObject, object_or_empty
 from llmcore.schema.options import ReasoningOptions
@@ -196,7 +204,29 @@ def cache_ttl_of(native: Mapping[str, Any]) -> CacheTtl | None:
 
     Marks are Anthropic's `cache_control` or OpenAI's `prompt_cache_breakpoint`.
     """
-    mark = native.get("cache_control") or native.get("prompt_cache_breakpoint")
+    mark = native.get("cache_control") or native.get(OPENAI_BREAKPOINT)
     if not mark:
         return None
     return "1h" if object_or_empty(mark).get("ttl") == "1h" else "5m"
+
+
+def report_lifetime(native: Mapping[str, Any], path: str, notes: Diagnostics) -> None:
+    """Record the lifetime of OpenAI's mark on the part at *path*: here it is the request's."""
+    if object_or_empty(native.get(OPENAI_BREAKPOINT)).get("ttl") is not None:
+        why = "a single mark has no lifetime: set that of the request, prompt_cache_options.ttl"
+        notes.unsupported(f"{path}.{OPENAI_BREAKPOINT}.ttl", why)
+
+
+def marked_at_end(result: ToolResultPart) -> ToolResultPart:
+    """Return *result* with the cache mark of its last part: both end at the same place.
+
+    APIs differ in which of the two they let be marked.
+    """
+    if not result.parts or cache_ttl(result) is not None:
+        return result
+    *before, last = result.parts
+    ttl = cache_ttl(last)
+    if ttl is None:
+        return result
+    parts: tuple[ContentPart, ...] = (*before, uncached(last))
+    return cast("ToolResultPart", cached(evolve(result, content=parts), ttl=ttl))

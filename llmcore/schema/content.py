@@ -466,6 +466,12 @@ def cached(part: ContentPart, *, ttl: CacheTtl = "5m") -> ContentPart:
     return evolve(part, provider_metadata={**part.provider_metadata, _CACHE_KEY: {"ttl": ttl}})
 
 
+def uncached(part: ContentPart) -> ContentPart:
+    """Return *part* without the mark of `cached`."""
+    metadata = {key: data for key, data in part.provider_metadata.items() if key != _CACHE_KEY}
+    return evolve(part, provider_metadata=metadata)
+
+
 def cache_ttl(part: object) -> CacheTtl | None:
     """Return how long to cache the prefix that ends with *part*; None if it is not marked.
 

@@ -117,6 +117,9 @@ class ContentReader:
     def _image(self, block: Block, path: str) -> ImagePart:
         source = required(block, "source", dict, f"{path}.")
         how = object_or_empty(block.get("transformations"))
+        if how and not self.native:
+            why = "the upstream transforms images as it sees fit"
+            self.notes.unsupported(f"{path}.transformations", why)
         metadata = {METADATA_KEY: {"transformations": how}} if how else {}
         return ImagePart(**self._media(source, f"{path}.source"), provider_metadata=metadata)
 
@@ -138,6 +141,8 @@ class ContentReader:
                 inner = self.read_content(source, where)
                 text = "\n\n".join(part.text for part in inner if isinstance(part, TextPart))
                 rest = [part for part in inner if not isinstance(part, TextPart)]
+                if rest and not text:
+                    return (*_headings(about), *rest)
                 return (_text_document(text, about), *rest)
             case _:
                 return (DocumentPart(**self._media(source, where), **about),)
@@ -179,6 +184,11 @@ def text_block(block: Block, path: str) -> TextPart:
     """Return a block of text with its citations, whose native form stays with them."""
     text = required(block, "text", str, f"{path}.")
     return TextPart(text, citations=tuple(map(read_citation, objects(block.get("citations")))))
+
+
+def _headings(about: Mapping[str, Any]) -> Iterable[TextPart]:
+    """Yield what is said of a document that has no text of its own."""
+    return (TextPart(about[name]) for name in ("title", "context") if about[name])
 
 
 def _text_document(text: str, about: Mapping[str, Any]) -> DocumentPart:

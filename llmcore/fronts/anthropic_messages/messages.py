@@ -31,7 +31,14 @@ from llmcore.fronts.anthropic_messages.hosted import (
 from llmcore.fronts.errors import invalid
 from llmcore.fronts.front import Upstream
 from llmcore.fronts.opaque_state import Echo, EchoedHostedItem, EchoReader
-from llmcore.fronts.reading import Fields, cache_ttl_of, read, report_unknown, required
+from llmcore.fronts.reading import (
+    Fields,
+    cache_ttl_of,
+    marked_at_end,
+    read,
+    report_unknown,
+    required,
+)
 from llmcore.fronts.sealer import PREFIX
 from llmcore.protocols.anthropic_messages.names import METADATA_KEY, PROTOCOL_ID, Block
 from llmcore.schema.content import (
@@ -142,7 +149,7 @@ class TurnReader:
             name=self._names.get(call_id),
             is_error=read(block, "is_error", bool, f"{path}.") is True,
         )
-        return _marked(part, block)
+        return _marked(part if self._native else marked_at_end(part), block)
 
     # -- the assistant's side
 
@@ -212,14 +219,22 @@ class TurnReader:
         self, origin: Origin | None, echoes: Iterable[Echo], path: str
     ) -> Iterable[ContentPart]:
         """Yield the parts of a response; those of hosted tools of unknown origin as text."""
+        echoes = list(echoes)
+        ended = {part.tool_call_id for part in echoes if isinstance(part, ToolResultPart)}
         for part in echoes:
             if isinstance(part, EchoedHostedItem):
                 continue
             executed = isinstance(part, ToolCallPart | ToolResultPart) and part.provider_executed
             if executed and origin is None and not self._native:
+                if isinstance(part, ToolCallPart) and part.id not in ended:
+                    self._drop_call(path)
                 yield from self._as_text(part, path)
             else:
                 yield part
+
+    def _drop_call(self, path: str) -> None:
+        why = "the upstream did not run this tool, and there is nothing that it returned"
+        self._notes.dropped("hosted-tool-dropped", path, why)
 
     def _as_text(self, part: ContentPart, path: str) -> Iterable[TextPart]:
         text = hosted_as_text(part) if isinstance(part, ToolResultPart) else None

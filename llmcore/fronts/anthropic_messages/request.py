@@ -268,6 +268,8 @@ _UNDERSTOOD: Final = frozenset(
 """Fields that are read elsewhere."""
 _SILENT: Final[Mapping[str, tuple[object, ...]]] = {"speed": ("standard",)}
 """Values equal to the default: omitting them loses nothing."""
+_OF_THINKING: Final = frozenset({"budget_tokens", "display", "type"})
+_THINKING: Final = ("adaptive", "disabled", "enabled")
 _OF_OUTPUT_CONFIG: Final = frozenset({"effort", "format"})
 _BETAS: Final = "anthropic-beta"
 
@@ -281,13 +283,16 @@ def _native_fields(
     config = present(output_config, but=_OF_OUTPUT_CONFIG)
     if upstream.protocol_id != PROTOCOL_ID:
         lost = {f"output_config.{name}": value for name, value in config.items()}
+        lost |= _own_thinking(object_or_empty(request.body.get("thinking")))
         _report_lost({**native, **lost}, notes)
         return {}
     whole = request.body.get("cache_control")
     betas = str_or_none(request.headers.get(_BETAS))
     thinking = object_or_empty(request.body.get("thinking"))
+    own = bool(_own_thinking(thinking))
     fields: dict[str, Any] = {
         **native,
+        **({"thinking": thinking} if own else {}),
         **offer.native,
         **({"cache_control": whole} if whole else {}),
         **({"output_config": config} if config else {}),
@@ -296,6 +301,16 @@ def _native_fields(
     if not thinking and output_config.get("effort") is not None:
         fields["thinking"] = None  # effort alone does not turn thinking on
     return {METADATA_KEY: fields} if fields else {}
+
+
+def _own_thinking(thinking: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what `ReasoningOptions` has no field for, by the places in the request."""
+    own = present(thinking, but=_OF_THINKING)
+    if thinking.get("type") not in (None, *_THINKING):
+        own["type"] = thinking["type"]
+    if thinking.get("display") not in (None, *_DISPLAYS):
+        own["display"] = thinking["display"]
+    return {f"thinking.{name}": value for name, value in own.items()}
 
 
 def _report_lost(fields: Mapping[str, Any], notes: Diagnostics) -> None:

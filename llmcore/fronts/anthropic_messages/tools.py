@@ -52,16 +52,19 @@ _HOSTED: Final[Mapping[str, HostedToolKind]] = {
 _SEARCH: Final = "tool_search_tool"
 _EXTRAS: Final = ("defer_loading", "input_examples", "eager_input_streaming", "allowed_callers")
 """Fields of a client's tool that only Anthropic reads."""
-_QUIET: Final = frozenset({"defer_loading", "eager_input_streaming", "allowed_callers"})
+_QUIET: Final = frozenset({"defer_loading", "eager_input_streaming"})
 """Of these, the ones that state how tools are sent, which do not reach the model."""
+_CALLERS: Final = "allowed_callers"
+_DIRECT: Final = ["direct"]
+"""The default: the model itself calls the tool, and no code that it writes."""
 
 _NAMED: Final = frozenset({"cache_control", "name", "type"})
 _OF_TOOLS: Final = _NAMED | {"description", "input_schema", "strict", *_EXTRAS}
-_OF_CLIENT_TOOLS: Final = _NAMED | {"display_height_px", "display_width_px", *_QUIET}
+_OF_CLIENT_TOOLS: Final = _NAMED | {"display_height_px", "display_width_px", _CALLERS, *_QUIET}
 _OF_HOSTED: Final[Mapping[str, frozenset[str]]] = {
     "web_search": _NAMED
-    | {"allowed_domains", "blocked_domains", "max_uses", "user_location", *_QUIET},
-    "web_fetch": _NAMED | {"max_uses", *_QUIET},
+    | {"allowed_domains", "blocked_domains", "max_uses", "user_location", _CALLERS, *_QUIET},
+    "web_fetch": _NAMED | {"max_uses", _CALLERS, *_QUIET},
     "mcp": _NAMED | {"configs", "default_config", "mcp_server_name"},
 }
 """Fields of tools that are read; those of tools that the provider runs by their kinds."""
@@ -103,6 +106,8 @@ def read_offer(
             specs.append(spec)
     choice, parallel = _read_choice(body, specs, reader.missing, notes)
     servers = body.get("mcp_servers") if reader.native else None
+    if not reader.native:
+        _report_servers(body, natives, notes)
     return MessagesOffer(
         tools=tuple(specs),
         choice=choice,
@@ -111,6 +116,15 @@ def read_offer(
         searches=any(str(native.get("type")).startswith("web_search_") for native in natives),
         native={"mcp_servers": servers} if servers else {},
     )
+
+
+def _report_servers(body: Fields, tools: Iterable[Fields], notes: Diagnostics) -> None:
+    """Report the MCP servers of which no toolset makes an offer."""
+    offered = {str_or_none(tool.get("mcp_server_name")) for tool in tools}
+    for index, server in enumerate(objects(body.get("mcp_servers"))):
+        if str_or_none(server.get("name")) not in offered:
+            why = "no mcp_toolset among the tools names this server"
+            notes.dropped("hosted-tool-dropped", f"mcp_servers[{index}]", why)
 
 
 def _order(natives: Sequence[Fields], referenced: Sequence[str], *, native: bool) -> Iterable[int]:
@@ -149,6 +163,9 @@ class _ToolReader:
         """Return a tool for the upstream; None if it is left out."""
         type_ = read(native, "type", str, f"{path}.") or "custom"
         kind = _hosted_kind(type_)
+        if native.get(_CALLERS) not in (None, [], _DIRECT) and not self.native:
+            why = "the upstream's tools are called by the model itself"
+            self._notes.unsupported(f"{path}.{_CALLERS}", why)
         if type_ == "custom":
             return self._custom(native, path)
         if kind is not None and self._policy == "drop":
@@ -175,7 +192,7 @@ class _ToolReader:
         extras = [name for name in _EXTRAS if native.get(name) not in (None, False, [])]
         report_unknown(native, _OF_TOOLS, path, self._notes)
         for extra in extras:
-            if extra not in _QUIET and not self.native:
+            if extra not in (_CALLERS, *_QUIET) and not self.native:
                 why = f"the upstream's tools have no {extra}"
                 self._notes.dropped("unsupported-parameter", f"{path}.{extra}", why)
         return ToolDefinition(

@@ -141,6 +141,13 @@ def _is_googles(uri: str) -> bool:
     )
 
 
+def sets_detail(part: NativeObject) -> bool:
+    """Return whether the resolution of a part is one of the details that images have elsewhere."""
+    media_type = camel_keys(part.get("inlineData") or part.get("fileData")).get("mimeType")
+    is_image = str(media_type).lower().startswith("image/")
+    return is_image and _level(part.get("mediaResolution")) in _DETAILS
+
+
 def _level(value: object) -> str:
     return str(camel_keys(value).get("level") if isinstance(value, dict) else value)
 

@@ -17,7 +17,7 @@ from typing import Final
 
 from llmcore.fronts.errors import invalid
 from llmcore.fronts.front import Upstream
-from llmcore.fronts.gemini.content import camel_keys, read_media, read_part
+from llmcore.fronts.gemini.content import camel_keys, read_media, read_part, sets_detail
 from llmcore.fronts.gemini.turns import read_turn
 from llmcore.fronts.reading import report_unknown
 from llmcore.protocols.gemini.names import MEANINGFUL, METADATA_KEY, PROTOCOL_ID, NativeObject
@@ -109,6 +109,8 @@ _OF_PART: Final = frozenset(
 )
 _OF_GEMINIS_PART: Final = frozenset({"partMetadata", "toolCall", "toolResponse", "videoMetadata"})
 """Fields of parts, and those that a Gemini upstream takes besides."""
+_OF_PIECES: Final = ("partialArgs", "willContinue")
+"""Fields of calls whose arguments come in pieces."""
 
 
 class _ContentsReader:
@@ -150,6 +152,18 @@ class _ContentsReader:
         for part, where in parts:
             if not known.isdisjoint(part):
                 report_unknown(part, known, where, self._notes)
+                self._check_inside(part, where)
+
+    def _check_inside(self, part: NativeObject, path: str) -> None:
+        """Report what is not read inside of a part's fields."""
+        resolution = part.get("mediaResolution")
+        if resolution is not None and not self._native and not sets_detail(part):
+            self._notes.unsupported(f"{path}.mediaResolution", "the upstream has no such detail")
+        call = camel_keys(part.get("functionCall"))
+        for name in _OF_PIECES:
+            if call.get(name):
+                why = "the upstream gets whole calls: their arguments are those in args"
+                self._notes.dropped("unsupported-content", f"{path}.functionCall.{name}", why)
 
     def finish(self) -> tuple[Message, ...]:
         """Return all messages."""

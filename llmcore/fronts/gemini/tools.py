@@ -63,6 +63,7 @@ def read_tools(body: NativeObject, upstream: Upstream, notes: Diagnostics) -> Of
     for index, tool in enumerate(given if isinstance(given, list) else [given] if given else []):
         collector.add(tool, f"tools[{index}]")
     offer = OfferedTools(tools=tuple(collector.tools))
+    collector.report_place()
     if len(offer.tools) > upstream.policy.max_tools:
         raise invalid(f"At most {upstream.policy.max_tools} tools are taken.", "tools")
     return _with_choice(offer, config, native=upstream.protocol_id == PROTOCOL_ID, notes=notes)
@@ -72,6 +73,9 @@ def _report_config(config: NativeObject, *, native: bool, notes: Diagnostics) ->
     """Report what of `toolConfig` has no place at the upstream."""
     read = {"functionCallingConfig", "includeServerSideToolInvocations"}
     report_unknown(config, frozenset(read | {"retrievalConfig"}), "toolConfig", notes)
+    calling = camel_keys(config.get("functionCallingConfig"))
+    path = "toolConfig.functionCallingConfig"
+    report_unknown(calling, frozenset({"allowedFunctionNames", "mode"}), path, notes)
     place = camel_keys(config.get("retrievalConfig"))
     for name in place if not native else place.keys() - {"latLng"}:
         path = f"toolConfig.retrievalConfig.{name}"
@@ -118,6 +122,14 @@ class _ToolCollector:
             )
         except InvalidRequestError as error:
             raise invalid(f"{path}: {error.message}", path) from error
+
+    def report_place(self) -> None:
+        """Report the user's place if none of the tools takes it."""
+        place = camel_keys(self._config.get("retrievalConfig")).get("latLng")
+        placed = (isinstance(tool, HostedTool) and tool.kind in _PLACED for tool in self.tools)
+        if self._native and place and not any(placed):
+            why = "none of the tools takes a place"
+            self._notes.unsupported("toolConfig.retrievalConfig.latLng", why)
 
     # -- tools that the provider runs
 

@@ -21,6 +21,7 @@ from llmcore.fronts.reading import (
     cache_ttl_of,
     decoded,
     remote,
+    report_lifetime,
     report_unknown,
     required,
 )
@@ -105,7 +106,10 @@ def _read_part(part: object, path: str, *, same_api: bool, notes: Diagnostics) -
     report_unknown(native, _FIELDS, path, notes)
     read = _read_native(native, path)
     ttl = cache_ttl_of(native)
-    return read if ttl is None else cached(read, ttl=ttl)
+    if ttl is None:
+        return read
+    report_lifetime(native, path, notes)
+    return cached(read, ttl=ttl)
 
 
 def _read_native(native: Fields, path: str) -> ContentPart:

@@ -27,7 +27,14 @@ from llmcore.fronts.openai_chat.content import (
     read_images,
     read_result,
 )
-from llmcore.fronts.reading import Fields, cache_ttl_of, own_file, report_unknown, required
+from llmcore.fronts.reading import (
+    Fields,
+    cache_ttl_of,
+    marked_at_end,
+    own_file,
+    report_unknown,
+    required,
+)
 from llmcore.fronts.sealer import Sealer
 from llmcore.protocols.openai_chat.names import (
     METADATA_KEY,
@@ -288,7 +295,7 @@ class MessageReader:
             kind=call.kind if call else "function",
         )
         ttl = cache_ttl_of(native)
-        return Message("tool", (part if ttl is None else cached(part, ttl=ttl),))
+        return Message("tool", (marked_at_end(part) if ttl is None else cached(part, ttl=ttl),))
 
 
 def _id_of(native: Fields) -> str | None:

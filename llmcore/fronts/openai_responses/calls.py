@@ -15,6 +15,7 @@ from typing import Any, Final
 from llmcore.fronts.errors import invalid
 from llmcore.fronts.openai_responses.content import read_output
 from llmcore.fronts.policy import RegisteredTool
+from llmcore.fronts.reading import marked_at_end
 from llmcore.fronts.tool_registry import ToolEntry, ToolKind, ToolRegistry, function_name
 from llmcore.protocols.openai_responses.call_inputs import input_text
 from llmcore.protocols.openai_responses.calls import is_client_run
@@ -29,6 +30,7 @@ from llmcore.schema.content import (
     ToolCallPart,
     ToolResultPart,
 )
+from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.json import (
     JsonValue,
     ProviderMetadata,
@@ -250,7 +252,7 @@ def tool_name(item: Mapping[str, Any], kind: ToolKind) -> str | None:
 
 def _kind_of(item: Mapping[str, Any], registered: tuple[RegisteredTool, ...]) -> ToolKind | None:
     type_ = str(item.get("type"))
-    if type_ == "tool_search_call" and item.get("execution") == "server":
+    if type_ == "tool_search_call" and _is_of_server(item):
         return None
     if type_ == "shell_call" and not is_client_run(dict(item)):
         return None
@@ -288,12 +290,23 @@ def is_output(item: Mapping[str, Any]) -> bool:
     """Return whether *item* is the result of a tool that the client runs."""
     type_ = str(item.get("type"))
     if type_ == "tool_search_output":
-        return item.get("execution") != "server"
+        return not _is_of_server(item)
     return type_.endswith("_call_output")
 
 
+def _is_of_server(item: Mapping[str, Any]) -> bool:
+    """Return whether a search among tools is the server's own: such a one has no `call_id`."""
+    execution = item.get("execution")
+    return execution == "server" or (execution is None and item.get("call_id") is None)
+
+
 def result_part(
-    item: Mapping[str, Any], calls: Mapping[str, ToolCallPart], path: str, *, native: bool = False
+    item: Mapping[str, Any],
+    calls: Mapping[str, ToolCallPart],
+    path: str,
+    notes: Diagnostics,
+    *,
+    native: bool = False,
 ) -> ToolResultPart:
     """Return the result that *item* brings; *calls* are those before it, by their ids.
 
@@ -309,14 +322,16 @@ def result_part(
     call = calls.get(call_id)
     is_search = item.get("type") == "tool_search_output"
     checks = objects(item.get("acknowledged_safety_checks"))
-    return ToolResultPart(
+    found = {"tools": objects(item.get("tools"))}
+    part = ToolResultPart(
         call.id if call else call_id,
-        {"tools": objects(item.get("tools"))} if native and is_search else _content(item, path),
+        found if native and is_search else _content(item, path, notes),
         name=call.name if call else None,
         is_error=item.get("status") == "failed",
         kind=call.kind if call else "function",
         provider_metadata={METADATA_KEY: {"acknowledged_safety_checks": checks}} if checks else {},
     )
+    return marked_at_end(part)
 
 
 def approval_result(
@@ -330,16 +345,16 @@ def approval_result(
     return ToolResultPart(call.id, approval, name=call.name)
 
 
-def _content(item: Mapping[str, Any], path: str) -> Any:
+def _content(item: Mapping[str, Any], path: str, notes: Diagnostics) -> Any:
     match item.get("type"):
         case "tool_search_output":
             return {"tools": [_found(tool) for tool in objects(item.get("tools"))]}
         case "apply_patch_call_output":
             return str_or_none(item.get("output")) or str(item.get("status") or "completed")
         case "computer_call_output":
-            return read_output([object_or_empty(item.get("output"))], f"{path}.output")
+            return read_output([object_or_empty(item.get("output"))], f"{path}.output", notes)
         case _:
-            return read_output(item.get("output"), f"{path}.output")
+            return read_output(item.get("output"), f"{path}.output", notes)
 
 
 def _found(tool: Mapping[str, Any]) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from typing import Any, Final, cast
 
 from llmcore.fronts.errors import invalid
 from llmcore.fronts.openai_forms import token_bytes
-from llmcore.fronts.reading import cache_ttl_of, decoded, remote, report_unknown
+from llmcore.fronts.reading import cache_ttl_of, decoded, remote, report_lifetime, report_unknown
 from llmcore.protocols.openai_responses.names import METADATA_KEY
 from llmcore.schema.content import (
     AudioPart,
@@ -60,14 +60,24 @@ def read_content(
         raise invalid(f"{path} must be a text or a list of parts.", path)
     if notes is not None:
         for index, part in enumerate(content):
-            report_unknown(object_or_empty(part), _FIELDS, f"{path}[{index}]", notes)
+            _report(object_or_empty(part), f"{path}[{index}]", notes)
     return tuple(_read_marked(part, f"{path}[{index}]") for index, part in enumerate(content))
 
 
-def read_output(output: object, path: str) -> JsonValue | tuple[ToolOutputPart, ...]:
+def _report(native: Mapping[str, Any], path: str, notes: Diagnostics) -> None:
+    """Report the fields of a part that have no place in a request to any upstream."""
+    report_unknown(native, _FIELDS, path, notes)
+    report_lifetime(native, path, notes)
+    if native.get("type") == "input_file" and native.get("detail") not in (None, "auto"):
+        notes.unsupported(f"{path}.detail", "the detail of a file cannot be set")
+
+
+def read_output(
+    output: object, path: str, notes: Diagnostics | None = None
+) -> JsonValue | tuple[ToolOutputPart, ...]:
     """Return what a tool returned: text, parts such as images, or other JSON as it is."""
     if isinstance(output, list) and output and all(_is_part(item) for item in output):
-        parts = read_content(output, path)
+        parts = read_content(output, path, notes)
         return cast("tuple[ToolOutputPart, ...]", parts)
     return "" if output is None else cast("JsonValue", output)
 

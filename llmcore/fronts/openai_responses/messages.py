@@ -296,7 +296,7 @@ class InputReader:
         if not is_output(item) or str(item.get("call_id")) in self._remote:
             return None
         self._end_run()
-        part = result_part(item, self._calls, path, native=self._registry.native)
+        part = result_part(item, self._calls, path, self._notes, native=self._registry.native)
         for number, file in enumerate(part.parts):
             self._check_file(file, f"{path}.output[{number}]")
         return part

@@ -76,6 +76,8 @@ def _web_search(native: Mapping[str, Any], path: str, notes: Diagnostics) -> Hos
 
 
 def _code_execution(native: Mapping[str, Any], path: str, notes: Diagnostics) -> HostedTool:
+    direct = native.get("allowed_callers") in ([], ["direct"])
+    _rest(native, {"container", "allowed_callers"} if direct else {"container"}, path, notes)
     container = native.get("container")
     if isinstance(container, str) or set(object_or_empty(container)) - {"type"}:
         why = "the upstream runs code in a container of its own"

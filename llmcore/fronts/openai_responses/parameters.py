@@ -15,7 +15,7 @@ from llmcore.fronts import openai_forms
 from llmcore.fronts.errors import invalid
 from llmcore.fronts.openai_forms import END_USER
 from llmcore.fronts.reading import read as read_field
-from llmcore.fronts.reading import report_unknown
+from llmcore.fronts.reading import read_texts, report_unknown
 from llmcore.protocols.anthropic_messages.names import PROTOCOL_ID as MESSAGES
 from llmcore.protocols.openai_chat.names import PROTOCOL_ID as CHAT
 from llmcore.protocols.openai_responses.names import PROTOCOL_ID as RESPONSES
@@ -147,7 +147,6 @@ _UNDERSTOOD: Final = frozenset(
     {
         *_OPTIONAL,
         "background",
-        "background_options",
         "client_metadata",
         "conversation",
         "frequency_penalty",
@@ -181,6 +180,44 @@ _UNDERSTOOD: Final = frozenset(
 )
 
 
+_INSIDE: Final[Mapping[str, frozenset[str]]] = {
+    "prompt_cache_options": frozenset({"mode", "ttl"}),
+    "reasoning": frozenset({"context", "effort", "generate_summary", "mode", "summary"}),
+    "stream_options": frozenset({"include_obfuscation"}),
+    "text": frozenset({"format", "verbosity"}),
+}
+"""Fields of the objects of a request that are read."""
+
+
+def _report_unknown(body: Body, notes: Diagnostics) -> None:
+    report_unknown(body, _UNDERSTOOD, "", notes)
+    for name, known in _INSIDE.items():
+        report_unknown(object_or_empty(body.get(name)), known, name, notes)
+
+
+_READ_INCLUDES: Final = frozenset({"message.output_text.logprobs", "reasoning.encrypted_content"})
+"""Values of `include` that have fields in our own request, or are the gateway's to add."""
+
+
+def _include(body: Body, protocol_id: str | None) -> dict[str, Any]:
+    """Return what else the items of a response are to have, which the Responses API alone has."""
+    given = read_texts(body, "include")
+    wanted = [name for name in given if name not in _READ_INCLUDES]
+    return {"include": wanted} if wanted and protocol_id == RESPONSES else {}
+
+
+def _tool_choice(body: Body, protocol_id: str | None, notes: Diagnostics) -> dict[str, Any]:
+    """Return the choice of one tool of an MCP server, which the Responses API alone has."""
+    choice = object_or_empty(body.get("tool_choice"))
+    if choice.get("type") != "mcp" or choice.get("name") is None:
+        return {}
+    if protocol_id == RESPONSES:
+        return {"tool_choice": choice}
+    why = "the upstream can be told to use a server, and not which of its tools"
+    notes.unsupported("tool_choice.name", why)
+    return {}
+
+
 def provider_options(
     body: Body, protocol_id: str | None, notes: Diagnostics
 ) -> dict[str, dict[str, Any]]:
@@ -198,7 +235,8 @@ def provider_options(
         else:
             notes.dropped("unsupported-parameter", name, f"the upstream takes no {name}")
     options |= _verbosity(body, protocol_id, notes) | _thinking(body, protocol_id, notes)
-    report_unknown(body, _UNDERSTOOD, "", notes)
+    options |= _include(body, protocol_id) | _tool_choice(body, protocol_id, notes)
+    _report_unknown(body, notes)
     if not protocol_id or not options:
         return {}
     return {protocol_by_id(protocol_id).metadata_key: options}

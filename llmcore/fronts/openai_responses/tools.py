@@ -9,7 +9,7 @@ https://developers.openai.com/api/reference/resources/responses/methods/create (
 `tool_choice`), read November 2026.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from attrs import evolve, frozen
@@ -169,7 +169,7 @@ class ToolCollector:
                     "registered", type_, registered.description, registered.parameters
                 )
             case str(type_) if type_ in BUILTIN and (self._as_functions or not _is_remote(native)):
-                return self._builtin(type_, native)
+                return self._builtin(type_, native, path)
             case str(type_) if self._as_functions and kind_of(type_) in HOSTED_AS_FUNCTIONS:
                 return self._hosted_function(type_, native, path)
             case str(type_) if is_hosted(type_):
@@ -219,16 +219,18 @@ class ToolCollector:
         )
         return OfferedTool(spec=tool if as_is else function, entry=entry, type="custom")
 
-    def _builtin(self, type_: str, native: dict[str, Any]) -> OfferedTool:
+    def _builtin(self, type_: str, native: dict[str, Any], path: str) -> OfferedTool:
         builtin = BUILTIN[type_]
         if self.native and builtin.kind == "tool_search":
             entry = ToolEntry(upstream=type_, kind=builtin.kind, name=type_)
             spec = HostedTool.raw(METADATA_KEY, native)
             return OfferedTool(spec=spec, entry=entry, type=type_)
+        self._note_unused(native, path)
+        about = str_or_none(native.get("description")) or builtin.description
         return self._virtual(
             builtin.kind,
             type_,
-            str_or_none(native.get("description")) or builtin.description,
+            "\n".join((about, *_skills(native))),
             object_or_empty(native.get("parameters")) or builtin.parameters,
         )
 
@@ -286,6 +288,18 @@ def _is_remote(native: Mapping[str, Any]) -> bool:
         return native.get("execution") != "client"
     where = str_or_none(object_or_empty(native.get("environment")).get("type")) or "local"
     return where.startswith("container")
+
+
+def _skills(native: Mapping[str, Any]) -> Iterable[str]:
+    """Yield lines that tell the model of the skills in a shell's environment.
+
+    Source: https://developers.openai.com/api/docs/guides/tools-skills, read November 2026.
+    """
+    skills = objects(object_or_empty(native.get("environment")).get("skills"))
+    if skills:
+        yield "\nSkills, each a folder whose SKILL.md says how to use it:"
+    for skill in skills:
+        yield f"- {skill.get('name')} ({skill.get('path')}): {skill.get('description')}"
 
 
 def _hosted(spec: HostedTool | None, native: Mapping[str, Any]) -> OfferedTool | None:

@@ -408,6 +408,8 @@ def _lower_result(
             after_results += [{"type": "text", "text": f"{label}:"}, native]
             why = "tool messages hold only text: it follows in a user message"
             notes.changed("moved-tool-result-media", where, why)
+    if context.breakpoints and natives:
+        mark_breakpoint(natives[-1], part)
     return content_of(natives, context.dialect)
 
 

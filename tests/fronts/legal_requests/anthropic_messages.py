@@ -364,6 +364,61 @@ REQUESTS: Final[dict[str, dict[str, Any]]] = {
         {"role": "user", "content": []},
         {"role": "user", "content": " "},
     ),
+    "thinking that is bound, and shown as it goes": _ask(
+        thinking={
+            "type": "enabled",
+            "budget_tokens": 1024,
+            "display": "updates",
+            "block_binding": {"prefix_mismatch_behavior": "drop_block"},
+        },
+    ),
+    "tools that only code calls": _ask(
+        tools=[
+            {**_LOOK, "allowed_callers": ["code_execution_20260120"]},
+            {
+                "type": "bash_20250124",
+                "name": "bash",
+                "allowed_callers": ["code_execution_20260120"],
+            },
+        ],
+    ),
+    "server without a toolset": _ask(
+        mcp_servers=[
+            {
+                "type": "url",
+                "name": "s",
+                "url": "https://mcp.example/",
+                "tool_configuration": {"enabled": True, "allowed_tools": ["look"]},
+            }
+        ]
+    ),
+    "pictures in a document, and how to make them smaller": _ask(
+        {
+            "role": "user",
+            "content": [
+                {
+                    "type": "document",
+                    "source": {"type": "content", "content": [_PIXEL]},
+                    "title": "A page",
+                },
+                {**_PIXEL, "transformations": {"oversized_image": "error"}},
+            ],
+        }
+    ),
+    "search that was paused": _ask(
+        _USER,
+        {
+            "role": "assistant",
+            "content": [
+                {
+                    "type": "server_tool_use",
+                    "id": "srvtoolu_1",
+                    "name": "web_search",
+                    "input": {"query": "rain"},
+                }
+            ],
+        },
+    ),
     "what may come": _ask(
         {
             "role": "user",

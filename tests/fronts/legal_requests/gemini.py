@@ -323,6 +323,40 @@ REQUESTS: Final[dict[str, dict[str, Any]]] = {
         {"role": "user", "parts": []},
         {"role": "user", "parts": [{"text": " "}]},
     ),
+    "calls in pieces": _ask(
+        _USER,
+        {
+            "role": "model",
+            "parts": [
+                {
+                    "functionCall": {
+                        "id": "c1",
+                        "name": "look",
+                        "args": {"at": "a"},
+                        "partialArgs": [{"jsonPath": "$.at", "stringValue": "a"}],
+                        "willContinue": False,
+                    }
+                }
+            ],
+        },
+        _response({"output": "seen"}, id="c1"),
+        tools=[{"functionDeclarations": [_LOOK]}],
+        toolConfig={
+            "functionCallingConfig": {"mode": "AUTO", "streamFunctionCallArguments": True},
+            "retrievalConfig": {"latLng": {"latitude": 56.9, "longitude": 24.1}},
+        },
+    ),
+    "detail of a part": _ask(
+        {
+            "role": "user",
+            "parts": [
+                {
+                    "inlineData": {"mimeType": "application/pdf", "data": PDF_DATA},
+                    "mediaResolution": {"level": "MEDIA_RESOLUTION_HIGH"},
+                }
+            ],
+        }
+    ),
     "what may come": _ask(
         {"role": "user", "parts": [{"text": "Hi", "future": {"a": 1}}], "weight": 1},
         futureField={"deep": [1, {"er": None}]},

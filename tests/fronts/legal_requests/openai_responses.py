@@ -349,6 +349,51 @@ REQUESTS: Final[dict[str, dict[str, Any]]] = {
             {"role": "user", "content": " "},
         ]
     ),
+    "options that are new": _ask(
+        [
+            *_user(
+                {
+                    "type": "input_text",
+                    "text": "Hi",
+                    "prompt_cache_breakpoint": {"mode": "explicit", "ttl": "12h"},
+                },
+                {"type": "input_file", "file_data": PDF, "filename": "a.pdf", "detail": "low"},
+            ),
+            {
+                "type": "function_call_output",
+                "call_id": "call_1",
+                "output": [
+                    {
+                        "type": "input_text",
+                        "text": "seen",
+                        "prompt_cache_breakpoint": {"mode": "explicit", "ttl": "30m"},
+                    }
+                ],
+            },
+        ],
+        background_options={"completion_window": "2h", "continuation_id": "c"},
+        prompt_cache_options={"ttl": "30m", "comparison_response_id": "resp_1", "prewarm": True},
+        reasoning={"effort": "low", "future": 1},
+        text={"verbosity": "low", "future": 1},
+    ),
+    "skills, and tools that only code calls": _ask(
+        tools=[
+            {
+                "type": "shell",
+                "allowed_callers": ["programmatic"],
+                "environment": {
+                    "type": "local",
+                    "skills": [{"name": "sum", "description": "Adds.", "path": "/skills/sum"}],
+                },
+            },
+            {"type": "apply_patch", "allowed_callers": ["programmatic"]},
+            {
+                "type": "code_interpreter",
+                "container": {"type": "auto"},
+                "allowed_callers": ["programmatic"],
+            },
+        ]
+    ),
     "what may come": _ask(
         _user({"type": "input_text", "text": "Hi", "future": {"a": 1}}),
         future_field={"deep": [1, {"er": None}]},

@@ -167,6 +167,51 @@ def test_ai_sdk_parameters() -> None:
     assert chat.echo["metadata"] == {"a": "b"}
 
 
+def test_what_is_to_be_included_is_asked_of_an_upstream_of_the_api() -> None:
+    wanted = ["web_search_call.action.sources", "reasoning.encrypted_content"]
+    body = {"input": "x", "include": wanted}
+
+    own = translated(body, protocol_id="openai-responses").request.provider_options
+    assert own == {"openai": {"include": ["web_search_call.action.sources"]}}
+    assert translated(body).request.provider_options == {}
+
+
+@pytest.mark.parametrize(
+    ("protocol_id", "lost"),
+    [("openai-responses", []), ("anthropic-messages", ["tool_choice.name"])],
+)
+def test_one_tool_of_a_server_may_be_chosen(protocol_id: str, lost: list[str]) -> None:
+    server = {"type": "mcp", "server_label": "s", "server_url": "https://mcp.example/"}
+    choice = {"type": "mcp", "server_label": "s", "name": "look"}
+    tools = [{**server, "require_approval": "never"}]
+    body = {"input": "x", "tools": tools, "tool_choice": choice}
+    made = translated(body, protocol_id=protocol_id)
+
+    assert [one.path for one in made.diagnostics] == lost
+    options = made.request.provider_options
+    assert options == ({} if lost else {"openai": {"tool_choice": choice}})
+
+
+def test_skills_are_described_to_the_model() -> None:
+    skill = {"name": "sum", "description": "Adds numbers.", "path": "/skills/sum"}
+    shell = {"type": "shell", "environment": {"type": "local", "skills": [skill]}}
+    (tool,) = translated({"input": "x", "tools": [shell]}).request.tools
+
+    assert isinstance(tool, ToolDefinition)
+    assert tool.description.endswith("\n- sum (/skills/sum): Adds numbers.")
+
+
+@pytest.mark.parametrize("execution", [{"execution": "server"}, {}])
+def test_a_search_among_tools_without_a_call_id_is_the_servers(execution: dict[str, str]) -> None:
+    items = [
+        {"type": "tool_search_call", "id": "tsc_1", "arguments": {}, **execution},
+        {"type": "tool_search_output", "id": "tso_1", "tools": [], **execution},
+    ]
+    made = translated({"input": [{"role": "user", "content": "x"}, *items]})
+
+    assert [one.path for one in made.diagnostics] == ["input[1]", "input[2]"]
+
+
 def test_what_cannot_be_included_is_reported() -> None:
     """Each name that there is not, once."""
     made = asked("Hi", include=["reasoning.encrypted_content", "nothing.such"])
