@@ -187,7 +187,7 @@ def text_block(block: Block, path: str) -> TextPart:
 
 
 def _headings(about: Mapping[str, Any]) -> Iterable[TextPart]:
-    """Yield what is said of a document that has no text of its own."""
+    """Yield the title and the context of a document that has no text of its own."""
     return (TextPart(about[name]) for name in ("title", "context") if about[name])
 
 

@@ -213,7 +213,7 @@ def _tool_choice(body: Body, protocol_id: str | None, notes: Diagnostics) -> dic
         return {}
     if protocol_id == RESPONSES:
         return {"tool_choice": choice}
-    why = "the upstream can be told to use a server, and not which of its tools"
+    why = "the upstream can be made to use a server, and not one of its tools"
     notes.unsupported("tool_choice.name", why)
     return {}
 

@@ -291,13 +291,13 @@ def _is_remote(native: Mapping[str, Any]) -> bool:
 
 
 def _skills(native: Mapping[str, Any]) -> Iterable[str]:
-    """Yield lines that tell the model of the skills in a shell's environment.
+    """Yield lines that describe the skills in a shell's environment to the model.
 
     Source: https://developers.openai.com/api/docs/guides/tools-skills, read November 2026.
     """
     skills = objects(object_or_empty(native.get("environment")).get("skills"))
     if skills:
-        yield "\nSkills, each a folder whose SKILL.md says how to use it:"
+        yield "\nSkills, each a folder with its instructions in SKILL.md:"
     for skill in skills:
         yield f"- {skill.get('name')} ({skill.get('path')}): {skill.get('description')}"
 
