@@ -22,6 +22,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequen
 from typing import TypeAlias, TypeVar
 
 import anyio
+import msgspec
 from attrs import define
 
 from llmcore.client.transport import Exchange, Transport
@@ -42,7 +43,6 @@ from llmcore.schema.errors import (
     StreamError,
 )
 from llmcore.schema.events import ErrorEvent, LLMEvent
-from llmcore.schema.frozen import frozen
 from llmcore.schema.json import JsonValue, ProviderMetadata
 from llmcore.schema.result import Result
 
@@ -67,8 +67,7 @@ OnResponse: TypeAlias = Callable[[Exchange, HttpRequest], Exchange]
 read in its place, such as one that keeps a copy of the bytes."""
 
 
-@frozen(kw_only=True)
-class RoutedRequest:
+class RoutedRequest(msgspec.Struct, frozen=True, kw_only=True):
     """A prepared request with its route and transport."""
 
     prepared: PreparedRequest

@@ -16,7 +16,8 @@ is in their packages; what a call of a tool becomes is here:
 from collections.abc import Mapping
 from typing import Any, Final, Literal, TypeAlias, TypeVar
 
-from attrs import field, frozen
+import msgspec
+from msgspec.structs import replace
 
 from llmcore.protocols.forced_format import unwrapped
 from llmcore.protocols.persistent import PersistentList, to_list, with_entry, without_entry
@@ -57,8 +58,7 @@ SLOW: Final[FastPath] = ("", "")
 """No delta only continues the block."""
 
 
-@frozen(kw_only=True)
-class Block:
+class Block(msgspec.Struct, frozen=True, kw_only=True):
     """An open content block."""
 
     kind: Kind
@@ -67,7 +67,7 @@ class Block:
     fast_path: FastPath = SLOW
     emits: type[TextDelta | ReasoningDelta | ToolInputDelta] = TextDelta
     """The event of a delta that only continues the block."""
-    native: JsonObject = field(factory=dict)
+    native: JsonObject = {}
     """The block as it started."""
     input: JsonValue = None
     """A tool's input that came with the start, while no delta has replaced it."""
@@ -83,17 +83,16 @@ class Block:
     """The deltas or pieces of input that are buffered until the block stops."""
 
 
-@frozen(kw_only=True)
-class BlockState:
+class BlockState(msgspec.Struct, frozen=True, kw_only=True):
     """The part of a response's state that both protocols have. Changes on transitions only."""
 
     context: StreamContext
-    open: Mapping[object, Block] = field(factory=dict)
+    open: Mapping[object, Block] = {}
     """Open blocks, by the provider's index."""
     started: bool = False
     blocks: int = 0
     """How many blocks have started; makes the ids of segments."""
-    names: Mapping[str, str] = field(factory=dict)
+    names: Mapping[str, str] = {}
     """The tools of all calls so far, by the calls' ids."""
     called: bool = False
     """Whether the caller has to run a tool."""
@@ -109,17 +108,17 @@ _State = TypeVar("_State", bound=BlockState)
 
 def open_block(state: _State, index: object, block: Block) -> _State:
     """Return *state* with one more block."""
-    return changed(state, open=with_entry(state.open, index, block), blocks=state.blocks + 1)
+    return replace(state, open=with_entry(state.open, index, block), blocks=state.blocks + 1)
 
 
 def replace_block(state: _State, index: object, block: Block) -> _State:
     """Return *state* with *block* in place of the one at *index*."""
-    return changed(state, open=with_entry(state.open, index, block))
+    return replace(state, open=with_entry(state.open, index, block))
 
 
 def close_block(state: _State, index: object) -> tuple[_State, Block]:
     """Return *state* without the block at *index*, and the block."""
-    return changed(state, open=without_entry(state.open, index)), state.open[index]
+    return replace(state, open=without_entry(state.open, index)), state.open[index]
 
 
 _NO_BLOCK: Final[tuple[object, Block]] = None, Block(kind="opaque")
@@ -176,7 +175,7 @@ def start_call(
         segment = f"text_{state.blocks}"
         events.append(TextStart(segment))
         return open_block(
-            changed(state, format_called=True), index, changed(block, segment=segment)
+            replace(state, format_called=True), index, replace(block, segment=segment)
         )
     call_id = str_or_none(id_)
     if call_id is None or call_id in state.names:
@@ -185,8 +184,8 @@ def start_call(
     start = ToolInputStart(call_id, name, kind=call_kind, provider_executed=executed)
     events.append(changed(start, provider_metadata=metadata) if metadata else start)
     called = state.called or not executed
-    state = changed(state, names=with_entry(state.names, call_id, name), called=called)
-    return open_block(state, index, changed(block, segment=call_id))
+    state = replace(state, names=with_entry(state.names, call_id, name), called=called)
+    return open_block(state, index, replace(block, segment=call_id))
 
 
 def continue_call(block: Block, text: str, events: list[LLMEvent], fast_path: FastPath) -> Block:
@@ -194,10 +193,10 @@ def continue_call(block: Block, text: str, events: list[LLMEvent], fast_path: Fa
     if not text:
         return block
     if block.held:
-        return changed(block, input=None, pieces=PersistentList(text, block.pieces))
+        return replace(block, input=None, pieces=PersistentList(text, block.pieces))
     events.append(block.emits(block.segment, text))
     return (
-        block if block.fast_path == fast_path else changed(block, input=None, fast_path=fast_path)
+        block if block.fast_path == fast_path else replace(block, input=None, fast_path=fast_path)
     )
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from attrs import frozen
+import msgspec
 
 from llmcore.protocols.forced_format import FormatPlan, format_tool
 from llmcore.protocols.persistent import with_entry
@@ -39,8 +39,7 @@ from llmcore.schema.usage import Usage
 # -- the context
 
 
-@frozen(kw_only=True)
-class StreamContext:
+class StreamContext(msgspec.Struct, frozen=True, kw_only=True):
     """The request's facts that reading its response needs. Never changes."""
 
     provider: str

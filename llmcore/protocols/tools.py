@@ -24,6 +24,7 @@ from collections.abc import Collection, Mapping
 from functools import lru_cache
 from typing import Any, Final
 
+import msgspec
 from attrs import evolve, frozen
 
 from llmcore.schema.content import ContentPart, TextPart, ToolCallPart, ToolResultPart
@@ -275,8 +276,7 @@ STRICTEST: Final = ToolNameRule(rest="a-zA-Z0-9_")
 """Names that every API takes."""
 
 
-@frozen
-class FittedRequest:
+class FittedRequest(msgspec.Struct, frozen=True):
     """A request whose tool names an API takes."""
 
     request: LLMRequest

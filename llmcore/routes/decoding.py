@@ -23,6 +23,7 @@ one `ErrorEvent`, after which nothing is read. A response that was not streamed 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
+import msgspec
 from attrs import evolve
 
 from llmcore.folds.response import Accumulator
@@ -52,7 +53,6 @@ from llmcore.schema.events import (
     ToolInputStart,
     attach_native,
 )
-from llmcore.schema.frozen import frozen
 from llmcore.schema.json import JsonValue, ProviderMetadata
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.response import LLMResponse
@@ -69,8 +69,7 @@ _THAWED: Final[Mapping[type[DeltaEvent], Callable[[], Any]]] = {
 _STARTS: dict[type, str] = {TextStart: "text", ReasoningStart: "reasoning", ToolInputStart: "tool"}
 
 
-@frozen(kw_only=True)
-class ResponseContext:
+class ResponseContext(msgspec.Struct, frozen=True, kw_only=True):
     """The facts of a response that are not in its body."""
 
     diagnostics: tuple[Diagnostic, ...] = ()

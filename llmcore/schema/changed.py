@@ -1,8 +1,8 @@
 """Unchecked copies of frozen values, for values that are made many times in one call.
 
 `attrs.evolve` runs the constructor again, with all converters and checks. `changed` copies the
-fields as they are: for the private state of protocols, and for values whose new fields are known
-to be valid. Values from users go through `evolve`.
+fields as they are, for values whose new fields are known to be valid. Values from users go through
+`evolve`; the private states of protocols are structs, which `msgspec.structs.replace` copies.
 
 A frozen class refuses assignments, so that its constructor sets each field by a call, with the
 field's name. The fields of `thawed(kind)`, which has the same layout, are assigned by plain

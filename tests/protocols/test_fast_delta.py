@@ -4,9 +4,10 @@ import json
 from typing import Any
 
 import pytest
-from attrs import evolve, frozen
+from attrs import frozen
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from llmcore.protocols import (
     anthropic_messages,
@@ -333,7 +334,7 @@ def test_whatever_comes_the_two_ways_agree(
         assert list(events) == [delta]
         if case.protocol is openai_chat.protocol:  # which keeps what chunks say beside the response
             metadata = before.info.metadata
-            after = evolve(after, info=evolve(after.info, metadata=metadata))
+            after = replace(after, info=replace(after.info, metadata=metadata))
         assert after == before
 
 
@@ -379,7 +380,7 @@ def _known(state: Any) -> object:
     call = state.info.call
     given = [one for piece in to_list(call and call.pieces) for one in piece.get("partialArgs", ())]
     opened = call and (call.id, call.name, call.native, given)
-    info = evolve(state.info, call=None, texts=None)
+    info = replace(state.info, call=None, texts=None)
     return info, to_list(state.info.texts), opened, state.usage, "".join(to_list(state.pieces))
 
 

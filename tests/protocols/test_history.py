@@ -10,6 +10,7 @@ import pytest
 from attrs import evolve
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from llmcore.protocols.anthropic_messages.names import CALL_IDS as ANTHROPIC
 from llmcore.protocols.history import HistoryPolicy, Repaired, model_family, repair
@@ -40,7 +41,7 @@ CHAT = HistoryPolicy(
     call_ids=OPENAI_CHAT,
     reasoning="drop",
 )
-RESPONSES = evolve(
+RESPONSES = replace(
     CHAT,
     protocol="responses",
     call_ids=OPENAI_RESPONSES,
@@ -71,14 +72,14 @@ CONTENTS = HistoryPolicy(
     system_messages="lift",
     empty_text="drop_empty",
 )
-PLAIN = evolve(CHAT, call_ids=MISTRAL, developer_role=False, reasoning="any")
+PLAIN = replace(CHAT, call_ids=MISTRAL, developer_role=False, reasoning="any")
 POLICIES = {
     "chat": CHAT,
     "responses": RESPONSES,
     "messages": MESSAGES,
     "contents": CONTENTS,
     "plain": PLAIN,
-    "batched": evolve(CHAT, tool_results="together"),
+    "batched": replace(CHAT, tool_results="together"),
 }
 
 OWN = Origin(provider="alpha", model="alpha-2-20260101", protocol="messages")
@@ -286,12 +287,12 @@ def test_a_stray_result_is_dropped() -> None:
     assert said(repaired) == {("tool-result-stray", "messages[0].content[0]", "dropped")}
 
 
-@pytest.mark.parametrize("policy", [RESPONSES, evolve(CONTENTS, starts_with_user=False)])
+@pytest.mark.parametrize("policy", [RESPONSES, replace(CONTENTS, starts_with_user=False)])
 def test_a_result_for_a_stored_call_stays(policy: HistoryPolicy) -> None:
     """Where the provider holds the earlier turns, their calls need not be in sight."""
     history = [Message.tool("stored", "x", name="look"), Message.user("hi")]
 
-    repaired = repair(history, evolve(policy, continues_stored=True))
+    repaired = repair(history, replace(policy, continues_stored=True))
 
     assert [part for m in repaired.messages for part in m.content] == [
         part for m in history for part in m.content
@@ -303,7 +304,7 @@ def test_results_for_stored_calls_stand_one_to_a_message() -> None:
     """Like any other results of a target that wants them so."""
     history = [Message("tool", (ToolResultPart("s1", "x"), ToolResultPart("s2", "y")))]
 
-    repaired = repair(history, evolve(RESPONSES, continues_stored=True))
+    repaired = repair(history, replace(RESPONSES, continues_stored=True))
 
     assert shape(repaired.messages) == [("tool", ["result s1=x"]), ("tool", ["result s2=y"])]
 
@@ -382,7 +383,7 @@ def test_results_for_stored_calls_come_before_the_users_words() -> None:
     """They answer the turn that the provider holds."""
     history = [Message.user("and?"), Message.tool("stored", "x")]
 
-    repaired = repair(history, evolve(MESSAGES, continues_stored=True, starts_with_user=False))
+    repaired = repair(history, replace(MESSAGES, continues_stored=True, starts_with_user=False))
 
     assert shape(repaired.messages) == [("tool", ["result stored=x", "and?"])]
 
@@ -642,7 +643,7 @@ def test_item_ids_are_left_out_where_nothing_is_stored() -> None:
     ]
     history = [Message.user("hi"), Message.assistant(parts)]
 
-    repaired = repair(history, evolve(RESPONSES, item_ids=False))
+    repaired = repair(history, replace(RESPONSES, item_ids=False))
 
     assert [part.provider_metadata for part in repaired.messages[1].content] == [{"alpha": {}}] * 2
     assert codes(repaired) == ["reasoning-dropped"]
@@ -770,7 +771,7 @@ def test_a_turn_that_says_nothing_does_no_harm(policy: HistoryPolicy, content: l
         Message.user(content),
     ]
 
-    repaired = repair(history, evolve(policy, empty_text="drop_blank"))
+    repaired = repair(history, replace(policy, empty_text="drop_blank"))
 
     assert shape(repaired.messages) == [
         ("user", ["hi"]),
@@ -989,7 +990,7 @@ def test_a_longer_history_keeps_its_repaired_prefix(
     start = [*start, Message.user("now")]
     longer = [*start, *(message for turn in more for message in turn)]
     for name, one in POLICIES.items():
-        policy = evolve(one, system_messages="demote")
+        policy = replace(one, system_messages="demote")
         early, late = attempt(start, policy), attempt(longer, policy)
         missing = {entry.path for entry in early.diagnostics if entry.code == "tool-result-missing"}
         assume(missing <= {entry.path for entry in late.diagnostics})

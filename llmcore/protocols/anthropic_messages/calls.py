@@ -12,6 +12,8 @@ November 2026.
 
 from typing import Final
 
+from msgspec.structs import replace
+
 from llmcore.protocols.anthropic_messages.content import apply_deltas, keep_delta
 from llmcore.protocols.anthropic_messages.names import METADATA_KEY, TOOL_CALL_TYPES
 from llmcore.protocols.anthropic_messages.state import Event, MessagesState
@@ -24,7 +26,6 @@ from llmcore.protocols.blocks import (
     start_call,
 )
 from llmcore.protocols.persistent import to_list
-from llmcore.schema.changed import changed
 from llmcore.schema.events import LLMEvent, Source, ToolResult
 from llmcore.schema.json import JsonValue, object_or_empty, objects, str_or_none, without
 
@@ -124,4 +125,4 @@ def _report_sources(
             Source(id=f"source_{number}", url=url, title=title, provider_metadata=metadata)
         )
         number += 1
-    return state if number == state.sources else changed(state, sources=number)
+    return state if number == state.sources else replace(state, sources=number)

@@ -11,12 +11,13 @@ Source: https://platform.claude.com/docs/en/api/messages/create (`ContentBlock`)
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
+from msgspec.structs import replace
+
 from llmcore.protocols.anthropic_messages.names import METADATA_KEY
 from llmcore.protocols.anthropic_messages.state import Event, MessagesState
 from llmcore.protocols.blocks import Block, FastPath, open_block
 from llmcore.protocols.persistent import PersistentList, from_list, to_list
 from llmcore.schema import json
-from llmcore.schema.changed import changed
 from llmcore.schema.content import Citation
 from llmcore.schema.events import (
     LLMEvent,
@@ -55,7 +56,7 @@ def on_citation(block: Block, delta: Event, events: list[LLMEvent]) -> Block:
     native = object_or_empty(delta.get("citation"))
     if block.kind != "text" or not native:
         return keep_delta(block, delta, events)
-    return changed(block, citations=PersistentList(native, block.citations))
+    return replace(block, citations=PersistentList(native, block.citations))
 
 
 def end_text(block: Block, events: list[LLMEvent]) -> None:
@@ -97,7 +98,7 @@ def on_thinking_start(
         signature=from_list(filter(None, (str_or_none(block.get("signature")),))),
     )
     if block["type"] == "thinking":
-        opened = changed(opened, fast_path=_THINKING)
+        opened = replace(opened, fast_path=_THINKING)
     return open_block(state, index, opened)
 
 
@@ -106,7 +107,7 @@ def on_signature(block: Block, delta: Event, events: list[LLMEvent]) -> Block:
     if block.fast_path != _THINKING:
         return keep_delta(block, delta, events)
     signature = str_or_none(delta.get("signature"))
-    return block if signature is None else changed(block, signature=PersistentList(signature, None))
+    return block if signature is None else replace(block, signature=PersistentList(signature, None))
 
 
 def end_thinking(block: Block, events: list[LLMEvent]) -> None:
@@ -129,7 +130,7 @@ def on_opaque_start(
 def keep_delta(block: Block, delta: Event, events: list[LLMEvent]) -> Block:
     """Return a block with one more native delta; emits those that no block can keep."""
     if block.kind in ("opaque", "result"):
-        return changed(block, pieces=PersistentList(delta, block.pieces))
+        return replace(block, pieces=PersistentList(delta, block.pieces))
     events.append(ProviderEvent(METADATA_KEY, {"type": "content_block_delta", "delta": delta}))
     return block
 

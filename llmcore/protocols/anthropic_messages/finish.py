@@ -14,6 +14,8 @@ https://platform.claude.com/docs/en/build-with-claude/prompt-caching#tracking-ca
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
+from msgspec.structs import replace
+
 from llmcore.protocols.anthropic_messages.names import (
     CACHE_READ_TOKENS,
     CACHE_WRITE_TOKENS,
@@ -26,7 +28,6 @@ from llmcore.protocols.anthropic_messages.names import (
 from llmcore.protocols.anthropic_messages.state import MessagesState
 from llmcore.protocols.persistent import with_entries
 from llmcore.protocols.response_parts import finish_events, map_finish_reason, served_tier, skimmed
-from llmcore.schema.changed import changed
 from llmcore.schema.events import LLMEvent, TextDelta, TextEnd, TextStart
 from llmcore.schema.json import (
     JsonObject,
@@ -97,10 +98,10 @@ def with_facts(
     facts.update({name: usage[name] for name in _OF_USAGE if usage.get(name) is not None})
     info = state.info
     if usage:
-        info = changed(info, usage=merge_usage(info.usage, usage))
+        info = replace(info, usage=merge_usage(info.usage, usage))
     if facts:
-        info = changed(info, metadata=with_entries(info.metadata, facts))
-    return state if info is state.info else changed(state, info=info)
+        info = replace(info, metadata=with_entries(info.metadata, facts))
+    return state if info is state.info else replace(state, info=info)
 
 
 # -- the end

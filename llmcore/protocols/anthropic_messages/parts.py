@@ -8,8 +8,6 @@ https://platform.claude.com/docs/en/build-with-claude/citations.
 from collections.abc import Iterable, Mapping
 from typing import Any, Final, cast
 
-from attrs import frozen
-
 from llmcore.protocols import media
 from llmcore.protocols.anthropic_messages.names import METADATA_KEY, Block
 from llmcore.protocols.caching import cache_mark
@@ -36,8 +34,7 @@ from llmcore.schema.json import JsonObject, object_or_empty, text_or_json, witho
 _IMAGES: Final = frozenset({"image/jpeg", "image/png", "image/gif", "image/webp"})
 
 
-@frozen(kw_only=True)
-class MessagesTarget(LoweringTarget):
+class MessagesTarget(LoweringTarget, frozen=True, kw_only=True):
     """The model and the request that content is lowered for."""
 
     rules: ClaudeRules

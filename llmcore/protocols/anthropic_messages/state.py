@@ -18,19 +18,17 @@ The state changes on transitions only, never per token.
 
 from typing import Any, TypeAlias
 
-from attrs import field
+import msgspec
 
 from llmcore.protocols.blocks import BlockState
 from llmcore.protocols.persistent import PersistentList
-from llmcore.schema.frozen import frozen
 from llmcore.schema.json import JsonObject, JsonValue
 
 Event: TypeAlias = dict[str, Any]
 """A decoded stream event."""
 
 
-@frozen(kw_only=True)
-class MessagesInfo:
+class MessagesInfo(msgspec.Struct, frozen=True, kw_only=True):
     """Facts of the response as a whole. The last value counts."""
 
     response_id: str | None = None
@@ -38,12 +36,11 @@ class MessagesInfo:
     model: str | None = None
     """The model that took over where the first one declined."""
     usage: JsonObject | None = None
-    metadata: JsonObject = field(factory=dict)
+    metadata: JsonObject = {}
     raw: JsonValue = None
 
 
-@frozen(kw_only=True)
-class MessagesState(BlockState):
+class MessagesState(BlockState, frozen=True, kw_only=True):
     """The state between two events of a stream."""
 
     early: PersistentList | None = None

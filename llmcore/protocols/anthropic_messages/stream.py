@@ -20,6 +20,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Final, Literal, TypeAlias
 
 import msgspec
+from msgspec.structs import replace
 
 from llmcore.protocols.anthropic_messages.calls import (
     end_result,
@@ -61,7 +62,6 @@ from llmcore.protocols.persistent import PersistentList, to_list
 from llmcore.protocols.protocol import DeltaForm, FastReader, Frame, TextReader
 from llmcore.protocols.response_parts import empty_response, stream_context, truncated
 from llmcore.schema import json
-from llmcore.schema.changed import changed
 from llmcore.schema.errors import StreamError
 from llmcore.schema.events import ErrorEvent, LLMEvent, ProviderEvent, StepStart, StreamStart
 from llmcore.schema.json import JsonValue, object_or_empty, objects, str_or_none
@@ -139,7 +139,7 @@ def step(state: MessagesState, event: Event) -> Step:
         unknown = ProviderEvent(METADATA_KEY, event)
         if state.started:
             return state, (unknown,)
-        return changed(state, early=PersistentList(unknown, state.early)), ()
+        return replace(state, early=PersistentList(unknown, state.early)), ()
     if not state.started and kind != "message_start":
         return state, (_fault(f"{kind} arrived before message_start", event),)
     return handler(state, event, events), events
@@ -185,8 +185,8 @@ def _begin(state: MessagesState, message: Event, events: list[LLMEvent]) -> Mess
     )
     events += (*to_list(state.early), StepStart())
     reason = str_or_none(message.get("stop_reason"))
-    info = changed(state.info, response_id=response_id, reason=reason)
-    state = changed(state, started=True, early=None, info=info)
+    info = replace(state.info, response_id=response_id, reason=reason)
+    state = replace(state, started=True, early=None, info=info)
     return with_facts(state, message, NOT_OF_MESSAGE, usage)
 
 
@@ -197,7 +197,7 @@ def _on_block_start(state: MessagesState, event: Event, events: list[LLMEvent]) 
     block = object_or_empty(event.get("content_block"))
     if block.get("type") == "fallback":  # from here on another model answers
         model = str_or_none(object_or_empty(block.get("to")).get("model")) or state.info.model
-        state = changed(state, info=changed(state.info, model=model))
+        state = replace(state, info=replace(state.info, model=model))
     return _open(state, index, block, events)
 
 
@@ -282,11 +282,11 @@ def _on_message_delta(state: MessagesState, event: Event, _events: list[LLMEvent
     state = with_facts(state, delta, NOT_OF_DELTA, object_or_empty(event.get("usage")))
     state = with_facts(state, event, NOT_OF_EVENT, {})
     reason = str_or_none(delta.get("stop_reason"))
-    return state if reason is None else changed(state, info=changed(state.info, reason=reason))
+    return state if reason is None else replace(state, info=replace(state.info, reason=reason))
 
 
 def _on_message_stop(state: MessagesState, event: Event, _events: list[LLMEvent]) -> MessagesState:
-    return changed(with_facts(state, event, NOT_OF_EVENT, {}), stopped=True)
+    return replace(with_facts(state, event, NOT_OF_EVENT, {}), stopped=True)
 
 
 _HANDLERS: Final[dict[str, Callable[[MessagesState, Event, list[LLMEvent]], MessagesState]]] = {
@@ -325,10 +325,10 @@ def whole(document: JsonValue, request: LLMRequest) -> Iterable[LLMEvent]:
     if "content" not in document:
         return (empty_response("holds no content", document),)
     events: list[LLMEvent] = []
-    state = _begin(changed(start, info=changed(start.info, raw=document)), document, events)
+    state = _begin(replace(start, info=replace(start.info, raw=document)), document, events)
     for index, block in enumerate(objects(document["content"])):
         state = _close(_open(state, index, block, events), index, events)
-    return (*events, *halt(changed(state, stopped=True)))
+    return (*events, *halt(replace(state, stopped=True)))
 
 
 # -- the per-token path -------------------------------------------------------------------

@@ -13,6 +13,8 @@ from collections.abc import Iterable
 from itertools import groupby
 from typing import Final
 
+from msgspec.structs import replace
+
 from llmcore.protocols.bedrock_converse.names import METADATA_KEY
 from llmcore.protocols.bedrock_converse.state import ConverseState, Native, keep_delta
 from llmcore.protocols.blocks import (
@@ -25,7 +27,6 @@ from llmcore.protocols.blocks import (
     start_call,
 )
 from llmcore.protocols.persistent import PersistentList, to_list
-from llmcore.schema.changed import changed
 from llmcore.schema.errors import StreamError
 from llmcore.schema.events import ErrorEvent, LLMEvent, ToolResult
 from llmcore.schema.json import (
@@ -101,7 +102,7 @@ def on_result(
     pieces = block.pieces
     for item in objects(delta["toolResult"]):
         pieces = PersistentList(item, pieces)
-    return replace_block(state, index, changed(block, pieces=pieces))
+    return replace_block(state, index, replace(block, pieces=pieces))
 
 
 def end_result(state: ConverseState, block: Block, events: list[LLMEvent]) -> None:

@@ -15,6 +15,8 @@ import binascii
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
+from msgspec.structs import replace
+
 from llmcore.protocols.bedrock_converse.calls import end_result, end_tool
 from llmcore.protocols.bedrock_converse.names import METADATA_KEY
 from llmcore.protocols.bedrock_converse.state import ConverseState, Native, keep_delta
@@ -29,7 +31,6 @@ from llmcore.protocols.blocks import (
 )
 from llmcore.protocols.persistent import PersistentList, to_list
 from llmcore.protocols.response_parts import announce
-from llmcore.schema.changed import changed
 from llmcore.schema.content import Citation
 from llmcore.schema.events import (
     File,
@@ -74,7 +75,7 @@ def on_citation(
         block = Block(kind="text")
         state = open_block(state, index, block)
     citations = PersistentList(object_or_empty(delta["citation"]), block.citations)
-    cited = changed(block, citations=citations)
+    cited = replace(block, citations=citations)
     return replace_block(state, index, cited)
 
 
@@ -131,7 +132,7 @@ def _report_sources(
     for native in citations:
         url = _web_url(native)
         urls = announce(urls, url, events, url=url, title=native.get("title"))
-    return state if urls is state.urls else changed(state, urls=urls)
+    return state if urls is state.urls else replace(state, urls=urls)
 
 
 # -- reasoning
@@ -161,7 +162,7 @@ def on_reasoning(
         events.append(ReasoningDelta(block.segment, text))
     if signature is None and encrypted is None:
         return state
-    block = changed(
+    block = replace(
         block,
         signature=PersistentList(signature, block.signature) if signature else block.signature,
         encrypted=PersistentList(encrypted, block.encrypted) if encrypted else block.encrypted,

@@ -13,6 +13,8 @@ https://docs.aws.amazon.com/bedrock/latest/userguide/prompt-caching.html.
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from msgspec.structs import replace
+
 from llmcore.protocols.bedrock_converse.names import (
     CACHE_READ_TOKENS,
     CACHE_WRITE_TOKENS,
@@ -24,7 +26,6 @@ from llmcore.protocols.bedrock_converse.names import (
 from llmcore.protocols.bedrock_converse.state import ConverseState, Native
 from llmcore.protocols.persistent import with_entries
 from llmcore.protocols.response_parts import finish_events, map_finish_reason, served_tier
-from llmcore.schema.changed import changed
 from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.events import LLMEvent
 from llmcore.schema.json import count_or_none, object_or_empty, objects, present
@@ -75,15 +76,15 @@ def with_facts(state: ConverseState, holder: Mapping[str, Any]) -> ConverseState
     facts = present(holder, but=_NOT_METADATA)
     if not facts:
         return state
-    info = changed(state.info, metadata=with_entries(state.info.metadata, facts))
-    return changed(state, info=info)
+    info = replace(state.info, metadata=with_entries(state.info.metadata, facts))
+    return replace(state, info=info)
 
 
 def with_usage(state: ConverseState, data: Native) -> ConverseState:
     """Return *state* with the counts and facts of `metadata`, or of a whole body."""
     usage = object_or_empty(data.get("usage"))
-    info = changed(state.info, counted=True, usage=usage or state.info.usage)
-    return with_facts(changed(state, info=info), data)
+    info = replace(state.info, counted=True, usage=usage or state.info.usage)
+    return with_facts(replace(state, info=info), data)
 
 
 # -- the end

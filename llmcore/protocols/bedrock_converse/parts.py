@@ -10,7 +10,7 @@ import base64
 from collections.abc import Mapping
 from typing import Final
 
-from attrs import field, frozen
+import msgspec
 
 from llmcore.protocols import media
 from llmcore.protocols.bedrock_converse.models import ConverseRules
@@ -35,14 +35,13 @@ from llmcore.schema.errors import InvalidRequestError
 from llmcore.schema.json import JsonValue, text_or_json
 
 
-@frozen(kw_only=True)
-class ConverseTarget(LoweringTarget):
+class ConverseTarget(LoweringTarget, frozen=True, kw_only=True):
     """The model and the request that content is lowered for."""
 
     rules: ConverseRules
     citations: bool = True
     """Whether documents may be cited; Claude refuses that beside structured output."""
-    document_names: set[str] = field(factory=set[str])
+    document_names: set[str] = msgspec.field(default_factory=set[str])
     """Names that documents of this body have; no two may have the same."""
 
 

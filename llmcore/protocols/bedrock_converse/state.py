@@ -18,12 +18,12 @@ The state changes on transitions only, never per token.
 from collections.abc import Mapping
 from typing import Any, TypeAlias
 
-from attrs import field, frozen
+import msgspec
+from msgspec.structs import replace
 
 from llmcore.protocols.bedrock_converse.names import METADATA_KEY
 from llmcore.protocols.blocks import Block, BlockState, open_block, replace_block
 from llmcore.protocols.persistent import PersistentList
-from llmcore.schema.changed import changed
 from llmcore.schema.events import LLMEvent, ProviderEvent
 from llmcore.schema.json import JsonObject, JsonValue
 
@@ -32,8 +32,7 @@ Event: TypeAlias = tuple[str, Native]
 """The frame's name, such as `contentBlockDelta`, and its payload."""
 
 
-@frozen(kw_only=True)
-class ConverseInfo:
+class ConverseInfo(msgspec.Struct, frozen=True, kw_only=True):
     """Facts of the response as a whole. The last value counts."""
 
     reason: str | None = None
@@ -42,15 +41,14 @@ class ConverseInfo:
     counted: bool = False
     """Whether the stream's documented end came, which counts tokens."""
     usage: JsonObject | None = None
-    metadata: JsonObject = field(factory=dict)
+    metadata: JsonObject = {}
     raw: JsonValue = None
 
 
-@frozen(kw_only=True)
-class ConverseState(BlockState):
+class ConverseState(BlockState, frozen=True, kw_only=True):
     """The state between two events of a stream."""
 
-    urls: Mapping[str, None] = field(factory=dict)
+    urls: Mapping[str, None] = {}
     """Pages that were reported as sources."""
     info: ConverseInfo = ConverseInfo()
 
@@ -64,7 +62,7 @@ def keep_delta(
         return open_block(state, index, Block(kind="opaque", pieces=PersistentList(delta, None)))
     if block.kind in ("opaque", "media"):
         return replace_block(
-            state, index, changed(block, pieces=PersistentList(delta, block.pieces))
+            state, index, replace(block, pieces=PersistentList(delta, block.pieces))
         )
     events.append(ProviderEvent(METADATA_KEY, {"contentBlockDelta": {"delta": delta}}))
     return state

@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final, Generic, TypeAlias, TypeVar
 
 import msgspec
+from msgspec.structs import replace
 
 from llmcore.protocols.bedrock_converse.calls import (
     on_call_start,
@@ -47,7 +48,6 @@ from llmcore.protocols.response_parts import (
     truncated,
 )
 from llmcore.schema import json
-from llmcore.schema.changed import changed
 from llmcore.schema.errors import InvalidRequestError
 from llmcore.schema.events import ErrorEvent, LLMEvent, ProviderEvent, StepStart, StreamStart
 from llmcore.schema.json import JsonValue, object_or_empty, objects, str_or_none
@@ -144,7 +144,7 @@ def _start(state: ConverseState, events: list[LLMEvent]) -> ConverseState:
     context = state.context
     start = StreamStart(provider=context.provider, model=context.model, protocol=PROTOCOL_ID)
     events.extend((start, StepStart()))
-    return changed(state, started=True)
+    return replace(state, started=True)
 
 
 def _on_message_start(state: ConverseState, data: Native, _events: list[LLMEvent]) -> ConverseState:
@@ -221,8 +221,8 @@ def _index(data: Native) -> object:
 
 
 def _on_message_stop(state: ConverseState, data: Native, _events: list[LLMEvent]) -> ConverseState:
-    info = changed(state.info, reason=str_or_none(data.get("stopReason")), stopped=True)
-    return with_facts(changed(state, info=info), data)
+    info = replace(state.info, reason=str_or_none(data.get("stopReason")), stopped=True)
+    return with_facts(replace(state, info=info), data)
 
 
 def _on_metadata(state: ConverseState, data: Native, _events: list[LLMEvent]) -> ConverseState:
@@ -281,15 +281,15 @@ def _is_error(document: Native) -> bool:
 
 def _whole(state: ConverseState, document: Native, message: Native) -> Iterable[LLMEvent]:
     events: list[LLMEvent] = []
-    info = changed(state.info, raw=document)
-    state = _start(changed(state, info=info), events)
+    info = replace(state.info, raw=document)
+    state = _start(replace(state, info=info), events)
     for index, block in enumerate(objects(message.get("content"))):
         state = _open(state, index, block, events)
         if index in state.open:
             state = close(state, index, events)
     state = with_usage(state, document)
-    info = changed(state.info, reason=str_or_none(document.get("stopReason")), stopped=True)
-    return (*events, *halt(changed(state, info=info)))
+    info = replace(state.info, reason=str_or_none(document.get("stopReason")), stopped=True)
+    return (*events, *halt(replace(state, info=info)))
 
 
 # -- the per-token path -------------------------------------------------------------------

@@ -22,6 +22,8 @@ from collections.abc import Iterable
 from itertools import pairwise
 from typing import Any, Final
 
+from msgspec.structs import replace
+
 from llmcore.protocols.gemini.content import on_unknown
 from llmcore.protocols.gemini.names import METADATA_KEY, NativeObject
 from llmcore.protocols.gemini.state import GeminiState, OpenCall, change, close_segment, metadata_of
@@ -92,13 +94,13 @@ def _begin(
 ) -> GeminiState:
     kind = "custom" if opened.name in state.info.context.freeform else "function"
     events.append(ToolInputStart(opened.id, opened.name, kind=kind))  # type: ignore[arg-type]
-    return change(state, call=changed(opened, pieces=PersistentList(call, None)))
+    return change(state, call=replace(opened, pieces=PersistentList(call, None)))
 
 
 def _on_more(
     state: GeminiState, opened: OpenCall, call: NativeObject, events: list[LLMEvent]
 ) -> GeminiState:
-    state = change(state, call=changed(opened, pieces=PersistentList(call, opened.pieces)))
+    state = change(state, call=replace(opened, pieces=PersistentList(call, opened.pieces)))
     return state if call.get("willContinue") is True else end_call(state, events)
 
 

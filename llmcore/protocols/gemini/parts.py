@@ -100,8 +100,7 @@ def _lower_detail(
     return {"mediaResolution": {"level": f"MEDIA_RESOLUTION_{level}"}}
 
 
-@frozen(kw_only=True)
-class GeminiTarget(LoweringTarget):
+class GeminiTarget(LoweringTarget, frozen=True, kw_only=True):
     """The target that messages are lowered for."""
 
     rules: GeminiRules

@@ -18,22 +18,19 @@ from collections.abc import Mapping
 from typing import Any, Literal
 
 import msgspec
-from attrs import field
+from msgspec.structs import replace
 
 from llmcore.protocols.gemini.names import METADATA_KEY, NativeObject
 from llmcore.protocols.persistent import PersistentList, to_list
 from llmcore.protocols.response_parts import StreamContext
-from llmcore.schema.changed import changed
 from llmcore.schema.events import File, LLMEvent, ReasoningEnd, ReasoningStart, TextStart
-from llmcore.schema.frozen import frozen
 from llmcore.schema.json import JsonObject, JsonValue, ProviderMetadata
 
 Mode = Literal["", "text", "reasoning", "audio"]
 """The kind of the open segment; empty where none is open."""
 
 
-@frozen
-class Text:
+class Text(msgspec.Struct, frozen=True):
     """A text segment that is complete but for its citations, which come last."""
 
     id: str
@@ -42,8 +39,7 @@ class Text:
     """Native fields that are sent back with it."""
 
 
-@frozen(kw_only=True)
-class OpenCall:
+class OpenCall(msgspec.Struct, frozen=True, kw_only=True):
     """A function call whose arguments come in pieces."""
 
     id: str
@@ -52,8 +48,7 @@ class OpenCall:
     pieces: PersistentList | None = None
 
 
-@frozen(kw_only=True)
-class GeminiInfo:
+class GeminiInfo(msgspec.Struct, frozen=True, kw_only=True):
     """The response so far, but for the open segment. Of a repeated field the last value counts."""
 
     context: StreamContext
@@ -70,7 +65,7 @@ class GeminiInfo:
     """The complete ones, each a `Text`."""
     calls: int = 0
     """How many functions the caller is to run."""
-    ids: Mapping[str, None] = field(factory=dict)
+    ids: Mapping[str, None] = {}
     """Ids of all calls, the service's own included."""
     running: str | None = None
     """The id of the service's own call that has no result yet."""
@@ -80,9 +75,9 @@ class GeminiInfo:
     """Why the prompt was not answered at all."""
     groundings: PersistentList | None = None
     quotations: PersistentList | None = None
-    sources: Mapping[str, None] = field(factory=dict)
+    sources: Mapping[str, None] = {}
     """Keys of the sources for which a `Source` event was emitted."""
-    metadata: JsonObject = field(factory=dict)
+    metadata: JsonObject = {}
     raw: JsonValue = None
 
 
@@ -98,7 +93,7 @@ class GeminiState(msgspec.Struct, frozen=True):
 
 def change(state: GeminiState, **fields: Any) -> GeminiState:
     """Return *state* with *fields* of its `info` replaced."""
-    return GeminiState(changed(state.info, **fields), state.usage, state.pieces)
+    return GeminiState(replace(state.info, **fields), state.usage, state.pieces)
 
 
 def metadata_of(native: Mapping[str, Any]) -> ProviderMetadata:
@@ -159,9 +154,9 @@ def close_segment(
                 provider_metadata=metadata_of(native),
             )
             events.append(file)
-            return GeminiState(changed(info, mode=""), state.usage)
+            return GeminiState(replace(info, mode=""), state.usage)
         case "text":
             text = Text(info.segment, "".join(to_list(state.pieces)), native)
             return GeminiState(
-                changed(info, mode="", texts=PersistentList(text, info.texts)), state.usage
+                replace(info, mode="", texts=PersistentList(text, info.texts)), state.usage
             )

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final, Generic, Literal, TypeAlias, TypeVar
 
 import msgspec
+from msgspec.structs import replace
 
 from llmcore.protocols.failures.errors import error_from_body
 from llmcore.protocols.gemini.calls import (
@@ -61,7 +62,6 @@ from llmcore.protocols.response_parts import (
     truncated,
 )
 from llmcore.schema import json
-from llmcore.schema.changed import changed
 from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.errors import InvalidRequestError
 from llmcore.schema.events import (
@@ -381,7 +381,7 @@ def _call_run(state: GeminiState, opened: OpenCall) -> FastReader:
     def after() -> GeminiState:
         more = {"partialArgs": [*arguments], "willContinue": True}
         pieces = PersistentList(more, opened.pieces) if arguments else opened.pieces
-        return GeminiState(changed(info, call=changed(opened, pieces=pieces)), usage, state.pieces)
+        return GeminiState(replace(info, call=replace(opened, pieces=pieces)), usage, state.pieces)
 
     return FastReader(ToolInputDelta, opened.id, read, after)
 

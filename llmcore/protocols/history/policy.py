@@ -3,14 +3,14 @@
 import re
 from typing import Literal
 
+import msgspec
+
 from llmcore.protocols.tools import ANY_CALL_ID, CallIdRule
-from llmcore.schema.frozen import frozen
 from llmcore.schema.messages import Origin
 from llmcore.schema.request import LLMRequest
 
 
-@frozen(kw_only=True)
-class HistoryPolicy:
+class HistoryPolicy(msgspec.Struct, frozen=True, kw_only=True):
     """The rules of a target for conversations."""
 
     protocol: str
@@ -70,8 +70,7 @@ class HistoryPolicy:
         return self.same_api(origin) and same_family(origin.model, self.model)
 
 
-@frozen(kw_only=True)
-class LoweringTarget:
+class LoweringTarget(msgspec.Struct, frozen=True, kw_only=True):
     """The target that messages are lowered for."""
 
     policy: HistoryPolicy

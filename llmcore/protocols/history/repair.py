@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from operator import is_
 from typing import TypeVar
 
+import msgspec
 from attrs import define, field
 
 from llmcore.protocols.history.clean import Draft, Placed, at, clean, place_instructions
@@ -17,7 +18,6 @@ from llmcore.protocols.history.pair_calls import (
 from llmcore.protocols.history.policy import HistoryPolicy
 from llmcore.schema.content import ContentPart, ReasoningPart, TextPart, ToolResultPart
 from llmcore.schema.diagnostics import Diagnostic, Diagnostics
-from llmcore.schema.frozen import frozen
 from llmcore.schema.messages import Message, Origin, Role
 
 _Result = TypeVar("_Result")
@@ -224,8 +224,7 @@ def _started_by_user(
 # -- the steps in order
 
 
-@frozen(kw_only=True)
-class Repaired:
+class Repaired(msgspec.Struct, frozen=True, kw_only=True):
     """A conversation that keeps its policy's rules."""
 
     messages: tuple[Message, ...]

@@ -30,6 +30,9 @@ Anything else is an error, for two calls must never be run as one.
 from collections import deque
 from collections.abc import Sequence
 
+import msgspec
+from msgspec.structs import replace
+
 from llmcore.protocols.openai_chat.content import announce_page
 from llmcore.protocols.openai_chat.names import METADATA_KEY, NativeObject
 from llmcore.protocols.openai_chat.state import (
@@ -49,7 +52,6 @@ from llmcore.protocols.openai_chat.state import (
 )
 from llmcore.protocols.persistent import PersistentList, to_list, with_entry
 from llmcore.protocols.tools import freeform_text, synthetic_call_id
-from llmcore.schema.changed import changed
 from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.errors import StreamError
 from llmcore.schema.events import (
@@ -61,7 +63,6 @@ from llmcore.schema.events import (
     ToolInputStart,
     ToolResult,
 )
-from llmcore.schema.frozen import frozen
 from llmcore.schema.json import (
     JsonObject,
     JsonValue,
@@ -74,8 +75,7 @@ from llmcore.schema.json import (
 )
 
 
-@frozen(kw_only=True)
-class Fragment:
+class Fragment(msgspec.Struct, frozen=True, kw_only=True):
     """A piece of a tool call, as the server sent it."""
 
     id: str | None
@@ -141,13 +141,13 @@ def on_whole_calls(state: ChatState, message: NativeObject, events: list[LLMEven
         while same and same[0].id in matched:
             same.popleft()
         if not same:
-            state = _on_fragment(state, changed(fragment, index=number), events)
+            state = _on_fragment(state, replace(fragment, index=number), events)
             continue
         call = same[0]
         matched.add(call.id)
         if fragment.text and not call.freeform:
             texts = with_entry(state.calls.texts, call.id, fragment.text)
-            state = changed(state, calls=changed(state.calls, texts=texts))
+            state = replace(state, calls=replace(state.calls, texts=texts))
     return state
 
 
@@ -169,9 +169,9 @@ def _on_fragment(state: ChatState, fragment: Fragment, events: list[LLMEvent]) -
         return state
     else:
         if call is not state.calls.current:
-            state = changed(
+            state = replace(
                 state,
-                calls=changed(state.calls, current=call),
+                calls=replace(state.calls, current=call),
                 fast_field=_fast_field(state.calls, call),
             )
         if call.whole is None:
@@ -184,11 +184,11 @@ def _start(state: ChatState, fragment: Fragment, events: list[LLMEvent]) -> Chat
     call = new_call(state, fragment.id, fragment.name or "", fragment.index)
     text = fragment.text
     if fragment.custom:
-        call = changed(call, kind="custom", freeform=False)
+        call = replace(call, kind="custom", freeform=False)
     elif text.strip() == "{}":
         text = ""  # some servers begin with an empty object
     elif is_object(text):
-        call = changed(call, whole=text)
+        call = replace(call, whole=text)
     return _continue(begin(state, call, events), call, text, events)
 
 
@@ -211,13 +211,13 @@ def begin(state: ChatState, call: ChatCall, events: list[LLMEvent]) -> ChatState
     """Emit the start of *call*; its fragments then take the per-token path."""
     events.append(ToolInputStart(call.id, call.name, kind=call.kind))
     known = state.calls
-    calls = changed(known, calls=with_entry(known.calls, call.id, call), current=call)
+    calls = replace(known, calls=with_entry(known.calls, call.id, call), current=call)
     if call.wire_id is not None:
         by_wire_id = with_entry(known.by_wire_id, call.wire_id, call)
-        calls = changed(calls, by_wire_id=by_wire_id)
+        calls = replace(calls, by_wire_id=by_wire_id)
     if call.index is not None:
-        calls = changed(calls, by_index=with_entry(known.by_index, call.index, call))
-    return changed(state, calls=calls, fast_field=_fast_field(calls, call))
+        calls = replace(calls, by_index=with_entry(known.by_index, call.index, call))
+    return replace(state, calls=calls, fast_field=_fast_field(calls, call))
 
 
 def _fast_field(calls: Calls, call: ChatCall) -> str:
@@ -235,7 +235,7 @@ def _continue(state: ChatState, call: ChatCall, text: str, events: list[LLMEvent
         return state
     if call.freeform:
         chain = PersistentList((call.id, text), state.calls.freeform)
-        return changed(state, calls=changed(state.calls, freeform=chain))
+        return replace(state, calls=replace(state.calls, freeform=chain))
     events.append(ToolInputDelta(call.id, text))
     return state
 
@@ -246,8 +246,8 @@ def _read_arguments(state: ChatState, call: ChatCall, text: str) -> tuple[ChatSt
     known = calls.arguments.get(call.id, Arguments())
     arguments, text = add_fragment(known, text)
     if arguments is not known:
-        calls = changed(calls, arguments=with_entry(calls.arguments, call.id, arguments))
-        state = changed(state, calls=calls, fast_field=_fast_field(calls, call))
+        calls = replace(calls, arguments=with_entry(calls.arguments, call.id, arguments))
+        state = replace(state, calls=calls, fast_field=_fast_field(calls, call))
     return state, text
 
 
@@ -274,8 +274,8 @@ def _on_pending(
     others = tuple(call for call in state.calls.pending if call is not pending)
     if fragment.name is None:
         return _put_pending(state, others, pending, fragment)
-    state = changed(state, calls=changed(state.calls, pending=others))
-    fragment = changed(
+    state = replace(state, calls=replace(state.calls, pending=others))
+    fragment = replace(
         fragment,
         id=fragment.id or pending.id,
         index=pending.index if fragment.index is None else fragment.index,
@@ -289,14 +289,14 @@ def _on_pending(
 def _put_pending(
     state: ChatState, others: tuple[Pending, ...], pending: Pending, fragment: Fragment
 ) -> ChatState:
-    pending = changed(
+    pending = replace(
         pending,
         id=pending.id or fragment.id,
         custom=pending.custom or fragment.custom,
         extra=fragment.extra or pending.extra,
         pieces=PersistentList(fragment.text, pending.pieces) if fragment.text else pending.pieces,
     )
-    return changed(state, calls=changed(state.calls, pending=(*others, pending)))
+    return replace(state, calls=replace(state.calls, pending=(*others, pending)))
 
 
 def _keep_extra(state: ChatState, extra: JsonObject) -> ChatState:
@@ -308,7 +308,7 @@ def _keep_extra(state: ChatState, extra: JsonObject) -> ChatState:
     if not extra or current is None:
         return state
     extras = with_entry(state.calls.extras, current.id, extra)
-    return changed(state, calls=changed(state.calls, extras=extras))
+    return replace(state, calls=replace(state.calls, extras=extras))
 
 
 # -- matching
@@ -373,7 +373,7 @@ def end_calls(calls: Calls, events: list[LLMEvent]) -> tuple[Diagnostic, ...]:
         if not held:
             continue
         if calls.calls[id_].freeform:
-            calls = changed(calls, freeform=PersistentList((id_, held), calls.freeform))
+            calls = replace(calls, freeform=PersistentList((id_, held), calls.freeform))
         else:
             events.append(ToolInputDelta(id_, held))
     _emit_freeform_inputs(calls, events)
@@ -412,7 +412,7 @@ def on_executed_tools(
         if id_ not in state.calls.executed:
             events.append(ToolCall(id_, name, _arguments(tool), provider_executed=True))
             executed = with_entry(state.calls.executed, id_, None)
-            state = changed(state, calls=changed(state.calls, executed=executed))
+            state = replace(state, calls=replace(state.calls, executed=executed))
         if tool.get("output") is not None:
             events.append(
                 ToolResult(

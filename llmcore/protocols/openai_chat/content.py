@@ -22,12 +22,13 @@ https://docs.vllm.ai/en/latest/features/reasoning_outputs.html.
 
 from typing import Any, Final
 
+from msgspec.structs import replace
+
 from llmcore.protocols.media import decode_pieces
 from llmcore.protocols.openai_chat.names import METADATA_KEY, REASONING_FIELDS, NativeObject
 from llmcore.protocols.openai_chat.state import ChatState, close_segment, open_segment
 from llmcore.protocols.persistent import PersistentList, to_list
 from llmcore.protocols.response_parts import announce, read_logprobs
-from llmcore.schema.changed import changed
 from llmcore.schema.content import Citation, TokenLogprob
 from llmcore.schema.events import File, LLMEvent, ProviderEvent, ReasoningDelta, TextDelta
 from llmcore.schema.json import int_or_none, object_or_empty, objects, present, str_or_none
@@ -74,7 +75,7 @@ def on_text(
     if not text and not (logprobs and state.mode == "text"):
         return state
     if state.context.constrained:
-        return changed(state, buffered=PersistentList(text, state.buffered))
+        return replace(state, buffered=PersistentList(text, state.buffered))
     if state.context.dialect.think_tags and state.mode != "text":
         return _on_tagged_text(state, text, logprobs, events)
     state = open_segment(state, "text", events, fast_field="content")
@@ -106,7 +107,7 @@ def _on_tagged_text(
             before = text[: len(text) - len(partial)]
         if before and not thinking:  # text without a tag is the response
             state = open_segment(
-                changed(state, partial_tag=""), "text", events, fast_field="content"
+                replace(state, partial_tag=""), "text", events, fast_field="content"
             )
             events.append(TextDelta(state.segment, text, logprobs))
             return state
@@ -118,7 +119,7 @@ def _on_tagged_text(
             close_segment(state, events) if thinking else open_segment(state, "reasoning", events)
         )
         text = after
-    return state if partial == state.partial_tag else changed(state, partial_tag=partial)
+    return state if partial == state.partial_tag else replace(state, partial_tag=partial)
 
 
 def _beginning(text: str, tag: str) -> str:
@@ -138,7 +139,7 @@ def flush_partial_tag(state: ChatState, events: list[LLMEvent]) -> ChatState:
     else:
         state = open_segment(state, "text", events)
         events.append(TextDelta(state.segment, state.partial_tag))
-    return changed(state, partial_tag="")
+    return replace(state, partial_tag="")
 
 
 def on_refusal(
@@ -216,7 +217,7 @@ def on_media(
     """Keep pieces of audio, and emit whole images."""
     audio = delta.get("audio")
     if isinstance(audio, dict) and audio:
-        state = changed(state, buffered=PersistentList(audio, state.buffered))
+        state = replace(state, buffered=PersistentList(audio, state.buffered))
     for image in objects(delta.get("images")):
         state = _on_image(state, image, events)
     return state
@@ -231,7 +232,7 @@ def _on_image(state: ChatState, image: NativeObject, events: list[LLMEvent]) -> 
         return state
     media_type = url[5:].partition(";")[0] if url.startswith("data:") else "image/png"
     events.append(File(id=f"file_{state.segments}", url=url, media_type=media_type))
-    return changed(state, segments=state.segments + 1)
+    return replace(state, segments=state.segments + 1)
 
 
 def audio_is_complete(state: ChatState) -> bool:
@@ -289,7 +290,7 @@ def on_annotations(
             start_index=int_or_none(cited.get("start_index")),
             end_index=int_or_none(cited.get("end_index")),
         )
-        state = changed(state, citations=PersistentList(citation, state.citations))
+        state = replace(state, citations=PersistentList(citation, state.citations))
         state = announce_page(state, cited.get("url"), cited.get("title"), events)
     return state
 
@@ -309,7 +310,7 @@ def announce_page(state: ChatState, url: Any, title: Any, events: list[LLMEvent]
     sources = announce(state.info.sources, url, events, url=url, title=title)
     if sources is state.info.sources:
         return state
-    return changed(state, info=changed(state.info, sources=sources))
+    return replace(state, info=replace(state.info, sources=sources))
 
 
 # -- thinking
@@ -331,9 +332,9 @@ def on_reasoning(
         chain = state.details
         for detail in details:
             chain = PersistentList(detail, chain)
-        state = changed(state, details=chain)
+        state = replace(state, details=chain)
     pieces = PersistentList(signature, state.signature)
-    return changed(state, signature=pieces) if signature else state
+    return replace(state, signature=pieces) if signature else state
 
 
 def _text(delta: NativeObject) -> tuple[str, str]:

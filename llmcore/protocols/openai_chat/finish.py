@@ -14,6 +14,8 @@ https://api-docs.deepseek.com/api/create-chat-completion.
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
+from msgspec.structs import replace
+
 from llmcore.protocols.openai_chat.names import (
     FINISH_REASONS,
     METADATA_KEY,
@@ -32,7 +34,6 @@ from llmcore.protocols.response_parts import (
     skimmed,
 )
 from llmcore.protocols.tools import are_plain_arguments
-from llmcore.schema.changed import changed
 from llmcore.schema.events import (
     FinishReason,
     LLMEvent,
@@ -70,7 +71,7 @@ def on_start(state: ChatState, chunk: NativeObject, events: list[LLMEvent]) -> C
         StreamStart(provider=context.provider, model=model, id=response_id, protocol=PROTOCOL_ID)
     )
     events.append(StepStart())
-    return changed(state, info=changed(info, started=True, response_id=response_id))
+    return replace(state, info=replace(info, started=True, response_id=response_id))
 
 
 _NO_METADATA: Final = frozenset(
@@ -88,7 +89,7 @@ def on_info(state: ChatState, chunk: NativeObject) -> ChatState:
     usage = _usage_in(chunk)
     if usage is not None:
         counts = present(usage)
-        info = changed(
+        info = replace(
             info,
             usage={**(info.usage or {}), **counts},
             final_usage_seen=info.final_usage_seen or chunk.get("choices") == [],
@@ -98,8 +99,8 @@ def on_info(state: ChatState, chunk: NativeObject) -> ChatState:
     for choice in objects(chunk.get("choices"))[:1]:
         found |= _metadata_in(choice, _NO_CHOICE_METADATA, known)
     if found:
-        info = changed(info, metadata=with_entries(known, found))
-    return state if info is state.info else changed(state, info=info)
+        info = replace(info, metadata=with_entries(known, found))
+    return state if info is state.info else replace(state, info=info)
 
 
 def _usage_in(chunk: NativeObject) -> NativeObject | None:

@@ -36,14 +36,12 @@ from llmcore.schema.content import (
     cache_ttl,
 )
 from llmcore.schema.diagnostics import Diagnostics
-from llmcore.schema.frozen import frozen
 from llmcore.schema.json import JsonValue, object_or_empty, text_or_json
 from llmcore.schema.messages import Message
 from llmcore.schema.request import LLMRequest
 
 
-@frozen(kw_only=True)
-class ChatTarget(LoweringTarget):
+class ChatTarget(LoweringTarget, frozen=True, kw_only=True):
     """The request's facts that lowering its messages needs."""
 
     dialect: ChatDialect

@@ -20,18 +20,17 @@ import json as standard_json
 from collections.abc import Mapping
 from typing import Final, Literal
 
-from attrs import field
+import msgspec
+from msgspec.structs import replace
 
 from llmcore.protocols.openai_chat.models import ChatDialect
 from llmcore.protocols.openai_chat.names import METADATA_KEY, merge_details, proof_in
 from llmcore.protocols.persistent import PersistentList, to_list
 from llmcore.protocols.response_parts import StreamContext
 from llmcore.schema import json
-from llmcore.schema.changed import changed
 from llmcore.schema.content import ToolCallKind
 from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.events import LLMEvent, ReasoningEnd, ReasoningStart, TextEnd, TextStart
-from llmcore.schema.frozen import frozen
 from llmcore.schema.json import JsonObject, JsonValue
 
 MAX_PENDING: Final = 128
@@ -41,8 +40,7 @@ Mode = Literal["", "text", "refusal", "reasoning"]
 """The kind of the open segment; empty where none is open."""
 
 
-@frozen(kw_only=True)
-class ChatStreamContext(StreamContext):
+class ChatStreamContext(StreamContext, frozen=True, kw_only=True):
     """The request's facts that reading its response needs. Never changes."""
 
     dialect: ChatDialect
@@ -56,8 +54,7 @@ Form = Literal["open", "deltas", "snapshots", "rest"]
 """How fragments come; `rest` is new text after snapshots."""
 
 
-@frozen(kw_only=True)
-class Arguments:
+class Arguments(msgspec.Struct, frozen=True, kw_only=True):
     """The arguments of a call so far, until it is certain how the server sends them."""
 
     form: Form = "open"
@@ -69,8 +66,7 @@ class Arguments:
     """The last fragment."""
 
 
-@frozen(kw_only=True)
-class ChatCall:
+class ChatCall(msgspec.Struct, frozen=True, kw_only=True):
     """A tool call under way."""
 
     id: str
@@ -85,8 +81,7 @@ class ChatCall:
     freeform: bool = False
 
 
-@frozen(kw_only=True)
-class Pending:
+class Pending(msgspec.Struct, frozen=True, kw_only=True):
     """A tool call whose name has not come yet."""
 
     id: str | None = None
@@ -94,18 +89,17 @@ class Pending:
     custom: bool = False
     pieces: PersistentList | None = None
     """Its arguments so far."""
-    extra: JsonObject = field(factory=dict)
+    extra: JsonObject = {}
 
 
-@frozen(kw_only=True)
-class Calls:
+class Calls(msgspec.Struct, frozen=True, kw_only=True):
     """The tool calls of the response so far."""
 
-    calls: Mapping[str, ChatCall] = field(factory=dict)
+    calls: Mapping[str, ChatCall] = {}
     """By their own ids, in the order they began."""
-    by_wire_id: Mapping[str, ChatCall] = field(factory=dict)
+    by_wire_id: Mapping[str, ChatCall] = {}
     """The last call that had an id of the server's."""
-    by_index: Mapping[int, ChatCall] = field(factory=dict)
+    by_index: Mapping[int, ChatCall] = {}
     """The last call that had an index."""
     current: ChatCall | None = None
     """The call that had the last fragment."""
@@ -113,18 +107,17 @@ class Calls:
     """At most `MAX_PENDING`, since they are searched."""
     freeform: PersistentList | None = None
     """Pieces of freeform inputs that are wrapped in JSON: (call id, text)."""
-    extras: Mapping[str, JsonObject] = field(factory=dict)
+    extras: Mapping[str, JsonObject] = {}
     """The `extra_content` that must go back with a call, by its id."""
-    arguments: Mapping[str, Arguments] = field(factory=dict)
+    arguments: Mapping[str, Arguments] = {}
     """How the arguments of a call come, by its id; absent before the first of them."""
-    texts: Mapping[str, str] = field(factory=dict)
+    texts: Mapping[str, str] = {}
     """The whole input of a call, by its id, where a whole message repeated it."""
-    executed: Mapping[str, None] = field(factory=dict)
+    executed: Mapping[str, None] = {}
     """Ids of the calls that the provider ran."""
 
 
-@frozen(kw_only=True)
-class ChatInfo:
+class ChatInfo(msgspec.Struct, frozen=True, kw_only=True):
     """Facts of the response as a whole, as the last chunk had them."""
 
     started: bool = False
@@ -136,16 +129,15 @@ class ChatInfo:
     """Whether the end sentinel came."""
     usage: JsonObject | None = None
     """The server's usage object: each field as the last chunk had it."""
-    sources: Mapping[str, None] = field(factory=dict)
+    sources: Mapping[str, None] = {}
     """URLs for which a `Source` was emitted."""
-    extra: JsonObject = field(factory=dict)
+    extra: JsonObject = {}
     """The `extra_content` that must go back with the message."""
-    metadata: JsonObject = field(factory=dict)
+    metadata: JsonObject = {}
     raw: JsonValue = None
 
 
-@frozen(kw_only=True)
-class ChatState:
+class ChatState(msgspec.Struct, frozen=True, kw_only=True):
     """The state of a response that is being read."""
 
     context: ChatStreamContext
@@ -160,7 +152,7 @@ class ChatState:
     """How many of them were text."""
     text: str = ""
     """The whole text of the open text segment, where a whole message repeated it."""
-    fields: Mapping[str, None] = field(factory=dict)
+    fields: Mapping[str, None] = {}
     """The fields that deltas had, which a whole message after them repeats."""
     citations: PersistentList | None = None
     signature: PersistentList | None = None
@@ -186,7 +178,7 @@ def open_segment(
     *fast_field* is the field of a delta whose text alone continues it.
     """
     if state.mode == mode:
-        return state if state.fast_field == fast_field else changed(state, fast_field=fast_field)
+        return state if state.fast_field == fast_field else replace(state, fast_field=fast_field)
     state = close_segment(state, events)
     id_ = f"{mode}_{state.segments}"
     if mode == "reasoning":
@@ -194,7 +186,7 @@ def open_segment(
     else:
         events.append(TextStart(id_, refusal=mode == "refusal"))
     texts = state.texts + (mode == "text")
-    return changed(
+    return replace(
         state,
         mode=mode,
         segment=id_,
@@ -219,9 +211,9 @@ def close_segment(state: ChatState, events: list[LLMEvent]) -> ChatState:
                 provider_metadata=metadata,
             )
         )
-        return changed(state, mode="", fast_field="", details=None, signature=None)
+        return replace(state, mode="", fast_field="", details=None, signature=None)
     events.append(TextEnd(state.segment, state.text, citations=tuple(to_list(state.citations))))
-    return changed(state, mode="", fast_field="", text="", citations=None)
+    return replace(state, mode="", fast_field="", text="", citations=None)
 
 
 # -- arguments that a server repeats from their beginning in every fragment
@@ -260,21 +252,21 @@ def add_fragment(so_far: Arguments, text: str) -> tuple[Arguments, str]:
 
 def _add_snapshot(so_far: Arguments, text: str) -> tuple[Arguments, str]:
     if text.startswith(so_far.text):
-        return changed(so_far, text=text), text[len(so_far.text) :]
-    return changed(so_far, form="rest", text=""), text
+        return replace(so_far, text=text), text[len(so_far.text) :]
+    return replace(so_far, form="rest", text=""), text
 
 
 def _add_undecided(so_far: Arguments, text: str) -> tuple[Arguments, str]:
     if not so_far.first:
         begins = text.lstrip().startswith("{")
-        return (changed(so_far, first=text, text=text, last=text) if begins else DELTAS), text
+        return (replace(so_far, first=text, text=text, last=text) if begins else DELTAS), text
     if not text.startswith(so_far.last):
         return DELTAS, so_far.text[len(so_far.first) :] + text
     if may_continue(so_far.text, so_far.last):
         if len(so_far.text) > _UNDECIDED:
             return DELTAS, so_far.text[len(so_far.first) :] + text
-        return changed(so_far, text=so_far.text + text, last=text), ""
-    snapshots = changed(so_far, form="snapshots", text=text)
+        return replace(so_far, text=so_far.text + text, last=text), ""
+    snapshots = replace(so_far, form="snapshots", text=text)
     return snapshots, text[len(so_far.first) :]
 
 

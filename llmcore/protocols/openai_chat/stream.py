@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final, Literal, TypeAlias
 
 import msgspec
+from msgspec.structs import replace
 
 from llmcore.protocols.failures.error_body import foreign_document
 from llmcore.protocols.failures.errors import error_from_body
@@ -63,7 +64,6 @@ from llmcore.protocols.protocol import DeltaForm, FastReader, Frame, TextReader
 from llmcore.protocols.response_parts import empty_response, finish_events, truncated, until_error
 from llmcore.protocols.tools import freeform_text
 from llmcore.schema import json
-from llmcore.schema.changed import changed
 from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.errors import StreamError
 from llmcore.schema.events import (
@@ -145,7 +145,7 @@ def initial(request: LLMRequest, dialect: ChatDialect) -> ChatState:
 def step(state: ChatState, chunk: NativeObject) -> Step:
     """Return the state after *chunk*, and what it emits."""
     if chunk is _DONE:
-        return changed(state, info=changed(state.info, done=True)), ()
+        return replace(state, info=replace(state.info, done=True)), ()
     if not state.info.started and not chunk.get("error"):
         foreign = foreign_document(chunk, PROTOCOL_ID)
         if foreign is not None:
@@ -193,7 +193,7 @@ def _on_choice(state: ChatState, choice: NativeObject, events: list[LLMEvent]) -
         state = _on_message(state, message, choice, events)
     reason = str_or_none(choice.get("finish_reason"))
     if reason is not None and reason != state.info.reason:
-        state = changed(state, fast_field="", info=changed(state.info, reason=reason))
+        state = replace(state, fast_field="", info=replace(state.info, reason=reason))
     return state
 
 
@@ -210,7 +210,7 @@ def _on_delta(
         unknown = {name: delta[name] for name in delta if name in given - _KNOWN}
         events.append(ProviderEvent(state.context.provider, {"delta": unknown}))
     new = dict.fromkeys(name for name in given if name not in state.fields)
-    return changed(state, fields=with_entries(state.fields, new)) if new else state
+    return replace(state, fields=with_entries(state.fields, new)) if new else state
 
 
 def _on_message(
@@ -227,7 +227,7 @@ def _on_message(
     if "content" in repeated and state.mode == "text" and state.texts == 1:
         text = message.get("content")
         if isinstance(text, str) and not state.context.dialect.think_tags:
-            state = changed(state, text=text, fast_field="")
+            state = replace(state, text=text, fast_field="")
     return on_whole_calls(state, message, events)
 
 
@@ -239,7 +239,7 @@ def _on_extra(
     Source: https://ai.google.dev/gemini-api/docs/thought-signatures (OpenAI compatibility)
     """
     merged = merge_json(state.info.extra, object_or_empty(delta.get("extra_content")))
-    return changed(state, info=changed(state.info, extra=merged))
+    return replace(state, info=replace(state.info, extra=merged))
 
 
 _HANDLERS: Final[tuple[tuple[frozenset[str], Handler], ...]] = (
@@ -269,7 +269,7 @@ def halt(state: ChatState) -> Sequence[LLMEvent]:
     info = state.info
     if info.reason is None:
         if audio_is_complete(state):
-            state = changed(state, info=changed(info, reason="stop"))
+            state = replace(state, info=replace(info, reason="stop"))
         elif not (info.done and info.final_usage_seen):
             return (truncated("finish_reason"),)
     if state.calls.pending:
@@ -340,12 +340,12 @@ def whole(document: JsonValue, request: LLMRequest, dialect: ChatDialect) -> Ite
     start = initial(request, dialect)
     if not objects(document.get("choices")):
         return (_error_without_choices(start, document),)
-    start = changed(start, info=changed(start.info, raw=document))
+    start = replace(start, info=replace(start.info, raw=document))
     state, events = step(start, document)
     if any(type(event) is ErrorEvent for event in events):
         return events
     if state.info.reason is None:  # a whole body is complete without a reason
-        state = changed(state, info=changed(state.info, reason=""))
+        state = replace(state, info=replace(state.info, reason=""))
     return (*events, *halt(state))
 
 

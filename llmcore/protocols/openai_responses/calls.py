@@ -19,6 +19,8 @@ pages, https://docs.x.ai/developers/tools/overview (`x_search_call`).
 from collections.abc import Mapping
 from typing import Any, Final
 
+from msgspec.structs import replace
+
 from llmcore.protocols.openai_responses.call_inputs import (
     CLOSINGS,
     escaped,
@@ -49,7 +51,6 @@ from llmcore.protocols.openai_responses.state import (
 )
 from llmcore.protocols.persistent import with_entry
 from llmcore.protocols.tools import synthetic_call_id
-from llmcore.schema.changed import changed
 from llmcore.schema.content import ToolCallKind
 from llmcore.schema.errors import StreamError
 from llmcore.schema.events import (
@@ -105,7 +106,7 @@ def begin_call(state: ResponsesState, item: Item, events: list[LLMEvent]) -> Res
         return state
     if not begun:
         events.append(ToolInputDelta(item.call_id, text))
-    return with_item(state, changed(item, native={**item.native, field: ""}))
+    return with_item(state, replace(item, native={**item.native, field: ""}))
 
 
 def _start_call(state: ResponsesState, item: Item, events: list[LLMEvent]) -> ResponsesState:
@@ -125,8 +126,8 @@ def _start_call(state: ResponsesState, item: Item, events: list[LLMEvent]) -> Re
         )
     )
     call_ids = with_entry(state.info.call_ids, call_id, None)
-    state = changed(state, info=changed(state.info, call_ids=call_ids))
-    return with_item(state, changed(item, call_id=call_id))
+    state = replace(state, info=replace(state.info, call_ids=call_ids))
+    return with_item(state, replace(item, call_id=call_id))
 
 
 def _begins_with(native: NativeObject) -> ProviderMetadata:
@@ -166,7 +167,7 @@ def on_input_delta(
     if item.done:
         return state
     if not item.call_id:
-        return state if item.skipped else with_item(state, changed(item, skipped=True))
+        return state if item.skipped else with_item(state, replace(item, skipped=True))
     events.append(ToolInputDelta(item.call_id, text))
     return with_fast_path(state, event, "content_index", item.call_id, ToolInputDelta)
 
@@ -181,11 +182,11 @@ def on_input_done(
         return state
     name = str_or_none(event.get("name"))
     if name is not None and not item.call_id:
-        item = changed(item, native={**item.native, "name": name})
+        item = replace(item, native={**item.native, "name": name})
         state = _start_call(state, item, events)
         item = state.items[item.position]
     return with_item(
-        state, changed(item, text=text_or_empty(event.get(input_field(type_))) or item.text)
+        state, replace(item, text=text_or_empty(event.get(input_field(type_))) or item.text)
     )
 
 
@@ -222,7 +223,7 @@ def _begin_plain(state: ResponsesState, item: Item, events: list[LLMEvent]) -> R
     texts = '","'.join(map(escaped, plain_texts(item.native)))
     events.append(ToolInputDelta(item.call_id, opening(item.native) + texts))
     native = with_plain_texts(item.native, ())
-    return with_item(state, changed(item, native=native, closing=CLOSINGS[item.type]))
+    return with_item(state, replace(item, native=native, closing=CLOSINGS[item.type]))
 
 
 def on_command_added(
@@ -253,7 +254,7 @@ def on_plain_done(
         listed = item.listed or dict(enumerate(plain_texts(item.native)))
     if int_or_none(event.get("command_index")) not in (None, len(listed)):
         return state
-    return with_item(state, changed(item, listed=with_entry(listed, len(listed), text)))
+    return with_item(state, replace(item, listed=with_entry(listed, len(listed), text)))
 
 
 def with_listed(item: Item) -> Item:
@@ -265,7 +266,7 @@ def with_listed(item: Item) -> Item:
         native = {**item.native, "output": values}
     else:
         native = with_plain_texts(item.native, values)
-    return changed(item, native=native, listed={})
+    return replace(item, native=native, listed={})
 
 
 # -- the end
@@ -278,7 +279,7 @@ def settle_call(state: ResponsesState, item: Item, events: list[LLMEvent]) -> Re
     if not item.call_id:
         message = "a tool call has no name"
         events.append(ErrorEvent(StreamError(message, raw=item.native)))
-        return with_item(state, changed(item, done=True))
+        return with_item(state, replace(item, done=True))
     text = _whole_input(item, events)
     if item.skipped and not text:
         message = "the arguments of a tool call arrived before its name and were not repeated"
@@ -286,8 +287,8 @@ def settle_call(state: ResponsesState, item: Item, events: list[LLMEvent]) -> Re
     metadata = {METADATA_KEY: _replayed(item)}
     events.append(ToolInputEnd(item.call_id, text, provider_metadata=metadata))
     if is_client_run(item.native) and not state.info.called:
-        state = changed(state, info=changed(state.info, called=True))
-    return with_item(state, changed(item, done=True))
+        state = replace(state, info=replace(state.info, called=True))
+    return with_item(state, replace(item, done=True))
 
 
 def _whole_input(item: Item, events: list[LLMEvent]) -> str:
@@ -323,9 +324,9 @@ def settle_hosted(state: ResponsesState, item: Item, events: list[LLMEvent]) -> 
     metadata = {METADATA_KEY: {**item.metadata, "item": _without_image(native)}}
     text = _whole_input(item, events)
     events.append(ToolInputEnd(item.call_id, text, provider_metadata=metadata))
-    state = with_item(state, changed(item, done=True))
+    state = with_item(state, replace(item, done=True))
     if item.type == "tool_search_call":
-        return changed(state, info=changed(state.info, search=item.call_id))
+        return replace(state, info=replace(state.info, search=item.call_id))
     if item.type in _SEPARATE:
         return state
     _emit_image(item, events)
@@ -423,7 +424,7 @@ def settle_output(state: ResponsesState, item: Item, events: list[LLMEvent]) -> 
             provider_metadata={METADATA_KEY: {**item.metadata, "item": native}},
         )
     )
-    return with_item(state, changed(item, done=True))
+    return with_item(state, replace(item, done=True))
 
 
 def on_shell_output(
@@ -436,7 +437,7 @@ def on_shell_output(
         listed = item.listed or dict(enumerate(objects(item.native.get("output"))))
         number = int_or_none(event.get("command_index"))
         at = len(listed) if number is None else min(max(number, 0), len(listed))
-        state = with_item(state, changed(item, listed=with_entry(listed, at, output[0])))
+        state = with_item(state, replace(item, listed=with_entry(listed, at, output[0])))
     return on_notification(state, event, events)
 
 
@@ -457,4 +458,4 @@ def settle_unknown(state: ResponsesState, item: Item, events: list[LLMEvent]) ->
     """Emit an item of another type as it is, to be sent back; compaction items are such."""
     metadata = {METADATA_KEY: item.metadata}
     events.append(ProviderEvent(state.owner, item.native, replay=True, provider_metadata=metadata))
-    return with_item(state, changed(item, done=True))
+    return with_item(state, replace(item, done=True))

@@ -21,6 +21,8 @@ import binascii
 from collections.abc import Mapping
 from typing import Any
 
+from msgspec.structs import replace
+
 from llmcore.protocols.media import decode_pieces
 from llmcore.protocols.openai_responses.names import (
     METADATA_KEY,
@@ -44,7 +46,6 @@ from llmcore.protocols.openai_responses.state import (
 )
 from llmcore.protocols.persistent import PersistentList, from_list, to_list, with_entry
 from llmcore.protocols.response_parts import announce, read_logprobs
-from llmcore.schema.changed import changed
 from llmcore.schema.content import Citation, TokenLogprob
 from llmcore.schema.events import (
     File,
@@ -121,7 +122,7 @@ def _open_part(
         for before in dict.fromkeys(to_list(item.whole_thoughts)):
             if not item.parts[before].ended:
                 item = _end_thought(item, before, None, events)
-        item = changed(item, whole_thoughts=None)
+        item = replace(item, whole_thoughts=None)
         events.append(ReasoningStart(segment, provider_metadata={METADATA_KEY: {"part": type_}}))
     text = None if native is None else str_or_none(native.get(facts.text))
     if native is not None and text:
@@ -134,7 +135,7 @@ def _open_part(
 
 def begin_content(state: ResponsesState, item: Item, events: list[LLMEvent]) -> ResponsesState:
     """Emit the texts that a message or reasoning has when it is announced."""
-    state = with_item(state, changed(item, native=without_texts(item.native)))
+    state = with_item(state, replace(item, native=without_texts(item.native)))
     for key, native in typed_parts(item):
         current = state.items[item.position]
         if key[0] in PART_TYPES and key not in current.parts:
@@ -171,7 +172,7 @@ def on_part_done(
     if native == _known_part(item, int_or_none(event.get("content_index"))):
         return state
     unknown = PersistentList(native, item.unknown_parts)
-    return with_item(state, changed(item, unknown_parts=unknown))
+    return with_item(state, replace(item, unknown_parts=unknown))
 
 
 def _known_part(item: Item, number: int | None) -> object:
@@ -215,7 +216,7 @@ def _keep_text(
     part = item.parts.get(key)
     if part is None or part.ended:
         return state
-    part = changed(
+    part = replace(
         part,
         text=text or part.text,
         citations=from_list(citations) or part.citations,
@@ -246,7 +247,7 @@ def settle_message(state: ResponsesState, item: Item, events: list[LLMEvent]) ->
         state = _settle_text(state, state.items[item.position], key, native, events)
     for key in state.items[item.position].parts:
         state = _end_text(state, state.items[item.position], key, events)
-    return with_item(state, changed(state.items[item.position], done=True))
+    return with_item(state, replace(state.items[item.position], done=True))
 
 
 def _settle_text(
@@ -260,7 +261,7 @@ def _settle_text(
         state = _announce_cited(state, citation, events)
     text = str_or_none(native.get(PART_TYPES[key[0]].text)) or part.text
     logprobs = read_logprobs(native.get("logprobs")) or part.logprobs
-    part = changed(part, text=text, citations=citations, logprobs=logprobs)
+    part = replace(part, text=text, citations=citations, logprobs=logprobs)
     state = with_part(state, item, key, part)
     return _end_text(state, state.items[item.position], key, events)
 
@@ -281,7 +282,7 @@ def _end_text(
             provider_metadata=_of_message(item),
         )
     )
-    return with_part(state, item, key, changed(part, ended=True))
+    return with_part(state, item, key, replace(part, ended=True))
 
 
 def _emit_other(
@@ -308,7 +309,7 @@ def settle_reasoning(state: ResponsesState, item: Item, events: list[LLMEvent]) 
         current = state.items[item.position]
         part, text = current.parts[key], str_or_none(native.get("text"))
         if text and not part.ended:
-            state = with_part(state, current, key, changed(part, text=text))
+            state = with_part(state, current, key, replace(part, text=text))
     item = state.items[item.position]
     encrypted = str_or_none(item.native.get("encrypted_content"))
     open_parts = [key for key, part in item.parts.items() if not part.ended]
@@ -319,7 +320,7 @@ def settle_reasoning(state: ResponsesState, item: Item, events: list[LLMEvent]) 
         events.append(ReasoningEnd(segment, encrypted=encrypted, provider_metadata=metadata))
     for key in open_parts:
         item = _end_thought(item, key, encrypted if key == open_parts[-1] else None, events)
-    return with_item(state, changed(item, done=True))
+    return with_item(state, replace(item, done=True))
 
 
 def _end_thought(item: Item, key: PartKey, encrypted: str | None, events: list[LLMEvent]) -> Item:
@@ -328,8 +329,8 @@ def _end_thought(item: Item, key: PartKey, encrypted: str | None, events: list[L
     events.append(
         ReasoningEnd(part.segment, part.text, encrypted=encrypted, provider_metadata=metadata)
     )
-    parts = with_entry(item.parts, key, changed(part, ended=True))
-    return changed(item, parts=parts)
+    parts = with_entry(item.parts, key, replace(part, ended=True))
+    return replace(item, parts=parts)
 
 
 # -- audio
@@ -342,7 +343,7 @@ def on_audio(state: ResponsesState, event: NativeObject, _events: list[LLMEvent]
         return state
     is_transcript = "transcript" in str(event.get("type"))
     pieces = PersistentList((is_transcript, text), state.info.audio)
-    return changed(state, info=changed(state.info, audio=pieces))
+    return replace(state, info=replace(state.info, audio=pieces))
 
 
 def flush_audio(state: ResponsesState, events: list[LLMEvent]) -> None:
@@ -387,7 +388,7 @@ def on_annotation(
     if part is None or part.ended:
         return state
     citations = PersistentList(citation, part.citations)
-    return with_part(state, item, key, changed(part, citations=citations))
+    return with_part(state, item, key, replace(part, citations=citations))
 
 
 def read_citations(annotations: Any) -> tuple[Citation, ...]:
@@ -443,4 +444,4 @@ def announce_file(
 def _with_sources(state: ResponsesState, sources: Mapping[str, None]) -> ResponsesState:
     if sources is state.info.sources:
         return state
-    return changed(state, info=changed(state.info, sources=sources))
+    return replace(state, info=replace(state.info, sources=sources))

@@ -14,6 +14,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 from urllib.parse import quote
 
+from msgspec.structs import replace
+
 from llmcore.protocols.failures.errors import error_from_body
 from llmcore.protocols.openai_responses.call_inputs import input_text
 from llmcore.protocols.openai_responses.content import flush_audio
@@ -44,7 +46,6 @@ from llmcore.protocols.response_parts import (
     skimmed,
 )
 from llmcore.protocols.tools import are_plain_arguments
-from llmcore.schema.changed import changed
 from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.errors import AbortError, InvalidRequestError, LLMError
 from llmcore.schema.events import (
@@ -94,8 +95,8 @@ def on_response(
         events += (ProviderEvent(state.owner, event) for event in to_list(info.early))
         events.append(StepStart())
     background = info.background or response.get("background") is True
-    info = changed(info, started=True, response_id=response_id, background=background, early=None)
-    return changed(state, info=info)
+    info = replace(info, started=True, response_id=response_id, background=background, early=None)
+    return replace(state, info=info)
 
 
 def on_notification(
@@ -104,7 +105,7 @@ def on_notification(
     """Pass on an event that is not a part of the response, once that has begun."""
     if not state.info.started:
         early = PersistentList(event, state.info.early)
-        return changed(state, info=changed(state.info, early=early))
+        return replace(state, info=replace(state.info, early=early))
     events.append(ProviderEvent(state.owner, event))
     return state
 
@@ -145,7 +146,7 @@ def finish(state: ResponsesState, response: NativeObject, events: list[LLMEvent]
 
 
 def _ended(state: ResponsesState) -> ResponsesState:
-    return changed(state, info=changed(state.info, ended=True), fast_path=None)
+    return replace(state, info=replace(state.info, ended=True), fast_path=None)
 
 
 def map_reason(response: NativeObject, info: ResponsesInfo) -> FinishReason:
@@ -164,7 +165,7 @@ def note_difference(state: ResponsesState, item: Item, native: NativeObject) -> 
 
     Emitted events stay; the final response is the finish event's raw document.
     """
-    before, now = _text(item), _text(changed(item, native=native))
+    before, now = _text(item), _text(replace(item, native=native))
     if not before or not now or before == now:
         return state
     message = (
@@ -173,7 +174,7 @@ def note_difference(state: ResponsesState, item: Item, native: NativeObject) -> 
     path = f"output[{item.position}]"
     note = Diagnostic("final-response-differs", path, action="noted", message=message)
     notes = PersistentList(note, state.info.notes)
-    return changed(state, info=changed(state.info, notes=notes))
+    return replace(state, info=replace(state.info, notes=notes))
 
 
 def _text(item: Item) -> str:

@@ -8,8 +8,6 @@ tools in `parts`.
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from attrs import frozen
-
 from llmcore.protocols.caching import mark_breakpoint
 from llmcore.protocols.history import HistoryPolicy, Repaired, repair
 from llmcore.protocols.history.policy import LoweringTarget, native_provider_ids
@@ -37,8 +35,7 @@ from llmcore.schema.request import LLMRequest
 _PARAGRAPHS: Final = "\n\n"
 
 
-@frozen(kw_only=True)
-class ResponsesTarget(LoweringTarget):
+class ResponsesTarget(LoweringTarget, frozen=True, kw_only=True):
     """The request's facts that lowering its messages needs."""
 
     dialect: ResponsesDialect

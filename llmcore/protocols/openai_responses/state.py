@@ -42,22 +42,20 @@ from collections.abc import Iterable, Mapping, Sequence
 from operator import attrgetter
 from typing import Any, Final, TypeAlias
 
-from attrs import field
+import msgspec
+from msgspec.structs import replace
 
 from llmcore.folds.segments import MAX_PARTS
 from llmcore.protocols.openai_responses.names import METADATA_KEY, PART_TYPES, NativeObject
 from llmcore.protocols.persistent import PersistentList, to_list, with_entry
 from llmcore.protocols.response_parts import StreamContext
-from llmcore.schema.changed import changed
 from llmcore.schema.content import TokenLogprob
 from llmcore.schema.errors import StreamError
 from llmcore.schema.events import ReasoningDelta, TextDelta, ToolInputDelta
-from llmcore.schema.frozen import frozen
 from llmcore.schema.json import JsonValue, int_or_none, objects, str_or_none
 
 
-@frozen(kw_only=True)
-class FastPath:
+class FastPath(msgspec.Struct, frozen=True, kw_only=True):
     """The fields of an event that only continues the segment of the last delta."""
 
     event_type: str
@@ -79,8 +77,7 @@ PartKey: TypeAlias = tuple[str, int]
 """A part's native type, and its number among the parts of that type's list."""
 
 
-@frozen(kw_only=True)
-class Part:
+class Part(msgspec.Struct, frozen=True, kw_only=True):
     """A part of a message or of reasoning."""
 
     segment: str
@@ -94,8 +91,7 @@ class Part:
     ended: bool = False
 
 
-@frozen(kw_only=True)
-class Item:
+class Item(msgspec.Struct, frozen=True, kw_only=True):
     """An item of the response."""
 
     position: int
@@ -103,19 +99,19 @@ class Item:
     order: int
     """How many items began before it."""
     type: str
-    native: NativeObject = field(factory=dict)
+    native: NativeObject = {}
     """The item's last whole form. Texts that were emitted when it was announced are empty in it."""
     done: bool = False
 
-    parts: Mapping[PartKey, Part] = field(factory=dict)
+    parts: Mapping[PartKey, Part] = {}
     """Of a message or of reasoning."""
-    last_numbers: Mapping[str, int] = field(factory=dict)
+    last_numbers: Mapping[str, int] = {}
     """The highest number of a part so far, by the type of the part and by its list."""
     whole_thoughts: PersistentList | None = None
     """Keys of parts of reasoning that are whole and may not have ended."""
     unknown_parts: PersistentList | None = None
     """Native parts of other types that came without their item."""
-    listed: Mapping[int, Any] = field(factory=dict)
+    listed: Mapping[int, Any] = {}
     """The commands or the outputs of a shell, by number, once events bring them one by one."""
 
     call_id: str = ""
@@ -139,8 +135,7 @@ class Item:
         return index if self.id is None else {"id": self.id, **index}
 
 
-@frozen(kw_only=True)
-class ResponsesInfo:
+class ResponsesInfo(msgspec.Struct, frozen=True, kw_only=True):
     """Facts of the response as a whole."""
 
     started: bool = False
@@ -154,10 +149,10 @@ class ResponsesInfo:
     ended: bool = False
     called: bool = False
     """Whether the model called a tool that the client runs."""
-    call_ids: Mapping[str, None] = field(factory=dict)
+    call_ids: Mapping[str, None] = {}
     search: str | None = None
     """The id of the last tool search by the provider, whose output does not name its call."""
-    sources: Mapping[str, None] = field(factory=dict)
+    sources: Mapping[str, None] = {}
     """Pages and files for which a `Source` was emitted."""
     notes: PersistentList | None = None
     """Each a `Diagnostic`."""
@@ -165,19 +160,18 @@ class ResponsesInfo:
     """Pieces of audio and of its transcript: (whether transcript, text)."""
 
 
-@frozen(kw_only=True)
-class ResponsesState:
+class ResponsesState(msgspec.Struct, frozen=True, kw_only=True):
     """The state of a response that is being read."""
 
     context: StreamContext
     fast_path: FastPath | None = None
-    items: Mapping[int, Item] = field(factory=dict)
+    items: Mapping[int, Item] = {}
     """By position."""
-    positions: Mapping[int, int] = field(factory=dict)
+    positions: Mapping[int, int] = {}
     """The position of the item that last had an `output_index`; some servers number all 0."""
-    ids: Mapping[ItemId, tuple[int, ...]] = field(factory=dict)
+    ids: Mapping[ItemId, tuple[int, ...]] = {}
     """The positions of the items that have an id, in the order they began: `SAME_ID` at most."""
-    unfinished: Mapping[str, PersistentList | None] = field(factory=dict)
+    unfinished: Mapping[str, PersistentList | None] = {}
     """The items of each type that are not done, by (order, position), the latest first.
 
     Below the first there may be some that are done.
@@ -206,7 +200,7 @@ def with_item(state: ResponsesState, item: Item) -> ResponsesState:
         next_position = max(next_position, position + 1)
     if item.done:
         unfinished = _without_done(unfinished, items, type_)
-    return changed(
+    return replace(
         state,
         items=items,
         ids=ids,
@@ -259,10 +253,10 @@ def with_part(state: ResponsesState, item: Item, key: PartKey, part: Part) -> Re
         last = item.last_numbers
         for name in (type_, PART_TYPES[type_].list):
             last = {**last, name: max(number, last.get(name, -1))}
-        item = changed(item, last_numbers=last)
+        item = replace(item, last_numbers=last)
     if part.text and not part.ended and item.type == "reasoning":
-        item = changed(item, whole_thoughts=PersistentList(key, item.whole_thoughts))
-    return with_item(state, changed(item, parts=with_entry(item.parts, key, part)))
+        item = replace(item, whole_thoughts=PersistentList(key, item.whole_thoughts))
+    return with_item(state, replace(item, parts=with_entry(item.parts, key, part)))
 
 
 def with_fast_path(
@@ -287,7 +281,7 @@ def with_fast_path(
         segment=segment,
         delta=delta,
     )
-    return changed(state, fast_path=path)
+    return replace(state, fast_path=path)
 
 
 # -- parts of items
@@ -475,4 +469,4 @@ def begin_item(
     positions = with_entry(state.positions, known_as, position)
     if len(state.items) >= MAX_PARTS:
         raise StreamError(f"the response has more than {MAX_PARTS} items")
-    return with_item(changed(state, positions=positions), item), item
+    return with_item(replace(state, positions=positions), item), item

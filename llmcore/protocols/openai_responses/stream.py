@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final, TypeAlias
 
 import msgspec
+from msgspec.structs import replace
 
 from llmcore.protocols.failures.error_body import foreign_document
 from llmcore.protocols.failures.errors import error_from_body
@@ -75,7 +76,6 @@ from llmcore.protocols.openai_responses.state import (
 from llmcore.protocols.protocol import DeltaForm, FastReader, Frame, TextReader
 from llmcore.protocols.response_parts import StreamContext, empty_response, truncated, until_error
 from llmcore.schema import json
-from llmcore.schema.changed import changed
 from llmcore.schema.errors import LLMError, StreamError
 from llmcore.schema.events import ErrorEvent, LLMEvent
 from llmcore.schema.json import JsonValue, int_or_none, object_or_empty, objects, str_or_none
@@ -217,7 +217,7 @@ def _announce(
     elif item.done:
         return state
     else:
-        item = changed(item, native={**item.native, **native})
+        item = replace(item, native={**item.native, **native})
         state = with_item(state, item)
     if item.type in ("message", "reasoning"):
         has_content = native.get("content") or native.get("summary")
@@ -247,7 +247,7 @@ def _on_whole(
     item = state.items[item.position]
     if item.done:
         return note_difference(state, item, native)
-    return _settle(state, changed(item, native=native, unknown_parts=None, listed={}), events)
+    return _settle(state, replace(item, native=native, unknown_parts=None, listed={}), events)
 
 
 def _settle(state: ResponsesState, item: Item, events: list[LLMEvent]) -> ResponsesState:
