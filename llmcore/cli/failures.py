@@ -40,7 +40,7 @@ def _remedy(error: errors.LLMError) -> str:
             names = " or ".join(entry.key_variables)
             return f" — check {names}, or store a key with `llmcore keys set {entry.id}`"
     if "OpenAI(...).chat(model)" in error.message:
-        return " — here: set VLLM_BASE_URL instead of OPENAI_BASE_URL, and write -m vllm:MODEL"
+        return " — here: write -m openai-chat:MODEL"
     return ""
 
 

@@ -20,7 +20,7 @@ from llmcore.generation.execution import AnyTool
 from llmcore.generation.next_step import ToolInput, current_tools, definitions_of
 from llmcore.generation.object_schema import ObjectSchema
 from llmcore.generation.tool import Tool
-from llmcore.routes.providers import Facade
+from llmcore.routes.providers import Facade, split_api
 from llmcore.schema.content import ImagePart
 from llmcore.schema.errors import ConfigurationError, InvalidRequestError, install_extra
 from llmcore.schema.messages import Message
@@ -218,9 +218,11 @@ def model_of(name: str | None, client: Client, *, local: bool, keyless: bool) ->
         raise InvalidRequestError(
             f"--model must be PROVIDER:ID, such as openai:gpt-5.2, not {name!r}"
         )
-    named = PROVIDER_ALIASES.get(named, named)
-    if colon and named not in client.providers:
-        return _unconfigured(named, client, keyless=keyless).model(model_id)
+    provider = named if named in client.providers else split_api(named)[0]
+    provider = PROVIDER_ALIASES.get(provider, provider)
+    if colon and provider not in client.providers:
+        facade = _unconfigured(provider, client, keyless=keyless)
+        client = Client(providers={provider: facade}, environ=client.environ)
     if not client.providers:
         raise ConfigurationError(_NO_PROVIDER)
     if not name:
@@ -229,8 +231,7 @@ def model_of(name: str | None, client: Client, *, local: bool, keyless: bool) ->
             f"no model given: use --model PROVIDER:ID, or set a default with "
             f"`llmcore config set model PROVIDER:ID` (configured: {known})"
         )
-    model, provider = (model_id, named) if colon else (name, None)
-    return client.resolve(request(model=model, provider=provider, prompt="")).unwrap()
+    return client.resolve(LLMRequest(model=name, messages=())).unwrap()
 
 
 def _unconfigured(named: str, client: Client, *, keyless: bool) -> Facade:

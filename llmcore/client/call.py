@@ -385,7 +385,8 @@ def _hint(route: Route, url: str, model_id: str) -> str:
         return f": did you mean {found!r}?"
     if route.protocol.id != "openai-responses" or "://api.openai.com/" in url:
         return ""  # many other servers lack the Responses API
-    return "; for a server of Chat Completions use OpenAI(...).chat(model), or OpenAICompatible"
+    chat = "OpenAI(...).chat(model) or 'openai-chat:MODEL', or OpenAICompatible"
+    return f"; for a server of Chat Completions use {chat}"
 
 
 async def _close(exchange: Exchange, chunks: AsyncGenerator[bytes, None]) -> None:

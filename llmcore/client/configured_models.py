@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from attrs import frozen
 
+from llmcore.routes.providers import model_over, split_api
+from llmcore.routes.route import route_of
 from llmcore.schema.errors import ConfigurationError, LLMError
 from llmcore.schema.model import Model
 from llmcore.schema.request import LLMRequest
@@ -61,40 +63,75 @@ class ConfiguredProviders:
         if isinstance(model, Model) and model.route is not None:
             return Success(model)
         provider, model_id = self._place_of(request, models)
-        if provider is None or provider not in self.by_name:
-            from llmcore.client.environment import unconfigured  # loads the catalog's modules
-
-            return Failure(unconfigured(provider, model_id, self.by_name))
         try:
-            return Success(self.by_name[provider].model(_named(model_id, provider, models)))
+            found = self._model(provider, model_id, models)
         except LLMError as error:
             return Failure(error)
+        if found is not None:
+            return Success(found)
+        from llmcore.client.environment import unconfigured  # loads the catalog's modules
+
+        return Failure(unconfigured(provider, model_id, self.by_name))
+
+    def _model(
+        self, provider: str | None, model_id: str, models: "Sequence[ModelInfo]"
+    ) -> Model | None:
+        """Return the model of *provider*, whose name may end with an API; None without either."""
+        name, api = self.split_name(provider or "")
+        source = self.by_name.get(name)
+        return None if source is None else model_over(source, api, _named(model_id, name, models))
+
+    def split_name(self, provider: str) -> tuple[str, str]:
+        """Return the own name of *provider*, and the API that it ends with unless it is a name."""
+        own = self.own_name(provider)
+        if own is not None and own in self.by_name:
+            return own, ""
+        name, api = split_api(provider)
+        return self.own_name(name) or name, api
 
     def _place_of(
         self, request: LLMRequest, models: "Sequence[ModelInfo]"
     ) -> tuple[str | None, str]:
         """Return the provider and the id of the model that *request* names.
 
-        `openai:gpt-5.2` names both. An id alone belongs to the default provider if one was set;
-        otherwise it is looked up in the catalog among the configured providers. One that names a
-        known provider without a configuration is never sent to another, and one with nearly such
-        a name only to servers whose models the catalog does not list (`llama3:8b`).
+        `openai:gpt-5.2` names both, and `openai-chat:gpt-5.2` the API, too. An id alone belongs to
+        the default provider if one was set; otherwise it is looked up in the catalog among the
+        configured providers. One that names a known provider without a configuration is never
+        sent to another, and one with nearly such a name only to servers whose models the catalog
+        does not list (`llama3:8b`). A model of another provider is not sent to one that serves
+        its own models alone, unless that has another address, as of a proxy.
         """
         model_id = request.model_id
         if request.provider_id:
             return self.own_name(request.provider_id), model_id
         before, _, after = model_id.partition(":")
-        if after and (own := self.own_name(before)) in self.by_name:
-            return own, after
+        if after and self.split_name(before)[0] in self.by_name:
+            return before, after
         if model_id and not self.default_was_chosen:
             from llmcore.catalog.lookup import get_model_info  # reads a data file
 
             for provider in self.by_name:
                 if get_model_info(model_id, provider, models=models) is not None:
-                    return provider, model_id
-            if after and _is_meant(before, self.default):
+                    return provider, self._without_provider(model_id, provider)
+            if after and _is_meant(split_api(before)[0], self.default):
                 return before, after
+            if get_model_info(model_id) is not None and self._serves_own_models(self.default):
+                return None, model_id
         return self.default, model_id
+
+    def _without_provider(self, model_id: str, provider: str) -> str:
+        """Return *model_id* without *provider* before a slash, if that serves its own models."""
+        bare = model_id.removeprefix(f"{provider}/")
+        return bare if bare != model_id and self._serves_own_models(provider) else model_id
+
+    def _serves_own_models(self, provider: str | None) -> bool:
+        """Return whether *provider* is a maker that serves its own models alone, at its address."""
+        from llmcore.client.environment import provider_entries  # loads the catalog's modules
+
+        entry = next((entry for entry in provider_entries() if entry.id == provider), None)
+        if entry is None or provider is None or not entry.only_own_models:
+            return False
+        return _address(self.by_name[provider]) == _address(entry.from_environ({}))
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -112,6 +149,11 @@ class ConfiguredProviders:
 
         other = PROVIDER_ALIASES.get(provider, provider)
         return other if other in self.by_name else provider
+
+
+def _address(provider: ModelSource) -> object:
+    """Return the base URL of *provider*."""
+    return route_of(provider.model("any")).endpoint.base_url
 
 
 def _is_meant(provider: str, default: str | None) -> bool:

@@ -8,7 +8,13 @@ from typing import Final
 
 from llmcore.catalog.lookup import get_model_info
 from llmcore.catalog.model_names import PROVIDER_ALIASES
-from llmcore.routes.providers import PROVIDERS, RETRIEVAL_PROVIDERS, Facade, ProviderEntry
+from llmcore.routes.providers import (
+    PROVIDERS,
+    RETRIEVAL_PROVIDERS,
+    Facade,
+    ProviderEntry,
+    split_api,
+)
 from llmcore.schema.errors import ConfigurationError
 
 ENTRY_POINT_GROUP = "llmcore.providers"
@@ -71,9 +77,12 @@ def unconfigured(
     entries = {entry.id: entry for entry in provider_entries()}
     prefix, colon, _ = model_id.partition(":")
     named = provider or (prefix if colon else None)
-    entry = entries.get(PROVIDER_ALIASES.get(named, named)) if named else None
-    if entry is not None:
-        message = f"the provider {named!r} is not configured {known}: {_remedy(entry)}"
+    own, api = split_api(named or "")
+    entry = entries.get(PROVIDER_ALIASES.get(own, own))
+    if entry is not None and api and entry.id in configured:
+        message = f"the provider {own!r} has no API {api!r}: write '{own}:...' for its own"
+    elif entry is not None:
+        message = f"the provider {own!r} is not configured {known}: {_remedy(entry)}"
     elif named and (near := nearest_provider(named, configured)):
         message = f"the provider {named!r} is not configured {known}: did you mean {near!r}?"
     elif provider:

@@ -11,7 +11,7 @@ names a `ProviderEntry`.
 
 from collections.abc import Callable, Iterator, Mapping
 from importlib import import_module
-from typing import Final, Protocol
+from typing import Final, Protocol, cast
 
 from attrs import frozen
 
@@ -54,6 +54,8 @@ class ProviderEntry:
     """The command that logs in, where that does instead of a key."""
     note: str = ""
     """Further information for the table in the docs."""
+    only_own_models: bool = False
+    """Whether it serves no models of other makers."""
 
     @property
     def switches(self) -> tuple[str, ...]:
@@ -103,6 +105,7 @@ PROVIDERS: Final = (
         base_url_variable="OPENAI_BASE_URL",
         settings=(("organization", "OPENAI_ORG_ID"), ("project", "OPENAI_PROJECT_ID")),
         protocols=("openai-responses", "openai-chat"),
+        only_own_models=True,
     ),
     ProviderEntry(
         id="anthropic",
@@ -111,6 +114,7 @@ PROVIDERS: Final = (
         key_variables=("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN"),
         base_url_variable="ANTHROPIC_BASE_URL",
         protocols=("anthropic-messages",),
+        only_own_models=True,
     ),
     ProviderEntry(
         id="google",
@@ -119,18 +123,21 @@ PROVIDERS: Final = (
         key_variables=("GEMINI_API_KEY", "GOOGLE_API_KEY"),
         base_url_variable="GEMINI_BASE_URL",
         protocols=("gemini",),
+        only_own_models=True,
     ),
     ProviderEntry(
         id="mistral",
         home="llmcore.routes.chat_providers:Mistral",
         docs="https://docs.mistral.ai/api/",
         key_variables=("MISTRAL_API_KEY",),
+        only_own_models=True,
     ),
     ProviderEntry(
         id="deepseek",
         home="llmcore.routes.chat_providers:DeepSeek",
         docs="https://api-docs.deepseek.com",
         key_variables=("DEEPSEEK_API_KEY",),
+        only_own_models=True,
     ),
     ProviderEntry(
         id="xai",
@@ -138,12 +145,14 @@ PROVIDERS: Final = (
         docs="https://docs.x.ai",
         key_variables=("XAI_API_KEY",),
         protocols=("openai-chat", "openai-responses"),
+        only_own_models=True,
     ),
     ProviderEntry(
         id="moonshot",
         home="llmcore.routes.chat_providers:Moonshot",
         docs="https://platform.kimi.ai/docs",
         key_variables=("MOONSHOT_API_KEY",),
+        only_own_models=True,
     ),
     ProviderEntry(
         id="zai",
@@ -151,6 +160,7 @@ PROVIDERS: Final = (
         docs="https://docs.z.ai",
         key_variables=("ZAI_API_KEY",),
         base_url_variable="ZAI_BASE_URL",
+        only_own_models=True,
     ),
     ProviderEntry(
         id="perplexity",
@@ -331,6 +341,24 @@ RETRIEVAL_PROVIDERS: Final = (
     ),
 )
 """Providers of embeddings and rankings alone, which come after those that generate."""
+
+_APIS: Final = ("chat", "responses-websocket", "responses", "messages", "invoke")
+"""The APIs that the name of a provider may end with; facades have a method for each."""
+
+
+def split_api(name: str) -> tuple[str, str]:
+    """Return the provider and the API of *name*, such as `openai-chat`; no API for `openai`."""
+    for api in _APIS:
+        if name.endswith(f"-{api}"):
+            return name.removesuffix(f"-{api}"), api
+    return name, ""
+
+
+def model_over(provider: Facade, api: str, model_id: str) -> Model | None:
+    """Return the model *model_id* over *api* of `split_api`; None if *provider* lacks that."""
+    method = getattr(provider, api.replace("-", "_") or "model", None)
+    return None if method is None else cast("Model", method(model_id))
+
 
 _OPTION_KEYS: Final = {entry.id for entry in (*PROVIDERS, *RETRIEVAL_PROVIDERS)} | {"gemini"}
 

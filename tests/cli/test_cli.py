@@ -432,7 +432,8 @@ def test_server_without_responses_is_explained_with_the_provider_for_it(
     monkeypatch.setenv("OPENAI_API_KEY", "k")
     monkeypatch.setenv("OPENAI_BASE_URL", os.environ["VLLM_BASE_URL"])
     assert main(["ask", "-m", "openai:m-1", "Hi"]) != 0
-    assert "set VLLM_BASE_URL instead of OPENAI_BASE_URL" in capsys.readouterr().err
+    assert "here: write -m openai-chat:MODEL" in capsys.readouterr().err
+    assert main(["ask", "-m", "openai-chat:m-1", "Hi"]) == 0
     assert main(["ask", "-m", "vllm:m-1", "Hi"]) == 0
 
 

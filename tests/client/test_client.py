@@ -367,6 +367,8 @@ KEYS = {"OPENAI_API_KEY": "k", "ANTHROPIC_API_KEY": "k", "GEMINI_API_KEY": "k"}
         ("claude-sonnet-4-5", "anthropic", "claude-sonnet-4-5"),
         ("gemini-2.5-flash", "google", "gemini-2.5-flash"),
         ("a-model-that-nobody-lists", "openai", "a-model-that-nobody-lists"),
+        ("openai/gpt-5.2", "openai", "gpt-5.2"),
+        ("anthropic/claude-sonnet-4-5", "anthropic", "claude-sonnet-4-5"),
         ("ft:gpt-4o:me", "openai", "ft:gpt-4o:me"),
     ],
 )

@@ -12,9 +12,12 @@ import pytest
 from llmcore.client import environment
 from llmcore.client.client import Client
 from llmcore.client.environment import ENTRY_POINT_GROUP, provider_entries, providers_from_env
+from llmcore.routes.openai import OpenAI
 from llmcore.routes.openai_compatible import OpenAICompatible
 from llmcore.routes.providers import PROVIDERS, RETRIEVAL_PROVIDERS, ProviderEntry
+from llmcore.routes.route import route_of
 from llmcore.schema.errors import ConfigurationError
+from llmcore.schema.model import Model
 from llmcore.schema.request import request
 
 ACME = ProviderEntry(
@@ -266,3 +269,80 @@ def test_unconfigured_provider_names_the_variable_or_the_likely_provider(
 
     assert isinstance(error, ConfigurationError)
     assert re.search(message, error.message)
+
+
+@pytest.mark.parametrize(
+    ("name", "route"),
+    [
+        ("openai-chat:m", "openai-chat"),
+        ("openai-responses:m", "openai-responses"),
+        ("openai-responses-websocket:m", "openai-responses-websocket"),
+        ("xai-responses:m", "xai-responses"),
+        ("bedrock-messages:m", "bedrock-messages"),
+    ],
+)
+def test_name_of_a_provider_may_end_with_one_of_its_apis(name: str, route: str) -> None:
+    keys = ("OPENAI_API_KEY", "XAI_API_KEY", "AWS_BEARER_TOKEN_BEDROCK")
+    client = Client.from_env(environ=dict.fromkeys(keys, "k"))
+    provider = name.partition(":")[0]
+    found = client.resolve(request(model=name, prompt="Hi")).unwrap()
+    apart = client.resolve(request(model="m", provider=provider, prompt="Hi")).unwrap()
+
+    assert found == apart == Model("m", provider.partition("-")[0])
+    assert route_of(found).id == route_of(apart).id == route
+
+
+def test_provider_configured_under_a_name_with_an_api_goes_before_the_api() -> None:
+    mine = OpenAICompatible.configure(name="mine", base_url="https://x", api_key="k")
+    client = Client(providers={"openai": OpenAI(api_key="k"), "openai-chat": mine})
+
+    found = client.resolve(request(model="openai-chat:m", prompt="Hi")).unwrap()
+
+    assert found.provider == "mine"
+
+
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        ("anthropic-chat:m", "'anthropic' has no API 'chat': write 'anthropic:...'"),
+        ("mistral-chat:m", "'mistral' is not configured (configured: anthropic): set MISTRAL"),
+    ],
+)
+def test_api_that_the_provider_lacks_or_without_a_configuration_is_an_error(
+    model: str, message: str
+) -> None:
+    client = Client.from_env(environ={"ANTHROPIC_API_KEY": "k"})
+
+    assert message in client.resolve(request(model=model, prompt="Hi")).failure().message
+
+
+@pytest.mark.parametrize("model", ["gpt-5.2", "openai/gpt-5.2", "gpt-mini"])
+def test_model_of_another_maker_is_not_sent_to_a_maker(model: str) -> None:
+    client = Client.from_env(environ={"ANTHROPIC_API_KEY": "k"})
+    failure = client.resolve(request(model=model, prompt="Hi")).failure()
+
+    assert f"{model!r} is a model of the provider 'openai'" in failure.message
+    assert "set OPENAI_API_KEY" in failure.message
+
+
+@pytest.mark.parametrize(
+    ("environ", "model"),
+    [
+        ({"ANTHROPIC_API_KEY": "k", "ANTHROPIC_BASE_URL": "https://proxy.test"}, "gpt-5.2"),
+        ({"OPENAI_API_KEY": "k", "OPENAI_BASE_URL": "https://proxy.test/v1"}, "openai/gpt-5.2"),
+        ({"OPENROUTER_API_KEY": "k"}, "gpt-5.2-of-tomorrow"),
+        ({"GROQ_API_KEY": "k"}, "gpt-5.2"),
+        (
+            {"AZURE_OPENAI_API_KEY": "k", "AZURE_OPENAI_ENDPOINT": "https://x.test"},
+            "claude-sonnet-4-5",
+        ),
+        ({"ANTHROPIC_API_KEY": "k"}, "claude-of-tomorrow"),
+    ],
+)
+def test_any_id_is_sent_to_proxies_and_to_hosts_of_many_models(
+    environ: dict[str, str], model: str
+) -> None:
+    """As it was given, since they have models by the names of others."""
+    found = Client.from_env(environ=environ).resolve(request(model=model, prompt="Hi")).unwrap()
+
+    assert found.id == model

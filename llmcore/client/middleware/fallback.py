@@ -13,6 +13,7 @@ from llmcore.client.middleware.continuation import ContinuedResponse, failed_att
 from llmcore.client.middleware.outcome import failure_before_response
 from llmcore.client.middleware.rest_request import Attempt, rest_of
 from llmcore.client.middleware.target import ModelChoice, target_of
+from llmcore.routes.providers import split_api
 from llmcore.schema.display import with_settings_in_repr
 from llmcore.schema.errors import (
     AbortError,
@@ -173,6 +174,7 @@ def _named(model: Alternative, providers: Collection[str]) -> tuple[str | None, 
     if isinstance(model, tuple):
         return model
     before, colon, after = ("", "", "") if isinstance(model, Model) else model.partition(":")
+    before = before if before in providers else split_api(before)[0]
     if not colon or before in providers:
         return None, after
     from llmcore.catalog.model_names import PROVIDER_ALIASES  # loads the catalog's modules

@@ -296,7 +296,7 @@ def _is_gemini(document: Mapping[str, Any]) -> bool:
 _APIS: Final[Mapping[str, tuple[str, str, Callable[[Mapping[str, Any]], bool]]]] = {
     "openai-chat": (
         "Chat Completions",
-        "use OpenAI(...).chat(model), or OpenAICompatible",
+        "use OpenAI(...).chat(model) or 'openai-chat:MODEL', or OpenAICompatible",
         _is_chat,
     ),
     "openai-responses": (
