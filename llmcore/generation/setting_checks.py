@@ -6,6 +6,7 @@ from typing import Any, TypeAlias
 from attrs import Attribute
 
 from llmcore.schema.errors import InvalidRequestError
+from llmcore.schema.model import Model
 
 Check: TypeAlias = Callable[[object, "Attribute[Any]", Any], None]
 
@@ -18,6 +19,21 @@ def is_a(*kinds: type, instead: str) -> Check:
             raise InvalidRequestError(f"{attribute.name} must be {instead}, not {_kind_of(value)}")
 
     return check
+
+
+def is_a_model(_plan: object, attribute: "Attribute[Any]", value: object) -> None:
+    """Raise InvalidRequestError unless *value* is a model, a model's id, or None."""
+    if value is None or isinstance(value, Model | str):
+        return
+    name = getattr(value, "__name__", type(value).__name__)
+    if callable(getattr(value, "model", None)):
+        raise InvalidRequestError(
+            f"{attribute.name} is the provider {name}: give one of its models, "
+            f"such as {name}(...).model('ID')"
+        )
+    raise InvalidRequestError(
+        f"{attribute.name} must be a Model or a model's id, not {_kind_of(value)}"
+    )
 
 
 def is_function(_plan: object, attribute: "Attribute[Any]", value: object) -> None:

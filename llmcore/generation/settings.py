@@ -33,6 +33,7 @@ from llmcore.generation.retry import RetryPolicy
 from llmcore.generation.setting_checks import (
     are_functions,
     is_a,
+    is_a_model,
     is_count,
     is_function,
     sequence_of,
@@ -190,7 +191,6 @@ def _models(given: Sequence[Model | str] | Model | str | None) -> tuple[Model | 
     return (given,) if isinstance(given, Model | str) else sequence_of("fallbacks", given)
 
 
-_A_MODEL = is_a(Model, str, instead="a Model or a model's id")
 _A_REQUEST = is_a(LLMRequest, instead="an LLMRequest")
 _A_CHOICE = is_a(ToolChoice, instead="a ToolChoice, such as ToolChoice.auto()")
 _A_FORMAT = is_a(ResponseFormat, instead="a ResponseFormat, such as ResponseFormat.json()")
@@ -218,7 +218,7 @@ def _send_or_raise(_plan: object, _attribute: object, value: str) -> None:
 class RunPlan:
     """The settings of a run, checked. Contradictions raise InvalidRequestError."""
 
-    model: Model | str | None = field(default=None, validator=_A_MODEL)
+    model: Model | str | None = field(default=None, validator=is_a_model)
     prompt: str | None = None
     messages: Sequence[MessageInput] | None = None
     request: LLMRequest | None = field(default=None, validator=_A_REQUEST)
@@ -266,7 +266,7 @@ class RunPlan:
     max_retries: int | None = None
     retry_policy: RetryPolicy | None = field(default=None, validator=_A_POLICY)
     fallbacks: tuple[Model | str, ...] = field(
-        default=(), converter=_models, validator=deep_iterable(_A_MODEL)
+        default=(), converter=_models, validator=deep_iterable(is_a_model)
     )
     timeout: float | Timeouts | None = field(default=None, validator=_A_LIMIT)
     abort_signal: AbortSignal | None = field(default=None, validator=_A_SIGNAL)
@@ -287,8 +287,6 @@ class RunPlan:
         if self.request is not None:
             self._reject_descriptions()
             return evolve(self.request, tools=definitions_of(self.offered_tools()))
-        if self.prompt is None and self.messages is None:
-            raise InvalidRequestError("there is no input: give a prompt or messages")
         described = {name: getattr(self, name) for name in _DESCRIPTIONS}
         described["model"] = self.model or ""  # empty: the provider's newest model
         return request(**described, tools=definitions_of(current_tools(self.tools)))
@@ -368,6 +366,17 @@ _OTHER_NAMES = {
 """The names that settings have in other libraries, with what to write instead."""
 
 
+_ELSEWHERE: Final = {
+    "stream": "call llmcore.stream, or llmcore.sync.stream",
+    "n": "call generate once for each response",
+    **dict.fromkeys(
+        ("api_key", "base_url", "organization", "api_base"),
+        "configure the provider, such as OpenAI(api_key=..., base_url=...).model('gpt-5.2')",
+    ),
+}
+"""Settings of other libraries that are no settings here, with what to do instead."""
+
+
 def plan_of(
     function: str, model: Model | str | None, prompt: str | None, settings: Settings
 ) -> RunPlan:
@@ -376,7 +385,8 @@ def plan_of(
     if unknown is not None:
         near = difflib.get_close_matches(unknown, Settings.__annotations__, 1)
         meant = _OTHER_NAMES.get(unknown) or next(iter(near), None)
-        hint = f": did you mean {meant!r}?" if meant else ""
+        hint = _ELSEWHERE.get(unknown) or (f"did you mean {meant!r}?" if meant else "")
+        hint = f": {hint}" if hint else ""
         raise TypeError(f"{function}() got an unexpected keyword argument {unknown!r}{hint}")
     return RunPlan(model=model, prompt=prompt, **settings)
 

@@ -205,9 +205,7 @@ def request(
     `cache="off"`.
     Raises InvalidRequestError for contradictory arguments.
     """
-    if (prompt is None) == (messages is None):
-        wrong = "there is nothing to ask" if prompt is None else "both are given"
-        raise InvalidRequestError(f"{wrong}: give either prompt or messages")
+    _check_prompt(prompt, given=messages is not None)
     single = {
         "temperature": temperature,
         "top_p": top_p,
@@ -230,7 +228,7 @@ def request(
         raise InvalidRequestError("give either reasoning_effort or reasoning, and not both")
     if reasoning_effort is not None:
         reasoning = ReasoningOptions(effort=reasoning_effort)
-    return LLMRequest(
+    made: LLMRequest[Body_co] = LLMRequest(
         model=model,
         provider=provider,
         messages=(Message.user(prompt),) if prompt is not None else messages or (),
@@ -247,3 +245,24 @@ def request(
         http=http or _NO_OVERLAY,
         strict=strict,
     )
+    if not (made.messages or made.system or made.provider_options or made.http.body):
+        raise InvalidRequestError(
+            "messages is empty: give at least one message, such as Message.user('Hi')"
+        )
+    return made
+
+
+def _check_prompt(prompt: object, *, given: bool) -> None:
+    """Raise InvalidRequestError unless there is a *prompt* with content, or messages are *given*.
+
+    No messages are right where the provider has them (`previous_response_id`), or where there is
+    a system text alone, which some APIs accept.
+    """
+    if (prompt is None) != given:
+        wrong = "both are given" if given else "there is no input"
+        raise InvalidRequestError(f"{wrong}: give either prompt or messages")
+    if isinstance(prompt, Message | Mapping):
+        kind = "a Message" if isinstance(prompt, Message) else "a dict"
+        raise InvalidRequestError(f"prompt is {kind}: give text, or the whole as messages=[...]")
+    if isinstance(prompt, Sequence) and not prompt:
+        raise InvalidRequestError("the prompt is empty: give a text, or messages=[...]")

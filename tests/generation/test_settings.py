@@ -16,10 +16,11 @@ from llmcore.generation.generate import generate
 from llmcore.generation.many import generate_many
 from llmcore.generation.objects import generate_object, stream_object
 from llmcore.generation.retry import RetryPolicy
-from llmcore.generation.settings import RunPlan, Settings
+from llmcore.generation.settings import RunPlan, Settings, plan_of
 from llmcore.generation.signatures import setting_meanings
 from llmcore.generation.stream import stream
 from llmcore.generation.tool import Tool
+from llmcore.routes.openai import OpenAI
 from llmcore.routes.transport import Timeouts
 from llmcore.schema.errors import InvalidRequestError
 from llmcore.schema.messages import Message
@@ -176,7 +177,12 @@ def test_a_blocking_client_stands_for_the_one_behind_it() -> None:
     ("given", "instead"),
     [
         ({"model": 3}, "model must be a Model or a model's id, not a int"),
-        ({"prompt": None}, "there is no input: give a prompt or messages"),
+        (
+            {"model": OpenAI},
+            "model is the provider OpenAI: give one of its models, such as OpenAI(",
+        ),
+        ({"model": OpenAI()}, "model is the provider OpenAI: give one of its models"),
+        ({"prompt": None}, "there is no input: give either prompt or messages"),
         ({"request": {}}, "request must be an LLMRequest, not a dict"),
         ({"tools": "look"}, "tools must be a list, not a str"),
         ({"tools": Tool("look")}, "tools must be a list"),
@@ -285,3 +291,17 @@ def test_settings_that_a_prebuilt_request_has_itself_are_refused(settings: Any) 
     with pytest.raises(InvalidRequestError, match=names) as caught:
         stream(request=built, **settings)
     assert "evolve(request, ...)" in caught.value.message
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("max_token", "did you mean 'max_tokens'?"),
+        ("stop_sequences", "did you mean 'stop'?"),
+        ("stream", "call llmcore.stream"),
+        ("api_key", "configure the provider, such as OpenAI(api_key=..."),
+    ],
+)
+def test_setting_of_another_name_is_refused_with_what_to_write(name: str, hint: str) -> None:
+    with pytest.raises(TypeError, match=re.escape(f"keyword argument {name!r}: {hint}")):
+        plan_of("generate", MODEL, "Hi", {name: 1})  # type: ignore[misc]

@@ -56,9 +56,39 @@ def test_other_words_are_refused_with_what_to_write(given: Any, instead: str) ->
         request(prompt="hi", **given)
 
 
-def test_an_empty_prompt_is_a_prompt() -> None:
-    """An empty text is not the same as no prompt."""
-    assert request(model="m", prompt="").messages == (Message.user(""),)
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"prompt": ""}, "the prompt is empty: give a text, or messages=[...]"),
+        ({"prompt": []}, "the prompt is empty: give a text, or messages=[...]"),
+        (
+            {"prompt": Message.user("Hi")},
+            "prompt is a Message: give text, or the whole as messages",
+        ),
+        (
+            {"prompt": {"role": "user", "content": "Hi"}},
+            "prompt is a dict: give text, or the whole",
+        ),
+        ({"messages": []}, "messages is empty: give at least one message, such as Message.user"),
+        ({"messages": (), "cache": "off"}, "messages is empty"),
+    ],
+)
+def test_a_request_without_input_is_refused(given: dict[str, Any], message: str) -> None:
+    with pytest.raises(InvalidRequestError, match=re.escape(message)):
+        request(model="m", **given)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"system": "Be brief."},
+        {"provider_options": {"openai": {"previous_response_id": "resp_1"}}},
+        {"http": HttpOverlay(body={"prompt": {"id": "pmpt_1"}})},
+    ],
+)
+def test_messages_may_be_empty_where_the_input_is_elsewhere(given: dict[str, Any]) -> None:
+    """With a stored conversation or prompt, or with a system text alone."""
+    assert request(model="m", messages=[], **given).messages == ()
 
 
 def test_everything_can_be_said_at_once() -> None:
@@ -101,7 +131,7 @@ def test_everything_can_be_said_at_once() -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({}, "there is nothing to ask: give either prompt or messages"),
+        ({}, "there is no input: give either prompt or messages"),
         ({"prompt": "hi", "messages": []}, "both are given: give either prompt or messages"),
         (
             {"prompt": "hi", "temperature": 0, "generation": GenerationOptions()},
