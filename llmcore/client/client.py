@@ -39,13 +39,14 @@ from llmcore.schema.audio import (
     TranscriptionResponse,
 )
 from llmcore.schema.changed import changed
+from llmcore.schema.display import with_hints
 from llmcore.schema.embeddings import (
     EmbeddingRequest,
     EmbeddingResponse,
     RerankRequest,
     RerankResponse,
 )
-from llmcore.schema.errors import ConfigurationError, LLMError
+from llmcore.schema.errors import ConfigurationError, InvalidRequestError, LLMError
 from llmcore.schema.files import StoredFile
 from llmcore.schema.images import ImageRequest, ImageResponse
 from llmcore.schema.messages import Message
@@ -67,6 +68,11 @@ _Request = TypeVar("_Request", bound=UnaryRequest)
 _Response = TypeVar("_Response", bound=UnaryResponse)
 
 
+@with_hints(
+    chat="call llmcore.generate(model, prompt, client=client)",
+    messages="call llmcore.generate(model, prompt, client=client)",
+    responses="call llmcore.generate(model, prompt, client=client)",
+)
 class Client:
     """Runs requests. Safe for concurrent use, from several tasks, loops and threads.
 
@@ -480,6 +486,12 @@ class Client:
 
     def resolve(self, request: LLMRequest) -> Result[Model, LLMError]:
         """Return the configured model of *request*; ConfigurationError if there is none."""
+        if not isinstance(request, LLMRequest):
+            message = (
+                f"the client takes request(model=..., prompt=...), not a {type(request).__name__}"
+            )
+            hint = "for a prompt call llmcore.generate(model, prompt)"
+            return Failure(InvalidRequestError(f"{message}; {hint}"))
         return self._configured.resolve(request, self.models)
 
     def _call(

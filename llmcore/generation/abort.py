@@ -19,6 +19,10 @@ class AbortSignal:
         self._reason: str | None = None
         self._listeners: dict[object, Callable[[], None]] = {}
 
+    def __repr__(self) -> str:
+        reason = f", reason={self._reason!r}" if self.aborted else ""
+        return f"AbortSignal(aborted={self.aborted}{reason})"
+
     @property
     def aborted(self) -> bool:
         """Whether the signal was aborted."""
@@ -68,6 +72,9 @@ class AbortController:
 
     def __init__(self) -> None:
         self.signal = AbortSignal()
+
+    def __repr__(self) -> str:
+        return f"AbortController(signal={self.signal!r})"
 
     def abort(self, reason: str = "the call was aborted") -> None:
         """Abort all calls that use the signal. Can be called in any thread, and repeatedly."""

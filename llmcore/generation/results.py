@@ -7,6 +7,7 @@ from attrs import field, frozen
 
 from llmcore.schema.content import ToolCallPart, ToolResultPart
 from llmcore.schema.diagnostics import Diagnostic
+from llmcore.schema.display import with_hints
 from llmcore.schema.events import FinishReason
 from llmcore.schema.messages import Message
 from llmcore.schema.response import LLMResponse
@@ -85,6 +86,12 @@ class StepResult:
         return (self.response.message, *results, *correction)
 
 
+@with_hints(
+    choices="the text is `.text`, the message `.response.message`",
+    content="the text is `.text`, the parts are `.response.message.content`",
+    output_text="the text is `.text`",
+    candidates="the text is `.text`",
+)
 @frozen(kw_only=True)
 class GenerateResult(Generic[_T_co]):
     """The result of a run. Attributes are those of the last step unless stated otherwise."""

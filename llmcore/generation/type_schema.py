@@ -38,7 +38,10 @@ def schema_of(type_: Any) -> JsonObject:
             [type_], schema_hook=hook, ref_template=_REFERENCE
         )
     except (TypeError, RecursionError) as error:
-        message = f"{type_!r} has no JSON Schema: {error}"
+        message = (
+            f"{type_!r} has no JSON Schema ({error}): give a dataclass, a TypedDict, a Pydantic or "
+            "attrs class, a list of them, or a JSON Schema as a dict"
+        )
         raise ConfigurationError(message, cause=error) from error
     return _rooted(root, {**definitions, **components})
 

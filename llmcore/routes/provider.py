@@ -12,18 +12,22 @@ A provider with keys, regions or versions to configure is a facade instead: a
 import difflib
 import inspect
 from collections.abc import Callable, Sequence
-from typing import ParamSpec, Self, TypeVar
+from typing import Final, ParamSpec, Self, TypeVar
 
 from attrs import frozen
 
 from llmcore.routes.route import Route
+from llmcore.schema.display import with_hints
 from llmcore.schema.errors import ConfigurationError
 from llmcore.schema.model import Model
+
+_OF_MODELS: Final = "its models have it, such as those of .model('ID')"
 
 P = ParamSpec("P")
 Made = TypeVar("Made")
 
 
+@with_hints(**dict.fromkeys(("complete", "generate", "stream"), _OF_MODELS))
 class ConfigurableProvider:
     """The base of facades: frozen classes whose arguments are settings, not their fields.
 

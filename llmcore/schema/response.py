@@ -4,7 +4,7 @@ from attrs import field
 
 from llmcore.schema.content import ToolCallPart
 from llmcore.schema.diagnostics import Diagnostic
-from llmcore.schema.display import readable
+from llmcore.schema.display import readable, with_hints
 from llmcore.schema.events import FinishReason, Source
 from llmcore.schema.frozen import frozen
 from llmcore.schema.json import JsonValue, ProviderMetadata, dumps, plain_metadata
@@ -17,6 +17,12 @@ def _usage(given: Usage | None) -> Usage:
     return Usage() if given is None else given
 
 
+@with_hints(
+    choices="the text is `.text`, the message `.message`",
+    content="the text is `.text`, the parts are `.message.content`",
+    output_text="the text is `.text`",
+    candidates="the text is `.text`",
+)
 @readable
 @frozen(kw_only=True)
 class LLMResponse:

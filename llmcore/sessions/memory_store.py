@@ -43,6 +43,9 @@ class MemoryStore:
         self._runs: dict[str, _Run] = {}
         self._lock = Lock()
 
+    def __repr__(self) -> str:
+        return f"MemoryStore({len(self._runs)} runs)"
+
     async def append(
         self, run_id: str, entries: Sequence[MessageEntry], *, expected_seq: int | None = None
     ) -> int:

@@ -6,6 +6,7 @@ from llmcore.client import cached_contents
 from llmcore.client import client as asynchronous
 from llmcore.routes.route import PreparedRequest, ToolChoiceMode
 from llmcore.routes.transport import Timeouts
+from llmcore.schema.display import with_hints
 from llmcore.schema.errors import LLMError
 from llmcore.schema.model import Body_co, Model
 from llmcore.schema.request import LLMRequest
@@ -14,6 +15,11 @@ from llmcore.sync.background import blocking_method, method_with_parameters_of
 from llmcore.sync.streams import EventStream
 
 
+@with_hints(
+    chat="call llmcore.sync.generate(model, prompt, client=client)",
+    messages="call llmcore.sync.generate(model, prompt, client=client)",
+    responses="call llmcore.sync.generate(model, prompt, client=client)",
+)
 class Client:
     """Runs requests and waits for them: `llmcore.Client`, whose arguments it takes, blocking.
 
@@ -41,6 +47,9 @@ class Client:
     def from_env(cls, *args: Any, **settings: Any) -> Self:
         """Return a client of every provider whose variables are set; the first is the default."""
         return cls.of(asynchronous.Client.from_env(*args, **settings))
+
+    def __repr__(self) -> str:
+        return f"sync.{self.asynchronous!r}"
 
     def __enter__(self) -> Self:
         return self

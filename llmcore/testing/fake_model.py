@@ -84,6 +84,9 @@ class FakeModel:
         self.client = Client(middleware=[self])
         """A client whose every call is answered here."""
 
+    def __repr__(self) -> str:
+        return f"FakeModel({len(self.requests)} of {len(self._responses)} responses given)"
+
     @property
     def prompts(self) -> list[str]:
         """The text of the last message of each request."""

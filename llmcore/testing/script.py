@@ -52,6 +52,9 @@ class ScriptedTransport(HttpxCompatible):
         self.requests: list[HttpRequest] = []
         """The requests that were sent, in order, credentials included."""
 
+    def __repr__(self) -> str:
+        return f"ScriptedTransport({len(self.requests)} of {len(self._responses)} responses given)"
+
     @property
     def bodies(self) -> list[JsonValue]:
         """The JSON bodies that were sent, in order."""

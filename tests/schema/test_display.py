@@ -1,5 +1,8 @@
 """Reprs, hashes and equality of values."""
 
+import pickle
+import re
+
 import pytest
 from hypothesis import given
 
@@ -9,7 +12,9 @@ from llmcore import (
     Client,
     Fallback,
     ImagePart,
+    LLMResponse,
     Message,
+    OpenAI,
     RateLimiter,
     ResponseCache,
     SqliteCache,
@@ -17,14 +22,24 @@ from llmcore import (
     UsageHook,
     evolve,
     request,
+    sync,
 )
 from llmcore.client.middleware.circuit_breaker import CircuitBreaker
+from llmcore.generation.abort import AbortController
+from llmcore.generation.results import GenerateResult
 from llmcore.schema.codec import from_json, to_json
 from llmcore.schema.content import ToolCallPart
 from llmcore.schema.events import FinishReason
+from llmcore.sessions.memory_store import MemoryStore
+from llmcore.testing.fake_model import FakeModel
+from llmcore.testing.script import ScriptedTransport
 from tests.support.strategies.requests import content_parts
 from tests.support.strategies.responses import responses, usages
 from tests.support.strategies.values import messages, requests
+
+RESPONSE = LLMResponse(
+    message=Message.assistant("Hi"), finish_reason=FinishReason("stop"), provider="p", model="m"
+)
 
 SHORT = {
     "message": (Message.user("Hi"), "Message(role='user', content=(TextPart(text='Hi'),))"),
@@ -123,3 +138,37 @@ def test_a_usage_is_a_table_in_notebooks() -> None:
         "<table><tr><td>input tokens</td><td>1,200</td></tr>"
         "<tr><td>cost usd</td><td>0.5</td></tr></table>"
     )
+
+
+@pytest.mark.parametrize(
+    ("value", "name", "hint"),
+    [
+        (RESPONSE, "choices", "the text is `.text`"),
+        (RESPONSE, "finish_reasons", "did you mean 'finish_reason'?"),
+        (GenerateResult(steps=(), messages=()), "output_text", "the text is `.text`"),
+        (Client(), "chat", "call llmcore.generate(model, prompt, client=client)"),
+        (sync.Client(), "messages", "call llmcore.sync.generate(model, prompt, client=client)"),
+        (OpenAI(), "generate", "its models have it"),
+    ],
+)
+def test_attribute_of_another_library_is_an_error_with_what_to_write(
+    value: object, name: str, hint: str
+) -> None:
+    with pytest.raises(AttributeError, match=re.escape(hint)):
+        getattr(value, name)
+    assert not hasattr(value, "_repr_html_of_nobody_")
+    assert pickle.loads(pickle.dumps(RESPONSE)) == RESPONSE
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        (sync.Client(providers={"openai": OpenAI()}), "sync.Client(openai)"),
+        (AbortController(), "AbortController(signal=AbortSignal(aborted=False))"),
+        (MemoryStore(), "MemoryStore(0 runs)"),
+        (FakeModel("Hi"), "FakeModel(0 of 1 responses given)"),
+        (ScriptedTransport([]), "ScriptedTransport(0 of 0 responses given)"),
+    ],
+)
+def test_objects_with_state_have_a_short_repr(value: object, shown: str) -> None:
+    assert repr(value) == shown
