@@ -374,7 +374,7 @@ _ELSEWHERE: Final = {
         "configure the provider, such as OpenAI(api_key=..., base_url=...).model('gpt-5.2')",
     ),
 }
-"""Settings of other libraries that are no settings here, with what to do instead."""
+"""Settings of other libraries that belong elsewhere here, with what to do instead."""
 
 
 def plan_of(

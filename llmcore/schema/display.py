@@ -44,7 +44,7 @@ def _rich_repr(self: Any) -> Iterator[tuple[str, object]]:
 
 
 def with_hints(**instead: str) -> Callable[[type[_T]], type[_T]]:
-    """Have AttributeErrors of a class say what to write *instead* of names of other libraries.
+    """Have AttributeErrors of a class state what to write *instead* of other libraries' names.
 
     Of other names they state the nearest attribute. Attributes that exist cost nothing more.
     """
