@@ -1,9 +1,8 @@
-"""Relays a response unchanged, where the upstream has the client's own API.
+"""Forwards requests and responses unchanged where the upstream has the API that the client uses.
 
-The request's body goes up as the client sent it, its model's name and credentials apart; the bytes
-of the response come down as the upstream sent them. The events that are read from a copy serve
-metrics, logs and retries, and show how the response ended. Nothing that a client and its own vendor
-agree on is lost on the way.
+The body of the request is sent as it came, except for the name of the model; the bytes of the
+response are forwarded as they arrive. A copy of them is read as events, for metrics, logs and
+retries, and to know how the response ended. Fields that this library does not know are kept.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -44,15 +43,15 @@ from llmcore.schema.usage import Usage
 
 _FORWARDED_HEADERS: Final = ("anthropic-beta", "anthropic-version", "openai-beta")
 _FORWARDED_QUERY: Final = ("beta",)
-_OF_THE_ROUTE: Final = ("model", "anthropic_version")
-"""Fields that the route writes and not the client; Vertex AI has the model in its path."""
-_ANYTHING: Final = Message.user("?")
+_ROUTE_FIELDS: Final = ("model", "anthropic_version")
+"""Fields that the route sets, not the client. Vertex AI has the model in its path."""
+_PLACEHOLDER: Final = Message.user("?")
 _SEALS: Final = (f'"{SEAL}'.encode(), b'"b2IxL')
-"""How sealed state begins in a body, as it is and in base64."""
+"""The beginning of sealed state in a body, plain and in base64."""
 
 
 def holds_sealed_state(body: JsonObject) -> bool:
-    """Return whether *body* holds what only the gateway can read, and no upstream may get."""
+    """Return whether *body* has state that the gateway sealed, which no upstream must receive."""
     data = json.dumps(body)
     return any(seal in data for seal in _SEALS)
 
@@ -65,17 +64,15 @@ class RelayedRequest(LLMRequest[Any]):
 
     @classmethod
     def to(cls, model: Model, route: Route[Any], *, skims: bool) -> Self:
-        """Return a request without a body yet, to a *model* behind *route*.
+        """Return a request to *model* over *route*; `of` sets its body.
 
-        With *skims*, a plain response is read without its content.
+        With *skims*, only the beginning and the end of a plain response are read.
         """
         protocol = route.protocol
 
         def build(request: LLMRequest, streaming: bool) -> Result[Built[Any], LLMError]:
             body = request.body if isinstance(request, RelayedRequest) else {}
-            route_fields = _fields_of_the_route(
-                protocol, request.model_id, model.provider, streaming
-            )
+            route_fields = _route_fields(protocol, request.model_id, model.provider, streaming)
             return route_fields.map(lambda fields: Built(_native(body, fields)))
 
         relaying: Protocol[Any, Any, Any] = changed(
@@ -84,10 +81,10 @@ class RelayedRequest(LLMRequest[Any]):
             whole=_skimming(protocol) if skims else protocol.whole,
         )
         relayed = Model(model.id, model.provider, route=changed(route, protocol=relaying))
-        return cls(model=relayed, messages=(_ANYTHING,))
+        return cls(model=relayed, messages=(_PLACEHOLDER,))
 
     def of(self, request: ClientRequest) -> Self:
-        """Return the request with the body of *request*, and the headers that go up with it."""
+        """Return the request with the body of *request*, and its headers that are forwarded."""
         headers, query = request.headers, request.query
         sent = {name: headers[name] for name in _FORWARDED_HEADERS if name in headers}
         named = {name: query[name] for name in _FORWARDED_QUERY if name in query}
@@ -99,7 +96,7 @@ class RelayedRequest(LLMRequest[Any]):
 def _skimming(
     protocol: Protocol[Any, Any, Any],
 ) -> Callable[[JsonValue, LLMRequest], Iterable[LLMEvent]]:
-    """Return what reads a whole response, and no more of a plain one than its beginning and end."""
+    """Return a reader of whole responses that skips the content of plain ones."""
     skim, whole = protocol.skim, protocol.whole
     if skim is None:
         return whole
@@ -107,18 +104,18 @@ def _skimming(
 
 
 @lru_cache(maxsize=256)
-def _fields_of_the_route(
+def _route_fields(
     protocol: Protocol[Any, Any, Any], model_id: str, provider: str, streaming: bool
 ) -> Result[JsonObject, LLMError]:
-    """Return the fields of any body that only the route can write."""
-    request = LLMRequest(model=Model(model_id, provider), messages=(_ANYTHING,))
+    """Return the fields that the route sets in every body."""
+    request = LLMRequest(model=Model(model_id, provider), messages=(_PLACEHOLDER,))
     return protocol.body.build(request, streaming).map(
-        lambda built: {name: built.body[name] for name in _OF_THE_ROUTE if name in built.body}
+        lambda built: {name: built.body[name] for name in _ROUTE_FIELDS if name in built.body}
     )
 
 
 def _native(body: JsonObject, fields: JsonObject) -> JsonObject:
-    """Return *body* with *fields*, which only the route can write."""
+    """Return *body* with the *fields* of the route in place of the client's."""
     kept = {name: fields.get(name, value) for name, value in body.items()}
     if "model" not in fields:
         kept.pop("model", None)
@@ -132,18 +129,18 @@ _KEY_REFUSED: Final = frozenset({401, 403})
 
 @frozen(kw_only=True)
 class RelayPlan:
-    """A request that passes as it came, and how errors of the gateway itself are written."""
+    """A request that is forwarded unchanged, and how errors of the gateway itself are written."""
 
     info: RunLabels
     request: LLMRequest
     route: Route[Any]
     """The route of the request's model."""
     writer: Callable[[], FrontWriter]
-    """Makes what writes the events of an error after the response began."""
+    """Returns a writer for an error that occurs after the response began."""
     encoding: StreamEncoding
     error: ErrorForm
     read: Callable[[], LLMRequest]
-    """Reads the client's request, which passes without being read. Raises FrontError."""
+    """Parses the client's request, which forwarding does not need. Raises FrontError."""
     choices: int = 1
     """The number of responses that the request asks for."""
     limits: CallLimits = CallLimits()
@@ -151,7 +148,7 @@ class RelayPlan:
 
 
 class RelayRun:
-    """A response whose bytes pass as they come."""
+    """A response whose bytes are forwarded as they arrive."""
 
     def __init__(self, context: RunContext, plan: RelayPlan) -> None:
         self.info = plan.info
@@ -165,13 +162,13 @@ class RelayRun:
         self._usage: Usage | None = None
         self._refusal: WholeBody | None = None
         self._opened = False
-        """Whether a byte of the stream was sent."""
+        """Whether any bytes were sent, such as a heartbeat."""
         self._begun = False
-        """Whether a byte of the upstream's was sent."""
+        """Whether bytes of the upstream were sent."""
         self._ended = False
 
     def request(self) -> LLMRequest:
-        """Return the request, which is read for this; FrontError if it cannot be."""
+        """Parse and return the request; FrontError if it is invalid."""
         return self._plan.read()
 
     @property
@@ -201,7 +198,7 @@ class RelayRun:
 
     @property
     def diagnostics(self) -> Sequence[Diagnostic]:
-        """Everything lost, changed or invented: the body passes as it came."""
+        """Everything lost, changed or added; the body itself is not converted."""
         return self._plan.diagnostics
 
     @property
@@ -215,7 +212,7 @@ class RelayRun:
         return self._copy.shown_headers
 
     def error_response(self, error: FrontError) -> FailureResponse | WholeBody:
-        """Return the upstream's own error where it is for the client, else that of *error*."""
+        """Return the upstream's error response if the client may see it, else that of *error*."""
         return self._refusal or self._plan.error(error)
 
     async def next_bytes(self) -> bytes:
@@ -243,7 +240,7 @@ class RelayRun:
         return b""
 
     async def keep_alive(self) -> bytes:
-        """Return a heartbeat, which never comes within a frame."""
+        """Return a heartbeat. Only whole frames were sent, so that it stands between two."""
         self._opened = True
         return self._plan.encoding.heartbeat
 
@@ -256,7 +253,7 @@ class RelayRun:
         return self._copy.take() + self._error_frames(error)
 
     async def whole(self) -> WholeBody:
-        """Return the response as it came; FrontError if there is none."""
+        """Return the whole response unchanged; FrontError if the call failed."""
         while not self._ended:
             batch = await self._call.next_batch()
             self._note(batch)
@@ -276,7 +273,7 @@ class RelayRun:
 
     async def aclose(self) -> None:
         """Close the call, if it is still running."""
-        if self._copy.read_out():  # without waiting: it was received
+        if self._copy.flush_run():  # does not wait: the text was received
             with anyio.CancelScope(shield=True):
                 await self._call.next_batch()
         await self._call.aclose()
@@ -291,7 +288,7 @@ class RelayRun:
         return call(self._plan.request, timeouts=timeouts, on_response=self._copy.of)
 
     async def _tries_without_betas(self, error: LLMError) -> bool:
-        """Prepare one more try without the beta features that the upstream rejects."""
+        """Prepare a second try without the beta features that were rejected, if there are any."""
         made = None if self.dropped else without_rejected_betas(self._plan.request, error)
         if made is None:
             return False
@@ -351,6 +348,6 @@ class RelayRun:
 
 
 def _is_of_the_connection(error: LLMError) -> bool:
-    """Return whether *error* is not one that the upstream has sent itself."""
+    """Return whether *error* arose on the connection, rather than being sent by the upstream."""
     late = isinstance(error, RequestTimeoutError) and error.raw is None
     return late or isinstance(error, StreamError | NetworkError)

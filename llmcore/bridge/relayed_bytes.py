@@ -1,15 +1,15 @@
-"""The bytes of a relayed response: kept for the client, while a copy is read as events.
+"""The bytes of a relayed response: forwarded to the client, while a copy is read as events.
 
     upstream ──▶ whole frames ──▶ the client
                       │
                       ├──▶ a run of deltas of one text ──▶ joined, one event ──┐
                       └──▶ all other frames ──────────────────────────────────▶ the call
 
-Nearly all events of a stream only add text to what is open. Once the call has read one such event,
-those that continue the same text pass without being read: their texts are collected, and the call
-reads one event with all of it before the next frame that it must see, so that what it knows of the
-response at the end is the same. Only whole frames are handed out, so that errors and heartbeats
-find a place between them.
+Nearly all events of a stream only add text to an open segment. Once the call has read one such
+event, those that extend the same text are forwarded without being decoded. Their texts are
+collected, and before the next other frame the call reads one event with all of them, so that its
+response is the same in the end. Only whole frames are forwarded, so that an error or a heartbeat
+can be sent between two of them.
 """
 
 import re
@@ -47,21 +47,21 @@ _SHOWN: Final = re.compile(
 
 @define(eq=False)
 class _Run:
-    """Frames in a row that add to one text."""
+    """Consecutive frames that extend one text."""
 
     form: DeltaForm
     prefix: bytes
-    """Each frame up to its payload."""
+    """The bytes of each frame before its payload."""
     end: bytes
-    """The blank line after each."""
+    """The blank line that ends each frame."""
     read: TextReader
     last: bytes
-    """The payload of the last one."""
+    """The payload of the last frame."""
     texts: list[str] = field(factory=list)
-    """The texts that the call has not read."""
+    """The texts that the call has not read yet."""
 
     def take(self, frames: bytes) -> int:
-        """Collect the first of *frames*, as many as belong to the run; return their bytes."""
+        """Collect the texts of the first *frames*, up to one of another kind; return their size."""
         prefix, end = self.prefix, self.end
         start, stop = len(prefix), len(frames) - len(end)
         if frames[:start] != prefix or frames[stop:] != end:
@@ -81,7 +81,7 @@ class _Run:
         return taken * (len(prefix) + len(end)) + len(b"".join(payloads[:taken]))
 
     def joined(self) -> bytes:
-        """Return one frame with the texts so far, which are collected anew; empty if none."""
+        """Return one frame with all collected texts, and drop these; empty if there are none."""
         if not self.texts:
             return b""
         event: Any = json.loads(self.last)
@@ -91,7 +91,7 @@ class _Run:
 
 
 def _run_after(frames: bytes, form: DeltaForm) -> _Run | None:
-    """Return the run that the last of *frames* can begin; None if that is not a delta."""
+    """Return the run that the last of *frames* begins; None if it is not a delta."""
     end = b"\r\n\r\n" if frames.endswith(b"\r\n\r\n") else b"\n\n"
     if not frames.endswith(end):
         return None
@@ -106,7 +106,7 @@ def _run_after(frames: bytes, form: DeltaForm) -> _Run | None:
 
 
 class RelayedBytes:
-    """Keeps the bytes of one response as they are read, for the client."""
+    """The bytes of one response, as they are read, for the client and for the call."""
 
     _next_chunk: Callable[[], Awaitable[bytes]]
 
@@ -114,7 +114,7 @@ class RelayedBytes:
         self.status = 0
         self.headers: Mapping[str, str] = {}
         self.exhausted = False
-        """Whether the upstream has sent all of it."""
+        """Whether the upstream has sent all bytes."""
         self._streamed = streamed
         framing = route.framing
         self._form = route.protocol.stream.deltas if framing.id == "sse" else None
@@ -127,20 +127,20 @@ class RelayedBytes:
         self.exhausted = False
         self._received = 0
         self._cuts = False
-        """Whether only whole frames are handed out."""
+        """Whether the bytes are cut into whole frames."""
         self._held = bytearray()
-        """The beginning of a frame."""
+        """The beginning of a frame that is not complete yet."""
         self._unsent: list[bytes] = []
         self._unread: list[tuple[bytes, bytes]] = []
-        """Bytes that the call is to read before any others, each with those for the client."""
+        """Bytes that the call reads before further chunks, each with the bytes for the client."""
         self._failure: LLMError | None = None
         self.run: _Run | None = None
-        """The run whose frames pass unread; None while the call is to read all."""
+        """The run whose frames are forwarded undecoded; None while the call reads all frames."""
         self._limited = False
-        """Whether the transport limits each read, so that the call need not watch over it."""
+        """Whether the transport applies the time limit of each read, instead of the call."""
 
     def of(self, exchange: Exchange, request: HttpRequest) -> Exchange:
-        """Return *exchange*, whose bytes are kept when they are read."""
+        """Return an exchange that reads *exchange* and keeps its bytes here."""
         self._begin()
         self.status, self.headers = exchange.status, exchange.headers
         self._cuts = self._streamed and self.status < _FIRST_ERROR
@@ -150,14 +150,14 @@ class RelayedBytes:
     # -- for the client
 
     def take(self) -> bytes:
-        """Return the bytes that were read since the last time: whole frames of a stream."""
+        """Return the bytes that were read since the last call; of a stream, whole frames."""
         if len(self._unsent) == 1:
             return self._unsent.pop()
         data, self._unsent = b"".join(self._unsent), []
         return data
 
     def take_last(self) -> bytes:
-        """Return what `take` does, with the beginning of a frame after it."""
+        """Return what `take` returns, followed by an incomplete frame."""
         held, self._held = bytes(self._held), bytearray()
         return self.take() + held
 
@@ -178,17 +178,17 @@ class RelayedBytes:
         """The headers that a client of the same API can use."""
         return {name: value for name, value in self.headers.items() if _SHOWN.match(name)}
 
-    # -- frames that pass unread
+    # -- frames that are forwarded undecoded
 
     def follow(self, sent: bytes, last: LLMEvent) -> None:
-        """Let frames pass that continue the text of the last of *sent*, read as *last*."""
+        """Begin a run if *last*, the event of the last frame of *sent*, is a delta."""
         form, begins = self._form, type(last) in _DELTAS and self._limited and not self.exhausted
         self.run = _run_after(sent, form) if form is not None and begins else None
 
     async def pass_on(self) -> bytes:
-        """Return the next frames as far as they belong to the run; the call is to read the rest.
+        """Return the next frames that belong to the run; the call reads the frames after them.
 
-        Empty without a run, at the end, after a failure, and if the call is to read all of them.
+        Empty without a run, at the end, after a failure, and if none of the frames belongs to it.
         """
         run = self.run
         if run is None:
@@ -208,8 +208,8 @@ class RelayedBytes:
         self.run = None
         return frames[:size]
 
-    def read_out(self) -> bool:
-        """Give the call the text that has passed unread; return whether there is any."""
+    def flush_run(self) -> bool:
+        """Have the call read the collected texts next; return whether there are any."""
         joined = b"" if self.run is None else self.run.joined()
         if joined:
             self._unread.append((joined, b""))
@@ -218,12 +218,12 @@ class RelayedBytes:
     # -- for the call
 
     def limited(self, limited: bool) -> bool:
-        """Note whether the transport limits each read."""
+        """Record whether the transport limits each read, and return it."""
         self._limited = limited
         return limited
 
     async def copied(self, chunks: AsyncIterator[bytes]) -> AsyncGenerator[bytes, None]:
-        """Iterate over the bytes of *chunks* that the call is to read."""
+        """Yield the bytes that the call reads, from *chunks* and the end of a run."""
         self._next_chunk = chunks.__anext__
         while True:
             if self._unread:
@@ -241,10 +241,10 @@ class RelayedBytes:
                 yield self._rest()
                 return
             self._unsent.append(data)
-            yield data  # also if it is empty: the call watches over what never ends a frame
+            yield data  # even if empty: the call limits the time of a frame that never ends
 
     def _rest(self) -> bytes:
-        """Return what is left at the end, which is held for the client."""
+        """Return the incomplete frame at the end of the bytes; `take_last` returns it, too."""
         self.exhausted = True
         return bytes(self._held)
 
@@ -270,7 +270,7 @@ class RelayedBytes:
 
 @frozen
 class _CopiedExchange:
-    """A response whose bytes are kept as they are read."""
+    """An exchange whose bytes are kept as they are read."""
 
     inner: Exchange
     copy: RelayedBytes
