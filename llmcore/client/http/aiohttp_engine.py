@@ -55,13 +55,15 @@ class AiohttpEngine:
         self._tls = tls
         self._given = session is not None
         self._session = session or _new_session(socket)
+        self._settings = {} if session is None else {"skip_auto_headers": _NOT_ADDED}
+        """Those of each request that our own session has for all."""
 
     async def send(
         self, request: HttpRequest, timeouts: Timeouts, proxy: str | None = None
     ) -> "AiohttpResponse":
         """Send *request* and return the response when its headers have arrived."""
         headers = wire_headers(request)
-        settings: dict[str, Any] = {}
+        settings: dict[str, Any] = dict(self._settings)
         if self._tls is not None and request.url.startswith("https:"):
             settings["ssl"] = self._tls()
         if proxy is not None:
@@ -75,7 +77,6 @@ class AiohttpEngine:
                 data=io.BytesIO(body) if len(body) > _LARGE_BODY_BYTES else body or None,
                 allow_redirects=False,
                 auto_decompress=False,
-                skip_auto_headers=_NOT_ADDED,
                 timeout=_limits(timeouts),
                 **settings,
             )
@@ -129,7 +130,8 @@ class AiohttpResponse:
 
     def _close(self) -> None:
         self._body.limit_reads(None)
-        self._native.close()
+        if self._native.connection is not None or not self._native.closed:  # not read to its end
+            self._native.close()
 
 
 class _Body:
@@ -177,7 +179,8 @@ class _Body:
 class _Content(StreamReader):
     """A body of which everything that has come is read at once.
 
-    aiohttp notes where each chunk of a chunked body ends, which takes more time than the chunk.
+    aiohttp notes where each chunk of a chunked body ends, which takes more time than the chunk. It
+    also prepares each wait for a time limit of the whole response, which our requests never set.
     """
 
     __slots__ = ()
@@ -201,6 +204,17 @@ class _Content(StreamReader):
         self._size = 0
         self._protocol.resume_reading()
         return data
+
+    async def _wait(self, func_name: str) -> None:
+        if not self._protocol.connected:
+            raise RuntimeError("the connection is closed")
+        if self._waiter is not None:
+            raise RuntimeError(f"{func_name}() called while another task reads")
+        self._waiter = self._loop.create_future()
+        try:
+            await self._waiter
+        finally:
+            self._waiter = None
 
 
 # -- connections --------------------------------------------------------------------------------
@@ -303,6 +317,7 @@ def _new_session(socket: str | None) -> aiohttp.ClientSession:
     return aiohttp.ClientSession(
         connector=connector,
         cookie_jar=aiohttp.DummyCookieJar(),
+        skip_auto_headers=_NOT_ADDED,
         max_line_size=_MAX_FIELD_BYTES,
         max_field_size=_MAX_FIELD_BYTES,
     )
