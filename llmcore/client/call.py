@@ -429,6 +429,6 @@ def _context(prepared: PreparedRequest, exchange: Exchange) -> ResponseContext:
 
 def _first(headers: Mapping[str, str], names: Sequence[str]) -> str | None:
     for name in names:
-        if value := headers.get(name):
+        if name in headers and (value := headers[name]):
             return value
     return None

@@ -29,7 +29,6 @@ from llmcore.schema.json import (
     count_or_none,
     float_or_none,
     int_or_none,
-    object_or_empty,
     objects,
     str_or_none,
 )
@@ -235,11 +234,11 @@ def read_counts(
 
 
 def _first_count(usage: Mapping[str, Any], paths: Iterable[tuple[str, ...]]) -> int | None:
-    for first, *rest in paths:
-        value = usage.get(first)
-        for name in rest:
-            value = object_or_empty(value).get(name)
-        if (found := count_or_none(value)) is not None:
+    for path in paths:
+        value = usage.get(path[0])
+        for name in path[1:]:
+            value = value.get(name) if type(value) is dict else None
+        if value is not None and (found := count_or_none(value)) is not None:
             return found
     return None
 
@@ -261,6 +260,9 @@ def inclusive_usage(
     return changed(Usage.make(**rest), uncached_input_tokens=None, **cached)
 
 
+_COSTS: Final = frozenset({"cost", "cost_in_usd_ticks", "estimated_cost"})
+
+
 def read_cost(usage: Mapping[str, Any]) -> float | None:
     """Return the US dollars that a server states, each in its own way.
 
@@ -268,6 +270,8 @@ def read_cost(usage: Mapping[str, Any]) -> float | None:
     `total_cost` in it (https://docs.perplexity.ai/api-reference); xAI: ticks of 1e-10 dollars
     (https://docs.x.ai/developers/cost-tracking); DeepInfra: `estimated_cost`.
     """
+    if _COSTS.isdisjoint(usage):
+        return None
     cost = usage.get("cost")
     if isinstance(cost, dict):
         cost = cost.get("total_cost")

@@ -32,7 +32,7 @@ from llmcore.protocols.failures.errors import error_from_response
 from llmcore.protocols.protocol import FastReader, Frame, Protocol
 from llmcore.protocols.response_parts import served_tier
 from llmcore.protocols.tools import fit_tool_names
-from llmcore.routes.framing import Framing
+from llmcore.routes.framing import FrameDecoder, Framing
 from llmcore.schema import json
 from llmcore.schema.changed import changed, thawed
 from llmcore.schema.diagnostics import Diagnostic
@@ -100,7 +100,6 @@ class ResponseDecoder:
         self._machine = protocol.stream
         self._whole = protocol.whole
         self._framing = framing
-        self._frames = framing.new_decoder()
         self._native: list[JsonValue] | None = [] if raw else None
         """The native frames so far; None unless *raw*."""
         fitted = fit_tool_names(request, protocol.tool_names)
@@ -110,6 +109,8 @@ class ResponseDecoder:
         self._context = context or ResponseContext()
         self._state: Any = None
         """The machine's state, from the first bytes of a stream on."""
+        self._frames: FrameDecoder
+        """Cuts the bytes of a stream, from its first ones on."""
         self._last: Frame | None = None
         """The last frame with content."""
         self._segments = SegmentFold()
@@ -129,6 +130,7 @@ class ResponseDecoder:
 
     def resume(self, framing: Framing) -> None:
         """Continue a response that was cut with the bytes of its rest, in the same fold."""
+        self._framing = framing
         self._frames = framing.new_decoder()
         self.accumulator.resume()
         self.ended = False
@@ -146,7 +148,7 @@ class ResponseDecoder:
     def feed(self, chunk: bytes) -> list[LLMEvent]:
         """Return the events that *chunk* completes."""
         if self._state is None:
-            self._state = self._machine.initial(self._request)
+            self._begin()
         try:
             frames = self._frames.feed(chunk)
         except LLMError as error:
@@ -158,7 +160,7 @@ class ResponseDecoder:
         if self.ended:
             return []
         if self._state is None:
-            self._state = self._machine.initial(self._request)
+            self._begin()
         try:
             frames = self._frames.close()
             native = self._native
@@ -170,6 +172,10 @@ class ResponseDecoder:
         if not self.ended:
             events += self.fail(StreamError("the stream ended before the response was complete"))
         return events
+
+    def _begin(self) -> None:
+        self._frames = self._framing.new_decoder()
+        self._state = self._machine.initial(self._request)
 
     def whole(self, body: bytes) -> list[LLMEvent]:
         """Return the events of a response that was not streamed."""
