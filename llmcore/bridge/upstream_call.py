@@ -20,7 +20,6 @@ from llmcore.fronts.policy import TranslationPolicy
 from llmcore.generation.model_call import ModelCall
 from llmcore.generation.retry import RetryPolicy
 from llmcore.routes.transport import Timeouts
-from llmcore.schema.changed import changed
 from llmcore.schema.errors import LLMError
 from llmcore.schema.events import ErrorEvent, Finish, LLMEvent, StreamStart
 from llmcore.schema.frozen import frozen
@@ -164,13 +163,12 @@ class UpstreamCall:
 
     def _new_call(self) -> ModelCall:
         settings, without = self._context.settings, self._without_reasoning
-        policy = retry_policy(settings, elsewhere=self._limits.elsewhere)
-        policy = changed(policy, on_retry=self._on_retry)
         return ModelCall(
             lambda: self._attempt(self._timeouts()),
-            policy,
+            retry_policy(settings, elsewhere=self._limits.elsewhere),
             live=True,
             deadline=self._deadline,
+            on_retry=self._on_retry,
             without_opaque=None if without is None else lambda: without(self._timeouts()),
         )
 

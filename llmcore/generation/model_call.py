@@ -8,7 +8,7 @@ import anyio
 from llmcore.client.event_stream import EventStream
 from llmcore.folds.grammar import has_content
 from llmcore.generation.rejected_reasoning import is_rejected_reasoning
-from llmcore.generation.retry import RetryPolicy, next_delay
+from llmcore.generation.retry import OnRetry, RetryPolicy, next_delay
 from llmcore.schema.errors import LLMError, StreamError
 from llmcore.schema.events import ErrorEvent, Finish, LLMEvent
 from llmcore.schema.response import LLMResponse
@@ -20,7 +20,7 @@ class ModelCall:
 
     With `live`, events are delivered as they arrive; after the first event with content there is
     no other attempt. Otherwise only the terminal event is delivered, and an attempt can be repeated
-    after a failure at any point.
+    after a failure at any point. *on_retry* takes the place of the policy's own.
     """
 
     def __init__(
@@ -30,12 +30,14 @@ class ModelCall:
         *,
         live: bool,
         deadline: float = math.inf,
+        on_retry: OnRetry | None = None,
         without_opaque: Callable[[], EventStream] | None = None,
     ) -> None:
         self.requests = 1
         """The number of attempts."""
         self._attempt = attempt
         self._policy = policy
+        self._on_retry = on_retry or policy.on_retry
         self._live = live
         self._deadline = deadline
         self._without_opaque = without_opaque if policy.drop_rejected_reasoning else None
@@ -92,7 +94,9 @@ class ModelCall:
             return False
         if not self._drops_reasoning(error):
             left = self._deadline - anyio.current_time()
-            delay = await next_delay(self._policy, error, self.requests - 1, within=left)
+            delay = await next_delay(
+                self._policy, error, self.requests - 1, within=left, on_retry=self._on_retry
+            )
             if delay is None:
                 return False
         if self._closed:
@@ -111,8 +115,8 @@ class ModelCall:
         if not is_rejected_reasoning(error):
             return False
         self._attempt, self._without_opaque = self._without_opaque, None
-        if self._policy.on_retry is not None:
-            self._policy.on_retry(error, attempt, 0.0)
+        if self._on_retry is not None:
+            self._on_retry(error, attempt, 0.0)
         return True
 
     def _with_buffered(self, batch: Sequence[LLMEvent]) -> Sequence[LLMEvent]:

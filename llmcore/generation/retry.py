@@ -154,18 +154,21 @@ async def next_delay(
     attempt: int,
     *,
     within: float = math.inf,
+    on_retry: OnRetry | None = None,
     rng: random.Random | None = None,
     sleep: Sleep = anyio.sleep,
 ) -> float | None:
     """Wait for the policy's delay and return its seconds; None without waiting if final.
 
-    An error is also final if the delay is not shorter than *within* seconds.
+    An error is also final if the delay is not shorter than *within* seconds. *on_retry* takes the
+    place of the policy's own.
     """
     chance = (rng or random).random()
     delay = policy.delay(error, attempt, chance)
     if delay is None or delay >= within:
         return None
-    if policy.on_retry is not None:
-        policy.on_retry(error, attempt, delay)
+    on_retry = on_retry or policy.on_retry
+    if on_retry is not None:
+        on_retry(error, attempt, delay)
     await sleep(delay)
     return delay
