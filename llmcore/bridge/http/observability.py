@@ -3,6 +3,7 @@
 import logging
 import secrets
 import time
+from collections.abc import Awaitable
 
 from llmcore.bridge.apis.registry import Apis
 from llmcore.bridge.http.asgi import (
@@ -61,13 +62,13 @@ class ObservabilityMiddleware:
         fields = log_fields(scope)
         operation = scope.setdefault(_OPERATION, ["none"])
 
-        async def tagged(message: Message) -> None:
+        def tagged(message: Message) -> Awaitable[None]:
             nonlocal status
             if message["type"] in _HEADS:
                 status = message.get("status", 101)
                 ids = [(name, request_id.encode()) for name in _ID_HEADERS]
                 message["headers"] = [*message.get("headers", ()), *ids]
-            await send(message)
+            return send(message)
 
         try:
             await self._app(scope, receive, tagged)

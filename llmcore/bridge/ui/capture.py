@@ -1,7 +1,7 @@
 """Around every operation: its line in the feed, and if recording is on, what was sent."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Final, TypeAlias
 
@@ -81,14 +81,14 @@ class _Watched:
         self._started = self._last = time.monotonic()
         self._refusal = b""  # the beginning of the body of an error
 
-    async def send(self, message: Message) -> None:
+    def send(self, message: Message) -> Awaitable[None]:
         """Pass *message* on, and note it."""
         if message["type"] == "http.response.start":
             self._entry.status = message["status"]
             self._head(message)
         elif message["type"] == "http.response.body" and message.get("body"):
             self._body(message["body"])
-        await self._send(message)
+        return self._send(message)
 
     def _head(self, message: Message) -> None:
         recording = self._entry.recording
