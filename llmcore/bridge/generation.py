@@ -252,9 +252,8 @@ class Generation(Generic[Context]):
             id=chosen.info.id,
             model=chosen.name,
             provider=self._service.provider_of(chosen.target),
-            account=chosen.target.provider,
+            upstream=chosen.target,
             streamed=streamed,
-            target=chosen.target.model,
         )
 
     def run(

@@ -4,7 +4,6 @@
 """
 
 from collections.abc import Mapping, Sequence
-from functools import cached_property
 from typing import Protocol
 
 from attrs import field
@@ -39,22 +38,15 @@ class RunLabels:
     model: str
     """The name by which the client called the model."""
     provider: str
+    upstream: UpstreamModel
+    """The target that answers."""
     streamed: bool
-    target: str = ""
-    """The upstream's id of the model."""
     tried: tuple[str, ...] = ()
     """Targets that failed before this one, each with the reason."""
     pooled: bool = False
     """Whether others could have answered."""
     others: tuple[UpstreamModel, ...] = ()
     """Every target that may answer."""
-    account: str = ""
-    """The upstream of the configuration file that answers; empty is the provider itself."""
-
-    @cached_property
-    def upstream(self) -> UpstreamModel:
-        """The target that answers."""
-        return UpstreamModel(self.account or self.provider, self.target)
 
 
 class SentResponse(Protocol):

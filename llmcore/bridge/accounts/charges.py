@@ -276,16 +276,14 @@ class Accounts:
         self._metrics.count_spend(row)
         if not charge.increments and not self._settings.records_spend:
             return
-        used = _Expected(row.input_tokens, row.output_tokens, row.cost_nano)
-        increments = charge.increments
-        uses = tuple(
-            Increment(increment.meter, _amount(increment.meter, used, increment.amount))
-            for increment in increments
-        )
         settlement = Settlement(
-            id=charge.id, worker=self.worker, at=row.at, uses=uses, row=packed_row(row)
+            id=charge.id,
+            worker=self.worker,
+            at=row.at,
+            uses=_uses(charge.increments, row),
+            row=packed_row(row),
         )
-        self._writer.add(settlement, must_keep=bool(increments))
+        self._writer.add(settlement, must_keep=bool(charge.increments))
 
     def _row(self, charge: "Charge") -> SpendRow:
         run, caller, now = charge.run, charge.caller, time.time()
@@ -303,8 +301,8 @@ class Accounts:
             owner="" if caller.key is None else caller.key.limits.owner,
             model=info.model,
             provider=info.provider,
-            upstream=info.account,
-            target=info.target,
+            upstream=info.upstream.provider,
+            target=info.upstream.model,
             outcome=run.outcome,
             error=None if error is None else error.error_code or type(error).__name__,
             streamed=info.streamed,
@@ -338,6 +336,17 @@ class Charge:
         if not self._closed:
             self._closed = True
             self._accounts.close(self)
+
+
+def _uses(increments: Sequence[Increment], row: SpendRow) -> tuple[Increment, ...]:
+    """Return what the response of *row* used of each meter that an amount was reserved of."""
+    if not increments:
+        return ()
+    used = _Expected(row.input_tokens, row.output_tokens, row.cost_nano)
+    return tuple(
+        Increment(increment.meter, _amount(increment.meter, used, increment.amount))
+        for increment in increments
+    )
 
 
 def _usage(run: ResponseRun, response: LLMResponse) -> Usage | None:

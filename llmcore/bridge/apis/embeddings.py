@@ -66,9 +66,8 @@ class EmbeddingRun:
             id=chosen.info.id,
             model=chosen.name,
             provider=service.provider_of(chosen.target),
-            account=chosen.target.provider,
+            upstream=chosen.target,
             streamed=False,
-            target=chosen.target.model,
         )
         self.error: LLMError | None = None
         self.is_sent = False
@@ -105,7 +104,7 @@ class EmbeddingRun:
             message=Message.assistant(""),
             finish_reason=FinishReason("stop"),
             provider="" if response is None else response.provider,
-            model=self.info.target if response is None else response.model,
+            model=self.info.upstream.model if response is None else response.model,
             usage=Usage() if response is None else response.usage,
         )
 

@@ -13,6 +13,7 @@ import anyio
 from llmcore.bridge.background.event_log import Piece, piece_name
 from llmcore.bridge.background.lifecycle import is_finished
 from llmcore.bridge.background.responses import BackgroundResponses
+from llmcore.bridge.model_map import UpstreamModel
 from llmcore.bridge.response_run import ErrorForm, RunLabels, WholeBody
 from llmcore.bridge.state.store import StateUnavailableError
 from llmcore.fronts.encoding import COMMENT, EVENT_STREAM, named_event
@@ -44,7 +45,13 @@ class ReplayRun:
         self, responses: BackgroundResponses, record: Record, after: int, form: ErrorForm
     ) -> None:
         model = str(record.response.get("model"))
-        self.info = RunLabels(id=record.id, model=model, provider="stored", streamed=True)
+        self.info = RunLabels(
+            id=record.id,
+            model=model,
+            provider="stored",
+            upstream=UpstreamModel("stored", ""),
+            streamed=True,
+        )
         self.dropped: list[str] = []
         self._responses = responses
         self._record = record

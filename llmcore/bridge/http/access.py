@@ -8,6 +8,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from functools import partial
+from itertools import chain
 
 from attrs import define
 
@@ -246,7 +247,7 @@ class AccessMiddleware:
             self._configure()
         if scope["path"] in _OPEN_PATHS and b"deep" not in scope["query_string"]:
             return Caller(owner=ANYBODY, counted_as=ANYBODY)
-        size = sum([len(name) + len(value) for name, value in scope["headers"]])
+        size = sum(map(len, chain.from_iterable(scope["headers"])))
         if size > self._max_header_bytes:
             message = f"the headers are larger than {self._max_header_bytes} bytes"
             raise FrontError(status=431, message=message, code="headers_too_large")

@@ -34,7 +34,7 @@ def log(level: int, event: str, **facts: object) -> None:
     """Log that *event* happened, with what is known of it; facts that are None are left out."""
     if LOGGER.isEnabledFor(level):
         known = {
-            name: value[:_MAX_FACT_CHARS] if isinstance(value, str) else value
+            name: value[:_MAX_FACT_CHARS] if type(value) is str else value
             for name, value in facts.items()
             if value is not None
         }

@@ -241,9 +241,7 @@ def run_headers(run: SentResponse) -> Headers:
     fields = {
         UPSTREAM_ID: run.upstream_request_id,
         b"x-openbridge-dropped": ", ".join(run.dropped) or None,
-        b"x-openbridge-upstream": f"{info.upstream.provider}/{info.target}"
-        if info.pooled
-        else None,
+        b"x-openbridge-upstream": info.upstream.label if info.pooled else None,
         b"x-openbridge-failed": "; ".join(info.tried) or None,
     }
     shown = [(name, _header(value)) for name, value in fields.items() if value]
@@ -258,6 +256,8 @@ def diagnostic_headers(diagnostics: Sequence[Diagnostic]) -> Headers:
 
 def diagnostic_codes(diagnostics: Sequence[Diagnostic]) -> str | None:
     """Return each diagnostic as `action code path`; of too many the first, and how many more."""
+    if not diagnostics:
+        return None
     named = (
         f"{diagnostic.action} {diagnostic.code} {diagnostic.path}"[:_MAX_CODE_CHARS]
         for diagnostic in diagnostics
@@ -266,7 +266,7 @@ def diagnostic_codes(diagnostics: Sequence[Diagnostic]) -> str | None:
     chars = accumulate(len(code) + len("; ") for code in codes)
     shown = sum(1 for _ in takewhile(lambda total: total <= _MAX_CODES_CHARS, chars))
     if shown == len(codes):
-        return "; ".join(codes) or None
+        return "; ".join(codes)
     return "; ".join([*codes[:shown], f"and {len(codes) - shown} more"])
 
 
