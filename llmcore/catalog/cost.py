@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, time
+from functools import lru_cache
 from typing import Final
 
 from llmcore.catalog.lookup import get_model_info
@@ -50,15 +51,22 @@ def cost_of(
 
 def _cost_of_embedding(provider: str, model: str, usage: Usage) -> float | None:
     """Return the cost of texts that *model* embeds; None if it is not known to embed."""
+    if usage.input_tokens is None:
+        return None
+    price = _price_of_embedding(provider, model)
+    return None if price is None else usage.input_tokens * price / 1_000_000
+
+
+@lru_cache(maxsize=256)
+def _price_of_embedding(provider: str, model: str) -> float | None:
+    """Return the price of a million tokens that *model* embeds."""
     known = catalog()
     provider = PROVIDER_ALIASES.get(provider, provider)
     for provider_id in (provider, known.fallbacks.get(provider, "")):
         prices = known.embeddings.get(provider_id, {})
-        price = next(
-            (prices[name] for name in names_of(model, provider_id) if name in prices), None
-        )
-        if price is not None and usage.input_tokens is not None:
-            return usage.input_tokens * price / 1_000_000
+        for name in names_of(model, provider_id):
+            if name in prices:
+                return prices[name]
     return None
 
 
