@@ -267,8 +267,11 @@ class SegmentFold:
         return (*closed, event if usage is event.usage else changed(event, usage=usage))
 
     def _finish(self, event: Finish) -> Sequence[LLMEvent]:
-        if event.usage == self._step_usage:  # the usage of several steps is estimated already
-            event = changed(event, usage=self._with_reasoning(event.usage))
+        usage = event.usage
+        if usage is self._step_usage or usage == self._step_usage:
+            usage = self._with_reasoning(usage)  # that of several steps is estimated already
+        if usage is not event.usage:
+            event = changed(event, usage=usage)
         if not self._diagnostics:
             return (event,)
         return (changed(event, diagnostics=(*event.diagnostics, *self._diagnostics)),)

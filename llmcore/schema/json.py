@@ -213,7 +213,7 @@ def plain_object(value: object) -> JsonObject:
     """Return a copy of the JSON object *value*; None counts as empty."""
     if value is None or value == {}:
         return {}
-    if not isinstance(value, Mapping):
+    if type(value) is not dict and not isinstance(value, Mapping):
         raise InvalidRequestError(f"expected a JSON object, got a {type(value).__name__}")
     return plain_json(value)  # type: ignore[return-value]
 
@@ -224,7 +224,7 @@ def plain_metadata(value: object) -> ProviderMetadata:
         return {}
     copy = plain_object(value)
     for provider, data in copy.items():
-        if not isinstance(data, Mapping):
+        if not isinstance(data, dict):
             raise InvalidRequestError(
                 f"provider_metadata[{provider!r}] must be an object, not a {type(data).__name__}"
             )

@@ -6,7 +6,6 @@ In a terminal they are lines for people.
 import json
 import logging
 import sys
-from collections.abc import Mapping
 from contextvars import ContextVar
 from datetime import UTC, datetime
 from typing import Any
@@ -58,7 +57,7 @@ class JsonFormatter(logging.Formatter):
         if request_id := REQUEST_ID.get():
             line["request_id"] = request_id
         facts = getattr(record, "facts", None)
-        if isinstance(facts, Mapping):
+        if isinstance(facts, dict):
             line.update(facts)
         if record.exc_info:
             line["exception"] = self.formatException(record.exc_info)
@@ -75,7 +74,7 @@ class LineFormatter(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         """Return the line, in ASCII."""
         facts = getattr(record, "facts", None)
-        known = facts.items() if isinstance(facts, Mapping) else ()
+        known = facts.items() if isinstance(facts, dict) else ()
         level = record.levelname.lower()
         words = [
             datetime.fromtimestamp(record.created).astimezone().strftime("%H:%M:%S"),
