@@ -72,13 +72,11 @@ class Profile:
         )
 
 
-@frozen(init=False)
-class ChatProvider(ConfigurableProvider):
-    """A configured provider whose models are reached over one Chat Completions route."""
+class ProfileProvider(ConfigurableProvider):
+    """The base of facades that a profile describes, and that have one route."""
 
+    __slots__ = ()
     profile: ClassVar[Profile]
-    chat_route: Route[ChatBody]
-    """The route of all models."""
 
     def __init__(
         self,
@@ -95,8 +93,8 @@ class ChatProvider(ConfigurableProvider):
         `api_key` is short for `auth=Auth.bearer(api_key)`: give one of the two. Without either,
         the key is looked up in the environment when a request is prepared.
         """
-        self._set_fields(
-            chat_route=self.profile.route(
+        self._set_route(
+            self.profile.route(
                 api_key=api_key,
                 auth=auth,
                 base_url=base_url,
@@ -105,6 +103,21 @@ class ChatProvider(ConfigurableProvider):
                 defaults=defaults,
             )
         )
+
+    def _set_route(self, route: Route[ChatBody]) -> None:
+        """Set the field of the one route."""
+        raise NotImplementedError
+
+
+@frozen(init=False)
+class ChatProvider(ProfileProvider):
+    """A configured provider whose models are reached over one Chat Completions route."""
+
+    chat_route: Route[ChatBody]
+    """The route of all models."""
+
+    def _set_route(self, route: Route[ChatBody]) -> None:
+        self._set_fields(chat_route=route)
 
     def chat(self, model_id: str) -> Model[ChatBody]:
         """Return the model *model_id*, reached over Chat Completions."""

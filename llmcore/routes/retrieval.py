@@ -9,7 +9,7 @@ https://docs.voyageai.com/reference/embeddings-api, https://jina.ai/embeddings.
 """
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from attrs import evolve, frozen
 
@@ -17,10 +17,7 @@ from llmcore.protocols import embeddings, openai_chat, reranking
 from llmcore.protocols.embeddings import EmbeddingProtocol
 from llmcore.protocols.openai_chat import ChatBody
 from llmcore.protocols.protocol import BodyBuilder, Built, UnaryProtocol
-from llmcore.routes.auth import Auth
-from llmcore.routes.chat_provider import Profile
-from llmcore.routes.defaults import RouteDefaults
-from llmcore.routes.provider import ConfigurableProvider
+from llmcore.routes.chat_provider import Profile, ProfileProvider
 from llmcore.routes.route import Route
 from llmcore.routes.transport import Embedded
 from llmcore.routes.unary import UnaryRoute, missing, of_model
@@ -99,36 +96,13 @@ _NO_GENERATION: Final = evolve(openai_chat.protocol, body=BodyBuilder(build=_ref
 
 
 @frozen(init=False)
-class RetrievalProvider(ConfigurableProvider):
+class RetrievalProvider(ProfileProvider):
     """A configured provider of embeddings and rankings, which generates no text."""
 
-    profile: ClassVar[Profile]
     route: Route[ChatBody]
     """The address, credentials and defaults of its requests."""
 
-    def __init__(
-        self,
-        *,
-        api_key: str | None = None,
-        auth: Auth | None = None,
-        base_url: str | None = None,
-        headers: Mapping[str, str] | None = None,
-        query: Mapping[str, str] | None = None,
-        defaults: RouteDefaults | None = None,
-    ) -> None:
-        """Configure the provider; everything has a default.
-
-        `api_key` is short for `auth=Auth.bearer(api_key)`: give one of the two. Without either,
-        the key is looked up in the environment when a request is prepared.
-        """
-        route = self.profile.route(
-            api_key=api_key,
-            auth=auth,
-            base_url=base_url,
-            headers=headers,
-            query=query,
-            defaults=defaults,
-        )
+    def _set_route(self, route: Route[ChatBody]) -> None:
         self._set_fields(route=route.with_(id=self.profile.id, protocol=_NO_GENERATION))
 
     def model(self, model_id: str) -> Model[ChatBody]:
