@@ -37,7 +37,7 @@ def rejected_parameter(
     words = f"{error.message} {error.error_code or ''} {text_or_json(error.raw)}"
     for name in policy.retry_without:
         natives = _NATIVE_NAMES.get(name, (name,))
-        if any(_names(native, words) for native in natives) and _says(name, request):
+        if any(_names(native, words) for native in natives) and _is_set(name, request):
             return name
     return None
 
@@ -46,7 +46,7 @@ def _names(parameter: str, words: str) -> bool:
     return re.search(rf"(?<![\w.]){re.escape(parameter)}(?!\w)", words) is not None
 
 
-def _says(name: str, request: LLMRequest) -> bool:
+def _is_set(name: str, request: LLMRequest) -> bool:
     return _removed(request, name) != request
 
 

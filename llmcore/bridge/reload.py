@@ -36,7 +36,9 @@ _FIXED_ACCOUNTS: Final = ("spend_kept_s", "spend_queue_rows")
 """Settings that a running gateway cannot change."""
 
 
-def usable(old: GatewaySettings, new: GatewaySettings) -> tuple[GatewaySettings, tuple[str, ...]]:
+def with_fixed_settings(
+    old: GatewaySettings, new: GatewaySettings
+) -> tuple[GatewaySettings, tuple[str, ...]]:
     """Return *new* with the fixed settings of *old*, and the names of those that differ."""
     differing: list[str] = []
 
@@ -89,7 +91,7 @@ class Reloader:
             if service.settings.config_path is not None and found.config_path is None:
                 message = f"{service.settings.config_path} is missing"
                 raise ConfigurationError(message)  # noqa: TRY301  (logged as any other)
-            settings, fixed = usable(service.settings, found)
+            settings, fixed = with_fixed_settings(service.settings, found)
             service.reconfigure(settings)
         except ConfigurationError as error:
             log(logging.ERROR, "configuration_refused", error=str(error))

@@ -42,7 +42,7 @@ class CallLimits:
 
 
 @frozen(kw_only=True)
-class _Elsewhere(RetryPolicy):
+class _OnlyWithoutReasoning(RetryPolicy):
     """Retries only a call whose encrypted reasoning was rejected, without that reasoning."""
 
     def applies_to(self, error: LLMError) -> bool:
@@ -69,7 +69,7 @@ def retry_policy(settings: GatewaySettings, *, elsewhere: bool = False) -> Retry
 
 @lru_cache(maxsize=8)
 def _retry_policy(retries: int, retry_timeouts: bool, elsewhere: bool) -> RetryPolicy:
-    kind = _Elsewhere if elsewhere else RetryPolicy
+    kind = _OnlyWithoutReasoning if elsewhere else RetryPolicy
     return kind(
         max_retries=retries,
         retry_timeouts=retry_timeouts,

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from importlib import import_module
 from typing import Final, TypeAlias
 
-from llmcore.cli.program import Parser, ShowVersion, meant
+from llmcore.cli.program import Parser, ShowVersion, nearest_hint
 
 Commands: TypeAlias = Mapping[str, tuple[str, str]]
 """For each command its module in `llmcore.cli`, whose `add_options` (or the function named after a
@@ -61,7 +61,7 @@ def parser_of(
         parser.print_help(sys.stderr)
         parser.exit(2)
     if chosen is not None and chosen not in commands:
-        parser.error(f"there is no command {chosen!r}{meant(chosen, commands)}")
+        parser.error(f"there is no command {chosen!r}{nearest_hint(chosen, commands)}")
     return parser
 
 

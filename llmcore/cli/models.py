@@ -8,7 +8,7 @@ from typing import Any, get_args
 from llmcore.catalog.lookup import Capability
 from llmcore.catalog.model_info import ModelInfo
 from llmcore.catalog.records import catalog, model_from
-from llmcore.cli.program import json_output, json_text, meant, note, say
+from llmcore.cli.program import json_output, json_text, nearest_hint, note, say
 from llmcore.schema.errors import InvalidRequestError
 
 _HEADS = ("MODEL", "RELEASED", "CONTEXT", "OUTPUT", "IN $/M", "OUT $/M", "CAN")
@@ -71,7 +71,7 @@ def _check_provider(provider: str | None) -> None:
     """Raise InvalidRequestError for a provider without models in the catalog."""
     known = {record["provider"] for record in catalog().records}
     if provider is not None and provider not in known:
-        hint = meant(provider, sorted(known))
+        hint = nearest_hint(provider, sorted(known))
         raise InvalidRequestError(f"the catalog has no provider {provider!r}{hint}")
 
 

@@ -52,7 +52,7 @@ class Parser(argparse.ArgumentParser):
         return names
 
 
-def meant(name: str, known: Collection[str]) -> str:
+def nearest_hint(name: str, known: Collection[str]) -> str:
     """Return the end of an error: the name in *known* that is nearest to *name*, or all of them."""
     from difflib import get_close_matches  # not needed otherwise
 

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from attrs import frozen
 
-from llmcore.cli.program import meant
+from llmcore.cli.program import nearest_hint
 from llmcore.client.user_folders import config_dir, write_for_owner
 from llmcore.schema.errors import ConfigurationError, InvalidRequestError
 
@@ -115,7 +115,7 @@ def check(key: str, value: str) -> None:
         "NAME" if index == 1 else word for index, word in enumerate(key.split(".")) if word
     )
     if pattern not in KEYS:
-        raise InvalidRequestError(f"there is no key {key!r}{meant(key, KEYS)}")
+        raise InvalidRequestError(f"there is no key {key!r}{nearest_hint(key, KEYS)}")
     if key == "log" and value not in ("on", "off"):
         raise InvalidRequestError(f"log is on or off, not {value!r}")
 

@@ -61,7 +61,7 @@ def check_account(what: str, owner: str | None, account: str | None, route: Rout
         )
 
 
-def with_own_contents(
+def with_checked_accounts(
     prepared: PreparedRequest[Body_co], route: Route[Any]
 ) -> Result[PreparedRequest[Body_co], LLMError]:
     """Return *prepared*; InvalidRequestError if another account has what it refers to."""

@@ -24,7 +24,7 @@ from llmcore.client.http.options import HttpOptions
 from llmcore.client.http.transport import HttpClient
 from llmcore.client.media_files import load_files
 from llmcore.client.middleware.chain import ClientCheck, Middleware, Next, compose
-from llmcore.client.model_calls import FindRoute, model_response, spoken
+from llmcore.client.model_calls import FindRoute, model_response, speech_stream
 from llmcore.client.preparation import PendingRequest, Preparation, native_request
 from llmcore.client.transport import Transport
 from llmcore.client.transports import Transports
@@ -374,7 +374,7 @@ class Client:
         found = self._resolved(request.model, request.provider)
         if isinstance(found, Failure):
             return found
-        return await spoken(self._unary, request, found.value, timeouts)
+        return await speech_stream(self._unary, request, found.value, timeouts)
 
     async def _model_response(
         self,

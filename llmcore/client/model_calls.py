@@ -47,7 +47,7 @@ async def model_response(
     return found.map(lambda response: _with_cost(response, model, models))
 
 
-async def spoken(
+async def speech_stream(
     calls: UnaryCalls, request: SpeechRequest, model: Model, timeouts: Timeouts | None
 ) -> Result[ByteStream, LLMError]:
     """Return *request* spoken by *model*, to be read while it arrives."""

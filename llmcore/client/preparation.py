@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import anyio.to_thread
 from attrs import define, field
 
-from llmcore.client.accounts import with_own_contents
+from llmcore.client.accounts import with_checked_accounts
 from llmcore.client.call import RoutedRequest
 from llmcore.client.counting import with_overflow_note
 from llmcore.client.credentials import Credentials
@@ -144,6 +144,6 @@ def native_request(
     prepared = route.prepare(resolved, streaming=streaming, context=context, rejected=rejected)
     if isinstance(prepared, Failure):
         return prepared
-    return with_own_contents(prepared.value, route).map(
+    return with_checked_accounts(prepared.value, route).map(
         lambda ready: with_overflow_note(ready, models)
     )

@@ -42,8 +42,8 @@ class Apis:
 
     def of(self, path: str, headers: Mapping[str, str]) -> Api:
         """Return the API that a request speaks, as far as its path and headers show."""
-        spoken = api_of_request(path, headers)
-        return next(api for api in self.all if api.id == spoken)
+        api_id = api_of_request(path, headers)
+        return next(api for api in self.all if api.id == api_id)
 
     def is_free(self, path: str) -> bool:
         """Return whether requests of *path* do not count against the rate: they count tokens."""

@@ -84,7 +84,7 @@ class EventLog:
         self._recent.extend(lines)
         self._recent_bytes += sum(map(len, lines))
         self._next += len(lines)
-        self._let_go()
+        self._trim_memory()
         self.wake()
 
     def wake(self) -> None:
@@ -123,7 +123,7 @@ class EventLog:
             await self._drop_old()
         except StateUnavailableError as error:
             log(logging.WARNING, "events_not_written", error=str(error))
-        self._let_go()
+        self._trim_memory()
 
     def _unwritten(self) -> list[bytes]:
         start = self._written - (self._next - len(self._recent))
@@ -142,7 +142,7 @@ class EventLog:
             self.first_piece += 1
         await self._store.forget(gone)
 
-    def _let_go(self) -> None:
+    def _trim_memory(self) -> None:
         """Free the memory of events that the store has, and of any beyond the bound."""
         while self._recent_bytes > _RECENT_BYTES:
             oldest = self._next - len(self._recent)

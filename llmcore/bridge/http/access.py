@@ -143,7 +143,7 @@ def _digest(key: str) -> str:
     return hashlib.sha256(key.encode()).hexdigest()[:24]
 
 
-def names_this_machine(host: str, allowed: tuple[str, ...]) -> bool:
+def is_allowed_host(host: str, allowed: tuple[str, ...]) -> bool:
     """Return whether the `host` header names this machine itself, or one of *allowed*.
 
     Without a client key it must: a web page whose own name was made to lead here would
@@ -254,7 +254,7 @@ class AccessMiddleware:
         headers = headers_of(scope)
         if scope["path"].startswith(_ADMIN_PATHS):
             return self._admin.caller(headers)
-        if not self._keys.required and not names_this_machine(
+        if not self._keys.required and not is_allowed_host(
             headers.get("host", ""), self._allowed_hosts
         ):
             message = "this gateway has no client key, so it answers to names of this machine only"
@@ -292,7 +292,7 @@ def _check_origin(origin: str | None, allowed: tuple[str, ...]) -> None:
     """
     if origin is None:  # no browser
         return
-    if not names_this_machine(origin.partition("://")[2], allowed):
+    if not is_allowed_host(origin.partition("://")[2], allowed):
         message = "this gateway has no client key, so pages of other sites cannot use it"
         raise FrontError(status=403, message=message, code="origin_not_allowed")
 

@@ -12,7 +12,7 @@ from llmcore.client.middleware.clock import SYSTEM_CLOCK, Clock
 from llmcore.client.middleware.outcome import CallOutcome, input_tokens_of
 from llmcore.client.middleware.serial import SerialExecutor
 from llmcore.client.middleware.target import ModelChoice, TargetKey, by_model, target_of
-from llmcore.client.middleware.token_bucket import TokenBucket, per_minute, stated
+from llmcore.client.middleware.token_bucket import TokenBucket, bucket_by_headers, per_minute
 from llmcore.schema.display import with_settings_in_repr
 from llmcore.schema.errors import ConfigurationError, LLMError, RateLimitError
 from llmcore.schema.events import LLMEvent, StreamStart
@@ -213,10 +213,10 @@ class _Lane:
         requests_s = _seconds_to(info.requests_reset_at, wall)
         tokens_s = _seconds_to(info.tokens_reset_at, wall)
         end, waiting = now + _LONGEST_PAUSE_S, (self.waiting_requests, self.waiting_tokens)
-        self.stated_requests = stated(
+        self.stated_requests = bucket_by_headers(
             info.requests_limit, info.requests_remaining, requests_s, waiting[0], now, end
         )
-        self.stated_tokens = stated(
+        self.stated_tokens = bucket_by_headers(
             info.tokens_limit, info.tokens_remaining, tokens_s, waiting[1], now, end
         )
 

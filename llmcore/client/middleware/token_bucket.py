@@ -44,7 +44,7 @@ def per_minute(count: float, now: float) -> TokenBucket:
     return TokenBucket(capacity=count, rate=count / 60, level=count, at=now)
 
 
-def stated(
+def bucket_by_headers(
     limit: int | None,
     remaining: int | None,
     reset_s: float | None,

@@ -31,7 +31,7 @@ Place: TypeAlias = tuple[int, int]
 Placed: TypeAlias = tuple[Place, ContentPart]
 
 
-def at(place: Place) -> str:
+def path_of(place: Place) -> str:
     """Return *place* as a Diagnostic names it."""
     return f"messages[{place[0]}].content[{place[1]}]"
 
@@ -79,7 +79,7 @@ def _is_kept_file(entry: Placed, policy: HistoryPolicy, notes: Diagnostics) -> b
     owner = part.file_owner if isinstance(part, _MEDIA) else None
     if owner in (None, policy.provider):
         return True
-    notes.dropped("file-dropped", at(place), f"the file is {owner}'s, which made it")
+    notes.dropped("file-dropped", path_of(place), f"the file is {owner}'s, which made it")
     return False
 
 
@@ -95,7 +95,7 @@ def _check_owner(part: object, place: Place, policy: HistoryPolicy, inner: str =
         return
     if part.file_owner != policy.provider:
         raise InvalidRequestError(
-            f"{at(place)}{inner} names the file {part.file_id!r} of {part.file_owner}, which "
+            f"{path_of(place)}{inner} names the file {part.file_id!r} of {part.file_owner}, which "
             f"{policy.provider or 'the target'} does not have: set its data, or its id there"
         )
 
@@ -114,7 +114,7 @@ def _clean_response(draft: Draft, policy: HistoryPolicy, notes: Diagnostics) -> 
         if trusted and type(part) is TextPart:
             kept.append((place, part))
             continue
-        cleaned = _clean_part(part, at(place), draft.message, policy, notes, trusted=trusted)
+        cleaned = _clean_part(part, path_of(place), draft.message, policy, notes, trusted=trusted)
         if cleaned is not None:
             kept.append((place, cleaned))
         elif isinstance(part, ReasoningPart):
@@ -127,7 +127,7 @@ def _clean_response(draft: Draft, policy: HistoryPolicy, notes: Diagnostics) -> 
             (place, part)
             for place, part in draft.parts
             if not isinstance(part, ReasoningPart)
-            or _clean_reasoning(part, at(place), policy, notes, trusted=True) is not None
+            or _clean_reasoning(part, path_of(place), policy, notes, trusted=True) is not None
         ]
 
 
@@ -251,9 +251,9 @@ def _drop_empty_text(draft: Draft, policy: HistoryPolicy, notes: Diagnostics) ->
     for place, part in draft.parts:
         if isinstance(part, TextPart | RefusalPart) and _is_empty(part, policy):
             moved = _move_cache_mark(part, kept)
-            notes.dropped("empty-text", at(place), f"the text is empty{moved}")
+            notes.dropped("empty-text", path_of(place), f"the text is empty{moved}")
         elif isinstance(part, ToolResultPart) and isinstance(part.content, tuple):
-            kept.append((place, _clean_result(part, at(place), policy, notes)))
+            kept.append((place, _clean_result(part, path_of(place), policy, notes)))
         else:
             kept.append((place, part))
     draft.parts = kept

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from attrs import define, evolve
 
-from llmcore.protocols.history.clean import Draft, Place, at
+from llmcore.protocols.history.clean import Draft, Place, path_of
 from llmcore.protocols.history.policy import HistoryPolicy
 from llmcore.protocols.tools import fit, shown, synthetic_call_id
 from llmcore.schema.content import ContentPart, ToolCallPart, ToolResultPart
@@ -106,27 +106,27 @@ class _Matcher:
             return self._is_stray(place, part)
         if not entry.waiting:
             raise InvalidRequestError(
-                f"{at(place)} is a second result for the tool call {shown(part.tool_call_id)!r}; "
-                "keep the one that is true and remove the other"
+                f"{path_of(place)} is a second result for the tool call "
+                f"{shown(part.tool_call_id)!r}; keep the one that is true and remove the other"
             )
         call = entry.waiting.popleft()
         self.results[call] = PairedResult(place, part, draft.message)
         if call < self._last_answered or entry.after != self._passed:
             why = "results must directly follow the message with their calls, in their order"
-            self._notes.changed("tool-result-moved", at(place), why)
+            self._notes.changed("tool-result-moved", path_of(place), why)
         self._last_answered = call
         return True
 
     def _note_split(self, place: Place) -> None:
         if not self._policy.alternate:
             why = "the target's tool messages hold results only; the rest became the user's"
-            self._notes.changed("tool-message-split", at(place), why)
+            self._notes.changed("tool-message-split", path_of(place), why)
 
     def _is_stray(self, place: Place, part: ToolResultPart) -> bool:
         if self._policy.continues_stored:
             return False
         why = f"no call with the id {shown(part.tool_call_id)!r} stands before it"
-        self._notes.dropped("tool-result-stray", at(place), why)
+        self._notes.dropped("tool-result-stray", path_of(place), why)
         return True
 
 
@@ -149,7 +149,7 @@ def settle(
             if part.provider_executed:
                 ids.reserve(part.id)
                 continue
-            call = _name(part, at(place), ids.take(part.id, turn, position), notes)
+            call = _name(part, path_of(place), ids.take(part.id, turn, position), notes)
             draft.parts[position] = (place, call)
             results[place] = _settled(call, place, results.get(place), policy, notes)
 
@@ -195,7 +195,7 @@ def _settled(
     """Return the result of *call*, under its id, kind and (if wanted) name."""
     if result is None:
         why = f"the call of {call.name} has no result; a placeholder is sent"
-        notes.added("tool-result-missing", at(place), why)
+        notes.added("tool-result-missing", path_of(place), why)
         made = ToolResultPart(
             call.id, MISSING_RESULT, name=call.name, is_error=True, kind=call.kind
         )
@@ -206,7 +206,7 @@ def _settled(
         name = call.name
     elif name is not None and name != call.name:
         why = f"the result of {call.name} was named {name}"
-        notes.changed("tool-result-renamed", at(result.place), why)
+        notes.changed("tool-result-renamed", path_of(result.place), why)
         name = call.name
     if (part.tool_call_id, part.kind, part.name) != (call.id, call.kind, name):
         part = evolve(part, tool_call_id=call.id, kind=call.kind, name=name)

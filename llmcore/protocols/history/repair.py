@@ -7,7 +7,7 @@ from typing import TypeVar
 import msgspec
 from attrs import define, field
 
-from llmcore.protocols.history.clean import Draft, Placed, at, clean, place_instructions
+from llmcore.protocols.history.clean import Draft, Placed, clean, path_of, place_instructions
 from llmcore.protocols.history.pair_calls import (
     PairedResult,
     PairedResults,
@@ -137,7 +137,9 @@ def _close(groups: list[list[Unit]], policy: HistoryPolicy, notes: Diagnostics) 
         parts = group[-1].parts
         while parts and isinstance(parts[-1][1], ReasoningPart):
             place, _ = parts.pop()
-            notes.dropped("reasoning-dropped", at(place), "a response may not end with reasoning")
+            notes.dropped(
+                "reasoning-dropped", path_of(place), "a response may not end with reasoning"
+            )
         if parts:
             return
         group.pop()

@@ -17,7 +17,7 @@ from llmcore.bridge.configuration.settings import (
     Limits,
     StateSettings,
 )
-from llmcore.bridge.reload import usable
+from llmcore.bridge.reload import with_fixed_settings
 from tests.support.servers.bridge_process import Gateway, gateway
 from tests.support.servers.bridge_service import streamed
 from tests.support.servers.loopback import Answer, Received, chat_stream, serve
@@ -175,10 +175,10 @@ def test_which_settings_are_kept_until_a_restart() -> None:
         accounts=AccountSettings(spend_queue_rows=1, budget_usd=2.0),
     )
 
-    found, needs_restart = usable(old, new)
+    found, needs_restart = with_fixed_settings(old, new)
 
     assert needs_restart == ("limits.max_body_bytes", "accounts.spend_queue_rows", "port", "state")
     assert found == evolve(
         old, retries=9, limits=Limits(idle_s=3.0), accounts=AccountSettings(budget_usd=2.0)
     )
-    assert usable(old, old) == (old, ())
+    assert with_fixed_settings(old, old) == (old, ())

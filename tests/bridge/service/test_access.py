@@ -3,7 +3,7 @@
 import pytest
 
 from llmcore.bridge.http import access
-from llmcore.bridge.http.access import CallerRates, Keys, names_this_machine
+from llmcore.bridge.http.access import CallerRates, Keys, is_allowed_host
 
 
 @pytest.mark.parametrize(
@@ -75,7 +75,7 @@ def test_without_keys_everybody_is_admitted() -> None:
 )
 def test_which_host_names_are_answered(host: str, ours: bool) -> None:
     """A page of another name, led to this address, is not."""
-    assert names_this_machine(host, ("bridge.lan", "Other.LAN")) is ours
+    assert is_allowed_host(host, ("bridge.lan", "Other.LAN")) is ours
 
 
 def test_a_minutes_requests_are_let_through_and_then_one_at_a_time() -> None:

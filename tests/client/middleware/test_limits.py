@@ -25,7 +25,7 @@ from llmcore.client.middleware import Next
 from llmcore.client.middleware.circuit_breaker import CircuitBreaker
 from llmcore.client.middleware.concurrency_limit import ConcurrencyLimit
 from llmcore.client.middleware.rate_limiter import RateLimiter
-from llmcore.client.middleware.token_bucket import TokenBucket, per_minute, stated
+from llmcore.client.middleware.token_bucket import TokenBucket, bucket_by_headers, per_minute
 from llmcore.schema.errors import OverloadedError
 from tests.client.middleware.middleware_scenes import (
     CUT,
@@ -87,7 +87,7 @@ def test_what_a_server_states_is_a_bucket(
     limit: int | None, remaining: int, reset_s: float, wait_s: float
 ) -> None:
     """It refills evenly until it is full; without a limit, at that moment."""
-    bucket = stated(limit, remaining, reset_s, 0, now=5.0)
+    bucket = bucket_by_headers(limit, remaining, reset_s, 0, now=5.0)
     assert bucket is not None
     assert bucket.wait_s(1, 5.0) == pytest.approx(wait_s)
     assert bucket.wait_s(1000, 5.0 + reset_s) == 0
@@ -95,9 +95,9 @@ def test_what_a_server_states_is_a_bucket(
 
 def test_a_server_that_says_too_little_states_nothing() -> None:
     """No bucket without a count, without a time, or when the time is over."""
-    assert stated(10, None, 60, 0, 0) is None
-    assert stated(10, 0, None, 0, 0) is None
-    assert stated(10, 0, -1, 0, 0) is None
+    assert bucket_by_headers(10, None, 60, 0, 0) is None
+    assert bucket_by_headers(10, 0, None, 0, 0) is None
+    assert bucket_by_headers(10, 0, -1, 0, 0) is None
 
 
 # -- the rate limiter
