@@ -3,6 +3,7 @@
 import types
 import typing
 from collections.abc import Mapping
+from functools import cache
 from typing import Any, Literal, Union, get_args, get_origin
 
 import botocore.session
@@ -57,16 +58,22 @@ def _is_required(hint: Any) -> bool:
 def _dict_misfits(value: Any, declared: Any, path: str) -> list[str]:
     if not isinstance(value, dict):
         return [f"{path}: {value!r} is no {declared.__name__}"]
-    hints = typing_extensions.get_type_hints(declared, include_extras=True)
-    needed = {key for key, hint in hints.items() if _is_required(hint)}
+    hints, needed = _fields(declared)
     wrong = [f"{path}.{key} is missing" for key in sorted(needed - value.keys())]
     for key, item in value.items():
         if key not in hints:
             wrong.append(f"{path}.{key} is no field of {declared.__name__}")
         else:
-            hint = get_args(hints[key])[0] if key in needed else hints[key]
-            wrong += misfits(item, hint, f"{path}.{key}")
+            wrong += misfits(item, hints[key], f"{path}.{key}")
     return wrong
+
+
+@cache
+def _fields(declared: Any) -> tuple[Mapping[str, Any], frozenset[str]]:
+    """Return the types of an object's fields, and the names of those that it must have."""
+    hints = typing_extensions.get_type_hints(declared, include_extras=True)
+    needed = frozenset(key for key, hint in hints.items() if _is_required(hint))
+    return {key: get_args(h)[0] if key in needed else h for key, h in hints.items()}, needed
 
 
 _OF_GEMINI: dict[str, Any] = {
@@ -80,13 +87,18 @@ _OF_GEMINI: dict[str, Any] = {
 }
 
 
+@cache
+def _adapter(name: str) -> TypeAdapter[Any]:
+    return TypeAdapter(_OF_GEMINI[name])
+
+
 def gemini_misfits(body: dict[str, Any]) -> list[str]:
     """Return what of *body* the types of `google-genai` refuse; unknown fields do not fit."""
     found = [f"{name}: unknown" for name in body if name not in _OF_GEMINI]
-    for name, declared in _OF_GEMINI.items():
+    for name in _OF_GEMINI:
         try:
             if name in body:
-                TypeAdapter(declared).validate_python(body[name])
+                _adapter(name).validate_python(body[name])
         except ValidationError as problem:
             found += [f"{name}{fault['loc']}: {fault['msg']}" for fault in problem.errors()]
     return found
