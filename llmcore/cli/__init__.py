@@ -13,6 +13,8 @@ order: `commands` (all commands of `llmcore`, and the parser of both programs), 
 """
 
 import argparse
+import atexit
+import gc
 from collections.abc import Callable, Sequence
 
 
@@ -35,4 +37,5 @@ def start(parser: "Callable[[], argparse.ArgumentParser]", argv: Sequence[str] |
         made = parser()
     except KeyboardInterrupt:  # importing takes half a second
         return 130
+    atexit.register(gc.freeze)  # or a process that ends searches all its modules for cycles
     return run(made, argv)
