@@ -114,6 +114,8 @@ def test_ask_without_a_prompt_in_a_terminal_is_a_chat(server: Loopback) -> None:
     )
     chat.expect("/help")
     chat.expect("> ")
+    # Until keys are read one by one, the terminal turns a return into the key of a new line.
+    assert chat.waitnoecho()
     chat.send("/exit\r")
     chat.expect(pexpect.EOF)
     chat.close()
