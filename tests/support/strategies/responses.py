@@ -104,6 +104,7 @@ def responses() -> st.SearchStrategy[LLMResponse]:
     )
 
 
+@cache
 def llm_errors(partial: bool = True) -> st.SearchStrategy[errors.LLMError]:
     """Errors of every class; *partial* says whether some carry what had arrived."""
     fields: dict[str, st.SearchStrategy[Any]] = {
@@ -117,8 +118,7 @@ def llm_errors(partial: bool = True) -> st.SearchStrategy[errors.LLMError]:
         "partial": maybe(responses()) if partial else st.none(),
         "raw": json_values(),
     }
-    kinds = st.sampled_from(ERROR_KINDS)
-    return kinds.flatmap(lambda kind: st.builds(kind, **_fields_of(kind, fields)))
+    return st.one_of([st.builds(kind, **_fields_of(kind, fields)) for kind in ERROR_KINDS])
 
 
 def _fields_of(
