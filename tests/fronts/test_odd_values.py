@@ -229,10 +229,13 @@ def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
         yield from places(value[key], (*path, key))
 
 
-def at(body: Any, path: tuple[Any, ...]) -> Any:
-    for key in path:
-        body = body[key]
-    return body
+def replaced(value: Any, path: tuple[Any, ...], odd: Any) -> Any:
+    """Return *value* with *odd* at *path*; what is beside the path is shared."""
+    if not path:
+        return odd
+    changed = copy.copy(value)
+    changed[path[0]] = replaced(value[path[0]], path[1:], odd)
+    return changed
 
 
 def odd_requests(front_id: str) -> Iterator[dict[str, Any]]:
@@ -240,9 +243,7 @@ def odd_requests(front_id: str) -> Iterator[dict[str, Any]]:
     body = REQUESTS[front_id]
     for path in places(body):
         for odd in ODD_VALUES:
-            changed = copy.deepcopy(body)
-            at(changed, path[:-1])[path[-1]] = odd
-            yield changed
+            yield replaced(body, path, odd)
 
 
 @pytest.mark.parametrize("same_api", [True, False], ids=["same api", "another api"])
@@ -260,9 +261,11 @@ def test_request_with_an_odd_value_is_read_or_refused_in_few_words(
         sealer=SEALER,
         new_id="{}_1".format,
     )
+    before = copy.deepcopy(REQUESTS[front_id])
     for body in odd_requests(front_id):
         asked = ClientRequest(body=body, path="/v1beta/models/m:generateContent")
         read = front.read(asked, upstream)
         if isinstance(read, Failure):
             assert len(read.error.message) <= MAX_MESSAGE + 3
             assert len(read.error.param or "") < 400
+    assert REQUESTS[front_id] == before  # or a request would have changed the next ones
