@@ -114,15 +114,14 @@ print(json.dumps([body_of(name, FIRST + LATER, "You are an agent.") for name in 
 
 @pytest.mark.slow
 def test_two_processes_send_the_same_bytes() -> None:
-    """Whatever the seed of their hashes."""
-    outputs = {
-        subprocess.run(
-            [sys.executable, "-c", PROGRAM],
-            env={**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": os.getcwd()},
-            check=True,
-            capture_output=True,
-        ).stdout
-        for seed in ("1", "2")
-    }
+    """The one that runs the tests, and another, whose hashes have another seed."""
+    seed = "2" if os.environ.get("PYTHONHASHSEED") == "1" else "1"
+    other = subprocess.run(
+        [sys.executable, "-c", PROGRAM],
+        env={**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": os.getcwd()},
+        check=True,
+        capture_output=True,
+    ).stdout
 
-    assert len(outputs) == 1
+    own = json.dumps([body_of(name, FIRST + LATER, "You are an agent.") for name in MODELS])
+    assert other.decode().rstrip() == own
