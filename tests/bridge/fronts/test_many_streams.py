@@ -7,7 +7,7 @@ import re
 import time
 from typing import Any
 
-import httpx
+import aiohttp
 import pytest
 
 from llmcore.bridge.configuration.settings import Limits
@@ -53,23 +53,25 @@ def echo(received: Received) -> Answer:
     return Answer(script, headers={"content-type": "text/event-stream"})
 
 
-async def one(client: httpx.AsyncClient, url: str, number: int, *, leaves: bool) -> str:
+async def one(client: aiohttp.ClientSession, url: str, number: int, *, leaves: bool) -> str:
     """Return what a client was sent, up to the moment when it left."""
     path, body = asked(number)
     data = b""
-    async with client.stream("POST", url + path, json=body) as answer:
-        assert answer.status_code == 200
-        async for piece in answer.aiter_bytes():
+    async with client.post(url + path, json=body) as answer:
+        assert answer.status == 200
+        async for piece in answer.content.iter_any():
             data += piece
             if leaves and prompt(number).encode() in data:
+                answer.close()  # or the connection would be read to its end for another request
                 break
     return data.decode(errors="replace")
 
 
 async def all_of(url: str, leaving: set[int]) -> list[str]:
     """Return what every client was sent."""
-    limits = httpx.Limits(max_connections=None, max_keepalive_connections=0)
-    async with httpx.AsyncClient(limits=limits, timeout=120) as client:
+    connector = aiohttp.TCPConnector(limit=0, force_close=True)
+    timeout = aiohttp.ClientTimeout(total=120)
+    async with aiohttp.ClientSession(connector=connector, timeout=timeout) as client:
         asks = (one(client, url, number, leaves=number in leaving) for number in range(COUNT))
         return await asyncio.gather(*asks)
 
