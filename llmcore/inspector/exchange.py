@@ -262,11 +262,17 @@ def timing(events: Sequence[Document]) -> Document:
         lane["cut"] = lane["end"] is None or (failed and lane["end"] == total)
         lane["end"] = total if lane["end"] is None else lane["end"]
     return {
-        "lanes": lanes,
+        "lanes": [lane for lane in lanes if not _is_empty(lane)],
         "gaps": _gaps(times),
         "first_ms": next((event["ms"] for event in events if event["type"] in _DELTAS), None),
         "total_ms": total,
     }
+
+
+def _is_empty(lane: Document) -> bool:
+    """Return whether *lane* is of reasoning without text or time, which only carries state."""
+    took_time: bool = lane["end"] > lane["start"]
+    return lane["kind"] == "reasoning" and not lane["ms"] and not took_time and not lane["cut"]
 
 
 def _lanes(events: Sequence[Document]) -> list[Document]:

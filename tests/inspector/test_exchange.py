@@ -286,3 +286,17 @@ def test_what_is_not_a_secret_stays() -> None:
 def test_timing_of_nothing() -> None:
     """There are no lanes."""
     assert timing([]) == {"lanes": [], "gaps": [], "first_ms": None, "total_ms": 0.0}
+
+
+def test_reasoning_that_only_carries_state_has_no_lane() -> None:
+    """Reasoning that took time has one, also without a text."""
+
+    def reasoning(id: str, end: float) -> list[dict[str, Any]]:
+        return [
+            {"ms": 1.0, "type": "reasoning-start", "data": {"id": id}},
+            {"ms": end, "type": "reasoning-end", "data": {"id": id}},
+        ]
+
+    lanes = timing([*reasoning("a", 1.0), *reasoning("b", 3.0)])["lanes"]
+
+    assert [(lane["start"], lane["end"]) for lane in lanes] == [(1.0, 3.0)]
