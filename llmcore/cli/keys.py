@@ -37,7 +37,10 @@ def _set(args: argparse.Namespace) -> int:
 
 
 def _list(_args: argparse.Namespace) -> int:
-    for name, in_keyring in stored_names(os.environ).items():
+    stored = stored_names(os.environ)
+    if not stored:
+        note("no keys are stored: store one with `llmcore keys set PROVIDER`")
+    for name, in_keyring in stored.items():
         say(f"{name}  in {'the keyring' if in_keyring else 'the file'}")
     return 0
 

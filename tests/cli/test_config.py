@@ -157,6 +157,8 @@ def test_a_key_is_kept_in_a_private_file_without_a_keyring(
     assert "sk-secret" not in shown.out + shown.err
     assert main(["keys", "remove", "VLLM_API_KEY"]) == 0
     assert main(["keys", "remove", "vllm"]) == 1
+    main(["keys", "list"])
+    assert "no keys are stored" in capsys.readouterr().err
     assert "sk-secret" not in path.read_text()
 
 
