@@ -372,18 +372,19 @@ async def _error_of(exchange: Exchange, outgoing: RoutedRequest) -> LLMError:
     if isinstance(error, NotFoundError):  # a wrong URL is as likely as a wrong model
         sent = outgoing.prepared
         asked = f"{sent.method} {sent.url}, model {sent.request.model_id!r}"
-        hint = _hint(outgoing.route, sent.url, sent.request.model_id)
+        hint = _hint(outgoing.route, sent.url, sent.request.model_id, error)
         error.message = f"{error.message} [request: {asked}]{hint}"
     return error
 
 
-def _hint(route: Route, url: str, model_id: str) -> str:
-    """Return what may help where *url* or *model_id* was not found."""
+def _hint(route: Route, url: str, model_id: str, error: LLMError) -> str:
+    """Return what may help where *url* or *model_id* was not found, by *error*."""
     from llmcore.catalog.lookup import likely_model  # loads the catalog's modules
 
     if found := likely_model(model_id, route.provider):
         return f": did you mean {found!r}?"
-    if route.protocol.id != "openai-responses" or "://api.openai.com/" in url:
+    has_api = "://api.openai.com/" in url or error.error_code == "model_not_found"
+    if has_api or route.protocol.id != "openai-responses":
         return ""  # many other servers lack the Responses API
     chat = "OpenAI(...).chat(model) or 'openai-chat:MODEL', or OpenAICompatible"
     return f"; for a server of Chat Completions use {chat}"

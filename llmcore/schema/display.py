@@ -51,8 +51,8 @@ def with_hints(**instead: str) -> Callable[[type[_T]], type[_T]]:
 
     def decorate(cls: type[_T]) -> type[_T]:
         def __getattr__(self: object, name: str) -> Any:  # noqa: N807  (set on the class)
-            hint = instead.get(name) or _nearest(name, dir(cls))
-            message = f"{cls.__name__!r} object has no attribute {name!r}"
+            hint = instead.get(name) or _nearest(name, dir(type(self)))
+            message = f"{type(self).__name__!r} object has no attribute {name!r}"
             raise AttributeError(f"{message}: {hint}" if hint else message, name=name, obj=self)
 
         setattr(cls, "__getattr__", __getattr__)  # noqa: B010  (type checkers must not see it)

@@ -161,6 +161,15 @@ async def test_server_without_responses_is_an_error_that_names_chat(
     assert ("use OpenAI(...).chat(model)" in result.failure().message) == hinted
 
 
+async def test_model_that_a_server_of_responses_lacks_is_not_explained_with_chat() -> None:
+    model = OpenAI(api_key="k", base_url="http://127.0.0.1:8000/v1").responses("m")
+    body: dict[str, Any] = {"error": {"message": "no such model", "code": "model_not_found"}}
+    async with Client(transport=scripted((404, {}, body))) as client:
+        result = await client.generate(request(model=model, prompt="Hi"))
+
+    assert "Chat Completions" not in result.failure().message
+
+
 @pytest.mark.parametrize(
     ("settings", "told"),
     [
