@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from llmcore.fronts.errors import FrontError, invalid, retry_headers
 from llmcore.fronts.front import FailureResponse, ListedModel
-from llmcore.fronts.reading import Fields, read
+from llmcore.fronts.reading import Fields, read, without_null_keywords
 from llmcore.protocols.openai_responses.names import METADATA_KEY
 from llmcore.schema.content import TokenLogprob
 from llmcore.schema.events import Finish
@@ -95,7 +95,7 @@ def read_format(form: Fields | None, path: str, *, inner: str = "") -> ResponseF
             return ResponseFormat.json()
         raise invalid(f"{path} needs a schema.", f"{where}schema")
     return ResponseFormat.json_schema(
-        schema,
+        without_null_keywords(schema),
         name=str_or_none(form.get("name")) or "response",
         description=str_or_none(form.get("description")),
         strict=read(form, "strict", bool, where),

@@ -31,6 +31,7 @@ from llmcore.fronts.reading import (
     report_lost,
     required,
     with_effort,
+    without_null_keywords,
 )
 from llmcore.protocols.anthropic_messages.names import METADATA_KEY, PROTOCOL_ID, SERVICE_TIERS
 from llmcore.protocols.openai_chat.names import PROTOCOL_ID as CHAT
@@ -192,7 +193,8 @@ def _format(body: Fields) -> ResponseFormat | None:
         return None
     if form.get("type") != "json_schema":
         raise invalid(f"{path}.type must be json_schema.", f"{path}.type")
-    return ResponseFormat.json_schema(required(form, "schema", dict, f"{path}."))
+    schema = required(form, "schema", dict, f"{path}.")
+    return ResponseFormat.json_schema(without_null_keywords(schema))
 
 
 _TIERS: Final = {native: name for name, native in SERVICE_TIERS.items()}

@@ -25,7 +25,7 @@ from llmcore.fronts.gemini.content import camel_keys
 from llmcore.fronts.gemini.messages import read_contents, read_system
 from llmcore.fronts.gemini.tools import json_schema, read_tools
 from llmcore.fronts.reading import read as read_field
-from llmcore.fronts.reading import read_texts, report_unknown, with_effort
+from llmcore.fronts.reading import read_texts, report_unknown, with_effort, without_null_keywords
 from llmcore.protocols.gemini.names import (
     GENERATION_FIELDS,
     METADATA_KEY,
@@ -220,7 +220,7 @@ def _format(config: NativeObject, *, native: bool) -> ResponseFormat | None:
         openapi = _field(config, "responseSchema", dict, _CONFIG)
         schema = None if openapi is None else json_schema(openapi)
     if schema is not None:
-        return ResponseFormat.json_schema(schema)
+        return ResponseFormat.json_schema(without_null_keywords(schema))
     return ResponseFormat.json() if kind == _JSON else None
 
 
