@@ -52,6 +52,8 @@ def checkers(
     for process in running.values():
         process.kill()
         process.wait()
+        assert process.stdout is not None
+        process.stdout.close()  # a checker that no test asked has not been read
 
 
 @pytest.mark.parametrize("checker", ["mypy", "pyright"])
