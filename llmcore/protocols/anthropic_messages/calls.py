@@ -27,7 +27,7 @@ from llmcore.protocols.blocks import (
 )
 from llmcore.protocols.persistent import to_list
 from llmcore.schema.events import LLMEvent, Source, ToolResult
-from llmcore.schema.json import JsonValue, object_or_empty, objects, str_or_none, without
+from llmcore.schema.json import JsonValue, object_or_empty, objects, present, str_or_none
 
 _INPUT: Final[FastPath] = ("input_json_delta", "partial_json")
 
@@ -87,7 +87,7 @@ def end_result(state: MessagesState, block: Block, events: list[LLMEvent]) -> Me
     native = apply_deltas(block.native, to_list(block.pieces))
     call_id = str_or_none(native.get("tool_use_id")) or ""
     content = native.get("content")
-    rest = without(native, *_NOT_RESULT_METADATA)
+    rest = present(native, but=_NOT_RESULT_METADATA)  # requests take no null, as of `caller`
     events.append(
         ToolResult(
             call_id,

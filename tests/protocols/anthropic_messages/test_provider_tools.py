@@ -6,7 +6,7 @@ import pytest
 
 from llmcore.schema.content import Citation, TextPart, ToolCallPart, ToolResultPart
 from llmcore.schema.events import Source, ToolCall, ToolResult
-from llmcore.schema.json import JsonObject
+from llmcore.schema.json import JsonObject, without
 from llmcore.schema.messages import Message, Origin
 from llmcore.schema.tools import HostedTool
 from tests.support.wire.anthropic import (
@@ -112,6 +112,16 @@ def test_a_tool_is_sent_back_exactly(call: dict[str, Any], answer: dict[str, Any
     sent = messages(ask(messages=[Message.user("Hi"), said.message, Message.user("Go on")]))
 
     assert sent[1] == {"role": "assistant", "content": [call, answer, text("So.")]}
+
+
+def test_a_null_of_a_result_is_not_sent_back() -> None:
+    """Responses have `caller: null`; requests take an object or nothing."""
+    call, found = PAIRS[0]
+    said = response(whole(message(call, {**found, "caller": None})))
+
+    sent = messages(ask(messages=[Message.user("Hi"), said.message, Message.user("Go on")]))
+
+    assert sent[1]["content"] == [call, without(found, "caller")]
 
 
 @pytest.mark.parametrize(
