@@ -27,7 +27,14 @@ from llmcore.protocols.blocks import (
 )
 from llmcore.protocols.persistent import to_list
 from llmcore.schema.events import LLMEvent, Source, ToolResult
-from llmcore.schema.json import JsonValue, object_or_empty, objects, present, str_or_none
+from llmcore.schema.json import (
+    JsonObject,
+    JsonValue,
+    object_or_empty,
+    objects,
+    present,
+    str_or_none,
+)
 
 _INPUT: Final[FastPath] = ("input_json_delta", "partial_json")
 
@@ -87,7 +94,8 @@ def end_result(state: MessagesState, block: Block, events: list[LLMEvent]) -> Me
     native = apply_deltas(block.native, to_list(block.pieces))
     call_id = str_or_none(native.get("tool_use_id")) or ""
     content = native.get("content")
-    rest = present(native, but=_NOT_RESULT_METADATA)  # requests take no null, as of `caller`
+    # requests take no null where responses have one (`caller`)
+    rest: JsonObject = present(native, but=_NOT_RESULT_METADATA)
     events.append(
         ToolResult(
             call_id,

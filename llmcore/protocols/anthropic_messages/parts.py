@@ -90,10 +90,15 @@ def _lower_citations(
     """Return citations in their native form; those that have none are left out.
 
     Their positions are in the cited document, not in the text. Null is sent only for titles,
-    which must be there.
+    which must be there. Requests have no `file_id`: the `anthropic` package, 2.12.0
+    (`BetaCitationCharLocationParam` and its neighbours).
     """
     return [
-        {name: item for name, item in native.items() if item is not None or name in _TITLES}
+        {
+            name: item
+            for name, item in native.items()
+            if name in _TITLES or (item is not None and name != "file_id")
+        }
         for native in native_citations(citations, path, METADATA_KEY, notes)
     ]
 
