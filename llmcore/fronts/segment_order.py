@@ -5,7 +5,7 @@ time. So events of the first open segment pass, and those of later ones wait for
 """
 
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, TypeAlias
 
 from attrs import define, field
@@ -31,12 +31,16 @@ Key: TypeAlias = tuple[str, str]
 """The kind of the segment, and its id."""
 
 _STARTS: Final = {TextStart: "text", ReasoningStart: "reasoning", ToolInputStart: "tool"}
-_OTHERS: Final = {
+DELTA_KINDS: Final[Mapping[type[LLMEvent], str]] = {
     TextDelta: "text",
-    TextEnd: "text",
     ReasoningDelta: "reasoning",
-    ReasoningEnd: "reasoning",
     ToolInputDelta: "tool",
+}
+"""The kind of segment that a delta adds to."""
+_OTHERS: Final[Mapping[type[LLMEvent], str]] = {
+    **DELTA_KINDS,
+    TextEnd: "text",
+    ReasoningEnd: "reasoning",
     ToolInputEnd: "tool",
     ToolCall: "tool",
 }

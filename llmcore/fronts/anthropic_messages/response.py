@@ -46,7 +46,7 @@ from llmcore.fronts.finishing import finish_kind
 from llmcore.fronts.front import Event, FrontWriter, ResponseIdentity, Upstream
 from llmcore.fronts.hosted_calls import found_pages, search_queries
 from llmcore.fronts.response_record import ResponseRecord
-from llmcore.fronts.segment_order import SegmentOrder
+from llmcore.fronts.segment_order import DELTA_KINDS, SegmentOrder
 from llmcore.protocols.anthropic_messages.names import CALL_IDS, METADATA_KEY, Block
 from llmcore.protocols.tools import fit
 from llmcore.schema.changed import changed
@@ -73,11 +73,6 @@ from llmcore.schema.events import (
 )
 from llmcore.schema.json import JsonObject, object_or_empty, str_or_none
 
-_KINDS: Final[Mapping[type, str]] = {
-    TextDelta: "text",
-    ReasoningDelta: "reasoning",
-    ToolInputDelta: "tool",
-}
 _PLACE: Final = frozenset({"id", "part", "index"})
 """Metadata that only states where a part stood among the items of a response. OpenAI takes
 encrypted thinking back with the items after it alone; without thinking, the places can be left
@@ -120,7 +115,7 @@ class MessagesWriter(FrontWriter):
 
     def feed(self, event: LLMEvent) -> list[Event]:
         """Return the events that *event* amounts to. None come after a terminal one."""
-        kind = _KINDS.get(type(event))
+        kind = DELTA_KINDS.get(type(event))
         if kind is not None:
             made = self._delta_of_live(kind, event)
             if made is not None:

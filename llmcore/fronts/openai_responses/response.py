@@ -36,7 +36,7 @@ from llmcore.fronts.openai_responses.output_calls import CallItem, HostedItem
 from llmcore.fronts.openai_responses.request import Translation
 from llmcore.fronts.openai_responses.state import Record, StoredConversation
 from llmcore.fronts.response_record import ResponseRecord
-from llmcore.fronts.segment_order import SegmentOrder
+from llmcore.fronts.segment_order import DELTA_KINDS, SegmentOrder
 from llmcore.protocols.openai_responses.names import METADATA_KEY, PROTOCOL_ID
 from llmcore.schema.errors import LLMError, StreamError
 from llmcore.schema.events import (
@@ -64,11 +64,6 @@ from llmcore.schema.json import JsonObject, object_or_empty, str_or_none, withou
 from llmcore.schema.messages import Message
 from llmcore.schema.usage import Usage
 
-_KINDS: Final[Mapping[type, str]] = {
-    TextDelta: "text",
-    ReasoningDelta: "reasoning",
-    ToolInputDelta: "tool",
-}
 _INCOMPLETE: Final = {"length": "max_output_tokens", "content_filter": "content_filter"}
 
 
@@ -125,7 +120,7 @@ class ResponsesWriter(FrontWriter):
         """Return the events that *event* amounts to. None come after a terminal one."""
         if self._summary is not None and self._summary.takes(event):
             return []
-        kind = _KINDS.get(type(event))
+        kind = DELTA_KINDS.get(type(event))
         if kind is not None:
             made = self._delta_of_live(kind, event)
             if made is not None:
