@@ -27,7 +27,7 @@ COMMANDS: Final[Commands] = {
     "login": ("login", "log in to GitHub Copilot, by a code in a browser"),
     "logout": ("login:add_logout_options", "remove a stored login"),
     "local": ("local", "install, check or remove the embedded model"),
-    "logs": ("logs", "print and search what was asked and answered"),
+    "logs": ("logs", "print and search prompts and responses"),
     "sessions": ("sessions", "list, show, export and import stored conversations"),
     "inspect": ("inspect", "show a cassette, session or recorded stream as a page"),
     "doctor": ("doctor", "check keys, network, packages and files"),

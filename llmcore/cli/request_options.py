@@ -70,7 +70,7 @@ def add_request_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--schema",
         metavar="SCHEMA",
-        help="answer with JSON: a JSON Schema, its file, module:Class, or `name, age int`",
+        help="a response of JSON: a JSON Schema, its file, module:Class, or `name, age int`",
     )
     parser.add_argument(
         "--tool",
@@ -79,9 +79,11 @@ def add_request_options(parser: argparse.ArgumentParser) -> None:
         metavar="MODULE:FUNCTION",
         help="a Python function that the model may call, or FILE.py:FUNCTION; repeatable",
     )
-    parser.add_argument("--max-tokens", type=int, metavar="N")
-    parser.add_argument("--temperature", type=float, metavar="T")
-    parser.add_argument("--reasoning-effort", metavar="LEVEL")
+    parser.add_argument(
+        "--max-tokens", type=int, metavar="N", help="the most tokens of the response"
+    )
+    parser.add_argument("--temperature", type=float, metavar="T", help="0 for the likeliest words")
+    parser.add_argument("--reasoning-effort", metavar="LEVEL", help="such as low or high")
     parser.add_argument(
         "--no-stream",
         dest="stream",
