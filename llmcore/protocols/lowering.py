@@ -198,10 +198,10 @@ OPENAI_EFFORTS: Final[Efforts] = (
     (r"gpt-5\.1(-\d.*)?", ("none", "low", "medium", "high")),
     (r"gpt-5\.[2-5](-(mini|nano))?(-\d.*)?", ("none", "low", "medium", "high", "xhigh")),
     (
-        r"gpt-5\.6(-(sol|terra|luna).*)?|gpt-6-(sol|luna).*",
+        r"gpt-5\.6(-(sol|terra|luna).*)?|gpt-6-(sol|luna).*|gpt-6-astra|gpt-6\.1-sol",
+        # The documents do not list none for the last two, but the API is reported to accept it.
         ("none", "low", "medium", "high", "xhigh", "max"),
     ),
-    (r"gpt-6-astra|gpt-6\.1-sol", ("low", "medium", "high", "xhigh", "max")),
 )
 """Those of OpenAI's models. Models that are not listed get any effort as it is."""
 
