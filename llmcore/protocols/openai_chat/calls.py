@@ -47,16 +47,19 @@ from llmcore.protocols.openai_chat.state import (
     close_segment,
     end_arguments,
     is_object,
+    open_segment,
     repeated,
     repeats,
 )
 from llmcore.protocols.persistent import PersistentList, to_list, with_entry
 from llmcore.protocols.tools import freeform_text, synthetic_call_id
+from llmcore.schema import json
 from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.errors import StreamError
 from llmcore.schema.events import (
     ErrorEvent,
     LLMEvent,
+    TextDelta,
     ToolCall,
     ToolInputDelta,
     ToolInputEnd,
@@ -392,6 +395,26 @@ def _emit_freeform_inputs(calls: Calls, events: list[LLMEvent]) -> None:
         pieces.setdefault(call_id, []).append(text)
     for call_id, texts in pieces.items():
         events.append(ToolInputDelta(call_id, freeform_text(json_or_text("".join(texts)))))
+
+
+def forced_call(state: ChatState, events: list[LLMEvent]) -> ChatState:
+    """Emit the tool call that the text of a schema-bound response stands for; other text stays."""
+    text = "".join(piece for piece in to_list(state.buffered) if isinstance(piece, str))
+    try:
+        native = object_or_empty(json.loads(text))
+    except ValueError:
+        native = {}
+    name = str_or_none(native.get("name"))
+    if name is not None:
+        call = new_call(state, None, name)
+        state = begin(state, call, events)
+        arguments = native.get("arguments")
+        text = freeform_text(arguments) if call.freeform else json.dumps(arguments).decode()
+        events.append(ToolInputDelta(call.id, text))
+    elif text:
+        state = open_segment(state, "text", events)
+        events.append(TextDelta(state.segment, text))
+    return close_segment(state, events)
 
 
 # -- calls that the provider ran (Groq)

@@ -20,9 +20,8 @@ from msgspec.structs import replace
 from llmcore.protocols.failures.error_body import foreign_document
 from llmcore.protocols.failures.errors import error_from_body
 from llmcore.protocols.openai_chat.calls import (
-    begin,
     end_calls,
-    new_call,
+    forced_call,
     on_executed_tools,
     on_tool_calls,
     on_whole_calls,
@@ -57,12 +56,10 @@ from llmcore.protocols.openai_chat.state import (
     ChatState,
     ChatStreamContext,
     close_segment,
-    open_segment,
 )
-from llmcore.protocols.persistent import to_list, with_entries
+from llmcore.protocols.persistent import with_entries
 from llmcore.protocols.protocol import DeltaForm, FastReader, Frame, TextReader
 from llmcore.protocols.response_parts import empty_response, finish_events, truncated, until_error
-from llmcore.protocols.tools import freeform_text
 from llmcore.schema import json
 from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.errors import StreamError
@@ -279,7 +276,7 @@ def halt(state: ChatState) -> Sequence[LLMEvent]:
     state = close_segment(flush_partial_tag(state, events), events)
     notes: tuple[Diagnostic, ...] = ()
     if state.context.constrained:
-        state = _forced_call(state, events)
+        state = forced_call(state, events)
         notes = () if state.calls.calls else (_NO_CALL,)
     notes += end_calls(state.calls, events)
     flush_audio(state, events)
@@ -308,26 +305,6 @@ def _replayed(state: ChatState) -> ProviderEvent:
         replay=True,
         provider_metadata={METADATA_KEY: {"place": "message"}},
     )
-
-
-def _forced_call(state: ChatState, events: list[LLMEvent]) -> ChatState:
-    """Emit the tool call that the text of a schema-bound response stands for; other text stays."""
-    text = "".join(piece for piece in to_list(state.buffered) if isinstance(piece, str))
-    try:
-        native = object_or_empty(json.loads(text))
-    except ValueError:
-        native = {}
-    name = str_or_none(native.get("name"))
-    if name is not None:
-        call = new_call(state, None, name)
-        state = begin(state, call, events)
-        arguments = native.get("arguments")
-        text = freeform_text(arguments) if call.freeform else json.dumps(arguments).decode()
-        events.append(ToolInputDelta(call.id, text))
-    elif text:
-        state = open_segment(state, "text", events)
-        events.append(TextDelta(state.segment, text))
-    return close_segment(state, events)
 
 
 # -- a whole body -------------------------------------------------------------------------
