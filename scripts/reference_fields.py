@@ -134,8 +134,8 @@ def _fields(cls: Class, *, typed_dict: bool) -> list[DocstringSectionParameters]
 def described(func: Function, parameter: str) -> str:
     """Return the sentence for *parameter* of *func*; empty if there is none."""
     owner = f"{func.parent.name}." if isinstance(func.parent, Class) else ""
-    texts = _texts()
-    return texts.get(f"{owner}{func.name}.{parameter}") or texts.get(parameter, "")
+    keys = (f"{owner}{func.name}.{parameter}", f"{func.name}.{parameter}", parameter)
+    return next((text for key in keys if (text := _texts().get(key))), "")
 
 
 @cache

@@ -8,12 +8,10 @@ import copy
 import os
 from collections.abc import Mapping, Sequence
 from functools import partial
-from pathlib import Path
-from typing import TYPE_CHECKING, Self, TypeVar, cast
+from typing import TYPE_CHECKING, Self, cast
 
 from attrs import evolve
 
-from llmcore.client.byte_stream import ByteStream
 from llmcore.client.call import Call, OnResponse
 from llmcore.client.configured_models import ConfiguredProviders, ModelSource
 from llmcore.client.cost import with_cost
@@ -24,48 +22,26 @@ from llmcore.client.http.options import HttpOptions
 from llmcore.client.http.transport import HttpClient
 from llmcore.client.media_files import load_files
 from llmcore.client.middleware.chain import ClientCheck, Middleware, Next, compose
-from llmcore.client.model_calls import FindRoute, model_response, speech_stream
 from llmcore.client.preparation import PendingRequest, Preparation, native_request
 from llmcore.client.transport import Transport
 from llmcore.client.transports import Transports
 from llmcore.client.unary import UnaryCalls
+from llmcore.client.unary_methods import PROBE_MODEL, UnaryMethods
 from llmcore.routes.auth import TOKEN_TO_COME
 from llmcore.routes.route import PreparedRequest, Route, ToolChoiceMode, route_of
 from llmcore.routes.transport import Timeouts
-from llmcore.schema.audio import (
-    SpeechRequest,
-    SpeechResponse,
-    TranscriptionRequest,
-    TranscriptionResponse,
-)
 from llmcore.schema.changed import changed
 from llmcore.schema.display import with_hints
-from llmcore.schema.embeddings import (
-    EmbeddingRequest,
-    EmbeddingResponse,
-    RerankRequest,
-    RerankResponse,
-)
 from llmcore.schema.errors import ConfigurationError, InvalidRequestError, LLMError
-from llmcore.schema.files import StoredFile
-from llmcore.schema.images import ImageRequest, ImageResponse
 from llmcore.schema.messages import Message
 from llmcore.schema.model import Body_co, Model
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.response import LLMResponse
 from llmcore.schema.result import Failure, Result, Success
 from llmcore.schema.token_estimate import TokenCount
-from llmcore.schema.unary import UnaryRequest, UnaryResponse
 
 if TYPE_CHECKING:  # these load the catalog's modules, and protocols that few programs use
     from llmcore.catalog.model_info import ModelInfo
-    from llmcore.client.files import Files
-    from llmcore.protocols.embeddings import EmbeddingProtocol
-
-_PROBE_MODEL = "any"
-
-_Request = TypeVar("_Request", bound=UnaryRequest)
-_Response = TypeVar("_Response", bound=UnaryResponse)
 
 
 @with_hints(
@@ -73,7 +49,7 @@ _Response = TypeVar("_Response", bound=UnaryResponse)
     messages="call llmcore.generate(model, prompt, client=client)",
     responses="call llmcore.generate(model, prompt, client=client)",
 )
-class Client:
+class Client(UnaryMethods):
     """Runs requests. Safe for concurrent use, from several tasks, loops and threads.
 
     It holds connections and no state of any request. Close it, or use it as an
@@ -222,7 +198,7 @@ class Client:
             return resolved
         model = resolved.value
         counted_request = evolve(request, model=model, provider=None)
-        return await counted(self._unary, route_of(model), counted_request, self.models, timeouts)
+        return await counted(self.unary, route_of(model), counted_request, self.models, timeouts)
 
     def supports_tool_choice(
         self, mode: ToolChoiceMode, model: Model | str, *, provider: str | None = None
@@ -292,171 +268,6 @@ class Client:
             request, streaming=False, timeouts=timeouts, raw=raw, on_response=on_response
         )
 
-    async def list_models(
-        self, provider: str | None = None, *, timeouts: Timeouts | None = None
-    ) -> "Result[tuple[ModelInfo, ...], LLMError]":
-        """Return the models that *provider* lists now, with the catalog's facts about them.
-
-        The ids are the provider's, in its order; limits that it states go before the catalog's.
-        Without *provider*, those of the default provider. ConfigurationError for a provider that
-        is not configured or has no such list.
-        """
-        resolved = self._resolved(_PROBE_MODEL, provider or self.default_provider)
-        if isinstance(resolved, Failure):
-            return resolved
-        from llmcore.client.model_lists import listed_models, with_facts
-
-        model = resolved.value
-        found = await listed_models(self._unary, route_of(model), timeouts)
-        return found.map(
-            lambda live: tuple(with_facts(one, model.provider, self.models) for one in live)
-        )
-
-    async def embed(
-        self, request: EmbeddingRequest, *, timeouts: Timeouts | None = None
-    ) -> Result[EmbeddingResponse, LLMError]:
-        """Return the vectors of the texts of *request*, in one request to the provider.
-
-        InvalidRequestError for more texts than the provider takes at once: `embed_many` splits
-        them. Middleware is not run.
-        """
-        from llmcore.routes.retrieval import embedding_route
-
-        return await self._model_response(embedding_route, request, timeouts)
-
-    def embedding_limits(self, request: EmbeddingRequest) -> "EmbeddingProtocol":
-        """Return the API that embeds *request*, with its limits; raises ConfigurationError."""
-        from llmcore.routes.retrieval import embedding_protocol
-
-        model = self._resolved(request.model, request.provider).unwrap()
-        return embedding_protocol(route_of(model), model.id)
-
-    async def rerank(
-        self, request: RerankRequest, *, timeouts: Timeouts | None = None
-    ) -> Result[RerankResponse, LLMError]:
-        """Return the documents of *request* in the order of their scores. No middleware is run."""
-        from llmcore.routes.retrieval import rerank_route
-
-        return await self._model_response(rerank_route, request, timeouts)
-
-    async def generate_image(
-        self, request: ImageRequest, *, timeouts: Timeouts | None = None
-    ) -> Result[ImageResponse, LLMError]:
-        """Return the images of *request*. No middleware is run."""
-        from llmcore.routes.media import image_route
-
-        return await self._model_response(image_route, request, timeouts)
-
-    async def transcribe(
-        self, request: TranscriptionRequest, *, timeouts: Timeouts | None = None
-    ) -> Result[TranscriptionResponse, LLMError]:
-        """Return the text of the recording of *request*. No middleware is run."""
-        from llmcore.routes.media import transcription_route
-
-        return await self._model_response(transcription_route, request, timeouts)
-
-    async def generate_speech(
-        self, request: SpeechRequest, *, timeouts: Timeouts | None = None
-    ) -> Result[SpeechResponse, LLMError]:
-        """Return the text of *request* spoken. No middleware is run."""
-        from llmcore.routes.media import speech_route
-
-        return await self._model_response(speech_route, request, timeouts)
-
-    async def stream_speech(
-        self, request: SpeechRequest, *, timeouts: Timeouts | None = None
-    ) -> Result[ByteStream, LLMError]:
-        """Return the text of *request* spoken, to be read while it arrives.
-
-        The recording is what `generate_speech` would return as a whole. A ConfigurationError where
-        the API answers with a document, as those of Gemini and Mistral do. No middleware is run.
-        """
-        found = self._resolved(request.model, request.provider)
-        if isinstance(found, Failure):
-            return found
-        return await speech_stream(self._unary, request, found.value, timeouts)
-
-    async def _model_response(
-        self,
-        find: FindRoute[_Request, _Response],
-        request: _Request,
-        timeouts: Timeouts | None,
-    ) -> Result[_Response, LLMError]:
-        found = self._resolved(request.model, request.provider)
-        if isinstance(found, Failure):
-            return found
-        return await model_response(self._unary, find, request, found.value, self.models, timeouts)
-
-    async def upload_file(
-        self,
-        source: bytes | str | Path,
-        *,
-        provider: str | None = None,
-        filename: str | None = None,
-        media_type: str | None = None,
-        purpose: str | None = None,
-    ) -> Result[StoredFile, LLMError]:
-        """Store a file, a path or bytes, at *provider*: OpenAI, Azure, Anthropic, Gemini, Mistral.
-
-        `file.part()` of the result is the part of a message that names it.
-        """
-        from llmcore.client.files import upload_of
-
-        upload = await upload_of(source, filename, media_type, purpose)
-        if isinstance(upload, Failure):
-            return upload
-        found = self._files(provider)
-        return found if isinstance(found, Failure) else await found.value.upload(upload.value)
-
-    async def list_files(
-        self, provider: str | None = None
-    ) -> Result[tuple[StoredFile, ...], LLMError]:
-        """Return the files that *provider* stores for the account."""
-        found = self._files(provider)
-        return found if isinstance(found, Failure) else await found.value.list()
-
-    async def delete_file(self, file: StoredFile) -> Result[None, LLMError]:
-        """Delete *file*; InvalidRequestError, before sending, if it is another account's."""
-        found = self._files(file.provider)
-        return found if isinstance(found, Failure) else await found.value.delete(file)
-
-    async def file_at(
-        self, file: StoredFile, provider: str | None = None
-    ) -> Result[StoredFile, LLMError]:
-        """Return *file* as *provider* has it: itself, or a copy stored there from its `data`.
-
-        InvalidRequestError if it is another provider's or account's and has no `data`.
-        """
-        found = self._files(provider)
-        return found if isinstance(found, Failure) else await found.value.here(file)
-
-    def _files(self, provider: str | None) -> "Result[Files, LLMError]":
-        from llmcore.client.files import Files
-
-        model = self._resolved(_PROBE_MODEL, provider or self.default_provider)
-        return model.map(lambda found: Files(self._unary, route_of(found)))
-
-    def _resolved(self, model: Model | str, provider: str | None) -> Result[Model, LLMError]:
-        return self.resolve(LLMRequest(model=model, provider=provider, messages=()))
-
-    async def load_models(
-        self, source: str | Path, *, timeouts: Timeouts | None = None
-    ) -> "Result[tuple[ModelInfo, ...], LLMError]":
-        """Use the models of a file or of an `https://` URL before those of the catalog.
-
-        They have the form of the catalog's own file, `{"models": [...]}`, replace models of the
-        same provider and id in `models`, and are returned. Call it again to refresh them. A file
-        that cannot be read changes nothing.
-        """
-        from llmcore.client.model_lists import loaded_models
-
-        loaded = await loaded_models(self._unary, source, timeouts)
-        if isinstance(loaded, Success):
-            from llmcore.catalog.own_models import merged
-
-            self.models = merged(loaded.value, self.models)
-        return loaded
-
     async def initialize(self) -> None:
         """Check the configuration of every provider; nothing is sent to a model.
 
@@ -467,7 +278,7 @@ class Client:
         faults = []
         for name, provider in self.providers.items():
             try:
-                await self._check(provider.model(_PROBE_MODEL))
+                await self._check(provider.model(PROBE_MODEL))
             except LLMError as error:
                 faults.append(f"{name}: {error.message}")
         if faults:
@@ -549,10 +360,6 @@ class Client:
     @property
     def unary(self) -> UnaryCalls:
         """The sender of requests other than generations, over the client's connections."""
-        return self._unary
-
-    @property
-    def _unary(self) -> UnaryCalls:
         return UnaryCalls(self._credentials, self._transports, self.environ, self.timeouts)
 
     def _timeouts_of(self, resolved: Result[Model, LLMError]) -> Timeouts:

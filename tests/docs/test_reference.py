@@ -7,6 +7,7 @@ from pathlib import Path
 import attrs
 import pytest
 from griffe import (
+    Alias,
     Class,
     DocstringSectionParameters,
     Function,
@@ -21,12 +22,15 @@ from scripts.reference_fields import ReferenceFields, _texts, described
 from tests.support.public_names import public_names
 
 ROOT = Path(__file__).parents[2]
-PAGES = (ROOT / "docs" / "reference").glob("*.md")
-MODULES = {
-    module
-    for page in PAGES
-    for module in re.findall(r"^::: (\S+)$", page.read_text(), re.MULTILINE)
-}
+PAGES = "".join(page.read_text() for page in (ROOT / "docs" / "reference").glob("*.md"))
+MODULES = set(re.findall(r"^::: (\S+)$", PAGES, re.MULTILINE))
+SHOWN_WITH_INHERITED = set(
+    re.findall(
+        r"^::: (\S+)\n    options:\n(?:      .*\n)*?      inherited_members: true$",
+        PAGES,
+        re.MULTILINE,
+    )
+)
 ELSEWHERE = {"attrs", "returns"}
 CLASSES = [
     value
@@ -82,6 +86,15 @@ def test_defaults_are_shown_as_the_source_has_them() -> None:
     assert defaults["metadata"] == "dict()"
 
 
+def members_shown(cls: Class, module: str) -> dict[str, Object]:
+    """Return the members of *cls* that the page of *module* shows."""
+    members = cls.all_members if module in SHOWN_WITH_INHERITED else cls.members
+    found = {
+        name: one.final_target if isinstance(one, Alias) else one for name, one in members.items()
+    }
+    return {name: one for name, one in found.items() if isinstance(one, Object)}
+
+
 @cache
 def exported_functions() -> dict[str, Function]:
     """Return the exported functions, and the public methods of exported classes."""
@@ -90,7 +103,7 @@ def exported_functions() -> dict[str, Function]:
         home = str(getattr(value, "__module__", ""))
         if home.startswith("llmcore.") and hasattr(value, "__qualname__"):
             shown = source()[f"{home.removeprefix('llmcore.')}.{value.__qualname__}"]
-            members = shown.members if isinstance(shown, Class) else {name: shown}
+            members = members_shown(shown, home) if isinstance(shown, Class) else {name: shown}
             for member, one in members.items():
                 if isinstance(one, Function) and (member == "__init__" or member[0] != "_"):
                     found[name if one is shown else f"{name}.{member}"] = one
@@ -146,10 +159,10 @@ def test_every_field_of_an_exported_class_has_a_sentence() -> None:
 
 def test_sentences_of_parameters_are_all_used() -> None:
     used = {
-        key
+        owner + one.name
         for name, function in exported_functions().items()
         for one in function.parameters
-        for key in (one.name, f"{name}.{one.name}", f"{name}.__init__.{one.name}")
+        for owner in ("", f"{name}.", f"{name}.__init__.", f"{function.name}.")
     }
     settings = set(setting_meanings())
     assert sorted(_texts().keys() - used - settings) == []
