@@ -15,8 +15,9 @@ from typing import Any, Final
 
 from llmcore.fronts.errors import FrontError, invalid, retry_headers
 from llmcore.fronts.front import FailureResponse, ListedModel
-from llmcore.fronts.reading import Fields, read, without_null_keywords
+from llmcore.fronts.reading import Fields, read
 from llmcore.protocols.openai_responses.names import METADATA_KEY
+from llmcore.protocols.tool_schema.normalise import without_null_keywords
 from llmcore.schema.content import TokenLogprob
 from llmcore.schema.events import Finish
 from llmcore.schema.json import JsonObject, object_or_empty, str_or_none

@@ -16,7 +16,7 @@ from llmcore.fronts.errors import invalid
 from llmcore.protocols.caching import OPENAI_BREAKPOINT
 from llmcore.protocols.openai_chat.names import PROTOCOL_ID as CHAT
 from llmcore.protocols.openai_responses.names import PROTOCOL_ID as RESPONSES
-from llmcore.schema import json
+from llmcore.protocols.tool_schema.normalise import without_null_keywords
 from llmcore.schema.content import (
     CacheTtl,
     ContentPart,
@@ -99,39 +99,6 @@ def rooted(schema: JsonObject | None) -> JsonObject | None:
     if schema and not {"type", "$ref"} & schema.keys():
         return {"type": "object", **schema}
     return schema
-
-
-def without_null_keywords(schema: JsonObject) -> JsonObject:
-    """Return a JSON Schema without the keywords that are null, such as `"required": null`.
-
-    Clients in Go write empty lists so, and servers refuse them: in JSON Schema, null is a value of
-    `const`, `default`, `enum` and `examples` alone.
-    """
-    return _stated(schema) if b":null" in json.dumps(schema) else schema
-
-
-def _stated(schema: JsonObject) -> JsonObject:
-    return {
-        name: _without_nulls(name, value)
-        for name, value in schema.items()
-        if value is not None or name in _OF_VALUES
-    }
-
-
-_OF_VALUES: Final = frozenset({"const", "default", "enum", "example", "examples"})
-"""Keywords of JSON Schema that hold any values."""
-_OF_NAMES: Final = frozenset({"$defs", "definitions", "patternProperties", "properties"})
-"""Keywords that hold schemas by names, which are any words."""
-
-
-def _without_nulls(keyword: str, value: Any) -> Any:
-    if keyword in _OF_VALUES:
-        return value
-    if keyword in _OF_NAMES and isinstance(value, dict):
-        return {name: _without_nulls("", schema) for name, schema in value.items()}
-    if isinstance(value, list):
-        return [_without_nulls("", item) for item in value]
-    return _stated(value) if isinstance(value, dict) else value
 
 
 def report_unknown(fields: Fields, known: frozenset[str], path: str, notes: Diagnostics) -> None:

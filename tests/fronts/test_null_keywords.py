@@ -60,6 +60,10 @@ SCHEMAS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
             },
         },
     ),
+    "of a keyword that is not known": (
+        {"type": "object", "properties": {"a": {"x-unit": None, "enum": None}}},
+        {"type": "object", "properties": {"a": {"x-unit": None}}},
+    ),
     "as a value": (
         {"type": "object", "properties": {"a": {"default": None, "const": None, "title": None}}},
         {"type": "object", "properties": {"a": {"default": None, "const": None}}},

@@ -29,7 +29,8 @@ REPEATABLE = {"local": {"cache_prompt": False}}
 
 def asking(prompt: str, **more: object) -> LLMRequest:
     options = {"max_tokens": 24, "temperature": 0.0, "provider_options": REPEATABLE, **more}
-    return request(model=MODEL, prompt=prompt, **options)  # type: ignore[arg-type]
+    messages = [Message.user(prompt)]
+    return request(model=MODEL, messages=messages, **options)  # type: ignore[arg-type]
 
 
 @pytest.mark.cassette("local/text", provider="local", protocol="openai-chat", tags=["text"])

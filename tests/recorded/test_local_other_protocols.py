@@ -35,7 +35,7 @@ MESSAGES = local_model("/messages", anthropic_messages.protocol)
 def asking(model: Model, prompt: str, max_tokens: int = 24) -> LLMRequest:
     return request(
         model=model,
-        prompt=prompt,
+        messages=[Message.user(prompt)],
         system="You are a helpful assistant.",
         max_tokens=max_tokens,
         temperature=0.0,

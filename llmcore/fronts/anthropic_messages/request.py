@@ -31,11 +31,11 @@ from llmcore.fronts.reading import (
     report_lost,
     required,
     with_effort,
-    without_null_keywords,
 )
 from llmcore.protocols.anthropic_messages.names import METADATA_KEY, PROTOCOL_ID, SERVICE_TIERS
 from llmcore.protocols.openai_chat.names import PROTOCOL_ID as CHAT
 from llmcore.protocols.openai_responses.names import PROTOCOL_ID as RESPONSES
+from llmcore.protocols.tool_schema.normalise import without_null_keywords
 from llmcore.schema.content import TextPart
 from llmcore.schema.diagnostics import Diagnostic, Diagnostics
 from llmcore.schema.frozen import frozen

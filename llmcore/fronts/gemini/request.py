@@ -25,7 +25,7 @@ from llmcore.fronts.gemini.content import camel_keys
 from llmcore.fronts.gemini.messages import read_contents, read_system
 from llmcore.fronts.gemini.tools import json_schema, read_tools
 from llmcore.fronts.reading import read as read_field
-from llmcore.fronts.reading import read_texts, report_unknown, with_effort, without_null_keywords
+from llmcore.fronts.reading import read_texts, report_unknown, with_effort
 from llmcore.protocols.gemini.names import (
     GENERATION_FIELDS,
     METADATA_KEY,
@@ -33,6 +33,7 @@ from llmcore.protocols.gemini.names import (
     SERVICE_TIERS,
     NativeObject,
 )
+from llmcore.protocols.tool_schema.normalise import without_null_keywords
 from llmcore.schema.diagnostics import Diagnostic, Diagnostics
 from llmcore.schema.json import str_or_none
 from llmcore.schema.options import GenerationOptions, ReasoningOptions, ResponseFormat

@@ -1,9 +1,14 @@
 """Rewrites other drafts and spellings of JSON Schema as those that a target has."""
 
 from collections.abc import Mapping
+from typing import Final
 
 from llmcore.protocols.tool_schema.traverse import (
+    MANY,
+    NAMED,
+    ONE,
     Schema,
+    map_value,
     schemas_in,
     types_of,
 )
@@ -37,6 +42,32 @@ _DOMAIN: dict[str, frozenset[str]] = {
     "format": frozenset({"string", "number", "integer"}),
 }
 """The types that a keyword applies to."""
+
+
+_NEVER_NULL: Final = (
+    ONE | MANY | NAMED | _DOMAIN.keys() | (ANNOTATIONS - {"default", "example"})
+) | {"type", "enum", "$ref"}
+"""Keywords whose value cannot be null."""
+
+
+def without_null_keywords(schema: JsonObject) -> JsonObject:
+    """Return *schema* without keywords that are null although their values cannot be.
+
+    Clients in Go write empty lists and objects so (`"required": null`), and servers refuse them.
+    """
+    return _stated(schema) if b":null" in json.dumps(schema) else schema
+
+
+def _stated(schema: JsonObject) -> JsonObject:
+    return {
+        name: map_value(name, value, "", _stated_within)
+        for name, value in schema.items()
+        if value is not None or name not in _NEVER_NULL
+    }
+
+
+def _stated_within(schema: JsonValue, _path: str) -> JsonValue:
+    return _stated(schema) if isinstance(schema, Mapping) else schema
 
 
 def constrains(keyword: str) -> bool:
