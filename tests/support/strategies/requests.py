@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 from hypothesis import strategies as st
 
+from llmcore.fronts.reading import without_null_keywords
 from llmcore.schema import content, options, tools
 from llmcore.schema.json import JsonObject, JsonValue, ProviderMetadata
 from llmcore.schema.messages import Message, Origin
@@ -399,7 +400,7 @@ def response_formats() -> st.SearchStrategy[options.ResponseFormat]:
     """Every shape of response."""
     schemas = st.builds(
         options.ResponseFormat.json_schema,
-        json_objects(),
+        json_objects().map(without_null_keywords),
         name=tool_names(),
         description=maybe(texts()),
         strict=maybe(st.booleans()),
