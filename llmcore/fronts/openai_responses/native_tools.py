@@ -79,7 +79,8 @@ def _code_execution(native: Mapping[str, Any], path: str, notes: Diagnostics) ->
     direct = native.get("allowed_callers") in ([], ["direct"])
     _rest(native, {"container", "allowed_callers"} if direct else {"container"}, path, notes)
     container = native.get("container")
-    if isinstance(container, str) or set(object_or_empty(container)) - {"type"}:
+    wishes = (value for name, value in object_or_empty(container).items() if name != "type")
+    if isinstance(container, str) or any(value not in (None, []) for value in wishes):
         why = "the upstream runs code in a container of its own"
         notes.dropped("unsupported-parameter", f"{path}.container", why)
     return HostedTool.code_execution()

@@ -15,7 +15,7 @@ from llmcore.fronts import openai_forms
 from llmcore.fronts.errors import invalid
 from llmcore.fronts.openai_forms import END_USER
 from llmcore.fronts.reading import read as read_field
-from llmcore.fronts.reading import read_texts, report_unknown
+from llmcore.fronts.reading import read_texts, report_lost, report_unknown
 from llmcore.protocols.anthropic_messages.names import PROTOCOL_ID as MESSAGES
 from llmcore.protocols.openai_chat.names import PROTOCOL_ID as CHAT
 from llmcore.protocols.openai_responses.names import PROTOCOL_ID as RESPONSES
@@ -181,7 +181,7 @@ _UNDERSTOOD: Final = frozenset(
 
 
 _INSIDE: Final[Mapping[str, frozenset[str]]] = {
-    "prompt_cache_options": frozenset({"mode", "ttl"}),
+    "prompt_cache_options": frozenset({"comparison_response_id", "mode", "prewarm", "ttl"}),
     "reasoning": frozenset({"context", "effort", "generate_summary", "mode", "summary"}),
     "stream_options": frozenset({"include_obfuscation"}),
     "text": frozenset({"format", "verbosity"}),
@@ -234,7 +234,7 @@ def provider_options(
             options["metadata"] = {"user_id": str(value)}
         else:
             notes.dropped("unsupported-parameter", name, f"the upstream takes no {name}")
-    options |= _verbosity(body, protocol_id, notes) | _thinking(body, protocol_id, notes)
+    options |= _verbosity(body, protocol_id, notes) | _own_fields(body, protocol_id, notes)
     options |= _include(body, protocol_id) | _tool_choice(body, protocol_id, notes)
     _report_unknown(body, notes)
     if not protocol_id or not options:
@@ -255,19 +255,26 @@ def _verbosity(body: Body, protocol_id: str | None, notes: Diagnostics) -> dict[
     return {}
 
 
-_STANDARD: Final = {"context": "auto", "mode": "standard"}
+_OF_RESPONSES: Final[Mapping[str, Mapping[str, object]]] = {
+    "prompt_cache_options": {"comparison_response_id": None, "prewarm": False},
+    "reasoning": {"context": "auto", "mode": "standard"},
+}
+"""Fields inside of parameters that only the Responses API has, with what they default to."""
 
 
-def _thinking(body: Body, protocol_id: str | None, notes: Diagnostics) -> dict[str, Any]:
-    """Return the reasoning options of a request that only the Responses API has."""
-    reasoning = object_or_empty(body.get("reasoning"))
-    fields = {
-        name: reasoning[name]
-        for name, usual in _STANDARD.items()
-        if reasoning.get(name) not in (None, usual)
-    }
-    if protocol_id == RESPONSES:
-        return {"reasoning": fields} if fields else {}
-    for name in fields:
-        notes.dropped("unsupported-parameter", f"reasoning.{name}", f"the upstream takes no {name}")
-    return {}
+def _own_fields(body: Body, protocol_id: str | None, notes: Diagnostics) -> dict[str, Any]:
+    """Return the fields of the cache and of reasoning that only the Responses API has."""
+    options: dict[str, Any] = {}
+    for parameter, defaults in _OF_RESPONSES.items():
+        given = object_or_empty(body.get(parameter))
+        fields = {
+            name: given[name]
+            for name, usual in defaults.items()
+            if given.get(name) not in (None, usual)
+        }
+        if fields and protocol_id == RESPONSES:
+            options[parameter] = fields
+            continue
+        why = "the upstream's API does not have it"
+        report_lost(list(fields), parameter, why, notes)
+    return options

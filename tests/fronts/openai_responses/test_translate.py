@@ -177,6 +177,51 @@ def test_what_is_to_be_included_is_asked_of_an_upstream_of_the_api() -> None:
 
 
 @pytest.mark.parametrize(
+    ("options", "sent", "lost"),
+    [
+        ({"prewarm": True}, {"prewarm": True}, ["prompt_cache_options.prewarm"]),
+        ({"prewarm": False, "comparison_response_id": None}, None, []),
+        (
+            {"comparison_response_id": "resp_1"},
+            {"comparison_response_id": "resp_1"},
+            ["prompt_cache_options.comparison_response_id"],
+        ),
+    ],
+)
+def test_options_of_the_cache_are_sent_to_an_upstream_of_the_api_or_reported(
+    options: dict[str, Any], sent: dict[str, Any] | None, lost: list[str]
+) -> None:
+    body = {"input": "x", "prompt_cache_options": options}
+    own = translated(body, protocol_id="openai-responses")
+    other = translated(body, protocol_id="gemini")
+
+    assert own.request.provider_options == (
+        {"openai": {"prompt_cache_options": sent}} if sent else {}
+    )
+    assert own.diagnostics == ()
+    assert other.request.provider_options == {}
+    assert [one.path for one in other.diagnostics] == lost
+
+
+@pytest.mark.parametrize(
+    ("container", "lost"),
+    [
+        ({"type": "auto"}, []),
+        ({"type": "auto", "memory_limit": None, "network_policy": None, "file_ids": []}, []),
+        ({"type": "auto", "memory_limit": "4g"}, ["tools[0].container"]),
+        ("cntr_1", ["tools[0].container"]),
+    ],
+)
+def test_a_container_with_wishes_is_reported_where_the_upstream_has_its_own(
+    container: Any, lost: list[str]
+) -> None:
+    tool = {"type": "code_interpreter", "container": container}
+    made = translated({"input": "x", "tools": [tool]}, protocol_id="anthropic-messages")
+
+    assert [one.path for one in made.diagnostics] == lost
+
+
+@pytest.mark.parametrize(
     ("protocol_id", "lost"),
     [("openai-responses", []), ("anthropic-messages", ["tool_choice.name"])],
 )
