@@ -15,6 +15,7 @@ from attrs import evolve
 from llmcore.fronts.errors import invalid
 from llmcore.protocols.caching import OPENAI_BREAKPOINT
 from llmcore.protocols.openai_chat.names import PROTOCOL_ID as CHAT
+from llmcore.protocols.openai_responses.names import METADATA_KEY
 from llmcore.protocols.openai_responses.names import PROTOCOL_ID as RESPONSES
 from llmcore.protocols.tool_schema.normalise import without_null_keywords
 from llmcore.schema.content import (
@@ -213,11 +214,32 @@ def cache_ttl_of(native: Mapping[str, Any]) -> CacheTtl | None:
     return "1h" if object_or_empty(mark).get("ttl") == "1h" else "5m"
 
 
-def report_lifetime(native: Mapping[str, Any], path: str, notes: Diagnostics) -> None:
-    """Record the lifetime of OpenAI's mark on the part at *path*: here it is the request's."""
-    if object_or_empty(native.get(OPENAI_BREAKPOINT)).get("ttl") is not None:
-        why = "a single mark has no lifetime: set that of the request, prompt_cache_options.ttl"
-        notes.unsupported(f"{path}.{OPENAI_BREAKPOINT}.ttl", why)
+def with_mark(
+    part: ContentPart, native: Fields, path: str, protocol_id: str | None, notes: Diagnostics
+) -> ContentPart:
+    """Return *part*, read from *native*, marked as the end of a cached prefix if *native* is.
+
+    The lifetime of an OpenAI mark goes to upstreams that have such marks, by their *protocol_id*.
+    """
+    ttl = cache_ttl_of(native)
+    if ttl is None:
+        return part
+    part = cached(part, ttl=ttl)
+    lifetime = read(
+        object_or_empty(native.get(OPENAI_BREAKPOINT)), "ttl", str, f"{path}.{OPENAI_BREAKPOINT}."
+    )
+    if lifetime is None:
+        return part
+    if protocol_id in (CHAT, RESPONSES):
+        return _with_native(part, {OPENAI_BREAKPOINT: {"ttl": lifetime}})
+    notes.unsupported(f"{path}.{OPENAI_BREAKPOINT}.ttl", "the upstream has other lifetimes")
+    return part
+
+
+def _with_native(part: ContentPart, fields: Mapping[str, Any]) -> ContentPart:
+    metadata = part.provider_metadata
+    fields = {**metadata.get(METADATA_KEY, {}), **fields}
+    return evolve(part, provider_metadata={**metadata, METADATA_KEY: fields})
 
 
 def marked_at_end(result: ToolResultPart) -> ToolResultPart:
@@ -232,4 +254,8 @@ def marked_at_end(result: ToolResultPart) -> ToolResultPart:
     if ttl is None:
         return result
     parts: tuple[ContentPart, ...] = (*before, uncached(last))
-    return cast("ToolResultPart", cached(evolve(result, content=parts), ttl=ttl))
+    marked = cached(evolve(result, content=parts), ttl=ttl)
+    lifetime = last.provider_metadata.get(METADATA_KEY, {}).get(OPENAI_BREAKPOINT)
+    if lifetime is not None:
+        marked = _with_native(marked, {OPENAI_BREAKPOINT: lifetime})
+    return cast("ToolResultPart", marked)

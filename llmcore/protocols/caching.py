@@ -21,8 +21,9 @@ from typing import Any, Final, Literal, TypeAlias
 
 from attrs import frozen
 
-from llmcore.schema.content import CacheTtl, ToolResultPart, cache_ttl
+from llmcore.schema.content import CacheTtl, ContentPart, ToolResultPart, cache_ttl
 from llmcore.schema.diagnostics import Diagnostics
+from llmcore.schema.json import object_or_empty
 from llmcore.schema.request import LLMRequest
 
 Section: TypeAlias = Literal["tools", "system", "messages"]
@@ -169,10 +170,28 @@ _OPENAI_TTLS: Final = frozenset({"30m", "12h"})
 """Retentions that are values of `prompt_cache_options`, not of `prompt_cache_retention`."""
 
 
-def mark_breakpoint(native: dict[str, Any], part: object) -> None:
-    """Mark *native*, the last of what *part* was lowered to, if the caller marked *part*."""
-    if cache_ttl(part) is not None:
-        native[OPENAI_BREAKPOINT] = {"mode": "explicit"}
+def mark_breakpoint(
+    natives: Sequence[dict[str, Any]],
+    part: ContentPart,
+    path: str,
+    notes: Diagnostics,
+    *,
+    taken: bool,
+) -> None:
+    """Mark the last of *natives*, what *part* was lowered to, if the caller marked *part*.
+
+    Nothing is marked where breakpoints are not *taken*. The mark's own lifetime is native metadata:
+    `{"openai": {"prompt_cache_breakpoint": {"ttl": "12h"}}}`; otherwise it is that of the request.
+    """
+    if not natives or not part.provider_metadata or cache_ttl(part) is None:
+        return
+    metadata = part.provider_metadata.get("openai", {})
+    own = object_or_empty(metadata.get(OPENAI_BREAKPOINT)).get("ttl")
+    if taken:
+        natives[-1][OPENAI_BREAKPOINT] = {"mode": "explicit", **({"ttl": own} if own else {})}
+    elif own is not None:
+        why = "the model takes no breakpoints of the prompt cache"
+        notes.unsupported(f"{path}.{OPENAI_BREAKPOINT}.ttl", why)
 
 
 def openai_cache_fields(

@@ -18,15 +18,14 @@ from llmcore.fronts.errors import invalid
 from llmcore.fronts.openai_forms import token_bytes
 from llmcore.fronts.reading import (
     Fields,
-    cache_ttl_of,
     decoded,
     remote,
-    report_lifetime,
     report_unknown,
     required,
+    with_mark,
 )
 from llmcore.protocols import media
-from llmcore.protocols.openai_chat.names import METADATA_KEY
+from llmcore.protocols.openai_chat.names import METADATA_KEY, PROTOCOL_ID
 from llmcore.schema.content import (
     AudioPart,
     Citation,
@@ -39,7 +38,6 @@ from llmcore.schema.content import (
     TextPart,
     TokenLogprob,
     ToolOutputPart,
-    cached,
 )
 from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.events import File
@@ -68,12 +66,12 @@ _AUDIO_TYPES: Final = {"mp3": "audio/mpeg", "wav": "audio/wav"}
 
 
 def read_content(
-    content: object, path: str, *, same_api: bool, notes: Diagnostics
+    content: object, path: str, *, protocol_id: str | None, notes: Diagnostics
 ) -> tuple[ContentPart, ...]:
     """Return a message's content: a text, a list of parts, or nothing.
 
-    Parts that OpenAI's API does not have go up unread to a server of the *same_api*. Raises
-    FrontError, naming the place, for what is none of these.
+    *protocol_id* is the upstream's: parts that OpenAI's API does not have go up unread to one of
+    Chat Completions. Raises FrontError, naming the place, for what is none of these.
     """
     if not content:
         return ()  # an empty text has no part that an API takes
@@ -82,34 +80,29 @@ def read_content(
     if not isinstance(content, list):
         raise invalid(f"{path} must be a text or a list of parts.", path)
     return tuple(
-        _read_part(part, f"{path}[{index}]", same_api=same_api, notes=notes)
+        _read_part(part, f"{path}[{index}]", protocol_id, notes)
         for index, part in enumerate(content)
     )
 
 
 def read_result(
-    content: object, path: str, *, same_api: bool, notes: Diagnostics
+    content: object, path: str, *, protocol_id: str | None, notes: Diagnostics
 ) -> JsonValue | tuple[ToolOutputPart, ...]:
     """Return what a tool returned: a text, or parts. OpenAI's own API takes no images there."""
     if isinstance(content, str) or content is None:
         return content or ""
-    parts = read_content(content, path, same_api=same_api, notes=notes)
+    parts = read_content(content, path, protocol_id=protocol_id, notes=notes)
     return cast("tuple[ToolOutputPart, ...]", parts)
 
 
-def _read_part(part: object, path: str, *, same_api: bool, notes: Diagnostics) -> ContentPart:
+def _read_part(part: object, path: str, protocol_id: str | None, notes: Diagnostics) -> ContentPart:
     if isinstance(part, str):
         return TextPart(part)
     native = object_or_empty(part)
-    if same_api and str_or_none(native.get("type")) in _OTHERS:
+    if protocol_id in (None, PROTOCOL_ID) and str_or_none(native.get("type")) in _OTHERS:
         return ProviderPart(METADATA_KEY, native)
     report_unknown(native, _FIELDS, path, notes)
-    read = _read_native(native, path)
-    ttl = cache_ttl_of(native)
-    if ttl is None:
-        return read
-    report_lifetime(native, path, notes)
-    return cached(read, ttl=ttl)
+    return with_mark(_read_native(native, path), native, path, protocol_id, notes)
 
 
 def _read_native(native: Fields, path: str) -> ContentPart:

@@ -98,6 +98,7 @@ class MessageReader:
     """Reads the messages of one request."""
 
     def __init__(self, upstream: Upstream, notes: Diagnostics) -> None:
+        self._protocol_id = upstream.protocol_id
         self._same_api = upstream.protocol_id in (None, PROTOCOL_ID)
         self._takes_files = self._same_api or upstream.protocol_id == RESPONSES
         self._limit = upstream.policy.max_items
@@ -151,7 +152,7 @@ class MessageReader:
     def _content(self, native: Fields, path: str) -> tuple[ContentPart, ...]:
         where = f"{path}.content"
         content = native.get("content")
-        parts = read_content(content, where, same_api=self._same_api, notes=self._notes)
+        parts = read_content(content, where, protocol_id=self._protocol_id, notes=self._notes)
         ttl = cache_ttl_of(native)
         return parts if ttl is None or not parts else (*parts[:-1], cached(parts[-1], ttl=ttl))
 
@@ -290,7 +291,9 @@ class MessageReader:
         call, where = self._calls.get(call_id), f"{path}.content"
         part = ToolResultPart(
             call_id,
-            read_result(native.get("content"), where, same_api=self._same_api, notes=self._notes),
+            read_result(
+                native.get("content"), where, protocol_id=self._protocol_id, notes=self._notes
+            ),
             name=call.name if call else name,
             kind=call.kind if call else "function",
         )

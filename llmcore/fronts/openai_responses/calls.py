@@ -306,7 +306,8 @@ def result_part(
     path: str,
     notes: Diagnostics,
     *,
-    native: bool = False,
+    protocol_id: str | None,
+    native: bool,
 ) -> ToolResultPart:
     """Return the result that *item* brings; *calls* are those before it, by their ids.
 
@@ -325,7 +326,7 @@ def result_part(
     found = {"tools": objects(item.get("tools"))}
     part = ToolResultPart(
         call.id if call else call_id,
-        found if native and is_search else _content(item, path, notes),
+        found if native and is_search else _content(item, path, protocol_id, notes),
         name=call.name if call else None,
         is_error=item.get("status") == "failed",
         kind=call.kind if call else "function",
@@ -345,16 +346,19 @@ def approval_result(
     return ToolResultPart(call.id, approval, name=call.name)
 
 
-def _content(item: Mapping[str, Any], path: str, notes: Diagnostics) -> Any:
+def _content(
+    item: Mapping[str, Any], path: str, protocol_id: str | None, notes: Diagnostics
+) -> Any:
     match item.get("type"):
         case "tool_search_output":
             return {"tools": [_found(tool) for tool in objects(item.get("tools"))]}
         case "apply_patch_call_output":
             return str_or_none(item.get("output")) or str(item.get("status") or "completed")
         case "computer_call_output":
-            return read_output([object_or_empty(item.get("output"))], f"{path}.output", notes)
+            shot = [object_or_empty(item.get("output"))]
+            return read_output(shot, f"{path}.output", protocol_id, notes)
         case _:
-            return read_output(item.get("output"), f"{path}.output", notes)
+            return read_output(item.get("output"), f"{path}.output", protocol_id, notes)
 
 
 def _found(tool: Mapping[str, Any]) -> dict[str, Any]:

@@ -14,10 +14,12 @@ read November 2026.
 from collections.abc import Iterable, Mapping
 from typing import Any, Final, cast
 
+from attrs import evolve
+
 from llmcore.fronts.errors import invalid
 from llmcore.fronts.openai_forms import token_bytes
-from llmcore.fronts.reading import cache_ttl_of, decoded, remote, report_lifetime, report_unknown
-from llmcore.protocols.openai_responses.names import METADATA_KEY
+from llmcore.fronts.reading import decoded, read, remote, report_unknown, with_mark
+from llmcore.protocols.openai_responses.names import METADATA_KEY, PROTOCOL_ID
 from llmcore.schema.content import (
     AudioPart,
     Citation,
@@ -28,7 +30,6 @@ from llmcore.schema.content import (
     TextPart,
     TokenLogprob,
     ToolOutputPart,
-    cached,
 )
 from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.json import JsonValue, object_or_empty, objects, str_or_none
@@ -46,11 +47,16 @@ _AUDIO_TYPES: Final = {"mp3": "audio/mpeg", "wav": "audio/wav"}
 
 
 def read_content(
-    content: object, path: str, notes: Diagnostics | None = None
+    content: object,
+    path: str,
+    notes: Diagnostics | None = None,
+    *,
+    protocol_id: str | None = None,
 ) -> tuple[ContentPart, ...]:
     """Return a message's content: a text, or a list of parts.
 
-    FrontError, naming the place, for what is neither. Fields that are not read go to *notes*.
+    FrontError, naming the place, for what is neither. Fields that are not read, and options that
+    an upstream of *protocol_id* does not have, go to *notes*.
     """
     if isinstance(content, str):
         return (TextPart(content),)
@@ -58,26 +64,19 @@ def read_content(
         return ()
     if not isinstance(content, list):
         raise invalid(f"{path} must be a text or a list of parts.", path)
-    if notes is not None:
-        for index, part in enumerate(content):
-            _report(object_or_empty(part), f"{path}[{index}]", notes)
-    return tuple(_read_marked(part, f"{path}[{index}]") for index, part in enumerate(content))
-
-
-def _report(native: Mapping[str, Any], path: str, notes: Diagnostics) -> None:
-    """Report the fields of a part that have no place in a request to any upstream."""
-    report_unknown(native, _FIELDS, path, notes)
-    report_lifetime(native, path, notes)
-    if native.get("type") == "input_file" and native.get("detail") not in (None, "auto"):
-        notes.unsupported(f"{path}.detail", "the detail of a file cannot be set")
+    lost = Diagnostics() if notes is None else notes
+    return tuple(
+        _read_whole(part, f"{path}[{index}]", protocol_id, lost)
+        for index, part in enumerate(content)
+    )
 
 
 def read_output(
-    output: object, path: str, notes: Diagnostics | None = None
+    output: object, path: str, protocol_id: str | None, notes: Diagnostics
 ) -> JsonValue | tuple[ToolOutputPart, ...]:
     """Return what a tool returned: text, parts such as images, or other JSON as it is."""
     if isinstance(output, list) and output and all(_is_part(item) for item in output):
-        parts = read_content(output, path, notes)
+        parts = read_content(output, path, notes, protocol_id=protocol_id)
         return cast("tuple[ToolOutputPart, ...]", parts)
     return "" if output is None else cast("JsonValue", output)
 
@@ -92,9 +91,32 @@ def _is_part(item: object) -> bool:
     return str_or_none(native.get("type")) in _OUTPUTS
 
 
-def _read_marked(native: object, path: str) -> ContentPart:
-    part, ttl = _read_part(native, path), cache_ttl_of(object_or_empty(native))
-    return part if ttl is None else cached(part, ttl=ttl)
+def _read_whole(
+    native: object, path: str, protocol_id: str | None, notes: Diagnostics
+) -> ContentPart:
+    """Return a part with what is set for it alone: a file's detail and the mark of its prefix."""
+    part, fields = _read_part(native, path), object_or_empty(native)
+    report_unknown(fields, _FIELDS, path, notes)
+    if isinstance(part, DocumentPart):
+        part = _with_detail(part, fields, path, protocol_id, notes)
+    return with_mark(part, fields, path, protocol_id, notes)
+
+
+def _with_detail(
+    part: DocumentPart,
+    native: Mapping[str, Any],
+    path: str,
+    protocol_id: str | None,
+    notes: Diagnostics,
+) -> DocumentPart:
+    """Return a file with the detail in which it is shown to the model, which few APIs have."""
+    detail = read(native, "detail", str, f"{path}.")
+    if detail in (None, "auto"):
+        return part
+    if protocol_id == PROTOCOL_ID:
+        return evolve(part, provider_metadata={METADATA_KEY: {"detail": detail}})
+    notes.unsupported(f"{path}.detail", "the upstream takes no detail of a file")
+    return part
 
 
 def _read_part(part: object, path: str) -> ContentPart:

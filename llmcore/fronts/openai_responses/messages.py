@@ -225,6 +225,7 @@ class InputReader:
         """Read items, of which *sent_ids* came with the request; other ids were made for them."""
         self._registry = registry
         self._policy = policy
+        self._protocol_id = protocol_id
         self._native = protocol_id == PROTOCOL_ID
         self._takes_files = protocol_id in (None, PROTOCOL_ID, CHAT)
         self._notes = notes
@@ -296,7 +297,14 @@ class InputReader:
         if not is_output(item) or str(item.get("call_id")) in self._remote:
             return None
         self._end_run()
-        part = result_part(item, self._calls, path, self._notes, native=self._registry.native)
+        part = result_part(
+            item,
+            self._calls,
+            path,
+            self._notes,
+            protocol_id=self._protocol_id,
+            native=self._registry.native,
+        )
         for number, file in enumerate(part.parts):
             self._check_file(file, f"{path}.output[{number}]")
         return part
@@ -311,7 +319,8 @@ class InputReader:
 
     def _read_message(self, item: Item, path: str) -> None:
         role = item.get("role")
-        content = read_content(item.get("content"), f"{path}.content", self._notes)
+        where, protocol_id = f"{path}.content", self._protocol_id
+        content = read_content(item.get("content"), where, self._notes, protocol_id=protocol_id)
         report_unknown(item, _OF_MESSAGES, path, self._notes)
         for number, part in enumerate(content):
             self._check_file(part, f"{path}.content[{number}]")

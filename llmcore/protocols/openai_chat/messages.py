@@ -9,7 +9,7 @@ https://docs.mistral.ai/capabilities/reasoning.
 from collections.abc import Sequence
 from typing import Final
 
-from llmcore.protocols.caching import mark_breakpoint
+from llmcore.protocols.caching import OPENAI_BREAKPOINT, mark_breakpoint
 from llmcore.protocols.history import HistoryPolicy, Repaired, repair
 from llmcore.protocols.history.policy import LoweringTarget, native_provider_ids
 from llmcore.protocols.lowering import result_text
@@ -33,7 +33,6 @@ from llmcore.schema.content import (
     TextPart,
     ToolCallPart,
     ToolResultPart,
-    cache_ttl,
 )
 from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.json import JsonValue, object_or_empty, text_or_json
@@ -163,8 +162,7 @@ def _lower_marked(
 ) -> list[NativeObject]:
     """Return a part as native parts, the last one marked where a cached prefix is to end."""
     natives = lower_part(part, path, context.dialect, context.keys, notes)
-    if context.breakpoints and natives:
-        mark_breakpoint(natives[-1], part)
+    mark_breakpoint(natives, part, path, notes, taken=context.breakpoints)
     return natives
 
 
@@ -386,11 +384,9 @@ def _lower_result(
 ) -> str | list[NativeObject]:
     if not isinstance(part.content, tuple):
         text = result_text(part)
-        if not (context.breakpoints and cache_ttl(part)):
-            return text
-        marked: NativeObject = {"type": "text", "text": text}
-        mark_breakpoint(marked, part)
-        return [marked]
+        marked: list[NativeObject] = [{"type": "text", "text": text}]
+        mark_breakpoint(marked, part, path, notes, taken=context.breakpoints)
+        return marked if OPENAI_BREAKPOINT in marked[0] else text
     natives: list[NativeObject] = [{"type": "text", "text": "Error:"}] if part.is_error else []
     shown = 0
     for index, item in enumerate(part.parts):
@@ -406,8 +402,7 @@ def _lower_result(
             after_results += [{"type": "text", "text": f"{label}:"}, native]
             why = "tool messages hold only text: it follows in a user message"
             notes.changed("moved-tool-result-media", where, why)
-    if context.breakpoints and natives:
-        mark_breakpoint(natives[-1], part)
+    mark_breakpoint(natives, part, path, notes, taken=context.breakpoints)
     return content_of(natives, context.dialect)
 
 

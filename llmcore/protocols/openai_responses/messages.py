@@ -138,8 +138,7 @@ def _lower_input_message(
         item = _lower_item(part, where, context, calls, notes)
         if item is None:
             natives = lower_part(part, where, context.keys, notes)
-            if context.breakpoints and natives:
-                mark_breakpoint(natives[-1], part)
+            mark_breakpoint(natives, part, where, notes, taken=context.breakpoints)
             content += natives
             continue
         items += _message(role, content)
@@ -160,7 +159,7 @@ def _lower_item(
         case ToolResultPart():
             call = calls.get(part.tool_call_id)
             native = lower_result(part, path, call, context.keys, notes)
-            return _marked_output(native, part) if context.breakpoints else native
+            return _marked_output(native, part, path, context, notes)
         case ProviderPart(provider=provider, data=dict() as data) if provider in context.keys:
             is_content = (str_or_none(data.get("type")) or "").startswith("input_")
             return None if is_content else dict(data)
@@ -168,14 +167,20 @@ def _lower_item(
             return None
 
 
-def _marked_output(native: NativeObject, part: ToolResultPart) -> NativeObject:
+def _marked_output(
+    native: NativeObject,
+    part: ToolResultPart,
+    path: str,
+    context: ResponsesTarget,
+    notes: Diagnostics,
+) -> NativeObject:
     """Return the output item of *part*, whose end is the end of a cached prefix if it is marked."""
     output = native.get("output")
     if cache_ttl(part) is None or native.get("type") not in _OUTPUTS_OF_PARTS or not output:
         return native
     parts = [{"type": "input_text", "text": output}] if isinstance(output, str) else output
-    mark_breakpoint(parts[-1], part)
-    return {**native, "output": parts}
+    mark_breakpoint(parts, part, path, notes, taken=context.breakpoints)
+    return {**native, "output": parts} if context.breakpoints else native
 
 
 _OUTPUTS_OF_PARTS: Final = frozenset({"function_call_output", "custom_tool_call_output"})

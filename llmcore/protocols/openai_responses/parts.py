@@ -94,10 +94,14 @@ def _lower_document(part: DocumentPart, path: str, notes: Diagnostics) -> list[N
         why = "the Responses API does not support citations of documents"
         notes.unsupported(f"{path}.citations", why)
     text = media.text_data(part)
+    detail = str_or_none(object_or_empty(part.provider_metadata.get(METADATA_KEY)).get("detail"))
     if text is not None:
+        if detail is not None:
+            notes.unsupported(f"{path}.detail", "a text is sent as it is, in no other detail")
         return [_text(document_text(part, text))]
     before = [_text(part.context)] if part.context else []
-    return [*before, _lower_file(part)]
+    file = _lower_file(part)
+    return [*before, file if detail is None else {**file, "detail": detail}]
 
 
 def _lower_file(part: DocumentPart) -> NativeObject:

@@ -359,6 +359,7 @@ REQUESTS: Final[dict[str, dict[str, Any]]] = {
                 },
                 {"type": "input_file", "file_data": PDF, "filename": "a.pdf", "detail": "low"},
             ),
+            {"type": "function_call", "call_id": "call_1", "name": "look", "arguments": "{}"},
             {
                 "type": "function_call_output",
                 "call_id": "call_1",
