@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from hypothesis import strategies as st
 
-from llmcore.fronts.reading import without_null_keywords
+from llmcore.protocols.tool_schema.normalise import without_null_keywords
 from llmcore.schema import content, options, tools
 from llmcore.schema.json import JsonObject, JsonValue, ProviderMetadata
 from llmcore.schema.messages import Message, Origin
