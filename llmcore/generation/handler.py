@@ -135,16 +135,7 @@ def typed_handler(function: Function) -> tuple[Handler, JsonObject]:
     fields: list[Any] = []
     injected = set()
     for name, parameter in _signature(function).parameters.items():
-        if parameter.kind not in _NAMED:
-            raise ConfigurationError(
-                f"{parameter} of {name_of(function)} cannot be passed by name, and a model gives "
-                "named arguments"
-            )
-        if name == "self" and not fields:
-            raise ConfigurationError(
-                f"{name_of(function)} is an unbound method: make a tool of the bound "
-                "method, such as tool(object.method)"
-            )
+        _check_parameter(function, parameter, is_first=not fields)
         if name in INJECTED:
             injected.add(name)
             continue
@@ -163,6 +154,20 @@ def typed_handler(function: Function) -> tuple[Handler, JsonObject]:
         output=output,
         context_type=hints.get("context", Any),
     ), schema
+
+
+def _check_parameter(function: Function, parameter: inspect.Parameter, *, is_first: bool) -> None:
+    """Raise ConfigurationError for a parameter that a model cannot fill."""
+    if parameter.kind not in _NAMED:
+        raise ConfigurationError(
+            f"{parameter} of {name_of(function)} cannot be passed by name, and a model gives "
+            "named arguments"
+        )
+    if parameter.name == "self" and is_first:
+        raise ConfigurationError(
+            f"{name_of(function)} is an unbound method: make a tool of the bound "
+            "method, such as tool(object.method)"
+        )
 
 
 def _signature(function: Function) -> inspect.Signature:

@@ -248,12 +248,7 @@ class Run:
         step = StepResult(response=response, pending_calls=calls, requests=call.requests)
         self._account.add(step, self._sent)
         if not calls or response.finish_reason.reason != "tool_calls":
-            problem = self._check and self._check(response)
-            if problem and self._may_correct:
-                self._ask_again(step, problem)
-                return ()
-            self._keep(step)
-            return self._end(finish)
+            return self._end_without_tools(step, finish)
         context = self._context(response.message)
         if self._rounds >= self._plan.max_tool_rounds:
             self._keep(self._with_rounds_used_up(step, context))
@@ -264,6 +259,15 @@ class Run:
         self._account.take_calls(sum(not context.is_passive(call) for call in calls))
         self._start_tools(tools, finish)
         return ()
+
+    def _end_without_tools(self, step: StepResult, finish: Finish) -> Sequence[LLMEvent]:
+        """End the run with *step*, or ask for another response where it is invalid."""
+        problem = self._check and self._check(step.response)
+        if problem and self._may_correct:
+            self._ask_again(step, problem)
+            return ()
+        self._keep(step)
+        return self._end(finish)
 
     @property
     def _may_correct(self) -> bool:

@@ -247,20 +247,21 @@ class AccessMiddleware:
             self._configure()
         if scope["path"] in _OPEN_PATHS and b"deep" not in scope["query_string"]:
             return Caller(owner=ANYBODY, counted_as=ANYBODY)
-        size = sum(map(len, chain.from_iterable(scope["headers"])))
-        if size > self._max_header_bytes:
-            message = f"the headers are larger than {self._max_header_bytes} bytes"
-            raise FrontError(status=431, message=message, code="headers_too_large")
+        _check_size(scope, self._max_header_bytes)
         headers = headers_of(scope)
         if scope["path"].startswith(_ADMIN_PATHS):
             return self._admin.caller(headers)
-        if not self._keys.required and not is_allowed_host(
-            headers.get("host", ""), self._allowed_hosts
-        ):
-            message = "this gateway has no client key, so it answers to names of this machine only"
-            raise FrontError(status=403, message=message, code="host_not_allowed")
-        if not self._keys.required and scope["type"] == "websocket":
-            _check_origin(headers.get("origin"), self._allowed_hosts)
+        if not self._keys.required:
+            _check_host(scope, headers, self._allowed_hosts)
+        caller = await self._caller_by_key(scope, headers)
+        if self._served.is_free(scope["path"]) or scope["path"].startswith(_UI_PATHS):
+            return caller  # the page asks again and again
+        if not _has_own_rate(caller):
+            self._check_rate(caller)
+        return caller
+
+    async def _caller_by_key(self, scope: Scope, headers: Mapping[str, str]) -> Caller:
+        """Return the caller whose key the request has; FrontError, 401, if it has none."""
         address = (scope.get("client") or ("unknown", 0))[0]
         caller = self._keys.caller(headers, address, query_of(scope))
         if caller is None:
@@ -272,9 +273,11 @@ class AccessMiddleware:
                 "x-goog-api-key"
             )
             raise FrontError(status=401, message=message, code="invalid_api_key")
-        if self._served.is_free(scope["path"]) or scope["path"].startswith(_UI_PATHS):
-            return caller  # the page asks again and again
-        if not _has_own_rate(caller) and (wait_s := self._rates.wait_s(caller.counted_as)):
+        return caller
+
+    def _check_rate(self, caller: Caller) -> None:
+        """Count a request of *caller*; FrontError, 429, above the gateway's rate."""
+        if wait_s := self._rates.wait_s(caller.counted_as):
             raise FrontError(
                 status=429,
                 message="too many requests",
@@ -282,7 +285,22 @@ class AccessMiddleware:
                 code="rate_limit_exceeded",
                 retry_after=wait_s,
             )
-        return caller
+
+
+def _check_size(scope: Scope, most: int) -> None:
+    """Raise FrontError, 431, for headers of more than *most* bytes."""
+    if sum(map(len, chain.from_iterable(scope["headers"]))) > most:
+        message = f"the headers are larger than {most} bytes"
+        raise FrontError(status=431, message=message, code="headers_too_large")
+
+
+def _check_host(scope: Scope, headers: Mapping[str, str], allowed: tuple[str, ...]) -> None:
+    """Raise FrontError, 403, for a request to another host, or a socket of another site's page."""
+    if not is_allowed_host(headers.get("host", ""), allowed):
+        message = "this gateway has no client key, so it answers to names of this machine only"
+        raise FrontError(status=403, message=message, code="host_not_allowed")
+    if scope["type"] == "websocket":
+        _check_origin(headers.get("origin"), allowed)
 
 
 def _check_origin(origin: str | None, allowed: tuple[str, ...]) -> None:

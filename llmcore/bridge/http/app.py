@@ -61,26 +61,8 @@ def make_app(service: Service) -> ASGIApp:
     """Return the application that offers *service*, and closes it at the end of its lifespan."""
     served = apis(service)
     bodies = _Bodies(service)
-    operations = [
-        (prefix + operation.path, operation)
-        for api in served.all
-        for prefix in api.prefixes
-        for operation in api.operations
-    ]
-    pages: list[tuple[str, str, ASGIApp]] = [("GET", "/metrics", _metrics(service))]
     feed = Feed() if service.settings.has_ui else None
-    if feed is not None:
-        operations += [(entry.path, entry) for entry in ui_operations(service, feed)]
-        pages.append(("GET", PAGE, page_route()))
-    router: Router[ASGIApp] = Router(
-        [
-            *(
-                (entry.method, path, _OperationApp(entry, served, service, bodies))
-                for path, entry in [*operations, *_own_operations(service)]
-            ),
-            *pages,
-        ]
-    )
+    router = _router(service, served, bodies, feed)
     sockets = dict.fromkeys(SOCKET_PATHS, _socket(service, bodies))
     routed: ASGIApp = _Routed(router, sockets, served)
     if feed is not None:
@@ -91,6 +73,27 @@ def make_app(service: Service) -> ASGIApp:
     if service.settings.telemetry:
         observed = TracingMiddleware(observed)
     return _with_lifespan(observed, service)
+
+
+def _router(
+    service: Service, served: Apis, bodies: "_Bodies", feed: Feed | None
+) -> Router[ASGIApp]:
+    """Return the applications of all operations and pages, by methods and paths."""
+    operations = [
+        (prefix + operation.path, operation)
+        for api in served.all
+        for prefix in api.prefixes
+        for operation in api.operations
+    ]
+    pages: list[tuple[str, str, ASGIApp]] = [("GET", "/metrics", _metrics(service))]
+    if feed is not None:
+        operations += [(entry.path, entry) for entry in ui_operations(service, feed)]
+        pages.append(("GET", PAGE, page_route()))
+    handled = (
+        (entry.method, path, _OperationApp(entry, served, service, bodies))
+        for path, entry in [*operations, *_own_operations(service)]
+    )
+    return Router([*handled, *pages])
 
 
 def _with_lifespan(app: ASGIApp, service: Service) -> ASGIApp:

@@ -278,17 +278,8 @@ class PooledRun:
     async def _moves_on(self, error: LLMError) -> bool:
         """Begin the run of another target, if one is left after *error*; return whether it did."""
         search, target = self._search, self._attempt.target
-        policy = search.plan.policy
         self._failed.append(f"{target.label} {_status(error)}")
-        if isinstance(error, ContextLengthError):
-            if not search.find_larger():
-                return False
-            self._tries = 0
-        elif not policy.applies_to(error):
-            if not moves_on(error):
-                return False
-            search.final.add(target)
-        if self._tries >= max(policy.max_retries + 1, len(search.pool.targets)):
+        if not self._may_move_on(error):
             return False
         self._moving = True
         try:
@@ -307,6 +298,19 @@ class PooledRun:
             error=str(error),
         )
         return True
+
+    def _may_move_on(self, error: LLMError) -> bool:
+        """Return whether another target is to be tried after *error*; note which ones are not."""
+        search, policy = self._search, self._search.plan.policy
+        if isinstance(error, ContextLengthError):
+            if not search.find_larger():
+                return False
+            self._tries = 0
+        elif not policy.applies_to(error):
+            if not moves_on(error):
+                return False
+            search.final.add(self._attempt.target)
+        return self._tries < max(policy.max_retries + 1, len(search.pool.targets))
 
     async def _next_target(self) -> bool:
         """Begin the run of the next target; return whether there is one.

@@ -24,10 +24,12 @@ from llmcore.bridge.http.responses import BytesResponse
 from llmcore.bridge.service import Service
 from llmcore.bridge.ui.feed import Feed, FeedEntry, FeedRecording
 from llmcore.fronts.errors import FrontError
+from llmcore.fronts.front import ClientRequest
 from llmcore.schema import json
 from llmcore.schema.codec import to_json
 from llmcore.schema.errors import LLMError
 from llmcore.schema.json import JsonObject, JsonValue
+from llmcore.schema.request import LLMRequest
 
 if TYPE_CHECKING:
     from llmcore.inspector.exchange import Document
@@ -120,30 +122,16 @@ def _not_found(message: str) -> FrontError:
 
 async def _document(service: Service, entry: FeedEntry, recording: FeedRecording) -> "Document":
     """Return the exchange through all its stages."""
-    from llmcore.inspector.exchange import (
-        ReceivedResponse,
-        exchange,
-        protocol_of_url,
-        request_stage,
-    )
+    from llmcore.inspector.exchange import ReceivedResponse, exchange, protocol_of_url
     from llmcore.inspector.redaction import safe_json
 
     asked, request, response = recording.asked, recording.request, recording.response
     stages: list[Document] = []
     if asked is not None:
-        body = json.dumps(asked.body)
-        line = f"{entry.method} {entry.path}"
-        stages.append(request_stage("1. The client's request", line, asked.headers, body))
+        stages.append(_client_stage(entry, asked))
     if request is not None:
         stages.append({"title": "2. Read as a value", "body": safe_json(to_json(request))})
-        try:
-            sent = await service.prepared(request)
-        except (FrontError, LLMError) as error:
-            stages.append({"title": "3. The upstream's request", "body": str(error)})
-        else:
-            line = f"{sent.method} {sent.url}"
-            data = json.dumps(cast("Mapping[str, JsonValue]", sent.body))
-            stages.append(request_stage("3. The upstream's request", line, sent.headers, data))
+        stages.append(await _upstream_stage(service, request))
     if response is not None:
         stages.append({"title": "4. The upstream's response", "body": safe_json(to_json(response))})
     failure = LLMError("the rest of the response was not kept") if recording.cut else None
@@ -160,3 +148,23 @@ async def _document(service: Service, entry: FeedEntry, recording: FeedRecording
     )
     made["stages"][-1]["title"] = "5. The client's response"
     return made
+
+
+def _client_stage(entry: FeedEntry, asked: ClientRequest) -> "Document":
+    from llmcore.inspector.exchange import request_stage
+
+    line, body = f"{entry.method} {entry.path}", json.dumps(asked.body)
+    return request_stage("1. The client's request", line, asked.headers, body)
+
+
+async def _upstream_stage(service: Service, request: LLMRequest) -> "Document":
+    """Return the request as it would be sent now, or why it cannot be."""
+    from llmcore.inspector.exchange import request_stage
+
+    title = "3. The upstream's request"
+    try:
+        sent = await service.prepared(request)
+    except (FrontError, LLMError) as error:
+        return {"title": title, "body": str(error)}
+    data = json.dumps(cast("Mapping[str, JsonValue]", sent.body))
+    return request_stage(title, f"{sent.method} {sent.url}", sent.headers, data)
