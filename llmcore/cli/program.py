@@ -53,7 +53,7 @@ class Parser(argparse.ArgumentParser):
 
 
 def nearest_hint(name: str, known: Collection[str]) -> str:
-    """Return the end of an error: the name in *known* that is nearest to *name*, or all of them."""
+    """Return the end of a message about *name*: the nearest name in *known*, else all of them."""
     from difflib import get_close_matches  # not needed otherwise
 
     near = get_close_matches(name, known, 1)

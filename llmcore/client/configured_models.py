@@ -99,7 +99,7 @@ class ConfiguredProviders:
         configured providers. One that names a known provider without a configuration is never
         sent to another, and one with nearly such a name only to servers whose models the catalog
         does not list (`llama3:8b`). A model of another provider is not sent to one that serves
-        its own models alone, unless that has another address, as of a proxy.
+        only its own models, unless it is configured with another address, such as a proxy's.
         """
         model_id = request.model_id
         if request.provider_id:
@@ -120,12 +120,12 @@ class ConfiguredProviders:
         return self.default, model_id
 
     def _without_provider(self, model_id: str, provider: str) -> str:
-        """Return *model_id* without *provider* before a slash, if that serves its own models."""
+        """Return *model_id* without the prefix `provider/` if *provider* has only its own models."""
         bare = model_id.removeprefix(f"{provider}/")
         return bare if bare != model_id and self._serves_own_models(provider) else model_id
 
     def _serves_own_models(self, provider: str | None) -> bool:
-        """Return whether *provider* is a maker that serves its own models alone, at its address."""
+        """Return whether *provider* serves only its own models, and has its usual address."""
         from llmcore.client.environment import provider_entries  # loads the catalog's modules
 
         entry = next((entry for entry in provider_entries() if entry.id == provider), None)

@@ -37,12 +37,12 @@ class PendingRequest:
     """The request of one call."""
 
     request: LLMRequest
-    """Another takes its place if the server rejects it."""
+    """Replaced if the server rejects it and the protocol has an alternative."""
     model: Result[Model, LLMError]
-    """Its configured model; why there is none."""
+    """Its configured model, or the error that states why there is none."""
     streaming: bool = field(kw_only=True)
     models: "Sequence[ModelInfo]" = field(kw_only=True)
-    """Models with facts that precede those of the catalog."""
+    """Models whose facts take precedence over the catalog's."""
 
 
 @define(eq=False)

@@ -270,7 +270,7 @@ def timing(events: Sequence[Document]) -> Document:
 
 
 def _is_empty(lane: Document) -> bool:
-    """Return whether *lane* is of reasoning without text or time, which only carries state."""
+    """Return whether *lane* is reasoning with no text and no duration, which only carries state."""
     took_time: bool = lane["end"] > lane["start"]
     return lane["kind"] == "reasoning" and not lane["ms"] and not took_time and not lane["cut"]
 

@@ -84,9 +84,9 @@ class TokenCounting:
     """A POST request that counts the tokens of a request instead of answering it."""
 
     endpoint: str
-    """How the path of the URL that generates ends."""
+    """The end of the path of the URL that generates."""
     target: str
-    """The end that replaces it in the URL that counts tokens."""
+    """The end of the path of the URL that counts tokens, which replaces that one."""
     fields: tuple[str, ...] | None = None
     """The fields of the body that it takes; None for all."""
     wrap: Callable[[JsonObject, str], JsonObject] | None = None

@@ -105,7 +105,7 @@ class ProfileProvider(ConfigurableProvider):
         )
 
     def _set_route(self, route: Route[ChatBody]) -> None:
-        """Set the field of the one route."""
+        """Set the field that holds the one route."""
         raise NotImplementedError
 
 

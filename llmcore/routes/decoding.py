@@ -108,9 +108,9 @@ class ResponseDecoder:
         """The caller's name for each tool whose name was replaced in the request."""
         self._context = context or ResponseContext()
         self._state: Any = None
-        """The machine's state, from the first bytes of a stream on."""
+        """The state of the state machine; set when the first bytes of a stream arrive."""
         self._frames: FrameDecoder
-        """Cuts the bytes of a stream, from its first ones on."""
+        """Splits the bytes of a stream into frames; set when the first bytes arrive."""
         self._last: Frame | None = None
         """The last frame with content."""
         self._segments = SegmentFold()
@@ -372,7 +372,7 @@ def _unreadable(data: bytes, error: Exception) -> StreamError:
 def deltas(kind: type[DeltaEvent], id_: str, texts: Iterable[str]) -> list[LLMEvent]:
     """Return a delta of *kind* and segment *id_* for each of *texts*.
 
-    One is made per token, so that none is made by the constructor.
+    There is one for each token, so that they are made without the constructor, which costs more.
     """
     made: list[LLMEvent] = []
     if kind is TextDelta:

@@ -36,25 +36,25 @@ _TOKENS_OF_CHARACTERS: Final = (
     (b"0123456789", 1.0),
     (b" \t\r\n", 0.25),
 )
-"""As small vocabularies cut JSON, tables and logs. Some tokenizers give each digit a token,
-others every three digits."""
+"""Tokens per character of texts with many digits and signs, such as JSON, tables and logs, in small
+vocabularies. Some tokenizers have a token for each digit, others for three digits."""
 _SIGN_TOKENS: Final = 0.8
-"""For each other character of ASCII."""
+"""Tokens for each other character of ASCII."""
 _OTHER_TOKENS_PER_CHAR: Final = 0.8
-"""For letters outside ASCII that take two bytes of UTF-8."""
+"""Tokens for each character that takes two bytes of UTF-8."""
 _WIDE_TOKENS_PER_CHAR: Final = 1.3
-"""For characters that take three or more bytes of UTF-8."""
+"""Tokens for each character that takes three or more bytes of UTF-8."""
 _TEMPLATE_TOKENS: Final = 80
 """The system prompt that open models' chat templates add, such as that of gpt-oss."""
 _MESSAGE_TOKENS: Final = 6
-"""For the role and the ends of a message."""
+"""Tokens for the role and the delimiters of a message."""
 _TOOLS_TOKENS: Final = 600
-"""For the system prompt that offers tools, as long as the longest that was measured."""
+"""Tokens of the system prompt that offers tools: of the longest that was measured."""
 _TOOL_TOKENS: Final = 12
-"""For the frame of a definition, a call or a result."""
+"""Tokens around the content of a definition, a call or a result."""
 _HOSTED_TOKENS: Final = 3000
-"""For a tool that the provider defines, whose description the request does not have. What such a
-tool finds while the response is made counts as input too, and is unknown before."""
+"""Tokens of a tool that the provider defines, whose description the request does not have. What the
+tool finds counts as input too, but is not known before the response."""
 _IMAGE_TOKENS: Final = 1600
 """The most that Claude charges for one:
 https://platform.claude.com/docs/en/build-with-claude/vision, read November 2026."""

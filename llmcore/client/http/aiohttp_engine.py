@@ -56,7 +56,7 @@ class AiohttpEngine:
         self._given = session is not None
         self._session = session or _new_session(socket)
         self._settings = {} if session is None else {"skip_auto_headers": _NOT_ADDED}
-        """Those of each request that our own session has for all."""
+        """Settings of each request over the caller's session; one of our own has them itself."""
 
     async def send(
         self, request: HttpRequest, timeouts: Timeouts, proxy: str | None = None

@@ -56,7 +56,7 @@ _QUIET: Final = frozenset({"defer_loading", "eager_input_streaming"})
 """Of these, the ones that state how tools are sent, which do not reach the model."""
 _CALLERS: Final = "allowed_callers"
 _DIRECT: Final = ["direct"]
-"""The default: the model itself calls the tool, and no code that it writes."""
+"""The default of `allowed_callers`: the model calls the tool, and code that it writes does not."""
 
 _NAMED: Final = frozenset({"cache_control", "name", "type"})
 _OF_TOOLS: Final = _NAMED | {"description", "input_schema", "strict", *_EXTRAS}
@@ -119,7 +119,7 @@ def read_offer(
 
 
 def _report_servers(body: Fields, tools: Iterable[Fields], notes: Diagnostics) -> None:
-    """Report the MCP servers of which no toolset makes an offer."""
+    """Report the MCP servers that no `mcp_toolset` names."""
     offered = {str_or_none(tool.get("mcp_server_name")) for tool in tools}
     for index, server in enumerate(objects(body.get("mcp_servers"))):
         if str_or_none(server.get("name")) not in offered:

@@ -124,7 +124,7 @@ class _ToolCollector:
             raise invalid(f"{path}: {error.message}", path) from error
 
     def report_place(self) -> None:
-        """Report the user's place if none of the tools takes it."""
+        """Report the user's location if no tool takes it."""
         place = camel_keys(self._config.get("retrievalConfig")).get("latLng")
         placed = (isinstance(tool, HostedTool) and tool.kind in _PLACED for tool in self.tools)
         if self._native and place and not any(placed):

@@ -295,7 +295,7 @@ def is_output(item: Mapping[str, Any]) -> bool:
 
 
 def _is_of_server(item: Mapping[str, Any]) -> bool:
-    """Return whether a search among tools is the server's own: such a one has no `call_id`."""
+    """Return whether the server ran a search among tools: its items have no `call_id`."""
     execution = item.get("execution")
     return execution == "server" or (execution is None and item.get("call_id") is None)
 

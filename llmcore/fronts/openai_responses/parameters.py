@@ -196,18 +196,18 @@ def _report_unknown(body: Body, notes: Diagnostics) -> None:
 
 
 _READ_INCLUDES: Final = frozenset({"message.output_text.logprobs", "reasoning.encrypted_content"})
-"""Values of `include` that have fields in our own request, or are the gateway's to add."""
+"""Values of `include` that have fields in an `LLMRequest`, or that the gateway fulfils itself."""
 
 
 def _include(body: Body, protocol_id: str | None) -> dict[str, Any]:
-    """Return what else the items of a response are to have, which the Responses API alone has."""
+    """Return the other values of `include`, which only upstreams of the Responses API accept."""
     given = read_texts(body, "include")
     wanted = [name for name in given if name not in _READ_INCLUDES]
     return {"include": wanted} if wanted and protocol_id == RESPONSES else {}
 
 
 def _tool_choice(body: Body, protocol_id: str | None, notes: Diagnostics) -> dict[str, Any]:
-    """Return the choice of one tool of an MCP server, which the Responses API alone has."""
+    """Return the choice of one tool of an MCP server, which only the Responses API has."""
     choice = object_or_empty(body.get("tool_choice"))
     if choice.get("type") != "mcp" or choice.get("name") is None:
         return {}
