@@ -659,13 +659,19 @@ def test_an_option_goes_before_its_variable() -> None:
 
 @pytest.mark.skipif(find_spec("xdist") is None, reason="pytest-xdist is not installed")
 def test_recording_and_replaying_work_under_xdist(
-    pytester: pytest.Pytester, run: Run, server: Loopback
+    pytester: pytest.Pytester,
+    run: Run,
+    server: Loopback,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Several processes write cassettes without getting into each other's way."""
     module(pytester, STREAMS)
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")  # each process would load them all
+    plugins = (f"-p{name}" for name in ("xdist.plugin", "anyio", "llmcore.testing.pytest_plugin"))
+    parallel = (*plugins, "-n", "2")
 
-    run("--record", "-n", "2").assert_outcomes(passed=2)
-    run("-n", "2", "--recorded-provider", "loop").assert_outcomes(passed=2)
+    run(*parallel, "--record").assert_outcomes(passed=2)
+    run(*parallel, "--recorded-provider", "loop").assert_outcomes(passed=2)
 
     assert len(list(pytester.path.glob("cassettes/**/*.*"))) == 1
 
