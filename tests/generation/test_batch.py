@@ -1,11 +1,7 @@
 """`run_batch`: many requests run here, with a file of responses that outlives the process."""
 
 import json
-import os
 import random
-import signal
-import subprocess
-import sys
 import threading
 import time
 from collections import Counter
@@ -24,7 +20,9 @@ from llmcore.schema.codec import to_json
 from llmcore.schema.errors import ConfigurationError, InvalidRequestError
 from llmcore.schema.model import Model
 from llmcore.testing.fake_model import FakeModel
+from tests.support.programs.batch_program import run_sixty
 from tests.support.servers.loopback import Answer, Received, serve
+from tests.support.servers.warm_process import warm_process
 
 pytestmark = pytest.mark.anyio
 
@@ -230,43 +228,27 @@ async def test_result_is_there_for_another_process_when_add_returns(tmp_path: Pa
     kept.close()
 
 
-PROGRAM = """
-import sys, anyio
-from llmcore import Client, OpenAICompatible, request
-from llmcore.generation.batch import run_batch
-
-model = OpenAICompatible.configure(name="loop", base_url=sys.argv[1], api_key="k").model("m")
-requests = {f"q{n}": request(model=model, prompt=f"q{n}") for n in range(60)}
-
-async def main():
-    async with Client() as client:
-        await run_batch(requests, checkpoint=sys.argv[2], client=client, concurrency=4)
-
-anyio.run(main)
-"""
-
-
 @pytest.mark.slow
 def test_killed_process_loses_no_finished_response_and_repeats_none(tmp_path: Path) -> None:
     """`kill -9` at random points; only what had no response yet is sent again."""
     upstream, path, kills = Upstream(), tmp_path / "answers.db", 0
     points = random.Random(7)
     with serve(upstream) as server:
-        command = [sys.executable, "-c", PROGRAM, f"{server.url}/v1", str(path)]
         while True:
             before = dict(upstream.asked)
             done = {id_ for id_, _ in finished(path)} if path.exists() else set()
-            process = subprocess.Popen(command)
+            process = warm_process(run_sixty, f"{server.url}/v1", str(path))
             goal = sum(before.values()) + points.randint(1, 25)
-            while process.poll() is None and sum(upstream.asked.values()) < goal:
+            while process.is_alive() and sum(upstream.asked.values()) < goal:
                 time.sleep(0.002)
-            ended = process.poll() is not None
+            ended = not process.is_alive()
             if not ended:
-                os.kill(process.pid, signal.SIGKILL)
+                process.kill()
                 kills += 1
-            process.wait()
+            process.join()
             assert {id_: upstream.asked[id_] for id_ in done} == {id_: before[id_] for id_ in done}
             if ended:
+                assert process.exitcode == 0
                 break
 
     answers = {id_: response.text for id_, response in finished(path)}

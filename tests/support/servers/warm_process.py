@@ -9,9 +9,10 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from multiprocessing import get_context
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,14 @@ _IMPORTED = (
 )
 
 
+def warm_process(target: Callable[..., None], *given: object) -> BaseProcess:
+    """Start a process that calls *target*, a function of a module, with what is *given*."""
+    _SERVER.set_forkserver_preload([__name__, *_IMPORTED])
+    process: BaseProcess = _SERVER.Process(target=target, args=given, daemon=True)
+    process.start()
+    return process
+
+
 class WarmProcess:
     """`openbridge` with *arguments*; like `subprocess.Popen`, as far as tests use it.
 
@@ -35,14 +44,13 @@ class WarmProcess:
     """
 
     def __init__(self, arguments: Sequence[str], folder: Path, environ: Mapping[str, str]) -> None:
-        _SERVER.set_forkserver_preload([__name__, *_IMPORTED])
         reading, writing = _SERVER.Pipe(duplex=False)
         with reading, writing:
             given = (writing, list(arguments), str(folder), dict(environ))
-            self._process = _SERVER.Process(target=_run, args=given, daemon=True)
-            self._process.start()
+            self._process = warm_process(_run, *given)
             self.stderr = os.fdopen(os.dup(reading.fileno()), encoding="utf-8")
-        self.pid: int = self._process.pid
+        assert self._process.pid is not None
+        self.pid = self._process.pid
 
     def send_signal(self, which: signal.Signals) -> None:
         """Send *which*, unless the process has ended; the fork server may report that later."""
