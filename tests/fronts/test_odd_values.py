@@ -159,7 +159,7 @@ REQUESTS: dict[str, dict[str, Any]] = {
         ],
         "mcp_servers": [{"type": "url", "name": "l", "url": "https://h"}],
         "tool_choice": {"type": "tool", "name": "look"},
-        "thinking": {"type": "enabled", "budget_tokens": 1024},
+        "thinking": {"type": "enabled", "budget_tokens": 1024, "display": "summarized"},
         "stop_sequences": ["x"],
         "output_config": {"effort": "low"},
         "context_management": {"edits": [{"type": "clear_tool_uses_20250919"}]},

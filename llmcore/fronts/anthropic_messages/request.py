@@ -211,6 +211,7 @@ def _reasoning(body: Fields) -> ReasoningOptions | None:
     effort = read(read(body, "output_config", dict) or {}, "effort", str, "output_config.")
     if thinking is None:
         return None if effort is None else ReasoningOptions(effort=effort)
+    summary = _DISPLAYS.get(read(thinking, "display", str, "thinking."))
     match required(thinking, "type", str, "thinking."):
         case "disabled":
             return ReasoningOptions(effort="none")
@@ -218,10 +219,10 @@ def _reasoning(body: Fields) -> ReasoningOptions | None:
             return ReasoningOptions(
                 effort=effort,
                 budget_tokens=read(thinking, "budget_tokens", int, "thinking."),
-                summary=_DISPLAYS.get(thinking.get("display")),
+                summary=summary,
             )
         case _:  # adaptive, or newer than this
-            return ReasoningOptions(effort=effort, summary=_DISPLAYS.get(thinking.get("display")))
+            return ReasoningOptions(effort=effort, summary=summary)
 
 
 def _cache(request: ClientRequest, upstream: Upstream) -> CachePolicy:
