@@ -64,7 +64,7 @@ def file_name(part: DocumentPart) -> str:
 def omitted_part(part: ContentPart, path: str, notes: Diagnostics) -> str:
     """Return what stands for a part of a kind that the API has no form for, and note it."""
     owner = part.provider if isinstance(part, ProviderPart) else ""
-    what = f"a part of {owner}" if owner else f"a {type(part).__name__}"
+    what = f"a part of {owner}" if owner else media.noun_of(part)
     return omitted_text(what, path, "it has no form here", notes)
 
 

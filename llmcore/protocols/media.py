@@ -8,16 +8,42 @@ one is an InvalidRequestError here.
 import base64
 import binascii
 import re
-from collections.abc import Collection, Iterable
-from typing import TypeAlias, Union
+from collections.abc import Collection, Iterable, Mapping
+from typing import Final, TypeAlias, Union
 from urllib.parse import unquote, unquote_to_bytes, urlsplit
 
-from llmcore.schema.content import AudioPart, DocumentPart, ImagePart
+from llmcore.schema.content import (
+    AudioPart,
+    ContentPart,
+    DocumentPart,
+    ImagePart,
+    ReasoningPart,
+    RefusalPart,
+    TextPart,
+    ToolCallPart,
+    ToolResultPart,
+)
 from llmcore.schema.errors import InvalidRequestError
 
 MediaPart: TypeAlias = Union[ImagePart, AudioPart, DocumentPart]
 
 # -- what it is
+
+_NOUNS: Final[Mapping[type, str]] = {
+    AudioPart: "audio",
+    DocumentPart: "a document",
+    ImagePart: "an image",
+    ReasoningPart: "reasoning",
+    RefusalPart: "a refusal",
+    TextPart: "a text",
+    ToolCallPart: "a tool call",
+    ToolResultPart: "a tool result",
+}
+
+
+def noun_of(part: ContentPart) -> str:
+    """Return what a message to a user or to a model calls *part*, such as "an image"."""
+    return _NOUNS.get(type(part), "a native part")
 
 
 def media_type_of(part: MediaPart) -> str | None:
@@ -221,8 +247,7 @@ def _known_type(part: MediaPart) -> str:
     media_type = media_type_of(part)
     if media_type is None:
         raise InvalidRequestError(
-            f"cannot tell what the {type(part).__name__} holds; give it a media_type, "
-            "such as 'image/png'"
+            f"cannot tell what {noun_of(part)} holds: give its media type, such as 'image/png'"
         )
     return media_type
 

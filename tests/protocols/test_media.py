@@ -126,7 +126,7 @@ def test_what_is_elsewhere_has_no_bytes(part: MediaPart) -> None:
 
 def test_bytes_of_no_known_type_are_an_error() -> None:
     """A provider needs the type, so the error demands it of the caller."""
-    with pytest.raises(InvalidRequestError, match="media_type"):
+    with pytest.raises(InvalidRequestError, match="an image holds: give its media type"):
         base64_data(ImagePart(data=b"???"))
 
 

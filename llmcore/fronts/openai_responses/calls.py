@@ -24,6 +24,7 @@ from llmcore.protocols.openai_responses.names import (
     CALL_TOOLS,
     METADATA_KEY,
     NAMED_CALLS,
+    PROTOCOL_ID,
 )
 from llmcore.protocols.tools import freeform_arguments
 from llmcore.schema.content import (
@@ -328,7 +329,7 @@ def result_part(
         call.id if call else call_id,
         found if native and is_search else _content(item, path, protocol_id, notes),
         name=call.name if call else None,
-        is_error=item.get("status") == "failed",
+        is_error=_failed(item),
         kind=call.kind if call else "function",
         provider_metadata={METADATA_KEY: {"acknowledged_safety_checks": checks}} if checks else {},
     )
@@ -355,10 +356,26 @@ def _content(
         case "apply_patch_call_output":
             return str_or_none(item.get("output")) or str(item.get("status") or "completed")
         case "computer_call_output":
-            shot = [object_or_empty(item.get("output"))]
-            return read_output(shot, f"{path}.output", protocol_id, notes)
+            return _screenshot(item, path, protocol_id, notes)
         case _:
             return read_output(item.get("output"), f"{path}.output", protocol_id, notes)
+
+
+def _screenshot(
+    item: Mapping[str, Any], path: str, protocol_id: str | None, notes: Diagnostics
+) -> Any:
+    """Return what a computer shows, which an upstream of the API takes as an image alone."""
+    where = f"{path}.output"
+    native = object_or_empty(item.get("output"))
+    has_image = native.get("image_url") is not None or native.get("file_id") is not None
+    if protocol_id == PROTOCOL_ID and not has_image and not _failed(item):
+        words = "must be a computer_screenshot with an image_url or a file_id."
+        raise invalid(f"{where} {words}", where)
+    return read_output([native], where, protocol_id, notes)
+
+
+def _failed(item: Mapping[str, Any]) -> bool:
+    return item.get("status") == "failed"
 
 
 def _found(tool: Mapping[str, Any]) -> dict[str, Any]:

@@ -139,7 +139,7 @@ def _media(part: media.MediaPart) -> tuple[str, Block | str]:
     found = media.raw_data(part)
     if found is not None:
         if not found[1]:
-            raise InvalidRequestError(f"a {type(part).__name__} holds no bytes")
+            raise InvalidRequestError(f"{media.noun_of(part)} holds no bytes: give its data")
         return found[0], {"bytes": base64.b64encode(found[1]).decode()}
     url = media.remote_url(part) or ""
     if not url.startswith("s3://"):

@@ -126,8 +126,8 @@ def lower_part(
         case ProviderPart(provider=provider, data=data) if provider in target.keys:
             return [cast("NativeObject", data)] if isinstance(data, dict) else []
         case _:
-            name = type(part).__name__
-            notes.dropped("unsupported-content", path, f"Gemini has no place for a {name} here")
+            why = f"Gemini has no place for {media.noun_of(part)} here"
+            notes.dropped("unsupported-content", path, why)
             return []
 
 

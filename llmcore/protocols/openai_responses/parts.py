@@ -258,7 +258,7 @@ def _computer(
     image = next((item for item in part.parts if isinstance(item, ImagePart)), None)
     if image is None and not part.is_error:
         raise InvalidRequestError(
-            f"{path}: the result of a computer call is a screenshot: give an ImagePart"
+            f"{path}: the result of a computer call is a screenshot: give an image"
         )
     if image is None:
         why = "a computer call that failed has no screenshot: a blank one is sent"

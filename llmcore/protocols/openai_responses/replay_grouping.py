@@ -21,6 +21,7 @@ from typing import Final, Literal, TypeAlias
 
 from attrs import define, field, frozen
 
+from llmcore.protocols import media
 from llmcore.protocols.openai_responses.names import CALL_FIELDS, METADATA_KEY, NativeObject
 from llmcore.schema.content import (
     ContentPart,
@@ -125,7 +126,7 @@ def _add(
             pass
         case _:
             why = "an assistant message cannot contain it"
-            notes.left_out(path, type(part).__name__, why)
+            notes.left_out(path, media.noun_of(part), why)
 
 
 def _item(kind: _Kind, path: str, metadata: NativeObject, native: NativeObject) -> _Item:

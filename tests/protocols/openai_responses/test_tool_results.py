@@ -256,7 +256,7 @@ def test_safety_checks_are_acknowledged_in_the_metadata() -> None:
 
 def test_a_computer_returns_a_screenshot() -> None:
     """Any other result is an error that names the fault; a failure is a blank screen and a note."""
-    assert "ImagePart" in str(refused(_asked("computer", "clicked")))
+    assert "screenshot: give an image" in str(refused(_asked("computer", "clicked")))
 
     failed = _asked("computer", "no display", is_error=True)
 
