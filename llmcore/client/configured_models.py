@@ -120,7 +120,7 @@ class ConfiguredProviders:
         return self.default, model_id
 
     def _without_provider(self, model_id: str, provider: str) -> str:
-        """Return *model_id* without the prefix `provider/` if *provider* has only its own models."""
+        """Return *model_id* without `provider/` before it, if that has only its own models."""
         bare = model_id.removeprefix(f"{provider}/")
         return bare if bare != model_id and self._serves_own_models(provider) else model_id
 

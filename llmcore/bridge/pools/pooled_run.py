@@ -300,7 +300,7 @@ class PooledRun:
         return True
 
     def _may_move_on(self, error: LLMError) -> bool:
-        """Return whether another target may be tried after *error*, and rule out unsuitable ones."""
+        """Return whether another target may be tried after *error*; rule out unsuitable ones."""
         search, policy = self._search, self._search.plan.policy
         if isinstance(error, ContextLengthError):
             if not search.find_larger():
