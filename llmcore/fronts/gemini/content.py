@@ -64,8 +64,10 @@ def read_part(
     text = part.get("text")
     if isinstance(text, str):
         # an empty text is one that Gemini takes, and our history would drop
-        metadata = {METADATA_KEY: {"text": text}} if native and not text else {}
-        return [TextPart(text, provider_metadata=metadata)]
+        own = {} if text else {"text": text}
+        if (metadata := part.get("partMetadata")) is not None:
+            own["partMetadata"] = metadata
+        return [TextPart(text, provider_metadata={METADATA_KEY: own} if native and own else {})]
     if is_media(part):
         return [read_media(part, path, native=native)]
     if part.keys() - {"thought", "thoughtSignature"}:

@@ -159,6 +159,10 @@ class _ContentsReader:
         resolution = part.get("mediaResolution")
         if resolution is not None and not self._native and not sets_detail(part):
             self._notes.unsupported(f"{path}.mediaResolution", "the upstream has no such detail")
+        if not self._native:
+            self._report_name(part, path)
+        elif "functionResponse" in part and part.get("partMetadata") is not None:
+            self._notes.unsupported(f"{path}.partMetadata", "a result is sent without it")
         call = camel_keys(part.get("functionCall"))
         for name in _OF_PIECES:
             if call.get(name):
@@ -202,10 +206,21 @@ class _ContentsReader:
     def _files(self, response: NativeObject, path: str) -> list[MediaPart]:
         """Return the files that a response holds beside its object."""
         given = response.get("parts")
-        return [
-            read_media(camel_keys(file), f"{path}.parts[{index}]", native=self._native)
-            for index, file in enumerate(given if isinstance(given, list) else ())
-        ]
+        files = []
+        for index, item in enumerate(given if isinstance(given, list) else ()):
+            file, where = camel_keys(item), f"{path}.parts[{index}]"
+            files.append(read_media(file, where, native=self._native))
+            self._report_name(file, f"{path}.functionResponse.parts[{index}]")
+        return files
+
+    def _report_name(self, file: NativeObject, path: str) -> None:
+        """Report the name of an image or of audio, which is sent for documents alone."""
+        kind = "inlineData" if "inlineData" in file else "fileData"
+        held = camel_keys(file.get(kind))
+        has_no_name = str(held.get("mimeType")).lower().startswith(("image/", "audio/"))
+        if has_no_name and held.get("displayName") is not None:
+            why = "names are sent of documents only"
+            self._notes.unsupported(f"{path}.{kind}.displayName", why)
 
     def _own(self, response: NativeObject, path: str, *, files: bool) -> ProviderMetadata:
         """Return what only Gemini reads of a response: for other upstreams it is reported."""
