@@ -12,7 +12,7 @@ of them by their ids), a package for each (`openai_chat`, `openai_responses`, `a
   content), `blocks` (streams of numbered content blocks), `persistent` (lists and maps that grow
   without being copied), `failures` (errors of every API, limits that headers state);
 * for calls that one document answers: `unary` (their requests, as JSON or with files, and what all
-  responses have), `embeddings`, `reranking`, `images`, `audio` (transcripts and speech),
+  responses have), `embeddings` (and rankings), `images`, `audio` (transcripts and speech),
   `model_lists`, `files` (and contents that Gemini keeps), `batches`;
 * for both: `claude` and `claude_tools` (rules of Claude's models, for all providers).
 """

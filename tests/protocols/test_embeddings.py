@@ -15,9 +15,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from llmcore import AmazonBedrock, Anthropic, Azure, Google, Model, Ollama, OpenAI, OpenAICompatible
-from llmcore.protocols.embeddings import EmbeddingProtocol, batches, joined, read_embeddings
+from llmcore.protocols.embeddings import (
+    EmbeddingProtocol,
+    batches,
+    joined,
+    read_embeddings,
+    read_ranking,
+)
 from llmcore.protocols.protocol import NativeResponse
-from llmcore.protocols.reranking import read_ranking
 from llmcore.routes.auth import Auth, AuthContext
 from llmcore.routes.chat_providers import Mistral
 from llmcore.routes.chat_servers import VLLM, LlamaCpp
