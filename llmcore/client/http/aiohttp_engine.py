@@ -10,6 +10,7 @@ import functools
 import io
 import select
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote, urlsplit, urlunsplit
 
@@ -190,8 +191,8 @@ class _Content(StreamReader):
 
     def end_http_chunk_receiving(self) -> None:
         """Stop reading the socket while there are very many chunks, each of which is an object."""
-        if len(self._buffer) > _MAX_CHUNKS:
-            self._protocol.pause_reading()
+        if len(self._buffer) > _MAX_CHUNKS and isinstance(self._protocol, _Connection):
+            self._protocol.pause_socket()
 
     async def readany(self) -> bytes:
         """Return what has come, once there is any; empty at the end."""
@@ -248,6 +249,17 @@ class _Connection(ResponseHandler):
             self._response_ended = True
             if self._holds_more():
                 self.abort()
+
+    def pause_socket(self) -> None:
+        """Stop reading the socket. What was read from it is parsed to its end.
+
+        `pause_reading` also pauses the parser. It would do so within the next chunk, which may come
+        after `resume_reading`; the rest would then stay in the parser until more bytes arrive.
+        """
+        if self.transport is not None and not self._reading_paused:
+            self._reading_paused = True
+            with suppress(RuntimeError):  # it is being closed
+                self.transport.pause_reading()
 
     def resume_reading(self, *args: Any, **settings: Any) -> None:
         """Go on reading if it was paused. aiohttp calls this after each chunk of a body."""

@@ -416,6 +416,38 @@ async def test_a_stream_larger_than_the_buffers_is_read_whole_by_a_slow_reader(
     assert response.text == text
 
 
+async def test_the_rest_of_a_stream_that_was_paused_is_read_when_it_comes_in_one_piece() -> None:
+    """After so many chunks that the engine stops reading, nothing follows the last bytes."""
+    first = chat_chunk(delta={"content": "first"})
+    rest = b"".join(part for part in chat_stream() if isinstance(part, bytes))
+
+    def chunk(data: bytes) -> bytes:
+        return b"%x\r\n%b\r\n" % (len(data), data)
+
+    def answer(listening: socket.socket) -> None:
+        with listening.accept()[0] as connection:
+            connection.recv(65_536)
+            head = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n"
+            connection.sendall(head + b"transfer-encoding: chunked\r\n\r\n" + chunk(first))
+            time.sleep(0.1)
+            connection.sendall(chunk(b":\n\n") * 4_097)  # one more than wait to be read
+            time.sleep(0.5)
+            connection.sendall(chunk(b":\n\n") + chunk(rest) + b"0\r\n\r\n")
+            connection.recv(1)
+
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        threading.Thread(target=answer, args=(listening,), daemon=True).start()
+        url = f"http://127.0.0.1:{listening.getsockname()[1]}"
+        async with Client() as client:
+            stream = client.stream(request(model=model_at(url), prompt="Hi"))
+            await anext(stream)
+            await anyio.sleep(0.3)
+            with anyio.fail_after(10):
+                response = (await stream.result()).unwrap()
+
+    assert response.text == "firstHello"
+
+
 def hang_up(listening: socket.socket) -> None:
     listening.accept()[0].close()
 
