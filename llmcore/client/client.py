@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Self, cast
 from attrs import evolve
 
 from llmcore.client.call import Call, OnResponse
-from llmcore.client.configured_models import ConfiguredProviders, ModelSource
+from llmcore.client.configured_models import PROBE_MODEL, ConfiguredProviders, ModelSource
 from llmcore.client.cost import with_cost
 from llmcore.client.counting import counted
 from llmcore.client.credentials import Credentials
@@ -26,7 +26,7 @@ from llmcore.client.preparation import PendingRequest, Preparation, native_reque
 from llmcore.client.transport import Transport
 from llmcore.client.transports import Transports
 from llmcore.client.unary import UnaryCalls
-from llmcore.client.unary_methods import PROBE_MODEL, UnaryMethods
+from llmcore.client.unary_methods import UnaryMethods
 from llmcore.routes.auth import TOKEN_TO_COME
 from llmcore.routes.route import PreparedRequest, Route, ToolChoiceMode, route_of
 from llmcore.routes.transport import Timeouts
@@ -45,9 +45,9 @@ if TYPE_CHECKING:  # these load the catalog's modules, and protocols that few pr
 
 
 @with_hints(
-    chat="call llmcore.generate(model, prompt, client=client)",
-    messages="call llmcore.generate(model, prompt, client=client)",
-    responses="call llmcore.generate(model, prompt, client=client)",
+    **dict.fromkeys(
+        ("chat", "messages", "responses"), "call llmcore.generate(model, prompt, client=client)"
+    )
 )
 class Client(UnaryMethods):
     """Runs requests. Safe for concurrent use, from several tasks, loops and threads.

@@ -15,6 +15,9 @@ from llmcore.schema.result import Failure, Result, Success
 if TYPE_CHECKING:  # loads the catalog's modules
     from llmcore.catalog.model_info import ModelInfo
 
+PROBE_MODEL: Final = "any"
+"""The model id for what concerns a provider, whatever its model."""
+
 
 class ModelSource(Protocol):
     """The interface that a registered provider must have: facades and routes have it."""
@@ -153,7 +156,7 @@ class ConfiguredProviders:
 
 def _address(provider: ModelSource) -> object:
     """Return the base URL of *provider*."""
-    return route_of(provider.model("any")).endpoint.base_url
+    return route_of(provider.model(PROBE_MODEL)).endpoint.base_url
 
 
 def _is_meant(provider: str, default: str | None) -> bool:

@@ -2,9 +2,10 @@
 
 from abc import ABC, abstractmethod
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from llmcore.client.byte_stream import ByteStream
+from llmcore.client.configured_models import PROBE_MODEL
 from llmcore.client.model_calls import FindRoute, model_response, speech_stream
 from llmcore.client.unary import UnaryCalls
 from llmcore.routes.route import route_of
@@ -33,9 +34,6 @@ if TYPE_CHECKING:  # these load the catalog's modules, and protocols that few pr
     from llmcore.catalog.model_info import ModelInfo
     from llmcore.client.files import Files
     from llmcore.protocols.embeddings import EmbeddingProtocol
-
-PROBE_MODEL: Final = "any"
-"""The model id for what concerns a provider, whatever its model."""
 
 _Request = TypeVar("_Request", bound=UnaryRequest)
 _Response = TypeVar("_Response", bound=UnaryResponse)

@@ -114,6 +114,14 @@ def report_unknown(fields: Fields, known: frozenset[str], path: str, notes: Diag
     report_lost(unknown, path, why, notes, code="unknown-parameter")
 
 
+def report_unknown_inside(
+    body: Fields, known: Mapping[str, frozenset[str]], notes: Diagnostics
+) -> None:
+    """Record the fields of objects of *body* that are none of the *known* ones, by the objects."""
+    for name, fields in known.items():
+        report_unknown(object_or_empty(body.get(name)), fields, name, notes)
+
+
 def report_lost(
     names: Sequence[str],
     path: str,

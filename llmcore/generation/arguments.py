@@ -9,9 +9,7 @@ from attrs import evolve
 from llmcore.generation.json_schema import problems
 from llmcore.generation.object_nulls import without_null_options
 from llmcore.generation.tool import Tool
-from llmcore.schema.content import (
-    ToolCallPart,
-)
+from llmcore.schema.content import ToolCallPart
 from llmcore.schema.errors import ConfigurationError, InvalidToolCallError
 from llmcore.schema.json import JsonObject, parse_arguments
 

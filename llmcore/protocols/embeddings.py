@@ -1,4 +1,4 @@
-"""Embeddings and rankings, over the APIs that have them: one builder for flat bodies, Google's two.
+"""Embeddings and rankings, over the APIs that have them: one builder for flat bodies; Google's.
 
 Documents, read November 2026: https://platform.openai.com/docs/api-reference/embeddings (and the
 servers that imitate it), https://docs.mistral.ai/api/endpoint/embeddings,

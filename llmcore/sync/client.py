@@ -16,9 +16,10 @@ from llmcore.sync.streams import EventStream
 
 
 @with_hints(
-    chat="call llmcore.sync.generate(model, prompt, client=client)",
-    messages="call llmcore.sync.generate(model, prompt, client=client)",
-    responses="call llmcore.sync.generate(model, prompt, client=client)",
+    **dict.fromkeys(
+        ("chat", "messages", "responses"),
+        "call llmcore.sync.generate(model, prompt, client=client)",
+    )
 )
 class Client:
     """Runs requests and waits for them: `llmcore.Client`, whose arguments it takes, blocking.

@@ -9,9 +9,7 @@ from hypothesis import strategies as st
 
 from llmcore.folds.grammar import violations
 from llmcore.folds.response import collect
-from llmcore.folds.segments import (
-    complete_segments,
-)
+from llmcore.folds.segments import complete_segments
 from llmcore.schema.content import (
     TextPart,
     TokenLogprob,

@@ -10,9 +10,7 @@ from google.genai import types as genai
 from hypothesis import given
 from hypothesis import strategies as st
 from openai.types.chat import ChatCompletion
-from openai.types.chat.completion_create_params import (
-    CompletionCreateParamsNonStreaming,
-)
+from openai.types.chat.completion_create_params import CompletionCreateParamsNonStreaming
 from openai.types.responses import Response
 from openai.types.responses.response_create_params import ResponseCreateParamsNonStreaming
 from pydantic import TypeAdapter

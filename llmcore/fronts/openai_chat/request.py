@@ -19,7 +19,13 @@ from llmcore.fronts.front import ClientRequest, ReadRequest, Routing, Upstream, 
 from llmcore.fronts.openai_chat.messages import MessageReader
 from llmcore.fronts.openai_chat.tools import Offer, own_forms, read_offer
 from llmcore.fronts.openai_forms import END_USER, read_format
-from llmcore.fronts.reading import Fields, cache_ttl_of, read_texts, report_lost, report_unknown
+from llmcore.fronts.reading import (
+    Fields,
+    cache_ttl_of,
+    read_texts,
+    report_lost,
+    report_unknown_inside,
+)
 from llmcore.fronts.reading import read as field
 from llmcore.protocols.anthropic_messages.names import PROTOCOL_ID as MESSAGES
 from llmcore.protocols.openai_chat.names import PROTOCOL_ID
@@ -293,8 +299,7 @@ def _provider_options(
     """
     protocol_id = upstream.protocol_id
     given = {name: value for name, value in body.items() if _says_more(name, value)}
-    for name, known in _INSIDE.items():
-        report_unknown(object_or_empty(body.get(name)), known, name, notes)
+    report_unknown_inside(body, _INSIDE, notes)
     if protocol_id != PROTOCOL_ID:
         given.pop("service_tier", None)  # a generation option
     if protocol_id in (None, PROTOCOL_ID):

@@ -27,10 +27,7 @@ from llmcore.protocols.openai_responses.names import (
     PROTOCOL_ID,
 )
 from llmcore.protocols.tools import freeform_arguments
-from llmcore.schema.content import (
-    ToolCallPart,
-    ToolResultPart,
-)
+from llmcore.schema.content import ToolCallPart, ToolResultPart
 from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.json import (
     JsonValue,

@@ -15,7 +15,12 @@ from llmcore.fronts import openai_forms
 from llmcore.fronts.errors import invalid
 from llmcore.fronts.openai_forms import END_USER
 from llmcore.fronts.reading import read as read_field
-from llmcore.fronts.reading import read_texts, report_lost, report_unknown
+from llmcore.fronts.reading import (
+    read_texts,
+    report_lost,
+    report_unknown,
+    report_unknown_inside,
+)
 from llmcore.protocols.anthropic_messages.names import PROTOCOL_ID as MESSAGES
 from llmcore.protocols.openai_chat.names import PROTOCOL_ID as CHAT
 from llmcore.protocols.openai_responses.names import PROTOCOL_ID as RESPONSES
@@ -189,12 +194,6 @@ _INSIDE: Final[Mapping[str, frozenset[str]]] = {
 """Fields of the objects of a request that are read."""
 
 
-def _report_unknown(body: Body, notes: Diagnostics) -> None:
-    report_unknown(body, _UNDERSTOOD, "", notes)
-    for name, known in _INSIDE.items():
-        report_unknown(object_or_empty(body.get(name)), known, name, notes)
-
-
 _READ_INCLUDES: Final = frozenset({"message.output_text.logprobs", "reasoning.encrypted_content"})
 """Values of `include` that have fields in an `LLMRequest`, or that the gateway fulfils itself."""
 
@@ -236,7 +235,8 @@ def provider_options(
             notes.dropped("unsupported-parameter", name, f"the upstream takes no {name}")
     options |= _verbosity(body, protocol_id, notes) | _own_fields(body, protocol_id, notes)
     options |= _include(body, protocol_id) | _tool_choice(body, protocol_id, notes)
-    _report_unknown(body, notes)
+    report_unknown(body, _UNDERSTOOD, "", notes)
+    report_unknown_inside(body, _INSIDE, notes)
     if not protocol_id or not options:
         return {}
     return {protocol_by_id(protocol_id).metadata_key: options}

@@ -21,9 +21,7 @@ from typing import ClassVar, TypeAlias, Union
 
 from attrs import field, frozen
 
-from llmcore.protocols.anthropic_messages.contract.blocks import (
-    ResponseBlock,
-)
+from llmcore.protocols.anthropic_messages.contract.blocks import ResponseBlock
 from llmcore.protocols.anthropic_messages.contract.sources import TextCitation, always
 from llmcore.schema.errors import StreamError
 from llmcore.schema.json import JsonObject
