@@ -88,6 +88,11 @@ def is_media(part: Mapping[str, Any]) -> bool:
     return "inlineData" in part or "fileData" in part
 
 
+def kind_of_file(held: NativeObject) -> str:
+    """Return the first word of a file's MIME type, such as `image`; empty for one without."""
+    return (str_or_none(held.get("mimeType")) or "").partition("/")[0].lower()
+
+
 def read_media(part: NativeObject, path: str, *, native: bool) -> MediaPart:
     """Return a file as an image, audio or a document, by its MIME type.
 
@@ -96,7 +101,6 @@ def read_media(part: NativeObject, path: str, *, native: bool) -> MediaPart:
     """
     inline, stored = camel_keys(part.get("inlineData")), camel_keys(part.get("fileData"))
     held = inline or stored
-    media_type = str_or_none(held.get("mimeType"))
     source: dict[str, Any]
     if inline:
         data = decode_base64(inline.get("data"))
@@ -105,8 +109,7 @@ def read_media(part: NativeObject, path: str, *, native: bool) -> MediaPart:
         source = {"data": data}
     else:
         source = _address(stored, f"{path}.fileData.fileUri", native=native)
-    name = str_or_none(held.get("displayName"))
-    made = _media_part(media_type, source, name)
+    made = _media_part(held, source)
     detail = _DETAILS.get(_level(part.get("mediaResolution")))
     if isinstance(made, ImagePart) and detail is not None:
         made = evolve(made, detail=detail)  # type: ignore[arg-type]
@@ -116,12 +119,13 @@ def read_media(part: NativeObject, path: str, *, native: bool) -> MediaPart:
     return evolve(made, provider_metadata=_native_fields(part, held))
 
 
-def _media_part(media_type: str | None, source: dict[str, Any], name: str | None) -> MediaPart:
-    major = (media_type or "").partition("/")[0].lower()
-    if major == "image":
+def _media_part(held: NativeObject, source: dict[str, Any]) -> MediaPart:
+    media_type, kind = str_or_none(held.get("mimeType")), kind_of_file(held)
+    if kind == "image":
         return ImagePart(**source, media_type=media_type)
-    if major == "audio":
+    if kind == "audio":
         return AudioPart(**source, media_type=media_type)
+    name = str_or_none(held.get("displayName"))
     return DocumentPart(**source, media_type=media_type, name=name)
 
 
@@ -145,9 +149,8 @@ def _is_googles(uri: str) -> bool:
 
 def sets_detail(part: NativeObject) -> bool:
     """Return whether the resolution of a part is one of the details that images have elsewhere."""
-    media_type = camel_keys(part.get("inlineData") or part.get("fileData")).get("mimeType")
-    is_image = str(media_type).lower().startswith("image/")
-    return is_image and _level(part.get("mediaResolution")) in _DETAILS
+    held = camel_keys(part.get("inlineData") or part.get("fileData"))
+    return kind_of_file(held) == "image" and _level(part.get("mediaResolution")) in _DETAILS
 
 
 def _level(value: object) -> str:

@@ -17,7 +17,13 @@ from typing import Final
 
 from llmcore.fronts.errors import invalid
 from llmcore.fronts.front import Upstream
-from llmcore.fronts.gemini.content import camel_keys, read_media, read_part, sets_detail
+from llmcore.fronts.gemini.content import (
+    camel_keys,
+    kind_of_file,
+    read_media,
+    read_part,
+    sets_detail,
+)
 from llmcore.fronts.gemini.turns import read_turn
 from llmcore.fronts.reading import report_unknown
 from llmcore.protocols.gemini.names import MEANINGFUL, METADATA_KEY, PROTOCOL_ID, NativeObject
@@ -217,7 +223,7 @@ class _ContentsReader:
         """Report the name of an image or of audio, which is sent for documents alone."""
         kind = "inlineData" if "inlineData" in file else "fileData"
         held = camel_keys(file.get(kind))
-        has_no_name = str(held.get("mimeType")).lower().startswith(("image/", "audio/"))
+        has_no_name = kind_of_file(held) in ("image", "audio")
         if has_no_name and held.get("displayName") is not None:
             why = "names are sent of documents only"
             self._notes.unsupported(f"{path}.{kind}.displayName", why)
