@@ -68,6 +68,17 @@ def invalid(message: str, param: str | None = None, code: str | None = None) -> 
     return FrontError(status=400, message=message, param=param, code=code)
 
 
+def method_not_allowed(path: str, method: str, *taken: str) -> FrontError:
+    """Return the error of a request whose path takes only other methods, 405."""
+    methods = ", ".join(taken)
+    return FrontError(
+        status=405,
+        message=f"{path[:200]} does not take {method}; it takes {methods}",
+        code="method_not_allowed",
+        headers=(("allow", methods),),
+    )
+
+
 def overloaded(message: str) -> FrontError:
     """Return the error of a request that there is no room for now, 503."""
     return FrontError(

@@ -8,7 +8,7 @@ import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from llmcore.bridge.api import Api, Operation, OperationRequest, Outcome
 from llmcore.bridge.response_run import ResponseRun, SentResponse
@@ -26,7 +26,29 @@ MESSAGES: Final = "anthropic-messages"
 GEMINI: Final = "gemini"
 
 _VERSIONS: Final = ("/v1", "")
-_GEMINI_VERSIONS: Final = ("/v1beta", "/v1", "/v1alpha", "")
+_GEMINI_VERSIONS: Final = ("/v1beta", "/v1", "/v1alpha", "/v1beta1", "")
+"""The last but one is that of Vertex AI."""
+_OPENAI_PREFIXES: Final = ("/v1", "", "/openai/v1")
+"""The last is that of Azure's OpenAI."""
+_MODEL_PREFIXES: Final = (*_GEMINI_VERSIONS, "/openai/v1")
+
+_OF_OPENAI: Final = "POST /v1/responses, POST /v1/chat/completions, POST /v1/embeddings"
+SERVED: Final[Mapping[str, str]] = {
+    RESPONSES: f"{_OF_OPENAI}, GET /v1/models",
+    CHAT: f"{_OF_OPENAI}, GET /v1/models",
+    MESSAGES: "POST /v1/messages, POST /v1/messages/count_tokens, GET /v1/models",
+    GEMINI: "POST /v1beta/models/{model}:generateContent, :streamGenerateContent and :countTokens, "
+    "GET /v1beta/models",
+}
+"""The paths that the error of an unknown path names, by the API that the request speaks."""
+_INSTEAD: Final[Mapping[str, str]] = {
+    "conversations": "name the response before by previous_response_id",
+    "completions": "send messages to POST /v1/chat/completions",
+    "files": "send a file's content within the request",
+    "batches": "send each request by itself",
+}
+"""What replaces paths that are not served, by a segment of them."""
+
 _FORMAT_FIELDS: Final[Mapping[str, str]] = {
     MESSAGES: "output_config.format",
     GEMINI: "generationConfig",
@@ -74,6 +96,13 @@ def api_of_request(path: str, headers: Mapping[str, str]) -> str:
 _GEMINI_HEADERS: Final = frozenset({"x-goog-api-key", "x-goog-api-client"})
 
 
+def unknown_path(error: FrontError, api_id: str, path: str) -> FrontError:
+    """Return *error*, of a path that leads nowhere, with what to send instead."""
+    hints = [f": {_INSTEAD[one]}" for one in path.split("/") if one in _INSTEAD]
+    hint = hints[0] if hints else ""
+    return evolve(error, message=f"{error.message}{hint}. The gateway serves {SERVED[api_id]}.")
+
+
 def apis(service: "Service") -> Apis:
     """Return every API, over *service*."""
     from llmcore.bridge.apis.chat import ChatCompletions
@@ -90,10 +119,10 @@ def apis(service: "Service") -> Apis:
     askers = {RESPONSES: responses, CHAT: responses, MESSAGES: messages, GEMINI: gemini}
     return Apis(
         (
-            responses_api(service),
+            responses_api(service, _OPENAI_PREFIXES),
             _api(
                 chat.front,
-                ("/v1", "", "/openai/v1"),
+                _OPENAI_PREFIXES,
                 _posted("chat_completions", "/chat/completions", chat.generate),
                 _posted("embeddings", "/embeddings", Embeddings(chat, service).create),
             ),
@@ -104,7 +133,7 @@ def apis(service: "Service") -> Apis:
                 _posted("count_tokens", "/messages/count_tokens", messages.count),
             ),
             _api(gemini.front, _GEMINI_VERSIONS, *_gemini_operations(gemini)),
-            _api(responses.front, _GEMINI_VERSIONS, *_model_operations(askers)),
+            _api(responses.front, _MODEL_PREFIXES, *_model_operations(askers)),
         )
     )
 
@@ -144,7 +173,8 @@ def _gemini_operations(calls: "Generation[Any]") -> tuple[Operation, ...]:
 
     `POST /v1beta/models/gemini-3-pro:streamGenerateContent?alt=sse`, as
     https://ai.google.dev/api/generate-content documents it, read November 2026. Client libraries
-    in Vertex AI's mode send `/v1/projects/{project}/locations/{location}/publishers/google/...`.
+    in Vertex AI's mode send `/v1beta1/projects/{project}/locations/{location}/publishers/google/`
+    `models/...`, and with an API key `/v1beta1/publishers/google/models/...`.
     """
 
     async def handle(call: OperationRequest) -> JsonObject | Outcome | ResponseRun:
@@ -165,4 +195,6 @@ def _gemini_operations(calls: "Generation[Any]") -> tuple[Operation, ...]:
             name="generate_content", method="POST", path=path, handle=handle, takes_body=True
         )
 
-    return posted("/models/{rest:path}"), posted("/projects/{rest:path}")
+    return tuple(
+        posted(f"/{first}/{{rest:path}}") for first in ("models", "projects", "publishers")
+    )

@@ -19,7 +19,7 @@ from llmcore.bridge.response_run import ResponseRun, SentResponse
 from llmcore.bridge.service import Service, new_id
 from llmcore.client.large_requests import holds_much, is_large, run_in_thread_if
 from llmcore.fronts.encoding import JSON_LINES
-from llmcore.fronts.errors import FrontError, invalid
+from llmcore.fronts.errors import FrontError, invalid, method_not_allowed
 from llmcore.fronts.front import ClientRequest, Event, ReadRequest, ResponseIdentity, Upstream
 from llmcore.fronts.openai_responses import front
 from llmcore.fronts.openai_responses.compaction import as_response_request, compacted, user_items
@@ -40,13 +40,13 @@ from llmcore.schema.messages import Message
 from llmcore.schema.usage import Usage
 
 
-def responses_api(service: Service) -> Api:
-    """Return the Responses API over *service*. Clients may leave `/v1` out."""
+def responses_api(service: Service, prefixes: tuple[str, ...]) -> Api:
+    """Return the Responses API over *service*, below each of *prefixes*."""
     calls = Responses(service)
     response_path = "/responses/{response_id}"
     return Api(
         id=front.id,
-        prefixes=("/v1", ""),
+        prefixes=prefixes,
         error_form=front.error,
         operations=(
             _posted("create", "/responses", calls.create),
@@ -282,9 +282,7 @@ class Responses(Generation[Translation]):
     async def upgrade(self, call: OperationRequest) -> JsonObject:
         """`GET /responses` where the server opens no WebSocket: clients send POST after a 426."""
         if call.headers.get("upgrade", "").lower() != "websocket":
-            raise FrontError(
-                status=405, message="/responses does not take GET", code="method_not_allowed"
-            )
+            raise method_not_allowed(call.request.path, "GET", "POST")
         raise FrontError(
             status=426,
             message="this server opens no WebSockets: send POST /v1/responses",

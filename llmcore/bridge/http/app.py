@@ -12,7 +12,7 @@ import anyio
 from llmcore.bridge.accounts.admin import admin_operations
 from llmcore.bridge.accounts.charges import Charge
 from llmcore.bridge.api import Caller, Operation, OperationRequest, Outcome
-from llmcore.bridge.apis.registry import Apis, apis
+from llmcore.bridge.apis.registry import Apis, apis, unknown_path
 from llmcore.bridge.apis.responses import Responses
 from llmcore.bridge.background.replay import ReplayRun
 from llmcore.bridge.http.access import AccessMiddleware, admission_of, caller_of, error_form
@@ -40,7 +40,7 @@ from llmcore.bridge.http.responses import (
 )
 from llmcore.bridge.http.router import Router
 from llmcore.bridge.http.tracing import TracingMiddleware, flush_telemetry
-from llmcore.bridge.response_run import ResponseRun, SentResponse, has_ended
+from llmcore.bridge.response_run import ErrorForm, ResponseRun, SentResponse, has_ended
 from llmcore.bridge.service import Service
 from llmcore.bridge.ui.capture import CaptureMiddleware, note_request, note_run
 from llmcore.bridge.ui.feed import Feed
@@ -132,18 +132,27 @@ class _Routed:
         self._served = served
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["path"].endswith("/"):
-            scope["path"] = scope["path"].rstrip("/") or "/"
+        path: str = scope["path"]
+        if path.endswith("/") or "//" in path:  # clients join base URLs and paths in many ways
+            scope["path"] = "/" + "/".join(filter(None, path.split("/")))
         try:
             if scope["type"] == "websocket":
                 await self._socket(scope["path"])(scope, receive, send)
                 return
             found = self._router.find(scope["method"], scope["path"])
         except FrontError as error:
-            await error_response(error, error_form(self._served, scope))(scope, receive, send)
+            await error_response(*self._shown(error, scope))(scope, receive, send)
             return
         scope["path_params"] = found.parameters
         await found.target(scope, receive, send)
+
+    def _shown(self, error: FrontError, scope: Scope) -> tuple[FrontError, ErrorForm]:
+        """Return the error of a request that leads nowhere, and the form that its API has."""
+        path = scope["path"]
+        api = self._served.of(path, headers_of(scope))
+        if error.status == 404:
+            error = unknown_path(error, api.id, path)
+        return error, api.error_form
 
     def _socket(self, path: str) -> ASGIApp:
         if path in self._sockets:

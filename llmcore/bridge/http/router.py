@@ -6,12 +6,12 @@ from typing import Final, Generic, TypeVar
 
 from attrs import frozen
 
-from llmcore.fronts.errors import FrontError
+from llmcore.fronts.errors import FrontError, method_not_allowed
 
 T = TypeVar("T")
 
 _PARAMETER: Final = re.compile(r"\\\{(\w+)(:path)?\\\}")
-_TWO_VERSIONS: Final = re.compile(r"^/(v1(?:beta|alpha)?)/+(v1(?:beta|alpha)?)/")
+_TWO_VERSIONS: Final = re.compile(r"^/(v1(?:beta1?|alpha)?)/+(v1(?:beta1?|alpha)?)/")
 
 
 @frozen
@@ -54,15 +54,9 @@ class Router(Generic[T]):
         return None
 
     def _nothing(self, method: str, path: str) -> FrontError:
-        shown = path[:200]
         if methods := sorted({taken for taken, match, _ in self._patterns if match(path)}):
-            return FrontError(
-                status=405,
-                message=f"{shown} does not take {method}",
-                code="method_not_allowed",
-                headers=(("allow", ", ".join(methods)),),
-            )
-        message = f"there is no {method} {shown} here{_hint(path)}"
+            return method_not_allowed(path, method, *methods)
+        message = f"there is no {method} {path[:200]} here{_hint(path)}"
         return FrontError(status=404, message=message, code="unknown_url")
 
 

@@ -1,6 +1,7 @@
 """The gateway as clients of all four APIs meet it: paths, keys, errors, lists, counts, ends."""
 
 import json
+import re
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -13,6 +14,7 @@ import pytest
 from google import genai
 from google.genai import types as genai_types
 
+from llmcore.bridge.apis.registry import SERVED
 from llmcore.bridge.configuration.settings import Limits
 from llmcore.bridge.model_map import model_map_from
 from tests.support.servers.front_gateways import ASKERS, ERRORS, MODEL, gateway, served, service_for
@@ -112,6 +114,8 @@ def test_a_wrong_key_is_a_401_in_the_form_of_the_api(front: str) -> None:
     [
         ("/chat/completions", "openai-chat"),
         ("/openai/v1/chat/completions", "openai-chat"),
+        ("/openai/v1/responses", "openai-responses"),
+        ("//v1//chat/completions//", "openai-chat"),
         ("/v1/chat/completions/", "openai-chat"),
         ("/responses", "openai-responses"),
         ("/messages", "anthropic-messages"),
@@ -122,6 +126,11 @@ def test_a_wrong_key_is_a_401_in_the_form_of_the_api(front: str) -> None:
         ("/v1beta/models/vendor/some-model:generateContent", "gemini"),
         (f"/v1beta/models/{MODEL}:streamGenerateContent?alt=sse", "gemini"),
         (f"/v1beta/models/{MODEL}:streamGenerateContent", "gemini"),
+        (f"/v1beta1/publishers/google/models/{MODEL}:generateContent", "gemini"),
+        (
+            f"/v1beta1/projects/p/locations/l/publishers/google/models/{MODEL}:generateContent",
+            "gemini",
+        ),
     ],
 )
 def test_customary_paths_are_served(path: str, front: str) -> None:
@@ -172,6 +181,44 @@ def test_unknown_paths_have_an_error_in_the_form_of_the_asker(
 
     assert answer.status_code == status
     assert is_error_of(front, answer)
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "headers", "words"),
+    [
+        ("POST", "/v1/conversations", {}, "previous_response_id"),
+        ("POST", "/v1/completions", {}, "send messages to POST /v1/chat/completions"),
+        ("GET", "/v1/files", {"anthropic-version": "2023-06-01"}, "POST /v1/messages,"),
+        ("POST", "/v1/messages/batches", {}, "send each request by itself"),
+        ("POST", "/v1beta/files", {}, "/v1beta/models/{model}:generateContent"),
+        ("GET", "/v1/chat/completions", {}, "does not take GET; it takes POST"),
+        ("GET", "/v1/responses", {}, "/v1/responses does not take GET; it takes POST"),
+        ("OPTIONS", "/v1/models", {}, "does not take OPTIONS; it takes GET"),
+    ],
+)
+def test_the_error_of_a_path_says_what_to_send(
+    method: str, path: str, headers: dict[str, str], words: str
+) -> None:
+    """A 404 names the paths of the client's API, a 405 the methods, as its header does."""
+    with playing(COMPATIBLE, TEXT) as scene, gateway(scene.model) as url:
+        answer = httpx.request(method, url + path, headers=headers)
+
+    assert answer.status_code in (404, 405)
+    assert words in answer.json()["error"]["message"]
+    assert ("allow" in answer.headers) == (answer.status_code == 405)
+
+
+@pytest.mark.parametrize("api_id", list(SERVED))
+def test_the_paths_that_errors_name_are_served(api_id: str) -> None:
+    named = re.findall(r"(GET|POST) (/[^\s,]+)", SERVED[api_id])
+    with playing(COMPATIBLE, TEXT) as scene, gateway(scene.model) as url:
+        statuses = [
+            httpx.request(method, url + path.replace("{model}", MODEL), json={}).status_code
+            for method, path in named
+        ]
+
+    assert len(named) > 1
+    assert not {404, 405} & set(statuses)
 
 
 @fronts
