@@ -47,7 +47,7 @@ _INSTEAD: Final[Mapping[str, str]] = {
     "files": "send a file's content within the request",
     "batches": "send each request by itself",
 }
-"""What replaces paths that are not served, by a segment of them."""
+"""Advice for paths that are not served, by a segment of them."""
 
 _FORMAT_FIELDS: Final[Mapping[str, str]] = {
     MESSAGES: "output_config.format",
