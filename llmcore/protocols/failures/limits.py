@@ -112,7 +112,7 @@ _PART = (
 _DURATION_PART = re.compile(_PART, re.ASCII | re.IGNORECASE)
 _DURATION = re.compile(rf"{_PART}(?:[\s,]*{_PART})*", re.ASCII | re.IGNORECASE)
 _TRY_AGAIN = re.compile(
-    rf"\b(?:try again|retry)(?: your request)? (?:in|after)(?: about)? "
+    r"\b(?:(?:try again|retry)(?: your request)? (?:in|after)|wait(?: for)?)(?: about| at least)? "
     rf"(?P<wait>{_DURATION.pattern})",
     re.ASCII | re.IGNORECASE,
 )
