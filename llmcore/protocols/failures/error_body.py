@@ -11,7 +11,9 @@ The shapes, each from its provider's document:
 - OpenRouter: `{"error": {"code": 429, "message", "metadata": {"raw", "error_type"}}}`, where
   `raw` is the body of the provider behind it, often as text
 - Mistral and other FastAPI servers: `{"object": "error", "message": {"detail": [...]}}`,
-  `{"detail": "..."}`, `{"detail": [{"loc", "msg"}]}`
+  `{"detail": "..."}`, `{"detail": [{"loc", "msg"}]}`, `{"detail": {"error": "..."}}` (DeepInfra)
+- Baidu, Databricks, Cloudflare: `{"error_code", "error_msg"}`, `{"error_code", "message"}`,
+  `{"success": false, "errors": [{"code", "message"}]}`
 - llama.cpp: OpenAI's, with `n_ctx` and `n_prompt_tokens`
 - MiniMax: `{"base_resp": {"status_code": 1004, "status_msg"}}`, also with the status 200; without
   an error the code is 0 (https://platform.minimax.io/docs/api-reference/errorcode)
@@ -52,6 +54,24 @@ class ErrorFacts:
     actual_tokens: int | None = None
     upstream: JsonValue = field(default=None, repr=False)
     """The body of the provider behind this one."""
+
+    @property
+    def wording(self) -> str:
+        """The part of the message that is searched for words that classify the error.
+
+        It ends where the message repeats a value of the request, which may be about anything.
+        """
+        text = self.message[:_SEARCHED]
+        repeated = _REPEATED_VALUE.search(text)
+        return text[: repeated.start()] if repeated else text
+
+
+_SEARCHED = 10_000
+_REPEATED_VALUE = re.compile(
+    r"""['"]input['"]: |\binput_value="""  # pydantic, also as vLLM and FastAPI print its errors
+    r"""|\bInvalid value[^'\n]{0,80} at '[^'\n]{0,300}' \([^)\n]{0,300}\), """  # Google
+    r"""|\bInvalid value: '"""  # OpenAI
+)
 
 
 def folded(code: str) -> str:
@@ -153,10 +173,21 @@ def _joined(facts: ErrorFacts, document: JsonValue, depth: int, *, also: bool) -
     )
 
 
+# -- Bodies that are errors without an `error` --------------------------------------------
+
+_ERROR_NAMES = frozenset({"message", "detail", "msg", "errors", "error_msg", "error_code"})
+
+
+def has_error_fields(document: Mapping[str, Any]) -> bool:
+    """Return whether *document*, which holds no response, has the fields of an error body."""
+    return document.get("object") == "error" or not _ERROR_NAMES.isdisjoint(document)
+
+
 # -- The message ------------------------------------------------------------------------
 
 _MESSAGE_NAMES = (
-    *("message", "detail", "errormessage", "errordescription", "msg", "description", "statusmsg"),
+    *("message", "detail", "errormessage", "errordescription", "errormsg", "msg", "description"),
+    "statusmsg",
 )
 
 
@@ -178,7 +209,7 @@ def _words(value: JsonValue, depth: int) -> str:
     if not isinstance(value, Mapping) or not depth:
         return ""
     fields = _fields(value)
-    names = (name for name in _MESSAGE_NAMES if name in fields)
+    names = (name for name in (*_MESSAGE_NAMES, "error") if name in fields)
     words = next(filter(None, (_words(fields[name], depth - 1) for name in names)), "")
     loc = fields.get("loc")
     return f"{'.'.join(map(str, loc))}: {words}" if isinstance(loc, list) and words else words

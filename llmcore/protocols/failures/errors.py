@@ -11,7 +11,9 @@ Sources: https://developers.openai.com/docs/guides/error-codes,
 https://platform.claude.com/docs/en/api/errors, https://ai.google.dev/gemini-api/docs/troubleshooting,
 https://docs.aws.amazon.com/bedrock/latest/userguide/troubleshooting-api-error-codes.html,
 https://openrouter.ai/docs/api/reference/errors-and-debugging,
-https://api-docs.deepseek.com/quick_start/error_codes, https://console.groq.com/docs/errors.
+https://api-docs.deepseek.com/quick_start/error_codes, https://console.groq.com/docs/errors,
+https://help.aliyun.com/zh/model-studio/error-code (`Throttling...`),
+https://docs.databricks.com/aws/en/dev-tools/error-codes (`REQUEST_LIMIT_EXCEEDED`).
 """
 
 import re
@@ -93,10 +95,10 @@ def _completed(error: LLMError, facts: ErrorFacts, status: int | None) -> LLMErr
     known = _status(facts, status) or 0
     if type(error) is errors.ProviderError and known not in _BY_STATUS:
         error.retryable = not 400 <= known < 500
-    if type(error) is errors.RateLimitError and _TOO_LARGE.search(facts.message[:_SCANNED]):
+    if type(error) is errors.RateLimitError and _TOO_LARGE.search(facts.wording):
         error.retryable = False  # larger than the whole allowance: it never fits
     if isinstance(error, errors.ContextLengthError):
-        limit, actual = token_counts(facts.message)
+        limit, actual = token_counts(facts.wording)
         error.limit_tokens = facts.limit_tokens or limit
         error.actual_tokens = facts.actual_tokens or actual
     return error
@@ -110,22 +112,28 @@ _CODES_OF_STATUS: Mapping[int, str] = {
     " tool_use_failed empty_image_file failed_to_download_image image_too_large image_too_small"
     " image_parse_error image_file_too_large image_file_not_found image_not_found"
     " image_download_failed data_residency_mismatch string_too_long max_tokens_exceeded",
-    401: "authentication_error UNAUTHENTICATED unauthorized authentication AuthenticationError",
+    401: "authentication_error UNAUTHENTICATED unauthorized authentication AuthenticationError"
+    " InvalidApiKey",
     402: "billing_error payment_required",
-    403: "permission_error PERMISSION_DENIED AccessDeniedException forbidden PermissionDeniedError",
-    404: "not_found_error NOT_FOUND ResourceNotFoundException NotFoundError",
+    403: "permission_error PERMISSION_DENIED AccessDeniedException forbidden PermissionDeniedError"
+    " AccessDenied",
+    404: "not_found_error NOT_FOUND ResourceNotFoundException NotFoundError"
+    " RESOURCE_DOES_NOT_EXIST",
     408: "timeout_error DEADLINE_EXCEEDED ModelTimeoutException timeout request_timeout"
     " vector_store_timeout",
     409: "conflict_error ABORTED ConflictException",
     413: "request_too_large payload_too_large",
     422: "unprocessable unprocessable_entity UnprocessableEntityError",
     429: "rate_limit_error rate_limit_exceeded rate_limited RateLimitError RESOURCE_EXHAUSTED"
-    " ThrottlingException too_many_requests TooManyRequestsException slow_down",
+    " ThrottlingException too_many_requests TooManyRequestsException slow_down"
+    " REQUEST_LIMIT_EXCEEDED Throttling Throttling.RateQuota Throttling.BurstRate"
+    " Throttling.AllocationQuota limit_requests limit_tokens limit_burst_rate",
     500: "api_error server_error internal_error internal_server_error InternalServerError INTERNAL"
     " InternalServerException InternalFailure ModelErrorException ModelStreamErrorException"
     " UNKNOWN DATA_LOSS server",
     502: "bad_gateway provider_unavailable",
-    503: "UNAVAILABLE ServiceUnavailableException unavailable_error service_unavailable",
+    503: "UNAVAILABLE ServiceUnavailableException unavailable_error service_unavailable"
+    " TEMPORARILY_UNAVAILABLE",
     529: "overloaded_error overloaded provider_overloaded engine_overloaded"
     " engine_overloaded_error server_is_overloaded ModelNotReadyException",
 }
@@ -167,7 +175,6 @@ _BY_STATUS: Mapping[int, type[LLMError]] = {
 
 _UNKNOWN = 0
 """Where a rule counts: at these statuses, at 5xx (as 500), or where no status is known."""
-_SCANNED = 10_000
 
 
 def _words(*wordings: str) -> re.Pattern[str]:
@@ -192,7 +199,7 @@ class _Rule:
             return False
         if not self.codes.isdisjoint(facts.codes):
             return True
-        return self.words is not None and bool(self.words.search(facts.message[:_SCANNED]))
+        return self.words is not None and bool(self.words.search(facts.wording))
 
 
 _OVERFLOW_AT = frozenset({_UNKNOWN, 400, 413, 422, 500})
@@ -201,6 +208,11 @@ _RULES = (
         errors.RateLimitError,
         frozenset({402}),
         _codes("openrouter_in_flight_budget"),  # a 402 that waiting does cure
+    ),
+    _Rule(
+        errors.RateLimitError,
+        frozenset({400}),  # AWS services answer so by the protocols in which the type decides
+        _codes("ThrottlingException Throttling TooManyRequestsException RequestLimitExceeded"),
     ),
     _Rule(
         errors.QuotaExceededError,
@@ -302,7 +314,7 @@ _BY_MESSAGE = (
 
 def _kind(facts: ErrorFacts, status: int | None) -> type[LLMError]:
     at = _UNKNOWN if status is None else min(status, 500)
-    if at in _OVERFLOW_AT and is_context_overflow(facts.message, facts.codes):
+    if at in _OVERFLOW_AT and is_context_overflow(facts.wording, facts.codes):
         return errors.ContextLengthError
     for rule in _RULES:
         if rule.holds(facts, at):
@@ -310,7 +322,7 @@ def _kind(facts: ErrorFacts, status: int | None) -> type[LLMError]:
     if status is not None and (status in _BY_STATUS or status >= 500):
         return _BY_STATUS.get(status, errors.ServerError)
     for kind, words in _BY_MESSAGE:
-        if words.search(facts.message[:_SCANNED]):
+        if words.search(facts.wording):
             return kind
     return errors.ProviderError
 

@@ -190,6 +190,15 @@ def test_the_code_decides_where_no_status_is_known(kind: type[LLMError]) -> None
         ({"__type": "modelTimeoutException", "message": "Too slow"}, RequestTimeoutError),
         ({"__type": "com.amazon.coral.service#AccessDeniedException"}, AccessDeniedError),
         ({"error": {"message": "x", "code": "y", "status_code": 400}}, InvalidRequestError),
+        ({"error_code": "REQUEST_LIMIT_EXCEEDED", "message": "Too fast"}, RateLimitError),
+        ({"error_code": "RESOURCE_DOES_NOT_EXIST", "message": "No endpoint"}, NotFoundError),
+        ({"error_code": "TEMPORARILY_UNAVAILABLE", "message": "Later"}, ServerError),
+        (
+            {"code": "Throttling.RateQuota", "message": "Too fast", "request_id": "r"},
+            RateLimitError,
+        ),
+        ({"code": "InvalidApiKey", "message": "Who?", "request_id": "r"}, AuthenticationError),
+        ({"code": "AccessDenied.Unpurchased", "message": "No.", "status": 403}, AccessDeniedError),
     ],
 )
 def test_a_frame_of_a_stream_is_classified(frame: JsonValue, kind: type[LLMError]) -> None:
@@ -417,6 +426,48 @@ def test_some_codes_and_wordings_say_more_than_the_status(
     assert classified(body, status) is kind
 
 
+_ABOUT = "my credit balance is too low, invalid api key, content policy, prompt is too long"
+"""Words of a request, each of which would classify an error if the provider said them."""
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        f"[{{'type': 'missing', 'loc': ('body', 'model'), 'input': {{'prompt': '{_ABOUT}'}}}}]",
+        f'[{{"type": "missing", "loc": ["body"], "input": {{"prompt": "{_ABOUT}"}}}}]',
+        f"Input should be a valid string [type=string_type, input_value={{'text': '{_ABOUT}'}}]",
+        f"Invalid value at 'contents[0].parts' (type.googleapis.com/Part), \"{_ABOUT}\"",
+        f"Invalid value (oneof) at 'contents[0].role' (TYPE_STRING), \"{_ABOUT}\"",
+        f"Invalid value: '{_ABOUT}'. Supported values are: 'low' and 'high'.",
+    ],
+)
+@pytest.mark.parametrize("status", [400, 422])
+def test_a_value_of_the_request_in_a_message_does_not_classify_it(
+    message: str, status: int
+) -> None:
+    """Validation errors repeat what they refuse, whatever it is about."""
+    error = error_from_body(provider="any", body=said(message), status=status)
+
+    assert type(error) is InvalidRequestError
+    assert error.message == message
+
+
+def test_the_words_before_a_repeated_value_classify() -> None:
+    """They are the provider's own."""
+    message = "prompt is too long: 9 tokens > 8 maximum, got {'input': 'x'}"
+    error = error_from_body(provider="any", body=said(message), status=400)
+
+    assert isinstance(error, ContextLengthError)
+    assert (error.limit_tokens, error.actual_tokens) == (8, 9)
+
+
+@pytest.mark.parametrize("kind", ["ThrottlingException", "RequestLimitExceeded"])
+def test_a_throttled_request_is_a_rate_limit_whatever_its_status(kind: str) -> None:
+    """As botocore, which retries by the type of an error (`botocore/data/_retry.json`)."""
+    for status in (400, 429):
+        assert classified({"__type": kind, "message": "Slow down"}, status) is RateLimitError
+
+
 def test_a_request_larger_than_the_whole_allowance_is_not_retried() -> None:
     """Waiting does not help a request that asks for more tokens than a minute has."""
     body = said(
@@ -498,6 +549,9 @@ def test_the_aws_type_comes_from_the_header() -> None:
         ({"title": "Bad", "detail": "No.", "code": "c"}, "No.", "c"),
         ("just text", "just text", None),
         ({"error": {"error": "deep", "code": "c"}}, "deep", "c"),
+        ({"detail": {"error": "No."}}, "No.", None),
+        ({"error_code": 336003, "error_msg": "No."}, "No.", "336003"),
+        ({"success": False, "errors": [{"code": 7000, "message": "No."}]}, "No.", "7000"),
     ],
 )
 def test_message_and_code_come_from_every_envelope(
