@@ -17,6 +17,7 @@ from typing import Any, Final, Generic, Literal, TypeAlias, TypeVar
 import msgspec
 from msgspec.structs import replace
 
+from llmcore.protocols.failures.error_body import has_error_fields
 from llmcore.protocols.failures.errors import error_from_body
 from llmcore.protocols.gemini.calls import (
     end_call,
@@ -157,7 +158,7 @@ def _is_error(chunk: NativeObject) -> bool:
         return True
     if chunk.get("candidates") or "promptFeedback" in chunk or "usageMetadata" in chunk:
         return False
-    return "message" in chunk or "detail" in chunk
+    return has_error_fields(chunk)
 
 
 def _error(state: GeminiState, chunk: NativeObject) -> ErrorEvent:

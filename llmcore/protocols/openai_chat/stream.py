@@ -17,7 +17,7 @@ from typing import Any, Final, Literal, TypeAlias
 import msgspec
 from msgspec.structs import replace
 
-from llmcore.protocols.failures.error_body import foreign_document
+from llmcore.protocols.failures.error_body import foreign_document, has_error_fields
 from llmcore.protocols.failures.errors import error_from_body
 from llmcore.protocols.openai_chat.calls import (
     end_calls,
@@ -92,7 +92,7 @@ def decode(frame: Frame) -> NativeObject | None:
             return _DONE
     if name == "error":
         return _error_frame(data)
-    chunk = json.loads(data)
+    chunk = _single(json.loads(data))
     if isinstance(chunk, dict):
         return chunk
     return None if chunk is None else {"error": {"message": f"a chunk is {chunk!r}"[:200]}}
@@ -107,6 +107,11 @@ def _error_frame(data: bytes) -> NativeObject:
     if isinstance(chunk, dict) and chunk.get("error"):
         return chunk
     return {"error": chunk or {"message": "the server sent an error event without a message"}}
+
+
+def _single(document: Any) -> Any:
+    """Return the only item of a list: errors of Google's endpoint come as one."""
+    return document[0] if isinstance(document, list) and len(document) == 1 else document
 
 
 def terminal(chunk: NativeObject) -> bool:
@@ -166,12 +171,12 @@ def step(state: ChatState, chunk: NativeObject) -> Step:
 
 
 def _is_error(chunk: NativeObject) -> bool:
-    """Return whether *chunk* is an error body: OpenAI's, MiniMax's, Mistral's, FastAPI's."""
+    """Return whether *chunk* is an error body, with or without an `error`."""
     if chunk.get("error") or object_or_empty(chunk.get("base_resp")).get("status_code"):
         return True
     if chunk.get("choices") or "usage" in chunk:
         return False
-    return chunk.get("object") == "error" or "detail" in chunk or "message" in chunk
+    return has_error_fields(chunk)
 
 
 def _error(state: ChatState, holder: NativeObject) -> ErrorEvent:
@@ -312,6 +317,7 @@ def _replayed(state: ChatState) -> ProviderEvent:
 
 def whole(document: JsonValue, request: LLMRequest, dialect: ChatDialect) -> Iterable[LLMEvent]:
     """Return the events of a `chat.completion`."""
+    document = _single(document)
     if not isinstance(document, dict):
         return (empty_response("is not an object", document),)
     start = initial(request, dialect)

@@ -515,6 +515,17 @@ ERRORS: dict[str, tuple[Any, type[LLMError]]] = {
         LLMError,
     ),
     "FastAPI": ({"detail": "slow down"}, LLMError),
+    "Google": (
+        [{"error": {"code": 429, "message": "slow down", "status": "RESOURCE_EXHAUSTED"}}],
+        RateLimitError,
+    ),
+    "Baidu": ({"error_code": 336003, "error_msg": "slow down"}, LLMError),
+    "DeepInfra": ({"detail": {"error": "slow down"}}, LLMError),
+    "Cloudflare": (
+        {"success": False, "errors": [{"code": 7000, "message": "slow down"}], "result": None},
+        LLMError,
+    ),
+    "a code and a message": ({"code": 40003, "msg": "slow down", "data": None}, LLMError),
     "MiniMax": (
         {"choices": None, "base_resp": {"status_code": 1000, "status_msg": "slow down"}},
         LLMError,
