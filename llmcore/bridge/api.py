@@ -90,6 +90,6 @@ class Api:
     id: str
     """The id of the protocol that its clients speak."""
     prefixes: tuple[str, ...]
-    """Each path is served below each of them."""
+    """The prefixes of URLs; each path is served below each prefix."""
     operations: Sequence[Operation]
     error_form: ErrorForm

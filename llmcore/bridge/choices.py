@@ -72,7 +72,7 @@ class ChoicesRun:
 
     @property
     def outcome(self) -> str:
-        """How the response ended, in a word for metrics: as the choice that ended worst."""
+        """How the response ended, in a word for metrics: the worst outcome of its choices."""
         outcomes = [run.outcome for run in self._runs]
         worst = (name for name in ("failed", "cancelled") if name in outcomes)
         others = (name for name in outcomes if name != "completed")

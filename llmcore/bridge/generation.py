@@ -67,13 +67,13 @@ class ChosenModel:
     """The model that a request is for, and its upstream."""
 
     name: str
-    """By which the client calls the model."""
+    """The name by which the client calls the model."""
     streaming: bool
     target: UpstreamModel
     model: Model
     upstream: Upstream
     info: ResponseIdentity
-    """The facts that the response states of itself."""
+    """The facts of the response that headers and logs name."""
     limits: CallLimits = CallLimits()
 
 

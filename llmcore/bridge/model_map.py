@@ -63,7 +63,7 @@ class ModelPool:
     """The targets of one name."""
 
     ranks: tuple[tuple[UpstreamModel, ...], ...]
-    """The preferred ones first; those of one rank share its requests by their weights."""
+    """Ranks of targets, the preferred rank first; the targets of one share requests by weight."""
     on_context_overflow: str | None = None
     """The name of the model that gets requests which are too long for this one."""
 
@@ -89,7 +89,7 @@ class Prefix:
     strip: bool = False
     """Whether the prefix is removed from the upstream's name."""
     add: str = ""
-    """Put before the upstream's name."""
+    """The text that is put before the upstream's name."""
 
     def target(self, name: str) -> UpstreamModel:
         """Return the target of *name*, which begins with the prefix."""

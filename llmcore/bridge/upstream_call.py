@@ -36,9 +36,9 @@ class CallLimits:
     """The retries and the time that a call has."""
 
     elsewhere: bool = False
-    """Whether a failure goes to another target and is not retried at this one."""
+    """Whether another target is tried after a failure, instead of this one again."""
     deadline: float | None = None
-    """When all tries must have ended, by the event loop's clock; None for the configured time."""
+    """When all tries must have ended, by the event loop's clock; None uses the configured time."""
 
 
 @frozen(kw_only=True)

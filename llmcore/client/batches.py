@@ -97,7 +97,7 @@ class Batches:
             return Failure(error)
 
     async def status(self, handle: BatchHandle) -> Result[BatchStatus, LLMError]:
-        """Return how far the batch is."""
+        """Return the state of the batch and its counts of requests."""
         try:
             route, protocol = self._place_of(handle)
             return Success(protocol.read(await self._batch(route, protocol, handle)))

@@ -28,7 +28,7 @@ from llmcore.schema.files import FileUpload, StoredFile
 from llmcore.schema.result import Failure, Result, Success
 
 _PURPOSES: Final = {"openai": "user_data", "azure": "assistants", "mistral": "ocr"}
-"""Of files that requests name. Azure does not support `user_data`."""
+"""The purposes of files that requests refer to. Azure does not support `user_data`."""
 
 
 @frozen

@@ -210,7 +210,7 @@ def _prepared(
 
 @contextmanager
 def _time_limit(route: SendableRoute, limits: Timeouts) -> Iterator[None]:
-    """Raise RequestTimeoutError where what is inside takes longer than *limits* allow."""
+    """Raise RequestTimeoutError if the block takes longer than *limits* allow."""
     wholes = {name: getattr(limits, name) for name in ("first_event", "step", "total")}
     name, seconds = min(wholes.items(), key=lambda item: item[1] or math.inf)
     try:

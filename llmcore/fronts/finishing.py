@@ -17,7 +17,7 @@ Source: https://developers.openai.com/api/docs/guides/background, read November 
 
 
 def finish_kind(reason: FinishReason, *, called: bool) -> FinishReasonKind:
-    """Return why a response ended, by what its client is to do next.
+    """Return why a response ended, in terms of what its client does next.
 
     *called* is True if a call was written that the client has to run. Many servers end a response
     with calls as if it had none; and a client that goes on to run tools where there is no call
@@ -47,13 +47,13 @@ class TokenCounts:
     """
 
     input: int
-    """All of the input: what was read from a cache or written to one is part of it."""
+    """All input tokens, including those read from or written to a cache."""
     cache_read: int
     cache_write: int
     cache_write_1h: int
     """The part of `cache_write` that is kept for an hour."""
     output: int
-    """All of the output: reasoning is part of it."""
+    """All output tokens, including reasoning."""
     reasoning: int
     total: int
 

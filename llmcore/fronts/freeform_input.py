@@ -52,7 +52,7 @@ class FreeformInput:
                 return self._begin(text)
 
     def close(self) -> str:
-        """Return the last piece, now that all arguments came."""
+        """Return the last piece, after all arguments have arrived."""
         match self._mode:
             case "start" | "whole":
                 return self._decoded_whole("".join(self._held) + self._rest)
@@ -79,7 +79,7 @@ class FreeformInput:
         return self._begin_object(head)
 
     def _begin_object(self, head: str) -> str:
-        """Find the one field that is streamed; anything else waits for its end."""
+        """Find the one field that is streamed; other forms are buffered until their end."""
         at = _Cursor(head, 1)
         for wanted in (f'"{FREEFORM_FIELD}"', ":", '"'):
             found = at.skip(wanted)
@@ -105,7 +105,7 @@ class FreeformInput:
     # -- inside the string
 
     def _read_string(self, text: str) -> str:
-        """Return the decoded characters of *text*; what is not whole yet is kept."""
+        """Return the decoded characters of *text*; an incomplete escape is buffered."""
         pieces: list[str] = []
         place = 0
         while place < len(text):
@@ -155,7 +155,7 @@ class FreeformInput:
             pieces.append(text)
 
     def _escape(self, text: str, place: int, pieces: list[str]) -> int:
-        """Read the escape at *place*, and return its length; 0 if it is not whole."""
+        """Read the escape at *place*, and return its length; 0 if it is incomplete."""
         if place + 1 == len(text):
             return 0
         letter = text[place + 1]
@@ -173,7 +173,7 @@ class FreeformInput:
         return _UNICODE_LENGTH
 
     def _say_unit(self, unit: int, pieces: list[str]) -> None:
-        """Add a UTF-16 unit; the first half of a pair waits for the second."""
+        """Add a UTF-16 unit; the first half of a pair is buffered until the second."""
         if 0xD800 <= unit < 0xDC00:
             self._say("", pieces, last=True)
             self._half = chr(unit)
@@ -218,6 +218,6 @@ def _string_in(text: str) -> str:
 
 
 def unwrapped(text: str) -> str:
-    """Return the freeform input that whole arguments hold."""
+    """Return the freeform input in complete arguments."""
     wrapped = FreeformInput()
     return wrapped.feed(text) + wrapped.close()

@@ -53,7 +53,7 @@ class ClientRequest:
     """The URL's path, percent-decoded: in Gemini's API, it names the model and the method."""
     query: Mapping[str, str] = field(factory=dict)
     headers: Mapping[str, str] = field(factory=dict)
-    """By their names in lower case."""
+    """The headers, by names in lower case."""
 
 
 @frozen(kw_only=True)
@@ -80,7 +80,7 @@ class Upstream:
 
 @frozen(kw_only=True)
 class ReadRequest(Generic[Context]):
-    """A client's request, read."""
+    """The result of reading a client's request."""
 
     request: LLMRequest
     context: Context
@@ -118,11 +118,11 @@ def checked_read(
 
 @frozen(kw_only=True)
 class ResponseIdentity:
-    """The fields of a response that no event brings."""
+    """The fields of a response that are not in any event."""
 
     id: str
     created_at: int
-    """In seconds since 1970."""
+    """The time of creation, in seconds since 1970."""
     model: str
     """The model's name as the client wrote it; empty for the one that the events name."""
 
@@ -148,7 +148,7 @@ class FrontWriter:
         self._notes = Diagnostics()
         self._reported = list(diagnostics)
         self.usage: Usage | None = None
-        """Tokens, as far as the upstream has counted them."""
+        """The tokens that the upstream has counted so far."""
         self.error: LLMError | None = None
         """Why the response failed, if it did."""
         self.ended = False
@@ -163,7 +163,7 @@ class FrontWriter:
         return ()
 
     def feed(self, event: LLMEvent) -> Sequence[Event]:
-        """Return the events that *event* amounts to. None come after a terminal one."""
+        """Return the native events for *event*; none after a terminal one."""
         raise NotImplementedError
 
     def close(self, error: LLMError | None = None) -> Sequence[Event]:
@@ -198,7 +198,7 @@ class FrontWriter:
             handler(self, event)
 
     def _begin_response(self, event: StreamStart) -> Origin:
-        """Report what sending the request lost; return the origin of the response."""
+        """Report what was lost when the request was sent; return the origin of the response."""
         self._reported += event.diagnostics
         return Origin(provider=event.provider, model=event.model, protocol=event.protocol)
 
@@ -232,9 +232,9 @@ class StreamEncoding:
     content_type: str
     encode: Callable[[Event], bytes]
     heartbeat: bytes
-    """Sent between events while a stream is silent."""
+    """The bytes that are sent between events while a stream is silent."""
     tail: bytes = b""
-    """Sent after the last event of a response that did not fail."""
+    """The bytes that are sent after the last event of a response that did not fail."""
 
 
 class GrammarChecker:
@@ -251,7 +251,7 @@ class GrammarChecker:
 
     @classmethod
     def violations(cls, events: Iterable[Event], *, complete: bool = True) -> list[str]:
-        """Return what breaks the grammar, in order; empty for a good stream.
+        """Return the violations of the grammar, in order; empty for a valid stream.
 
         With `complete=False` the stream may stop anywhere, as one that is still running does.
         """
@@ -260,7 +260,7 @@ class GrammarChecker:
         return [*found, *(checker.finish() if complete else ())]
 
     def feed(self, event: Event) -> Sequence[str]:
-        """Return what of *event* breaks the grammar."""
+        """Return the violations of the grammar by *event*."""
         self._problems = []
         self._expect(not self.ended, "comes after the end of the stream")
         self._check(event)
@@ -312,9 +312,9 @@ class Front(Generic[Context]):
     """One API that clients speak."""
 
     id: str
-    """That of the protocol whose other side it is, such as `anthropic-messages`."""
+    """The id of the protocol that it mirrors, such as `anthropic-messages`."""
     id_prefix: str
-    """How the ids of its responses begin, such as `msg`."""
+    """The prefix of its responses' ids, such as `msg`."""
     routing: Callable[[ClientRequest], Routing]
     """Raises FrontError for a request that names no model."""
     read: Callable[[ClientRequest, Upstream], Result[ReadRequest[Context], FrontError]]
@@ -343,7 +343,7 @@ _PACKAGES: Final = {
 }
 
 FRONT_IDS: Final = tuple(_PACKAGES)
-"""The ids of all fronts: those of the protocols whose other side they are."""
+"""The ids of all fronts, which are those of the protocols that they mirror."""
 
 
 def front_by_id(front_id: str) -> Front[Any]:

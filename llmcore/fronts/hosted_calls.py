@@ -23,7 +23,7 @@ def hosted_call_kind(name: str) -> HostedCallKind:
 
 
 def search_queries(call: ToolCall | ToolCallPart) -> list[str]:
-    """Return what a search looked for; empty where the provider does not show it."""
+    """Return the queries of a search; empty if the provider does not show them."""
     arguments = object_or_empty(call.arguments)
     given = arguments.get("queries")
     queries = [item for item in given if isinstance(item, str)] if isinstance(given, list) else []
@@ -45,7 +45,7 @@ def executed_code(call: ToolCall | ToolCallPart) -> str:
 
 
 def result_as_text(result: ToolResult | ToolResultPart | None) -> str:
-    """Return what a tool returned as text."""
+    """Return a tool's result as text."""
     content = "" if result is None else result.content
     if isinstance(content, tuple):
         return "".join(part.text for part in content if isinstance(part, TextPart))

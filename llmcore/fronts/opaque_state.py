@@ -51,7 +51,7 @@ _MAX_STATE_BYTES = 64 * 1024 * 1024
 
 @frozen(kw_only=True)
 class ShownPart:
-    """Parts of the message, and what the client sees of them."""
+    """Parts of the message, and how the client sees them."""
 
     parts: tuple[ContentPart, ...]
     """More than one for an item that stands for several, such as a call with its result, and for
@@ -60,7 +60,7 @@ class ShownPart:
     """The part that the client's echo will be read as; None if the client does not see it, or sees
     an item that is not read as a part."""
     item_type: str | None = None
-    """The type of such an item."""
+    """The type of an item that is not read as a part."""
 
 
 def sealed_state(
@@ -77,7 +77,7 @@ def sealed_state(
 
 
 def needs_state(shown: ShownPart) -> bool:
-    """Return whether the client's echo would be less than what it is read back as."""
+    """Return whether reading the client's echo without state would lose something."""
     return shown.parts != (shown.as_read_by_client,)
 
 
@@ -115,7 +115,7 @@ _UNNAMED_CALL: Final = "call:"
 
 
 def part_key(part: ContentPart) -> str:
-    """Return what a part is known by that a client shows again."""
+    """Return the key by which a part is recognized when a client sends it back."""
     if isinstance(part, ToolCallPart):
         return f"{_UNNAMED_CALL}{part.id}"
     text = part.text if isinstance(part, TextPart | RefusalPart) else ""
@@ -130,12 +130,12 @@ _KEY: Final = frozenset({"key", "chars"})
 
 @frozen(kw_only=True)
 class EchoedHostedItem:
-    """An item of a tool that the provider may have run, as the client shows it again."""
+    """An item of a tool that the provider may have run, as the client sends it back."""
 
     native: Mapping[str, Any]
     path: str
     call: ToolCallPart | None = None
-    """The call that the item is if the client ran the tool."""
+    """The item as a call that the client ran."""
 
 
 Echo: TypeAlias = ContentPart | EchoedHostedItem
@@ -198,7 +198,7 @@ def _read_part(data: JsonValue) -> ContentPart:
 def restore(
     state: ResponseState, echoes: Sequence[Echo], path: str, notes: Diagnostics
 ) -> tuple[list[Echo], list[ContentPart]]:
-    """Return what of *echoes* the recipe does not speak of, and the parts that it makes."""
+    """Return the *echoes* that are not in the recipe, and the parts that the recipe makes."""
     waiting = _PendingEchoes(echoes)
     found = [waiting.take(_name(entry)) for entry in state.entries]
     parts: list[ContentPart] = []
@@ -255,7 +255,7 @@ def _echo_keys(echo: Echo) -> list[str]:
 
 
 def _name(entry: Mapping[str, Any]) -> str:
-    """Return by which key the client shows what *entry* speaks of; empty if it does not."""
+    """Return the key by which the client shows the part of *entry*; empty if it does not."""
     return f"item:{entry['item']}" if "item" in entry else str(entry.get("key", ""))
 
 
@@ -268,7 +268,7 @@ def _is_call(entry: Mapping[str, Any]) -> bool:
 
 
 def _made(entry: Mapping[str, Any], echo: Echo | None) -> list[ContentPart]:
-    """Return the parts of *entry*; none for what the client does not show any more."""
+    """Return the parts of *entry*; none for a part that the client no longer shows."""
     if "item" in entry:
         return [part for part_entry in entry["parts"] for part in _with_data(part_entry, echo)]
     if "key" not in entry:
@@ -308,7 +308,7 @@ class EchoReader:
         self._responses: list[tuple[ResponseState | None, list[Echo]]] = []
 
     def add(self, echo: Echo) -> None:
-        """Add one thing of a response that the client sends back."""
+        """Add one part or item of a response that the client sends back."""
         self._waiting.append(echo)
 
     def add_state(self, text: str, path: str) -> bool:
@@ -332,14 +332,14 @@ class EchoReader:
         return True
 
     def _append(self, echoes: list[Echo]) -> None:
-        """Give *echoes* to the response before them, or make them one of unknown origin."""
+        """Add *echoes* to the response before them, or make them a response of unknown origin."""
         if self._responses:
             self._responses[-1][1].extend(echoes)
         else:
             self._responses.append((None, echoes))
 
     def take(self) -> list[tuple[Origin | None, list[Echo]]]:
-        """Return the responses that were read, each with its origin, and begin anew."""
+        """Return the responses that were read, each with its origin, and start again empty."""
         if self._waiting:
             self._append(self._waiting)
         responses = [(state.origin if state else None, parts) for state, parts in self._responses]

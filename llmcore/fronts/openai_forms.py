@@ -76,7 +76,7 @@ def listed_model(model: ListedModel) -> JsonObject:
 
 
 def read_format(form: Fields | None, path: str, *, inner: str = "") -> ResponseFormat | None:
-    """Return the shape that the response's text is to have; None for free text.
+    """Return the response format; None for free text.
 
     *inner* is the field of *form*, which stands at *path*, that a schema is in, with its name:
     in Chat Completions. There a form without a schema is any JSON, else a FrontError.
@@ -115,7 +115,7 @@ _MODES: Final = {
 
 
 def choice_of_mode(mode: object, tools: Sequence[object]) -> ToolChoice | None:
-    """Return the choice that a mode is. Without *tools*, `auto` and `none` mean the same as none.
+    """Return the tool choice of a mode; None for `auto` and `none` if there are no *tools*.
 
     FrontError for an unknown mode, and for one that demands a call where there are no *tools*.
     """

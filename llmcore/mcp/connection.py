@@ -38,7 +38,7 @@ _LISTEN_AGAIN_SECONDS = 1.0
 
 @frozen
 class Listing:
-    """The offers of a server."""
+    """The tools, resources and prompts that a server lists."""
 
     tools: "tuple[types.Tool, ...]" = ()
     resources: bool = False
@@ -225,7 +225,7 @@ class ServerConnection:
     async def call(
         self, tool: str, arguments: JsonObject, check: Callable[[], Awaitable[None]]
     ) -> Output:
-        """Return what *tool* returned. Raises ToolFailure for an error that the model should see.
+        """Call *tool* and return its result; ToolFailure for an error that the model should see.
 
         *check* is called before the call, and again if it is repeated in a new session. Raises
         LLMError if the server cannot be reached, or breaks the protocol.
@@ -257,7 +257,7 @@ class ServerConnection:
         return output
 
     async def ask(self, function: "Callable[[mcp.Client], Awaitable[_T]]") -> _T:
-        """Return what *function* returns for the client, within the time limit of a call."""
+        """Return the result of *function* for the client, within the time limit of a call."""
         try:
             with anyio.fail_after(self.server.call_seconds):
                 return await self._ask(function)

@@ -21,7 +21,7 @@ _CONNECTION_CLOSED: Final = -32000
 _REQUEST_TIMEOUT: Final = -32001
 """Codes of the SDK for errors that the server did not send."""
 _STAND_INS: Final = ("Not Found", "Session terminated", "Server returned an error response")
-"""Messages of the SDK for responses without an error of the protocol in their body."""
+"""Messages of the SDK for failed responses whose body is not an error of the protocol."""
 
 
 def as_llm_error(name: str, error: BaseException) -> LLMError:

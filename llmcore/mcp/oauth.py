@@ -52,7 +52,7 @@ class OAuthLogin:
     open_page: Callable[[str], object] = webbrowser.open
     """Called in a thread with the URL of the page to log in at."""
     seconds: float = 300.0
-    """How long the person has."""
+    """How many seconds the person has."""
 
     def build(self, url: str) -> "httpx2.Auth":
         """Return the SDK's authentication for the server at *url*."""

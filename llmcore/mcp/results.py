@@ -59,7 +59,7 @@ def result_of(content: "Iterable[Block]", structured: JsonValue) -> Output:
 
 
 def _is_content(structured: JsonValue, blocks: "Sequence[Block]") -> bool:
-    """Return whether *structured*, or a member of it, is the list of *blocks* or the only one."""
+    """Return whether *structured*, or a member of it, equals *blocks* or the only one of them."""
     if not blocks:
         return False
     native: list[JsonValue] = [

@@ -74,7 +74,7 @@ class Block(msgspec.Struct, frozen=True, kw_only=True):
     held: bool = False
     """Whether a tool's input is buffered until it is complete, because it must be unwrapped."""
     signature: PersistentList | None = None
-    """Its pieces, or its versions."""
+    """The pieces or versions of its signature."""
     encrypted: PersistentList | None = None
     """Pieces of encrypted reasoning, each base64."""
     citations: PersistentList | None = None

@@ -57,9 +57,9 @@ class CacheLimits:
     """The breakpoints that an API and its model accept."""
 
     slots: int
-    """How many this request may still have."""
+    """How many breakpoints this request may still have."""
     maximum: int
-    """How many a request may have."""
+    """How many breakpoints a request may have."""
     noun: str = "breakpoints"
     """The API's word for them, for diagnostics."""
     long_lived: bool = True

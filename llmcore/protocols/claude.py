@@ -150,7 +150,7 @@ response."""
 
 @frozen(kw_only=True)
 class Thinking:
-    """How much to think, in Claude's own fields."""
+    """The settings of thinking, in Claude's own fields."""
 
     thinking: JsonObject | None = None
     """`thinking` of the body, such as `{"type": "enabled", "budget_tokens": 2048}`."""
@@ -166,7 +166,7 @@ def lower_thinking(
     rules: ClaudeRules,
     notes: Diagnostics,
 ) -> Thinking:
-    """Return how much to think, and the token limit that includes it."""
+    """Return the settings of thinking, and the token limit that includes it."""
     limit = DEFAULT_MAX_TOKENS if max_tokens is None else max_tokens
     if reasoning is None:
         return Thinking(max_tokens=limit)

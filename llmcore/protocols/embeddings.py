@@ -372,7 +372,7 @@ _COHERE_FIELDS: Final = _Flat(
 
 OPENAI: Final = _make("openai-embeddings", "/embeddings", _Flat().body, 2048, 300_000)
 COMPATIBLE: Final = _make("compatible-embeddings", "/embeddings", _Flat().body, 256)
-"""Of other servers that imitate OpenAI's, whose limits differ and are rarely stated."""
+"""Embeddings of other servers that imitate OpenAI's API; their limits are rarely documented."""
 MISTRAL: Final = _make(
     "mistral-embeddings", "/embeddings", _Flat(dimensions="output_dimension").body, 128, 16_384
 )
@@ -469,5 +469,5 @@ def _make_ranking(
 
 COHERE_RERANK: Final = _make_ranking("cohere-rerank", "/v2/rerank")
 COMPATIBLE_RERANK: Final = _make_ranking("compatible-rerank", "/rerank")
-"""Of Jina, vLLM, llama.cpp and other servers that imitate Cohere's."""
+"""Rankings of Jina, vLLM, llama.cpp and other servers that imitate Cohere's API."""
 VOYAGE_RERANK: Final = _make_ranking("voyage-rerank", "/rerank", top_n="top_k")

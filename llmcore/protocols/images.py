@@ -224,7 +224,7 @@ def _read_gemini(response: NativeResponse, request: ImageRequest) -> ImageRespon
 OPENAI: Final[ImageProtocol] = UnaryProtocol(
     id="openai-images", build=_build_openai, read=read_images
 )
-"""Also of Azure and of servers that imitate it."""
+"""OpenAI's images, also for Azure and for servers that imitate the API."""
 XAI: Final[ImageProtocol] = UnaryProtocol(id="xai-images", build=_build_xai, read=read_images)
 TOGETHER: Final[ImageProtocol] = UnaryProtocol(
     id="together-images", build=_build_together, read=read_images

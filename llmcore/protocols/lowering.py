@@ -62,7 +62,7 @@ def file_name(part: DocumentPart) -> str:
 
 
 def omitted_part(part: ContentPart, path: str, notes: Diagnostics) -> str:
-    """Return what stands for a part of a kind that the API has no form for, and note it."""
+    """Return the text in place of a part that the API cannot represent, and report it."""
     owner = part.provider if isinstance(part, ProviderPart) else ""
     what = f"a part of {owner}" if owner else media.noun_of(part)
     return omitted_text(what, path, "it has no form here", notes)
@@ -78,7 +78,7 @@ def result_text(part: ToolResultPart) -> str:
 
 
 def _says_error(text: str) -> bool:
-    """Return whether a result already begins with a word for an error."""
+    """Return whether a result already begins with "Error" or a similar word."""
     return "error" in text[:40].lower()
 
 
@@ -151,7 +151,7 @@ def note_missing(
 
 @frozen(kw_only=True)
 class FixedSampling:
-    """The models of one provider that choose for themselves."""
+    """The models of one provider that reject sampling parameters."""
 
     always: str = ""
     unless_off: str = ""
@@ -203,7 +203,7 @@ OPENAI_EFFORTS: Final[Efforts] = (
         ("none", "low", "medium", "high", "xhigh", "max"),
     ),
 )
-"""Those of OpenAI's models. Models that are not listed get any effort as it is."""
+"""The efforts of OpenAI's models. Models that are not listed are sent any effort unchanged."""
 
 
 def nearest_effort(effort: str, levels: Sequence[str]) -> str:

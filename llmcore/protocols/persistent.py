@@ -58,11 +58,11 @@ _K = TypeVar("_K", bound=Hashable)
 _V = TypeVar("_V")
 
 _SMALL: Final = 32
-"""Up to so many entries are copied with each new one."""
+"""Maps of at most this size are copied for each new entry."""
 _BITS: Final = 4
 _BRANCHES: Final = 1 << _BITS
 _DEEPEST: Final = 60 // _BITS
-"""Below it the hashes of keys are used up."""
+"""The deepest level of branches, below which no bits of the hash are left."""
 
 _Leaf: TypeAlias = dict[Any, tuple[int, Any]]
 """Entries by their keys: when each was added, and its value."""

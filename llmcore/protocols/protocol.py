@@ -182,16 +182,16 @@ class StreamMachine(Generic[Event, State]):
 
 @frozen(kw_only=True, eq=False)
 class Protocol(Generic[Body_co, Event, State]):
-    """One provider API: how to ask, and how to read the response, streamed or whole."""
+    """One provider API: builds requests, and reads responses, streamed or whole."""
 
     id: str
-    """Such as `anthropic-messages`."""
+    """The id, such as `anthropic-messages`."""
     metadata_key: str
     """Under which key of `provider_metadata` and `provider_options` its own data stands."""
     body: BodyBuilder[Body_co]
     stream: StreamMachine[Event, State]
     whole: Callable[[JsonValue, LLMRequest], Iterable[LLMEvent]]
-    """A body that was not streamed, as the same events."""
+    """Returns a body that was not streamed as the same events."""
     skim: Callable[[JsonValue, LLMRequest], Iterable[LLMEvent] | None] | None = None
     """Its first and last events alone, `StreamStart`, `StepFinish` and `Finish`; None for a body
     that is to be read as `whole` does. See `response_parts.skimmed`."""
@@ -264,7 +264,7 @@ class NativeResponse:
     headers: Mapping[str, str] = field(factory=dict)
     """The headers by their names in lower case."""
     diagnostics: tuple[Diagnostic, ...] = ()
-    """Those of the request."""
+    """The diagnostics of the request."""
 
 
 @frozen(kw_only=True)
@@ -275,7 +275,7 @@ class UnaryProtocol(Generic[Request, Response_co]):
     """
 
     id: str
-    """Such as `openai-embeddings`."""
+    """The id, such as `openai-embeddings`."""
     build: Callable[[Request], NativeRequest]
     """Raises InvalidRequestError for what the API cannot do."""
     read: Callable[[NativeResponse, Request], Response_co]

@@ -196,11 +196,11 @@ _CHAT: Final = openai_chat.make(
 
 
 _OUTSIDE: Final = frozenset({"model", "stream", "service_tier"})
-"""Fields of the Messages API that are not in the body of InvokeModel."""
+"""Fields of the Messages API that InvokeModel does not have in its body."""
 
 
 def _invoked(built: Built[MessagesBody]) -> Built[MessagesBody]:
-    """Return what InvokeModel takes: model and stream are in the path, beta features in the body.
+    """Return the body for InvokeModel: model and stream are in the path, beta features in the body.
 
     It is as https://pypi.org/project/anthropic/ sends it (`anthropic/lib/bedrock`). The service
     tier is a header: https://docs.aws.amazon.com/bedrock/latest/APIReference/
@@ -244,7 +244,7 @@ def _auth(
 
 
 def _says_nothing(environ: Mapping[str, str]) -> bool:
-    """Return whether *environ* holds neither a Bedrock key nor an access key."""
+    """Return whether *environ* has neither a Bedrock key nor an access key."""
     return not environ.get(KEY_VARIABLE) and AwsCredentials.from_environ(environ) is None
 
 

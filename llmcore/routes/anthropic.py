@@ -31,7 +31,7 @@ from llmcore.schema.model import Model
 PROVIDER: Final = "anthropic"
 BASE_URL: Final = "https://api.anthropic.com"
 VERSION: Final = "2023-06-01"
-"""Not the latest version: `2026-10-21` rejects sampling parameters for all models."""
+"""The API version. The latest, `2026-10-21`, rejects sampling parameters for all models."""
 
 BETA_HEADER: Final = "anthropic-beta"
 _NOT_BETA: Final = frozenset({"prompt-caching-2024-07-31"})

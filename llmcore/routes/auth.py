@@ -20,7 +20,7 @@ from llmcore.schema.result import Failure, Result, Success
 
 @frozen(kw_only=True)
 class AuthContext:
-    """The context of signing: everything it may depend on besides the request."""
+    """Everything besides the request that signing depends on."""
 
     environ: Mapping[str, str] = field(factory=dict, repr=False)
     now: datetime | None = None
@@ -30,7 +30,7 @@ class AuthContext:
     shown: bool = False
     """Whether the request is shown and not sent, so that it is of use without a key as well."""
     missing_key: str | None = None
-    """A placeholder for a missing key."""
+    """The placeholder for a missing key."""
 
     def without_key(self) -> "AuthContext":
         """Return the context in which a placeholder stands in for the key."""

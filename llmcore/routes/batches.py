@@ -17,7 +17,7 @@ OPENAI_PATHS: Final = {
     "openai-chat": "/v1/chat/completions",
     "openai-responses": "/v1/responses",
 }
-"""The path by which a batch names the API of its requests, by the protocol."""
+"""The path with which a batch names the API of its requests, by protocol id."""
 
 _NONE: Final = ("azure", "vertex", "openrouter", "github-copilot", "local")
 

@@ -44,13 +44,13 @@ class RouteDefaults:
     provider_options: ProviderMetadata = field(factory=dict, converter=plain_metadata)
     """Native fields of every body."""
     http: HttpOverlay = HttpOverlay()
-    """Changes of every HTTP request."""
+    """Changes to every HTTP request."""
     timeouts: Timeouts | None = None
-    """Time limits for calls that bring none of their own; None is the client's."""
+    """Time limits for calls that have none of their own; None uses the client's."""
     limits: ModelLimits = ModelLimits()
     """A larger `max_tokens` is lowered, with a Diagnostic."""
     max_response_bytes: int = 256 * 1024 * 1024
-    """More than this is not read."""
+    """The most bytes that are read of a response."""
 
     def applied_to(self, request: LLMRequest) -> LLMRequest:
         """Return *request* with these defaults below it."""

@@ -27,7 +27,7 @@ _CHECKSUM = Struct(">I")
 _CHECKSUM_BYTES = _CHECKSUM.size
 _BAD_CHECKSUM = "an event stream message ends with a wrong checksum"
 _QUOTED_BYTES = 500
-"""How much of a body that is text goes into the error message."""
+"""The most bytes of a text body that are quoted in an error message."""
 
 _VALUE_BYTES = {0: 0, 1: 0, 2: 1, 3: 2, 4: 4, 5: 8, 8: 8, 9: 16}
 """True, false, byte, short, integer, long, timestamp and UUID, by type of the value."""
@@ -58,7 +58,7 @@ class EventStreamDecoder:
     _needed: int = field(init=False, default=0)
     """The number of held bytes below which nothing can be decoded."""
     _started: bool = field(init=False, default=False)
-    """A good prelude was seen, so this is an event stream."""
+    """Whether a valid prelude was read, so that this is an event stream."""
     _known: dict[int, _Head] = field(init=False, factory=dict)
     """The last prelude and headers for each length of a message; a stream repeats the same few."""
     _failure: str = field(init=False, default="")

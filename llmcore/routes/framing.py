@@ -26,7 +26,7 @@ Frame = tuple[str, bytes]
 """Name and payload. A plain tuple: one is built per token."""
 
 MAX_FRAME_BYTES = 64 * 1024 * 1024
-"""Room for a generated image in base64; a server that sends more is broken or hostile."""
+"""The default limit: enough for a generated image in base64."""
 
 
 class FrameDecoder(Protocol):
@@ -51,7 +51,7 @@ class FrameDecoder(Protocol):
 
 @frozen(kw_only=True)
 class Framing:
-    """One way to cut a response body into frames."""
+    """A format in which a response body is split into frames."""
 
     id: str
     """The name of the framing, such as `sse`."""

@@ -62,16 +62,16 @@ _INTENT: Final = {"openai-intent": "conversation-edits"}
 _RESPONSES_MODELS: Final = re.compile(r"gpt-([5-9]|[12]\d)(?!\d|-mini)")
 _MESSAGES_PATH: Final = "/v1/messages"
 _INTERLEAVED: Final = {BETA_HEADER: "interleaved-thinking-2025-05-14"}
-"""For thinking between calls of tools, by models whose thinking has a budget."""
+"""The feature of thinking between tool calls, for models with a thinking budget."""
 _MEMORY: Final = ("previous_response_id", "conversation", "background")
-"""Options of Responses for what the provider stores; Copilot stores nothing."""
+"""Options of the Responses API that need stored responses; Copilot stores none."""
 
 
 # -- signing
 
 
 def _auth_of(source: Fetch | CredentialSource, *, moves: bool) -> Auth:
-    """Sign by what *source* fetches; with *moves*, at the address that it names."""
+    """Sign with the token that *source* fetches; with *moves*, at the address that it names."""
 
     def sign(request: HttpRequest, context: AuthContext) -> Result[HttpRequest, LLMError]:
         if not context.token:

@@ -35,7 +35,7 @@ class CopilotLogin(CredentialSource):
     token: str | None = field(default=None, repr=False)
     """A token of GitHub's; without it, that of the environment or of the stored login."""
     api_url: str = GITHUB_API_URL
-    """Where a token that is given, here or by the environment, is exchanged."""
+    """The API that exchanges a token given here or by the environment."""
 
 
 @frozen(kw_only=True)

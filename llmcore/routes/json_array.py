@@ -1,6 +1,6 @@
 r"""One JSON array whose elements arrive over time (RFC 8259).
 
-Gemini's `streamGenerateContent` responses so when it is not asked for `alt=sse`:
+Gemini's `streamGenerateContent` returns one when it is not asked for `alt=sse`:
 `[{...},\r\n{...}]`. Each top-level element is a frame, sent on with its last byte. In a
 body that is an object, or several in a row, each is a frame: errors look like that.
 
@@ -68,7 +68,7 @@ class JsonArrayDecoder:
     _place: _Place = field(init=False, default=_Place.START)
     _inside: _Inside = field(init=False, default=_Inside.GAP)
     _depth: int = field(init=False, default=0)
-    """Brackets open within the element."""
+    """The number of open brackets within the element."""
     _failure: str = field(init=False, default="")
 
     def feed(self, chunk: bytes) -> "list[Frame]":

@@ -26,7 +26,7 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
 def checked_name(name: str) -> str:
-    """Return *name*, if a provider can be called so; ConfigurationError if not."""
+    """Return *name*; ConfigurationError if it cannot be the name of a provider."""
     if _NAME.fullmatch(name):
         return name
     raise ConfigurationError(

@@ -70,7 +70,7 @@ class OpenRouterRouting:
     """
 
     order: tuple[str, ...] = field(default=(), converter=_names)
-    """Tried first, in this order."""
+    """The upstream providers that are tried first, in this order."""
     only: tuple[str, ...] = field(default=(), converter=_names)
     """The upstream providers that may answer."""
     ignore: tuple[str, ...] = field(default=(), converter=_names)
@@ -82,9 +82,9 @@ class OpenRouterRouting:
     data_collection: DataCollection | None = field(default=None, validator=_one_of(DataCollection))
     """Whether providers may keep prompts, and train on them."""
     zdr: bool | None = None
-    """Whether only providers count that keep nothing at all."""
+    """Whether only providers with zero data retention may answer."""
     enforce_distillable_text: bool | None = None
-    """Whether only models count whose text others may be trained on."""
+    """Whether only models may answer whose text may be used for training other models."""
     quantizations: tuple[str, ...] = field(default=(), converter=_names)
     """The quantizations that are allowed, such as `fp8`."""
     sort: Sort | None = field(default=None, validator=_one_of(Sort))

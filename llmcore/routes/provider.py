@@ -37,7 +37,7 @@ class ConfigurableProvider:
     __slots__ = ()
 
     def __new__(cls, *args: object, **settings: object) -> Self:
-        """Raise TypeError for a setting without a name, or with another than is known."""
+        """Raise TypeError for a positional argument, or a setting of an unknown name."""
         known = inspect.signature(cls).parameters
         if args and all(one.kind is one.KEYWORD_ONLY for one in known.values()):
             example = f"{cls.__name__}({next(iter(known))}=...)"
@@ -68,7 +68,7 @@ class Provider:
     id: str
     """The provider's id."""
     routes: tuple[Route, ...]
-    """The first one is the usual one."""
+    """The routes; the first is the default."""
 
     @classmethod
     def make(cls, *, id: str, routes: Sequence[Route]) -> Self:

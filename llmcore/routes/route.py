@@ -69,7 +69,7 @@ CANNOT_COUNT: Final = "cannot-count"
 """The error code of a route that cannot count tokens."""
 
 _JOINED_HEADERS = frozenset({"anthropic-beta", "openai-beta"})
-"""Lists: what defaults, features and callers ask for goes out together."""
+"""Headers that are lists: those of defaults, features and callers are joined."""
 
 
 _SIGNATURES: Final = 16
@@ -455,7 +455,7 @@ class Route(Generic[Body_co]):
     def _headers(
         self, request: LLMRequest, built: Built[Any], streaming: bool
     ) -> Mapping[str, str]:
-        """Lay the headers over each other; the caller's word is the last."""
+        """Return the headers of all layers; the caller's take precedence."""
         headers = {
             "content-type": "application/json",
             "accept": self.framing.content_types[0] if streaming else "application/json",

@@ -72,7 +72,7 @@ class AwsCredentials:
 
 @frozen(kw_only=True)
 class AwsCredentialChain(CredentialSource):
-    """Wherever AWS tools look: variables, files, single sign-on, roles, metadata services."""
+    """The sources of AWS tools: variables, files, single sign-on, roles, metadata services."""
 
     profile: str | None = None
 

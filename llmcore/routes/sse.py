@@ -58,7 +58,7 @@ class SseDecoder:
     _line_end: bytes = field(init=False, default=b"\n")
     """How the lines of the last chunk ended."""
     _form: _Form = field(init=False, factory=lambda: _form("", b"", b"\n"))
-    """How such events are cut."""
+    """The form by which such events are split."""
 
     def feed(self, chunk: bytes) -> "list[Frame]":
         """Return the events whose blank line *chunk* completes."""
@@ -176,9 +176,9 @@ def _form(name: str, head: bytes, line_end: bytes) -> _Form:
 
 
 _LARGE: Final = 64 * 1024
-"""Events that are larger on average are not cut twice, which takes memory."""
+"""Chunks whose events are larger on average are not split twice, which would take memory."""
 _MOST_NAMES: Final = 64
-"""So many names of events are remembered; APIs have fewer."""
+"""The most names of events that are cached; APIs have fewer."""
 _NAMED: Final = re.compile(rb"event: [^\n]*\n")
 
 

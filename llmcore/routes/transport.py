@@ -75,7 +75,7 @@ class Timeouts:
     """
 
     connect: float | None = _limit(10.0)
-    """Getting a connection, TLS included."""
+    """Opening a connection, including TLS."""
     first_event: float | None = _limit(600.0)
     """From sending the request to the first event (to the whole response, if not streamed)."""
     idle: float | None = _limit(300.0)

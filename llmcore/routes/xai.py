@@ -21,7 +21,7 @@ _ALWAYS_THE_SAME = (
     r"grok-[23](-(?!mini).*)?|grok-4(-0709|-latest|-fast.*|-1.*)?"
     r"|grok-4\.20-(?!multi).*|grok-code.*"
 )
-"""Models whose thinking has no degrees: "does not support parameter reasoningEffort"."""
+"""Models without levels of reasoning: "does not support parameter reasoningEffort"."""
 
 DIALECT = evolve(
     COMPATIBLE,

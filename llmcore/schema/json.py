@@ -291,7 +291,7 @@ def all_objects(value: Any) -> list[dict[str, Any]] | None:
 
 
 _SCALARS: Final = frozenset({str, bool, type(None)})
-"""Without numbers: there are some that our values cannot hold."""
+"""Types that are always valid. Numbers are not among them: some cannot be represented."""
 
 
 def has_only(fields: JsonObject, others: Iterable[str] = ()) -> bool:

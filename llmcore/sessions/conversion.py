@@ -90,7 +90,7 @@ def response_entries(
 
 
 def to_messages(entries: Iterable[MessageEntry]) -> tuple[Message, ...]:
-    """Return the messages that *entries* are; entries of others read as they stand.
+    """Convert *entries* to messages; entries of other programs are read by their parts alone.
 
     Raises MalformedError for a `meta.llmcore` that does not fit its entry.
     """
@@ -172,7 +172,7 @@ def _said_of(message: Message, role: EntryRole) -> dict[str, JsonValue]:
 
 
 def _names(after: Iterable[MessageEntry]) -> CallNames:
-    """Return how calls are named after the entries *after*."""
+    """Return the ids in use after the entries *after*, by which new calls are named."""
     taken: set[str] = set()
     latest: dict[str, str] = {}
 
@@ -207,7 +207,7 @@ def _native_ids(entry: MessageEntry) -> list[str]:
 
 
 def _groups(entries: Iterable[MessageEntry]) -> Iterator[Sequence[MessageEntry]]:
-    """Put the entries together that were one message; a run may be read from its middle."""
+    """Group the entries that were one message; a run may be read from its middle."""
     group: list[MessageEntry] = []
     following: tuple[int, int] | None = None
     for entry in entries:
@@ -255,7 +255,7 @@ def _mark(entry: MessageEntry) -> Mapping[str, Any]:
 
 
 def _group_of(entry: MessageEntry) -> tuple[int, int]:
-    """Return the entry's place in its message, and of how many."""
+    """Return the entry's index in its message, and the message's number of entries."""
     group = _mark(entry).get("group", [0, 1])
     if not (isinstance(group, list) and len(group) == 2 and all(type(n) is int for n in group)):
         raise _misfit()

@@ -15,7 +15,7 @@ from llmcore.sessions.contract.run_rules import check_run
 from llmcore.sessions.store import SeqConflictError, SessionStore, texts_of
 
 _PAGE = 500
-"""How many entries are read at once."""
+"""The number of entries that are read at once."""
 
 
 def to_lines(entries: Iterable[MessageEntry]) -> Iterator[str]:
@@ -68,7 +68,7 @@ async def import_entries(
 
 
 async def _check_new(store: SessionStore, run_id: str, entries: Sequence[MessageEntry]) -> None:
-    """Raise what stands against appending *entries* as run *run_id*."""
+    """Raise the error that prevents appending *entries* as run *run_id*, if there is one."""
     texts_of(run_id, entries)
     check_run(entries).unwrap()
     if await store.read(run_id, limit=1):

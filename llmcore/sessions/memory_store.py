@@ -24,7 +24,7 @@ from llmcore.sessions.store import (
 
 @define
 class _Run:
-    """One run's entries, and which of its calls have results."""
+    """The entries of a run, and which of its calls have results."""
 
     entries: list[MessageEntry] = field(factory=list)
     answered: dict[str, bool] = field(factory=dict)
@@ -104,7 +104,7 @@ class MemoryStore:
             return self._runs.pop(run_id, None) is not None
 
     async def aclose(self) -> None:
-        """Do nothing: there is nothing to let go of."""
+        """Do nothing: there is nothing to close."""
 
     async def __aenter__(self) -> Self:
         return self

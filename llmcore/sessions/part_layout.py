@@ -88,7 +88,7 @@ def lay_out(
 
 
 def restore(parts: Sequence[EntryPart], layout: Layout) -> tuple[ContentPart, ...]:
-    """Return the content parts that *parts* and *layout* stand for.
+    """Return the content parts from which *parts* and *layout* were made.
 
     Raises MalformedError for a layout that was not made for these parts.
     """
@@ -102,7 +102,7 @@ def restore(parts: Sequence[EntryPart], layout: Layout) -> tuple[ContentPart, ..
 
 
 def plain_part(part: EntryPart) -> ContentPart:
-    """Return the content part that *part* reads as by itself."""
+    """Return *part* as a content part, without a layout."""
     match part:
         case EntryText(text=text):
             return TextPart(text)
@@ -164,7 +164,7 @@ def _entry_content(part: ToolResultPart, names: CallNames) -> ResultContent:
 
 
 def _difference(plain: ContentPart, part: ContentPart, names: CallNames) -> JsonValue:
-    """Return what turns *plain* into *part*; None if they are the same."""
+    """Return the layout item that turns *plain* into *part*; None if they are equal."""
     item: dict[str, JsonValue] = {}
     if isinstance(plain, ToolResultPart) and isinstance(part, ToolResultPart):
         item = _content_difference(part, names)
@@ -246,7 +246,7 @@ def _plain_content(content: ResultContent) -> object:
 
 
 def _plain_output(part: ResultPart) -> ToolOutputPart:
-    """Return what a part of a result reads as; a tool's thinking is its text."""
+    """Return a part of a result as a content part; a tool's thinking becomes text."""
     plain = TextPart(part.text) if isinstance(part, EntryThinking) else plain_part(part)
     return cast("ToolOutputPart", plain)
 

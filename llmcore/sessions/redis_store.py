@@ -38,12 +38,12 @@ _PAGE = 500
 """The number of entries or runs that one command reads."""
 
 _PATIENCE_S = 30.0
-"""How long an append tries anew because others were faster."""
+"""How long an append is retried when other writers were faster."""
 
 
 @frozen
 class _Keys:
-    """Where a run is kept. The braces put both keys into one slot of a cluster."""
+    """The keys of a run. The braces put both into one slot of a cluster."""
 
     entries: str
     calls: str

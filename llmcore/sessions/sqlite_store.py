@@ -36,7 +36,7 @@ from llmcore.storage.sqlite import ForeignFileError, Layout, SqliteFile, is_busy
 _T = TypeVar("_T")
 
 _PATIENCE_S = 30.0
-"""How long a writer waits for the others."""
+"""How long a writer waits for other writers."""
 
 LAYOUT: Final = Layout(
     version=1,
@@ -202,7 +202,7 @@ def _run(file: SqliteFile, work: Callable[[sqlite3.Connection], _T]) -> _T:
 
 
 def _file(path: str | os.PathLike[str]) -> Path:
-    """Return *path* as it is from here, wherever the process goes later."""
+    """Return *path* as an absolute one, which does not depend on the working directory."""
     if os.fspath(path) in ("", ":memory:"):
         raise ConfigurationError("an SQLiteStore is a file: take a MemoryStore for no file")
     return Path(path).absolute()
@@ -221,7 +221,7 @@ _APPEND = """INSERT INTO runs VALUES (?, ?, ?, ?, ?) ON CONFLICT (run_id) DO UPD
 
 
 def _answered(db: sqlite3.Connection, run_id: str, ids: Sequence[str]) -> dict[str, bool]:
-    """Return which of the run's calls *ids* are there, and whether they have results."""
+    """Return which of *ids* are calls of the run, and whether they have results."""
     found: dict[str, bool] = {}
     for start in range(0, len(ids), _IDS_A_QUERY):
         some = ids[start : start + _IDS_A_QUERY]

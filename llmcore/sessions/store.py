@@ -13,7 +13,7 @@ from llmcore.sessions.contract.errors import MalformedError, MixedRunError
 from llmcore.sessions.contract.run_rules import call_ids
 
 MAX_RUN_ID_LENGTH = 512
-"""In characters."""
+"""The length of a run's id, in characters."""
 
 _MOST = 2**53
 """The highest seq that all stores support."""
@@ -67,7 +67,7 @@ class SessionStore(Protocol):
     async def read(
         self, run_id: str, *, after: int = 0, limit: int | None = None
     ) -> tuple[StoredEntry, ...]:
-        """Return the entries behind seq *after*, at most *limit*; none of an unknown run."""
+        """Return at most *limit* entries after seq *after*; none of an unknown run."""
         ...
 
     async def runs(self) -> tuple[RunInfo, ...]:
@@ -115,7 +115,7 @@ def conflict(run_id: str, expected: int, actual: int) -> SeqConflictError:
 
 
 def texts_of(run_id: str, entries: Sequence[MessageEntry]) -> list[str]:
-    """Return *entries* as the JSON texts that are kept.
+    """Return *entries* as the JSON texts that are stored.
 
     Raises InvalidRequestError for an unusable id, MixedRunError for an entry of another run,
     MalformedError for half a surrogate pair in what stores look for and compare.
@@ -142,7 +142,7 @@ def check_run_id(run_id: str) -> None:
 
 
 def check_range(run_id: str, after: int, limit: int | None) -> None:
-    """Raise InvalidRequestError for a range that holds nothing by mistake."""
+    """Raise InvalidRequestError for a range that can only be empty by mistake."""
     check_run_id(run_id)
     if not 0 <= after <= _MOST or not (limit is None or 1 <= limit <= _MOST):
         raise InvalidRequestError(f"after is 0 or more, limit 1 or more, both at most {_MOST}")
@@ -156,5 +156,5 @@ def check_ttl(ttl_s: float | None) -> float | None:
 
 
 def utc_now() -> str:
-    """Return the time of the machine's clock as entries state it, such as 2026-11-22T12:00:00Z."""
+    """Return the current time in the form of entries, such as 2026-11-22T12:00:00Z."""
     return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -5,7 +5,7 @@ from typing import Any, Final
 from llmcore.schema.errors import ConfigurationError, missing_extra
 
 _TEXT: Final = {"decode_responses": False, "encoding": "utf-8", "encoding_errors": "strict"}
-"""How stores read and write, whatever options a URL has for other programs."""
+"""The options of stores, which override those of the URL."""
 
 
 def connect(

@@ -34,13 +34,13 @@ class Layout:
 
     version: int
     tables: str
-    """The SQL that makes them in a new file."""
+    """The SQL that makes the tables in a new file."""
     names: frozenset[str]
     """Tables that every version has: a file without them is another program's."""
     upgrades: Mapping[int, str] = field(factory=dict)
     """The SQL that makes each older version into this one."""
     pragmas: tuple[str, ...] = ()
-    """Set on every connection, such as `synchronous = FULL`."""
+    """Pragmas of every connection, such as `synchronous = FULL`."""
 
 
 class ForeignFileError(Exception):
@@ -246,7 +246,7 @@ def _suspend() -> None:
 
 
 def _resume() -> None:
-    """Let them be opened again, each by its own process."""
+    """Allow connections to be opened again, by each process for itself."""
     while _suspended:
         _suspended.pop().lock.release()
     _gate.release()

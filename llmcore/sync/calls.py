@@ -33,7 +33,7 @@ embed = blocking(retrieval.embed, __name__)
 embed_many = blocking(retrieval.embed_many, __name__)
 """Return the vectors of texts, in their order."""
 rerank = blocking(retrieval.rerank, __name__)
-"""Return documents, the best responses to a query first."""
+"""Return documents in the order of how well they answer a query, the best first."""
 generate_image = blocking(media.generate_image, __name__)
 """Return the image that a prompt describes."""
 transcribe = blocking(media.transcribe, __name__)

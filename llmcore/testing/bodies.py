@@ -1,4 +1,4 @@
-"""How cassettes write a body: as readable as possible, and exact to the byte.
+"""The form of bodies in cassettes: as readable as possible, and exact to the byte.
 
 - a JSON object, if one of the usual layouts reproduces its bytes; `body_layout` is the name of
   the layout, unless it is the compact one

@@ -83,9 +83,9 @@ class Chunk:
     """One piece of a body, as the network delivered it."""
 
     size: int = field(validator=validators.ge(0))
-    """In bytes."""
+    """The size in bytes."""
     delay_ms: float = field(default=0.0, validator=validators.ge(0))
-    """Since the piece before it, or since the headers."""
+    """Milliseconds since the previous piece, or since the headers."""
 
 
 def _adds_up(response: "RecordedResponse", _attribute: object, chunks: tuple[Chunk, ...]) -> None:
@@ -105,7 +105,7 @@ class RecordedResponse:
     headers: Mapping[str, str] = field(factory=dict)
     body: bytes = b""
     delay_ms: float = field(default=0.0, validator=validators.ge(0))
-    """From the request to the headers."""
+    """Milliseconds from the request to the headers."""
     chunks: tuple[Chunk, ...] = field(default=(), validator=_adds_up)
     """The pieces in which the network delivered the body; empty if they are not known."""
     failure: LLMError | None = None
@@ -129,9 +129,9 @@ class NoResponse:
     """No response came: the connection failed, or the caller left before the headers."""
 
     failure: LLMError | None = None
-    """Why there was none; None if the caller left."""
+    """Why there was no response; None if the caller left."""
     delay_ms: float = field(default=0.0, validator=validators.ge(0))
-    """From the request to the failure."""
+    """Milliseconds from the request to the failure."""
 
 
 @frozen(kw_only=True)
@@ -152,7 +152,7 @@ class SocketMessage:
     """The side that sent it."""
     text: str
     delay_ms: float = field(default=0.0, validator=validators.ge(0))
-    """Since the message before it, or since the socket was opened."""
+    """Milliseconds since the previous message, or since the socket was opened."""
 
 
 def _messages(messages: Iterable[SocketMessage]) -> tuple[SocketMessage, ...]:

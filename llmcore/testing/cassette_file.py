@@ -136,7 +136,7 @@ class _Response:
     body_layout: str | None = None
     delay_ms: float = 0.0
     chunks: tuple[tuple[int, float], ...] = ()
-    """Size in bytes and delay in milliseconds of each."""
+    """The size in bytes and the delay in milliseconds of each chunk."""
     failure: LLMError | None = None
     abandoned: bool = False
 
@@ -154,7 +154,7 @@ class _Interaction:
     kind: Literal["http", "websocket"]
     request: _Request
     response: _Response | None = None
-    """Of kind `http`; the other fields are of kind `websocket`."""
+    """The response, for the kind `http`; the other fields are for `websocket`."""
     messages: tuple[_Message, ...] = ()
     failure: LLMError | None = None
 

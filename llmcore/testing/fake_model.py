@@ -140,7 +140,7 @@ class _Playing:
 
 
 def _events(pieces: Sequence[Piece], request: LLMRequest) -> Iterator[LLMEvent | Delay]:
-    """Yield a whole response; pauses stand where they were among its pieces."""
+    """Yield a whole response, with pauses at their places among its pieces."""
     model = request.model_id
     bare: list[LLMEvent] = [StreamStart(provider=PROVIDER, model=model), StepStart()]
     pauses: list[tuple[int, Delay]] = []

@@ -23,7 +23,7 @@ Piece: TypeAlias = Union[bytes, str, BaseException, tuple[Union[bytes, str], flo
 Body: TypeAlias = Union[bytes, str, JsonObject, Iterable[Piece], AsyncIterable[Piece]]
 
 Triple: TypeAlias = tuple[int, Mapping[str, str], Body]
-"""Status, headers, body."""
+"""A response: its status, headers and body."""
 
 Response: TypeAlias = Union[Body, BaseException, Triple]
 

@@ -57,13 +57,13 @@ class Selection(NamedTuple):
     """The selected recorded tests; an empty field selects all."""
 
     providers: tuple[str, ...] = ()
-    """One of them."""
+    """The providers, of which a test must have one."""
     prefixes: tuple[str, ...] = ()
-    """One of them, as the folder a cassette is in."""
+    """The folders, one of which must contain the cassette."""
     tags: tuple[str, ...] = ()
-    """All of them."""
+    """The tags, all of which a test must have."""
     tests: tuple[str, ...] = ()
-    """One of them, as a part of the test's name or id, or of the cassette's path."""
+    """Texts, one of which must be in the test's name or id, or in the cassette's path."""
 
     @classmethod
     def of(cls, options: Mapping[str, str | None], environ: Mapping[str, str]) -> "Selection":
@@ -127,7 +127,7 @@ def _options(marks: "Iterable[pytest.Mark]") -> dict[str, Any]:
 
 
 def _complaint(mark: "pytest.Mark") -> str:
-    """Return what is wrong with *mark*; empty if it is valid."""
+    """Return the fault in *mark*; empty if it is valid."""
     unknown = mark.kwargs.keys() - _OPTIONS
     if unknown:
         return f"pytest.mark.cassette takes no {', '.join(sorted(unknown))}"
@@ -142,7 +142,7 @@ def _complaint(mark: "pytest.Mark") -> str:
 
 
 def _all(marks: "Iterable[pytest.Mark]", name: str) -> tuple[str, ...]:
-    """Return what all *marks* together list under *name*."""
+    """Return the items that all *marks* list under *name*."""
     return tuple(dict.fromkeys(word for mark in marks for word in mark.kwargs.get(name, ())))
 
 

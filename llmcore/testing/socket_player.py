@@ -77,7 +77,7 @@ class PlayedSocket:
 
     @property
     def unsent(self) -> int:
-        """How many recorded messages of the client have not been sent."""
+        """The number of recorded client messages that were not sent."""
         rest = self._interaction.messages[self._next :]
         return sum(message.direction == "client" for message in rest)
 
@@ -98,7 +98,7 @@ class PlayedSocket:
         return messages[self._next] if self._next < len(messages) else None
 
     def _as_request(self, message: bytes) -> RecordedRequest:
-        """Return *message* as what can be compared readably."""
+        """Return *message* in a form that makes readable comparisons."""
         return RecordedRequest(method="MESSAGE", url=self._interaction.request.url, body=message)
 
     async def _wait(self, delay_ms: float) -> None:

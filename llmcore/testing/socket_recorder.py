@@ -21,13 +21,13 @@ class SocketTrack:
     failure: LLMError | None = None
 
     def sent(self, message: bytes) -> None:
-        """Keep a message of the client's."""
+        """Record a message of the client."""
         self.messages.append(
             SocketMessage(direction="client", text=message.decode(), delay_ms=self._elapsed_ms())
         )
 
     def came(self, messages: Sequence[bytes]) -> None:
-        """Keep messages of the server's."""
+        """Record messages of the server."""
         for message in messages:
             self.messages.append(
                 SocketMessage(

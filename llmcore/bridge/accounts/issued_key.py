@@ -43,7 +43,7 @@ class KeyLimits:
     """In seconds since 1970."""
     requests_per_minute: int | None = None
     tokens_per_minute: int | None = None
-    """Of input and output together."""
+    """Tokens of input and output together, each minute."""
     budget_usd: float | None = None
     """US dollars of each period."""
     budget_tokens: int | None = None
@@ -99,9 +99,9 @@ class IssuedKey:
     """SHA-256 of the key's text, in hexadecimal digits."""
     revoked_at: float | None = None
     old_digest: str | None = field(default=None, repr=False)
-    """Of the text before the last rotation."""
+    """The digest of the text before the last rotation."""
     old_until: float = 0.0
-    """Until when the text before the last rotation is valid."""
+    """When the text before the last rotation expires."""
 
     def matches(self, text: str, now: float) -> bool:
         """Return whether *text* is that of the key; takes the same time for every wrong text."""

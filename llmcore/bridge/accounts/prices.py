@@ -22,7 +22,7 @@ from llmcore.schema.response import LLMResponse
 from llmcore.schema.usage import Usage
 
 _UNKNOWN_OUTPUT: Final = 32_768
-"""The output that is expected of a model whose limit is unknown."""
+"""The output tokens that are expected of a model whose limit is unknown."""
 
 
 @frozen(kw_only=True)
@@ -87,7 +87,7 @@ class PriceList:
         return max((nano(cost) for cost in costs if cost is not None), default=None)
 
     def most_output(self, target: UpstreamModel, limit: int | None) -> int:
-        """Return the most tokens of output that a response can have whose request has a *limit*."""
+        """Return the most output tokens of a response whose request has this *limit*."""
         if limit is not None or self.output_tokens is not None:
             return limit or self.output_tokens or 0
         provider = self.providers.get(target.provider, target.provider)

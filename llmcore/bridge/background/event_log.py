@@ -19,7 +19,7 @@ from llmcore.bridge.http.logs import log
 from llmcore.bridge.state.store import ResponseStore, StateUnavailableError
 
 MAX_LOG_BYTES: Final = 16 * 1024 * 1024
-"""Of the events of one response, before they are compressed."""
+"""The most bytes of events that are kept of one response, before compression."""
 EVENTS_TTL_S: Final = 2 * 3600.0
 """How long an event can be streamed again."""
 _RECENT_BYTES = 256 * 1024

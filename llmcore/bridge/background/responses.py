@@ -32,7 +32,7 @@ class BackgroundResponse:
     """A response that this process makes."""
 
     record: Record
-    """As it was when the response was requested."""
+    """The record as it was when the response was requested."""
     run: ResponseRun
     """Writes events as lines of JSON."""
     final: Callable[[], Record | None]

@@ -92,7 +92,7 @@ def _seconds(name: str, default: float, *, least: float = 0.001) -> Any:
 
 
 def _amount(name: str, kind: type[int | float], *, most: float = MOST) -> Any:
-    """Declare a bound, of which there is none by default, or with 0."""
+    """Declare a bound. None, which is the default, and 0 mean that there is none."""
     return _setting(
         None, lambda values: values.number(name, kind(), kind, least=0, most=most) or None
     )
@@ -120,16 +120,16 @@ class Limits:
     """Limits of requests, responses and waiting; sizes are in bytes, times in seconds."""
 
     max_body_bytes: int = _integer("MAX_BODY_BYTES", 32 * 1024 * 1024, least=1)
-    """Of a request's body, both as it comes and decompressed."""
+    """The largest body of a request, both as received and decompressed."""
     max_header_bytes: int = _integer("MAX_HEADER_BYTES", 32 * 1024, least=1024)
     body_s: float = _seconds("BODY_SECONDS", 30.0)
-    """For a request's head to arrive, and as long again for its body."""
+    """The time in which a request's head must arrive, and the same again for its body."""
     send_s: float = _seconds("SEND_SECONDS", 60.0)
-    """For a client to take what it is sent."""
+    """The longest time in which a client takes none of the bytes that are sent to it."""
     first_event_s: float = _seconds("FIRST_EVENT_SECONDS", 600.0)
     idle_s: float = _seconds("IDLE_SECONDS", 300.0)
     total_s: float | None = _amount("TOTAL_SECONDS", float)
-    """For the whole of a response, all tries and the waits between them included."""
+    """The time limit of a whole response, including all tries and the waits between them."""
     max_running: int = _integer("MAX_RUNNING", 256, least=1)
     """Responses under way at once; further requests get a 503."""
     max_background: int = _integer("MAX_BACKGROUND", 64, least=1)
@@ -153,7 +153,7 @@ class StateSettings:
     max_entries: int | None = _integer("STATE_MAX_ENTRIES", None, least=1)
     """Responses in memory or SQLite; None is the backend's own bound."""
     max_bytes: int | None = _integer("STATE_MAX_BYTES", None, least=1)
-    """Of responses in memory or SQLite, packed; None is the backend's own bound."""
+    """Bytes of packed responses in memory or SQLite; None is the backend's own bound."""
 
 
 @frozen(kw_only=True)
@@ -185,16 +185,16 @@ class AccountSettings:
 
 @frozen(kw_only=True)
 class CoolDownSettings:
-    """How long an upstream that failed is left alone while there are others, in seconds."""
+    """How many seconds an upstream that failed gets no requests while there are others."""
 
     failure_s: float = _seconds("COOL_DOWN_SECONDS", 5.0)
-    """After a failure that states no time to wait."""
+    """Seconds after a failure that states no time to wait."""
     key_s: float = _seconds("KEY_COOL_DOWN_SECONDS", 300.0)
-    """After it refused its key, or had no credit left."""
+    """Seconds after it refused its key, or had no credit left."""
     breaker_failures: int = _integer("BREAKER_FAILURES", 5, least=1)
-    """So many failures in a row open the circuit."""
+    """The number of failures in a row that opens the circuit."""
     breaker_s: float = _seconds("BREAKER_SECONDS", 60.0)
-    """How long the circuit stays open; then one request tries."""
+    """Seconds that the circuit stays open; after them, one request is sent as a probe."""
 
 
 @frozen(kw_only=True)
@@ -204,9 +204,9 @@ class CacheSettings:
     responses: ResponseCaching = _one_of("CACHE_RESPONSES", "off", ResponseCaching)
     """Which responses may come from the response cache: those of temperature 0, or all."""
     ttl_s: float = _seconds("CACHE_SECONDS", 3600.0, least=1)
-    """How long a response is given again."""
+    """How long a stored response is returned."""
     prompt_marks: bool = _flag("CACHE_PROMPT_MARKS")
-    """Whether requests without marks for the upstream's cache of prompts get some."""
+    """Whether requests without cache marks get some, so that the upstream caches their prompts."""
 
 
 @frozen(kw_only=True)
@@ -275,7 +275,7 @@ class GatewaySettings:
     keep_alive_by_front: Mapping[str, KeepAlive] = _by_front("KEEP_ALIVE_BY_FRONT", _KEEP_ALIVES)
     """The heartbeat of silent streams in place of the front's own, by the ids of fronts."""
     prefill: Prefill = _one_of("PREFILL", "continue", Prefill)
-    """Of a conversation that ends with the assistant, for models that do not continue a response:
+    """How to handle a conversation that ends with the assistant if the model cannot continue it:
     add a message of the user's, or refuse."""
     model_prefix: str = _text("MODEL_PREFIX", "")
     """Put before models' names in lists for clients of Messages, and removed from requests."""

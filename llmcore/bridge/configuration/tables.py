@@ -56,7 +56,7 @@ class KeySource:
 
     @property
     def is_given(self) -> bool:
-        """Whether there is any."""
+        """Whether a source is given."""
         return bool(self.key or self.key_file or self.key_command)
 
 
@@ -69,11 +69,11 @@ class UpstreamSettings(KeySource):
     """An id of `llmcore providers`, or `openai-compatible`."""
     base_url: Name | None = None
     weight: _Weight = 1.0
-    """Its share of the requests to its rank, where a target names no weight of its own."""
+    """Its share of the requests to its rank; a target can have a weight of its own."""
     max_running: _Count | None = None
-    """Responses of it under way at once, over all workers of one store."""
+    """The most responses under way at once, over all workers of one store."""
     requests_per_minute: _Count | None = None
-    """Over all workers of one store."""
+    """The most requests a minute, over all workers of one store."""
     first_event_seconds: _Seconds | None = None
     idle_seconds: _Seconds | None = None
     variables: Mapping[str, str] = field(factory=dict, repr=False)

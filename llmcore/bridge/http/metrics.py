@@ -40,7 +40,7 @@ def share_metrics(folder: Path) -> None:
 
 
 def forget_process(pid: int) -> None:
-    """Leave the gauges of a process that has ended out of what is exposed; counts are kept."""
+    """Remove the gauges of a process that has ended from the exposed metrics; counts are kept."""
     if _FOLDER in os.environ:
         multiprocess.mark_process_dead(pid)  # type: ignore[no-untyped-call]
 

@@ -23,7 +23,7 @@ _MAX_WINDOW_BYTES = 64 * 1024 * 1024
 """Memory that a zstd frame may ask for."""
 
 _MAX_CONTAINERS = 250_000
-"""Each empty one takes two bytes of a body, and sixty of memory."""
+"""The most objects and lists in a body. An empty one takes two bytes there, sixty in memory."""
 _MAX_VALUES = 2_000_000
 """Members of all of them together, which take two bytes each, and up to thirty times the memory."""
 

@@ -146,7 +146,7 @@ def _bound(
     registered_tools: tuple[RegisteredTool, ...],
     read_again: "ReadSettings | None" = None,
 ) -> Iterator[tuple["Server", socket.socket, str]]:
-    """Return the server, the socket that it is to listen on, and its URL."""
+    """Return the server, the socket that it listens on, and its URL."""
     make_config = _application(settings, registered_tools, read_again)
     from uvicorn import Server
 

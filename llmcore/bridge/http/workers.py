@@ -28,11 +28,11 @@ from llmcore.bridge.http.metrics import forget_process
 from llmcore.schema.errors import ConfigurationError
 
 _SOON_S: Final = 10.0
-"""A worker that lived for less is not replaced at once."""
+"""A worker that ended within this time is replaced after a delay."""
 _FIRST_DELAY_S: Final = 0.5
 _LONGEST_DELAY_S: Final = 30.0
 _PATIENCE_S: Final = 10.0
-"""For workers to end after the time in which their responses must."""
+"""Seconds that workers have to end after the time limit of their last responses."""
 _FAILED: Final = 70
 """The exit status of a worker that failed with an exception; EX_SOFTWARE of sysexits.h."""
 _PASSED_ON: Final = (signal.SIGTERM, signal.SIGINT)
@@ -47,9 +47,9 @@ class _Worker:
     """0 while it is not running."""
     started: float = 0.0
     due: float = 0.0
-    """When it is to be started."""
+    """When its next process is started."""
     failures: int = 0
-    """How often in a row it died soon."""
+    """How many times in a row it ended within `_SOON_S`."""
 
     def ended(self, now: float) -> None:
         """Plan the start of the next process."""
@@ -68,9 +68,9 @@ class Supervisor:
     shutdown_s: float
     _workers: list[_Worker] = field(init=False, factory=list)
     _ready: tuple[int, int] = field(init=False, factory=os.pipe)
-    """To which each worker writes a byte once it accepts connections."""
+    """A pipe to which each worker writes a byte once it accepts connections."""
     _alive: tuple[int, int] = field(init=False, factory=os.pipe)
-    """Whose writing end only the supervisor has, so that its end shows in the workers."""
+    """A pipe whose writing end only the supervisor holds, so that workers notice when it dies."""
     _stopping_since: float = field(init=False, default=math.inf)
 
     def run(self, announce: Callable[[], None]) -> None:

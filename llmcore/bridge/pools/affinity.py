@@ -1,4 +1,4 @@
-"""The conversation that a request belongs to, as eight hex digits.
+"""Identifies the conversation that a request belongs to by eight hex digits.
 
 A client that continues a response by its id sends nothing else of the conversation. The ids of
 responses therefore contain its digits: `resp_` `0f3a91c2` and 40 random ones.

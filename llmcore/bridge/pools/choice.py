@@ -1,4 +1,4 @@
-"""The choice of a target, as a function of what is free.
+"""Chooses a target, as a pure function of which targets are free.
 
 A conversation keeps its target, since prompt caches and signatures belong to an account: each
 conversation orders the free targets of a rank by weighted rendezvous hashing. So every worker makes

@@ -50,12 +50,12 @@ class Health:
     """The health of an upstream, or of one model of it."""
 
     free_at: float = 0.0
-    """When its cool-down ends."""
+    """When its cool-down ends, in seconds of the caller's clock."""
     failures: int = 0
-    """In a row, of those that show that it does not work."""
+    """The number of failures in a row that show that it does not work."""
     failed_at: float = 0.0
     reason: str = ""
-    """Why it cools down, in a word."""
+    """Why it is cooling down, in a word."""
 
     def to_json(self) -> JsonObject:
         """Return it as JSON."""
@@ -120,7 +120,7 @@ def after_success(health: Health, started_at: float) -> Health:
 
 
 def claimed(health: Health, now: float, settings: CoolDownSettings) -> Health:
-    """Return the health while one request tries an upstream whose circuit was open."""
+    """Return the health while one request probes an upstream whose circuit was open."""
     if health.failures < settings.breaker_failures or now < health.free_at:
         return health
     return evolve(health, free_at=now + settings.failure_s)

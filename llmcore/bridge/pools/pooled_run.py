@@ -1,4 +1,4 @@
-"""A response that is requested from one target after the other until one of them begins it.
+"""A response that is requested from one target after another until one begins to respond.
 
 Each target has its own run, whose request and response are built and read for that target. The next
 target gets the request only while nothing was sent to the client.

@@ -43,7 +43,7 @@ class UsageTotal:
 
     responses: int = 0
     failed: int = 0
-    """Of them, those that failed or were cancelled."""
+    """How many of them failed or were cancelled."""
     input_tokens: int = 0
     cache_read_tokens: int = 0
     cache_write_tokens: int = 0

@@ -17,7 +17,7 @@ class SpendRow:
     """The id of the issued key, the digest of a configured one, or `anybody`."""
     owner: str = ""
     model: str
-    """As the client called it."""
+    """The model's name as the client wrote it."""
     provider: str
     upstream: str = ""
     """The upstream of the configuration file; empty is the provider itself."""
@@ -38,11 +38,11 @@ class SpendRow:
     estimated: bool = False
     """Whether tokens are an estimate, because the response ended before its upstream sent them."""
     cost_nano: int | None = None
-    """In nano-dollars; None if no price is known."""
+    """The cost in nano-dollars; None if no price is known."""
     first_event_s: float | None = None
-    """From asking the upstream to its first event."""
+    """Seconds from sending the upstream's request to its first event."""
     seconds: float = 0.0
-    """From the request to the end of the response."""
+    """Seconds from the client's request to the end of the response."""
     upstream_request_id: str | None = None
 
 

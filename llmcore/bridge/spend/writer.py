@@ -95,7 +95,7 @@ class SpendWriter:
             self._start_held()
 
     def flush(self, seconds: float) -> bool:
-        """Wait until everything that is queued by now is written; return whether it is."""
+        """Wait until everything that is queued now is written; return whether it was."""
         deadline = time.monotonic() + seconds
         with self._changed:
             target = self._added

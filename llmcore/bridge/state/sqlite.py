@@ -82,7 +82,7 @@ LAYOUT: Final = Layout(
 )
 _COUNT = "select count(*), coalesce(sum(size), 0) from responses"
 _FORGOTTEN_PER_WRITE = 64
-"""At most: a bound that was set lower is reached over several writes."""
+"""The most responses that one write deletes; after a bound is lowered, several writes reach it."""
 _BUSY_S = 5.0
 _ROOM_BYTES = 16 * 1024 * 1024
 """Free space that the disk must have before a request is sent to an upstream."""

@@ -32,7 +32,7 @@ class Create:
     """A request for a response."""
 
     body: JsonObject
-    """As of a request over HTTP."""
+    """The body that a request over HTTP would have."""
     lane: str | None
     """The `stream_id`; None is the lane without a name."""
 

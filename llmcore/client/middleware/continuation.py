@@ -96,7 +96,7 @@ class ContinuedResponse:
         """The events since an input of a tool began that is not complete."""
         self._inputs: set[str] = set()
         self._usage: Usage | None = None
-        """Of the models that were cut."""
+        """The usage of the models that were cut."""
         self._costs: list[float | None] = []
 
     async def next_batch(self) -> Sequence[LLMEvent]:

@@ -59,7 +59,7 @@ class ResponseCache:
         self._when = when
         self._scope = scope
         self._running: dict[str, list[Waiter]] = {}
-        """The keys of running requests, and the calls that wait for their responses."""
+        """By key of a running request, the calls that wait for its response."""
         self._serial = SerialExecutor(forget=self._running.clear)
 
     async def __call__(self, request: LLMRequest, next: Next) -> EventStream:

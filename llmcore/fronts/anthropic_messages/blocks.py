@@ -23,7 +23,7 @@ def _delta(index: int, **delta: Any) -> Event:
 
 
 class OpenText:
-    """A block of text that goes on."""
+    """An open block of text."""
 
     kind: Final = "text"
     held: Final = False
@@ -42,7 +42,7 @@ class OpenText:
 
 
 class OpenThinking:
-    """A block of thinking that goes on."""
+    """An open block of thinking."""
 
     kind: Final = "reasoning"
     held: Final = False
@@ -61,7 +61,7 @@ class OpenThinking:
 
 
 class OpenToolUse:
-    """A call whose input goes on."""
+    """A call whose input is not complete."""
 
     kind: Final = "tool"
 
@@ -76,7 +76,7 @@ class OpenToolUse:
         self._freeform = freeform
         self._spaces = ""
         self.held = True
-        """Whether the input waits: for its first character, or for its end."""
+        """Whether the input is buffered: until its first character, or until its end."""
         self._waits = freeform
 
     def start(self) -> Event:
@@ -90,7 +90,7 @@ class OpenToolUse:
         return {"type": "content_block_delta", "index": self._index, "delta": delta}
 
     def more(self, text: str) -> Event | None:
-        """Return the event of more input; None while it waits."""
+        """Return the event of more input; None while it is buffered."""
         if not self.held:
             return self.delta(text)
         if self._waits:

@@ -85,7 +85,7 @@ _TOOLS: Final[Mapping[str, tuple[str, str, dict[str, Any]]]] = {
         ),
     ),
 }
-"""Name, description and parameters, by how the type begins."""
+"""Name, description and parameters, by the beginning of the type."""
 
 
 def client_tool(type_: str, native: Fields) -> ToolDefinition | None:

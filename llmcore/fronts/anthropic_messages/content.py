@@ -91,7 +91,7 @@ class ContentReader:
         return cast("tuple[ToolOutputPart, ...]", self.read_content(holder, path))
 
     def check_fields(self, block: Block, path: str) -> None:
-        """Report the fields of *block* that nothing here reads."""
+        """Report the fields of *block* that are not read."""
         known = _FIELDS.get(str(block.get("type")))
         if known is not None:  # a block of another kind goes up whole, or is left out whole
             report_unknown(block, known, path, self.notes)
@@ -148,7 +148,7 @@ class ContentReader:
                 return (DocumentPart(**self._media(source, where), **about),)
 
     def _media(self, source: Fields, path: str) -> dict[str, Any]:
-        """Return the fields of a part whose data a source holds, or names."""
+        """Return the fields of a part whose source contains its data or refers to it."""
         match source.get("type"):
             case "base64":
                 data = required(source, "data", str, f"{path}.")
@@ -181,7 +181,7 @@ def content_blocks(holder: Fields, path: str) -> list[tuple[Block, str]]:
 
 
 def text_block(block: Block, path: str) -> TextPart:
-    """Return a block of text with its citations, whose native form stays with them."""
+    """Return a block of text with its citations, which keep their native form."""
     text = required(block, "text", str, f"{path}.")
     return TextPart(text, citations=tuple(map(read_citation, objects(block.get("citations")))))
 
@@ -196,7 +196,7 @@ def _text_document(text: str, about: Mapping[str, Any]) -> DocumentPart:
 
 
 def _search_result(block: Block) -> DocumentPart:
-    """Return what a search of the client's own found, as a document."""
+    """Return a result of the client's own search as a document."""
     text = "\n\n".join(str(item.get("text") or "") for item in objects(block.get("content")))
     about = {
         "title": str_or_none(block.get("title")),
@@ -209,7 +209,7 @@ def _search_result(block: Block) -> DocumentPart:
 # -- citations, written
 
 _QUOTED: Final = 150
-"""Characters of the cited text that a citation of a web page shows at most."""
+"""The most characters of the cited text in a citation of a web page."""
 
 _NATIVE: Final = {
     "char_location": ("cited_text", "document_index", "start_char_index", "end_char_index"),

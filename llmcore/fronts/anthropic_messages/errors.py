@@ -60,7 +60,7 @@ def _status(error: FrontError) -> int:
 
 
 def _message(error: FrontError) -> str:
-    """Return the message; of a prompt that is too long, in the words that clients look for."""
+    """Return the message; for a prompt that is too long, in the words that clients look for."""
     if error.code != CONTEXT_LENGTH or _KNOWN_WORDS.search(error.message):
         return error.message
     if error.actual_tokens is None or error.limit_tokens is None:

@@ -68,7 +68,7 @@ def is_explanation(event: TextEnd) -> bool:
 
 
 def container_fields(native: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return further facts of the message: those inside of the last delta, and beside it."""
+    """Return further fields of the message: those inside the last delta, and those beside it."""
     inside = {name: native[name] for name in ("container",) if native.get(name) is not None}
     beside = {
         name: native[name] for name in ("context_management",) if native.get(name) is not None
@@ -97,7 +97,7 @@ _TIERS: Final = {"default": "standard", "priority": "priority", "batch": "batch"
 def usage_fields(
     usage: Usage | None, start: StreamStart | None, *, searches: int
 ) -> dict[str, Any]:
-    """Return the counts of the whole message; of Anthropic's responses, with all it counts.
+    """Return the token counts of the whole message; those of Anthropic's responses unchanged.
 
     Where the end counts no input, the counts of the beginning stand: clients take those of the
     `message_delta` for the better ones.

@@ -52,12 +52,12 @@ def is_hosted_call(block: Block) -> bool:
 
 
 def is_hosted_result(block: Block) -> bool:
-    """Return whether *block* is what such a tool returned."""
+    """Return whether *block* is the result of such a tool."""
     return str(block.get("type")).endswith(RESULT_SUFFIX)
 
 
 def hosted_call(call: ToolCall) -> Block | None:
-    """Return the block of a call; None for a tool that the API has no form for."""
+    """Return the block of a call; None for a tool that the API cannot represent."""
     native = call.provider_metadata.get(METADATA_KEY, {})
     if isinstance(native.get("type"), str):
         arguments = object_or_empty(call.arguments)
@@ -86,7 +86,7 @@ def server_call_id(call_id: str) -> str:
 
 
 def hosted_result(result: ToolResult, call: Block | None) -> Block | None:
-    """Return the block of what a tool returned to *call*; None without a form for it."""
+    """Return the block of the result of *call*; None if the API cannot represent it."""
     native = result.provider_metadata.get(METADATA_KEY, {})
     if isinstance(native.get("type"), str):
         shown = {"tool_use_id": result.tool_call_id, "content": result.content}
@@ -103,7 +103,7 @@ def hosted_result(result: ToolResult, call: Block | None) -> Block | None:
 def search_result(
     call_id: str, pages: Iterable[Mapping[str, Any]], *, failed: bool = False
 ) -> Block:
-    """Return the block of what a search found: pages, each with its `url`."""
+    """Return the block of a search result: pages, each with its `url`."""
     if failed:
         fault = {"type": f"{SEARCH_RESULT}_error", "error_code": "unavailable"}
         return {"type": SEARCH_RESULT, "tool_use_id": call_id, "content": fault}
@@ -161,7 +161,7 @@ def read_hosted(block: Block, names: Mapping[str, str]) -> ToolCallPart | ToolRe
 
 
 def hosted_as_text(part: ToolResultPart) -> TextPart | None:
-    """Return what a hosted tool returned as text, for an upstream that did not run it.
+    """Return the result of a hosted tool as text, for an upstream that did not run it.
 
     None for what cannot be expressed as text.
     """

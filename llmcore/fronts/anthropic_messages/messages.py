@@ -59,7 +59,7 @@ _Part = TypeVar("_Part", TextPart, ToolCallPart, ToolResultPart)
 _SYSTEM_EXTRAS: Final = ("clear_at", "output_config")
 """Fields of system messages that only Anthropic reads."""
 _FIELDS: Final = frozenset({"content", "id", "model", "role", "type", *_SYSTEM_EXTRAS})
-"""Fields of messages, and those that clients keep of a response."""
+"""Fields of messages, including fields of responses that clients send back."""
 
 
 class TurnReader:
@@ -79,7 +79,7 @@ class TurnReader:
         return frozenset(self._names)
 
     def read(self, natives: Iterable[Fields]) -> tuple[Message, ...]:
-        """Return the messages. FrontError, with the place, for what cannot be understood."""
+        """Return the messages. Raises FrontError, naming the place, for invalid content."""
         for index, native in enumerate(natives):
             path = f"messages[{index}]"
             try:
@@ -121,7 +121,7 @@ class TurnReader:
     # -- the user's side
 
     def _user(self, native: Fields, path: str) -> None:
-        """Add a user's turn: results of tools and other content, each a message, in order."""
+        """Add a user's turn: tool results and other content, as separate messages in order."""
         parts: list[ContentPart] = []
         results: list[ToolResultPart] = []
         for block, place in content_blocks(native, path):
@@ -154,7 +154,7 @@ class TurnReader:
     # -- the assistant's side
 
     def _assistant(self, native: Fields, path: str) -> None:
-        """Add an assistant's turn: one response, or several whose state the blocks carry."""
+        """Add an assistant's turn: one response, or several whose state is sealed in the blocks."""
         for block, place in content_blocks(native, path):
             self._block(block, place)
         for origin, echoes in self._run.take():
@@ -218,7 +218,7 @@ class TurnReader:
     def _restored(
         self, origin: Origin | None, echoes: Iterable[Echo], path: str
     ) -> Iterable[ContentPart]:
-        """Yield the parts of a response; those of hosted tools of unknown origin as text."""
+        """Yield the parts of a response; hosted tools of unknown origin become text."""
         echoes = list(echoes)
         ended = {part.tool_call_id for part in echoes if isinstance(part, ToolResultPart)}
         for part in echoes:

@@ -55,7 +55,7 @@ _STREAMS: Final = re.compile(r"(?:-with-response-stream|:streamRawPredict)/*$")
 
 
 def routing_of(request: ClientRequest) -> Routing:
-    """Return the model, and whether the response is to be streamed. FrontError without a model."""
+    """Return the model and whether to stream. Raises FrontError without a model."""
     named = _IN_PATH.search(request.path)
     model = read(request.body, "model", str) or (named["model"] if named else "")
     if not model.strip():
@@ -71,7 +71,7 @@ def routing_of(request: ClientRequest) -> Routing:
 
 @frozen(kw_only=True)
 class MessagesContext:
-    """The facts of a request that its response is written with."""
+    """The facts of a request that writing its response needs."""
 
     shows_thinking: bool = True
     """False where the client asks for thinking without its text (`display: omitted`)."""
@@ -79,11 +79,11 @@ class MessagesContext:
     """Whether state may be carried in a block of its own. Clients that turn thinking off get it
     only where a tool's result continues the response."""
     searches: bool = True
-    """Whether pages that the response rests on are shown as found by a search."""
+    """Whether the pages that the response is based on are shown as results of a search."""
     call_ids: frozenset[str] = frozenset()
     """The ids of calls in the conversation, which new ones must differ from."""
     diagnostics: tuple[Diagnostic, ...] = field(default=())
-    """The losses and changes of reading the request."""
+    """Everything that reading the request lost or changed."""
 
 
 def no_request(_upstream: Upstream) -> MessagesContext:
@@ -96,7 +96,7 @@ def no_request(_upstream: Upstream) -> MessagesContext:
 
 @checked_read
 def read_request(client_request: ClientRequest, upstream: Upstream) -> ReadRequest[MessagesContext]:
-    """Return what *client_request* is for *upstream*."""
+    """Return *client_request* as a request to *upstream*."""
     body, notes = client_request.body, Diagnostics()
     natives = read_objects(body, "messages")
     if not natives:
@@ -149,7 +149,7 @@ def _context(body: Fields) -> MessagesContext:
 
 
 def _about_missing(offer: MessagesOffer, notes: Diagnostics) -> tuple[TextPart, ...]:
-    """Return words for a model that lacks the only tools of the request.
+    """Return an instruction for a model that does not have the request's only tools.
 
     Without them it would invent what the tools would have found.
     """
@@ -183,7 +183,7 @@ def _generation(body: Fields, upstream: Upstream, notes: Diagnostics) -> Generat
 
 
 def _format(body: Fields) -> ResponseFormat | None:
-    """Return the shape of the response: `output_config.format`, or `output_format` of old."""
+    """Return the response format: `output_config.format`, or the older `output_format`."""
     config = read(body, "output_config", dict) or {}
     path = "output_config.format"
     form = read(config, "format", dict, "output_config.")
@@ -206,7 +206,7 @@ _DISPLAYS: Final[Mapping[object, Literal["auto", "none"]]] = {
 
 
 def _reasoning(body: Fields) -> ReasoningOptions | None:
-    """Return how much the model is to think; None if the request does not set it."""
+    """Return the reasoning options; None if the request sets none."""
     thinking = read(body, "thinking", dict)
     effort = read(read(body, "output_config", dict) or {}, "effort", str, "output_config.")
     if thinking is None:
@@ -226,7 +226,7 @@ def _reasoning(body: Fields) -> ReasoningOptions | None:
 
 
 def _cache(request: ClientRequest, upstream: Upstream) -> CachePolicy:
-    """Return the client's own marks and no others, unless it asks for automatic ones."""
+    """Return the cache policy: the client's own marks only, unless it asks for automatic ones."""
     whole = read(request.body, "cache_control", dict)
     if upstream.protocol_id in (CHAT, RESPONSES):
         return CachePolicy(key=_session(request))
@@ -240,7 +240,7 @@ _MAX_KEY: Final = 64
 
 
 def _session(request: ClientRequest) -> str | None:
-    """Return what Claude Code calls the session, by which caches can be found again."""
+    """Return Claude Code's id of the session, which serves as a cache key."""
     named = str_or_none(request.headers.get("x-claude-code-session-id"))
     if named is None:
         user = str_or_none(object_or_empty(request.body.get("metadata")).get("user_id"))
@@ -307,7 +307,7 @@ def _native_fields(
 
 
 def _own_thinking(thinking: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what `ReasoningOptions` has no field for, by the places in the request."""
+    """Return the settings that `ReasoningOptions` has no field for, by their paths."""
     own = present(thinking, but=_OF_THINKING)
     if thinking.get("type") not in (None, *_THINKING):
         own["type"] = thinking["type"]

@@ -78,9 +78,9 @@ _PLACE: Final = frozenset({"id", "part", "index"})
 encrypted thinking back with the items after it alone; without thinking, the places can be left
 out."""
 _USUAL: Final[Mapping[str, object]] = {"phase": "final_answer", "caller": {"type": "direct"}}
-"""Metadata that a provider assumes where it is missing."""
+"""Values that a provider assumes for missing metadata."""
 _CUT: Final = ("max_tokens", "model_context_window_exceeded", "refusal")
-"""Reasons to stop of a response that is not complete."""
+"""Finish reasons of an incomplete response."""
 
 
 class MessagesWriter(FrontWriter):
@@ -96,7 +96,7 @@ class MessagesWriter(FrontWriter):
         self._blocks = BlockWriter()
         self._record = ResponseRecord(info.id, upstream.sealer, sealing=True)
         self._hidden = False
-        """Whether something is not sealed yet that the client's echo would not bring back."""
+        """Whether there is unsealed state that the client's echo would not bring back."""
         self._in_place = False
         """Whether thinking was shown that its provider takes only with the items after it."""
         self._block: OpenText | OpenThinking | OpenToolUse | None = None
@@ -114,7 +114,7 @@ class MessagesWriter(FrontWriter):
     # -- what the server reads
 
     def feed(self, event: LLMEvent) -> list[Event]:
-        """Return the events that *event* amounts to. None come after a terminal one."""
+        """Return the native events for *event*; none after a terminal one."""
         kind = DELTA_KINDS.get(type(event))
         if kind is not None:
             made = self._delta_of_live(kind, event)
@@ -136,7 +136,7 @@ class MessagesWriter(FrontWriter):
     # -- deltas: the per-token path
 
     def _delta_of_live(self, kind: str, event: Any) -> list[Event] | None:
-        """Return the event of a delta that only goes on; None for one that does more."""
+        """Return the event of a delta that only continues the open block; None for another."""
         if not event.text:
             return []
         block = self._block
@@ -222,7 +222,7 @@ class MessagesWriter(FrontWriter):
         self._open(OpenToolUse(index, call_id, event.name, freeform=freeform, native=native))
 
     def _call_id(self, given: str) -> str:
-        """Return an id that the API allows, and that no other call of the conversation has."""
+        """Return an id that the API accepts and that is unique in the conversation."""
         call_id = fit(given, CALL_IDS)
         taken = {*self._context.call_ids, *self._ids.values()}
         if call_id not in taken:
@@ -318,7 +318,7 @@ class MessagesWriter(FrontWriter):
             self._hidden = self._hidden or not same or self._says_more(part)
 
     def _says_more(self, part: ContentPart) -> bool:
-        """Return whether the provider needs the metadata of *part* back."""
+        """Return whether *part* has metadata that must be sent back to the provider."""
         return any(
             self._in_place if name in _PLACE else _USUAL.get(name) != value
             for data in part.provider_metadata.values()
@@ -379,7 +379,7 @@ class MessagesWriter(FrontWriter):
         self._end(reason, event)
 
     def _show_found(self, event: Finish) -> None:
-        """Show the pages that the response cites as found by a search, where none showed them."""
+        """Show the cited pages as results of a search, unless a search has shown them."""
         left = [page for url, page in self._pages.items() if url not in self._shown_pages]
         if not left:
             return
@@ -421,7 +421,7 @@ class MessagesWriter(FrontWriter):
 
 
 def _grounding_query(event: Finish) -> str:
-    """Return what Gemini searched for; empty for other providers."""
+    """Return Gemini's search queries; empty for other providers."""
     for data in event.provider_metadata.values():
         queries = object_or_empty(data.get("groundingMetadata")).get("webSearchQueries")
         if isinstance(queries, list) and queries:

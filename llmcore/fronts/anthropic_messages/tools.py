@@ -48,12 +48,12 @@ _HOSTED: Final[Mapping[str, HostedToolKind]] = {
     "code_execution_": "code_execution",
     "mcp_toolset": "mcp",
 }
-"""Kinds of tools that the provider runs, by how their types begin."""
+"""Kinds of tools that the provider runs, by the beginning of their types."""
 _SEARCH: Final = "tool_search_tool"
 _EXTRAS: Final = ("defer_loading", "input_examples", "eager_input_streaming", "allowed_callers")
 """Fields of a client's tool that only Anthropic reads."""
 _QUIET: Final = frozenset({"defer_loading", "eager_input_streaming"})
-"""Of these, the ones that state how tools are sent, which do not reach the model."""
+"""Those of them that concern how tools are sent, and that the model does not see."""
 _CALLERS: Final = "allowed_callers"
 _DIRECT: Final = ["direct"]
 """The default of `allowed_callers`: the model calls the tool, and code that it writes does not."""
@@ -67,7 +67,7 @@ _OF_HOSTED: Final[Mapping[str, frozenset[str]]] = {
     "web_fetch": _NAMED | {"max_uses", _CALLERS, *_QUIET},
     "mcp": _NAMED | {"configs", "default_config", "mcp_server_name"},
 }
-"""Fields of tools that are read; those of tools that the provider runs by their kinds."""
+"""Fields of tools that are read; for tools that the provider runs, by kind."""
 
 
 @frozen(kw_only=True)
@@ -78,7 +78,7 @@ class MessagesOffer:
     choice: ToolChoice | None = None
     parallel: bool | None = None
     missing: tuple[str, ...] = ()
-    """The names of hosted tools that the upstream does not have, where nothing else is offered."""
+    """The names of hosted tools that the upstream lacks, if no other tools are offered."""
     searches: bool = False
     """Whether the client offers the web search of the provider."""
     native: Mapping[str, Any] = field(factory=dict)
@@ -128,7 +128,7 @@ def _report_servers(body: Fields, tools: Iterable[Fields], notes: Diagnostics) -
 
 
 def _order(natives: Sequence[Fields], referenced: Sequence[str], *, native: bool) -> Iterable[int]:
-    """Return which tools are offered, in an order that only grows as tools are found.
+    """Return the offered tools, in an order to which tools that are found later are appended.
 
     Where Anthropic searches among the tools itself, another upstream gets them all at once; where
     the client searches, it gets those that were found.
@@ -222,7 +222,7 @@ class _ToolReader:
         self.missing.append(str_or_none(native.get("name")) or type_)
 
     def _lowered(self, kind: HostedToolKind | None, native: Fields, path: str) -> HostedTool | None:
-        """Return a tool that the upstream's provider runs; None if this one has no form there."""
+        """Return *tool* as one that the upstream's provider runs; None if it has no such tool."""
         match kind:
             case "web_search":
                 return HostedTool.web_search(

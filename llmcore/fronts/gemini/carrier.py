@@ -28,7 +28,7 @@ def carried(sealed: str) -> str:
 
 
 def sealed_in(signature: object) -> str | None:
-    """Return the sealed state in a thought signature; None for one that a model made."""
+    """Return the sealed state in a thought signature; None for a model's own signature."""
     data = decode_base64(signature)
     if data is None or not data.startswith(_MARK):
         return None

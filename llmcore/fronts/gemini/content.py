@@ -60,7 +60,7 @@ def _camel(name: str) -> str:
 def read_part(
     part: NativeObject, path: str, *, native: bool, notes: Diagnostics
 ) -> list[ContentPart]:
-    """Return a text or a file; nothing, with a Diagnostic, for what has no form here."""
+    """Return a text or a file; nothing, with a Diagnostic, for parts without a neutral form."""
     text = part.get("text")
     if isinstance(text, str):
         # an empty text is one that Gemini takes, and our history would drop
@@ -161,7 +161,7 @@ _OF_MEDIA: Final = frozenset({"inlineData", "fileData", "thought", "thoughtSigna
 
 
 def _native_fields(part: NativeObject, held: NativeObject) -> dict[str, Any]:
-    """Return what stands beside a file, such as `videoMetadata`, and inside it."""
+    """Return the further fields of a file: beside it, such as `videoMetadata`, and inside it."""
     native = {name: item for name, item in part.items() if name not in _OF_MEDIA}
     kind = "inlineData" if "inlineData" in part else "fileData"
     known = ("mimeType", "data", "fileUri")

@@ -25,7 +25,7 @@ _WORDS: Final[Mapping[FinishReasonKind, str]] = {
     "other": "OTHER",
 }
 PAUSE: Final = "pause_turn"
-"""Anthropic's word for a turn in which its tools need more time: the conversation is sent back."""
+"""Anthropic's reason for a turn whose tools need more time: the client sends it back."""
 
 
 def finish_reason(reason: FinishReason, *, native: bool, called: bool) -> str | None:

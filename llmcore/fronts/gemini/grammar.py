@@ -21,7 +21,7 @@ _FLAGS: Final = frozenset(
     | {"speechMetadata", "spreadsheetMetadata", "thought", "thoughtSignature", "videoMetadata"}
 )
 _TRANSCRIPTION: Final = frozenset({"audioTranscription"})
-"""Beside the audio, or a part by itself where the audio is elsewhere."""
+"""The transcription: beside the audio, or a part by itself if the audio is elsewhere."""
 _COUNTED: Final = (
     "promptTokenCount",
     "candidatesTokenCount",

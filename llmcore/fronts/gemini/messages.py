@@ -52,7 +52,7 @@ from llmcore.schema.messages import Message, Role
 def read_contents(
     body: NativeObject, upstream: Upstream, notes: Diagnostics
 ) -> tuple[Message, ...]:
-    """Return the messages that `contents` are. FrontError for what cannot be understood."""
+    """Return `contents` as messages. Raises FrontError for invalid content."""
     contents = body.get("contents")
     listed = contents if isinstance(contents, list) else [] if contents is None else [contents]
     if len(listed) > upstream.policy.max_items:
@@ -114,7 +114,7 @@ _OF_PART: Final = frozenset(
     | {"inlineData", "mediaResolution", "text", "thought", "thoughtSignature"}
 )
 _OF_GEMINIS_PART: Final = frozenset({"partMetadata", "toolCall", "toolResponse", "videoMetadata"})
-"""Fields of parts, and those that a Gemini upstream takes besides."""
+"""Fields of parts, and those that only a Gemini upstream accepts."""
 _OF_PIECES: Final = ("partialArgs", "willContinue")
 """Fields of calls whose arguments come in pieces."""
 
@@ -161,7 +161,7 @@ class _ContentsReader:
                 self._check_inside(part, where)
 
     def _check_inside(self, part: NativeObject, path: str) -> None:
-        """Report what is not read inside of a part's fields."""
+        """Report the unknown fields inside a part's fields."""
         resolution = part.get("mediaResolution")
         if resolution is not None and not self._native and not sets_detail(part):
             self._notes.unsupported(f"{path}.mediaResolution", "the upstream has no such detail")
@@ -196,7 +196,7 @@ class _ContentsReader:
             self._messages.append(Message.user(tuple(others)))
 
     def _result(self, response: NativeObject, path: str) -> ToolResultPart:
-        """Return what a function returned, for the call that it names, or the next open one."""
+        """Return a function's result, for the call that it names or else for the next open call."""
         name = str_or_none(response.get("name"))
         call = self._called(str_or_none(response.get("id")), name)
         content, failed = result_content(response.get("response"), native=self._native)
@@ -210,7 +210,7 @@ class _ContentsReader:
         )
 
     def _files(self, response: NativeObject, path: str) -> list[MediaPart]:
-        """Return the files that a response holds beside its object."""
+        """Return the files in a function's response beside its object."""
         given = response.get("parts")
         files = []
         for index, item in enumerate(given if isinstance(given, list) else ()):
@@ -229,7 +229,7 @@ class _ContentsReader:
             self._notes.unsupported(f"{path}.{kind}.displayName", why)
 
     def _own(self, response: NativeObject, path: str, *, files: bool) -> ProviderMetadata:
-        """Return what only Gemini reads of a response: for other upstreams it is reported."""
+        """Return the fields of a response that only Gemini reads; report them for others."""
         native: NativeObject = {name: response[name] for name in _OF_GEMINI if name in response}
         if self._native:
             native |= {"response": response.get("response")} if files or _is_mixed(response) else {}
@@ -269,7 +269,7 @@ class _ContentsReader:
 _RESULT: Final = "output"
 _FAILURE: Final = "error"
 _BARE: Final = "result"
-"""Where `google-genai` puts what a function returned."""
+"""The field in which `google-genai` puts a function's result."""
 
 
 def _is_mixed(response: NativeObject) -> bool:
@@ -279,7 +279,7 @@ def _is_mixed(response: NativeObject) -> bool:
 
 
 def result_content(response: object, *, native: bool) -> tuple[JsonValue, bool]:
-    """Return what a function returned, and whether it failed.
+    """Return a function's result, and whether the function failed.
 
     An object that is not exactly one `output` or `error` is the result itself. What only other
     upstreams need is not read for a *native* one, so that it goes up as it came.
@@ -302,7 +302,7 @@ _PLACE: Final = "[file {}]"
 
 
 def with_files(content: JsonValue, files: Sequence[ToolOutputPart]) -> tuple[ToolOutputPart, ...]:
-    """Return a result's text and *files* as parts, each file in the place that the text marks."""
+    """Return a result's text and *files* as parts, each file at its mark in the text."""
     text = text_or_json(content)
     parts: list[ToolOutputPart] = []
     rest: list[str] = []

@@ -84,7 +84,7 @@ def encoding(request: ClientRequest) -> StreamEncoding:
 
 
 _BLANK: Final = b"\n"
-"""The one thing that may stand between events: `google-genai` refuses comments."""
+"""The only bytes that may stand between events: `google-genai` rejects comments."""
 
 
 def _encode_event(event: Event) -> bytes:
@@ -96,7 +96,7 @@ def _encode_event(event: Event) -> bytes:
 
 
 def _array_encoder() -> Callable[[Event], bytes]:
-    """Return what writes the elements of one array; an error ends it, as no tail follows one."""
+    """Return the encoder of one array's elements; an error closes the array, as no tail follows."""
     before = b"["
 
     def encode(event: Event) -> bytes:

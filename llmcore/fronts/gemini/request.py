@@ -90,12 +90,12 @@ def _model_name(value: object) -> str:
 
 @frozen(kw_only=True)
 class GeminiContext:
-    """The parts of a request that its response is written with."""
+    """The facts of a request that writing its response needs."""
 
     include_thoughts: bool = True
     """Whether the client asks to see the thoughts."""
     diagnostics: tuple[Diagnostic, ...] = ()
-    """Losses and changes in reading the request."""
+    """Everything that reading the request lost or changed."""
 
 
 def no_request(_upstream: Upstream) -> GeminiContext:
@@ -108,7 +108,7 @@ def no_request(_upstream: Upstream) -> GeminiContext:
 
 @checked_read
 def read(client_request: ClientRequest, upstream: Upstream) -> ReadRequest[GeminiContext]:
-    """Return what *client_request* is for *upstream*."""
+    """Return *client_request* as a request to *upstream*."""
     notes = Diagnostics()
     body = _unwrapped(camel_keys(client_request.body))
     streaming = client_request.path != "" and routing_of(client_request).streaming
@@ -125,7 +125,7 @@ def read(client_request: ClientRequest, upstream: Upstream) -> ReadRequest[Gemin
 
 
 def _unwrapped(body: NativeObject) -> NativeObject:
-    """Return the request that *body* is, or that it asks to count the tokens of."""
+    """Return the request in *body*, or the one inside it whose tokens are to be counted."""
     inner = body.get("generateContentRequest")
     return camel_keys(inner) if isinstance(inner, dict) else body
 
@@ -208,7 +208,7 @@ _TEXT: Final = "text/plain"
 
 
 def _format(config: NativeObject, *, native: bool) -> ResponseFormat | None:
-    """Return the shape that the response's text is to have; None for free text."""
+    """Return the response format; None for free text."""
     kind = _field(config, "responseMimeType", str, _CONFIG)
     if kind not in (None, "", _TEXT, _JSON):
         if native:
@@ -230,7 +230,7 @@ _NO_LEVEL: Final = "THINKING_LEVEL_UNSPECIFIED"
 
 
 def _reasoning(config: NativeObject, *, native: bool) -> ReasoningOptions | None:
-    """Return how much the model is to think; None if the request does not set it.
+    """Return the reasoning options; None if the request sets none.
 
     Budgets of 0 (the model does not think) and of -1 (it decides) are numbers to Gemini only.
     """
@@ -284,7 +284,7 @@ _SILENT: Final[Mapping[str, tuple[object, ...]]] = {"candidateCount": (1,), "sto
 def _native_fields(
     body: NativeObject, config: NativeObject, *, native: bool, notes: Diagnostics
 ) -> dict[str, Any]:
-    """Return the fields for a Gemini upstream; for others, name what has no place there."""
+    """Return the fields for a Gemini upstream; report those that others do not have."""
     fields = {name: body[name] for name in body if name in _OPTIONAL}
     settings = {name: item for name, item in config.items() if name not in _READ_SETTINGS}
     report_unknown(body, _UNDERSTOOD | _OPTIONAL, "", notes)
@@ -308,7 +308,7 @@ _REFUSED: Final[Mapping[str, str]] = {
     "candidateCount": "The upstream gives one candidate.",
     "responseModalities": "The upstream answers in text only.",
 }
-"""Fields without which the response would be another one."""
+"""Fields that cannot be left out without changing the response."""
 
 
 def _is_text_only(value: object) -> bool:

@@ -73,7 +73,7 @@ class GeminiWriter(FrontWriter):
         self._record = ResponseRecord(info.id, upstream.sealer, sealing=True)
         self._run = TextRun()
         self._beside: NativeObject = {}
-        """Native fields that stand beside the next text."""
+        """Native fields that are written beside the next text."""
         self._grounding = Grounding()
         self._chunks: list[Event] = []
         self._parts: list[NativeObject] = []
@@ -87,7 +87,7 @@ class GeminiWriter(FrontWriter):
     # -- what a server calls
 
     def feed(self, event: LLMEvent) -> Sequence[Event]:
-        """Return the chunks that *event* amounts to. None come after the last one."""
+        """Return the chunks for *event*; none after the last one."""
         if self.ended:
             return ()
         kind = type(event)
@@ -112,7 +112,7 @@ class GeminiWriter(FrontWriter):
     # -- chunks
 
     def _delta_of_live(self, event: Any, kind: type) -> Sequence[Event] | None:
-        """Return the chunk of a delta that only goes on: the per-token path."""
+        """Return the chunk of a delta that only continues the open part: the per-token path."""
         thinking = kind is ReasoningDelta
         if self._beside or self._order.live != ("reasoning" if thinking else "text", event.id):
             return None
@@ -140,7 +140,7 @@ class GeminiWriter(FrontWriter):
         return chunks
 
     def _part(self, event: LLMEvent) -> ContentPart | None:
-        """Return the part that *event* is, with ids that the client sees."""
+        """Return the part for *event*, with the ids that the client sees."""
         return self._record.part_of(event)
 
     def _handle(self, event: LLMEvent) -> None:
@@ -184,7 +184,7 @@ class GeminiWriter(FrontWriter):
         self._hide(event)
 
     def _hide(self, event: LLMEvent) -> None:
-        """Keep what the client does not see, or does not send back unchanged."""
+        """Keep the state that the client does not see, or does not send back unchanged."""
         part = self._part(event)
         if part is not None:
             self._run.hide(part)
@@ -217,7 +217,7 @@ class GeminiWriter(FrontWriter):
         self._write({**whole, **self._signature()})
 
     def _native_fields(self, event: LLMEvent) -> NativeObject:
-        """Return what a Gemini upstream sent beside an event's content, and inside it.
+        """Return the fields that a Gemini upstream sent beside an event's content, and inside it.
 
         Without its signature, which the state holds, and the id of a call, which the client has.
         """
@@ -332,7 +332,7 @@ class GeminiWriter(FrontWriter):
         self.ended = True
 
     def _write_end(self, end: NativeObject, native: Mapping[str, Any]) -> None:
-        """Write the last chunk: what is not sealed yet, why the response ended, what it used."""
+        """Write the last chunk: unsealed state, finish reason and usage."""
         self._end_run()
         signature = self._signature()
         tail = {"text": "", **signature}
@@ -364,7 +364,7 @@ def _native_part(event: ToolCall | ToolResult) -> NativeObject:
 
 
 def printed(content: object) -> str:
-    """Return what code that the provider ran has printed."""
+    """Return the output of code that the provider ran."""
     if isinstance(content, str):
         return content
     if isinstance(content, list | tuple):

@@ -32,7 +32,7 @@ class TextRun:
         self._parts.append((part, ""))
 
     def take(self) -> list[ShownPart]:
-        """Return the parts so far, and begin anew."""
+        """Return the parts so far, and start again empty."""
         parts, self._parts = self._parts, []
         seen = [number for number, (_, text) in enumerate(parts) if text]
         first, last = (seen[0], seen[-1] + 1) if seen else (len(parts), len(parts))

@@ -70,7 +70,7 @@ def read_tools(body: NativeObject, upstream: Upstream, notes: Diagnostics) -> Of
 
 
 def _report_config(config: NativeObject, *, native: bool, notes: Diagnostics) -> None:
-    """Report what of `toolConfig` has no place at the upstream."""
+    """Report the fields of `toolConfig` that the upstream does not have."""
     read = {"functionCallingConfig", "includeServerSideToolInvocations"}
     report_unknown(config, frozenset(read | {"retrievalConfig"}), "toolConfig", notes)
     calling = camel_keys(config.get("functionCallingConfig"))
@@ -94,7 +94,7 @@ class _ToolCollector:
         self.tools: list[ToolSpec] = []
 
     def add(self, tool: object, path: str) -> None:
-        """Add what one entry of `tools` offers: functions, and tools that Google runs."""
+        """Add one entry of `tools`: functions, and tools that Google runs."""
         if not isinstance(tool, dict):
             raise invalid(f"{path} must be an object.", path)
         for name, value in camel_keys(tool).items():
@@ -179,7 +179,7 @@ _KINDS: Final[Mapping[str, HostedToolKind]] = {
 
 
 def _renamed(**names: str) -> Callable[[NativeObject], NativeObject]:
-    """Return a function that gives options our names: those of other providers' tools."""
+    """Return a function that renames options to the neutral names."""
     return lambda given: {names.get(name, name): item for name, item in given.items()}
 
 

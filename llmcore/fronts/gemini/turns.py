@@ -40,7 +40,7 @@ PlacedPart: TypeAlias = tuple[NativeObject, str]
 def read_turn(
     turn: Sequence[PlacedPart], upstream: Upstream, before: Sequence[Message], notes: Diagnostics
 ) -> list[Message]:
-    """Return the responses that *turn* is, which follows the messages *before*.
+    """Return *turn*, which follows the messages *before*, as responses.
 
     Each call has an id. FrontError for a part that cannot be understood.
     """
@@ -173,7 +173,7 @@ class _TurnReader:
         return [_message(origin, parts) for origin, parts in self._echo_reader.take()]
 
     def _end_group(self, state: str, path: str) -> None:
-        """Read *state*, which holds all of the group that the client need not send back."""
+        """Read *state*, which contains the parts of the group that clients do not send back."""
         group, self._group = self._group, []
         shown = [part for part in group if not isinstance(part, ReasoningPart)]
         for joined_part in _joined(shown, (TextPart,)):
@@ -198,7 +198,7 @@ class _TurnReader:
         return read_part(part, path, native=False, notes=self._notes)
 
     def _code(self, part: NativeObject, path: str) -> list[ContentPart]:
-        """Return code that the provider ran, or what it printed, as text; the state holds more."""
+        """Return code that the provider ran, or its output, as text; the state has the rest."""
         if self._sealed:
             return []
         why = "code that Gemini ran, and what it printed, are text to other models"

@@ -95,11 +95,11 @@ class ResponseParts:
         self._begun[key] = None
 
     def add(self, part: ContentPart | None) -> None:
-        """Add a part that comes whole."""
+        """Add a part that arrives complete."""
         self.end(("whole", str(len(self._whole) + len(self._begun))), part)
 
     def end(self, key: Key, part: ContentPart | None) -> None:
-        """Put *part* into its place; None if the segment amounts to nothing."""
+        """Put *part* into its place; None removes a segment without content."""
         if part is None:
             self._begun.pop(key, None)
         else:
@@ -125,7 +125,7 @@ class ResponseParts:
         )
 
     def seal(self) -> str | None:
-        """Return the recipe of all that is not sealed yet; None if an echo gives that back."""
+        """Return the recipe of all unsealed parts; None if the client's echo is enough."""
         parts = self._whole[self._sealed :]
         thinks = any(isinstance(shown.parts[0], ReasoningPart) for shown in parts)
         if not any(map(_needs_state, parts)) and _in_order(parts) and not (self._sealed and thinks):
@@ -134,7 +134,7 @@ class ResponseParts:
         return self._recipe(parts)
 
     def whole(self) -> str | None:
-        """Return the recipe of the whole response; None if an echo of texts and calls is all."""
+        """Return the recipe of the whole response; None if an echo of texts and calls is enough."""
         return self._recipe(self._whole) if any(map(needs_state, self._whole)) else None
 
     def _recipe(self, parts: Sequence[ShownPart]) -> str:
@@ -202,7 +202,7 @@ def _carriers(native: Mapping[str, Any]) -> Iterator[str]:
 
 
 _MAX_STATE_BYTES: Final = 64 * 1024 * 1024
-"""The state of one request that is read; more of it is dropped."""
+"""The most bytes of state that are read of one request; the rest is dropped."""
 
 
 class StateReader:
@@ -215,7 +215,7 @@ class StateReader:
     def restored(
         self, seals: Sequence[str], parts: Sequence[ContentPart], path: str, notes: Diagnostics
     ) -> tuple[Origin, tuple[ContentPart, ...]] | None:
-        """Return where a response came from and all of its parts, in order.
+        """Return the origin of a response and all of its parts, in order.
 
         *parts* are those that the client shows. None if none of *seals* can be read.
         """

@@ -28,7 +28,7 @@ _ENCODING: Final = StreamEncoding(
 
 
 def encoding(_asked: ClientRequest) -> StreamEncoding:
-    """Return how chunks become bytes, which no request changes."""
+    """Return the encoding of chunks, which is the same for all requests."""
     return _ENCODING
 
 
@@ -138,7 +138,7 @@ def as_choice(index: int, chunk: Event) -> Event:
 
 
 def joined(responses: Sequence[Event]) -> Event:
-    """Return the completion, or the chunk of usage, that has what *responses* have together.
+    """Return one completion, or one chunk of usage, with the choices and tokens of *responses*.
 
     Tokens are added up, input included: each choice was a call of its own.
     """

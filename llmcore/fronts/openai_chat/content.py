@@ -54,7 +54,7 @@ from llmcore.schema.json import (
 
 _TEXTS: Final = frozenset({"text", "input_text", "output_text"})
 _OTHERS: Final = {"video_url": "video/mp4", "document_url": None}
-"""Parts by address that OpenAI's API does not have (OpenRouter's, Mistral's), and their types."""
+"""Parts given by URL that OpenAI's API does not have (OpenRouter's, Mistral's), and their types."""
 _DETAILS: Final = ("auto", "low", "high", "original")
 _FIELDS: Final = frozenset(
     {"cache_control", "detail", "file", "image_url", "input_audio", "prompt_cache_breakpoint"}
@@ -88,7 +88,7 @@ def read_content(
 def read_result(
     content: object, path: str, *, protocol_id: str | None, notes: Diagnostics
 ) -> JsonValue | tuple[ToolOutputPart, ...]:
-    """Return what a tool returned: a text, or parts. OpenAI's own API takes no images there."""
+    """Return a tool's result: a text, or parts. OpenAI's own API accepts no images there."""
     if isinstance(content, str) or content is None:
         return content or ""
     parts = read_content(content, path, protocol_id=protocol_id, notes=notes)
@@ -193,7 +193,7 @@ def read_annotations(value: object) -> tuple[Citation, ...]:
 def annotations_of(
     citations: Iterable[Citation], text: str, start: int, notes: Diagnostics
 ) -> list[JsonObject]:
-    """Return what *text* cites, as annotations; it begins at character *start* of the content.
+    """Return the citations of *text* as annotations; it begins at character *start* of the content.
 
     A citation of something that is not on the web is named in a Diagnostic.
     """

@@ -40,7 +40,7 @@ class ChunkChecker(GrammarChecker):
         """Fields of the message that came, and come once."""
 
     def finish(self) -> Sequence[str]:
-        """Return what is missing at the end of the stream; usage may be."""
+        """Return what is missing at the end of the stream; usage is optional."""
         return () if self._finished else super().finish()
 
     def _check(self, event: Event) -> None:

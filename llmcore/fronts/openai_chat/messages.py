@@ -109,7 +109,7 @@ class MessageReader:
         """Ids of calls in the form before tools, by their functions' names."""
 
     def read(self, value: object) -> ReadMessages:
-        """Return the messages. Raises FrontError for what cannot be understood."""
+        """Return the messages. Raises FrontError for invalid content."""
         if not isinstance(value, list) or not value:
             raise invalid("messages must be a list of at least one message.", "messages")
         if len(value) > self._limit:
@@ -179,7 +179,7 @@ class MessageReader:
         return Message("assistant", parts, name=str_or_none(native.get("name")))
 
     def _said(self, native: Fields, path: str) -> Sequence[ContentPart]:
-        """Return what the client shows of a response besides its calls."""
+        """Return the parts of a response that the client sent back, apart from its calls."""
         parts: list[ContentPart] = list(self._content(native, path))
         citations = read_annotations(native.get("annotations"))
         if citations and len(parts) == 1 and isinstance(parts[0], TextPart):
@@ -308,7 +308,7 @@ def _id_of(native: Fields) -> str | None:
 
 
 def _thinking_text(native: Fields) -> str:
-    """Return the words of thinking; of several spellings of them, the first."""
+    """Return the text of thinking, from the first field that has it."""
     for name in REASONING_FIELDS:
         if (text := str_or_none(native.get(name))) is not None:
             return text

@@ -45,7 +45,7 @@ from llmcore.schema.tools import CustomTool
 
 @frozen(kw_only=True)
 class ChatContext:
-    """The settings that a response is written with."""
+    """The facts of a request that writing its response needs."""
 
     includes_usage: bool = True
     """Whether a stream ends with a chunk of usage."""
@@ -58,7 +58,7 @@ class ChatContext:
     choices: int = 1
     """The number of responses that the client asks for, at most `TranslationPolicy.max_choices`."""
     diagnostics: tuple[Diagnostic, ...] = ()
-    """All that reading the request lost, changed or invented."""
+    """Everything that reading the request lost, changed or added."""
 
 
 # -- before the request is read
@@ -76,7 +76,7 @@ def routing_of(request: ClientRequest) -> Routing:
 
 
 def no_request(_upstream: Upstream) -> ChatContext:
-    """Return the context in which all that is optional is written."""
+    """Return a context with which all optional fields are written."""
     return ChatContext()
 
 
@@ -85,7 +85,7 @@ def no_request(_upstream: Upstream) -> ChatContext:
 
 @checked_read
 def read(client_request: ClientRequest, upstream: Upstream) -> ReadRequest[ChatContext]:
-    """Return what *client_request* asks for."""
+    """Return *client_request* as a request to the upstream."""
     body, notes = client_request.body, Diagnostics()
     _refuse(body, upstream)
     offer = read_offer(body, upstream, notes)
@@ -180,7 +180,7 @@ def _generation(body: Fields, protocol_id: str | None) -> GenerationOptions:
 
 
 def _reasoning(body: Fields, *, same_api: bool) -> ReasoningOptions | None:
-    """Return how much to think, in whichever of the spellings clients have for it.
+    """Return the reasoning options, from any of the fields that clients use for them.
 
     A request only to hide thinking does not turn it on for models of other APIs.
     """
@@ -278,7 +278,7 @@ _READ: Final = frozenset(
 _SWITCHES: Final = frozenset(
     {"chat_template_kwargs", "enable_thinking", "thinking", "thinking_budget"}
 )
-"""Fields that are read as how much to think, and mean more to the servers that know them."""
+"""Fields that are read as reasoning options, and have further meanings at some servers."""
 _RESPONSES_TAKES: Final = frozenset({"moderation", "safety_identifier", "user"})
 
 
@@ -293,7 +293,7 @@ _INSIDE: Final[Mapping[str, frozenset[str]]] = {
 def _provider_options(
     body: Fields, upstream: Upstream, notes: Diagnostics
 ) -> Mapping[str, Mapping[str, Any]]:
-    """Return the native fields for the upstream, and name what has no place there.
+    """Return the native fields for the upstream, and report those that it does not have.
 
     A server of the same API gets every field: what the client and its vendor agree on is theirs.
     """

@@ -82,7 +82,7 @@ class ChatWriter(FrontWriter):
         )
         self._orders = {name: SegmentOrder() for name in ("content", "refusal", "reasoning")}
         self._field: dict[str, str] = {}
-        """In which field a segment of text is written, by its id."""
+        """The field in which a segment of text is written, by its id."""
         self._texts: dict[str, list[str]] = {"content": [], "refusal": []}
         self._logprobs: dict[str, list[JsonObject]] = {}
         self._annotations: list[JsonObject] = []
@@ -98,7 +98,7 @@ class ChatWriter(FrontWriter):
     # -- what a server calls
 
     def feed(self, event: LLMEvent) -> Sequence[Event]:
-        """Return the chunks that *event* amounts to. None come after the last one."""
+        """Return the chunks for *event*; none after the last one."""
         if self.ended:
             return ()
         self._handle(event)
@@ -136,7 +136,7 @@ class ChatWriter(FrontWriter):
         }
 
     def _message(self) -> JsonObject:
-        """Return the message; `content` and `refusal` are always there, other fields if needed."""
+        """Return the message, always with `content` and `refusal`; other fields if needed."""
         texts = {name: "".join(pieces) or None for name, pieces in self._texts.items()}
         return {
             "role": "assistant",

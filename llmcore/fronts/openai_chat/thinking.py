@@ -38,7 +38,7 @@ class ThinkingWriter:
         self._texts: list[str] = []
         self._details: list[dict[str, Any]] = []
         self._index: dict[str, int] = {}
-        """Where in `reasoning_details` a segment stands, by its id."""
+        """The index of a segment in `reasoning_details`, by its id."""
 
     def more(self, event: ReasoningDelta) -> None:
         """Write more of a segment."""
@@ -56,7 +56,7 @@ class ThinkingWriter:
         self._chunks.write(delta)
 
     def end(self, event: ReasoningEnd) -> None:
-        """Write the state of a segment, and of all before it that has none yet."""
+        """Write the state of a segment, and the unwritten state of all before it."""
         index = self._index.get(event.id)
         if index is not None:
             self._texts.append(event.text)
@@ -74,7 +74,7 @@ class ThinkingWriter:
         self._chunks.write({"reasoning_details": [entry]})
 
     def finish(self) -> None:
-        """Write the state of all that has none yet."""
+        """Write all unwritten state."""
         sealed = self._parts.seal()
         if sealed is not None:
             self._write_state(sealed)

@@ -43,7 +43,7 @@ class Offer:
     choice: ToolChoice | None = None
     parallel: bool | None = None
     legacy: bool = False
-    """Whether the client speaks of functions as the API did before tools."""
+    """Whether the client uses the deprecated `functions` instead of `tools`."""
 
 
 def read_offer(body: Fields, upstream: Upstream, notes: Diagnostics) -> Offer:
@@ -157,7 +157,7 @@ def _allowed(wanted: Sequence[Fields], tools: Sequence[ToolSpec]) -> Sequence[To
 
 
 def _known(native: Fields, tools: Sequence[ToolSpec]) -> str:
-    """Return the name of the tool that *native* means."""
+    """Return the name of the tool that *native* refers to."""
     kind = str_or_none(native.get("type")) or "function"
     holder = object_or_empty(native.get(kind)) or native
     name = str_or_none(holder.get("name"))
@@ -167,7 +167,7 @@ def _known(native: Fields, tools: Sequence[ToolSpec]) -> str:
 
 
 def own_forms(body: Fields) -> dict[str, Any]:
-    """Return `tools` and `tool_choice` as they came, where OpenAI's API has not their form.
+    """Return `tools` and `tool_choice` unchanged if OpenAI's API does not have their form.
 
     A server that imitates the API takes them so, such as Mistral, whose word for `required` is
     `any` and whose functions need no type (https://docs.mistral.ai/api).

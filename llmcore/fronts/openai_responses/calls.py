@@ -52,7 +52,7 @@ CALL_TYPES: Final[Mapping[str, ToolKind]] = {
     "local_shell_call": "local_shell",
     "tool_search_call": "tool_search",
 }
-"""Which kind of tool an item calls. A registered tool's is `<type>_call`."""
+"""The kind of tool that an item calls, by its type; a registered tool's is `<type>_call`."""
 _BUILT_IN: Final = frozenset({"apply_patch", "shell", "local_shell"})
 _ID_PREFIXES: Final[Mapping[str, str]] = {
     "message": "msg",
@@ -80,11 +80,11 @@ _ID_PREFIXES: Final[Mapping[str, str]] = {
     "web_search_call": "ws",
     "registered_call": "rtc",
 }
-"""How the ids of items begin; OpenAI's server refuses an id with another beginning."""
+"""The prefixes of items' ids; OpenAI's server rejects an id with another prefix."""
 
 
 def id_prefix(type_: str) -> str:
-    """Return how the id of an item of *type_* begins."""
+    """Return the prefix of the ids of items of *type_*."""
     return _ID_PREFIXES.get(type_, "item")
 
 
@@ -190,7 +190,7 @@ _FIELDS: Final[Mapping[str, Callable[[Mapping[str, Any]], Item | None]]] = {
 def call_part(
     item: Mapping[str, Any], registry: ToolRegistry, registered: tuple[RegisteredTool, ...] = ()
 ) -> ToolCallPart | None:
-    """Return the call that *item* is; None if it is not a call that the client runs."""
+    """Return *item* as a call; None if it is not a call that the client runs."""
     kind = _kind_of(item, registered)
     if kind is None:
         return None
@@ -242,7 +242,7 @@ def _own_metadata(
 
 
 def tool_name(item: Mapping[str, Any], kind: ToolKind) -> str | None:
-    """Return what the client calls the tool that *item* calls."""
+    """Return the client's name of the tool that *item* calls."""
     if kind in ("function", "custom"):
         return str_or_none(item.get("name"))
     return str(item["type"]).removesuffix("_call")
@@ -307,7 +307,7 @@ def result_part(
     protocol_id: str | None,
     native: bool,
 ) -> ToolResultPart:
-    """Return the result that *item* brings; *calls* are those before it, by their ids.
+    """Return the tool result in *item*; *calls* are those before it, by their ids.
 
     Where it is *native* to the upstream, tools that were found keep their whole definitions.
 
@@ -361,7 +361,7 @@ def _content(
 def _screenshot(
     item: Mapping[str, Any], path: str, protocol_id: str | None, notes: Diagnostics
 ) -> Any:
-    """Return what a computer shows, which an upstream of the API takes as an image alone."""
+    """Return a screenshot; an upstream of the same API accepts nothing but an image."""
     where = f"{path}.output"
     native = object_or_empty(item.get("output"))
     has_image = native.get("image_url") is not None or native.get("file_id") is not None
@@ -376,7 +376,7 @@ def _failed(item: Mapping[str, Any]) -> bool:
 
 
 def _found(tool: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what the model reads of a tool that was found; it is offered like the others."""
+    """Return the result of a tool search for the model; the tools found are offered like others."""
     found = {name: tool[name] for name in ("type", "name", "description") if tool.get(name)}
     inner = [_found(inner_tool) for inner_tool in objects(tool.get("tools"))]
     return {**found, "tools": inner} if inner else found

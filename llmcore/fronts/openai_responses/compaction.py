@@ -44,22 +44,22 @@ _INTRODUCTION: Final = "This is a summary of the conversation before; go on from
 
 
 def wants_compaction(items: Sequence[Mapping[str, Any]]) -> bool:
-    """Return whether the input ends with a wish to be made short."""
+    """Return whether the input ends with a `compaction_trigger`."""
     return bool(items) and items[-1].get("type") == TRIGGER
 
 
 def summary_instruction() -> Message:
-    """Return what asks the upstream for a summary."""
+    """Return the message that asks the upstream for a summary."""
     return Message.user(_ASK)
 
 
 def summary_message(summary: str) -> Message:
-    """Return what stands in a conversation for all that was summarised."""
+    """Return the message that replaces the summarised part of a conversation."""
     return Message.user(_INTRODUCTION + summary)
 
 
 def is_summary(message: Message) -> bool:
-    """Return whether *message* is such a stand-in."""
+    """Return whether *message* is a result of `summary_message`."""
     return message.role == "user" and message.text.startswith(_INTRODUCTION)
 
 
@@ -70,7 +70,7 @@ def compaction_item(item_id: str, summary: str, sealer: Sealer) -> dict[str, Any
 
 
 def carried_summary(item: Mapping[str, Any], sealer: Sealer) -> str | None:
-    """Return the summary in a `compaction` item; None if it is not of this bridge, or damaged."""
+    """Return the summary in a `compaction` item; None if it is damaged or another server's."""
     try:
         state = object_or_empty(sealer.unseal(str_or_none(item.get("encrypted_content")) or ""))
     except ValueError:
@@ -79,7 +79,7 @@ def carried_summary(item: Mapping[str, Any], sealer: Sealer) -> str | None:
 
 
 class Summary:
-    """The text of a response that is to be a summary, and nothing else of it."""
+    """Collects the text of a response that is to be a summary."""
 
     def __init__(self) -> None:
         self._texts: list[str] = []
@@ -112,7 +112,7 @@ _NO_USAGE: Final[JsonObject] = {
 
 
 def as_response_request(body: JsonObject) -> JsonObject:
-    """Return the request for a response that asks what *body* does. Nothing of it is stored."""
+    """Return a request of `POST /responses` that asks for the same as *body*, unstored."""
     given = body.get("input")
     items = [{"role": "user", "content": given}] if isinstance(given, str) else given or []
     if not isinstance(items, list):

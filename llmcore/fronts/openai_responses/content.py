@@ -42,7 +42,7 @@ _FIELDS: Final = frozenset(
     {"annotations", "cache_control", "detail", "file_data", "file_id", "file_url", "filename"}
     | {"image_url", "input_audio", "logprobs", "prompt_cache_breakpoint", "refusal", "text", "type"}
 )
-"""Fields of parts, and those that clients keep of a response."""
+"""Fields of parts, including fields of responses that clients send back."""
 _AUDIO_TYPES: Final = {"mp3": "audio/mpeg", "wav": "audio/wav"}
 
 
@@ -74,7 +74,7 @@ def read_content(
 def read_output(
     output: object, path: str, protocol_id: str | None, notes: Diagnostics
 ) -> JsonValue | tuple[ToolOutputPart, ...]:
-    """Return what a tool returned: text, parts such as images, or other JSON as it is."""
+    """Return a tool's result: text, parts such as images, or other JSON unchanged."""
     if isinstance(output, list) and output and all(_is_part(item) for item in output):
         parts = read_content(output, path, notes, protocol_id=protocol_id)
         return cast("tuple[ToolOutputPart, ...]", parts)
@@ -94,7 +94,7 @@ def _is_part(item: object) -> bool:
 def _read_whole(
     native: object, path: str, protocol_id: str | None, notes: Diagnostics
 ) -> ContentPart:
-    """Return a part with what is set for it alone: a file's detail and the mark of its prefix."""
+    """Return a part with its own settings: a file's detail and a cache breakpoint."""
     part, fields = _read_part(native, path), object_or_empty(native)
     report_unknown(fields, _FIELDS, path, notes)
     if isinstance(part, DocumentPart):
@@ -198,7 +198,7 @@ _NATIVE: Final[Mapping[str, frozenset[str]]] = {
     ),
     "file_path": frozenset({"file_id", "index"}),
 }
-"""Annotations by type, and what each must have; some servers leave fields out."""
+"""Annotations by type, with their required fields; some servers leave fields out."""
 
 
 def text_part(
@@ -224,7 +224,7 @@ def refusal_part(text: str) -> dict[str, Any]:
 def annotations_of(
     citations: Iterable[Citation], text: str, path: str, notes: Diagnostics
 ) -> list[dict[str, Any]]:
-    """Return what *text* cites, as annotations; what has no such form is named in a Diagnostic."""
+    """Return the citations of *text* as annotations; a Diagnostic names those without a form."""
     found: list[dict[str, Any]] = []
     for citation in citations:
         annotation = _annotation(citation, text)
@@ -265,7 +265,7 @@ def _annotation(citation: Citation, text: str) -> dict[str, Any] | None:
 
 
 def logprobs_of(tokens: Iterable[TokenLogprob]) -> list[dict[str, Any]]:
-    """Return log probabilities as a whole text has them."""
+    """Return log probabilities in the form of a complete text."""
     return [
         {**_with_bytes(token), "top_logprobs": [_with_bytes(other) for other in token.top]}
         for token in tokens
@@ -273,7 +273,7 @@ def logprobs_of(tokens: Iterable[TokenLogprob]) -> list[dict[str, Any]]:
 
 
 def delta_logprobs(tokens: Iterable[TokenLogprob]) -> list[dict[str, Any]]:
-    """Return log probabilities as events have them."""
+    """Return log probabilities in the form of events."""
     return [
         {**_bare(token), "top_logprobs": [_bare(other) for other in token.top]} for token in tokens
     ]

@@ -20,7 +20,7 @@ from llmcore.schema.json import JsonObject
 
 
 def previous_response_not_found(response_id: str) -> FrontError:
-    """Return the error of a request that continues what is not stored, 400."""
+    """Return the error of a request that continues a response that is not stored, 400."""
     return FrontError(
         status=400,
         message=f"Previous response with id '{response_id}' not found. Responses are kept only "

@@ -31,7 +31,7 @@ class EventWriter:
         self.sequence = 0
         """The number of the next event."""
         self.index = 0
-        """The number of the open item, or else of the next."""
+        """The index of the open item, or else of the next one."""
         self.output: list[dict[str, Any]] = []
         """Items that are done, as the client saw them."""
         self.stored: list[dict[str, Any]] = []
@@ -128,7 +128,7 @@ class Sources:
         self._sources: list[Source] = []
 
     def cite(self, citations: Iterable[Citation]) -> None:
-        """Note the citations of a text."""
+        """Record the citations of a text."""
         self._cited |= {cited.url or cited.document_id for cited in citations}
 
     def add(self, source: Source) -> None:

@@ -38,7 +38,7 @@ _PART_INDEX: Final = {
     "response.reasoning_text": "content_index",
     "response.reasoning_summary_text": "summary_index",
 }
-"""Texts in parts: which field numbers the part."""
+"""For each text in parts, the field that has the part's index."""
 _DONE_FIELD: Final = {
     "response.output_text": "text",
     "response.refusal": "refusal",
@@ -55,14 +55,14 @@ _WHERE: Final = {
     "response.function_call_arguments": "function_call",
     "response.custom_tool_call_input": "custom_tool_call",
 }
-"""In which item a text stands."""
+"""The type of item that contains a text."""
 _PART_WHERE: Final = {
     "output_text": ("message", False),
     "refusal": ("message", False),
     "reasoning_text": ("reasoning", False),
     "summary_text": ("reasoning", True),
 }
-"""In which item a part stands, and whether in its summary."""
+"""The type of item that contains a part, and whether the part is in its summary."""
 
 
 class ResponsesChecker(GrammarChecker):

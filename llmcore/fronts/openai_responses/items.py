@@ -62,7 +62,7 @@ class OpenItem(Protocol):
 
 
 class MessageItem:
-    """Texts and refusals in a row: one message."""
+    """A message: consecutive texts and refusals."""
 
     def __init__(
         self,
@@ -160,15 +160,15 @@ class MessageItem:
 
 @frozen
 class _ReasoningForm:
-    """How the parts of one list of a reasoning item are written."""
+    """The types of the parts of one list of a reasoning item, and of their events."""
 
     list: str
     part: str
     """The type of a part."""
     text: str
-    """How the events of its text begin."""
+    """The prefix of the events of its text."""
     around: str
-    """How the events begin that are around its text."""
+    """The prefix of the events before and after its text."""
 
 
 _IN_SUMMARY: Final = _ReasoningForm(
@@ -178,7 +178,7 @@ _IN_CONTENT: Final = _ReasoningForm("content", "reasoning_text", "reasoning_text
 
 
 class ReasoningItem:
-    """Segments of thinking in a row: one reasoning item, with the state that it seals."""
+    """A reasoning item: consecutive segments of thinking, with the sealed state."""
 
     def __init__(
         self,
@@ -218,7 +218,7 @@ class ReasoningItem:
         return part
 
     def place(self, *, in_summary: bool) -> None:
-        """Show the segments that follow in the summary, or in the content."""
+        """Select the list that the following segments are shown in: the summary, or the content."""
         self._form = _IN_SUMMARY if in_summary else _IN_CONTENT
 
     def begin(self) -> None:
@@ -245,7 +245,7 @@ class ReasoningItem:
         self._record.show(self._record.part_of(event))
 
     def close(self, status: str) -> None:
-        """End the item, and seal what came so far."""
+        """End the item, and seal the state so far."""
         stored = self._item(status, self._record.seal())
         self._writer.item_done(stored if self._show_state else self._item(status), stored)
 
@@ -287,7 +287,7 @@ def hosted_item(
     provider: str,
     status: str,
 ) -> dict[str, Any]:
-    """Return the item of a call, as far as it has got."""
+    """Return the item of a call in its current state."""
     native = native_item(call)
     if native:
         return _hosted_native_item(native, files, item_id, status)
@@ -330,7 +330,7 @@ def image_result(file: File) -> str | None:
 
 
 def _search(call: ToolCall, result: ToolResult | None) -> dict[str, Any]:
-    """Return what was searched for, and what was found."""
+    """Return the queries of a search, and its results."""
     queries = search_queries(call)
     action: dict[str, Any] = {"type": "search", "query": queries[0] if queries else ""}
     if object_or_empty(call.arguments).get("queries"):
@@ -385,7 +385,7 @@ def show_native(
 
 
 def show_item(item: Item, writer: EventWriter) -> None:
-    """Show an item from its beginning to its end."""
+    """Write all events of an item."""
     type_ = str(item["type"])
     item = with_status(item, "completed") if item.get("status") in _UNDER_WAY else item
     begun = item if type_ in WHOLE_TYPES else with_status(item, "in_progress")
@@ -397,9 +397,9 @@ def show_item(item: Item, writer: EventWriter) -> None:
 
 
 WHOLE_TYPES: Final = frozenset({"apply_patch_call_output", "program_output"})
-"""Items that the API has no beginning of: their `status` is one of the end."""
+"""Items that the API has only complete: their `status` is a final one."""
 _UNDER_WAY: Final = frozenset({"calling", "generating", "in_progress", "interpreting", "searching"})
-"""Statuses of items that are not done. Some servers leave them so in a response that is."""
+"""Statuses of incomplete items. Some servers leave them so in a complete response."""
 
 
 def with_status(item: Item, status: str) -> Item:

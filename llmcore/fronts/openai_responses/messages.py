@@ -77,13 +77,13 @@ class References:
 
     previous_response_id: str | None = None
     items: tuple[str, ...] = ()
-    """Items that must be known."""
+    """Ids of items that must be found."""
     hints: tuple[str, ...] = ()
     """Items that came without their state, which is taken from the store where it is kept."""
 
 
 def required_references(body: JsonObject) -> References:
-    """Return what *body*, which may be malformed, refers to."""
+    """Return the references in *body*, which may be malformed."""
     items = objects(body.get("input"))
     names = [(item, name) for item in items if (name := str_or_none(item.get("id"))) is not None]
     referred = [name for item, name in names if is_reference(item)]
@@ -96,7 +96,7 @@ def required_references(body: JsonObject) -> References:
 
 
 def is_reference(item: Mapping[str, Any]) -> bool:
-    """Return whether *item* only names another; the type may be left out."""
+    """Return whether *item* only refers to another item; the type may be missing."""
     return item.get("type") == "item_reference" or item.keys() == {"id"}
 
 
@@ -147,7 +147,7 @@ def _read_item(item: object, path: str, find_item: FindItem, new_id: NewId) -> d
 
 
 def _with_state(item: dict[str, Any], find_item: FindItem) -> dict[str, Any]:
-    """Return *item* with the state that was kept of it."""
+    """Return *item* with its stored state."""
     kept = object_or_empty(find_item(item["id"]))
     if kept.get("type") != item["type"] or not kept.get("encrypted_content"):
         return item
@@ -180,9 +180,9 @@ _ROLES: Final[Mapping[object, Role]] = {
 }
 _OF_MESSAGES: Final = frozenset({"content", "id", "phase", "role", "status", "type"})
 _NO_WORDS: Final = frozenset({"additional_tools", "configuration_update"})
-"""Items that change the request and are not part of the conversation."""
+"""Items that configure the request and are not part of the conversation."""
 _NAMED: Final = frozenset({"function_call", "custom_tool_call"})
-"""Calls that name the tool that they call; that of others is their type."""
+"""Calls that name their tool; for other calls, the type identifies it."""
 _HOSTED: Final[Mapping[str, str | None]] = {
     "code_interpreter_call": "outputs",
     "file_search_call": "results",
@@ -197,10 +197,10 @@ _HOSTED: Final[Mapping[str, str | None]] = {
     "shell_call_output": "output",
     "web_search_call": None,
 }
-"""Items about tools that a provider ran, and which field is what the tool returned."""
+"""Items of tools that a provider ran, and the field with the tool's result."""
 _TOOL_SEARCH: Final = frozenset({"tool_search_call", "tool_search_output"})
 _UNREADABLE: Final = frozenset({COMPACTION, TRIGGER})
-"""Items that only the server can read that made them, or that ask OpenAI's for something."""
+"""Items that only the server that made them can read, or that are requests to OpenAI's server."""
 _ID_NOT_NEEDED: Final = frozenset(
     {COMPACTION, TRIGGER, "apply_patch_call", "mcp_approval_response", "shell_call"}
     | {"shell_call_output", "tool_search_call", "tool_search_output"}
@@ -237,12 +237,12 @@ class InputReader:
         self._remote: set[str] = set()
         """The ids of shell calls that the provider ran."""
         self._begun: set[int] = set()
-        """Of the parts of the run, those that a message began with."""
+        """The parts of the run with which a message began."""
         for message in before:
             self._remember(message.content)
 
     def read(self, items: Sequence[Item]) -> tuple[Message, ...]:
-        """Return the messages that *items* are. FrontError for what cannot be understood."""
+        """Return *items* as messages. Raises FrontError for invalid items."""
         asks = wants_compaction(items) and not self._native
         for index, item in enumerate(items[:-1] if asks else items):
             path = f"input[{index}]"
@@ -278,7 +278,7 @@ class InputReader:
             self._read_other(item, type_, path)
 
     def _of_compaction_or_tools(self, item: Item, type_: str) -> Message | None:
-        """Return a summary of ours as a message, or tools that a native upstream is sent."""
+        """Return the gateway's own summary as a message, or tools for a native upstream."""
         if type_ == COMPACTION and (summary := carried_summary(item, self._sealer)):
             return summary_message(summary)
         if type_ == "additional_tools" and self._registry.native:
@@ -394,7 +394,7 @@ class InputReader:
         self._begun.clear()
 
     def _by_message(self, echoes: Sequence[Echo]) -> Iterable[list[Echo]]:
-        """Yield *echoes*, of which no state came back, cut where one message follows another."""
+        """Yield *echoes* that came back without state, split at the boundaries of messages."""
         group: list[Echo] = []
         for echo in echoes:
             if group and id(echo) in self._begun and isinstance(group[-1], TextPart):
@@ -404,7 +404,7 @@ class InputReader:
         yield group
 
     def _add_response(self, origin: Origin | None, echoes: Sequence[Echo]) -> None:
-        """Add a response; tools that the provider ran, as calls with results, cut it in two."""
+        """Add a response, split at tools that the provider ran, which become calls with results."""
         parts: list[ContentPart] = []
         for echo in echoes:
             if not isinstance(echo, EchoedHostedItem):
@@ -429,7 +429,7 @@ class InputReader:
                 self._calls[part.id] = part
 
     def _hosted(self, echo: EchoedHostedItem) -> list[ContentPart]:
-        """Return what stands for an item of which no state came back."""
+        """Return the parts for an item that came back without state."""
         native, type_ = echo.native, str(echo.native.get("type"))
         if echo.call is not None:
             return [echo.call]
@@ -450,7 +450,7 @@ class InputReader:
 
 
 def _input(native: Item) -> Any:
-    """Return what a hosted tool was called with."""
+    """Return the input of a call of a hosted tool."""
     if isinstance(native.get("arguments"), str):
         return object_or_empty(json_or_text(native["arguments"]))
     return {name: native[name] for name in ("code", "queries") if native.get(name) is not None}

@@ -38,7 +38,7 @@ def offer_hosted(
     policy: TranslationPolicy,
     notes: Diagnostics,
 ) -> HostedTool | None:
-    """Return a hosted tool as the upstream has it; None, with a Diagnostic, if it is left out.
+    """Return a hosted tool in the upstream's form; None, with a Diagnostic, if it is left out.
 
     FrontError if the policy is to refuse it.
     """

@@ -126,7 +126,7 @@ class CallItem:
         self._done(event, self._item(whole, "incomplete" if cut else "completed") or {})
 
     def _say_rest(self, text: str) -> None:
-        """Emit the end of the input that was in no delta: a function's must be JSON."""
+        """Emit the rest of the input, which was in no delta: that of a function must be JSON."""
         if self._freeform is not None:
             rest = self._freeform.close()
         else:
@@ -136,7 +136,7 @@ class CallItem:
             self._writer.write(f"{self._event}.delta", **self._place(), delta=rest)
 
     def _end_held(self, event: ToolCall, text: str) -> None:
-        """Write an item that has a form of its own, and is shown once it is whole."""
+        """Write an item of its own form, which is shown once it is complete."""
         item = self._item(text, "completed")
         if item is None:
             self._notes.noted(
@@ -170,7 +170,7 @@ class CallItem:
 
 
 class HostedItem:
-    """A tool that the provider ran: shown when it is called, done when it returned."""
+    """A tool that the provider ran: added when it is called, done when it has returned."""
 
     def __init__(
         self, new_id: NewId, writer: EventWriter, record: ResponseRecord, provider: str
@@ -186,7 +186,7 @@ class HostedItem:
 
     @property
     def draws(self) -> bool:
-        """Whether the call's files are images that it drew."""
+        """Whether the call's files are generated images."""
         return self._call is not None and hosted_type(self._call) == "image_generation_call"
 
     def is_result(self, event: ToolResult) -> bool:
@@ -241,7 +241,7 @@ class HostedItem:
 
 
 def _is_json(text: str) -> bool:
-    """Return whether a call's input came whole: one that was cut off must not be run."""
+    """Return whether a call's input is complete JSON: an incomplete one must not be run."""
     try:
         json.loads(text)
     except ValueError:

@@ -64,7 +64,7 @@ _TYPES: Final[Mapping[str, type]] = {
     "truncation": str,
     "user": str,
 }
-"""Fields that nothing else reads by their type, and that every response repeats."""
+"""The types of fields that are not read here and that every response repeats."""
 
 
 def check_types(body: Body) -> None:
@@ -101,7 +101,7 @@ _SUMMARIES: Final = ("auto", "concise", "detailed", "none")
 
 
 def read_reasoning(body: Body) -> ReasoningOptions | None:
-    """Return how much the model is to think; None if the request does not set it."""
+    """Return the reasoning options; None if the request sets none."""
     reasoning = read_field(body, "reasoning", dict)
     if not reasoning:
         return None
@@ -117,13 +117,13 @@ def read_reasoning(body: Body) -> ReasoningOptions | None:
 
 
 def read_format(body: Body) -> ResponseFormat | None:
-    """Return the shape that the response's text is to have; None for free text."""
+    """Return the response format; None for free text."""
     form = read_field(read_field(body, "text", dict) or {}, "format", dict, "text.")
     return openai_forms.read_format(form, "text.format")
 
 
 def read_cache(body: Body) -> CachePolicy:
-    """Return what steers the prompt cache."""
+    """Return the cache policy."""
     options = read_field(body, "prompt_cache_options", dict) or {}
     retention = read_field(body, "prompt_cache_retention", str) or str_or_none(options.get("ttl"))
     return CachePolicy(
@@ -220,7 +220,7 @@ def _tool_choice(body: Body, protocol_id: str | None, notes: Diagnostics) -> dic
 def provider_options(
     body: Body, protocol_id: str | None, notes: Diagnostics
 ) -> dict[str, dict[str, Any]]:
-    """Return the native fields for the upstream, and name what has no place there."""
+    """Return the native fields for the upstream, and report those that it does not have."""
     options: dict[str, Any] = {}
     passed = _PASSED.get(protocol_id or "", frozenset())
     for name in _OPTIONAL:
@@ -259,7 +259,7 @@ _OF_RESPONSES: Final[Mapping[str, Mapping[str, object]]] = {
     "prompt_cache_options": {"comparison_response_id": None, "prewarm": False},
     "reasoning": {"context": "auto", "mode": "standard"},
 }
-"""Fields inside of parameters that only the Responses API has, with what they default to."""
+"""Fields inside parameters that only the Responses API has, with their defaults."""
 
 
 def _own_fields(body: Body, protocol_id: str | None, notes: Diagnostics) -> dict[str, Any]:

@@ -68,7 +68,7 @@ _ITEMS: Final = frozenset(
 
 @frozen(kw_only=True)
 class Translation:
-    """A request for the upstream, and everything that its response is written with."""
+    """A request for the upstream, and everything that writing its response needs."""
 
     request: LLMRequest
     registry: ToolRegistry
@@ -80,7 +80,7 @@ class Translation:
     messages: tuple[Message, ...]
     """The whole conversation, without instructions: what is kept if the response is."""
     before: tuple[Message, ...] = ()
-    """Of these, what `previous_response_id` brought."""
+    """Those of them that come from `previous_response_id`."""
     diagnostics: tuple[Diagnostic, ...] = ()
     store: bool = True
     include: frozenset[str] = frozenset()
@@ -111,7 +111,7 @@ def routing_of(request: ClientRequest) -> Routing:
 def read(
     request: ClientRequest, upstream: Upstream, stored: StoredContext = NOTHING_STORED
 ) -> ReadRequest[Translation]:
-    """Return the request that *request* amounts to.
+    """Return *request* as a request to the upstream.
 
     *stored* holds what `required_references` names: the conversation up to
     `previous_response_id`, and items. Without it, a request that refers to either is a Failure.
@@ -251,7 +251,7 @@ def _include(body: Mapping[str, Any], notes: Diagnostics) -> frozenset[str]:
 
 
 def _configured(body: Mapping[str, Any], items: Sequence[dict[str, Any]]) -> Mapping[str, Any]:
-    """Return *body* as later items of its input change it."""
+    """Return *body* with the changes that later items of its input make."""
     for item in items:
         if item["type"] == "configuration_update":
             for name in ("reasoning", "text"):
@@ -284,7 +284,7 @@ _DEFAULTS: Final[Mapping[str, Any]] = {
 }
 _IF_GIVEN: Final = ("prompt_cache_retention",)
 _SECRETS: Final = frozenset({"authorization", "headers"})
-"""Credentials for an MCP server; each request brings them anew."""
+"""Credentials for an MCP server, which clients send with every request."""
 _FORMAT_DEFAULTS: Final = {"description": None, "strict": False}
 
 

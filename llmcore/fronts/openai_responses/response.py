@@ -106,7 +106,7 @@ class ResponsesWriter(FrontWriter):
         self._begun = False
         self._reason: FinishReason | None = None
         self.response: JsonObject = self._frame.response("in_progress", ())
-        """The response object: as it begins, and once the terminal event is written, whole."""
+        """The response object, which is complete once the terminal event is written."""
 
     # -- what a server calls
 

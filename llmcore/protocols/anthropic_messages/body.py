@@ -258,7 +258,7 @@ _TYPES = ("thinking", "redacted_thinking")
 def lower_reasoning(
     request: LLMRequest, options: JsonObject, rules: ClaudeRules, notes: Diagnostics
 ) -> Thinking:
-    """Return how much to think; the caller's own `thinking` takes precedence.
+    """Return the settings of thinking; the caller's own `thinking` takes precedence.
 
     Source: https://platform.claude.com/docs/en/build-with-claude/thinking, read November 2026.
     """

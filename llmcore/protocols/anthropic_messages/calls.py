@@ -61,7 +61,7 @@ def on_call_start(
 
 
 _BESIDE: Final = ("caller", "toolset_name")
-"""Facts of a call besides its name: the code that makes it, and the family of its tool."""
+"""Further fields of a call: the code that makes it, and the family of its tool."""
 
 
 def on_input(block: Block, delta: Event, events: list[LLMEvent]) -> Block:

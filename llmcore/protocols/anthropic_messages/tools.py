@@ -30,7 +30,7 @@ from llmcore.schema.tools import CustomTool, HostedTool, ToolDefinition
 
 @frozen(kw_only=True)
 class MessagesTools:
-    """The fields of the body that a request's tools amount to."""
+    """The fields of the body that a request's tools are lowered to."""
 
     tools: list[dict[str, Any]] = field(factory=list[dict[str, Any]])
     choice: JsonObject | None = None

@@ -131,7 +131,7 @@ _NEAREST: Final = {"minimal": "low", "xhigh": "high", "max": "high"}
 
 @frozen(kw_only=True)
 class ConverseReasoning:
-    """How much to think, in the model's own form."""
+    """The settings of reasoning, in the model's own fields."""
 
     fields: dict[str, Any] = field(factory=dict[str, Any])
     """Fields of `additionalModelRequestFields`."""

@@ -27,7 +27,7 @@ from llmcore.protocols.tool_schema import SchemaTarget
 from llmcore.schema.request import LLMRequest
 
 Family = Literal["claude", "nova", "gpt-oss", "mistral", "cohere", "other", "unknown"]
-"""Whose own fields a model takes; `unknown` where its id does not name it."""
+"""The vendor whose own fields a model takes; `unknown` where its id does not name it."""
 
 _EVERYWHERE: Final[frozenset[Section]] = frozenset({"tools", "system", "messages"})
 _NOT_TOOLS: Final[frozenset[Section]] = frozenset({"system", "messages"})
@@ -52,7 +52,7 @@ class ConverseRules:
     forced_tools: bool = True
     """Whether a tool call can be forced; where a model cannot, the service refuses the request."""
     tool_schema: SchemaTarget = SchemaTarget.BEDROCK
-    """The JSON Schema that the inputs of tools are described in."""
+    """The dialect of JSON Schema that describes the inputs of tools."""
     thinks: bool = False
     """Whether an Amazon Nova model has extended thinking."""
 

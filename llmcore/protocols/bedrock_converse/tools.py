@@ -42,7 +42,7 @@ from llmcore.schema.tools import CustomTool, HostedTool, ToolDefinition
 
 @frozen(kw_only=True)
 class ConverseTools:
-    """The fields of the body that a request's tools amount to."""
+    """The fields of the body that a request's tools are lowered to."""
 
     tools: list[Block] = field(factory=list[Block])
     """`toolConfig.tools`."""

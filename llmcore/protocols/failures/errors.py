@@ -91,7 +91,7 @@ def error_from_body(
 
 
 def _completed(error: LLMError, facts: ErrorFacts, status: int | None) -> LLMError:
-    """Return *error* with what only some classes have."""
+    """Return *error* with the fields that only some classes have."""
     known = _status(facts, status) or 0
     if type(error) is errors.ProviderError and known not in _BY_STATUS:
         error.retryable = not 400 <= known < 500
@@ -141,7 +141,7 @@ _STATUS_OF_CODE = {
     folded(code): status for status, codes in _CODES_OF_STATUS.items() for code in codes.split()
 }
 _BAD_INPUT = ("invalid", "unsupported", "unknownparameter", "missing")
-"""How the codes of a request that is at fault begin, where they have a code each (OpenAI)."""
+"""The prefixes of codes for faults of the request, where each fault has its own code (OpenAI)."""
 
 
 def _status(facts: ErrorFacts, status: int | None) -> int | None:
@@ -174,7 +174,7 @@ _BY_STATUS: Mapping[int, type[LLMError]] = {
 }
 
 _UNKNOWN = 0
-"""Where a rule counts: at these statuses, at 5xx (as 500), or where no status is known."""
+"""The statuses at which a rule applies: these, any 5xx (as 500), or no known status."""
 
 
 def _words(*wordings: str) -> re.Pattern[str]:

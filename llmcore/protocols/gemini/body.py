@@ -189,7 +189,7 @@ def _lower_metadata(
 
 
 def _note_caching(request: LLMRequest, notes: Diagnostics) -> None:
-    """Say what of the cache policy has no place: the service caches prefixes by itself."""
+    """Report the cache options that are not sent: the service caches prefixes by itself."""
     for name in ("key", "retention", "ttl"):
         if getattr(request.cache, name) is not None:
             why = "prefixes are cached automatically; use CachePolicy(content=...) for stored ones"

@@ -103,7 +103,7 @@ class GeminiRules:
 
 @lru_cache(maxsize=256)
 def rules_of(model_id: str) -> GeminiRules:
-    """Return what the model called *model_id* takes."""
+    """Return the features of the model called *model_id*."""
     name = model_id.rsplit("/", 1)[-1].lower()
     version = _version(name)
     modern = version >= (3, 0)

@@ -153,7 +153,7 @@ def lower_call(
 
 
 def _arguments(call: ToolCallPart, path: str, notes: Diagnostics) -> NativeObject:
-    """Return the arguments as an object, which is all that can be sent."""
+    """Return the arguments as an object; the API accepts nothing else."""
     if isinstance(call.arguments, dict):
         return call.arguments
     if call.kind != "custom":

@@ -58,13 +58,13 @@ class GeminiInfo(msgspec.Struct, frozen=True, kw_only=True):
     segment: str = ""
     """The open segment's id."""
     segments: int = 0
-    """How many were opened; files count too."""
+    """How many segments were opened; files count too."""
     audio_type: str = ""
     """The MIME type of the audio that comes in pieces."""
     texts: PersistentList | None = None
-    """The complete ones, each a `Text`."""
+    """The complete texts."""
     calls: int = 0
-    """How many functions the caller is to run."""
+    """How many function calls the caller has to run."""
     ids: Mapping[str, None] = {}
     """Ids of all calls, the service's own included."""
     running: str | None = None
@@ -72,7 +72,7 @@ class GeminiInfo(msgspec.Struct, frozen=True, kw_only=True):
     call: OpenCall | None = None
     reason: str | None = None
     blocked: str | None = None
-    """Why the prompt was not answered at all."""
+    """Why the prompt was blocked, so that there is no response."""
     groundings: PersistentList | None = None
     quotations: PersistentList | None = None
     sources: Mapping[str, None] = {}

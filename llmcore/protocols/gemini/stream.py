@@ -100,7 +100,7 @@ def decode(frame: Frame) -> Event | None:
 
 
 def terminal(_event: Event) -> bool:
-    """Return False: the last chunk has no mark of its own."""
+    """Return False: nothing marks the last chunk."""
     return False
 
 
@@ -120,7 +120,7 @@ def initial(request: LLMRequest) -> GeminiState:
 
 
 def step(state: GeminiState, event: Event) -> Step:
-    """Return the state after *event*, and the events that it gives."""
+    """Return the state after *event*, and the events to emit."""
     if isinstance(event, list):
         return _steps(state, event)
     try:

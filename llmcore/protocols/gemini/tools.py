@@ -31,7 +31,7 @@ from llmcore.schema.tools import CustomTool, HostedTool, ToolChoice, ToolDefinit
 
 @frozen(kw_only=True)
 class LoweredTools:
-    """The tools of a request, as the body has them."""
+    """The lowered tools of a request."""
 
     tools: list[NativeObject] = field(factory=list[NativeObject])
     config: NativeObject = field(factory=dict[str, Any])
@@ -171,7 +171,7 @@ def _check(choice: ToolChoice | None, request: LLMRequest, *, has_functions: boo
 
 @frozen(kw_only=True)
 class HostedLowering:
-    """A hosted tool, as the body has it."""
+    """A lowered hosted tool."""
 
     tool: NativeObject
     config: NativeObject = field(factory=dict[str, Any])

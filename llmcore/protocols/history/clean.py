@@ -26,7 +26,7 @@ from llmcore.schema.json import without
 from llmcore.schema.messages import Message, Role
 
 Place: TypeAlias = tuple[int, int]
-"""Where a part stands among the caller's messages: message, part."""
+"""The position of a part in the caller's messages: the indexes of message and part."""
 
 Placed: TypeAlias = tuple[Place, ContentPart]
 
@@ -38,7 +38,7 @@ def path_of(place: Place) -> str:
 
 @define
 class Draft:
-    """A message on its way: its parts with the places they came from."""
+    """A message under repair: its parts with their original positions."""
 
     message: Message
     index: int
@@ -47,7 +47,7 @@ class Draft:
 
     @property
     def path(self) -> str:
-        """How a Diagnostic names the message."""
+        """The message's path in a Diagnostic."""
         return f"messages[{self.index}]"
 
 
@@ -163,7 +163,7 @@ def _clean_part(
 def _clean_reasoning(
     part: ReasoningPart, path: str, policy: HistoryPolicy, notes: Diagnostics, *, trusted: bool
 ) -> ReasoningPart | None:
-    """Return reasoning as the target takes it back; None if it does not."""
+    """Return reasoning in the form that the target accepts; None if it accepts none."""
     if policy.reasoning == "drop":
         why = "the target accepts no reasoning from earlier responses"
         notes.dropped("reasoning-dropped", path, why)
@@ -183,7 +183,7 @@ def _clean_reasoning(
 
 
 def _is_backed(part: ReasoningPart, policy: HistoryPolicy) -> bool:
-    """Whether *part* has more to show than its text."""
+    """Whether *part* has a signature, encrypted data or the id of a stored item."""
     if part.signature is not None or part.encrypted is not None:
         return True
     return policy.item_ids and "id" in part.provider_metadata.get(policy.metadata_key, {})

@@ -40,12 +40,12 @@ def is_open_call(part: ContentPart) -> bool:
 
 @define
 class _OpenCalls:
-    """Calls of one id that still wait for a result, first asked first answered."""
+    """Calls of one id without a result yet, in their order."""
 
     turn: int
     waiting: deque[Place]
     after: int
-    """How many messages other than results stood before, the calling one included."""
+    """The number of messages other than results up to the calling one."""
 
 
 def match(drafts: list[Draft], policy: HistoryPolicy, notes: Diagnostics) -> PairedResults:
@@ -61,7 +61,7 @@ def match(drafts: list[Draft], policy: HistoryPolicy, notes: Diagnostics) -> Pai
 
 
 class _Matcher:
-    """Reads a conversation once, and remembers which calls still wait."""
+    """Reads a conversation once, and keeps track of the calls without results."""
 
     def __init__(self, policy: HistoryPolicy, notes: Diagnostics) -> None:
         self.results: PairedResults = {}
@@ -96,7 +96,7 @@ class _Matcher:
                     entry.waiting.append(place)
 
     def _take(self, place: Place, part: ContentPart, draft: Draft) -> bool:
-        """Return whether *part* leaves its tool message: as the result of a call, or dropped."""
+        """Return whether *part* leaves its tool message: paired with a call, or dropped."""
         if not isinstance(part, ToolResultPart):
             self._passed += 1
             self._note_split(place)
@@ -136,7 +136,7 @@ class _Matcher:
 def settle(
     drafts: list[Draft], results: PairedResults, policy: HistoryPolicy, notes: Diagnostics
 ) -> None:
-    """Give each call an id the target takes, and a result, made up where there is none."""
+    """Give each call an id that the target accepts, and a result: a placeholder if it has none."""
     ids = _Ids(policy)
     turn = -1
     for draft in drafts:
@@ -155,7 +155,7 @@ def settle(
 
 
 class _Ids:
-    """The ids of one conversation, none given twice."""
+    """The ids of one conversation, each used once."""
 
     def __init__(self, policy: HistoryPolicy) -> None:
         self._rule = policy.call_ids

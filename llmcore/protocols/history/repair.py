@@ -23,7 +23,7 @@ from llmcore.schema.messages import Message, Origin, Role
 _Result = TypeVar("_Result")
 
 EMPTY_MESSAGE = "(empty message)"
-"""The text of a user's message of which nothing else can be sent."""
+"""The text of a user's message that has no other content that can be sent."""
 EARLIER_MESSAGES = "(earlier messages are left out)"
 """The text of the user's first message, added if the conversation begins with a response."""
 
@@ -99,7 +99,7 @@ def _rest_of_tool_message(draft: Draft, policy: HistoryPolicy) -> Iterator[Unit]
 def arrange(
     units: Iterator[Unit], policy: HistoryPolicy, notes: Diagnostics
 ) -> list[tuple[str, Message]]:
-    """Return *units* as messages in an order the target takes, each with the path it came from."""
+    """Return *units* as messages in an order that the target accepts, with their original paths."""
     groups: list[list[Unit]] = []
     for unit in units:
         joins = bool(groups) and _joins(groups[-1], unit, policy)
@@ -122,7 +122,7 @@ def _joins(group: list[Unit], unit: Unit, policy: HistoryPolicy) -> bool:
 
 
 def _note_merge(before: Unit, unit: Unit, notes: Diagnostics) -> None:
-    """Say that two messages became one, unless a user just follows the tools' results."""
+    """Report that two messages were joined, unless a user's message follows tool results."""
     if before.role == unit.role and unit.parts:
         why = f"joined with the {before.role} message before it: roles must alternate"
         notes.noted("roles-merged", unit.path, why)
@@ -231,7 +231,7 @@ class Repaired(msgspec.Struct, frozen=True, kw_only=True):
 
     messages: tuple[Message, ...]
     paths: tuple[str, ...]
-    """Where each message, or its first part, stood before: `messages[3]`, for Diagnostics."""
+    """The original path of each message or of its first part: `messages[3]`, for Diagnostics."""
     system: tuple[TextPart, ...] = ()
     """Text of lifted system messages: it goes after the request's own system text."""
     diagnostics: tuple[Diagnostic, ...] = ()

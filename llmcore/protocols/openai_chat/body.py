@@ -191,7 +191,7 @@ def _supported(
 
 
 def lower_reasoning(request: LLMRequest, dialect: ChatDialect, notes: Diagnostics) -> NativeObject:
-    """Return the parameters of thinking, in the dialect's form."""
+    """Return the parameters of reasoning, in the dialect's form."""
     reasoning = _reasoning_beside_tools(request, dialect, notes)
     if reasoning is None:
         return {}
@@ -233,7 +233,7 @@ def _effort(reasoning: ReasoningOptions) -> tuple[NativeObject, set[str]]:
 
 
 def _effort_or_off(reasoning: ReasoningOptions) -> tuple[NativeObject, set[str]]:
-    """Return Together's effort, and its switch for none at all.
+    """Return Together's effort, and its switch that turns reasoning off.
 
     Source: https://docs.together.ai/reference/chat-completions (`reasoning`)
     """

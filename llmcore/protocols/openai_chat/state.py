@@ -51,7 +51,7 @@ class ChatStreamContext(StreamContext, frozen=True, kw_only=True):
 
 
 Form = Literal["open", "deltas", "snapshots", "rest"]
-"""How fragments come; `rest` is new text after snapshots."""
+"""The form of fragments; `rest` is new text after snapshots."""
 
 
 class Arguments(msgspec.Struct, frozen=True, kw_only=True):
@@ -61,7 +61,7 @@ class Arguments(msgspec.Struct, frozen=True, kw_only=True):
     first: str = ""
     """The first fragment: how both readings begin."""
     text: str = ""
-    """All fragments joined, while that is open; of snapshots, the last one."""
+    """All fragments joined, while their form is unknown; of snapshots, the last one."""
     last: str = ""
     """The last fragment."""
 
@@ -96,7 +96,7 @@ class Calls(msgspec.Struct, frozen=True, kw_only=True):
     """The tool calls of the response so far."""
 
     calls: Mapping[str, ChatCall] = {}
-    """By their own ids, in the order they began."""
+    """Calls by their own ids, in the order in which they began."""
     by_wire_id: Mapping[str, ChatCall] = {}
     """The last call that had an id of the server's."""
     by_index: Mapping[int, ChatCall] = {}
@@ -104,7 +104,7 @@ class Calls(msgspec.Struct, frozen=True, kw_only=True):
     current: ChatCall | None = None
     """The call that had the last fragment."""
     pending: tuple[Pending, ...] = ()
-    """At most `MAX_PENDING`, since they are searched."""
+    """Calls without a name: at most `MAX_PENDING`, since they are searched."""
     freeform: PersistentList | None = None
     """Pieces of freeform inputs that are wrapped in JSON: (call id, text)."""
     extras: Mapping[str, JsonObject] = {}
@@ -147,16 +147,16 @@ class ChatState(msgspec.Struct, frozen=True, kw_only=True):
     fast_field: str = ""
     """The delta's field that continues the open segment or call on the per-token path; or empty."""
     segments: int = 0
-    """How many were opened; files are counted too."""
+    """How many segments were opened; files are counted too."""
     texts: int = 0
-    """How many of them were text."""
+    """How many of the segments were text."""
     text: str = ""
     """The whole text of the open text segment, where a whole message repeated it."""
     fields: Mapping[str, None] = {}
     """The fields that deltas had, which a whole message after them repeats."""
     citations: PersistentList | None = None
     signature: PersistentList | None = None
-    """Its pieces."""
+    """The pieces of the signature of the open segment."""
     details: PersistentList | None = None
     """Pieces of `reasoning_details` of the open segment."""
     partial_tag: str = ""

@@ -145,7 +145,7 @@ def initial(request: LLMRequest, dialect: ChatDialect) -> ChatState:
 
 
 def step(state: ChatState, chunk: NativeObject) -> Step:
-    """Return the state after *chunk*, and what it emits."""
+    """Return the state after *chunk*, and the events to emit."""
     if chunk is _DONE:
         return replace(state, info=replace(state.info, done=True)), ()
     if not state.info.started and not chunk.get("error"):

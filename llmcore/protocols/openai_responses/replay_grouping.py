@@ -38,7 +38,7 @@ from llmcore.schema.json import int_or_none, object_or_empty, str_or_none, text_
 from llmcore.schema.messages import Message
 
 _MAX_ID: Final = 64
-"""Characters of an item's id that the API takes; some servers make longer ones."""
+"""The most characters of an item's id that the API accepts; some servers make longer ones."""
 _NEEDS_ID: Final = frozenset({"computer_call", "local_shell_call", "mcp_approval_request"})
 """Calls that have no form without their id."""
 _OUTPUT_ONLY: Final = frozenset({"created_by"})
@@ -49,13 +49,13 @@ class ReplayRules:
     """The rules for sending a response back."""
 
     trusts: bool
-    """Whether ids are sent at all."""
+    """Whether ids of items are sent."""
     readable: bool
     """Whether the target can read the encrypted data of the response."""
     stored: bool
     """Whether the provider may know an item by its id alone."""
     ids: Literal["all", "reasoning"]
-    """Of which items."""
+    """The items whose ids are sent."""
     keys: frozenset[str]
     """Under which ids native parts are this server's own."""
 
@@ -75,7 +75,7 @@ class _Item:
     native: NativeObject
     """The item; one that was not native has no id yet."""
     content: list[NativeObject] = field(factory=list)
-    """Of a message."""
+    """The content of a message."""
 
     @property
     def key(self) -> tuple[str, int | None, str | None]:

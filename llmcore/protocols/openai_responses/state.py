@@ -85,7 +85,7 @@ class Part(msgspec.Struct, frozen=True, kw_only=True):
     text: str = ""
     """The whole text, once the server has sent it."""
     citations: PersistentList | None = None
-    """Each a `Citation`."""
+    """The citations of the text."""
     logprobs: tuple[TokenLogprob, ...] = ()
     """Those of the whole text, once the server has sent them."""
     ended: bool = False
@@ -104,7 +104,7 @@ class Item(msgspec.Struct, frozen=True, kw_only=True):
     done: bool = False
 
     parts: Mapping[PartKey, Part] = {}
-    """Of a message or of reasoning."""
+    """The parts of a message or of reasoning."""
     last_numbers: Mapping[str, int] = {}
     """The highest number of a part so far, by the type of the part and by its list."""
     whole_thoughts: PersistentList | None = None
@@ -155,7 +155,7 @@ class ResponsesInfo(msgspec.Struct, frozen=True, kw_only=True):
     sources: Mapping[str, None] = {}
     """Pages and files for which a `Source` was emitted."""
     notes: PersistentList | None = None
-    """Each a `Diagnostic`."""
+    """The diagnostics so far."""
     audio: PersistentList | None = None
     """Pieces of audio and of its transcript: (whether transcript, text)."""
 
@@ -166,7 +166,7 @@ class ResponsesState(msgspec.Struct, frozen=True, kw_only=True):
     context: StreamContext
     fast_path: FastPath | None = None
     items: Mapping[int, Item] = {}
-    """By position."""
+    """The items by position."""
     positions: Mapping[int, int] = {}
     """The position of the item that last had an `output_index`; some servers number all 0."""
     ids: Mapping[ItemId, tuple[int, ...]] = {}
@@ -177,7 +177,7 @@ class ResponsesState(msgspec.Struct, frozen=True, kw_only=True):
     Below the first there may be some that are done.
     """
     next_position: int = 0
-    """After all positions that are taken."""
+    """The position after all that are used."""
     info: ResponsesInfo = ResponsesInfo()
 
     @property

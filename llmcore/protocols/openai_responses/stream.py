@@ -144,7 +144,7 @@ def initial(request: LLMRequest, *, digest: InputDigest = _undigested) -> Respon
 
 
 def step(state: ResponsesState, event: NativeObject) -> Step:
-    """Return the state after *event*, and what it emits."""
+    """Return the state after *event*, and the events to emit."""
     try:
         return _step(state, event)
     except (LLMError, RecursionError) as error:

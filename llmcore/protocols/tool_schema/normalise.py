@@ -1,4 +1,4 @@
-"""Rewrites other drafts and spellings of JSON Schema as those that a target has."""
+"""Rewrites other drafts and spellings of JSON Schema in the form that a target supports."""
 
 from collections.abc import Mapping
 from typing import Final

@@ -1,4 +1,4 @@
-"""From the contract's deltas to the entry they add up to."""
+"""Assembles deltas of the contract into an entry."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, ClassVar
@@ -69,10 +69,10 @@ class Assembler:
 
     def __init__(self) -> None:
         self.fault: ContractError | None = None
-        """The first rule that was broken; nothing after it is looked at."""
+        """The first rule that was broken; later deltas are ignored."""
         self._parts: list[EntryPart | list[str] | None] = []
         self._joining: type[DeltaText | DeltaThinking] | None = None
-        """The payload class of the run that the last part still grows by; None in between."""
+        """The payload class of the deltas that extend the last part; None if there are none."""
         self._kinds: dict[int, type[EntryText | EntryThinking]] = {}
         self._calls: dict[str, _Call] = {}
         self._start: DeltaStart | None = None
@@ -228,7 +228,7 @@ class Assembler:
 
 
 def _latest(before: DeltaUsage | None, now: DeltaUsage) -> DeltaUsage:
-    """Return *now*, with what it does not count from *before*."""
+    """Return *now*, with missing counts taken from *before*."""
     if before is None:
         return now
     names = ("input_tokens", "output_tokens", "total_tokens", "cost")
@@ -262,6 +262,6 @@ def response_meta(
 
 
 def call_errors_meta(broken: Iterable[tuple[str, str | None]]) -> JsonObject:
-    """Return what `meta` states about calls whose arguments did not parse: their ids and why."""
+    """Return the entry of `meta` for calls whose arguments did not parse: their ids and why."""
     errors: list[JsonValue] = [{"toolCallId": id_, "message": why} for id_, why in broken]
     return {"toolCallErrors": errors} if errors else {}

@@ -37,7 +37,7 @@ MAX_ENTRY_BYTES = 64 * 1024 * 1024
 _PARTS = {kind.kind: kind for kind in get_args(EntryPart)}
 _PAYLOADS = {kind.kind: kind for kind in get_args(DeltaPayload)}
 _SHOWN = 300
-"""How much of a schema's complaint is quoted."""
+"""The most characters that are quoted of a schema violation."""
 
 
 def to_wire(value: MessageEntry | MessageDelta) -> JsonObject:
@@ -93,7 +93,7 @@ def _payload_to_wire(payload: EntryPart | DeltaPayload) -> dict[str, Any]:
 
 
 def entry_from_wire(data: JsonValue) -> MessageEntry:
-    """Return the entry that *data* is.
+    """Read an entry from *data*.
 
     Raises MalformedError (ContractVersionError, UnknownKindError) for what has not the
     contract's form, RolePartError and ToolResultCountError for parts that the role cannot hold.
@@ -109,7 +109,7 @@ def entry_from_wire(data: JsonValue) -> MessageEntry:
 
 
 def delta_from_wire(data: JsonValue) -> MessageDelta:
-    """Return the delta that *data* is; raises as `entry_from_wire` does."""
+    """Read a delta from *data*; raises as `entry_from_wire` does."""
     given = _checked(data, "MessageDelta")
     return MessageDelta(
         run_id=given["runId"],
@@ -235,7 +235,7 @@ class _Fault:
 
 
 def _first_fault(data: Any, name: str) -> _Fault | None:
-    """Return what is wrong with *data* as a *name*: in a part, by the shape of the part's kind.
+    """Return the first violation in *data* as a *name*; in a part, by the schema of its kind.
 
     Of a wrong part the schema alone states only that it is not any of the kinds.
     """
@@ -254,7 +254,7 @@ def _first_fault(data: Any, name: str) -> _Fault | None:
 
 
 def _places(value: Any) -> Iterable[tuple[tuple[int, ...], Any]]:
-    """Return what could be a part in *value*, a part or a list of them, and its place there."""
+    """Return the possible parts in *value*, a part or a list of parts, with their positions."""
     if isinstance(value, list | tuple):
         return [((index,), item) for index, item in enumerate(value)]
     return [((), value)]

@@ -83,9 +83,9 @@ class DeltaFold:
         self._start: DeltaStart | None = None
         self._step: StepFinish | None = None
         self._open = False
-        """Whether a stream of deltas has begun and not ended."""
+        """Whether a stream of deltas is open."""
         self._native: JsonValue = None
-        """The frame that the deltas so far have."""
+        """The native frame of the deltas so far."""
 
     def feed(self, event: LLMEvent) -> Sequence[MessageDelta]:
         """Return the deltas of *event*: none, one or a few."""
@@ -106,7 +106,7 @@ class DeltaFold:
         )
 
     def _raw(self, native: JsonValue) -> JsonObject | None:
-        """Return *native* as an object; None if a delta before has it."""
+        """Return *native* as an object; None if an earlier delta has it."""
         if native is self._native:
             return None
         self._native = native

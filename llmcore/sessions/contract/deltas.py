@@ -119,11 +119,11 @@ class MessageDelta:
     run_id: str
     """The conversation."""
     seq: int
-    """Rises with each delta of the response."""
+    """Increases with each delta of the response."""
     payload: DeltaPayload
     """The change."""
     timestamp: str
-    """When it came, as ISO 8601 text."""
+    """When it arrived, as ISO 8601 text."""
     provider_raw: JsonObject | None = field(default=None, converter=_raw, repr=False)
     """The provider's native frame, if the call requested it; nothing depends on it."""
 

@@ -73,7 +73,7 @@ class EntryImage:
     data: str | None = field(default=None, repr=lambda data: f"<{len(data or '')} characters>")
     """The content in base64."""
     url: str | None = None
-    """Where the image is."""
+    """The URL of the image."""
 
     def __attrs_post_init__(self) -> None:
         if (self.data is None) == (self.url is None):
@@ -92,7 +92,7 @@ class EntryFileRef:
     mime_type: str | None = field(default=None, kw_only=True)
     """The media type; None if unknown."""
     size: int | None = field(default=None, kw_only=True)
-    """In bytes."""
+    """The size in bytes."""
 
 
 ResultPart: TypeAlias = Union[EntryText, EntryThinking, EntryImage, EntryFileRef]

@@ -30,14 +30,14 @@ from llmcore.schema.errors import LLMError
 
 @define(auto_exc=False, eq=False, repr=False, kw_only=True)
 class ContractError(LLMError):
-    """Base of all broken rules; catches every one of them."""
+    """Base class of the errors for broken rules."""
 
     run_id: str | None = None
-    """In which run, where that is known."""
+    """The run, if known."""
     seq: int | None = None
-    """At which delta, where it is about one."""
+    """The number of the delta, if the error concerns one."""
     tool_call_id: str | None = None
-    """Of which call, where it is about one."""
+    """The id of the tool call, if the error concerns one."""
 
 
 class MalformedError(ContractError):
@@ -81,7 +81,7 @@ class DeltaAfterEndError(ContractError):
 
 
 class UnfinishedStreamError(ContractError):
-    """The stream has neither `done` nor `error`: what came is not a whole message."""
+    """The stream has neither `done` nor `error`: the message is incomplete."""
 
 
 class FailedResponseError(ContractError):

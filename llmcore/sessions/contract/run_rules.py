@@ -46,7 +46,7 @@ def check_next(
 
 
 def call_ids(entries: Iterable[MessageEntry]) -> tuple[str, ...]:
-    """Return the ids of all calls that *entries* make or response, each once."""
+    """Return the ids of all calls that *entries* make or answer, each once."""
     parts = (part for entry in entries for part in entry.parts)
     named = (
         part.tool_call_id for part in parts if isinstance(part, EntryToolCall | EntryToolResult)
@@ -57,7 +57,7 @@ def call_ids(entries: Iterable[MessageEntry]) -> tuple[str, ...]:
 def _take(
     entry: MessageEntry, answered: Mapping[str, bool], changed: dict[str, bool]
 ) -> ContractError | None:
-    """Enter the calls and results of *entry* into *changed*; return the rule one breaks."""
+    """Record the calls and results of *entry* in *changed*; return the error of a broken rule."""
     for part in entry.parts:
         if not isinstance(part, EntryToolCall | EntryToolResult):
             continue

@@ -74,7 +74,7 @@ class DocumentBlock:
 
 @frozen(kw_only=True)
 class SearchResultBlock:
-    """Something the caller's own search found."""
+    """A result of the caller's own search."""
 
     type: ClassVar[str] = "search_result"
     source: str
@@ -291,7 +291,7 @@ class CompactionBlock:
 
 @frozen
 class ToolAdditionBlock:
-    """From here on the model may call a tool: a reference to one, or its definition."""
+    """Allows the model to call a tool from here on: a reference to the tool, or its definition."""
 
     type: ClassVar[str] = "tool_addition"
     tool: JsonObject
@@ -300,7 +300,7 @@ class ToolAdditionBlock:
 
 @frozen
 class ToolRemovalBlock:
-    """From here on the model may not call a tool."""
+    """Forbids the model to call a tool from here on."""
 
     type: ClassVar[str] = "tool_removal"
     tool: JsonObject
@@ -324,7 +324,7 @@ class FallbackBlock:
     from_: JsonObject | None = None
     """The model that declined."""
     to: JsonObject
-    """The model that goes on."""
+    """The model that continues."""
     trigger: JsonValue = None
 
 

@@ -43,17 +43,17 @@ def write(value: object) -> dict[str, Any]:
 
 
 def read_request(data: JsonValue, *, tolerant: bool = False) -> MessagesRequest:
-    """Return the request that *data* is; InvalidRequestError if it is not one."""
+    """Read a request from *data*; InvalidRequestError if it is not valid."""
     return cast("MessagesRequest", _read(MessagesRequest, data, InvalidRequestError, tolerant))
 
 
 def read_response(data: JsonValue, *, tolerant: bool = False) -> MessagesResponse:
-    """Return the response that *data* is; StreamError if it is not one."""
+    """Read a response from *data*; StreamError if it is not valid."""
     return cast("MessagesResponse", _read(MessagesResponse, data, StreamError, tolerant))
 
 
 def read_event(data: JsonValue, *, tolerant: bool = False) -> StreamEvent:
-    """Return the stream event that *data* is; StreamError if it is not one."""
+    """Read a stream event from *data*; StreamError if it is not valid."""
     return cast("StreamEvent", _read(StreamEvent, data, StreamError, tolerant))
 
 

@@ -107,7 +107,7 @@ class Toolset:
 
 @frozen(kw_only=True)
 class WebSearchTool(_BuiltIn):
-    """Search of the web."""
+    """Searches the web."""
 
     type: Literal["web_search_20250305", "web_search_20260209", "web_search_20260318"] = always(
         "web_search_20250305"
@@ -122,7 +122,7 @@ class WebSearchTool(_BuiltIn):
 
 @frozen(kw_only=True)
 class WebFetchTool(_BuiltIn):
-    """Reading of pages."""
+    """Reads web pages."""
 
     type: Literal[
         "web_fetch_20250910", "web_fetch_20260209", "web_fetch_20260309", "web_fetch_20260318"
@@ -140,7 +140,7 @@ class WebFetchTool(_BuiltIn):
 
 @frozen(kw_only=True)
 class CodeExecutionTool(_BuiltIn):
-    """Code that the provider runs in a sandbox."""
+    """Runs code in the provider's sandbox."""
 
     type: Literal[
         "code_execution_20250522",
@@ -260,7 +260,7 @@ class InputMessage:
 
 @frozen
 class RequestMetadata:
-    """Whom the request is made for."""
+    """The end user that the request is made for."""
 
     user_id: str | None = None
 
@@ -313,7 +313,7 @@ class JsonFormat:
 
 @frozen(kw_only=True)
 class OutputConfig:
-    """The response's shape, and how much work goes into it."""
+    """The response's format, and the effort put into it."""
 
     format: JsonFormat | None = None
     effort: str | None = None

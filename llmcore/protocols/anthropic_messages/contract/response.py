@@ -171,7 +171,7 @@ class ContentBlockStartEvent:
 
 @frozen
 class ContentBlockDeltaEvent:
-    """A block goes on."""
+    """A block continues."""
 
     type: ClassVar[str] = "content_block_delta"
     index: int
@@ -180,7 +180,7 @@ class ContentBlockDeltaEvent:
 
 @frozen
 class ContentBlockStopEvent:
-    """A block is whole."""
+    """A block is complete."""
 
     type: ClassVar[str] = "content_block_stop"
     index: int
