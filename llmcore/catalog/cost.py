@@ -18,7 +18,7 @@ _STANDARD: Final = frozenset({"standard", "default", "auto", "on_demand"})
 """The names of the tier that list prices are for."""
 
 _ANYWHERE: Final = frozenset({"global", "not_available"})
-"""Where responses at list price are made."""
+"""The regions in which responses have the list price."""
 
 
 def cost_of(

@@ -20,7 +20,7 @@ class Rates:
     cache_read: float | None = None
     """US dollars for a million tokens read from a cache."""
     cache_write: float | None = None
-    """Of tokens kept for 5 minutes, or for however long the provider keeps them."""
+    """US dollars for a million tokens written to a cache for 5 minutes, or the provider's time."""
     cache_write_1h: float | None = None
     """US dollars for a million tokens written to a cache for an hour."""
 
@@ -52,11 +52,11 @@ class Prices:
     standard: Rates
     """The usual rates."""
     long_context: tuple[LongContext, ...] = ()
-    """The lowest threshold first."""
+    """Rates of long requests, by threshold, the lowest first."""
     hours: tuple[Hours, ...] = ()
     """Rates of certain hours of the day."""
     service_tiers: Mapping[str, "Prices"] = field(factory=dict)
-    """By the name that a response gives its tier or speed; the standard one is not among them."""
+    """Rates by the service tier or speed that a response states, except the standard tier."""
 
 
 @frozen(kw_only=True)

@@ -20,9 +20,9 @@ class Catalog:
     """The contents of the file, with an index of its names."""
 
     records: tuple[Record, ...]
-    """In the order of the file: providers that make models before those that only serve them."""
+    """The records in the file's order: makers of models before those who only serve them."""
     by_provider: Mapping[str, Mapping[str, int]]
-    """By provider and name, which is an id or an alias in lower case, the record's number."""
+    """The number of a record, by provider and by id or alias in lower case."""
     fallbacks: Mapping[str, str]
     """Providers that serve another one's models at its prices."""
     embeddings: Mapping[str, Mapping[str, float]]

@@ -83,7 +83,7 @@ class Chat:
     # -- the loop
 
     def loop(self) -> None:
-        """Read and response lines until the end."""
+        """Read lines and respond to them until the end."""
         note(f"{self.model.provider}:{self.model.id} in {self._conversation.run_id!r}; /help")
         while True:
             try:

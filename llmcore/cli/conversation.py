@@ -37,7 +37,7 @@ def open_store(environ: Mapping[str, str]) -> SessionStore:
 
 
 def new_name() -> str:
-    """Return the name of a conversation that the user gave none, such as `2026-11-23-4f9a1c`."""
+    """Return a name for a conversation without one, such as `2026-11-23-4f9a1c`."""
     return f"{utc_now()[:10]}-{secrets.token_hex(3)}"
 
 

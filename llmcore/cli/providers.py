@@ -36,7 +36,7 @@ def login_of(entry: ProviderEntry, environ: Mapping[str, str]) -> Path | None:
 
 
 def describe(entry: ProviderEntry, environ: Mapping[str, str]) -> str:
-    """Return the text that states what configures *entry*, or what would configure it."""
+    """Return a text about how *entry* is configured, or how to configure it."""
     found = [name for name in entry.switches if environ.get(name, "").strip()]
     if found:
         return f"configured by {found[0]}"

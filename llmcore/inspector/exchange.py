@@ -60,7 +60,7 @@ class ReceivedResponse:
     pieces: Sequence[tuple[bytes, float]]
     """The body in the pieces it came in, each with its delay in milliseconds."""
     head_ms: float = 0.0
-    """From the request to the headers."""
+    """Milliseconds from the request to the headers."""
     timed: bool = True
     failure: LLMError | None = None
     """The error that ended the body early."""

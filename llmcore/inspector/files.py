@@ -230,7 +230,7 @@ def _value(text: str) -> Any:
 
 
 def difference(first: Document, second: Document) -> list[Document]:
-    """Return what differs between two documents: for each part, lines with ` `, `-` or `+`."""
+    """Return the difference of two documents: for each part, lines with ` `, `-` or `+`."""
     parts: list[Document] = []
     count = max(len(first["exchanges"]), len(second["exchanges"]))
     for number in range(count):

@@ -117,7 +117,7 @@ class ResponsesWriter(FrontWriter):
         return self._writer.take()
 
     def feed(self, event: LLMEvent) -> list[Event]:
-        """Return the events that *event* amounts to. None come after a terminal one."""
+        """Return the native events for *event*; none after a terminal one."""
         if self._summary is not None and self._summary.takes(event):
             return []
         kind = DELTA_KINDS.get(type(event))
@@ -162,11 +162,11 @@ class ResponsesWriter(FrontWriter):
         return {**event, "type": "response.failed", "response": failed}
 
     def whole(self) -> JsonObject:
-        """Return the response object, or what is made of it, once it has ended."""
+        """Return the response object, or the form of it that was asked for, once it has ended."""
         return self.response if self._form is None else self._form(self.response)
 
     def record(self, owner: str) -> Record:
-        """Return what is to be stored of the response for *owner*, once it has ended."""
+        """Return the record of the ended response, to be stored for *owner*."""
         failed = self.error is not None
         return Record(
             id=self._id,
@@ -184,13 +184,13 @@ class ResponsesWriter(FrontWriter):
 
     @property
     def stored_items(self) -> tuple[JsonObject, ...]:
-        """The output items as they are kept, each with the state that it seals."""
+        """The output items to be stored, each with its sealed state."""
         return tuple(self._writer.stored)
 
     # -- deltas: the per-token path
 
     def _delta_of_live(self, kind: str, event: Any) -> list[Event] | None:
-        """Return the event of a delta that only goes on; None for one that does more."""
+        """Return the event of a delta that only continues the open item; None for another."""
         if not event.text:
             return []
         item = self._item
@@ -419,7 +419,7 @@ class ResponsesWriter(FrontWriter):
             self._end("completed")
 
     def _incomplete(self, reason: FinishReason) -> str | None:
-        """Return why the response is incomplete; None for a whole one, such as a refusal."""
+        """Return why the response is incomplete; None for a complete one, such as a refusal."""
         return _INCOMPLETE.get(finish_kind(reason, called=False))
 
     def _write_failure(self, error: LLMError) -> None:

@@ -23,7 +23,7 @@ class StoredConversation:
     """The model's name as the client wrote it."""
     messages: tuple[Message, ...]
     tools: tuple[ToolEntry, ...] = field(default=())
-    """The client's tools that the calls of the messages mean."""
+    """The client's tools that the messages' calls refer to."""
 
     def to_json(self) -> JsonValue:
         """Return the conversation as JSON data, for a store."""
@@ -31,7 +31,7 @@ class StoredConversation:
 
     @classmethod
     def from_json(cls, data: JsonValue) -> "StoredConversation":
-        """Return the conversation that *data* spells; InvalidRequestError if it spells none."""
+        """Read a conversation from JSON *data*; InvalidRequestError if it is not valid."""
         return from_json(cls, data)
 
 
@@ -39,7 +39,7 @@ class StoredConversation:
 
 
 FindItem: TypeAlias = Callable[[str], JsonObject | None]
-"""Returns the item of an id, with its sealed state; None if it is not kept."""
+"""Returns the item of an id, with its sealed state; None if it is not stored."""
 
 
 def _no_item(_name: str) -> None:
@@ -56,7 +56,7 @@ class StoredContext:
 
 
 NOTHING_STORED: Final = StoredContext()
-"""The memory of a server that keeps nothing."""
+"""The context of a server that stores nothing."""
 
 # -- pages
 
@@ -102,11 +102,11 @@ def _limit(text: str) -> int:
 
 @frozen(kw_only=True)
 class Record:
-    """A response and what continues from it."""
+    """A stored response, with the conversation that later requests continue."""
 
     id: str
     owner: str
-    """The only caller that can see it."""
+    """The only caller that can read it."""
     response: JsonObject
     """The response object as the client got it."""
     input_items: tuple[JsonObject, ...] = ()

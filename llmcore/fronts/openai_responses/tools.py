@@ -39,7 +39,7 @@ from llmcore.schema.tools import (
 
 @frozen(kw_only=True)
 class OfferedTool:
-    """One tool as the upstream gets it."""
+    """One tool in the form that the upstream is sent."""
 
     spec: ToolSpec
     entry: ToolEntry | None = None
@@ -47,7 +47,7 @@ class OfferedTool:
     type: str = ""
     """The type by which the client named it."""
     label: str | None = None
-    """Of an MCP server."""
+    """The label of an MCP server."""
 
 
 @frozen
@@ -397,7 +397,7 @@ def _find(native: Mapping[str, Any], offer: ToolOffer) -> OfferedTool | None:
 
 
 def _is_meant(native: Mapping[str, Any], tool: OfferedTool) -> bool:
-    """Return whether *native*, a way to name a tool, names *tool*."""
+    """Return whether *native*, a reference to a tool, refers to *tool*."""
     type_ = native.get("type")
     entry = tool.entry
     name = str_or_none(native.get("name")) or str_or_none(
@@ -420,7 +420,7 @@ def _is_meant(native: Mapping[str, Any], tool: OfferedTool) -> bool:
 
 
 def _call_name(tool: OfferedTool) -> str:
-    """Return how the request names the tool: a function by its name, others by type or label."""
+    """Return the request's name of the tool: a function's name, or else its label or type."""
     return tool.entry.upstream if tool.entry else tool.label or tool.type
 
 

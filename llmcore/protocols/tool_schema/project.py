@@ -82,7 +82,7 @@ class _Flattener:
     def _expanded(
         self, schema: JsonObject, opened: frozenset[str]
     ) -> tuple[Schema, frozenset[str]]:
-        """Return *schema*, or what it refers to; a reference within itself adds nothing."""
+        """Return *schema*, or the schema it refers to; a recursive reference adds nothing."""
         while isinstance(reference := schema.get("$ref"), str):
             beside = without(schema, "$ref")
             target = look_up(self._root, reference)
@@ -186,7 +186,7 @@ class _Size:
 
 
 def over_limit(schema: JsonObject, target: SchemaTarget) -> str | None:
-    """Return which limit of *target*'s strict mode *schema* breaks; None if none.
+    """Return the limit of *target*'s strict mode that *schema* exceeds; None if there is none.
 
     OpenAI ("Structured model outputs"): 5000 properties, 10 levels of objects, 1000 enum
     values, 120000 characters of names and values, 15000 in an enum of more than 250 strings.
@@ -355,7 +355,7 @@ def _strict(
 
 
 def _top(root: Schema, rules: SchemaRules, path: str, notes: Diagnostics) -> Schema:
-    """Return *root* as what may stand at the top: a tool's is always an object."""
+    """Return *root* in a form that is allowed at the root: that of a tool is always an object."""
     if rules.root_unions and types_of(root) != ["object"] and root:
         return root
     return object_root(root, path, notes)

@@ -188,7 +188,7 @@ class Rewriter:
     # -- the walk
 
     def _copy(self, keyword: str, value: JsonValue, visit: "_Visit") -> None:
-        """Put *keyword* into the result if the target takes it, else into words."""
+        """Copy *keyword* if the target supports it; otherwise describe it in words."""
         if self._lacks(keyword) or self._refuses(keyword, value):
             self._describe(keyword, value, visit.path, visit.sentences)
         elif keyword == "enum" and isinstance(value, list):
@@ -207,7 +207,7 @@ class Rewriter:
             )
 
     def _refuses(self, keyword: str, value: JsonValue) -> bool:
-        """Whether the target takes *keyword*, but not with this value."""
+        """Whether the target supports *keyword*, but not with this value."""
         if keyword == "format":
             known = self._rules.formats
             return known is not None and not (isinstance(value, str) and value in known)
@@ -275,7 +275,7 @@ class Rewriter:
         result["required"] = list(properties)
 
     def _require_known(self, result: Schema, path: str) -> None:
-        """Require no property that is not there."""
+        """Remove required properties that are not defined."""
         properties = result.get("properties")
         known = properties if isinstance(properties, Mapping) else {}
         required = texts(result["required"])
