@@ -33,7 +33,6 @@ from collections.abc import Sequence
 import msgspec
 from msgspec.structs import replace
 
-from llmcore.protocols.openai_chat.content import announce_page
 from llmcore.protocols.openai_chat.names import METADATA_KEY, NativeObject
 from llmcore.protocols.openai_chat.state import (
     DELTAS,
@@ -60,15 +59,12 @@ from llmcore.schema.events import (
     ErrorEvent,
     LLMEvent,
     TextDelta,
-    ToolCall,
     ToolInputDelta,
     ToolInputEnd,
     ToolInputStart,
-    ToolResult,
 )
 from llmcore.schema.json import (
     JsonObject,
-    JsonValue,
     int_or_none,
     json_or_text,
     object_or_empty,
@@ -415,42 +411,3 @@ def forced_call(state: ChatState, events: list[LLMEvent]) -> ChatState:
         state = open_segment(state, "text", events)
         events.append(TextDelta(state.segment, text))
     return close_segment(state, events)
-
-
-# -- calls that the provider ran (Groq)
-
-
-def on_executed_tools(
-    state: ChatState, delta: NativeObject, _choice: NativeObject, events: list[LLMEvent]
-) -> ChatState:
-    """Emit the tools in *delta* that the provider ran, and the pages they found.
-
-    A tool may come twice: when it starts, and again with its output.
-    """
-    for number, tool in enumerate(objects(delta.get("executed_tools"))):
-        state = close_segment(state, events)
-        index = int_or_none(tool.get("index"))
-        id_ = f"executed_{number if index is None else index}"
-        name = str_or_none(tool.get("name")) or str_or_none(tool.get("type")) or "tool"
-        if id_ not in state.calls.executed:
-            events.append(ToolCall(id_, name, _arguments(tool), provider_executed=True))
-            executed = with_entry(state.calls.executed, id_, None)
-            state = replace(state, calls=replace(state.calls, executed=executed))
-        if tool.get("output") is not None:
-            events.append(
-                ToolResult(
-                    id_,
-                    tool["output"],
-                    name=name,
-                    provider_executed=True,
-                    provider_metadata={METADATA_KEY: {"executed_tool": tool}},
-                )
-            )
-        for result in objects(object_or_empty(tool.get("search_results")).get("results")):
-            state = announce_page(state, result.get("url"), result.get("title"), events)
-    return state
-
-
-def _arguments(tool: NativeObject) -> JsonValue:
-    arguments: JsonValue = tool.get("arguments") or {}
-    return json_or_text(arguments) if isinstance(arguments, str) else arguments

@@ -22,7 +22,6 @@ from llmcore.protocols.failures.errors import error_from_body
 from llmcore.protocols.openai_chat.calls import (
     end_calls,
     forced_call,
-    on_executed_tools,
     on_tool_calls,
     on_whole_calls,
 )
@@ -39,6 +38,7 @@ from llmcore.protocols.openai_chat.content import (
     on_sources,
     with_token_logprobs,
 )
+from llmcore.protocols.openai_chat.executed import on_executed_tools
 from llmcore.protocols.openai_chat.finish import map_reason, map_usage, on_info, on_start
 from llmcore.protocols.openai_chat.models import (
     ChatDialect,
