@@ -58,12 +58,17 @@ def _on_part(state: ChatState, part: NativeObject, events: list[LLMEvent]) -> Ch
         case "text" | "output_text":
             return on_text(state, str_or_none(part.get("text")) or "", (), events)
         case "thinking" | "reasoning":
-            return on_reasoning(state, thinking_delta(part), {}, events)
+            state = on_reasoning(state, thinking_delta(part), {}, events)
+            for item in objects(part.get("thinking")):
+                if "text" not in item and "signature" not in item:
+                    state = _on_part(state, item, events)
+            return state
         case "refusal":
             return on_refusal(state, part, {}, events)
         case "image_url":
             return _on_image(close_segment(state, events), part, events)
-        case _:  # such as Mistral's `reference`
+        case _:  # such as Mistral's `reference` and `tool_reference`
+            state = announce_page(state, part.get("url"), part.get("title"), events)
             events.append(ProviderEvent(state.context.provider, {"content": part}))
             return state
 
@@ -296,9 +301,15 @@ def on_annotations(
 
 
 def on_sources(state: ChatState, chunk: NativeObject, events: list[LLMEvent]) -> ChatState:
-    """Announce pages listed beside the choices: Perplexity's, and `citations` xAI's as well."""
+    """Announce pages listed beside the choices.
+
+    `search_results` are Perplexity's, `citations` also xAI's, `web_search` Z.ai's
+    (https://docs.z.ai/guides/tools/web-search).
+    """
     for result in objects(chunk.get("search_results")):
         state = announce_page(state, result.get("url"), result.get("title"), events)
+    for result in objects(chunk.get("web_search")):
+        state = announce_page(state, result.get("link"), result.get("title"), events)
     citations = chunk.get("citations")
     for url in citations if isinstance(citations, list) else ():
         state = announce_page(state, url, None, events)

@@ -4,16 +4,26 @@ Groq lists them, each once when it starts and again with its output:
 
     {"delta": {"executed_tools": [{"index": 0, "type": "search", "arguments": "{}", "output": ""}]}}
 
-Source, read November 2026: https://console.groq.com/docs/agentic-tooling.
+Mistral's response is then several messages, of which `index` is the number. A body that was not
+streamed has all of them in the choice's `messages`. A call without a result is the caller's to run:
+
+    {"delta": {"index": 0, "role": "assistant", "tool_calls": [{"id": "a1", "function": {...}}]}}
+    {"delta": {"index": 1, "role": "tool", "tool_call_id": "a1", "content": "Found."}}
+    {"delta": {"index": 2, "role": "assistant", "content": "Done."}}
+
+Sources, read November 2026: https://console.groq.com/docs/agentic-tooling, the `mistralai` package,
+3.7.0 (`client/models/deltamessage` and `chatcompletionchoice`), and
+https://docs.mistral.ai/cookbooks/mistral-connectors-05-connectors-in-completions.
 """
 
 from msgspec.structs import replace
 
+from llmcore.protocols.openai_chat.calls import on_tool_calls
 from llmcore.protocols.openai_chat.content import announce_page
 from llmcore.protocols.openai_chat.names import METADATA_KEY, NativeObject
-from llmcore.protocols.openai_chat.state import ChatState, close_segment
-from llmcore.protocols.persistent import with_entry
-from llmcore.schema.events import LLMEvent, ToolCall, ToolResult
+from llmcore.protocols.openai_chat.state import ChatState, Several, close_segment
+from llmcore.protocols.persistent import PersistentList, to_list, with_entry
+from llmcore.schema.events import LLMEvent, ProviderEvent, ToolCall, ToolResult
 from llmcore.schema.json import (
     JsonValue,
     int_or_none,
@@ -21,7 +31,10 @@ from llmcore.schema.json import (
     object_or_empty,
     objects,
     str_or_none,
+    text_or_empty,
 )
+
+# -- Groq
 
 
 def on_executed_tools(
@@ -58,3 +71,100 @@ def on_executed_tools(
 def _arguments(tool: NativeObject) -> JsonValue:
     arguments: JsonValue = tool.get("arguments") or {}
     return json_or_text(arguments) if isinstance(arguments, str) else arguments
+
+
+# -- Mistral
+
+
+def is_of_several(delta: NativeObject) -> bool:
+    """Return whether *delta* is of one of several messages."""
+    return type(delta.get("index")) is int or delta.get("role") == "tool"
+
+
+def on_several(
+    state: ChatState, delta: NativeObject, events: list[LLMEvent]
+) -> tuple[ChatState, NativeObject]:
+    """Return the state after *delta*, and the fields of it that are read as those of any other.
+
+    Calls are held back until their results come, or the response ends.
+    """
+    several = state.several or Several()
+    if _begins(several, delta):
+        state = end_message(state, events)
+        several = replace(
+            state.several or several,
+            index=int_or_none(delta.get("index")),
+            role=str_or_none(delta.get("role")) or "assistant",
+            call_id=str_or_none(delta.get("tool_call_id")),
+        )
+    rest = {name: value for name, value in delta.items() if name not in _OF_SEVERAL}
+    if several.role == "tool":
+        state = close_segment(state, events)
+        result = PersistentList(rest.pop("content", None), several.result)
+        return replace(state, several=replace(several, result=result)), rest
+    held = several.held
+    for native in objects(rest.pop("tool_calls", None)):
+        held = PersistentList(native, held)
+    return replace(state, several=replace(several, held=held)), rest
+
+
+def _begins(several: Several, delta: NativeObject) -> bool:
+    """Return whether *delta* is of another message than the open one."""
+    role, call_id = delta.get("role"), delta.get("tool_call_id")
+    same_role = role is None or role == several.role
+    same_call = call_id is None or call_id == several.call_id
+    return not (same_role and same_call and delta.get("index") == several.index)
+
+
+_OF_SEVERAL = frozenset({"index", "role", "tool_call_id"})
+
+
+def end_message(state: ChatState, events: list[LLMEvent]) -> ChatState:
+    """Emit the result that the open message is, if it is one, and its call."""
+    several = state.several
+    if several is None or several.result is None:
+        return state
+    content = _content(to_list(several.result))
+    held = [native for native in to_list(several.held) if isinstance(native, dict)]
+    own = [native for native in held if native.get("id") == several.call_id]
+    others = tuple(native for native in held if native.get("id") != several.call_id)
+    rest = replace(several, result=None, held=_chain(others))
+    state = replace(close_segment(state, events), several=rest)
+    if several.call_id is None or not own:
+        message = {"role": "tool", "tool_call_id": several.call_id, "content": content}
+        events.append(ProviderEvent(state.context.provider, {"message": message}))
+        return state
+    functions = [object_or_empty(native.get("function")) for native in own]
+    name = next(filter(None, (str_or_none(one.get("name")) for one in functions)), "tool")
+    arguments = "".join(text_or_empty(one.get("arguments")) for one in functions)
+    call = ToolCall(several.call_id, name, json_or_text(arguments or "{}"), provider_executed=True)
+    events += [call, ToolResult(call.id, content, name=name, provider_executed=True)]
+    return state
+
+
+def _content(pieces: list[JsonValue]) -> JsonValue:
+    """Return the content of a message from its pieces: text, or a list of parts."""
+    if all(piece is None or isinstance(piece, str) for piece in pieces):
+        return "".join(piece for piece in pieces if isinstance(piece, str))
+    parts: list[JsonValue] = []
+    for piece in pieces:
+        text = [{"type": "text", "text": piece}] if isinstance(piece, str) else []
+        parts += piece if isinstance(piece, list) else text
+    return parts
+
+
+def _chain(natives: tuple[NativeObject, ...]) -> PersistentList | None:
+    chain: PersistentList | None = None
+    for native in natives:
+        chain = PersistentList(native, chain)
+    return chain
+
+
+def end_several(state: ChatState, events: list[LLMEvent]) -> ChatState:
+    """Emit the last result, and begin the calls that have none: they are the caller's to run."""
+    if state.several is None:
+        return state
+    state = end_message(state, events)
+    held = to_list(state.several.held) if state.several is not None else []
+    state = replace(state, several=None)
+    return on_tool_calls(state, {"tool_calls": held}, {}, events) if held else state

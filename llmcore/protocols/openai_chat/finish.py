@@ -79,7 +79,8 @@ _NO_METADATA: Final = frozenset(
     | {"citations", "search_results", "error"}
 )
 _NO_CHOICE_METADATA: Final = frozenset(
-    {"index", "delta", "message", "finish_reason", "logprobs", "top_logprobs", "usage", "text"}
+    {"index", "delta", "message", "messages", "finish_reason", "logprobs", "top_logprobs"}
+    | {"usage", "text"}
 )
 
 
@@ -163,7 +164,9 @@ def _beside(counts: Mapping[str, int | None]) -> bool:
 # -- a whole body without its content
 
 _PLAIN_OBJECT: Final = "chat.completion"
-_NOT_PLAIN: Final = frozenset({"error", "type", "candidates", "citations", "search_results"})
+_NOT_PLAIN: Final = frozenset(
+    {"error", "type", "candidates", "citations", "search_results", "web_search"}
+)
 _PLAIN_MESSAGE: Final = frozenset({"role", "content", *REASONING_FIELDS})
 
 

@@ -117,6 +117,21 @@ class Calls(msgspec.Struct, frozen=True, kw_only=True):
     """Ids of the calls that the provider ran."""
 
 
+class Several(msgspec.Struct, frozen=True, kw_only=True):
+    """The messages of a response that has several, because the provider ran tools itself."""
+
+    index: int | None = None
+    """The open message's number, where the server states it."""
+    role: str = ""
+    """The open message's role."""
+    call_id: str | None = None
+    """The call whose result the open message is."""
+    result: PersistentList | None = None
+    """Pieces of that result."""
+    held: PersistentList | None = None
+    """Fragments of calls that may still get a result."""
+
+
 class ChatInfo(msgspec.Struct, frozen=True, kw_only=True):
     """Facts of the response as a whole, as the last chunk had them."""
 
@@ -164,6 +179,8 @@ class ChatState(msgspec.Struct, frozen=True, kw_only=True):
     buffered: PersistentList | None = None
     """Pieces of audio, and of text that stands for a tool call."""
     calls: Calls = Calls()
+    several: Several | None = None
+    """The messages of the response, if it has several."""
     info: ChatInfo = ChatInfo()
 
 

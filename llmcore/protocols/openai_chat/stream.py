@@ -38,7 +38,12 @@ from llmcore.protocols.openai_chat.content import (
     on_sources,
     with_token_logprobs,
 )
-from llmcore.protocols.openai_chat.executed import on_executed_tools
+from llmcore.protocols.openai_chat.executed import (
+    end_several,
+    is_of_several,
+    on_executed_tools,
+    on_several,
+)
 from llmcore.protocols.openai_chat.finish import map_reason, map_usage, on_info, on_start
 from llmcore.protocols.openai_chat.models import (
     ChatDialect,
@@ -193,6 +198,8 @@ def _on_choice(state: ChatState, choice: NativeObject, events: list[LLMEvent]) -
         choice = {name: value for name, value in choice.items() if name != "logprobs"}
     if isinstance(message, dict):
         state = _on_message(state, message, choice, events)
+    for number, message in enumerate(objects(choice.get("messages"))):
+        state = _on_delta(state, {**message, "index": number}, {}, events)
     reason = str_or_none(choice.get("finish_reason"))
     if reason is not None and reason != state.info.reason:
         state = replace(state, fast_field="", info=replace(state.info, reason=reason))
@@ -202,6 +209,8 @@ def _on_choice(state: ChatState, choice: NativeObject, events: list[LLMEvent]) -
 def _on_delta(
     state: ChatState, delta: NativeObject, choice: NativeObject, events: list[LLMEvent]
 ) -> ChatState:
+    if is_of_several(delta):
+        state, delta = on_several(state, delta, events)
     logprobs = object_or_empty(choice.get("logprobs"))
     given = {name for name, value in delta.items() if value and name != "role"}
     given |= {name for name in ("content", "refusal") if logprobs.get(name)}
@@ -274,10 +283,11 @@ def halt(state: ChatState) -> Sequence[LLMEvent]:
             state = replace(state, info=replace(info, reason="stop"))
         elif not (info.done and info.final_usage_seen):
             return (truncated("finish_reason"),)
+    events: list[LLMEvent] = []
+    state = end_several(state, events)
     if state.calls.pending:
         message = "a tool call has no name"
         return (ErrorEvent(StreamError(message, raw=state.calls.pending[0].id)),)
-    events: list[LLMEvent] = []
     state = close_segment(flush_partial_tag(state, events), events)
     notes: tuple[Diagnostic, ...] = ()
     if state.context.constrained:
@@ -364,6 +374,7 @@ class _Chunk(msgspec.Struct, gc=False):
     error: None = None
     citations: None = None
     search_results: None = None
+    web_search: None = None
     x_groq: None = None
 
 

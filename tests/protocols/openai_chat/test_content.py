@@ -15,8 +15,6 @@ from llmcore.schema.content import (
     ReasoningPart,
     RefusalPart,
     TextPart,
-    ToolCallPart,
-    ToolResultPart,
 )
 from llmcore.schema.events import File, ProviderEvent, Source
 from tests.support.wire.chat import ASKED, chunk, completion, streamed, whole
@@ -168,6 +166,16 @@ def test_pages_beside_the_choices_are_sources() -> None:
 IMAGE = "data:image/png;base64,aGk="
 
 
+def test_results_of_a_search_beside_the_choices_are_sources() -> None:
+    """Z.ai's, which stay in the metadata."""
+    found = [{"title": "A", "link": "https://a.example", "refer": "ref_1"}, {"title": "B"}]
+
+    made = response(streamed([chunk({"content": "a"}), chunk({}, "stop", web_search=found)]))
+
+    assert [(source.url, source.title) for source in made.sources] == [("https://a.example", "A")]
+    assert made.provider_metadata["openai"]["web_search"] == found
+
+
 @pytest.mark.parametrize(
     ("part", "read"),
     [
@@ -201,57 +209,33 @@ def test_an_image_among_texts_stays_between_them() -> None:
     assert parts == (TextPart("a"), ImagePart(url=IMAGE, media_type="image/png"), TextPart("b"))
 
 
-def test_an_unknown_content_part_is_passed_on() -> None:
-    """Mistral's references come through as they are."""
-    reference = {"type": "reference", "reference_ids": [1]}
-    content = [{"type": "text", "text": "a"}, reference, {"type": "text", "text": "b"}]
+REFERENCES: list[dict[str, Any]] = [
+    {"type": "reference", "reference_ids": [1, "b"]},
+    {"type": "tool_reference", "tool": "web_search", "title": "A", "url": "https://a.example"},
+    {"type": "document_url", "document_url": "https://a.example/b.pdf"},
+]
+"""Mistral's, from the `mistralai` package, 3.7.0 (`client/models`)."""
 
-    events = streamed([chunk({"content": content}, "stop")])
 
-    assert response(events).text == "ab"
+@pytest.mark.parametrize("reference", REFERENCES, ids=lambda one: one["type"])
+@pytest.mark.parametrize("thinking", [True, False])
+@pytest.mark.parametrize("stream", [True, False])
+def test_a_reference_among_the_words_is_passed_on(
+    reference: dict[str, Any], thinking: bool, stream: bool
+) -> None:
+    """The words before and after it are one text, and a page that it names is a source."""
+    words = [{"type": "text", "text": "a"}, reference, {"type": "text", "text": "b"}]
+    content = [{"type": "thinking", "thinking": words}] if thinking else words
+    whole_message = [completion({"content": content})]
+    events = streamed([chunk({"content": content}, "stop")]) if stream else whole(*whole_message)
+
+    made = response(events)
+
+    assert (made.reasoning if thinking else made.text) == "ab"
+    assert len(made.message.content) == 1
     assert ProviderEvent("openai", {"content": reference}) in events
-
-
-# -- tools that the server ran
-
-SEARCH: dict[str, Any] = {
-    "index": 0,
-    "type": "search",
-    "arguments": '{"query": "x"}',
-    "output": "Found.",
-    "search_results": {"results": [{"url": "https://a.example", "title": "A"}]},
-}
-
-
-def test_server_run_tools_are_calls_with_results() -> None:
-    """Groq's systems search by themselves: call, result and pages come out, and no call to run."""
-    begun = {name: SEARCH[name] for name in ("index", "type", "arguments")}
-    chunks = [
-        chunk({"executed_tools": [begun]}),
-        chunk({"executed_tools": [SEARCH]}),
-        chunk({"content": "Done."}, "stop"),
-    ]
-
-    answer = response(streamed(chunks))
-
-    called, result, said = answer.message.content
-    assert called == ToolCallPart("executed_0", "search", {"query": "x"}, provider_executed=True)
-    assert isinstance(result, ToolResultPart)
-    assert (result.content, result.provider_executed) == ("Found.", True)
-    assert said == TextPart("Done.")
-    assert answer.tool_calls == ()
-    assert answer.finish_reason.reason == "stop"
-    assert [source.url for source in answer.sources] == ["https://a.example"]
-
-
-def test_arguments_of_server_run_tools_may_be_anything() -> None:
-    """Text that is not JSON stays text."""
-    tools = [{"type": "python", "arguments": "print(1)"}, {"name": "x"}]
-
-    parts = response(whole(completion({"content": "a", "executed_tools": tools}))).message.content
-
-    calls = [part for part in parts if isinstance(part, ToolCallPart)]
-    assert [(c.name, c.arguments) for c in calls] == [("python", "print(1)"), ("x", {})]
+    pages = [(source.url, source.title) for source in made.sources]
+    assert pages == ([("https://a.example", "A")] if "url" in reference else [])
 
 
 # -- what must go back with the message
