@@ -12,7 +12,7 @@ from attrs import evolve
 from llmcore.bridge.http.asgi import Headers, Message, Receive, Scope, Send
 from llmcore.bridge.http.client_connection import while_connected
 from llmcore.bridge.http.logs import LOGGER, REQUEST_ID
-from llmcore.bridge.http.stream_writer import StreamWriter
+from llmcore.bridge.http.stream_writer import NOT_READ, StreamWriter
 from llmcore.bridge.response_run import ErrorForm, SentResponse, WholeBody
 from llmcore.client.large_requests import holds_much, run_in_thread_if
 from llmcore.fronts.errors import SERVER_ERROR, FrontError
@@ -178,8 +178,9 @@ class StreamedResponse:
                 self._done()
 
     async def _respond(self, writer: StreamWriter, send: Send) -> None:
+        over = anyio.Event()
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(self._attend, writer)
+            tasks.start_soon(self._attend, writer, over)
             try:
                 while data := await self._run.next_bytes():
                     self._charge()
@@ -192,22 +193,39 @@ class StreamedResponse:
             except Exception:  # noqa: BLE001  a fault of the gateway, which the client must learn of
                 LOGGER.exception("response_broke")
                 await self._fail(writer, send, gateway_failed())
-            tasks.cancel_scope.cancel()
+            over.set()
+            if writer.is_transmitting:  # a heartbeat that the client does not take
+                tasks.cancel_scope.cancel()
 
-    async def _attend(self, writer: StreamWriter) -> None:
-        """Send a heartbeat whenever nothing was sent for a while; fail if the client stalls."""
+    async def _attend(self, writer: StreamWriter, over: anyio.Event) -> None:
+        """Send a heartbeat whenever nothing was sent for a while; fail if the client stalls.
+
+        It ends by itself once the response is *over*: the exception of a cancelled task is part of
+        a reference cycle, which would keep the whole stream until a garbage collection.
+        """
         silent_s = self._keep_alive_s or math.inf
         next_heartbeat = writer.wrote_at + silent_s
-        while not writer.ended:
+        while not over.is_set():
             rest_s = max(0.0, next_heartbeat - time.monotonic())
-            await anyio.sleep(min(self._send_s / 2, rest_s))
+            with anyio.move_on_after(min(self._send_s / 2, rest_s)):
+                await over.wait()
             writer.check_stall(self._send_s)
             next_heartbeat = max(next_heartbeat, writer.wrote_at + silent_s)
-            if time.monotonic() < next_heartbeat:
+            if over.is_set() or time.monotonic() < next_heartbeat:
                 continue
-            if data := await self._run.keep_alive():
-                await writer.write(data)
+            if not writer.is_transmitting:
+                await self._beat(writer)
             next_heartbeat = time.monotonic() + silent_s
+
+    async def _beat(self, writer: StreamWriter) -> None:
+        """Send a heartbeat; ConnectionAbortedError if the client does not take it in time."""
+        data = await self._run.keep_alive()
+        if not data:
+            return
+        with anyio.move_on_after(self._send_s) as limit:
+            await writer.write(data)
+        if limit.cancelled_caught:
+            raise ConnectionAbortedError(NOT_READ)
 
     async def _fail(self, writer: StreamWriter, send: Send, error: FrontError) -> None:
         """End the stream with the event of a failure, or the request with an error."""

@@ -2,10 +2,13 @@
 
 import time
 from collections.abc import Callable
+from typing import Final
 
 import anyio
 
 from llmcore.bridge.http.asgi import Headers, Send
+
+NOT_READ: Final = "the client does not read"
 
 
 class StreamWriter:
@@ -18,7 +21,8 @@ class StreamWriter:
         self._transmit = send
         self._headers: Callable[[], Headers] | None = headers
         self._waiting: list[bytes] = []
-        self._is_transmitting = False
+        self.is_transmitting = False
+        """Whether a write waits for the client to take what was written before."""
         self._transmitted: anyio.Event | None = None
         """Where a task waits for the write of another one."""
         self.wrote_at = time.monotonic()
@@ -32,9 +36,9 @@ class StreamWriter:
         """Write *data*, once the client has taken enough of what was written before."""
         self.begun = True
         self._waiting.append(data)
-        if self._is_transmitting:
+        if self.is_transmitting:
             await self._turn()
-        self._is_transmitting = True
+        self.is_transmitting = True
         try:
             await self._flush()
         finally:
@@ -42,12 +46,12 @@ class StreamWriter:
 
     async def _turn(self) -> None:
         """Wait until no task transmits. A lock would cost more than the write."""
-        while self._is_transmitting:
+        while self.is_transmitting:
             self._transmitted = self._transmitted or anyio.Event()
             await self._transmitted.wait()
 
     def _free(self) -> None:
-        self._is_transmitting = False
+        self.is_transmitting = False
         if self._transmitted is not None:
             self._transmitted.set()
             self._transmitted = None
@@ -69,7 +73,7 @@ class StreamWriter:
         await self._turn()
         if self.ended:
             return
-        self._is_transmitting = True
+        self.is_transmitting = True
         try:
             await self._flush()
             self.ended = True
@@ -80,5 +84,5 @@ class StreamWriter:
     def check_stall(self, seconds: float) -> None:
         """Raise ConnectionAbortedError if the client has taken nothing for *seconds*."""
         waited = time.monotonic() - self.wrote_at
-        if self._is_transmitting and waited >= seconds:
-            raise ConnectionAbortedError("the client does not read")
+        if self.is_transmitting and waited >= seconds:
+            raise ConnectionAbortedError(NOT_READ)

@@ -423,13 +423,14 @@ def test_a_connection_that_waits_for_the_next_request_is_kept(settings: GatewayS
     assert sockets[0] == sockets[1]
 
 
+@pytest.mark.parametrize("keep_alive_s", [0.0, 0.1])
 def test_a_client_that_does_not_read_gives_its_place_back(
-    upstream: Loopback, settings: GatewaySettings
+    upstream: Loopback, settings: GatewaySettings, keep_alive_s: float
 ) -> None:
-    """Its connection is open, and nothing more goes into it."""
+    """Its connection is open, and nothing more goes into it: no heartbeat either."""
     upstream.handler = lambda _: streamed([chat_chunk(delta={"content": "x" * 60_000})] * 400)
     limits = Limits(send_s=0.5)
-    settings = evolve(settings, limits=limits, keep_alive_s=0.0)
+    settings = evolve(settings, limits=limits, keep_alive_s=keep_alive_s)
     with listening(settings) as url, connected(url) as client:
         body = json.dumps({**ASK, "stream": True, "store": False}).encode()
         client.sendall(
