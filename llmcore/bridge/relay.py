@@ -297,7 +297,7 @@ class RelayRun:
         self._plan = evolve(self._plan, request=request, diagnostics=noted)
         self.dropped.append(HEADER)
         self._context.metrics.dropped.labels(HEADER).inc()
-        await self._call.renew()
+        await self._call.renew(self._attempt)
         return True
 
     def _note(self, batch: Sequence[LLMEvent]) -> None:

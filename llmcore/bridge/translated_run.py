@@ -302,7 +302,7 @@ class TranslatedRun:
         self._removed.append(diagnostic)
         self._context.metrics.dropped.labels(name).inc()
         log(logging.WARNING, "parameter_dropped", provider=self._upstream, parameter=name)
-        await self._call.renew()
+        await self._call.renew(self._attempt, self._attempt_without_reasoning)
         return True
 
     # -- Events

@@ -5,6 +5,7 @@ import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
+from typing import TypeAlias
 
 import anyio
 from attrs import evolve, field
@@ -29,6 +30,10 @@ _FIRST_DELAY_S = 0.5
 _MAX_DELAY_S = 20.0
 _LEAST_S = 0.001
 """The shortest time limit of a try: 0 would mean unlimited."""
+
+
+Attempt: TypeAlias = Callable[[Timeouts], EventStream]
+"""Makes the stream of one try, within time limits."""
 
 
 @frozen(kw_only=True)
@@ -96,8 +101,8 @@ class UpstreamCall:
         context: RunContext,
         target: UpstreamModel,
         limits: CallLimits,
-        attempt: Callable[[Timeouts], EventStream],
-        without_reasoning: Callable[[Timeouts], EventStream] | None = None,
+        attempt: Attempt,
+        without_reasoning: Attempt | None = None,
     ) -> None:
         self.request_id: str | None = None
         """The upstream's id of the request."""
@@ -110,13 +115,11 @@ class UpstreamCall:
         self._began_at = context.health.now()
         self._has_begun = False
         self._is_ended = False
-        self._attempt = attempt
-        self._without_reasoning = without_reasoning
         self._deadline = (
             total_deadline(context.settings) if limits.deadline is None else (limits.deadline)
         )
         self._sent_at: float | None = None
-        self._call = self._new_call()
+        self._call = self._new_call(attempt, without_reasoning)
 
     async def next_batch(self) -> Sequence[LLMEvent]:
         """Return the next events, at least one; the last batch ends with a terminal event."""
@@ -148,10 +151,10 @@ class UpstreamCall:
         """The upstream's response, as far as it has arrived."""
         return self._call.partial
 
-    async def renew(self) -> None:
-        """Start again with the changed attempt, and with all retries available."""
+    async def renew(self, attempt: Attempt, without_reasoning: Attempt | None = None) -> None:
+        """Start again with a changed attempt, and with all retries available."""
         await self._call.aclose()
-        self._call = self._new_call()
+        self._call = self._new_call(attempt, without_reasoning)
         self._is_ended = False
 
     async def aclose(self) -> None:
@@ -161,11 +164,10 @@ class UpstreamCall:
         with anyio.CancelScope(shield=True):
             await self._call.aclose()
 
-    def _new_call(self) -> ModelCall:
-        settings, without = self._context.settings, self._without_reasoning
+    def _new_call(self, attempt: Attempt, without: Attempt | None) -> ModelCall:
         return ModelCall(
-            lambda: self._attempt(self._timeouts()),
-            retry_policy(settings, elsewhere=self._limits.elsewhere),
+            lambda: attempt(self._timeouts()),
+            retry_policy(self._context.settings, elsewhere=self._limits.elsewhere),
             live=True,
             deadline=self._deadline,
             on_retry=self._on_retry,

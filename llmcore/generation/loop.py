@@ -44,7 +44,8 @@ from llmcore.schema.request import LLMRequest
 from llmcore.schema.response import LLMResponse
 from llmcore.schema.result import Failure, Success
 
-_Phase: TypeAlias = Callable[[], Awaitable[Sequence[LLMEvent]]]
+_Phase: TypeAlias = Callable[["Run"], Awaitable[Sequence[LLMEvent]]]
+"""A function of the run and not its bound method, with which the run would refer to itself."""
 
 ResponseCheck: TypeAlias = Callable[[LLMResponse], str | None]
 """Returns why a response is not valid, or None."""
@@ -75,7 +76,7 @@ class Run:
         self._messages: tuple[Message, ...] = self._request.messages
         self._controller = AbortController()  # tools get its signal if the caller gave none
         self._deadline = math.inf
-        self._phase: _Phase = self._begin
+        self._phase: _Phase = Run._begin
         self._step = self._next_step()
         self._sent = self._request
         self._active: ModelCall | StepTools | None = None  # to be closed by aclose()
@@ -159,7 +160,7 @@ class Run:
     async def _advance(self) -> Sequence[LLMEvent]:
         while not self.ended:
             with self._spans.current():
-                batch = await self._phase()
+                batch = await self._phase(self)
             if batch:
                 return batch
         return ()
@@ -178,7 +179,7 @@ class Run:
 
     async def _begin(self) -> Sequence[LLMEvent]:
         """Run the approved calls among those that the messages end with."""
-        self._phase = self._ask
+        self._phase = Run._ask
         approvals = self._plan.approvals
         if approvals is None:
             return ()
@@ -219,7 +220,7 @@ class Run:
             deadline=self._deadline,
             without_opaque=lambda: self._attempt(without_opaque_reasoning(request), limits),
         )
-        self._phase = partial(self._read, call)
+        self._phase = partial(Run._read, call=call)
         return ()
 
     async def _read(self, call: ModelCall) -> Sequence[LLMEvent]:
@@ -278,26 +279,26 @@ class Run:
         self._corrections += 1
         step = self._noted(step, _correction(f"the response is invalid: {problem}"))
         self._keep(evolve(step, correction=Message.user(_CORRECTION.format(problem))))
-        self._phase = self._ask
+        self._phase = Run._ask
 
     def _start_tools(self, tools: StepTools, finish: Finish) -> None:
         if self.background is None:
-            self._phase = partial(self._run_tools, tools, finish)
+            self._phase = partial(Run._run_tools, tools=tools, finish=finish)
         else:
-            self._phase = partial(self._watch_tools, tools, finish)
+            self._phase = partial(Run._watch_tools, tools=tools, finish=finish)
             self.background.start_soon(tools.run)
 
     async def _run_tools(self, tools: StepTools, finish: Finish) -> Sequence[LLMEvent]:
         """Run the tools of a step to their end, and return their events."""
         await tools.run()
-        self._phase = partial(self._tools_done, tools, finish)
+        self._phase = partial(Run._tools_done, tools=tools, finish=finish)
         return await tools.next_events()
 
     async def _watch_tools(self, tools: StepTools, finish: Finish) -> Sequence[LLMEvent]:
         """Return the events of a step's tools as each finishes."""
         events = await tools.next_events()
         if not events:
-            self._phase = partial(self._tools_done, tools, finish)
+            self._phase = partial(Run._tools_done, tools=tools, finish=finish)
         return events
 
     async def _tools_done(self, tools: StepTools, finish: Finish) -> Sequence[LLMEvent]:
@@ -311,7 +312,7 @@ class Run:
             self._rounds += 1
         if tools.pending or await any_met(self._plan.stop_when, self.steps):
             return self._end(finish)
-        self._phase = self._ask
+        self._phase = Run._ask
         return ()
 
     def _keep_finished_tools(self) -> None:

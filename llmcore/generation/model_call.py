@@ -35,7 +35,8 @@ class ModelCall:
     ) -> None:
         self.requests = 1
         """The number of attempts."""
-        self._attempt = attempt
+        self._attempt: Callable[[], EventStream] | None = attempt
+        """Makes another attempt; None after the last one."""
         self._policy = policy
         self._on_retry = on_retry or policy.on_retry
         self._live = live
@@ -45,7 +46,6 @@ class ModelCall:
         self._stream = attempt()  # nothing is sent before the first read
         self._buffered: list[LLMEvent] = []
         self._delivered = False
-        self._closed = False
 
     @property
     def partial(self) -> LLMResponse:
@@ -61,6 +61,7 @@ class ModelCall:
             if isinstance(last, ErrorEvent) and await self._repeats(last.error):
                 continue
             if self._delivered or isinstance(last, Finish | ErrorEvent):
+                self._end_attempts()
                 return self._with_buffered(batch)
             if self._live:
                 self._buffered.extend(batch)
@@ -71,8 +72,15 @@ class ModelCall:
 
     async def aclose(self) -> None:
         """Close the connection; no other attempt is made."""
-        self._closed = True
+        self._end_attempts()
         await self._stream.aclose()
+
+    def _end_attempts(self) -> None:
+        """Drop what attempts are made by: it usually holds the owner of this call.
+
+        Their reference cycle would keep the whole response until a garbage collection.
+        """
+        self._attempt = self._without_opaque = self._on_retry = None
 
     async def _read(self) -> Sequence[LLMEvent]:
         try:
@@ -99,7 +107,7 @@ class ModelCall:
             )
             if delay is None:
                 return False
-        if self._closed:
+        if self._attempt is None:  # closed meanwhile
             return False
         await self._stream.aclose()
         self._stream = self._attempt()

@@ -45,6 +45,7 @@ from llmcore.schema.events import (
 )
 from llmcore.schema.request import LLMRequest
 from llmcore.testing import scripted
+from tests.support.cycles import in_cycles
 from tests.support.servers.loopback import chat_chunk, sse
 from tests.support.strategies.examples import costly
 from tests.support.wire.generation import any_model, calls_of, client_of, text_of
@@ -464,6 +465,25 @@ def test_an_abandoned_stream_leaves_nothing_behind(backend: str) -> None:
 
     anyio.run(leave, backend=backend)
     gc.collect()
+
+
+@pytest.mark.parametrize("calls", [(), (CALL,)], ids=["one step", "tools"])
+@pytest.mark.parametrize("streamed", [True, False], ids=["streamed", "whole"])
+def test_a_run_that_ended_leaves_no_reference_cycles(
+    calls: tuple[Any, ...], streamed: bool
+) -> None:
+    """Its memory is free at once, and no time is spent on looking for it."""
+    client, _ = client_of(*[*calls, text_of()] * 2)
+
+    async def once() -> None:
+        if not streamed:
+            await generate(MODEL, "Hi", tools=[look], client=client)
+            return
+        async with stream(MODEL, "Hi", tools=[look], client=client) as events:
+            async for _event in events:
+                pass
+
+    assert not in_cycles(lambda: anyio.run(once))
 
 
 # -- retries

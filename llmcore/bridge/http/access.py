@@ -204,8 +204,8 @@ def admission_of(scope: Scope) -> Callable[[], Awaitable[Caller]]:
 
     It raises FrontError, as where the key has been revoked since.
     """
-    admit: Callable[[], Awaitable[Caller]] = scope[_ADMIT]
-    return admit
+    admit: Callable[[Scope], Awaitable[Caller]] = scope[_ADMIT]
+    return partial(admit, scope)
 
 
 class AccessMiddleware:
@@ -233,7 +233,7 @@ class AccessMiddleware:
         try:
             _check_framing(scope)
             scope[_CALLER] = await self._caller(scope)
-            scope[_ADMIT] = partial(self._caller, scope)
+            scope[_ADMIT] = self._caller
         except FrontError as error:
             log_fields(scope)["error"] = str(error)
             response = error_response(error, error_form(self._served, scope))

@@ -12,7 +12,8 @@ import httpx
 import pytest
 from attrs import evolve
 
-from llmcore.bridge.configuration.settings import Limits
+from llmcore.bridge.configuration.settings import GatewaySettings, Limits
+from tests.support.cycles import in_cycles
 from tests.support.servers.bridge_service import (
     events_of,
     listening,
@@ -103,6 +104,27 @@ def test_many_that_leave_free_their_places(upstream: Loopback) -> None:
             assert until(lambda: "openbridge_running_responses 0.0" in metrics(url), 5)
 
         assert post(url, ASK).status_code == 200
+
+
+# -- What responses leave behind
+
+
+@pytest.mark.parametrize("stream", [True, False], ids=["streamed", "whole"])
+@pytest.mark.parametrize("path", ["chat/completions", "responses"], ids=["relayed", "translated"])
+def test_a_response_that_ended_leaves_no_reference_cycles(
+    settings: GatewaySettings, path: str, stream: bool
+) -> None:
+    """Its memory is free at once, and no time is spent on looking for it."""
+    content = {"role": "user", "content": "Hi"}
+    body = {"model": "m-1", "input" if path == "responses" else "messages": [content]}
+    with listening(settings) as url:
+
+        def ask() -> None:
+            answer = httpx.post(f"{url}/{path}", json={**body, "stream": stream})
+            assert answer.status_code == 200
+            assert until(lambda: "openbridge_running_responses 0.0" in metrics(url), 5)
+
+        assert not in_cycles(ask)
 
 
 # -- Silence
