@@ -5,11 +5,13 @@ and their like are text, which is why only bytes are split here and never a `str
 line ends an event. `id`, `retry`, comments and unknown fields are dropped; an event
 without a `data` line is dropped, one with an empty `data` line is a frame without payload.
 
-Two deliberate deviations. The standard discards an event whose blank line never came,
+Three deliberate deviations. The standard discards an event whose blank line never came,
 `close` delivers it, for servers leave out the last one. Whether such a payload is whole
 is for the protocol to find out, which has to parse it anyway. And it ignores a line
 without a field name: here one that begins with `{` starts a payload, which ends at the blank
-line, because Google's servers write an error inside a stream as bare JSON.
+line, because Google's servers write an error inside a stream as bare JSON. And a field `error`
+with an object is an event of that name: so llama.cpp wrote errors until September 2025
+(https://github.com/ggml-org/llama.cpp/pull/16109).
 """
 
 import re
@@ -210,6 +212,8 @@ def _lines(text: bytes) -> "list[Frame]":
                 if data is not None:
                     earlier.append(data)
                 data = value
+            elif field_name == b"error" and value[:1] == b"{":
+                frames.append(("error", value))
             elif field_name == b"event":
                 name = value.decode("utf-8", "replace")
     return frames

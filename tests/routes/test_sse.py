@@ -99,6 +99,9 @@ def test_examples_of_the_standard(body: bytes, expected: list[Frame]) -> None:
             [("", b"1"), ("", b'{"error": 2}'), ("", b"3")],
         ),
         (b'x: {"error": 2}\n\n', []),
+        (b'error: {"code":500}\n\ndata: 1\n\n', [("error", b'{"code":500}'), ("", b"1")]),
+        (b'error:{"message":"a: b, data: c"}\n\n', [("error", b'{"message":"a: b, data: c"}')]),
+        (b"error: 2\n\nerrors: {}\n\n", []),
         (b"data: [DONE]\n\n", [("", b"[DONE]")]),
     ],
 )
