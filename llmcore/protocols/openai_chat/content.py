@@ -25,13 +25,19 @@ from typing import Any, Final
 from msgspec.structs import replace
 
 from llmcore.protocols.media import decode_pieces
-from llmcore.protocols.openai_chat.names import METADATA_KEY, REASONING_FIELDS, NativeObject
+from llmcore.protocols.openai_chat.names import (
+    METADATA_KEY,
+    OF_TOKENS,
+    REASONING_FIELDS,
+    NativeObject,
+)
 from llmcore.protocols.openai_chat.state import ChatState, close_segment, open_segment
 from llmcore.protocols.persistent import PersistentList, to_list
 from llmcore.protocols.response_parts import announce, read_logprobs
 from llmcore.schema.content import Citation, TokenLogprob
 from llmcore.schema.events import File, LLMEvent, ProviderEvent, ReasoningDelta, TextDelta
 from llmcore.schema.json import int_or_none, object_or_empty, objects, present, str_or_none
+from llmcore.schema.options import merge_json
 from llmcore.schema.request import LLMRequest
 
 # -- text
@@ -164,6 +170,12 @@ def on_refusal(
 
 def _logprobs(choice: NativeObject, name: str) -> tuple[TokenLogprob, ...]:
     return read_logprobs(object_or_empty(choice.get("logprobs")).get(name))
+
+
+def on_token_fields(state: ChatState, choice: NativeObject, events: list[LLMEvent]) -> None:
+    """Emit what a choice has for the tokens of its delta without a neutral form."""
+    given = [{name: choice[name]} for name in OF_TOKENS if choice.get(name)]
+    events += [ProviderEvent(state.context.provider, fields) for fields in given]
 
 
 def with_token_logprobs(choice: NativeObject) -> NativeObject:
@@ -389,3 +401,17 @@ def thinking_delta(part: NativeObject) -> NativeObject:
     proofs = (_words(holder.get("signature")) for holder in (part, *objects(inner)))
     signature = next(filter(None, proofs), "")
     return {"reasoning": text, "signature": signature} if signature else {"reasoning": text}
+
+
+# -- what must go back with the message
+
+
+def on_extra(
+    state: ChatState, delta: NativeObject, _choice: NativeObject, _events: list[LLMEvent]
+) -> ChatState:
+    """Keep the fields that must go back with the message, such as Gemini's thought signature.
+
+    Source: https://ai.google.dev/gemini-api/docs/thought-signatures (OpenAI compatibility)
+    """
+    merged = merge_json(state.info.extra, object_or_empty(delta.get("extra_content")))
+    return replace(state, info=replace(state.info, extra=merged))

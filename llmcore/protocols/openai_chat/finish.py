@@ -19,6 +19,7 @@ from msgspec.structs import replace
 from llmcore.protocols.openai_chat.names import (
     FINISH_REASONS,
     METADATA_KEY,
+    OF_TOKENS,
     PROTOCOL_ID,
     REASONING_FIELDS,
     USAGE_FIELDS,
@@ -80,8 +81,7 @@ _NO_METADATA: Final = frozenset(
 )
 _NO_CHOICE_METADATA: Final = frozenset(
     {"index", "delta", "message", "messages", "finish_reason", "logprobs", "top_logprobs"}
-    | {"usage", "text"}
-)
+).union({"usage", "text"}, OF_TOKENS)
 
 
 def on_info(state: ChatState, chunk: NativeObject) -> ChatState:
@@ -182,6 +182,8 @@ def skim(document: JsonValue, request: LLMRequest) -> Iterable[LLMEvent] | None:
     choice = choices[0]
     message = choice.get("message")
     if choice.get("error") or choice.get("delta") or choice.get("index") not in (0, None):
+        return None
+    if any(map(choice.get, OF_TOKENS)):
         return None
     if not isinstance(message, dict) or not _is_plain(message):
         return None

@@ -129,6 +129,15 @@ USAGE_FIELDS: Final[Mapping[str, tuple[tuple[str, ...], ...]]] = {
 }
 """Fields of `Usage`, by their paths in `usage`: the first that is there counts."""
 
+# -- facts of tokens
+
+OF_TOKENS: Final = ("reasoning_logprobs", "token_ids")
+"""Fields of a choice that each chunk has for its own tokens: Cerebras's and vLLM's.
+
+Sources: the `cerebras_cloud_sdk` package, 1.91.0 (`ChatChunkResponseChoice`), and
+https://docs.vllm.ai/en/latest/serving/openai_compatible_server.html (`return_token_ids`).
+"""
+
 # -- thinking
 
 REASONING_FIELDS: Final = ("reasoning_content", "reasoning", "thinking", "reasoning_text")

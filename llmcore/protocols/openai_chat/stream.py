@@ -32,10 +32,12 @@ from llmcore.protocols.openai_chat.content import (
     flush_partial_tag,
     on_annotations,
     on_content,
+    on_extra,
     on_media,
     on_reasoning,
     on_refusal,
     on_sources,
+    on_token_fields,
     with_token_logprobs,
 )
 from llmcore.protocols.openai_chat.executed import (
@@ -77,7 +79,6 @@ from llmcore.schema.events import (
     ToolInputDelta,
 )
 from llmcore.schema.json import JsonValue, object_or_empty, objects, str_or_none
-from llmcore.schema.options import merge_json
 from llmcore.schema.request import LLMRequest
 
 # -- frames -------------------------------------------------------------------------------
@@ -193,6 +194,7 @@ def _on_choice(state: ChatState, choice: NativeObject, events: list[LLMEvent]) -
     delta = object_or_empty(choice.get("delta"))
     if choice.get("logprobs") is not None:
         choice = with_token_logprobs(choice)
+    on_token_fields(state, choice, events)
     if delta or not isinstance(message, dict):
         state = _on_delta(state, delta, choice, events)
         choice = {name: value for name, value in choice.items() if name != "logprobs"}
@@ -242,17 +244,6 @@ def _on_message(
     return on_whole_calls(state, message, events)
 
 
-def _on_extra(
-    state: ChatState, delta: NativeObject, _choice: NativeObject, _events: list[LLMEvent]
-) -> ChatState:
-    """Keep the fields that must go back with the message, such as Gemini's thought signature.
-
-    Source: https://ai.google.dev/gemini-api/docs/thought-signatures (OpenAI compatibility)
-    """
-    merged = merge_json(state.info.extra, object_or_empty(delta.get("extra_content")))
-    return replace(state, info=replace(state.info, extra=merged))
-
-
 _HANDLERS: Final[tuple[tuple[frozenset[str], Handler], ...]] = (
     (frozenset({*REASONING_FIELDS, "reasoning_details", "signature"}), on_reasoning),
     (frozenset({"content"}), on_content),
@@ -261,7 +252,7 @@ _HANDLERS: Final[tuple[tuple[frozenset[str], Handler], ...]] = (
     (frozenset({"annotations"}), on_annotations),
     (frozenset({"tool_calls", "function_call"}), on_tool_calls),
     (frozenset({"executed_tools"}), on_executed_tools),
-    (frozenset({"extra_content"}), _on_extra),
+    (frozenset({"extra_content"}), on_extra),
 )
 """Which handler reads which fields of a delta, in this order. Others have no neutral form."""
 _KNOWN: Final = frozenset().union(*(names for names, _ in _HANDLERS))
@@ -364,6 +355,8 @@ class _Choice(msgspec.Struct, gc=False):
     message: None = None
     finish_reason: None = None
     logprobs: None = None
+    reasoning_logprobs: None = None
+    token_ids: None = None
     usage: None = None
     error: None = None
 

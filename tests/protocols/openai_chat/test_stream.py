@@ -605,6 +605,36 @@ def test_an_event_named_error_is_an_error() -> None:
     assert failed.message == "gone"
 
 
+def test_a_field_named_error_is_an_error() -> None:
+    """As llama.cpp wrote it."""
+    line = b'error: {"code":500,"message":"slow down","type":"server_error"}\n\n'
+
+    failed = error(streamed(sse(text_chunks("Hello")[:-1], done=False) + line))
+
+    assert isinstance(failed, ServerError)
+    assert "slow down" in failed.message
+
+
+FIELDS = [{"reasoning_logprobs": {"content": [{"token": "a", "logprob": -1}]}}, {"token_ids": [7]}]
+
+
+@pytest.mark.parametrize("fields", FIELDS, ids=lambda fields: next(iter(fields)))
+def test_facts_of_the_tokens_of_each_chunk_are_passed_on(fields: dict[str, Any]) -> None:
+    """Beside the text that they are of, and none of them is left out on the per-token path."""
+    chunks = [chunk({"content": piece}) for piece in "abc"]
+    for one in chunks[1:]:
+        one["choices"][0].update(fields)
+
+    events = streamed([*chunks, chunk({}, "stop")])
+    body = completion({"content": "a"})
+    body["choices"][0].update(fields)
+
+    assert events.count(ProviderEvent("openai", fields)) == 2
+    assert response(events).text == "abc"
+    assert response(events).provider_metadata == {}
+    assert list(whole(body)).count(ProviderEvent("openai", fields)) == 1
+
+
 def test_nothing_follows_an_error_in_one_chunk() -> None:
     """A chunk with invalid fragments gives its error and no more."""
     state = stream.initial(ASKED, OPENAI)
