@@ -31,7 +31,12 @@ from llmcore.protocols.openai_chat.names import (
     REASONING_FIELDS,
     NativeObject,
 )
-from llmcore.protocols.openai_chat.state import ChatState, close_segment, open_segment
+from llmcore.protocols.openai_chat.state import (
+    ChatState,
+    add_thought,
+    close_segment,
+    open_segment,
+)
 from llmcore.protocols.persistent import PersistentList, to_list
 from llmcore.protocols.response_parts import announce, read_logprobs
 from llmcore.schema.content import Citation, TokenLogprob
@@ -349,15 +354,21 @@ def on_reasoning(
     if not text and not details and not (signature and state.mode == "reasoning"):
         return state
     state = open_segment(state, "reasoning", events, fast_field="" if details else name)
+    if details and isinstance(details, list):
+        state, text = _on_details(state, details, text)
     if text:
         events.append(ReasoningDelta(state.segment, text))
-    if details and isinstance(details, list):
-        chain = state.details
-        for detail in details:
-            chain = PersistentList(detail, chain)
-        state = replace(state, details=chain)
     pieces = PersistentList(signature, state.signature)
     return replace(state, signature=pieces) if signature else state
+
+
+def _on_details(state: ChatState, details: list[Any], text: str) -> tuple[ChatState, str]:
+    """Keep blocks of thinking; return what is new in their *text*."""
+    thoughts, new = add_thought(state.thoughts, text) if text else (state.thoughts, text)
+    chain = None if thoughts.form == "snapshots" and text else state.details
+    for detail in details:
+        chain = PersistentList(detail, chain)
+    return replace(state, details=chain, thoughts=thoughts), new
 
 
 def _text(delta: NativeObject) -> tuple[str, str]:

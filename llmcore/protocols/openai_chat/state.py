@@ -30,7 +30,14 @@ from llmcore.protocols.response_parts import StreamContext
 from llmcore.schema import json
 from llmcore.schema.content import ToolCallKind
 from llmcore.schema.diagnostics import Diagnostic
-from llmcore.schema.events import LLMEvent, ReasoningEnd, ReasoningStart, TextEnd, TextStart
+from llmcore.schema.events import (
+    LLMEvent,
+    ReasoningDelta,
+    ReasoningEnd,
+    ReasoningStart,
+    TextEnd,
+    TextStart,
+)
 from llmcore.schema.json import JsonObject, JsonValue
 
 MAX_PENDING: Final = 128
@@ -64,6 +71,16 @@ class Arguments(msgspec.Struct, frozen=True, kw_only=True):
     """All fragments joined, while their form is unknown; of snapshots, the last one."""
     last: str = ""
     """The last fragment."""
+
+
+class Thoughts(msgspec.Struct, frozen=True, kw_only=True):
+    """The thinking of a segment so far, until it is certain how the server sends it."""
+
+    form: Form = "open"
+    first: str = ""
+    """The first fragment, which was emitted."""
+    text: str = ""
+    """The last fragment, while that is open; of snapshots, the last one."""
 
 
 class ChatCall(msgspec.Struct, frozen=True, kw_only=True):
@@ -174,6 +191,8 @@ class ChatState(msgspec.Struct, frozen=True, kw_only=True):
     """The pieces of the signature of the open segment."""
     details: PersistentList | None = None
     """Pieces of `reasoning_details` of the open segment."""
+    thoughts: Thoughts = Thoughts()
+    """How the thinking beside them comes."""
     partial_tag: str = ""
     """Text that may be the beginning of a think tag."""
     buffered: PersistentList | None = None
@@ -218,6 +237,9 @@ def close_segment(state: ChatState, events: list[LLMEvent]) -> ChatState:
     if not state.mode:
         return state
     if state.mode == "reasoning":
+        held = state.thoughts.text if state.thoughts.form == "held" else ""
+        if held:
+            events.append(ReasoningDelta(state.segment, held))
         details = merge_details(to_list(state.details), whole=state.info.raw is not None)
         metadata = {METADATA_KEY: {"reasoning_details": details}} if details else {}
         events.append(
@@ -228,7 +250,9 @@ def close_segment(state: ChatState, events: list[LLMEvent]) -> ChatState:
                 provider_metadata=metadata,
             )
         )
-        return replace(state, mode="", fast_field="", details=None, signature=None)
+        return replace(
+            state, mode="", fast_field="", details=None, signature=None, thoughts=Thoughts()
+        )
     events.append(TextEnd(state.segment, state.text, citations=tuple(to_list(state.citations))))
     return replace(state, mode="", fast_field="", text="", citations=None)
 
@@ -332,3 +356,42 @@ def repeated(name: str) -> Diagnostic:
         action="changed",
         message="the server repeated the arguments in every fragment; they are read once",
     )
+
+
+# -- thinking that a server repeats from its beginning
+#
+# By MiniMax's documents the text of `reasoning_details` is all of the thinking so far, and its
+# server has sent both that and pieces:
+#
+#     {"reasoning_details": [{"type": "reasoning.text", "index": 0, "text": "The user"}]}
+#     {"reasoning_details": [{"type": "reasoning.text", "index": 0, "text": "The user asks"}]}
+#
+# Fragments are snapshots if the second and the third begin with the one before, or the second
+# with a longer one; a second that does so with a short one is held back for the third. Sources,
+# read November 2026: https://platform.minimax.io/docs/api-reference/text-openai-api,
+# https://github.com/MiniMax-AI/MiniMax-M2/issues/95.
+
+_TELLING: Final = 16
+"""A fragment of so many characters is not the beginning of the next one by chance."""
+
+
+def add_thought(so_far: Thoughts, text: str) -> tuple[Thoughts, str]:
+    """Return the thinking with another fragment, and what can be emitted of it now."""
+    repeats = text.startswith(so_far.text) and len(text) > len(so_far.text)
+    match so_far.form:
+        case "snapshots":
+            if text.startswith(so_far.text):
+                return replace(so_far, text=text), text[len(so_far.text) :]
+            return replace(so_far, form="rest", text=""), text
+        case "open" if not so_far.first:
+            return replace(so_far, first=text, text=text), text
+        case "open" if repeats and len(so_far.text) < _TELLING:
+            return replace(so_far, form="held", text=text), ""
+        case "open" | "held" if repeats:
+            return replace(so_far, form="snapshots", text=text), text[len(so_far.first) :]
+        case "held":
+            return replace(so_far, form="deltas", first="", text=""), so_far.text + text
+        case "open":
+            return replace(so_far, form="deltas", first="", text=""), text
+        case _:
+            return so_far, text

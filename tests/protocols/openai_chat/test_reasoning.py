@@ -4,6 +4,8 @@ from typing import Any
 
 import pytest
 from attrs import evolve
+from hypothesis import given
+from hypothesis import strategies as st
 
 from llmcore.protocols.openai_chat import OPENAI, stream
 from llmcore.protocols.openai_chat.names import merge_details
@@ -253,3 +255,58 @@ def test_many_tags_in_one_chunk_are_no_problem() -> None:
     answer = response(streamed([chunk({"content": text}, "stop")], dialect=TAGGED))
 
     assert (len(answer.reasoning or ""), answer.text) == (5_000, "Done.")
+
+
+# -- thinking that a server repeats from its beginning
+
+REPEATED = {
+    "short beginnings": ["The", "The user", "The user asks"],
+    "a long beginning": ["The user asks for", "The user asks for x"],
+    "the rest is new only": ["The", "The user", "The user asks", " for x"],
+}
+IN_PIECES = {
+    "pieces": ["The", " user", " asks"],
+    "a piece that begins like the one before": ["a", "and", " so on"],
+    "such a piece at the end": ["a", "and"],
+    "the same piece again": ["ha", "ha", "haha"],
+    "long pieces": ["-" * 20, "-" * 20, " done"],
+}
+
+
+def _repeating(texts: list[str], beside: str) -> list[dict[str, Any]]:
+    named = [{beside: text} if beside else {} for text in texts]
+    deltas = [
+        {"reasoning_details": _details(text), **one} for text, one in zip(texts, named, strict=True)
+    ]
+    return [*map(chunk, deltas), chunk({"content": "Done."}), chunk({}, "stop")]
+
+
+@pytest.mark.parametrize("beside", ["", "reasoning_content"])
+@pytest.mark.parametrize("texts", REPEATED.values(), ids=REPEATED.keys())
+def test_thinking_that_is_repeated_is_read_once(texts: list[str], beside: str) -> None:
+    """By MiniMax's documents each block has all of the thinking so far."""
+    made = response(streamed(_repeating(texts, beside)))
+
+    said = texts[-1] if texts[-1].startswith(texts[0]) else "".join(texts[-2:])
+    assert (made.reasoning, made.text) == (said, "Done.")
+    (block,) = made.message.content[0].provider_metadata["openai"]["reasoning_details"]
+    assert block["text"] == said
+
+
+@pytest.mark.parametrize("beside", ["", "reasoning_content"])
+@pytest.mark.parametrize("texts", IN_PIECES.values(), ids=IN_PIECES.keys())
+def test_pieces_of_thinking_are_not_taken_for_repetitions(texts: list[str], beside: str) -> None:
+    """As its server sends them."""
+    made = response(streamed(_repeating(texts, beside)))
+
+    assert made.reasoning == "".join(texts)
+    (block,) = made.message.content[0].provider_metadata["openai"]["reasoning_details"]
+    assert block["text"] == "".join(texts)
+
+
+@given(st.lists(st.text("ab ", min_size=1, max_size=4), min_size=3, max_size=6))
+def test_snapshots_of_any_thinking_are_its_text(pieces: list[str]) -> None:
+    """Whatever it is, if three of them are sent."""
+    texts = ["".join(pieces[: end + 1]) for end in range(len(pieces))]
+
+    assert response(streamed(_repeating(texts, ""))).reasoning == texts[-1]
