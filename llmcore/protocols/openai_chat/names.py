@@ -120,6 +120,7 @@ USAGE_FIELDS: Final[Mapping[str, tuple[tuple[str, ...], ...]]] = {
     ),
     "cache_write_tokens": (
         ("prompt_tokens_details", "cache_write_tokens"),  # OpenAI, OpenRouter
+        ("prompt_tokens_details", "cache_creation_input_tokens"),  # Alibaba
         ("cache_creation_input_tokens",),
     ),
     "reasoning_tokens": (

@@ -43,6 +43,27 @@ CASES: dict[str, tuple[dict[str, Any], Usage]] = {
             cost_usd=0.00123,
         ),
     ),
+    "Alibaba, with an explicit cache": (
+        {
+            "prompt_tokens": 100,
+            "completion_tokens": 5,
+            "total_tokens": 105,
+            "prompt_tokens_details": {
+                "cached_tokens": 0,
+                "cache_type": "ephemeral",
+                "cache_creation": {"ephemeral_5m_input_tokens": 80},
+                "cache_creation_input_tokens": 80,
+            },
+        },
+        Usage(
+            input_tokens=100,
+            output_tokens=5,
+            total_tokens=105,
+            uncached_input_tokens=20,
+            cache_read_tokens=0,
+            cache_write_tokens=80,
+        ),
+    ),
     "DeepSeek": (
         {
             "prompt_tokens": 20,
