@@ -10,6 +10,7 @@ for streams, which are a JSON array unless `alt=sse` asks for events, the transp
      "nextPageToken": "50"}
 """
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
@@ -74,7 +75,9 @@ def token_count(count: int) -> JsonObject:
 def encoding(request: ClientRequest) -> StreamEncoding:
     """Return how a stream is sent: as events for `alt=sse`, else as one JSON array."""
     if request.query.get("alt", "").lower() == "sse":
-        return StreamEncoding(content_type=EVENT_STREAM, encode=_encode_event, heartbeat=_BLANK)
+        client = request.headers.get("x-goog-api-client", "")
+        encode = _with_bare_errors if _READS_BARE_ERRORS.search(client) else data_event
+        return StreamEncoding(content_type=EVENT_STREAM, encode=encode, heartbeat=_BLANK)
     return StreamEncoding(
         content_type="application/json; charset=utf-8",
         encode=_array_encoder(),
@@ -87,11 +90,16 @@ _BLANK: Final = b"\n"
 """The only bytes that may stand between events: `google-genai` rejects comments."""
 
 
-def _encode_event(event: Event) -> bytes:
-    """Return a chunk as an event, and an error as a bare line.
+_READS_BARE_ERRORS: Final = re.compile(r"google-genai-sdk/[12]\..* gl-node")
+"""Clients that raise the error of a stream only where it comes as JSON without `data:`.
 
-    `@google/genai` raises the error of a stream only where it comes as JSON without `data:`.
-    """
+`@google/genai` before its version 3, of which Gemini CLI contains a copy. It states its version as
+`google-genai-sdk/1.30.0 gl-node/v20.20.2`. All others read events.
+"""
+
+
+def _with_bare_errors(event: Event) -> bytes:
+    """Return a chunk as an event, and an error as a bare line."""
     return json_line(event) + b"\n" if "error" in event else data_event(event)
 
 

@@ -5,6 +5,7 @@ import base64
 from typing import Any
 
 import pytest
+from attrs import evolve
 from google.genai import errors, types
 
 from llmcore.fronts.errors import FrontError, from_llm_error
@@ -86,16 +87,32 @@ def test_a_failed_array_is_closed_after_its_error() -> None:
     assert found[-1]["error"]["status"] == "UNAVAILABLE"
 
 
-def test_the_client_raises_a_failure_amid_a_stream() -> None:
+@pytest.mark.parametrize(
+    ("client", "begins", "ends"),
+    [
+        ("", b"data: ", b"}\n\n"),
+        ("google-genai-sdk/3.4.0 gl-python/3.12.4", b"data: ", b"}\n\n"),
+        ("google-genai-sdk/1.30.0 gl-python/3.12.4", b"data: ", b"}\n\n"),
+        ("google-genai-sdk/3.1.0 gl-node/v20.20.2", b"data: ", b"}\n\n"),
+        ("google-genai-sdk/2.20.0 gl-node/web", b"{", b"}\n"),
+        ("google-genai-sdk/1.30.0 gl-node/v20.20.2", b"{", b"}\n"),
+    ],
+)
+def test_the_client_raises_a_failure_amid_a_stream(client: str, begins: bytes, ends: bytes) -> None:
+    """In the form that the client's version reads: early ones in JavaScript know a bare line."""
     made = written([*stream(text("Reading."))[:-2], ErrorEvent(OverloadedError("Overloaded"))])
-    pieces = heard(made.sse)
+    request = evolve(
+        asked({}, STREAM_PATH, alt="sse"), headers={"x-goog-api-client": client} if client else {}
+    )
+    encoded = [*map(front.encoding(request).encode, made.chunks)]
+    pieces = heard(b"".join(encoded))
 
     assert next(pieces).text == "Reading."
     with pytest.raises(errors.ServerError, match="Overloaded") as caught:
         next(pieces)
     assert caught.value.code == 503
-    assert made.sse.endswith(b"}\n")
-    assert not made.sse.endswith(b"\n\n")
+    assert encoded[-1].startswith(begins)
+    assert encoded[-1].endswith(ends)
 
 
 # -- chats

@@ -47,10 +47,15 @@ def environ(**variables: str) -> dict[str, str]:
 
 def scene(program: str, name: str, url: str, *, model: str = "m-1", **variables: str) -> Any:
     """Run a scene of a JavaScript program and return what it printed."""
+    return run_node(f"{program}.mjs", name, BASE_URL=url, MODEL=model, **variables)
+
+
+def run_node(*command: str, **variables: str) -> Any:
+    """Run a JavaScript program and return the JSON that it printed."""
     done = subprocess.run(
-        ["node", f"{program}.mjs", name],
+        ["node", *command],
         cwd=JS,
-        env=environ(BASE_URL=url, API_KEY=CLIENT_KEY, MODEL=model, **variables),
+        env=environ(API_KEY=CLIENT_KEY, **variables),
         capture_output=True,
         check=False,
         text=True,
