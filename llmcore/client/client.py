@@ -6,9 +6,10 @@ Retrying, tool loops and everything else that takes several calls is built on to
 
 import copy
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Self, cast
+from types import NoneType
+from typing import TYPE_CHECKING, Final, Self, cast
 
 from attrs import evolve
 
@@ -31,10 +32,11 @@ from llmcore.routes.auth import TOKEN_TO_COME
 from llmcore.routes.route import PreparedRequest, Route, ToolChoiceMode, route_of
 from llmcore.routes.transport import Timeouts
 from llmcore.schema.changed import changed
-from llmcore.schema.display import with_hints
 from llmcore.schema.errors import ConfigurationError, InvalidRequestError, LLMError
+from llmcore.schema.hints import with_call_hints, with_hints
 from llmcore.schema.messages import Message
 from llmcore.schema.model import Body_co, Model
+from llmcore.schema.options import check_kind
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.response import LLMResponse
 from llmcore.schema.result import Failure, Result, Success
@@ -44,9 +46,29 @@ if TYPE_CHECKING:  # these load the catalog's modules, and protocols that few pr
     from llmcore.catalog.model_info import ModelInfo
 
 
+_OF_PROMPTS: Final = "for a prompt call llmcore.generate(model, prompt, client=client)"
+_CONFIGURE: Final = "configure the provider: Client(providers={'openai': OpenAI(api_key=...)})"
+_OF_CALLS: Final = "it is a setting of a call: generate(model, prompt, max_retries=...)"
+takes_requests: Final = with_call_hints(
+    f"make a request(model=..., prompt=...), or {_OF_PROMPTS}",
+    **dict.fromkeys(("model", "prompt", "messages", "input"), _OF_PROMPTS),
+)
+
+
+@with_call_hints(
+    "with keys in the environment write Client.from_env(), or else "
+    "Client(providers={'openai': OpenAI(api_key=...)})",
+    **dict.fromkeys(("api_key", "base_url", "organization"), _CONFIGURE),
+    model="name it in the call: generate('openai:gpt-5.2', ...)",
+    provider="default_provider",
+    timeout="timeouts",
+    max_retries=_OF_CALLS,
+    http_client="http",
+)
 @with_hints(
     **dict.fromkeys(
-        ("chat", "messages", "responses"), "call llmcore.generate(model, prompt, client=client)"
+        ("chat", "messages", "responses", "completions", "invoke", "run"),
+        "call llmcore.generate(model, prompt, client=client)",
     )
 )
 class Client(UnaryMethods):
@@ -78,11 +100,18 @@ class Client(UnaryMethods):
         environ: Mapping[str, str] | None = None,
     ) -> None:
         self._configured = ConfiguredProviders.of(providers or {}, default_provider)
+        check_kind(
+            "timeouts",
+            timeouts,
+            (Timeouts, NoneType),
+            "a Timeouts, such as Timeouts(total=60)",
+            ConfigurationError,
+        )
         self.timeouts = timeouts or Timeouts()
         """The time limits of calls that set none, unless the route has its own."""
         self.models = tuple(models)
         self._environ = environ
-        self.middleware = tuple(middleware)
+        self.middleware = _listed(middleware)
         """The middleware of each call, the outermost first."""
         self._check_middleware(self.middleware)
         self._credentials = Credentials(http if isinstance(http, HttpOptions) else HttpOptions())
@@ -161,6 +190,7 @@ class Client(UnaryMethods):
         """Close the client; the same as `aclose`."""
         await self.aclose()
 
+    @takes_requests
     def prepare(
         self, request: LLMRequest[Body_co], *, streaming: bool = False
     ) -> Result[PreparedRequest[Body_co], LLMError]:
@@ -184,6 +214,7 @@ class Client(UnaryMethods):
         priced = prepared.map(lambda ready: changed(ready, models=models))
         return cast("Result[PreparedRequest[Body_co], LLMError]", priced)
 
+    @takes_requests
     async def count_tokens(
         self, request: LLMRequest, *, timeouts: Timeouts | None = None
     ) -> Result[TokenCount, LLMError]:
@@ -219,6 +250,7 @@ class Client(UnaryMethods):
             return False
         return route_of(found).takes_tool_choice(found.id, mode)
 
+    @takes_requests
     async def generate(
         self, request: LLMRequest, *, timeouts: Timeouts | None = None, raw: bool = False
     ) -> Result[LLMResponse, LLMError]:
@@ -232,12 +264,14 @@ class Client(UnaryMethods):
         finally:
             await stream.aclose()
 
+    @takes_requests
     async def complete(
         self, request: LLMRequest, *, timeouts: Timeouts | None = None, raw: bool = False
     ) -> LLMResponse:
         """Run *request* and return the response; raises the error."""
         return (await self.generate(request, timeouts=timeouts, raw=raw)).unwrap()
 
+    @takes_requests
     def stream(
         self,
         request: LLMRequest,
@@ -255,6 +289,7 @@ class Client(UnaryMethods):
             request, streaming=True, timeouts=timeouts, raw=raw, on_response=on_response
         )
 
+    @takes_requests
     def events(
         self,
         request: LLMRequest,
@@ -367,3 +402,10 @@ class Client(UnaryMethods):
         route = resolved.value.route if isinstance(resolved, Success) else None
         limits = route.defaults.timeouts if isinstance(route, Route) else None
         return limits or self.timeouts
+
+
+def _listed(middleware: Sequence[Middleware]) -> tuple[Middleware, ...]:
+    if isinstance(middleware, Iterable):
+        return tuple(middleware)
+    kind = type(middleware).__name__
+    raise ConfigurationError(f"middleware must be a list, such as [{kind}(...)]")

@@ -44,7 +44,7 @@ class ConfiguredProviders:
         """Return *providers* with a chosen *default*; ConfigurationError if it is none of them."""
         if not isinstance(providers, Mapping):
             raise ConfigurationError(f"providers must be a dict by id: {_EXAMPLE}")
-        wrong = next((name for name, one in providers.items() if not hasattr(one, "model")), None)
+        wrong = next((name for name, one in providers.items() if not _is_source(one)), None)
         if wrong is not None:  # its value may be a key, which is not repeated
             raise ConfigurationError(f"the provider {wrong!r} must be configured: {_EXAMPLE}")
         made = cls(dict(providers))
@@ -152,6 +152,10 @@ class ConfiguredProviders:
 
         other = PROVIDER_ALIASES.get(provider, provider)
         return other if other in self.by_name else provider
+
+
+def _is_source(value: object) -> bool:
+    return hasattr(value, "model") and not isinstance(value, type)
 
 
 def _address(provider: ModelSource) -> object:

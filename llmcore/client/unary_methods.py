@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from llmcore.client.byte_stream import ByteStream
 from llmcore.client.configured_models import PROBE_MODEL
@@ -22,8 +22,9 @@ from llmcore.schema.embeddings import (
     RerankRequest,
     RerankResponse,
 )
-from llmcore.schema.errors import LLMError
+from llmcore.schema.errors import InvalidRequestError, LLMError
 from llmcore.schema.files import StoredFile
+from llmcore.schema.hints import with_call_hints
 from llmcore.schema.images import ImageRequest, ImageResponse
 from llmcore.schema.model import Model
 from llmcore.schema.request import LLMRequest
@@ -37,6 +38,15 @@ if TYPE_CHECKING:  # these load the catalog's modules, and protocols that few pr
 
 _Request = TypeVar("_Request", bound=UnaryRequest)
 _Response = TypeVar("_Response", bound=UnaryResponse)
+
+
+_TAKES: Final = (
+    "the client takes one request, such as EmbeddingRequest(...); the functions of the library "
+    "take its parts, such as llmcore.embed(model, text, client=client)"
+)
+_takes_requests: Final = with_call_hints(
+    _TAKES, **dict.fromkeys(("model", "text", "texts", "prompt", "query", "audio"), _TAKES)
+)
 
 
 class UnaryMethods(ABC):
@@ -101,6 +111,7 @@ class UnaryMethods(ABC):
             self.models = merged(loaded.value, self.models)
         return loaded
 
+    @_takes_requests
     async def embed(
         self, request: EmbeddingRequest, *, timeouts: Timeouts | None = None
     ) -> Result[EmbeddingResponse, LLMError]:
@@ -120,6 +131,7 @@ class UnaryMethods(ABC):
         model = self._resolved(request.model, request.provider).unwrap()
         return embedding_protocol(route_of(model), model.id)
 
+    @_takes_requests
     async def rerank(
         self, request: RerankRequest, *, timeouts: Timeouts | None = None
     ) -> Result[RerankResponse, LLMError]:
@@ -128,6 +140,7 @@ class UnaryMethods(ABC):
 
         return await self._model_response(rerank_route, request, timeouts)
 
+    @_takes_requests
     async def generate_image(
         self, request: ImageRequest, *, timeouts: Timeouts | None = None
     ) -> Result[ImageResponse, LLMError]:
@@ -136,6 +149,7 @@ class UnaryMethods(ABC):
 
         return await self._model_response(image_route, request, timeouts)
 
+    @_takes_requests
     async def transcribe(
         self, request: TranscriptionRequest, *, timeouts: Timeouts | None = None
     ) -> Result[TranscriptionResponse, LLMError]:
@@ -144,6 +158,7 @@ class UnaryMethods(ABC):
 
         return await self._model_response(transcription_route, request, timeouts)
 
+    @_takes_requests
     async def generate_speech(
         self, request: SpeechRequest, *, timeouts: Timeouts | None = None
     ) -> Result[SpeechResponse, LLMError]:
@@ -152,6 +167,7 @@ class UnaryMethods(ABC):
 
         return await self._model_response(speech_route, request, timeouts)
 
+    @_takes_requests
     async def stream_speech(
         self, request: SpeechRequest, *, timeouts: Timeouts | None = None
     ) -> Result[ByteStream, LLMError]:
@@ -160,7 +176,7 @@ class UnaryMethods(ABC):
         The recording is what `generate_speech` would return as a whole. A ConfigurationError where
         the API answers with a document, as those of Gemini and Mistral do. No middleware is run.
         """
-        found = self._resolved(request.model, request.provider)
+        found = self._model_of(request)
         if isinstance(found, Failure):
             return found
         return await speech_stream(self.unary, request, found.value, timeouts)
@@ -171,10 +187,16 @@ class UnaryMethods(ABC):
         request: _Request,
         timeouts: Timeouts | None,
     ) -> Result[_Response, LLMError]:
-        found = self._resolved(request.model, request.provider)
+        found = self._model_of(request)
         if isinstance(found, Failure):
             return found
         return await model_response(self.unary, find, request, found.value, self.models, timeouts)
+
+    def _model_of(self, request: UnaryRequest) -> Result[Model, LLMError]:
+        if not isinstance(request, UnaryRequest):
+            kind = type(request).__name__
+            return Failure(InvalidRequestError(f"{_TAKES}; got a {kind}"))
+        return self._resolved(request.model, request.provider)
 
     async def upload_file(
         self,

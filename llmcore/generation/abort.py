@@ -7,6 +7,7 @@ import anyio
 
 from llmcore.client.loop_task import loop_caller
 from llmcore.schema.errors import AbortError
+from llmcore.schema.hints import with_call_hints
 
 
 class AbortSignal:
@@ -67,6 +68,7 @@ class AbortSignal:
                 calls.callback(self._listeners.popitem()[1])
 
 
+@with_call_hints()
 class AbortController:
     """Makes an `AbortSignal` and aborts it."""
 

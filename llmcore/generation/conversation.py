@@ -17,6 +17,7 @@ from llmcore.generation.signatures import with_settings_listed
 from llmcore.generation.stream import StreamResult
 from llmcore.schema.content import TextPart
 from llmcore.schema.errors import InvalidRequestError
+from llmcore.schema.hints import with_call_hints
 from llmcore.schema.messages import Message
 from llmcore.schema.model import Model
 from llmcore.schema.request import LLMRequest
@@ -28,6 +29,11 @@ from llmcore.sessions.sqlite_store import SQLiteStore
 from llmcore.sessions.store import SessionStore, SessionStoreError, check_run_id, utc_now
 
 
+@with_call_hints(
+    model="give it to each run: chat.generate(model, prompt)",
+    system="give it to the first run: chat.generate(model, prompt, system=...)",
+    messages="give them to the first run: chat.generate(model, messages=...)",
+)
 class Conversation:
     """A conversation in a store: each run continues it, and is stored when it is complete.
 
@@ -48,6 +54,11 @@ class Conversation:
         entries: Sequence[MessageEntry] = (),
     ) -> None:
         check_run_id(run_id)
+        if store is not None and not hasattr(store, "append"):
+            message = f"store must be a SessionStore, not a {type(store).__name__}"
+            raise InvalidRequestError(
+                f"{message}: write Conversation.open(path, run_id) for a file"
+            )
         self.store = MemoryStore() if store is None else store
         self.run_id = run_id
         self._entries = tuple(entries)

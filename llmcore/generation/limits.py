@@ -16,6 +16,7 @@ from llmcore.client.middleware.outcome import CallOutcome
 from llmcore.generation.results import GenerateResult, StepResult
 from llmcore.generation.retry import RetryPolicy
 from llmcore.schema.errors import ConfigurationError, InvalidRequestError, LLMError
+from llmcore.schema.hints import with_call_hints
 
 if TYPE_CHECKING:
     from attrs import Attribute
@@ -41,6 +42,14 @@ def _above_0(limits: object, attribute: "Attribute[Any]", value: float | None) -
         raise InvalidRequestError(message)
 
 
+@with_call_hints(
+    usd="cost_usd",
+    cost="cost_usd",
+    max_cost="cost_usd",
+    request_limit="requests",
+    max_requests="requests",
+    total_tokens_limit="tokens",
+)
 @frozen(kw_only=True)
 class RunLimits:
     """The most that a run may use. None sets no limit."""

@@ -1,7 +1,7 @@
 """`generate_many`: one call for many prompts, a bounded number of them at a time."""
 
 import hashlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
@@ -18,7 +18,8 @@ from llmcore.generation.settings import RunPlan, Settings, plan_of
 from llmcore.generation.signatures import with_settings_listed
 from llmcore.schema import json
 from llmcore.schema.codec import from_json, to_json
-from llmcore.schema.errors import LLMError
+from llmcore.schema.errors import InvalidRequestError, LLMError
+from llmcore.schema.hints import with_call_hints
 from llmcore.schema.messages import Message
 from llmcore.schema.model import Model
 from llmcore.schema.result import Failure, Result, Success
@@ -29,6 +30,7 @@ Prompt: TypeAlias = Union[str, Sequence[Message]]
 Outcome: TypeAlias = Result[GenerateResult[None], LLMError]
 
 
+@with_call_hints(prompt="prompts", max_workers="concurrency", max_concurrency="concurrency")
 @partial(with_settings_listed, without=frozenset({"messages", "request"}))
 async def generate_many(
     model: Model | str | None,
@@ -53,6 +55,8 @@ async def generate_many(
     all runs.
     """
     check_concurrency(concurrency)
+    if isinstance(prompts, str | Mapping):
+        raise InvalidRequestError("prompts is a list of prompts: `generate` takes a single one")
     plans = [_plan(model, prompt, settings) for prompt in prompts]
     with ExitStack() as stack:
         kept = None
@@ -71,6 +75,10 @@ async def generate_many(
 
 
 def _plan(model: Model | str | None, prompt: Prompt, settings: Settings) -> RunPlan:
+    if isinstance(prompt, Message | Mapping) or not isinstance(prompt, Sequence):
+        raise InvalidRequestError(
+            f"each prompt is a text or a list of messages, not a {type(prompt).__name__}"
+        )
     if isinstance(prompt, str):
         return plan_of("generate_many", model, prompt, settings)
     return evolve(plan_of("generate_many", model, None, settings), messages=tuple(prompt))

@@ -14,6 +14,7 @@ from llmcore.schema.audio import (
     TranscriptionResponse,
 )
 from llmcore.schema.content import AudioPart, ImagePart
+from llmcore.schema.hints import with_call_hints
 from llmcore.schema.images import ImageRequest, ImageResponse
 from llmcore.schema.model import Model
 
@@ -44,6 +45,7 @@ class ImageSettings(UnarySettings, total=False):
     """`png`, `jpeg` or `webp`."""
 
 
+@with_call_hints()
 async def generate_image(
     model: Model | str, prompt: str, **settings: Unpack[ImageSettings]
 ) -> ImageResponse:
@@ -71,6 +73,7 @@ class TranscriptionSettings(UnarySettings, total=False):
     """From 0 to 1; None for the provider's."""
 
 
+@with_call_hints(file="audio", lang="language")
 async def transcribe(
     model: Model | str, audio: AudioSource, **settings: Unpack[TranscriptionSettings]
 ) -> TranscriptionResponse:
@@ -99,6 +102,7 @@ class SpeechSettings(UnarySettings, total=False):
     """The language of the text, such as `en`."""
 
 
+@with_call_hints(input="text", prompt="text")
 async def generate_speech(
     model: Model | str, text: str, **settings: Unpack[SpeechSettings]
 ) -> SpeechResponse:
@@ -111,6 +115,7 @@ async def generate_speech(
     return (await retried(client_of(settings).generate_speech, request, settings)).unwrap()
 
 
+@with_call_hints(input="text", prompt="text")
 async def stream_speech(
     model: Model | str, text: str, **settings: Unpack[SpeechSettings]
 ) -> ByteStream:

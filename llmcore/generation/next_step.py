@@ -11,6 +11,7 @@ from llmcore.generation.setting_checks import sequence_of
 from llmcore.generation.tool import Tool, tool
 from llmcore.schema.content import TextPart
 from llmcore.schema.errors import InvalidRequestError
+from llmcore.schema.hints import with_call_hints
 from llmcore.schema.json import ProviderMetadata
 from llmcore.schema.messages import Message
 from llmcore.schema.model import Model
@@ -79,6 +80,7 @@ def _messages(given: Iterable[Message]) -> tuple[Message, ...]:
     return tuple(given)
 
 
+@with_call_hints()
 @frozen(kw_only=True)
 class NextStep:
     """The next step of a run. `prepare_step` can change it with `evolve(step, ...)`."""

@@ -26,6 +26,7 @@ from llmcore.schema.content import RefusalPart
 from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.errors import InvalidRequestError, NoObjectGeneratedError
 from llmcore.schema.events import LLMEvent, StepStart, TextDelta
+from llmcore.schema.hints import with_call_hints
 from llmcore.schema.json import JsonValue
 from llmcore.schema.model import Model
 from llmcore.schema.options import ResponseFormat
@@ -45,6 +46,9 @@ _STOPPED = {
 """Messages for finish reasons that leave the object incomplete."""
 
 
+_with_hints = with_call_hints(
+    **dict.fromkeys(("response_model", "output_type", "response_format", "type"), "schema")
+)
 _with_settings = partial(with_settings_listed, without=frozenset({"response_format"}))
 
 
@@ -72,6 +76,7 @@ async def generate_object(
 ) -> GenerateResult[Any]: ...
 
 
+@_with_hints
 @_with_settings
 async def generate_object(
     model: Model | str | None = None,
@@ -434,6 +439,7 @@ def stream_object(
 ) -> StreamObjectResult[Any]: ...
 
 
+@_with_hints
 @_with_settings
 def stream_object(
     model: Model | str | None = None,

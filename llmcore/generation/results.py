@@ -7,8 +7,8 @@ from attrs import field, frozen
 
 from llmcore.schema.content import ToolCallPart, ToolResultPart
 from llmcore.schema.diagnostics import Diagnostic
-from llmcore.schema.display import with_hints
 from llmcore.schema.events import FinishReason
+from llmcore.schema.hints import with_hints
 from llmcore.schema.messages import Message
 from llmcore.schema.response import LLMResponse
 from llmcore.schema.usage import Usage
@@ -91,6 +91,13 @@ class StepResult:
     content="the text is `.text`, the parts are `.response.message.content`",
     output_text="the text is `.text`",
     candidates="the text is `.text`",
+    **dict.fromkeys(("data", "object", "parsed"), "the value is `.output`"),
+    **dict.fromkeys(
+        ("model_dump", "json", "to_dict", "dict", "model_dump_json"),
+        "its JSON is `to_json(result)`, from llmcore.schema.codec",
+    ),
+    model="it is `.response.model`",
+    id="it is `.response.id`",
 )
 @frozen(kw_only=True)
 class GenerateResult(Generic[_T_co]):

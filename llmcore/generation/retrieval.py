@@ -14,6 +14,7 @@ from llmcore.schema.embeddings import (
     RerankResponse,
 )
 from llmcore.schema.errors import InvalidRequestError
+from llmcore.schema.hints import with_call_hints
 from llmcore.schema.model import Model
 
 
@@ -26,6 +27,7 @@ class EmbeddingSettings(UnarySettings, total=False):
     """`query` or `document`, for models that embed them differently."""
 
 
+@with_call_hints(input="text")
 async def embed(
     model: Model | str, text: str, **settings: Unpack[EmbeddingSettings]
 ) -> EmbeddingResponse:
@@ -37,6 +39,7 @@ async def embed(
     return await embed_many(model, (text,), **settings)
 
 
+@with_call_hints(input="texts")
 async def embed_many(
     model: Model | str,
     texts: Iterable[str],
@@ -66,6 +69,7 @@ async def embed_many(
     return joined([responses[number] for number in range(len(requests))])
 
 
+@with_call_hints(top_k="top_n", limit="top_n")
 async def rerank(
     model: Model | str,
     query: str,

@@ -13,7 +13,13 @@ from typing import Any, TypeAlias, TypeVar
 import anyio
 from attrs import Attribute, evolve, field, frozen
 
-from llmcore.schema.errors import ConfigurationError, LLMError, RequestTimeoutError
+from llmcore.schema.errors import (
+    ConfigurationError,
+    InvalidRequestError,
+    LLMError,
+    RequestTimeoutError,
+)
+from llmcore.schema.hints import with_call_hints
 from llmcore.schema.result import Failure
 
 _T = TypeVar("_T")
@@ -33,6 +39,12 @@ def _at_least(least: float) -> "Callable[[object, Attribute[Any], float], None]"
     return check
 
 
+@with_call_hints(
+    max_attempts="write max_retries, which does not count the first attempt",
+    retries="max_retries",
+    num_retries="max_retries",
+    attempts="write max_retries, which does not count the first attempt",
+)
 @frozen(kw_only=True)
 class RetryPolicy:
     """Which errors are retried, how often, and after which delay.
@@ -123,6 +135,9 @@ async def retry(
     *call* makes a new attempt each time. It fails by raising an LLMError or by returning a
     `Failure` with one. The delay can be cancelled.
     """
+    if not callable(call):
+        kind = type(call).__name__
+        raise InvalidRequestError(f"retry takes a function that makes the call, not a {kind}")
     policy = policy or RetryPolicy()
     attempt = 0
     while True:

@@ -31,8 +31,10 @@ def is_a_model(_plan: object, attribute: "Attribute[Any]", value: object) -> Non
             f"{attribute.name} is the provider {name}: give one of its models, "
             f"such as {name}(...).model('ID')"
         )
+    has_one = isinstance(getattr(value, "model", None), Model)
+    hint = f": give its model, {name}(...).model" if has_one else ""
     raise InvalidRequestError(
-        f"{attribute.name} must be a Model or a model's id, not {_kind_of(value)}"
+        f"{attribute.name} must be a Model or a model's id, not {_kind_of(value)}{hint}"
     )
 
 

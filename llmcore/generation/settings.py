@@ -4,7 +4,6 @@
 defaults, checked. Calls without a client share one, made from the environment on first use.
 """
 
-import difflib
 import inspect
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, Protocol, TypeAlias, TypedDict, Union, get_args
@@ -41,6 +40,7 @@ from llmcore.generation.setting_checks import (
 from llmcore.generation.tool import Tool
 from llmcore.routes.transport import Timeouts
 from llmcore.schema.errors import ConfigurationError, InvalidRequestError
+from llmcore.schema.hints import hint_for
 from llmcore.schema.json import JsonObject
 from llmcore.schema.messages import MessageInput
 from llmcore.schema.model import Model
@@ -191,9 +191,12 @@ def _models(given: Sequence[Model | str] | Model | str | None) -> tuple[Model | 
     return (given,) if isinstance(given, Model | str) else sequence_of("fallbacks", given)
 
 
+_FORMATS: Final = (
+    "a ResponseFormat, such as ResponseFormat.json(); for values of a type call generate_object"
+)
 _A_REQUEST = is_a(LLMRequest, instead="an LLMRequest")
 _A_CHOICE = is_a(ToolChoice, instead="a ToolChoice, such as ToolChoice.auto()")
-_A_FORMAT = is_a(ResponseFormat, instead="a ResponseFormat, such as ResponseFormat.json()")
+_A_FORMAT = is_a(ResponseFormat, instead=_FORMATS)
 _A_POLICY = is_a(RetryPolicy, instead="a RetryPolicy")
 _A_LIMIT = is_a(int, float, Timeouts, instead="seconds or a Timeouts")
 _A_SIGNAL = is_a(AbortSignal, instead="the signal of an AbortController")
@@ -352,29 +355,46 @@ class RunPlan:
 _DESCRIPTIONS: Final = frozenset(inspect.signature(request).parameters) - {"tools"}
 """The settings that belong to a request, as opposed to those of a run."""
 
-_OTHER_NAMES = {
+_INSTEAD: Final = {
     "stop_sequences": "stop",
     "max_output_tokens": "max_tokens",
     "max_completion_tokens": "max_tokens",
     "max_new_tokens": "max_tokens",
     "instructions": "system",
-    "max_steps": "max_tool_rounds",
+    "input": "prompt",
+    "history": "messages",
+    "chat_history": "messages",
+    **dict.fromkeys(("max_steps", "max_turns", "max_iterations"), "max_tool_rounds"),
     "thinking": "reasoning",
-    "extra_body": "http=HttpOverlay(body=...)",
-    "extra_headers": "http=HttpOverlay(headers=...)",
-}
-"""The names that settings have in other libraries, with what to write instead."""
-
-
-_ELSEWHERE: Final = {
+    "user": "write metadata={'user_id': ...}",
+    "extra_body": "write http=HttpOverlay(body=...)",
+    **dict.fromkeys(("extra_headers", "headers"), "write http=HttpOverlay(headers=...)"),
+    **dict.fromkeys(("extra_query", "query"), "write http=HttpOverlay(query=...)"),
     "stream": "call llmcore.stream, or llmcore.sync.stream",
     "n": "call generate once for each response",
     **dict.fromkeys(
         ("api_key", "base_url", "organization", "api_base"),
         "configure the provider, such as OpenAI(api_key=..., base_url=...).model('gpt-5.2')",
     ),
+    **dict.fromkeys(
+        ("schema", "response_model", "output_type", "text_format"),
+        "call generate_object(model, prompt, schema=...)",
+    ),
+    **dict.fromkeys(
+        ("image", "images", "files", "file", "attachments", "documents"),
+        "give parts: messages=[Message.user('...', ImagePart.of('photo.png'))]",
+    ),
+    **dict.fromkeys(("middleware", "callbacks"), "give it to the client: Client(middleware=[...])"),
+    **dict.fromkeys(("web_search", "search"), "give a tool of the provider: HostedTool(...)"),
+    **dict.fromkeys(
+        ("verbose", "debug"), "set the variable LLMCORE_LOG=debug, or use the middleware CallLog"
+    ),
+    **dict.fromkeys(
+        ("store", "modalities", "verbosity", "truncation", "safety_settings", "betas"),
+        "write provider_options={PROVIDER: {...}} for native fields",
+    ),
 }
-"""Settings of other libraries that belong elsewhere here, with what to do instead."""
+"""The names that settings have in other libraries, with the setting or what to do instead."""
 
 
 def plan_of(
@@ -383,9 +403,7 @@ def plan_of(
     """Return the plan of a call of *function*; TypeError for a setting that it does not have."""
     unknown = next((name for name in settings if name not in Settings.__annotations__), None)
     if unknown is not None:
-        near = difflib.get_close_matches(unknown, Settings.__annotations__, 1)
-        meant = _OTHER_NAMES.get(unknown) or next(iter(near), None)
-        hint = _ELSEWHERE.get(unknown) or (f"did you mean {meant!r}?" if meant else "")
+        hint = hint_for(unknown, ("model", "prompt", *Settings.__annotations__), _INSTEAD)
         hint = f": {hint}" if hint else ""
         raise TypeError(f"{function}() got an unexpected keyword argument {unknown!r}{hint}")
     return RunPlan(model=model, prompt=prompt, **settings)
@@ -410,8 +428,9 @@ def set_default_client(client: AnyClient | None) -> None:
     global _client  # noqa: PLW0603  (the one thing here that is meant to be global)
     made = _client_behind(client)
     if not isinstance(made, Client | None):
+        kind = made.__name__ if isinstance(made, type) else f"a {type(made).__name__}"
         raise ConfigurationError(
-            f"the default client must be a Client, not a {type(made).__name__}"
+            f"the default client must be a Client, not {kind}: write Client.from_env()"
         )
     with _lock.held():
         _client = made

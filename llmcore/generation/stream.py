@@ -12,6 +12,7 @@ from llmcore.generation.results import GenerateResult, StepResult
 from llmcore.generation.settings import Settings, plan_of
 from llmcore.generation.signatures import with_settings_listed
 from llmcore.schema.events import LLMEvent
+from llmcore.schema.hints import with_call_hints
 from llmcore.schema.messages import Message
 from llmcore.schema.model import Model
 from llmcore.schema.response import LLMResponse
@@ -138,6 +139,7 @@ class StreamResult:
         await self._run.aclose()
 
 
+@with_call_hints("name the settings, such as system=...")
 @with_settings_listed
 def stream(
     model: Model | str | None = None, prompt: str | None = None, **settings: Unpack[Settings]

@@ -28,7 +28,9 @@ from llmcore.generation.handler import Handler, handler_of, name_of, typed_handl
 from llmcore.generation.object_schema import ObjectSchema
 from llmcore.schema.content import ToolOutputPart
 from llmcore.schema.errors import ConfigurationError
+from llmcore.schema.hints import with_call_hints
 from llmcore.schema.json import JsonObject
+from llmcore.schema.options import check_kind
 from llmcore.schema.tools import ToolDefinition, check_tool_name
 
 if TYPE_CHECKING:
@@ -74,6 +76,14 @@ def _more_than_0(_tool: object, _attribute: object, seconds: float | None) -> No
         raise ConfigurationError(f"a tool's timeout must be greater than 0 seconds, not {seconds}")
 
 
+@with_call_hints(
+    function="execute",
+    func="execute",
+    fn="execute",
+    callable="execute",
+    input_schema="parameters",
+    args_schema="parameters",
+)
 @frozen
 class Tool(Generic[_P, _R_co]):
     """A function that the model may call. Code can still call it: `get_weather("Paris")`.
@@ -108,6 +118,7 @@ class Tool(Generic[_P, _R_co]):
     """How `execute` is called, by its signature."""
 
     def __attrs_post_init__(self) -> None:
+        check_kind("description", self.description, (str,), "text", ConfigurationError)
         if self.execute is None:
             object.__setattr__(self, "handler", None)
             return

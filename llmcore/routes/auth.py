@@ -241,6 +241,9 @@ def _no_key(variables: Sequence[str]) -> AuthenticationError:
 
 def _checked(key: str | None, source: str, context: AuthContext) -> Result[str, LLMError]:
     """Return *key* without white space around it, if a header can hold it."""
+    if not isinstance(key, str | None):
+        message = f"{source} must be text, not a {type(key).__name__}"
+        return Failure(AuthenticationError(message, error_code=UNUSABLE_KEY))
     key = (key or "").strip() or context.missing_key
     if not key:
         message = f"no API key: {source} is empty"

@@ -9,11 +9,13 @@ from attrs import evolve, field, fields
 from llmcore.routes.transport import Timeouts
 from llmcore.schema.changed import changed
 from llmcore.schema.frozen import frozen
+from llmcore.schema.hints import with_call_hints
 from llmcore.schema.json import ProviderMetadata, plain_metadata
 from llmcore.schema.options import GenerationOptions, HttpOverlay, merge_json
 from llmcore.schema.request import LLMRequest
 
 
+@with_call_hints()
 @frozen(kw_only=True)
 class ModelLimits:
     """How many tokens the models behind a route take. None is unknown."""
@@ -33,6 +35,7 @@ class ModelLimits:
 _NO_GENERATION: Final = GenerationOptions()
 
 
+@with_call_hints()
 @frozen(kw_only=True)
 class RouteDefaults:
     """Values that a route adds to every request that does not set them."""

@@ -10,6 +10,7 @@ from attrs import field
 from llmcore.routes.http_request import redacted_url, with_query
 from llmcore.schema.errors import ConfigurationError, LLMError
 from llmcore.schema.frozen import frozen
+from llmcore.schema.hints import with_call_hints
 from llmcore.schema.json import JsonObject
 from llmcore.schema.result import Failure, Result, Success
 from llmcore.schema.secret_names import redacted
@@ -34,6 +35,7 @@ def _shown_base_url(base_url: "str | BaseUrlOf | None") -> str:
     return repr(redacted_url(base_url) if isinstance(base_url, str) else base_url)
 
 
+@with_call_hints()
 @frozen(kw_only=True)
 class Endpoint:
     """Builds the URL of a call.

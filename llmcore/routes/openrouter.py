@@ -19,6 +19,7 @@ from llmcore.routes.auth import Auth
 from llmcore.routes.chat_provider import ChatProvider, Profile
 from llmcore.routes.defaults import RouteDefaults
 from llmcore.schema.errors import ConfigurationError
+from llmcore.schema.hints import with_call_hints
 from llmcore.schema.json import JsonObject, present
 from llmcore.schema.options import merge_json
 
@@ -61,6 +62,7 @@ def _one_of(choices: Any) -> Any:
     return check
 
 
+@with_call_hints()
 @frozen(kw_only=True)
 class OpenRouterRouting:
     """Which of OpenRouter's providers may serve a request, and in which order.

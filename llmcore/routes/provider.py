@@ -9,19 +9,29 @@ A provider with keys, regions or versions to configure is a facade instead: a
 `ConfigurableProvider`, such as `ChatProvider`.
 """
 
-import difflib
-import inspect
 from collections.abc import Callable, Sequence
 from typing import Final, ParamSpec, Self, TypeVar
 
 from attrs import frozen
 
 from llmcore.routes.route import Route
-from llmcore.schema.display import with_hints
 from llmcore.schema.errors import ConfigurationError
+from llmcore.schema.hints import with_call_hints, with_hints
 from llmcore.schema.model import Model
 
 _OF_MODELS: Final = "its models have it, such as those of .model('ID')"
+
+_OF_CALLS: Final = "it is a setting of calls, such as generate(model, prompt, {}=...)"
+_with_call_hints: Final = with_call_hints(
+    **dict.fromkeys(("key", "token"), "api_key"),
+    **dict.fromkeys(("api_base", "host", "url", "azure_endpoint", "endpoint"), "base_url"),
+    **dict.fromkeys(("aws_region", "region_name", "location"), "region"),
+    **{name: _OF_CALLS.format(name) for name in ("timeout", "max_retries", "temperature")},
+    default_headers="headers",
+    default_query="query",
+    model="name it by its method model('ID')",
+    http_client="give it to the client: Client(http=...)",
+)
 
 P = ParamSpec("P")
 Made = TypeVar("Made")
@@ -36,20 +46,10 @@ class ConfigurableProvider:
 
     __slots__ = ()
 
-    def __new__(cls, *args: object, **settings: object) -> Self:
-        """Raise TypeError for a positional argument, or a setting of an unknown name."""
-        known = inspect.signature(cls).parameters
-        if args and all(one.kind is one.KEYWORD_ONLY for one in known.values()):
-            example = f"{cls.__name__}({next(iter(known))}=...)"
-            raise TypeError(f"{cls.__name__} takes its arguments by name: write {example}")
-        unknown = next((name for name in settings if name not in known), None)
-        near = difflib.get_close_matches(unknown, known, 1) if unknown is not None else []
-        if near:
-            raise TypeError(
-                f"{cls.__name__}() got an unexpected keyword argument {unknown!r}: "
-                f"did you mean {near[0]!r}?"
-            )
-        return super().__new__(cls)
+    def __init_subclass__(cls) -> None:
+        """Have wrong calls of the facade explained."""
+        if "__init__" in vars(cls):
+            _with_call_hints(cls)
 
     @classmethod
     def configure(cls: Callable[P, Made], *args: P.args, **settings: P.kwargs) -> Made:

@@ -10,6 +10,8 @@ from typing import TypeAlias, Union
 from attrs import field, frozen, validators
 
 from llmcore.schema.errors import ConfigurationError, RequestTimeoutError
+from llmcore.schema.hints import with_call_hints
+from llmcore.schema.options import check_kind
 
 
 @frozen(kw_only=True)
@@ -55,8 +57,11 @@ TransportSpec: TypeAlias = Union[Http, Embedded, WebSocket]
 
 
 def _seconds(_instance: object, attribute: object, value: float | None) -> None:
-    if value is not None and not value > 0:
-        name = getattr(attribute, "name", "timeout")
+    if value is None:
+        return
+    name = str(getattr(attribute, "name", "timeout"))
+    check_kind(name, value, (int, float), "seconds, or None", ConfigurationError)
+    if not value > 0:
         raise ConfigurationError(f"the time limit {name} must be more than 0 seconds, not {value}")
 
 
@@ -65,6 +70,12 @@ def _limit(default: float | None) -> float | None:
     return limit
 
 
+@with_call_hints(
+    "write Timeouts(total=...), or timeout=... of a call",
+    timeout="total",
+    read="idle",
+    request="total",
+)
 @frozen(kw_only=True)
 class Timeouts:
     """Time limits, in seconds; None disables a limit.

@@ -9,6 +9,7 @@ from llmcore.schema.content import AudioPart
 from llmcore.schema.display import readable
 from llmcore.schema.errors import InvalidRequestError
 from llmcore.schema.frozen import frozen
+from llmcore.schema.hints import with_call_hints
 from llmcore.schema.unary import UnaryRequest, UnaryResponse, check_text
 
 Granularity: TypeAlias = Literal["segment", "word"]
@@ -28,6 +29,7 @@ def _check_granularities(_request: object, _attribute: object, given: tuple[str,
         raise InvalidRequestError(f'timestamps are "segment", "word" or both, not {given!r}')
 
 
+@with_call_hints()
 @frozen(kw_only=True)
 class TranscriptionRequest(UnaryRequest):
     """A request to transcribe a recording."""
@@ -79,6 +81,7 @@ class TranscriptionResponse(UnaryResponse):
     """The length of the recording in seconds, if the provider states it."""
 
 
+@with_call_hints()
 @frozen(kw_only=True)
 class SpeechRequest(UnaryRequest):
     """A request to speak a text. Raises InvalidRequestError for an empty one."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import PurePath
-from typing import Any, Final, Literal, TypeAlias, Union, cast, get_args
+from typing import Any, Final, Literal, Self, TypeAlias, Union, cast, get_args
 
 from attrs import evolve, field
 
@@ -10,6 +10,7 @@ from llmcore.schema import json
 from llmcore.schema.display import readable
 from llmcore.schema.errors import InvalidRequestError
 from llmcore.schema.frozen import frozen
+from llmcore.schema.hints import with_call_hints
 from llmcore.schema.json import (
     MAX_DEPTH,
     JsonValue,
@@ -31,6 +32,7 @@ def native_metadata() -> ProviderMetadata:
     return field(factory=dict, converter=plain_metadata, kw_only=True)
 
 
+@with_call_hints()
 @readable
 @frozen(kw_only=True)
 class Citation:
@@ -73,6 +75,7 @@ class TokenLogprob:
     """The token's number in the model's vocabulary, where the provider has it."""
 
 
+@with_call_hints(content="text")
 @readable
 @frozen
 class TextPart:
@@ -87,7 +90,12 @@ class TextPart:
     provider_metadata: ProviderMetadata = native_metadata()
     """Native data of the provider that is kept for later requests, by provider."""
 
+    def __attrs_post_init__(self) -> None:
+        if type(self.text) is not str and not isinstance(self.text, str):
+            raise InvalidRequestError(f"text must be text, not a {type(self.text).__name__}")
 
+
+@with_call_hints()
 @readable
 @frozen
 class ReasoningPart:
@@ -158,6 +166,21 @@ class _Media:
             if getattr(self, name) is not None and self.file_id is None:
                 raise InvalidRequestError(f"{name} can only be set together with file_id")
 
+    @classmethod
+    def of(cls, source: object) -> Self:
+        """Build a part from a path, a URL or bytes; a part is returned as it is.
+
+        Text that begins like a URL (`http:`, `https:`, `data:`) is one, any other is a path. Raises
+        InvalidRequestError for another type.
+        """
+        if isinstance(source, cls):
+            return source
+        given = _source(source)
+        if given is None:
+            kind = type(source).__name__
+            raise InvalidRequestError(f"{cls.__name__}.of takes a path, a URL or bytes; got {kind}")
+        return cls(**given)
+
 
 _SOURCES = ("url", "data", "path", "file_id")
 
@@ -167,6 +190,13 @@ def is_local(url: str) -> bool:
     return url.startswith(("/", "./", "../", "~")) and not url.startswith("//")
 
 
+@with_call_hints(
+    "write ImagePart.of(...) with a path, a URL or bytes",
+    image_url="url",
+    mime_type="media_type",
+    base64="write ImagePart(data=base64.b64decode(...))",
+    image="write ImagePart.of(...)",
+)
 @readable
 @frozen(kw_only=True)
 class ImagePart(_Media):
@@ -176,7 +206,7 @@ class ImagePart(_Media):
     """The resolution at which the model sees it, where the provider has this setting."""
 
     @classmethod
-    def of(cls, source: object) -> "ImagePart":
+    def of(cls, source: object) -> Self:
         """Build an image from a path, a URL, bytes, a PIL image or a matplotlib figure.
 
             ImagePart.of("photo.png"), ImagePart.of(Path("photo.png")), ImagePart.of(b"..."),
@@ -185,7 +215,7 @@ class ImagePart(_Media):
         Text that begins like a URL (`http:`, `https:`, `data:`) is one, any other is a path.
         PIL images and figures are sent as PNG. Raises InvalidRequestError for another type.
         """
-        if isinstance(source, ImagePart):
+        if isinstance(source, cls):
             return source
         given = _source(source)
         if given is not None:
@@ -235,6 +265,12 @@ def _png(image: Any) -> bytes:
     return b"".join(sink.pieces)
 
 
+@with_call_hints(
+    "write AudioPart.of(...) with a path, a URL or bytes",
+    audio_url="url",
+    mime_type="media_type",
+    base64="write AudioPart(data=base64.b64decode(...))",
+)
 @readable
 @frozen(kw_only=True)
 class AudioPart(_Media):
@@ -243,22 +279,15 @@ class AudioPart(_Media):
     transcript: str | None = None
     """The spoken text, if a model generated the audio."""
 
-    @classmethod
-    def of(cls, source: object) -> "AudioPart":
-        """Build a recording from a path, a URL or bytes; a part is returned as it is.
 
-        Text that begins like a URL (`http:`, `https:`, `data:`) is one, any other is a path. Raises
-        InvalidRequestError for another type.
-        """
-        if isinstance(source, AudioPart):
-            return source
-        given = _source(source)
-        if given is None:
-            kind = type(source).__name__
-            raise InvalidRequestError(f"AudioPart.of takes a path, a URL or bytes; got {kind}")
-        return cls(**given)
-
-
+@with_call_hints(
+    "write DocumentPart.of(...) with a path, a URL or bytes",
+    document_url="url",
+    filename="name",
+    file_name="name",
+    mime_type="media_type",
+    base64="write DocumentPart(data=base64.b64decode(...))",
+)
 @readable
 @frozen(kw_only=True)
 class DocumentPart(_Media):
@@ -282,6 +311,7 @@ def _encodes(raw: str, arguments: JsonValue) -> bool:
     return json.canonical(parsed) == json.canonical(arguments)
 
 
+@with_call_hints(args="arguments", input="arguments")
 @readable
 @frozen
 class ToolCallPart:
@@ -331,6 +361,7 @@ class ToolCallPart:
         return isinstance(self.arguments, Mapping)
 
 
+@with_call_hints()
 @readable
 @frozen
 class RefusalPart:
@@ -342,6 +373,7 @@ class RefusalPart:
     """Native data of the provider that is kept for later requests, by provider."""
 
 
+@with_call_hints()
 @readable
 @frozen
 class ProviderPart:
@@ -378,6 +410,7 @@ def _output_part(item: object) -> "ToolOutputPart":
     )
 
 
+@with_call_hints(output="content", call_id="tool_call_id", tool_use_id="tool_call_id")
 @readable
 @frozen
 class ToolResultPart:

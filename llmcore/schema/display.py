@@ -1,6 +1,6 @@
 """Representations of values: a short repr, the form of rich, and a hash of all their fields."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from inspect import signature
 from typing import Any, Final, TypeVar
 
@@ -41,33 +41,6 @@ def _rich_repr(self: Any) -> Iterator[tuple[str, object]]:
     for name, text, value in _shown(self):
         own = text == repr(value)
         yield name, value if own else _Text(text)
-
-
-def with_hints(**instead: str) -> Callable[[type[_T]], type[_T]]:
-    """Have AttributeErrors of a class state what to write *instead* of other libraries' names.
-
-    Of other names they state the nearest attribute. Attributes that exist cost nothing more.
-    """
-
-    def decorate(cls: type[_T]) -> type[_T]:
-        def __getattr__(self: object, name: str) -> Any:  # noqa: N807  (set on the class)
-            hint = instead.get(name) or _nearest(name, dir(type(self)))
-            message = f"{type(self).__name__!r} object has no attribute {name!r}"
-            raise AttributeError(f"{message}: {hint}" if hint else message, name=name, obj=self)
-
-        setattr(cls, "__getattr__", __getattr__)  # noqa: B010  (type checkers must not see it)
-        return cls
-
-    return decorate
-
-
-def _nearest(name: str, names: Sequence[str]) -> str:
-    if name.startswith("_"):  # asked for by protocols such as those of pickle and of notebooks
-        return ""
-    from difflib import get_close_matches  # hardly ever needed
-
-    near = get_close_matches(name, names, 1)
-    return f"did you mean {near[0]!r}?" if near else ""
 
 
 def with_settings_in_repr(cls: type[_T]) -> type[_T]:

@@ -3,11 +3,12 @@
 from collections.abc import Iterable, Sequence
 from typing import Literal, TypeAlias
 
-from attrs import field, validators
+from attrs import Attribute, field
 
 from llmcore.schema.display import readable
 from llmcore.schema.errors import InvalidRequestError
 from llmcore.schema.frozen import frozen
+from llmcore.schema.hints import with_call_hints
 from llmcore.schema.unary import UnaryRequest, UnaryResponse, check_count, check_texts
 
 InputType: TypeAlias = Literal["query", "document"]
@@ -20,11 +21,17 @@ def _texts(given: str | Iterable[str]) -> tuple[str, ...]:
     return (given,) if isinstance(given, str) else tuple(given)
 
 
+def _text(_request: object, attribute: "Attribute[str]", value: object) -> None:
+    if not isinstance(value, str):
+        raise InvalidRequestError(f"{attribute.name} is a text, not a {type(value).__name__}")
+
+
 def _input_type(_request: object, _attribute: object, value: str | None) -> None:
     if value not in ("query", "document", None):
         raise InvalidRequestError(f'input_type is "query", "document" or None, not {value!r}')
 
 
+@with_call_hints(size="dimensions", input="inputs", text="inputs")
 @frozen(kw_only=True)
 class EmbeddingRequest(UnaryRequest):
     """Texts to embed. Raises InvalidRequestError for empty ones, which providers refuse."""
@@ -51,11 +58,12 @@ class EmbeddingResponse(UnaryResponse):
         return self.embeddings[0]
 
 
+@with_call_hints(top_k="top_n", limit="top_n")
 @frozen(kw_only=True)
 class RerankRequest(UnaryRequest):
     """Documents to order by how well they answer a query."""
 
-    query: str = field(validator=validators.instance_of(str))
+    query: str = field(validator=_text)
     """The question."""
     documents: tuple[str, ...] = field(converter=_texts, validator=check_texts)
     """The texts to order."""

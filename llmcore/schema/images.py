@@ -8,6 +8,7 @@ from llmcore.schema.content import ImagePart
 from llmcore.schema.display import readable
 from llmcore.schema.errors import InvalidRequestError
 from llmcore.schema.frozen import frozen
+from llmcore.schema.hints import with_call_hints
 from llmcore.schema.unary import UnaryRequest, UnaryResponse, check_count, check_text
 
 
@@ -29,6 +30,7 @@ def _check_mask(request: "ImageRequest", _attribute: object, mask: ImagePart | N
         raise InvalidRequestError("a mask needs the image that it is of: set images=[...] too")
 
 
+@with_call_hints()
 @frozen(kw_only=True)
 class ImageRequest(UnaryRequest):
     """An image to be made from words, or from other images. InvalidRequestError without words."""

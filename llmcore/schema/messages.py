@@ -20,6 +20,7 @@ from llmcore.schema.content import (
 from llmcore.schema.display import readable
 from llmcore.schema.errors import InvalidRequestError
 from llmcore.schema.frozen import frozen
+from llmcore.schema.hints import with_call_hints
 from llmcore.schema.json import ProviderMetadata, plain_metadata
 
 Role = Literal["system", "user", "assistant", "tool", "developer"]
@@ -30,6 +31,7 @@ _PART_TYPES = frozenset(PARTS)
 _OF_ANY_ROLE = _PART_TYPES - {*_ASSISTANT_ONLY, ToolResultPart}
 
 
+@with_call_hints()
 @readable
 @frozen(kw_only=True)
 class Origin:
@@ -55,6 +57,12 @@ def _content(value: PartInput) -> tuple[ContentPart, ...]:
     return parts_of([value])
 
 
+@with_call_hints(
+    "write Message.user(...), Message.assistant(...) or Message.system(...)",
+    text="content",
+    parts="content",
+    tool_calls="put ToolCallPart values into content",
+)
 @readable
 @frozen
 class Message:

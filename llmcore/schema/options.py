@@ -9,8 +9,9 @@ from attrs import field
 
 from llmcore.schema.cached_contents import CachedContent
 from llmcore.schema.display import readable
-from llmcore.schema.errors import InvalidRequestError
+from llmcore.schema.errors import InvalidRequestError, LLMError
 from llmcore.schema.frozen import frozen
+from llmcore.schema.hints import with_call_hints
 from llmcore.schema.json import JsonObject, JsonValue, plain_object
 
 _Word = TypeVar("_Word", bound=str)
@@ -22,13 +23,19 @@ def _strings(value: str | Sequence[str]) -> tuple[str, ...]:
     return tuple(value) if isinstance(value, Iterable) else (value,)  # whose type is then checked
 
 
-def check_kind(name: str, value: object, kinds: tuple[type, ...], instead: str) -> None:
-    """Raise InvalidRequestError if *value* is not one of *kinds*; a bool is not a number."""
+def check_kind(
+    name: str,
+    value: object,
+    kinds: tuple[type, ...],
+    instead: str,
+    error: type[LLMError] = InvalidRequestError,
+) -> None:
+    """Raise *error* if *value* is not one of *kinds*; a bool is not a number."""
     if not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds):
         kind = type(value).__name__
         article = "an" if kind[0] in "aeioAEIO" else "a"
         shown = f"{value!r:.40}, " if int in kinds and isinstance(value, str) else ""
-        raise InvalidRequestError(f"{name} is {shown}{article} {kind}; give {instead}")
+        raise error(f"{name} is {shown}{article} {kind}; give {instead}")
 
 
 def check_kinds(value: object, kinds_of: Iterable[tuple[str, tuple[type, ...], str]]) -> None:
@@ -42,6 +49,9 @@ def check_kinds(value: object, kinds_of: Iterable[tuple[str, tuple[type, ...], s
 ServiceTier = Literal["auto", "default", "flex", "priority"]
 
 
+@with_call_hints(
+    max_output_tokens="max_tokens", max_completion_tokens="max_tokens", stop_sequences="stop"
+)
 @readable
 @frozen(kw_only=True)
 class GenerationOptions:
@@ -103,6 +113,7 @@ def _optional_schema(value: JsonObject | None) -> JsonObject | None:
     return None if value is None else plain_object(value)
 
 
+@with_call_hints()
 @readable
 @frozen
 class ResponseFormat:
@@ -124,6 +135,7 @@ class ResponseFormat:
     """Whether the provider enforces the schema; None selects its strictest mode."""
 
     def __attrs_post_init__(self) -> None:
+        _word("type", self.type, ("text", "json", "json_schema"))
         if (self.type == "json_schema") != (self.schema is not None):
             raise InvalidRequestError(
                 "schema must be set for the type 'json_schema', and only for it"
@@ -155,6 +167,9 @@ class ResponseFormat:
 ReasoningEffort = Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"]
 
 
+@with_call_hints(
+    budget="budget_tokens", max_tokens="budget_tokens", thinking_budget="budget_tokens"
+)
 @readable
 @frozen(kw_only=True)
 class ReasoningOptions:
@@ -172,6 +187,7 @@ class ReasoningOptions:
         check_kind("budget_tokens", self.budget_tokens, *_COUNT)
 
 
+@with_call_hints(enabled="write CachePolicy(mode='off'), or cache='off'")
 @readable
 @frozen(kw_only=True)
 class CachePolicy:
@@ -272,6 +288,7 @@ def _string_map(value: Mapping[str, str] | None) -> Mapping[str, str]:
     return texts
 
 
+@with_call_hints()
 @readable
 @frozen(kw_only=True)
 class HttpOverlay:

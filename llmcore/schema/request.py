@@ -4,12 +4,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from types import NoneType
 from typing import Final, Generic, TypeAlias, TypeVar, Union, cast
 
-from attrs import field
+from attrs import field, fields_dict
 
 from llmcore.schema.content import TextPart
 from llmcore.schema.display import readable
 from llmcore.schema.errors import InvalidRequestError
 from llmcore.schema.frozen import frozen
+from llmcore.schema.hints import with_call_hints
 from llmcore.schema.json import JsonObject, ProviderMetadata, plain_metadata, present
 from llmcore.schema.messages import Message, MessageInput, as_message
 from llmcore.schema.model import Body_co, Model
@@ -47,7 +48,8 @@ def as_system(value: SystemInput | None) -> tuple[TextPart, ...]:
         return ()
     if isinstance(value, str | TextPart | Mapping):  # a mapping is refused below
         value = (value,)
-    texts = tuple(TextPart(item) if isinstance(item, str) else item for item in value)
+    items = value if isinstance(value, Iterable) else (value,)  # which is refused below
+    texts = tuple(TextPart(item) if isinstance(item, str) else item for item in items)
     return _only(texts, (TextPart,), "system must be text")
 
 
@@ -63,6 +65,8 @@ def _messages(value: Iterable[MessageInput]) -> tuple[Message, ...]:
 
 
 def _tools(value: Iterable[ToolSpecInput]) -> tuple[ToolSpec, ...]:
+    if not isinstance(value, Iterable):
+        raise InvalidRequestError(f"tools must be a list, not a {type(value).__name__}")
     return tuple(map(as_tool_spec, value))
 
 
@@ -99,6 +103,11 @@ def _only(items: tuple[_Item, ...], kinds: tuple[type, ...], rule: str) -> tuple
     return items
 
 
+@with_call_hints(
+    "write request(model=..., prompt=...)",
+    prompt="write request(model=..., prompt=...)",
+    **{name: f"write request({name}=...)" for name in fields_dict(GenerationOptions)},
+)
 @readable
 @frozen(kw_only=True)
 class LLMRequest(Generic[Body_co]):
@@ -165,6 +174,13 @@ class LLMRequest(Generic[Body_co]):
         return merged  # type: ignore[return-value]
 
 
+@with_call_hints(
+    **dict.fromkeys(("max_output_tokens", "max_completion_tokens"), "max_tokens"),
+    stop_sequences="stop",
+    instructions="system",
+    input="prompt",
+    thinking="reasoning",
+)
 def request(
     *,
     model: Model[Body_co] | str = "",
@@ -264,5 +280,7 @@ def _check_prompt(prompt: object, *, given: bool) -> None:
     if isinstance(prompt, Message | Mapping):
         kind = "a Message" if isinstance(prompt, Message) else "a dict"
         raise InvalidRequestError(f"prompt is {kind}: give text, or the whole as messages=[...]")
-    if isinstance(prompt, Sequence) and not prompt:
+    if isinstance(prompt, Sequence) and any(isinstance(one, Message | Mapping) for one in prompt):
+        raise InvalidRequestError("the prompt is a list of messages: give it as messages=[...]")
+    if isinstance(prompt, Sequence) and not (prompt.strip() if isinstance(prompt, str) else prompt):
         raise InvalidRequestError("the prompt is empty: give a text, or messages=[...]")

@@ -4,9 +4,10 @@ from attrs import field
 
 from llmcore.schema.content import ToolCallPart
 from llmcore.schema.diagnostics import Diagnostic
-from llmcore.schema.display import readable, with_hints
+from llmcore.schema.display import readable
 from llmcore.schema.events import FinishReason, Source
 from llmcore.schema.frozen import frozen
+from llmcore.schema.hints import with_hints
 from llmcore.schema.json import JsonValue, ProviderMetadata, dumps, plain_metadata
 from llmcore.schema.messages import Message
 from llmcore.schema.usage import RateLimitInfo, Usage

@@ -9,6 +9,7 @@ from llmcore.schema.chat_form import function_of
 from llmcore.schema.display import readable
 from llmcore.schema.errors import InvalidRequestError
 from llmcore.schema.frozen import frozen
+from llmcore.schema.hints import with_call_hints
 from llmcore.schema.json import (
     JsonObject,
     JsonValue,
@@ -63,6 +64,9 @@ def _resolve(schema: JsonObject, reference: str) -> JsonObject | None:
     return target if isinstance(target, Mapping) else None
 
 
+@with_call_hints(
+    input_schema="parameters", schema="parameters", parameters_json_schema="parameters"
+)
 @readable
 @frozen
 class ToolDefinition:
@@ -88,6 +92,7 @@ class ToolDefinition:
     """Fields of one provider's definitions only, such as `defer_loading` of Anthropic's."""
 
 
+@with_call_hints()
 @readable
 @frozen(kw_only=True)
 class Grammar:
@@ -99,6 +104,7 @@ class Grammar:
     """The grammar."""
 
 
+@with_call_hints()
 @readable
 @frozen
 class CustomTool:
@@ -129,6 +135,7 @@ HostedToolKind = Literal[
 ]
 
 
+@with_call_hints()
 @readable
 @frozen(kw_only=True)
 class HostedTool:
@@ -308,6 +315,7 @@ def as_tool_spec(value: ToolSpecInput) -> ToolSpec:
     )
 
 
+@with_call_hints()
 @readable
 @frozen
 class ToolChoice:
@@ -348,12 +356,26 @@ class ToolChoice:
         return cls("named", tool_name)
 
 
-ToolChoiceInput: TypeAlias = Union[ToolChoice, Literal["auto", "none", "required"]]
-"""A tool choice, or its mode where it names no tool."""
+ToolChoiceInput: TypeAlias = Union[
+    ToolChoice, Literal["auto", "none", "required"], Mapping[str, object]
+]
+"""A tool choice, its mode where it names no tool, or a `tool_choice` of the Chat Completions API
+that names a function."""
 
 
 def as_tool_choice(value: ToolChoiceInput | None) -> ToolChoice | None:
-    """Return *value*, a mode as a tool choice. Raises InvalidRequestError for another word."""
+    """Return *value* as a tool choice: a mode, or a function as the Chat Completions API names it.
+
+    Raises InvalidRequestError for another word or mapping.
+    """
+    match value:
+        case {"type": "function", "function": {"name": str(name)}}:
+            return ToolChoice.named(name)
+        case Mapping():
+            raise InvalidRequestError(
+                "tool_choice must be a ToolChoice, such as ToolChoice.named('get_weather'), or "
+                '{"type": "function", "function": {"name": ...}}'
+            )
     if not isinstance(value, str):
         return value
     if value not in ("auto", "none", "required"):

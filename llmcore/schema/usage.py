@@ -7,11 +7,14 @@ from attrs import field, fields
 
 from llmcore.schema.display import readable
 from llmcore.schema.frozen import frozen
+from llmcore.schema.hints import with_call_hints, with_hints
 from llmcore.schema.json import JsonValue
 
 _Number = TypeVar("_Number", int, float)
 
 
+@with_hints(prompt_tokens="write `.input_tokens`", completion_tokens="write `.output_tokens`")
+@with_call_hints(prompt_tokens="input_tokens", completion_tokens="output_tokens")
 @readable
 @frozen(kw_only=True)
 class Usage:

@@ -8,6 +8,7 @@ from typing import Self
 import anyio.lowlevel
 from attrs import define, field
 
+from llmcore.schema.hints import with_call_hints
 from llmcore.sessions.contract.entries import MessageEntry
 from llmcore.sessions.contract.run_rules import check_next
 from llmcore.sessions.store import (
@@ -31,6 +32,7 @@ class _Run:
     expires_at: float | None = None
 
 
+@with_call_hints()
 class MemoryStore:
     """A SessionStore that ends with the process.
 

@@ -17,6 +17,7 @@ from typing import Any, Self, TypeVar
 import anyio.to_thread
 from attrs import frozen
 
+from llmcore.schema.hints import with_call_hints
 from llmcore.sessions.contract.codec import entry_from_text
 from llmcore.sessions.contract.entries import MessageEntry
 from llmcore.sessions.contract.run_rules import call_ids, check_next
@@ -49,6 +50,7 @@ class _Keys:
     calls: str
 
 
+@with_call_hints()
 class RedisStore:
     """A SessionStore in the Redis server at *url* (`redis://`, `rediss://`, `unix://`).
 

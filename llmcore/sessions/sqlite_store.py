@@ -17,6 +17,7 @@ from typing import Final, Self, TypeVar
 import anyio.to_thread
 
 from llmcore.schema.errors import ConfigurationError
+from llmcore.schema.hints import with_call_hints
 from llmcore.sessions.contract.codec import entry_from_text
 from llmcore.sessions.contract.entries import MessageEntry
 from llmcore.sessions.contract.run_rules import call_ids, check_next
@@ -74,6 +75,7 @@ _IDS_A_QUERY = 500
 """SQLite takes 999 parameters a statement in its older builds."""
 
 
+@with_call_hints(db_path="path", database="path", file="path")
 class SQLiteStore:
     """A SessionStore in the file *path*, which is made when first needed, for its owner only.
 

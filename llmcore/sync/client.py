@@ -1,25 +1,29 @@
 """The blocking client, and the contents that its providers keep processed."""
 
-from typing import Any, Self
+from typing import Any, Final, Self
 
 from llmcore.client import cached_contents
 from llmcore.client import client as asynchronous
+from llmcore.client.client import takes_requests
 from llmcore.routes.route import PreparedRequest, ToolChoiceMode
 from llmcore.routes.transport import Timeouts
-from llmcore.schema.display import with_hints
 from llmcore.schema.errors import LLMError
+from llmcore.schema.hints import with_hints
 from llmcore.schema.model import Body_co, Model
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.result import Result
 from llmcore.sync.background import blocking_method, method_with_parameters_of
 from llmcore.sync.streams import EventStream
 
+_CALLS: Final = "call llmcore.sync.{}(..., client=client)"
+
 
 @with_hints(
     **dict.fromkeys(
-        ("chat", "messages", "responses"),
+        ("chat", "messages", "responses", "completions", "invoke", "run"),
         "call llmcore.sync.generate(model, prompt, client=client)",
-    )
+    ),
+    **{name: _CALLS.format(name) for name in ("embed", "rerank", "transcribe", "generate_image")},
 )
 class Client:
     """Runs requests and waits for them: `llmcore.Client`, whose arguments it takes, blocking.
@@ -63,6 +67,7 @@ class Client:
     initialize = blocking_method(asynchronous.Client.initialize)
     """Check the configuration of every provider; nothing is sent to a model."""
 
+    @takes_requests
     def prepare(
         self, request: LLMRequest[Body_co], *, streaming: bool = False
     ) -> Result[PreparedRequest[Body_co], LLMError]:
@@ -92,12 +97,14 @@ class Client:
     delete_file = blocking_method(asynchronous.Client.delete_file)
     """Delete a file."""
 
+    @takes_requests
     def stream(
         self, request: LLMRequest, *, timeouts: Timeouts | None = None, raw: bool = False
     ) -> EventStream:
         """Return the events of *request*, which is sent when the first event is read."""
         return EventStream(self.asynchronous.stream(request, timeouts=timeouts, raw=raw))
 
+    @takes_requests
     def events(
         self, request: LLMRequest, *, timeouts: Timeouts | None = None, raw: bool = False
     ) -> EventStream:

@@ -6,6 +6,7 @@ from typing import Any, Self
 from llmcore.generation import conversation as asynchronous
 from llmcore.generation.stream import stream as asynchronous_stream
 from llmcore.schema.content import TextPart
+from llmcore.schema.errors import InvalidRequestError
 from llmcore.schema.messages import Message
 from llmcore.sessions.contract.entries import MessageEntry
 from llmcore.sessions.store import SessionStore
@@ -24,6 +25,11 @@ class Conversation:
     """
 
     def __init__(self, conversation: asynchronous.Conversation | None = None) -> None:
+        if not isinstance(conversation, asynchronous.Conversation | None):
+            raise InvalidRequestError(
+                "sync.Conversation takes an llmcore.Conversation: write "
+                "sync.Conversation.open(path, run_id) for a file"
+            )
         self.asynchronous = conversation or asynchronous.Conversation()
         """The asynchronous conversation behind this one."""
 

@@ -33,6 +33,7 @@ from llmcore.schema.events import (
     ToolInputEnd,
     ToolInputStart,
 )
+from llmcore.schema.hints import with_call_hints
 from llmcore.schema.json import JsonValue
 from llmcore.schema.model import Model
 from llmcore.schema.request import LLMRequest
@@ -64,6 +65,7 @@ Piece: TypeAlias = Union[
 FakeResponse: TypeAlias = Union[Piece, Sequence[Piece]]
 
 
+@with_call_hints(responses="write FakeModel('first', 'second')")
 class FakeModel:
     """A middleware that answers every request in place of a provider.
 

@@ -9,8 +9,10 @@ import anyio.lowlevel
 
 from llmcore.routes.http_request import HttpRequest, redact
 from llmcore.routes.transport import Timeouts, WebSocket
+from llmcore.schema.hints import with_call_hints
 from llmcore.testing.cassette import (
     Cassette,
+    CassetteError,
     Interaction,
     RecordedRequest,
     RecordedResponse,
@@ -35,6 +37,7 @@ class CassetteMismatchError(AssertionError):
     """
 
 
+@with_call_hints()
 class Player(HttpxCompatible):
     """A transport over a cassette: the Nth request gets the Nth response.
 
@@ -58,6 +61,9 @@ class Player(HttpxCompatible):
         headers: Iterable[str] = (),
         hint: str = "",
     ) -> None:
+        if not isinstance(cassette, Cassette):
+            kind = type(cassette).__name__
+            raise CassetteError(f"Player takes a Cassette, not a {kind}: Player(load('FILE'))")
         self.cassette = cassette
         self.requests: list[RecordedRequest] = []
         """The requests that were sent, in order."""

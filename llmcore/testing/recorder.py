@@ -19,6 +19,7 @@ from llmcore.client.websocket.connection import WebSocketDialer
 from llmcore.routes.http_request import HttpRequest
 from llmcore.routes.transport import Timeouts, WebSocket
 from llmcore.schema.errors import LLMError
+from llmcore.schema.hints import with_call_hints
 from llmcore.schema.json import loads
 from llmcore.testing.cassette import (
     Cassette,
@@ -36,6 +37,7 @@ from llmcore.testing.recorded_headers import response_headers
 from llmcore.testing.socket_recorder import RecordedSocket, SocketTrack
 
 
+@with_call_hints()
 class Recorder(HttpxCompatible):
     """A transport that forwards requests to *inner* and records the exchanges.
 

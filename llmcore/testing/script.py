@@ -14,6 +14,7 @@ import anyio.lowlevel
 from llmcore.routes.http_request import HttpRequest
 from llmcore.routes.transport import Timeouts
 from llmcore.schema import json
+from llmcore.schema.hints import with_call_hints
 from llmcore.schema.json import JsonObject, JsonValue
 from llmcore.testing.httpx_transport import HttpxCompatible
 
@@ -44,6 +45,7 @@ def scripted(*responses: Response) -> "ScriptedTransport":
     return ScriptedTransport(responses)
 
 
+@with_call_hints()
 class ScriptedTransport(HttpxCompatible):
     """Answers each request with its next response. A transport of llmcore, httpx and httpx2."""
 

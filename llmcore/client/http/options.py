@@ -11,12 +11,14 @@ from attrs import field, frozen
 
 from llmcore.client.http.proxies import checked_proxy, environment_proxy
 from llmcore.schema.errors import ConfigurationError, missing_extra
+from llmcore.schema.hints import with_call_hints
 
 
 def _proxy(proxy: str | None) -> str | None:
     return None if proxy is None else checked_proxy(proxy)
 
 
+@with_call_hints(proxies="proxy", verify="write ca_file=... with the certificate to trust")
 @frozen(kw_only=True)
 class HttpOptions:
     """Options of the HTTP connections that the client opens itself."""

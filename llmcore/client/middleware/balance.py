@@ -19,6 +19,7 @@ from llmcore.schema.errors import (
     QuotaExceededError,
 )
 from llmcore.schema.events import ErrorEvent
+from llmcore.schema.hints import with_call_hints
 from llmcore.schema.model import Model
 from llmcore.schema.request import LLMRequest
 
@@ -34,6 +35,7 @@ class _Lane:
     closed_until: float = 0.0
 
 
+@with_call_hints()
 @with_settings_in_repr
 class Balance:
     """Sends each request for a model to one of several configurations of it, by their weights.

@@ -22,6 +22,7 @@ from llmcore.schema.errors import (
     ServerError,
 )
 from llmcore.schema.events import ErrorEvent, LLMEvent
+from llmcore.schema.hints import with_call_hints
 from llmcore.schema.request import LLMRequest
 
 CircuitState = Literal["closed", "open", "half-open"]
@@ -29,6 +30,7 @@ CircuitState = Literal["closed", "open", "half-open"]
 _LOCAL = "circuit-open"
 
 
+@with_call_hints()
 @with_settings_in_repr
 class CircuitBreaker:
     """Stops calling a provider after *failures* failures in a row, for `open_s` seconds.

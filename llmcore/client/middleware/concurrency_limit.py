@@ -12,9 +12,12 @@ from llmcore.client.middleware.serial import SerialExecutor, Waiter
 from llmcore.client.middleware.target import TargetKey, by_provider, target_of
 from llmcore.schema.display import with_settings_in_repr
 from llmcore.schema.errors import ConfigurationError, RateLimitError
+from llmcore.schema.hints import with_call_hints
+from llmcore.schema.options import check_kind
 from llmcore.schema.request import LLMRequest
 
 
+@with_call_hints(max_concurrency="limit", concurrency="limit")
 @with_settings_in_repr
 class ConcurrencyLimit:
     """Lets at most *limit* calls run at once; the others wait for their turn, in order.
@@ -30,6 +33,7 @@ class ConcurrencyLimit:
     def __init__(
         self, limit: int, *, key: TargetKey = by_provider, max_wait_s: float | None = None
     ) -> None:
+        check_kind("limit", limit, (int,), "a number of calls", ConfigurationError)
         if limit < 1:
             raise ConfigurationError(f"the limit of calls at once must be at least 1, not {limit}")
         self.limit = limit

@@ -21,6 +21,7 @@ from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.display import with_settings_in_repr
 from llmcore.schema.errors import ConfigurationError
 from llmcore.schema.events import ErrorEvent
+from llmcore.schema.hints import with_call_hints
 from llmcore.schema.json import text_or_json
 from llmcore.schema.messages import Message
 from llmcore.schema.model import Model
@@ -122,6 +123,7 @@ def _in_words(part: ContentPart) -> str:
 # -- middleware
 
 
+@with_call_hints()
 @with_settings_in_repr
 class EditContext:
     """Sends the messages that the functions *edits* return, each given those of the one before.
@@ -173,6 +175,7 @@ _WINDOW_SHARE: Final = 0.8
 _KEPT_SUMMARIES: Final = 64
 
 
+@with_call_hints()
 @with_settings_in_repr
 class SummarizeContext:
     """Replaces the oldest messages by a summary when a request comes near the context window.

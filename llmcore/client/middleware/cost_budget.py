@@ -10,12 +10,15 @@ from llmcore.client.middleware.serial import SerialExecutor
 from llmcore.client.middleware.target import ModelChoice, target_of
 from llmcore.client.middleware.usage_hook import CallUsage
 from llmcore.schema.errors import ConfigurationError, QuotaExceededError
+from llmcore.schema.hints import with_call_hints
+from llmcore.schema.options import check_kind
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.usage import Usage
 
 _PROBE = Usage.make(input_tokens=1, output_tokens=1)
 
 
+@with_call_hints(budget="usd", max_usd="usd", limit="usd", max_cost="usd", max_budget="usd")
 class CostBudget:
     """Adds up the cost of calls, and stops sending when the budget is spent.
 
@@ -36,6 +39,7 @@ class CostBudget:
         price: Price = listed_price,
         unknown: Literal["allow", "refuse"] = "allow",
     ) -> None:
+        check_kind("usd", usd, (int, float), "US dollars, such as 1.50", ConfigurationError)
         if not usd > 0:
             raise ConfigurationError(f"the budget must be more than 0 US dollars, not {usd}")
         if unknown not in ("allow", "refuse"):

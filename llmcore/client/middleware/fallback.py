@@ -29,6 +29,7 @@ from llmcore.schema.errors import (
     StreamError,
 )
 from llmcore.schema.events import ErrorEvent, Finish, LLMEvent
+from llmcore.schema.hints import with_call_hints
 from llmcore.schema.model import Model
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.response import LLMResponse
@@ -50,6 +51,10 @@ class RejectedResponseError(LLMError):
     """A response that the function `reject` of a `Fallback` did not accept."""
 
 
+@with_call_hints(
+    models="write Fallback('openai:gpt-5.2', ...)",
+    fallbacks="write Fallback('openai:gpt-5.2', ...)",
+)
 @with_settings_in_repr
 class Fallback:
     """Sends the request to one model after another until one begins to answer.
@@ -80,6 +85,10 @@ class Fallback:
     ) -> None:
         if not (models or for_long_requests or for_filtered_requests):
             raise ConfigurationError("name at least one model to fall back to")
+        for model in (*models, *for_long_requests, *for_filtered_requests):
+            if isinstance(model, list):
+                message = "give the models one by one"
+                raise ConfigurationError(f"{message}: Fallback('openai:gpt-5.2', ...)")
         if any(issubclass(AbortError, kind) for kind in on):
             raise ConfigurationError("an aborted call must not continue with another model")
         self._lists: dict[type[LLMError], Sequence[Alternative]] = {

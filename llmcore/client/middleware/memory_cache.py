@@ -10,6 +10,7 @@ from llmcore.client.middleware.clock import SYSTEM_CLOCK, Clock
 from llmcore.forking import reset_after_fork
 from llmcore.schema.display import with_settings_in_repr
 from llmcore.schema.errors import ConfigurationError
+from llmcore.schema.hints import with_call_hints
 
 
 class CacheStore(Protocol):
@@ -34,6 +35,7 @@ class _Entry:
     expires_at: float | None
 
 
+@with_call_hints(max_size="max_entries", maxsize="max_entries")
 @with_settings_in_repr
 class MemoryCache:
     """Keeps the most recently used responses in this process."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Hashable, Sequence
 from datetime import datetime
+from types import NoneType
 from typing import NoReturn, TypeAlias
 
 from attrs import define, frozen
@@ -16,6 +17,8 @@ from llmcore.client.middleware.token_bucket import TokenBucket, bucket_by_header
 from llmcore.schema.display import with_settings_in_repr
 from llmcore.schema.errors import ConfigurationError, LLMError, RateLimitError
 from llmcore.schema.events import LLMEvent, StreamStart
+from llmcore.schema.hints import with_call_hints
+from llmcore.schema.options import check_kind
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.usage import RateLimitInfo
 
@@ -33,6 +36,7 @@ def expected_tokens(request: LLMRequest) -> int:
     return input_tokens_of(request) + (request.generation.max_tokens or 0)
 
 
+@with_call_hints(rpm="requests_per_minute", tpm="tokens_per_minute")
 @with_settings_in_repr
 class RateLimiter:
     """Delays requests to stay within a provider's limits.
@@ -61,6 +65,9 @@ class RateLimiter:
         clock: Clock = SYSTEM_CLOCK,
     ) -> None:
         for name, limit in (("requests", requests_per_minute), ("tokens", tokens_per_minute)):
+            check_kind(
+                f"{name}_per_minute", limit, (int, float, NoneType), "a number", ConfigurationError
+            )
             if limit is not None and not limit > 0:
                 raise ConfigurationError(f"{name}_per_minute must be more than 0, not {limit}")
         self._requests_per_minute = requests_per_minute

@@ -16,6 +16,7 @@ from llmcore.client.middleware.target import target_of
 from llmcore.schema.display import with_settings_in_repr
 from llmcore.schema.errors import ConfigurationError, LLMError
 from llmcore.schema.events import LLMEvent
+from llmcore.schema.hints import with_call_hints
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.response import LLMResponse
 from llmcore.schema.result import Result, Success
@@ -29,6 +30,7 @@ def _is_worth_keeping(response: LLMResponse) -> bool:
     return response.finish_reason.reason in _WORTH_KEEPING
 
 
+@with_call_hints(ttl="ttl_s", path="write ResponseCache(SqliteCache(path))")
 @with_settings_in_repr
 class ResponseCache:
     """Stores complete responses and returns them for equal requests, streamed or not.
@@ -54,6 +56,9 @@ class ResponseCache:
     ) -> None:
         if ttl_s is not None and not ttl_s > 0:
             raise ConfigurationError(f"ttl_s must be more than 0 seconds, not {ttl_s}")
+        if store is not None and not hasattr(store, "put"):
+            message = "store must be a cache, such as SqliteCache('responses.db')"
+            raise ConfigurationError(f"{message}, not a {type(store).__name__}")
         self.store: CacheStore = MemoryCache() if store is None else store
         self._ttl_s = ttl_s
         self._when = when

@@ -20,6 +20,7 @@ from llmcore.client.middleware.telemetry_content import input_content, output_co
 from llmcore.schema.display import with_settings_in_repr
 from llmcore.schema.errors import missing_extra
 from llmcore.schema.events import ErrorEvent, LLMEvent
+from llmcore.schema.hints import with_call_hints
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.usage import Usage
 from llmcore.version import VERSION
@@ -33,6 +34,7 @@ _DURATIONS_S = tuple(round(0.01 * 2**power, 2) for power in range(14))
 _TOKENS = tuple(4**power for power in range(14))
 
 
+@with_call_hints()
 @with_settings_in_repr
 class Telemetry:
     """Makes a span of each call, and counts its time and tokens.

@@ -10,7 +10,8 @@ from llmcore.client.middleware.outcome import CallOutcome
 from llmcore.client.middleware.pricing import Price, cost_of_call, listed_price
 from llmcore.client.middleware.target import ModelChoice, target_of
 from llmcore.schema.display import with_settings_in_repr
-from llmcore.schema.errors import LLMError
+from llmcore.schema.errors import ConfigurationError, LLMError
+from llmcore.schema.hints import with_call_hints
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.usage import Usage
 
@@ -49,6 +50,7 @@ class CallUsage:
         )
 
 
+@with_call_hints(callback="hook", on_usage="hook")
 @with_settings_in_repr
 class UsageHook:
     """Calls *hook* exactly once for each call: finished, failed, closed early or dropped.
@@ -58,6 +60,9 @@ class UsageHook:
     """
 
     def __init__(self, hook: Callable[[CallUsage], None], *, price: Price = listed_price) -> None:
+        if not callable(hook):
+            kind = type(hook).__name__
+            raise ConfigurationError(f"hook must be a function of a CallUsage, not a {kind}")
         self._hook = hook
         self._price = price
 

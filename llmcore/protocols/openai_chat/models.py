@@ -18,6 +18,7 @@ from llmcore.protocols.lowering import (
 from llmcore.protocols.openai_chat.names import CALL_IDS
 from llmcore.protocols.tools import CallIdRule, freeform_tools
 from llmcore.schema.frozen import frozen
+from llmcore.schema.hints import with_call_hints
 from llmcore.schema.options import ServiceTier
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.tools import CustomTool, ToolDefinition
@@ -39,6 +40,7 @@ SAMPLING: Final = frozenset(
 )
 
 
+@with_call_hints()
 @frozen(kw_only=True)
 class ChatDialect:
     """The differences of one family of servers."""

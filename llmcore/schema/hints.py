@@ -1,0 +1,189 @@
+"""Errors of wrong names and wrong calls that state what to write instead.
+
+Python's own errors name the wrong attribute or argument alone. With these decorators they also
+state the nearest right one, or what is written for the name that another library uses.
+"""
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from functools import wraps
+from typing import Any, Final, TypeVar
+
+from attrs import frozen
+
+_T = TypeVar("_T")
+_Class = TypeVar("_Class", bound=type)
+
+
+def nearest(name: str, names: Sequence[str]) -> str:
+    """Return the question whether the nearest of *names* is meant; empty if none is near."""
+    if name.startswith("_"):  # asked for by protocols such as those of pickle and of notebooks
+        return ""
+    from difflib import get_close_matches  # hardly ever needed
+
+    near = get_close_matches(name, names, 1)
+    return f"did you mean {near[0]!r}?" if near else ""
+
+
+def hint_for(unknown: str, known: Sequence[str], instead: Mapping[str, str]) -> str:
+    """Return what to write for the argument *unknown*, of which *instead* may state it.
+
+    *instead* has an argument that is meant, which counts if it is *known*, or a sentence. Empty if
+    nothing is near.
+    """
+    meant = instead.get(unknown, "")
+    if meant in known:
+        return f"did you mean {meant!r}?"
+    return meant if meant and not meant.isidentifier() else nearest(unknown, known)
+
+
+def with_hints(**instead: str) -> Callable[[type[_T]], type[_T]]:
+    """Have AttributeErrors of a class state what to write *instead* of other libraries' names.
+
+    Of other names they state the nearest attribute. Attributes that exist cost nothing more.
+    """
+
+    def decorate(cls: type[_T]) -> type[_T]:
+        def __getattr__(self: object, name: str) -> Any:  # noqa: N807  (set on the class)
+            hint = instead.get(name) or nearest(name, dir(type(self)))
+            message = f"{type(self).__name__!r} object has no attribute {name!r}"
+            raise AttributeError(f"{message}: {hint}" if hint else message, name=name, obj=self)
+
+        setattr(cls, "__getattr__", __getattr__)  # noqa: B010  (type checkers must not see it)
+        return cls
+
+    return decorate
+
+
+def with_call_hints(positional: str = "", **instead: str) -> Callable[[_T], _T]:
+    """Have the TypeErrors of wrong calls of a class or a function state what to write.
+
+    *instead* has, for arguments of other libraries, the argument that is meant or what to do.
+    *positional* is what to do about too many arguments without a name, where naming them is not
+    enough. A correct call costs one more call.
+
+        >>> from llmcore import CostBudget
+        >>> CostBudget(1.0)
+        Traceback (most recent call last):
+        TypeError: CostBudget() takes its arguments by name: write CostBudget(usd=...)
+    """
+    hints = _Hints(positional, instead)
+
+    def decorate(callee: _T) -> _T:
+        if isinstance(callee, type):
+            return explain_construction(callee, hints)
+        return _explained(callee, hints)  # type: ignore[arg-type,return-value]
+
+    return decorate
+
+
+@frozen
+class _Hints:
+    """The hints of one class or function."""
+
+    positional: str = ""
+    """The hint on too many arguments without a name; empty: they are to be named."""
+    instead: Mapping[str, str] = {}
+    """An argument or a sentence, by the names that other libraries have."""
+
+
+_NONE: Final = _Hints()
+_mark: Final = getattr(inspect, "markcoroutinefunction", None)
+"""Marks a function that returns a coroutine as a coroutine function; None before Python 3.12."""
+
+
+def explain_construction(cls: _Class, hints: _Hints = _NONE) -> _Class:
+    """Have wrong calls of *cls* explained, and return it."""
+    cls.__init__ = _explained(cls.__init__, hints, of_class=True)  # type: ignore[misc]
+    return cls
+
+
+def _explained(
+    function: Callable[..., Any], hints: _Hints, *, of_class: bool = False
+) -> Callable[..., Any]:
+    """Return *function* with explained errors of its arguments; others are raised as they are."""
+
+    def name_of(args: Sequence[object]) -> str:
+        return type(args[0]).__name__ if of_class else function.__qualname__
+
+    def explanation(
+        error: TypeError, args: Sequence[object], settings: Mapping[str, object]
+    ) -> TypeError | None:
+        traceback = error.__traceback__
+        if traceback is None or traceback.tb_next is not None:  # raised within the function
+            return None
+        text = _explanation(name_of(args), function, args, settings, hints)
+        return TypeError(text) if text else None
+
+    @wraps(function)
+    def called(*args: Any, **settings: Any) -> Any:
+        try:
+            return function(*args, **settings)
+        except TypeError as error:
+            explained = explanation(error, args, settings)
+            if explained is None:
+                raise
+            raise explained from None
+
+    if inspect.iscoroutinefunction(function) and _mark is not None:
+        _mark(called)
+    return called
+
+
+def _explanation(
+    name: str,
+    function: Callable[..., Any],
+    args: Sequence[object],
+    settings: Mapping[str, object],
+    hints: _Hints,
+) -> str:
+    """Return what is wrong with a call of *function*, and what to write; empty if unknown."""
+    parameters = list(inspect.signature(function).parameters.values())
+    if parameters and parameters[0].name in ("self", "cls"):
+        parameters, args = parameters[1:], args[1:]
+    named = {one.name: one for one in parameters if one.kind not in _VARIADIC}
+    takes_any = any(one.kind is one.VAR_KEYWORD for one in parameters)
+    foreign = [one for one in settings if one not in named]
+    unknown = next((one for one in foreign if not takes_any or one in hints.instead), None)
+    if unknown is not None:
+        known = tuple(named)
+        hint = hint_for(unknown, known, hints.instead) or f"it takes {', '.join(known) or 'none'}"
+        return f"{name}() got an unexpected keyword argument {unknown!r}: {hint}"
+    by_position = [one for one in named.values() if one.kind is not one.KEYWORD_ONLY]
+    if len(args) > len(by_position):
+        return _of_surplus(name, named, by_position, len(args), hints)
+    absent = [one for one in list(named)[len(args) :] if one not in settings]
+    needed = [one for one in absent if named[one].default is inspect.Parameter.empty]
+    if needed:
+        given = [one for one in named if one not in absent]
+        example = _example(name, [one for one in named if one in given or one in needed])
+        return f"{name}() needs {' and '.join(needed)}: write {example}"
+    return ""
+
+
+_VARIADIC: Final = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+
+
+def _of_surplus(
+    name: str,
+    named: Mapping[str, inspect.Parameter],
+    by_position: Sequence[inspect.Parameter],
+    given: int,
+    hints: _Hints,
+) -> str:
+    if not named:
+        return f"{name}() takes no arguments"
+    count = len(by_position)
+    taken = f"only {count} without {'its name' if count == 1 else 'their names'}"
+    fault = f"{name}() takes {taken if count else 'its arguments by name'}"
+    if hints.positional:
+        return f"{fault}: {hints.positional}"
+    others = [one for one in named.values() if one not in by_position]
+    others.sort(key=lambda one: one.default is not inspect.Parameter.empty)  # needed ones first
+    wanted = [one.name for one in (*by_position, *others)]
+    return f"{fault}: write {_example(name, wanted[:given], count)}"
+
+
+def _example(name: str, arguments: Sequence[str], by_position: int = 0) -> str:
+    shown = [*arguments[:by_position], *(f"{one}=..." for one in arguments[by_position:])]
+    return f"{name}({', '.join(shown)})"

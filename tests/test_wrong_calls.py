@@ -1,0 +1,205 @@
+"""Calls as users of other libraries write them: each error states what to write instead."""
+
+import inspect
+import sys
+from typing import Any
+
+import pytest
+
+import llmcore
+from llmcore import (
+    DocumentPart,
+    OpenAI,
+    request,
+    sync,
+)
+from llmcore.client.middleware.concurrency_limit import ConcurrencyLimit
+from llmcore.generation.retry import retry
+from llmcore.schema.errors import LLMError
+from llmcore.schema.hints import with_call_hints
+from llmcore.schema.options import ResponseFormat
+from llmcore.testing import CassetteError, FakeModel, Player
+
+MODEL = "openai:gpt-5.2"
+
+
+def _double(number: int) -> int:
+    return 2 * number
+
+
+def _generate(*args: Any, **settings: Any) -> object:
+    fake = FakeModel("Hi")
+    return sync.generate(fake.model, *args, client=fake.client, **settings)
+
+
+def _generate_many(prompts: Any, **settings: Any) -> object:
+    fake = FakeModel("Hi")
+    return sync.generate_many(fake.model, prompts, client=fake.client, **settings)
+
+
+NAMES = {
+    **{name: getattr(llmcore, name) for name in llmcore.__all__},
+    "llmcore": llmcore,
+    "sync": sync,
+    "FakeModel": FakeModel,
+    "Player": Player,
+    "retry": retry,
+    "ConcurrencyLimit": ConcurrencyLimit,
+    "ResponseFormat": ResponseFormat,
+    "MODEL": MODEL,
+    "BLOCKING": sync.Client(environ={}),
+    "_generate": _generate,
+    "_double": _double,
+    "_generate_many": _generate_many,
+}
+
+WRONG = {
+    # what takes names
+    "ImagePart('x.png')": r"write ImagePart.of\(...\)",
+    "AudioPart(b'')": r"write AudioPart.of\(...\)",
+    "CostBudget(1.0)": r"write CostBudget\(usd=...\)",
+    "Client('openai')": r"Client.from_env\(\)",
+    "sync.Client('openai')": r"Client.from_env\(\)",
+    "OpenAI('sk-1')": r"write OpenAI\(api_key=...\)",
+    "LLMRequest('m', [])": r"write request\(model=..., prompt=...\)",
+    "request(MODEL, 'Hi')": r"request\(model=..., prompt=...\)",
+    "RetryPolicy(3)": r"RetryPolicy\(max_retries=...\)",
+    "Timeouts(30)": r"write Timeouts\(total=...\)",
+    "_generate('Hi', 'Be brief.')": "such as system=...",
+    "sync.generate_object(MODEL, 'Hi', dict)": (
+        r"only 2 without their names: write generate_object\(model, prompt, schema=...\)"
+    ),
+    "BLOCKING.generate(MODEL, 'Hi')": r"llmcore.generate\(model, prompt, client=client\)",
+    "BLOCKING.stream(MODEL, 'Hi')": r"llmcore.generate\(model, prompt, client=client\)",
+    "Client(environ={}).embed(MODEL, 'Hi').send(None)": r"llmcore.embed\(model, text",
+    # names of other libraries
+    "ImagePart(image_url='x')": "did you mean 'url'",
+    "CostBudget(max_usd=1)": "did you mean 'usd'",
+    "RateLimiter(rpm=1)": "did you mean 'requests_per_minute'",
+    "RetryPolicy(retries=1)": "did you mean 'max_retries'",
+    "OpenAI(host='x')": "did you mean 'base_url'",
+    "OpenAI(timeout=1)": "setting of calls",
+    "OpenAI(model='m')": r"model\('ID'\)",
+    "Client(api_key='x')": "configure the provider",
+    "Tool('f', func=_double)": "did you mean 'execute'",
+    "TextPart(content='Hi')": "did you mean 'text'",
+    "LLMRequest(model='m', messages=[], temperature=1)": r"write request\(temperature=...\)",
+    "sync.generate_object(MODEL, 'Hi', response_model=dict)": "did you mean 'schema'",
+    "_generate('Hi', history=[])": "did you mean 'messages'",
+    "_generate('Hi', images=['x'])": "ImagePart.of",
+    "_generate('Hi', max_turns=1)": "did you mean 'max_tool_rounds'",
+    "_generate('Hi', output_type=int)": "generate_object",
+    "_generate('Hi', headers={})": "HttpOverlay",
+    "TextPart('Hi', zzz=1)": "it takes text, citations",
+    # what is missing
+    "Message('Hi')": r"write Message\(role=..., content=...\)",
+    "CostBudget()": r"needs usd: write CostBudget\(usd=...\)",
+    # values of another type
+    "CostBudget(usd='1')": "US dollars",
+    "ConcurrencyLimit('5')": "a number of calls",
+    "RateLimiter(requests_per_minute='5')": "a number",
+    "Timeouts(connect='x')": "give seconds",
+    "Client(timeouts=30)": r"Timeouts\(total=60\)",
+    "Client(middleware=CostBudget(usd=1))": r"\[CostBudget\(...\)\]",
+    "Client(providers={'openai': OpenAI})": "must be configured",
+    "Fallback([MODEL])": "one by one",
+    "ResponseCache('x.db')": "SqliteCache",
+    "UsageHook(5)": "must be a function",
+    "Conversation(MODEL)": "Conversation.open",
+    "sync.Conversation('x.db')": "sync.Conversation.open",
+    "TextPart(5)": "must be text",
+    "_generate('Hi', system=5)": "system must be text",
+    "Tool('f', _double)": "give text",
+    "ResponseFormat('json_object')": "'text', 'json', 'json_schema'",
+    "_generate('Hi', response_format=dict)": "generate_object",
+    "sync.generate(FakeModel('Hi'), 'Hi')": "give its model",
+    "llmcore.set_default_client(Client)": r"not Client: write Client.from_env\(\)",
+    "Player('x.json')": r"Player\(load\('FILE'\)\)",
+    "retry(3).send(None)": "takes a function",
+    # prompts
+    "_generate('  \\n')": "the prompt is empty",
+    "_generate([{'role': 'user', 'content': 'Hi'}])": "give it as messages=",
+    "_generate_many('Hi')": "takes a single one",
+    "_generate_many([Message.user('Hi')])": "list of messages",
+    "_generate_many([5])": "list of messages",
+    "_generate('Hi', tool_choice={'name': 'f'})": "ToolChoice.named",
+}
+
+
+@pytest.mark.parametrize("call", WRONG)
+def test_a_wrong_call_raises_an_error_that_states_what_to_write(call: str) -> None:
+    with pytest.raises((TypeError, LLMError, CassetteError), match=WRONG[call]):
+        eval(call, {**NAMES})
+
+
+def test_a_key_without_its_name_is_not_repeated_by_the_error() -> None:
+    with pytest.raises(TypeError) as raised:
+        OpenAI("sk-secret")  # type: ignore[call-arg]
+
+    assert "sk-secret" not in str(raised.value)
+
+
+def test_a_document_is_made_of_a_path_a_url_or_bytes() -> None:
+    assert DocumentPart.of("x.pdf") == DocumentPart(path="x.pdf")
+    assert DocumentPart.of("https://host/x.pdf") == DocumentPart(url="https://host/x.pdf")
+    assert DocumentPart.of(DocumentPart(data=b"x")) == DocumentPart(data=b"x")
+
+
+def test_a_function_that_must_be_called_is_taken_in_the_form_of_chat_completions() -> None:
+    choice = {"type": "function", "function": {"name": "f"}}
+
+    made = request(model=MODEL, prompt="Hi", tool_choice=choice)
+
+    assert made.tool_choice == llmcore.ToolChoice.named("f")
+
+
+# -- the mechanism
+
+
+@with_call_hints(old="new")
+def _called(first: int, *, new: int = 0) -> int:
+    return first + new if first else int(None)  # type: ignore[call-overload]
+
+
+@with_call_hints()
+async def _awaited(first: int) -> int:
+    return first
+
+
+def test_a_correct_call_returns_what_the_function_returns() -> None:
+    assert _called(1, new=2) == 3
+
+
+def test_a_type_error_within_the_function_is_raised_as_it_is() -> None:
+    with pytest.raises(TypeError, match=r"int\(\) argument"):
+        _called(0)
+
+
+def test_the_signature_of_a_function_with_hints_is_its_own() -> None:
+    assert list(inspect.signature(_called).parameters) == ["first", "new"]
+    assert inspect.iscoroutinefunction(_awaited) == (sys.version_info >= (3, 12))
+
+
+def test_a_wrong_call_of_a_coroutine_function_is_explained() -> None:
+    with pytest.raises(TypeError, match=r"_awaited\(\) takes only 1 without its name"):
+        _awaited(1, 2)  # type: ignore[call-arg, unused-coroutine]
+
+
+RESULTS = ("catalog", "folds", "generation.results", "generation.stream", "schema.diagnostics")
+VALUES = ("schema.errors", "schema.events", "schema.model", "schema.response", "schema.result")
+"""Modules whose values users read, and hardly ever make."""
+
+
+def _made_by_users(value: object) -> bool:
+    module = getattr(value, "__module__", "").removeprefix("llmcore.")
+    return isinstance(value, type) and module not in (*RESULTS, *VALUES)
+
+
+@pytest.mark.parametrize(
+    "name", [name for name in llmcore.__all__ if _made_by_users(getattr(llmcore, name))]
+)
+def test_a_class_at_the_front_door_states_the_arguments_it_takes(name: str) -> None:
+    value = getattr(llmcore, name)
+
+    with pytest.raises(TypeError, match=f"{name}.*(: it takes|needs|did you mean)"):
+        value(zzz=1)
