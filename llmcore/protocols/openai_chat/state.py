@@ -76,7 +76,8 @@ class Arguments(msgspec.Struct, frozen=True, kw_only=True):
 class Thoughts(msgspec.Struct, frozen=True, kw_only=True):
     """The thinking of a segment so far, until it is certain how the server sends it."""
 
-    form: Form = "open"
+    form: Form | Literal["held"] = "open"
+    """`held` is a fragment that may be new text or a snapshot."""
     first: str = ""
     """The first fragment, which was emitted."""
     text: str = ""

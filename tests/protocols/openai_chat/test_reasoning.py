@@ -289,8 +289,8 @@ def test_thinking_that_is_repeated_is_read_once(texts: list[str], beside: str) -
 
     said = texts[-1] if texts[-1].startswith(texts[0]) else "".join(texts[-2:])
     assert (made.reasoning, made.text) == (said, "Done.")
-    (block,) = made.message.content[0].provider_metadata["openai"]["reasoning_details"]
-    assert block["text"] == said
+    native = made.message.content[0].provider_metadata["openai"]
+    assert native["reasoning_details"] == _details(said)
 
 
 @pytest.mark.parametrize("beside", ["", "reasoning_content"])
@@ -300,8 +300,8 @@ def test_pieces_of_thinking_are_not_taken_for_repetitions(texts: list[str], besi
     made = response(streamed(_repeating(texts, beside)))
 
     assert made.reasoning == "".join(texts)
-    (block,) = made.message.content[0].provider_metadata["openai"]["reasoning_details"]
-    assert block["text"] == "".join(texts)
+    native = made.message.content[0].provider_metadata["openai"]
+    assert native["reasoning_details"] == _details("".join(texts))
 
 
 @given(st.lists(st.text("ab ", min_size=1, max_size=4), min_size=3, max_size=6))
