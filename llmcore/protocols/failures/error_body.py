@@ -8,8 +8,8 @@ The shapes, each from its provider's document:
 - Google: `{"error": {"code", "message", "status", "details"}}`, also as a list of one
 - AWS: `{"message" | "Message", "__type"}`; in a stream `{"throttlingException": {"message"}}`
 - Azure: OpenAI's, with `innererror.code`; its gateway: `{"statusCode", "message"}`
-- OpenRouter: `{"error": {"code": 429, "message", "metadata": {"raw", "error_type"}}}`, where
-  `raw` is the body of the provider behind it, often as text
+- OpenRouter: `{"error": {"code": 429, "message", "metadata": {"raw", "error_type", "headers"}}}`,
+  where `raw` is the body of the provider behind it, often as text, and `headers` state limits
 - Mistral and other FastAPI servers: `{"object": "error", "message": {"detail": [...]}}`,
   `{"detail": "..."}`, `{"detail": [{"loc", "msg"}]}`, `{"detail": {"error": "..."}}` (DeepInfra)
 - Baidu, Databricks, Cloudflare: `{"error_code", "error_msg"}`, `{"error_code", "message"}`,
@@ -52,6 +52,8 @@ class ErrorFacts:
     request_id: str | None = None
     limit_tokens: int | None = None
     actual_tokens: int | None = None
+    headers: Mapping[str, str] = field(factory=dict, repr=False)
+    """Headers that the body states, such as those of a limit."""
     upstream: JsonValue = field(default=None, repr=False)
     """The body of the provider behind this one."""
 
@@ -101,8 +103,16 @@ def _read(body: JsonValue, depth: int) -> ErrorFacts:
         request_id=str_or_none(outer.get("requestid")) or str_or_none(inner.get("requestid")),
         limit_tokens=_count(inner.get("nctx")),
         actual_tokens=_count(inner.get("nprompttokens")),
+        headers=_stated_headers(inner.get("metadata")),
     )
     return _with_upstream(facts, inner, depth) if depth else facts
+
+
+def _stated_headers(metadata: JsonValue) -> dict[str, str]:
+    headers = metadata.get("headers") if isinstance(metadata, Mapping) else None
+    if not isinstance(headers, Mapping):
+        return {}
+    return {name: value for name, value in headers.items() if isinstance(value, str)}
 
 
 def _first_object(body: JsonValue) -> Mapping[str, JsonValue] | None:

@@ -71,7 +71,7 @@ def error_from_body(
     any body gives an error, with the provider's own message.
     """
     facts = read_error(body)
-    names = lowered(headers)
+    names = lowered(facts.headers) | lowered(headers)
     aws_type = names.get("x-amzn-errortype", "").partition(":")[0].rpartition("#")[2]
     if aws_type:
         facts = evolve(facts, code=aws_type, codes=(folded(aws_type), *facts.codes))

@@ -601,6 +601,21 @@ def test_the_code_of_the_provider_behind_classifies() -> None:
     assert classified(body, 429) is QuotaExceededError
 
 
+def test_limits_in_a_body_count_like_headers() -> None:
+    """OpenRouter's, of free models; the response's own headers win."""
+    limits = {"X-RateLimit-Limit": "50", "X-RateLimit-Remaining": "0", "X-RateLimit-Reset": "x"}
+    metadata: JsonValue = {"headers": {**limits, "Retry-After": "7", "n": 1}, "provider_name": None}
+    body = said("Rate limit exceeded: free-models-per-day", code=429, metadata=metadata)
+
+    error = error_from_body(provider="any", body=body)
+    own = error_from_body(provider="any", body=body, headers={"retry-after": "9"})
+
+    assert type(error) is RateLimitError
+    assert error.rate_limit is not None
+    assert (error.rate_limit.requests_limit, error.rate_limit.requests_remaining) == (50, 0)
+    assert (error.retry_after, own.retry_after) == (7, 9)
+
+
 def test_the_wait_of_the_provider_behind_is_kept() -> None:
     """A router passes the upstream's RetryInfo on inside its metadata."""
     raw = '{"error":{"code":429,"message":"Slow","details":[{"retryDelay":"38s"}]}}'
