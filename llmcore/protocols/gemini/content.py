@@ -249,10 +249,14 @@ def cite(
 def _supports(
     groundings: Iterable[NativeObject], quotations: Iterable[NativeObject]
 ) -> list[tuple[NativeObject, Citation]]:
-    """Return each cited segment of the response, paired with each of its citations."""
+    """Return each cited segment of the response, paired with each of its citations.
+
+    Its chunks stand beside it, or came before it.
+    """
     found: list[tuple[NativeObject, Citation]] = []
+    chunks: list[NativeObject] = []
     for grounding in groundings:
-        chunks = objects(grounding.get("groundingChunks"))
+        chunks = objects(grounding.get("groundingChunks")) or chunks
         for support in objects(grounding.get("groundingSupports")):
             segment = object_or_empty(support.get("segment"))
             found += [(segment, citation) for citation in _citations(support, chunks)]

@@ -49,6 +49,25 @@ def test_indexes_count_characters(words: str) -> None:
     assert part.citations[0].url == "https://a.b/1"
 
 
+@pytest.mark.parametrize("between", [[], [chunk({"text": ""})]])
+def test_chunks_may_come_before_the_words_that_cite_them(between: list[Any]) -> None:
+    """As fields of one object that a stream brings one after another."""
+    support = {"segment": span("Rom"), "groundingChunkIndices": [1]}
+    fields = grounded(support)["groundingMetadata"]
+    first = {"groundingMetadata": {"groundingChunks": fields["groundingChunks"]}}
+    last = {"groundingMetadata": {"groundingSupports": fields["groundingSupports"]}}
+    chunks = [chunk({"text": TEXT}, candidate=first), *between]
+
+    made = response(streamed([*chunks, chunk(finish="STOP", candidate=last)]))
+
+    (part,) = made.message.content
+    assert isinstance(part, TextPart)
+    assert [(citation.url, *cited(part)) for citation in part.citations] == [
+        ("https://a.b/2", "Rom")
+    ]
+    assert made.provider_metadata["google"]["groundingMetadata"] == fields
+
+
 def test_a_segment_may_cite_several() -> None:
     """Each thing it cites is a citation, with its confidence; none stands twice."""
     support = {
