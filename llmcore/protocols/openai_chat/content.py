@@ -67,7 +67,11 @@ def _on_part(state: ChatState, part: NativeObject, events: list[LLMEvent]) -> Ch
     """Emit one part of a content list, as Mistral and Databricks send them."""
     match part.get("type"):
         case "text" | "output_text":
-            return on_text(state, str_or_none(part.get("text")) or "", (), events)
+            state = on_text(state, str_or_none(part.get("text")) or "", (), events)
+            more = {name: part[name] for name in part if name not in _OF_TEXT and part[name]}
+            if more:  # such as citations
+                events.append(ProviderEvent(state.context.provider, {"content": part}))
+            return state
         case "thinking" | "reasoning":
             state = on_reasoning(state, thinking_delta(part), {}, events)
             for item in objects(part.get("thinking")):
@@ -82,6 +86,9 @@ def _on_part(state: ChatState, part: NativeObject, events: list[LLMEvent]) -> Ch
             state = announce_page(state, part.get("url"), part.get("title"), events)
             events.append(ProviderEvent(state.context.provider, {"content": part}))
             return state
+
+
+_OF_TEXT: Final = frozenset({"type", "text"})
 
 
 def on_text(

@@ -166,6 +166,16 @@ def test_pages_beside_the_choices_are_sources() -> None:
 IMAGE = "data:image/png;base64,aGk="
 
 
+def test_what_a_part_of_text_has_beside_it_is_passed_on() -> None:
+    """Such as citations, in the form of the model behind the server."""
+    part = {"type": "text", "text": "a", "citations": [{"url": "https://a.example"}], "b": None}
+
+    events = streamed([chunk({"content": [part, {"type": "text", "text": "b"}]}, "stop")])
+
+    assert response(events).text == "ab"
+    assert ProviderEvent("openai", {"content": part}) in events
+
+
 def test_results_of_a_search_beside_the_choices_are_sources() -> None:
     """Z.ai's, which stay in the metadata."""
     found = [{"title": "A", "link": "https://a.example", "refer": "ref_1"}, {"title": "B"}]
