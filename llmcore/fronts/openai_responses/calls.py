@@ -321,6 +321,9 @@ def result_part(
     call = calls.get(call_id)
     is_search = item.get("type") == "tool_search_output"
     checks = objects(item.get("acknowledged_safety_checks"))
+    if checks and protocol_id != PROTOCOL_ID:
+        why = "the upstream has no safety checks"
+        notes.unsupported(f"{path}.acknowledged_safety_checks", why)
     found = {"tools": objects(item.get("tools"))}
     part = ToolResultPart(
         call.id if call else call_id,
@@ -361,10 +364,15 @@ def _content(
 def _screenshot(
     item: Mapping[str, Any], path: str, protocol_id: str | None, notes: Diagnostics
 ) -> Any:
-    """Return a screenshot; an upstream of the same API accepts nothing but an image."""
+    """Return a screenshot; an upstream of the same API accepts nothing but an image.
+
+    The reference lets it have an `image_url` and a `file_id`, for one image: the first is sent.
+    """
     where = f"{path}.output"
-    native = object_or_empty(item.get("output"))
-    has_image = native.get("image_url") is not None or native.get("file_id") is not None
+    native = {k: v for k, v in object_or_empty(item.get("output")).items() if v is not None}
+    has_image = "image_url" in native or "file_id" in native
+    if "image_url" in native and native.pop("file_id", None) is not None:
+        notes.dropped("unsupported-parameter", f"{where}.file_id", "the image_url is sent")
     if protocol_id == PROTOCOL_ID and not has_image and not _failed(item):
         words = "must be a computer_screenshot with an image_url or a file_id."
         raise invalid(f"{where} {words}", where)

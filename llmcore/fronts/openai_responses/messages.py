@@ -198,6 +198,10 @@ _HOSTED: Final[Mapping[str, str | None]] = {
     "web_search_call": None,
 }
 """Items of tools that a provider ran, and the field with the tool's result."""
+_OF_HOSTED: Final = frozenset(
+    {"arguments", "call_id", "code", "id", "name", "queries", "status", "type"}
+)
+"""Fields of those items that other upstreams get; only their API has others, as of an image."""
 _TOOL_SEARCH: Final = frozenset({"tool_search_call", "tool_search_output"})
 _UNREADABLE: Final = frozenset({COMPACTION, TRIGGER})
 """Items that only the server that made them can read, or that are requests to OpenAI's server."""
@@ -436,12 +440,15 @@ class InputReader:
         if self._native:
             return [ProviderPart(METADATA_KEY, native)]
         if type_ == "image_generation_call" and (data := decode_base64(native.get("result"))):
+            report_unknown(native, _OF_HOSTED | {"result"}, echo.path, self._notes)
             return [ImagePart(data=data)]
-        returned = native.get(_HOSTED.get(type_) or "")
+        field = _HOSTED.get(type_) or ""
+        returned = native.get(field)
         if returned in (None, "", []):
             why = f"a {type_} item without its result has no form at the upstream"
             self._notes.dropped("hosted-tool-dropped", echo.path, why)
             return []
+        report_unknown(native, _OF_HOSTED | {field}, echo.path, self._notes)
         tool = type_.removesuffix("_output").removesuffix("_call")
         name = str_or_none(native.get("name")) or tool
         call = ToolCallPart(str(native.get("id")), function_name(name), _input(native))

@@ -292,6 +292,65 @@ REQUESTS: Final[dict[str, dict[str, Any]]] = {
         ],
         include=["web_search_call.action.sources"],
     ),
+    "tools that another server ran": _ask(
+        [
+            {"role": "user", "content": "Hi"},
+            {
+                "type": "image_generation_call",
+                "id": "ig_1",
+                "status": "completed",
+                "result": "iVBORw0KGgo=",
+                "size": "1024x1024",
+                "quality": "high",
+                "background": "opaque",
+                "output_format": "png",
+                "revised_prompt": "A cat.",
+                "action": "generate",
+            },
+            {
+                "type": "code_interpreter_call",
+                "id": "ci_1",
+                "status": "completed",
+                "code": "print(1)",
+                "container_id": "cntr_1",
+                "outputs": [{"type": "logs", "logs": "1"}],
+            },
+            {
+                "type": "mcp_call",
+                "id": "mcp_1",
+                "name": "look",
+                "arguments": "{}",
+                "server_label": "eyes",
+                "output": "seen",
+            },
+            {"role": "user", "content": "Go on."},
+        ]
+    ),
+    "a screenshot": _ask(
+        [
+            {"role": "user", "content": "Hi"},
+            {
+                "type": "computer_call",
+                "id": "cu_1",
+                "call_id": "c1",
+                "status": "completed",
+                "action": {"type": "screenshot"},
+                "pending_safety_checks": [{"id": "sc_1", "code": "odd", "message": "Careful."}],
+            },
+            {
+                "type": "computer_call_output",
+                "call_id": "c1",
+                "output": {
+                    "type": "computer_screenshot",
+                    "image_url": "data:image/png;base64,iVBORw0KGgo=",
+                    "file_id": "file_1",
+                },
+                "acknowledged_safety_checks": [
+                    {"id": "sc_1", "code": "odd", "message": "Careful."}
+                ],
+            },
+        ]
+    ),
     "files and pictures made by the provider": _ask(
         tools=[
             {"type": "file_search", "vector_store_ids": ["vs_1"], "max_num_results": 3},
