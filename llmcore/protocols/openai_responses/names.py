@@ -137,8 +137,13 @@ TEXT_EVENTS: Final[Mapping[str, str]] = {
     "response.refusal": "refusal",
     "response.reasoning_summary_text": "summary_text",
     "response.reasoning_text": "reasoning_text",
+    "response.reasoning": "reasoning_text",
 }
-"""The type of part that a `.delta` or a `.done` event is about, by the event's name before that."""
+"""The type of part that a `.delta` or a `.done` event is about, by the event's name before that.
+
+`response.reasoning` is OpenAI's first name of the last one, which other servers still use. Source:
+https://learn.microsoft.com/dotnet/api/azure.ai.agentserver.contracts.generated.openai.responsereasoningdeltaevent
+"""
 
 # -- calls and tools
 

@@ -19,7 +19,7 @@ from typing import Any, Final, TypeAlias
 import msgspec
 from msgspec.structs import replace
 
-from llmcore.protocols.failures.error_body import foreign_document
+from llmcore.protocols.failures.error_body import foreign_document, has_error_fields
 from llmcore.protocols.failures.errors import error_from_body
 from llmcore.protocols.openai_responses.calls import (
     begin_call,
@@ -161,7 +161,8 @@ def _step(state: ResponsesState, event: NativeObject) -> Step:
         return state, ()
     events: list[LLMEvent] = []
     type_ = event.get("type")
-    if type_ == "error" or (type_ is None and _is_error(event)):
+    bare = type_ is None and _is_error(event)
+    if type_ == "error" or event.get("object") == "error" or bare:
         error = error_from_body(provider=state.context.provider or None, body=event)
         return fail(state, error, events), events
     handler = _HANDLERS.get(type_) if isinstance(type_, str) else None
@@ -177,8 +178,8 @@ def _step(state: ResponsesState, event: NativeObject) -> Step:
 
 
 def _is_error(event: NativeObject) -> bool:
-    """Return whether *event* is a bare error body: OpenAI's, or FastAPI's."""
-    return bool(event.get("error") or event.get("detail") or event.get("message"))
+    """Return whether *event* is a bare error body, with or without an `error`."""
+    return bool(event.get("error") or has_error_fields(event))
 
 
 # -- items
@@ -298,6 +299,7 @@ _HANDLERS: Final[dict[str, Handler]] = {
     "response.function_call_arguments.delta": on_input_delta,
     "response.reasoning_summary_text.delta": on_delta,
     "response.reasoning_text.delta": on_delta,
+    "response.reasoning.delta": on_delta,
     "response.refusal.delta": on_delta,
     "response.custom_tool_call_input.delta": on_input_delta,
     "response.mcp_call_arguments.delta": on_input_delta,
@@ -310,6 +312,7 @@ _HANDLERS: Final[dict[str, Handler]] = {
     "response.refusal.done": on_text_done,
     "response.reasoning_summary_text.done": on_text_done,
     "response.reasoning_text.done": on_text_done,
+    "response.reasoning.done": on_text_done,
     "response.function_call_arguments.done": on_input_done,
     "response.custom_tool_call_input.done": on_input_done,
     "response.mcp_call_arguments.done": on_input_done,

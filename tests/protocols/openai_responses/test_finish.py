@@ -281,6 +281,16 @@ ERRORS: dict[str, tuple[Native, type[errors.LLMError], str]] = {
         errors.ContextLengthError,
         "Too long",
     ),
+    "vLLM": (
+        {"object": "error", "type": "BadRequestError", "message": "Too hot.", "code": 400},
+        errors.InvalidRequestError,
+        "Too hot.",
+    ),
+    "a list of errors": (
+        {"success": False, "errors": [{"code": 7000, "message": "No route."}]},
+        errors.ProviderError,
+        "No route.",
+    ),
     "failed": (
         {
             "type": "response.failed",
@@ -349,6 +359,10 @@ WHOLE_ERRORS: dict[str, tuple[Any, type[errors.LLMError]]] = {
     "cancelled": (document([], "cancelled"), errors.AbortError),
     "no output": ({"id": "resp_1", "object": "response"}, errors.StreamError),
     "FastAPI": ({"detail": "Not Found"}, errors.NotFoundError),
+    "vLLM": (
+        {"object": "error", "type": "NotFoundError", "message": "No model.", "code": 404},
+        errors.NotFoundError,
+    ),
     "list": ([], errors.StreamError),
     "null": (None, errors.StreamError),
     "web page": (b"<html></html>", errors.StreamError),

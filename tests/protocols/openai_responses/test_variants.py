@@ -274,6 +274,15 @@ def test_late_ends_are_ignored() -> None:
     assert answer.text == "Hello, wörld!"
 
 
+def test_reasoning_under_its_first_name_is_read_as_it_comes() -> None:
+    """`response.reasoning.delta`, with the deltas that `response.reasoning_text.delta` has."""
+    sent = events_of(ANSWERS["open reasoning"], size=1)
+    renamed = [{**e, "type": e["type"].replace("reasoning_text.", "reasoning.")} for e in sent]
+
+    assert renamed != sent
+    assert streamed(renamed) == streamed(sent)
+
+
 DELTAS = {
     "text": (TextDelta, "output_text.delta"),
     "summaries": (ReasoningDelta, "summary_text.delta"),
