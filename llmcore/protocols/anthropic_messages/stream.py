@@ -57,6 +57,7 @@ from llmcore.protocols.anthropic_messages.names import (
 )
 from llmcore.protocols.anthropic_messages.state import Event, MessagesState
 from llmcore.protocols.blocks import Block, close_block, end_format_call, last_opened, replace_block
+from llmcore.protocols.failures.error_body import has_error_fields
 from llmcore.protocols.failures.errors import error_from_body
 from llmcore.protocols.persistent import PersistentList, to_list
 from llmcore.protocols.protocol import DeltaForm, FastReader, Frame, TextReader
@@ -132,9 +133,9 @@ def step(state: MessagesState, event: Event) -> Step:
     """Translate one event."""
     events: list[LLMEvent] = []
     kind = event.get("type")
-    if kind == "error" or (event.get("error") and kind not in _HANDLERS):
-        return state, (_error(state, event),)
     handler = _HANDLERS.get(kind) if isinstance(kind, str) else None
+    if handler is None and _is_error(event):
+        return state, (_error(state, event),)
     if handler is None:
         unknown = ProviderEvent(METADATA_KEY, event)
         if state.started:
@@ -143,6 +144,13 @@ def step(state: MessagesState, event: Event) -> Step:
     if not state.started and kind != "message_start":
         return state, (_fault(f"{kind} arrived before message_start", event),)
     return handler(state, event, events), events
+
+
+def _is_error(event: Event) -> bool:
+    """Return whether *event*, none of the API's own, is an error, in the form of any server."""
+    if event.get("error") or "error" in (event.get("type"), event.get("object")):
+        return True
+    return event.get("type") is None and has_error_fields(event)
 
 
 def _error(state: MessagesState, event: Event) -> ErrorEvent:
@@ -320,7 +328,7 @@ def whole(document: JsonValue, request: LLMRequest) -> Iterable[LLMEvent]:
     start = initial(request)
     if not isinstance(document, dict):
         return (empty_response("is not an object", document),)
-    if document.get("type") == "error" or document.get("error"):
+    if document.get("error") or ("content" not in document and _is_error(document)):
         return (_error(start, document),)
     if "content" not in document:
         return (empty_response("holds no content", document),)

@@ -190,7 +190,15 @@ _ERROR_NAMES = frozenset({"message", "detail", "msg", "errors", "error_msg", "er
 
 def has_error_fields(document: Mapping[str, Any]) -> bool:
     """Return whether *document*, which holds no response, has the fields of an error body."""
-    return document.get("object") == "error" or not _ERROR_NAMES.isdisjoint(document)
+    if document.get("object") == "error" or not _ERROR_NAMES.isdisjoint(document):
+        return True
+    return states_failure(document)
+
+
+def states_failure(document: Mapping[str, Any]) -> bool:
+    """Return whether the `base_resp` of *document* states an error, as with MiniMax."""
+    state = document.get("base_resp")
+    return isinstance(state, Mapping) and bool(state.get("status_code"))
 
 
 # -- The message ------------------------------------------------------------------------

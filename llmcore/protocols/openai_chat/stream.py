@@ -17,7 +17,11 @@ from typing import Any, Final, Literal, TypeAlias
 import msgspec
 from msgspec.structs import replace
 
-from llmcore.protocols.failures.error_body import foreign_document, has_error_fields
+from llmcore.protocols.failures.error_body import (
+    foreign_document,
+    has_error_fields,
+    states_failure,
+)
 from llmcore.protocols.failures.errors import error_from_body
 from llmcore.protocols.openai_chat.calls import (
     end_calls,
@@ -178,7 +182,7 @@ def step(state: ChatState, chunk: NativeObject) -> Step:
 
 def _is_error(chunk: NativeObject) -> bool:
     """Return whether *chunk* is an error body, with or without an `error`."""
-    if chunk.get("error") or object_or_empty(chunk.get("base_resp")).get("status_code"):
+    if chunk.get("error") or states_failure(chunk):
         return True
     if chunk.get("choices") or "usage" in chunk:
         return False

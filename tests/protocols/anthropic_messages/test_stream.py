@@ -491,6 +491,30 @@ def test_errors_in_the_stream(kind: str, said: str, expected: type[LLMError]) ->
     assert found.partial.text == "Hel"
 
 
+BARE: dict[str, Any] = {
+    "FastAPI": {"detail": "Broken."},
+    "an error object": {"object": "error", "message": "Broken.", "type": "x", "code": 500},
+    "a list of errors": {"success": False, "errors": [{"code": 7000, "message": "Broken."}]},
+    "MiniMax": {"base_resp": {"status_code": 1000, "status_msg": "Broken."}},
+    "a gateway": {"statusCode": 502, "message": "Broken."},
+    "OpenAI": {"error": {"message": "Broken.", "code": "server_error"}},
+}
+
+
+@pytest.mark.parametrize("body", BARE.values(), ids=BARE.keys())
+def test_an_error_in_the_form_of_another_server_has_its_words(body: Any) -> None:
+    """Beside events, before any and with the status 200."""
+    line = b"data: " + json.dumps(body).encode() + b"\n\n"
+    events = [begin(), start(0, **text("")), delta(0, "text_delta", text="Hel")]
+
+    found = error(streamed(sse(events) + line))
+
+    assert found.message == "Broken."
+    assert found.partial is not None
+    assert found.partial.text == "Hel"
+    assert error(streamed(line)).message == error(whole(body)).message == "Broken."
+
+
 def test_an_error_event_that_is_not_json() -> None:
     """A proxy's own words are an error too."""
     found = error(streamed(sse([begin()]) + b"event: error\ndata: upstream died\n\n"))
