@@ -224,7 +224,9 @@ async def test_result_is_there_for_another_process_when_add_returns(tmp_path: Pa
     kept = Checkpoint(tmp_path / "a.db")
     await kept.add("a", "digest", {"n": 1})
 
-    assert list(Checkpoint(tmp_path / "a.db").results()) == [("a", {"n": 1})]
+    other = Checkpoint(tmp_path / "a.db")
+    assert list(other.results()) == [("a", {"n": 1})]
+    other.close()
     kept.close()
 
 

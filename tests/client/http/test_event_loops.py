@@ -172,6 +172,7 @@ llmcore.Client, llmcore.OpenAI
 sys.exit(str(seen) if seen else 0)
 """
 
-    done = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, text=True)
+    command = [sys.executable, "-B", "-c", code]  # -B: no bytecode is written either
+    done = subprocess.run(command, check=False, capture_output=True, text=True)
 
     assert done.returncode == 0, done.stderr
