@@ -183,6 +183,8 @@ PROVIDERS: Final = (
         home="llmcore.routes.openrouter:OpenRouter",
         docs="https://openrouter.ai/docs",
         key_variables=("OPENROUTER_API_KEY",),
+        base_url_variable="OPENROUTER_BASE_URL",
+        settings=(("referer", "OPENROUTER_HTTP_REFERER"), ("title", "OPENROUTER_X_TITLE")),
         note="a gateway to many",
     ),
     ProviderEntry(

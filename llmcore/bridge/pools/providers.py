@@ -132,8 +132,6 @@ def _configured(
     if entry.needs_key and not entry.is_configured(environ):
         variables = " or ".join(entry.switches)
         raise _fault(upstream, f"give it a key, key_file or key_command, or set {variables}")
-    if entry.id == "openrouter":
-        return _openrouter(environ)
     try:
         return entry.from_environ(environ)
     except (TypeError, ConfigurationError) as error:
@@ -165,8 +163,6 @@ def _provider(name: str, settings: GatewaySettings) -> ModelSource:
             base_url=settings.upstream_base_url or "",
             api_key=settings.upstream_api_key,
         )
-    if name == "openrouter":
-        return _openrouter(settings.environ)
     if name == "local":
         return _local()
     entry = _entry(name)
@@ -190,16 +186,3 @@ def _local() -> ModelSource:
     from llmcore.routes.local import Local
 
     return Local(context_tokens=_LOCAL_CONTEXT_TOKENS)
-
-
-def _openrouter(environ: Mapping[str, str]) -> ModelSource:
-    from llmcore.routes.openrouter import OpenRouter
-
-    if not environ.get("OPENROUTER_API_KEY", "").strip():
-        message = "the provider 'openrouter' is not configured: set OPENROUTER_API_KEY"
-        raise ConfigurationError(message)
-    return OpenRouter(
-        base_url=environ.get("OPENROUTER_BASE_URL", "").strip() or None,
-        referer=environ.get("OPENROUTER_HTTP_REFERER", "").strip() or None,
-        title=environ.get("OPENROUTER_X_TITLE", "").strip() or None,
-    )
