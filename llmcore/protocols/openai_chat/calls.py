@@ -58,6 +58,7 @@ from llmcore.schema.errors import StreamError
 from llmcore.schema.events import (
     ErrorEvent,
     LLMEvent,
+    ProviderEvent,
     TextDelta,
     ToolInputDelta,
     ToolInputEnd,
@@ -90,12 +91,14 @@ class Fragment(msgspec.Struct, frozen=True, kw_only=True):
 def read_fragment(native: NativeObject) -> Fragment:
     """Return *native* as a fragment.
 
-    Some servers send both forms of a tool, one of them empty. Mistral's schema writes a missing
-    id as the string `null`.
+    Some servers send both forms of a tool, one of them empty, or the name and the arguments without
+    an object around them, as the models' own APIs do (Cloudflare, Oracle:
+    https://github.com/oracle/langchain-oracle/issues/163). Mistral's schema writes a missing id as
+    the string `null`.
     """
     id_ = str_or_none(native.get("id"))
     custom = object_or_empty(native.get("custom"))
-    function = object_or_empty(native.get("function"))
+    function = object_or_empty(native.get("function", native))
     is_custom = any(custom.values())
     return Fragment(
         id=None if id_ == "null" else id_,
@@ -119,8 +122,22 @@ def on_tool_calls(
     if isinstance(legacy, dict) and not fragments:  # the API before tools
         fragments = [{"index": 0, "function": legacy}]
     for native in objects(fragments):
-        state = _on_fragment(state, read_fragment(native), events)
+        if _is_of_other_tool(native):
+            events.append(ProviderEvent(state.context.provider, {"tool_call": native}))
+        else:
+            state = _on_fragment(state, read_fragment(native), events)
     return state
+
+
+def _is_of_other_tool(native: NativeObject) -> bool:
+    """Return whether *native* is of a tool that is neither a function nor freeform.
+
+    Its own fields then stand under its type, as with GLM's tools that the server runs
+    (https://pkg.go.dev/gitee.com/jason_elva8325/zhipuai-sdk-go/glm4alltools).
+    """
+    type_ = native.get("type")
+    own = isinstance(type_, str) and type_ not in ("function", "custom") and native.get(type_)
+    return bool(own) and not native.get("function")
 
 
 def on_whole_calls(state: ChatState, message: NativeObject, events: list[LLMEvent]) -> ChatState:
@@ -135,6 +152,10 @@ def on_whole_calls(state: ChatState, message: NativeObject, events: list[LLMEven
             known.setdefault(key, deque()).append(call)
     matched: set[str] = set()
     for number, native in enumerate(objects(message.get("tool_calls"))):
+        if _is_of_other_tool(native):
+            if "tool_calls" not in state.fields:  # which deltas have brought
+                events.append(ProviderEvent(state.context.provider, {"tool_call": native}))
+            continue
         fragment = read_fragment(native)
         same = known.get(fragment.id or (number, fragment.name), deque())
         while same and same[0].id in matched:

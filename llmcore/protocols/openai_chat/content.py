@@ -53,14 +53,21 @@ def on_content(
 ) -> ChatState:
     """Emit the delta's text, or its list of parts, and log probabilities that came alone."""
     content = delta.get("content")
-    for part in objects(content):
-        state = _on_part(state, part, events)
     text = content if isinstance(content, str) else ""
+    for part in _parts(content):
+        state = _on_part(state, part, events)
     logprobs = _logprobs(choice, "content")
     if logprobs and not text and state.mode != "text":
         events.append(ProviderEvent(state.context.provider, {"logprobs": choice.get("logprobs")}))
         return state
     return on_text(state, text, logprobs, events)
+
+
+def _parts(content: object) -> list[NativeObject]:
+    """Return the parts of content that is not one text; a text among them is one."""
+    items = content if isinstance(content, list) else [content]
+    texts = [{"type": "text", "text": item} if isinstance(item, str) else item for item in items]
+    return [] if isinstance(content, str) else objects(texts)
 
 
 def _on_part(state: ChatState, part: NativeObject, events: list[LLMEvent]) -> ChatState:
@@ -387,6 +394,9 @@ def _text(delta: NativeObject) -> tuple[str, str]:
         inner = object_or_empty(text).get("content") or object_or_empty(text).get("text")
         if isinstance(inner, str) and inner:
             return "", inner
+        words = "".join(_words(part.get("text")) for part in objects(text))
+        if words:
+            return "", words
     details = objects(delta.get("reasoning_details"))
     return "", "".join(_words(detail.get("text") or detail.get("summary")) for detail in details)
 

@@ -7,9 +7,9 @@ import pytest
 from attrs import evolve
 
 from llmcore.protocols.openai_chat import OPENAI
-from llmcore.schema.content import ToolCallPart
+from llmcore.schema.content import TextPart, ToolCallPart
 from llmcore.schema.errors import StreamError
-from llmcore.schema.events import EventType, ToolCall, ToolInputDelta
+from llmcore.schema.events import EventType, ProviderEvent, ToolCall, ToolInputDelta
 from llmcore.schema.tools import CustomTool, ToolChoice, ToolDefinition
 from tests.support.wire.chat import ASKED, call, calls_chunks, chunk, completion, streamed, whole
 from tests.support.wire.protocol import error, response
@@ -442,3 +442,47 @@ def test_thought_signatures_stay_with_their_call() -> None:
 
     assert first.provider_metadata == {"openai": {"extra_content": extra}}
     assert second.provider_metadata == {}
+
+
+# -- other forms of calls
+
+FLAT: list[dict[str, Any]] = [
+    {"name": "look", "arguments": {"at": 1}},
+    {"name": "look", "arguments": '{"at": 1}', "id": "c1", "type": "FUNCTION"},
+]
+
+
+@pytest.mark.parametrize("native", FLAT)
+@pytest.mark.parametrize("stream", [True, False])
+def test_a_call_without_an_object_around_its_name_is_one(
+    native: dict[str, Any], stream: bool
+) -> None:
+    """As some servers pass on what their models write."""
+    body = completion({"content": None, "tool_calls": [native]})
+    events = streamed([chunk({"tool_calls": [native]}), chunk({}, "stop")])
+    made = response(events if stream else whole(body))
+
+    (part,) = made.tool_calls
+    assert (part.name, part.arguments) == ("look", {"at": 1})
+    assert made.finish_reason.reason == "tool_calls"
+
+
+OTHER = {"id": "c1", "index": 0, "type": "web_browser", "web_browser": {"outputs": [{"n": 1}]}}
+
+
+def test_a_call_of_a_tool_of_another_kind_is_passed_on() -> None:
+    """GLM's, which the server runs; what a whole message repeats comes once."""
+    deltas = [chunk({"content": "a"}), chunk({"tool_calls": [OTHER]})]
+    message = {"role": "assistant", "content": "a", "tool_calls": [OTHER]}
+    last = chunk({}, "stop")
+    repeated = {**last, "choices": [{**last["choices"][0], "message": message}]}
+    event = ProviderEvent("openai", {"tool_call": OTHER})
+
+    for events in (
+        streamed([*deltas, last]),
+        streamed([*deltas, repeated]),
+        whole(completion({"content": "a", "tool_calls": [OTHER]})),
+    ):
+        assert events.count(event) == 1
+        assert response(events).message.content == (TextPart("a"),)
+        assert response(events).finish_reason.reason == "stop"

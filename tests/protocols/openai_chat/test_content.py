@@ -166,6 +166,24 @@ def test_pages_beside_the_choices_are_sources() -> None:
 IMAGE = "data:image/png;base64,aGk="
 
 
+@pytest.mark.parametrize(
+    "content",
+    [
+        ["a", "b"],
+        ["a", {"type": "text", "text": "b"}],
+        {"type": "text", "text": "ab"},
+        [None, "ab", 3],
+    ],
+)
+@pytest.mark.parametrize("stream", [True, False])
+def test_content_of_any_shape_has_its_texts(content: Any, stream: bool) -> None:
+    """A list of texts, and a part without a list around it."""
+    body = completion({"content": content})
+    events = streamed([chunk({"content": content}, "stop")]) if stream else whole(body)
+
+    assert response(events).message.content == (TextPart("ab"),)
+
+
 def test_what_a_part_of_text_has_beside_it_is_passed_on() -> None:
     """Such as citations, in the form of the model behind the server."""
     part = {"type": "text", "text": "a", "citations": [{"url": "https://a.example"}], "b": None}

@@ -27,6 +27,7 @@ NAMES: dict[str, Any] = {
     "thinking": lambda text: {"thinking": text},
     "reasoning, an object": lambda text: {"reasoning": {"content": text}},
     "thinking, an object": lambda text: {"thinking": {"content": text, "signature": None}},
+    "reasoning, a list": lambda text: {"reasoning": [{"type": "text", "text": text}]},
     "reasoning_details": lambda text: {"reasoning_details": _details(text)},
     "a summary": lambda text: {
         "reasoning_details": [{"type": "reasoning.summary", "summary": text, "index": 0}]
