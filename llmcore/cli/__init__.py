@@ -1,15 +1,17 @@
 """The command lines `llmcore` (and `python -m llmcore.cli`: `__main__`) and `openbridge`.
 
 `main` is the entry point of `llmcore`; it imports nothing before it can handle Ctrl-C. In reading
-order: `commands` (all commands of `llmcore`, and the parser of both programs), each a module with
-`add_options(parser)` and `run(args)`, which returns the exit code: `ask`, `chat`, `batch`,
-`media` (`image`, `speak` and `transcribe`), `prepare`, `providers`, `models`, `config`, `keys`,
-`login`, `local`, `logs`, `sessions`, `inspect`, `doctor` and `completion`. `ask` and `chat` share
+order: `commands` (all commands of `llmcore`, and the parser of both programs), `options` (those of
+commands that use the library), and a module for each command with `run(args)`, which returns the
+exit code, and `add_options(parser)` if that is not in `options`: `ask`, `chat`, `batch`, `media`
+(`image`, `speak` and `transcribe`), `prepare`, `providers`, `models`, `config`, `keys`, `login`,
+`local`, `logs`, `sessions`, `inspect`, `doctor` and `completion`. `ask` and `chat` share
 `request_options`, `attachments` (files, schemas and functions that options name), `conversation`
 (stored conversations), `printing`, `user_config` and `stored_keys`; `chat` has `chat_input` and
-`markdown_printer` too. `openbridge` (its commands), `gateway`, `gateway_clients`, `gateway_config`,
-`gateway_accounts` and `gateway_settings` (what these share) are the other program; `program`
-(streams, and how a program ends) and `failures` (exit codes) are shared by all.
+`markdown_printer` too. `openbridge` (its commands), `gateway_options`, `gateway`,
+`gateway_clients`, `gateway_config`, `gateway_accounts` and `gateway_settings` (what these share)
+are the other program; `program` (streams, and how a program ends) and `failures` (exit codes) are
+shared by all.
 """
 
 import argparse

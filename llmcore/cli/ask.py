@@ -14,7 +14,7 @@ from llmcore.cli.conversation import open_conversation
 from llmcore.cli.failures import exit_code
 from llmcore.cli.printing import JsonPrinter, TextPrinter
 from llmcore.cli.program import json_output, json_text, note
-from llmcore.cli.request_options import Options, add_request_options, make_client
+from llmcore.cli.request_options import Options, make_client
 from llmcore.client.client import Client
 from llmcore.client.media_files import load_files
 from llmcore.generation.execution import AnyTool
@@ -31,27 +31,6 @@ from llmcore.sessions.store import SessionStoreError
 
 MAX_TOOL_ROUNDS = 10
 """How often the functions of `--tool` are run and their results sent back."""
-
-
-def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of the command."""
-    add_request_options(parser)
-    parser.add_argument("--json", action="store_true", help="print events as JSON lines")
-    add_session_options(parser)
-    parser.add_argument("-q", "--quiet", action="store_true", help="print the response only")
-    parser.set_defaults(run=run)
-
-
-def add_session_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options that choose a stored conversation."""
-    group = parser.add_mutually_exclusive_group()
-    group.add_argument(
-        "--session", metavar="NAME", help="continue this conversation and store the response"
-    )
-    group.add_argument(
-        "-c", "--continue", dest="last", action="store_true", help="continue the last conversation"
-    )
-    group.add_argument("--no-log", dest="log", action="store_false", help="store nothing")
 
 
 def run(args: argparse.Namespace) -> int:

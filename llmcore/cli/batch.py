@@ -27,38 +27,24 @@ from llmcore.schema.response import LLMResponse
 from llmcore.schema.result import Failure, Result
 
 
-def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add the commands."""
-    commands = parser.add_subparsers(metavar="COMMAND", required=True)
-    here = commands.add_parser("run", help="run requests here, and print their responses")
-    _add_requests(here)
-    here.add_argument(
-        "-c",
-        "--checkpoint",
-        metavar="FILE",
-        help="a SQLite file of finished responses, which are not asked for again",
-    )
-    here.add_argument("--concurrency", type=int, default=20, metavar="N", help="20 if not set")
-    here.set_defaults(run=lambda args: anyio.run(_run, args))
-    submit = commands.add_parser("submit", help="submit a batch, and print its handle")
-    _add_requests(submit)
-    submit.set_defaults(run=lambda args: anyio.run(_submit, args))
-    for name, function, text in (
-        ("status", _status, "print how far a batch is"),
-        ("results", _results, "print the responses of a batch"),
-    ):
-        command = commands.add_parser(name, help=text)
-        command.add_argument("handle", help="the file that `submit` printed, or - for stdin")
-        command.set_defaults(run=lambda args, function=function: anyio.run(function, args))
+def run(args: argparse.Namespace) -> int:
+    """Run the requests of a file here, and return the exit code."""
+    return anyio.run(_run, args)
 
 
-def _add_requests(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "requests", help='lines of JSON: {"id": "a", "prompt": "..."}, or with a whole "request"'
-    )
-    parser.add_argument(
-        "-m", "--model", metavar="PROVIDER:ID", help="the model of requests that name none"
-    )
+def submit(args: argparse.Namespace) -> int:
+    """Submit a batch, print its handle, and return the exit code."""
+    return anyio.run(_submit, args)
+
+
+def status(args: argparse.Namespace) -> int:
+    """Print how far a batch is, and return the exit code."""
+    return anyio.run(_status, args)
+
+
+def results(args: argparse.Namespace) -> int:
+    """Print the responses of a batch, and return the exit code."""
+    return anyio.run(_results, args)
 
 
 async def _run(args: argparse.Namespace) -> int:

@@ -14,14 +14,14 @@ from typing import Final
 
 from attrs import evolve
 
-from llmcore.cli.ask import MAX_TOOL_ROUNDS, add_session_options
+from llmcore.cli.ask import MAX_TOOL_ROUNDS
 from llmcore.cli.attachments import attachment
 from llmcore.cli.chat_input import EndOfChat, LineReader, echo_off, line_reader
 from llmcore.cli.conversation import new_name, open_conversation
 from llmcore.cli.failures import explain
 from llmcore.cli.markdown_printer import ChatPrinter
 from llmcore.cli.program import note, say
-from llmcore.cli.request_options import Options, add_request_options, make_client, model_of
+from llmcore.cli.request_options import Options, make_client, model_of
 from llmcore.generation.conversation import Conversation
 from llmcore.generation.execution import AnyTool
 from llmcore.schema.content import ContentPart
@@ -31,13 +31,6 @@ from llmcore.schema.model import Model
 from llmcore.schema.result import Success
 from llmcore.sync.background import background
 from llmcore.sync.streams import StreamResult
-
-
-def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of the command."""
-    add_request_options(parser)
-    add_session_options(parser)
-    parser.set_defaults(run=run, json=False, quiet=False)
 
 
 def run(args: argparse.Namespace) -> int:

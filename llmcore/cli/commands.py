@@ -9,28 +9,37 @@ from typing import Final, TypeAlias
 from llmcore.cli.program import Parser, ShowVersion, nearest_hint
 
 Commands: TypeAlias = Mapping[str, tuple[str, str]]
-"""For each command its module in `llmcore.cli`, whose `add_options` (or the function named after a
-colon) adds its options, and what `--help` prints of it."""
+"""For each command the module in `llmcore.cli` whose `add_options`, or the function named after a
+colon, adds its options, and what `--help` prints of it."""
 
 COMMANDS: Final[Commands] = {
-    "ask": ("ask", "ask a model and print its response as it arrives"),
-    "chat": ("chat", "talk to a model"),
-    "batch": ("batch", "run files of requests here, or as batches of a provider"),
-    "image": ("media:add_image_options", "make or edit an image"),
-    "speak": ("media:add_speech_options", "turn text into speech"),
-    "transcribe": ("media:add_transcription_options", "turn a recording into text"),
-    "prepare": ("prepare", "print the native request without sending it"),
-    "providers": ("providers", "list providers and whether they are configured"),
+    "ask": ("options:add_ask", "ask a model and print its response as it arrives"),
+    "chat": ("options:add_chat", "talk to a model"),
+    "batch": (
+        "options:add_batch",
+        "run files of requests here, or as batches of a provider",
+    ),
+    "image": ("options:add_image", "make or edit an image"),
+    "speak": ("options:add_speech", "turn text into speech"),
+    "transcribe": ("options:add_transcription", "turn a recording into text"),
+    "prepare": ("options:add_prepare", "print the native request without sending it"),
+    "providers": ("options:add_providers", "list providers and whether they are configured"),
     "models": ("models", "list known models with their capabilities and prices"),
     "config": ("config", "show and set defaults, aliases and templates"),
-    "keys": ("keys", "store, list and remove API keys"),
+    "keys": ("options:add_keys", "store, list and remove API keys"),
     "login": ("login", "log in to GitHub Copilot, by a code in a browser"),
     "logout": ("login:add_logout_options", "remove a stored login"),
     "local": ("local", "install, check or remove the embedded model"),
-    "logs": ("logs", "print and search prompts and responses"),
-    "sessions": ("sessions", "list, show, export and import stored conversations"),
-    "inspect": ("inspect", "show a cassette, session or recorded stream as a page"),
-    "doctor": ("doctor", "check keys, network, packages and files"),
+    "logs": ("options:add_logs", "print and search prompts and responses"),
+    "sessions": (
+        "options:add_sessions",
+        "list, show, export and import stored conversations",
+    ),
+    "inspect": (
+        "options:add_inspect",
+        "show a cassette, session or recorded stream as a page",
+    ),
+    "doctor": ("options:add_doctor", "check keys, network, packages and files"),
     "completion": ("completion", "print the completion script of a shell"),
 }
 
@@ -42,7 +51,7 @@ def parser(argv: Sequence[str] | None = None) -> argparse.ArgumentParser:
     return parser_of("llmcore", _ABOUT, COMMANDS, argv)
 
 
-def complete_parser() -> argparse.ArgumentParser:
+def complete_parser() -> Parser:
     """Return the parser with the options of all commands."""
     return _with_options("llmcore", _ABOUT, COMMANDS)
 
@@ -52,7 +61,7 @@ def parser_of(
 ) -> argparse.ArgumentParser:
     """Return the argument parser of the program *prog* for the command line *argv*.
 
-    Only the module of the command in *argv* is imported: all of them take more than half a second.
+    Only the module of the command in *argv* is imported.
     """
     words = sys.argv[1:] if argv is None else argv
     chosen = next((word for word in words if not word.startswith("-")), None)
@@ -67,7 +76,7 @@ def parser_of(
 
 def _with_options(
     prog: str, about: str, commands: Commands, chosen: "set[str] | None" = None
-) -> argparse.ArgumentParser:
+) -> Parser:
     """Return the parser with the options of the commands *chosen*; None for those of all."""
     parser = Parser(prog=prog, description=about, allow_abbrev=False)
     parser.add_argument("--version", action=ShowVersion)

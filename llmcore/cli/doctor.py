@@ -59,14 +59,6 @@ class _Finding:
     text: str
 
 
-def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of the command."""
-    parser.add_argument(
-        "--offline", action="store_true", help="connect to nothing: leave out network and clock"
-    )
-    parser.set_defaults(run=run)
-
-
 def run(args: argparse.Namespace) -> int:
     """Print the findings; the exit code is 1 if there is a fault."""
     findings = [*_local_findings(os.environ)]

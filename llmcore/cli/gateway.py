@@ -28,7 +28,7 @@ from llmcore.cli.gateway_clients import (
     instructions,
     variables,
 )
-from llmcore.cli.gateway_settings import add_common, settings_of
+from llmcore.cli.gateway_settings import settings_of
 from llmcore.cli.program import json_output, json_text
 from llmcore.client.transport import Transport
 from llmcore.schema.errors import ConfigurationError, InvalidRequestError
@@ -44,40 +44,11 @@ _RECORDED_URL = "http://recorded.invalid/v1"
 """The base URL of the upstream whose responses are recorded; nothing connects to it."""
 
 
-def add_serve_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of `openbridge serve`."""
-    parser.add_argument("--host", help="the address to listen on (OPENBRIDGE_HOST)")
-    parser.add_argument("--port", help="the port; 0 takes a free one (OPENBRIDGE_PORT)")
-    parser.add_argument("--workers", help="how many processes serve (OPENBRIDGE_WORKERS)")
-    add_common(parser)
-    parser.set_defaults(run=_serve)
-
-
-def add_run_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of `openbridge run`."""
-    parser.add_argument("--model", help="the model that the program is to ask for")
-    add_common(parser)
-    parser.add_argument("words", nargs=argparse.REMAINDER, metavar="-- PROGRAM ...")
-    parser.set_defaults(run=_run_program)
-
-
-def add_replay_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of `openbridge replay`."""
-    parser.add_argument("file", type=Path, help="a request's JSON body, or a cassette of requests")
-    parser.add_argument(
-        "--responses",
-        type=Path,
-        metavar="CASSETTE",
-        help="answer from this cassette instead of an upstream",
-    )
-    add_common(parser)
-    parser.set_defaults(run=_replay)
-
-
 # -- serve
 
 
-def _serve(args: argparse.Namespace) -> int:
+def serve(args: argparse.Namespace) -> int:
+    """Run the gateway until a signal stops it, and return the exit code."""
     from llmcore.bridge.http.server import run
 
     settings = settings_of(args)
@@ -122,7 +93,7 @@ def _welcome(settings: GatewaySettings, url: str) -> str:
 # -- run
 
 
-def _run_program(args: argparse.Namespace) -> int:
+def run_program(args: argparse.Namespace) -> int:
     """Run a program with a gateway on a free port; the exit code is the program's."""
     from llmcore.bridge.http.server import serving_in_thread
 
@@ -164,7 +135,8 @@ def _child(words: Sequence[str], environ: Mapping[str, str]) -> int:
 # -- replay
 
 
-def _replay(args: argparse.Namespace) -> int:
+def replay(args: argparse.Namespace) -> int:
+    """Run recorded requests, print their events, and return the exit code."""
     bodies = _requests(args.file)
     if args.responses is None:
         return anyio.run(_run, settings_of(args), bodies, None)

@@ -5,7 +5,7 @@ They open the gateway's store themselves, so that they work while it runs and wh
 
 import argparse
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Final, TypeAlias
 
@@ -13,7 +13,6 @@ from llmcore.bridge.accounts.admin import used
 from llmcore.bridge.accounts.issued_key import IssuedKey, limits_from
 from llmcore.bridge.accounts.issued_keys import KeyRegistry
 from llmcore.bridge.spend.report import (
-    GROUPS,
     as_csv,
     as_table,
     moment,
@@ -23,7 +22,7 @@ from llmcore.bridge.spend.report import (
 from llmcore.bridge.state.ledger import Ledger
 from llmcore.bridge.state.store import StateUnavailableError
 from llmcore.bridge.state.stores import ledger_for
-from llmcore.cli.gateway_settings import add_common, settings_of_store
+from llmcore.cli.gateway_settings import settings_of_store
 from llmcore.cli.program import json_output, json_text, note, say
 from llmcore.schema.errors import ConfigurationError, InvalidRequestError
 from llmcore.schema.json import JsonObject
@@ -33,35 +32,7 @@ _Action: TypeAlias = Callable[[Ledger, argparse.Namespace], None]
 _UNITS: Final = {"h": 3600.0, "d": 86400.0, "w": 7 * 86400.0}
 
 
-def add_keys_options(keys: argparse.ArgumentParser) -> None:
-    """Add the actions of `openbridge keys`."""
-    actions = keys.add_subparsers(required=True, metavar="ACTION")
-    for name, action, about in _ACTIONS:
-        parser = actions.add_parser(name, help=about)
-        parser.set_defaults(run=_run, action=action)
-        if name not in ("create", "list"):
-            parser.add_argument("id", help="the id of the key")
-        if name in ("create", "update"):
-            _add_limits(parser)
-        if name == "rotate":
-            parser.add_argument(
-                "--overlap", default="0h", metavar="TIME", help="how long the old one is valid, 24h"
-            )
-        parser.add_argument("--json", action="store_true", help="print JSON")
-        add_common(parser)
-
-
-def add_usage_options(usage: argparse.ArgumentParser) -> None:
-    """Add the options of `openbridge usage`."""
-    usage.set_defaults(run=_run, action=_usage)
-    usage.add_argument("--by", default="key,model", help=f"comma-separated: {', '.join(GROUPS)}")
-    usage.add_argument("--since", default="30d", help="7d, 24h, 2w or a date; by default 30d")
-    usage.add_argument("--until", help="a date, or how long ago; by default now")
-    usage.add_argument("--format", choices=("table", "csv", "json"), default="table")
-    add_common(usage)
-
-
-def _run(args: argparse.Namespace) -> int:
+def run(args: argparse.Namespace) -> int:
     """Run the action of *args* on the store of the gateway."""
     settings = settings_of_store(args)
     if settings.state.backend == "memory":
@@ -71,24 +42,12 @@ def _run(args: argparse.Namespace) -> int:
         )
     ledger = ledger_for(settings)
     try:
-        args.action(ledger, args)
+        _ACTIONS[args.action](ledger, args)
     except StateUnavailableError as error:
         raise ConfigurationError(str(error), cause=error) from error
     finally:
         ledger.close()
     return 0
-
-
-def _add_limits(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--name", help="whose it is, or what it is for")
-    parser.add_argument("--owner", help="the person or team that spend is attributed to")
-    parser.add_argument("--models", help="comma-separated names; one may end with *")
-    parser.add_argument("--expires", metavar="TIME", help="in 30d, 12h or 4w, or a date")
-    parser.add_argument("--requests-per-minute", type=int)
-    parser.add_argument("--tokens-per-minute", type=int)
-    parser.add_argument("--budget-usd", type=float, help="US dollars of each period")
-    parser.add_argument("--budget-tokens", type=int, help="tokens of each period")
-    parser.add_argument("--period", choices=("day", "week", "month", "total"))
 
 
 def _limits(args: argparse.Namespace) -> JsonObject:
@@ -176,16 +135,6 @@ def _revoke(ledger: Ledger, args: argparse.Namespace) -> None:
         say(f"{key.id} is revoked")
 
 
-_ACTIONS: Final[Sequence[tuple[str, _Action, str]]] = (
-    ("create", _create, "print a new key; its limits are options"),
-    ("list", _list, "print all keys"),
-    ("show", _show, "print a key's limits, and what it used"),
-    ("update", _update, "change a key's limits"),
-    ("revoke", _revoke, "revoke a key, for good"),
-    ("rotate", _rotate, "print a new text for a key"),
-)
-
-
 def _state(key: IssuedKey) -> str:
     if key.revoked_at is not None:
         return "revoked"
@@ -234,3 +183,14 @@ def _usage(ledger: Ledger, args: argparse.Namespace) -> None:
 
 def _print_json(value: object) -> None:
     print(json_text(value, indent=2), file=json_output())
+
+
+_ACTIONS: Final[Mapping[str, _Action]] = {
+    "create": _create,
+    "list": _list,
+    "show": _show,
+    "update": _update,
+    "revoke": _revoke,
+    "rotate": _rotate,
+    "usage": _usage,
+}

@@ -7,28 +7,13 @@ from pathlib import Path
 
 from llmcore.bridge.configuration.document import read_document
 from llmcore.bridge.configuration.example import EXAMPLE
-from llmcore.bridge.configuration.reading import FILE_NAME, find_config, settings_and_values
+from llmcore.bridge.configuration.reading import find_config, settings_and_values
 from llmcore.bridge.configuration.settings import GatewaySettings
 from llmcore.bridge.configuration.show import shown
 from llmcore.bridge.configuration.values import Values
-from llmcore.cli.gateway_settings import add_common, environ_of
+from llmcore.cli.gateway_settings import environ_of
 from llmcore.cli.program import note, say
 from llmcore.schema.errors import ConfigurationError
-
-
-def add_options(config: argparse.ArgumentParser) -> None:
-    """Add the actions of `openbridge config`."""
-    actions = config.add_subparsers(required=True, metavar="ACTION")
-    check = actions.add_parser("check", help="check everything that is configured")
-    add_common(check)
-    check.set_defaults(run=lambda args: _check(environ_of(args)))
-    show = actions.add_parser("show", help="print the effective settings, without secrets")
-    add_common(show)
-    show.set_defaults(run=lambda args: _show(environ_of(args)))
-    init = actions.add_parser("init", help=f"write a commented example to {FILE_NAME}")
-    init.add_argument("file", nargs="?", type=Path, default=Path(FILE_NAME))
-    init.add_argument("--force", action="store_true", help="replace an existing file")
-    init.set_defaults(run=_init)
 
 
 def _read(environ: Mapping[str, str]) -> tuple[GatewaySettings, Values]:
@@ -36,14 +21,14 @@ def _read(environ: Mapping[str, str]) -> tuple[GatewaySettings, Values]:
     return settings_and_values(environ, None if path is None else read_document(path))
 
 
-def _check(environ: Mapping[str, str]) -> int:
+def check(args: argparse.Namespace) -> int:
     """Check the settings, and that each upstream can be made; nothing is sent."""
     from llmcore.bridge.accounts.prices import price_list
     from llmcore.bridge.model_map import model_map_of
     from llmcore.bridge.pools.providers import upstreams_from
     from llmcore.bridge.tools_file import read_tools
 
-    settings, _ = _read(environ)
+    settings, _ = _read(environ_of(args))
     model_map = model_map_of(settings)
     upstreams_from(settings, model_map)
     read_tools(settings.tools_path)
@@ -54,12 +39,13 @@ def _check(environ: Mapping[str, str]) -> int:
     return 0
 
 
-def _show(environ: Mapping[str, str]) -> int:
-    say(shown(*_read(environ)))
+def show(args: argparse.Namespace) -> int:
+    """Print the effective settings without secrets, and return the exit code."""
+    say(shown(*_read(environ_of(args))))
     return 0
 
 
-def _init(args: argparse.Namespace) -> int:
+def init(args: argparse.Namespace) -> int:
     """Write the example; only its owner can read it, since keys may come to stand in it."""
     path: Path = args.file
     how = os.O_TRUNC if args.force else os.O_EXCL

@@ -1,4 +1,4 @@
-"""The options and settings that the commands of `openbridge` share."""
+"""The settings that the commands of `openbridge` share."""
 
 import argparse
 import os
@@ -8,16 +8,6 @@ from pathlib import Path
 from llmcore.bridge.configuration.reading import find_config, read_environment, settings_from
 from llmcore.bridge.configuration.settings import GatewaySettings
 from llmcore.schema.json import present
-
-
-def add_common(parser: argparse.ArgumentParser) -> None:
-    """Add the options that every command has."""
-    parser.add_argument("--upstream", metavar="PROVIDER", help="(OPENBRIDGE_UPSTREAM)")
-    parser.add_argument("--model-map", metavar="FILE", help="(OPENBRIDGE_MODEL_MAP_PATH)")
-    parser.add_argument(
-        "--config", metavar="FILE", help="instead of openbridge.toml (OPENBRIDGE_CONFIG)"
-    )
-    parser.add_argument("--env-file", metavar="FILE", help="instead of .env (OPENBRIDGE_ENV_FILE)")
 
 
 def environ_of(args: argparse.Namespace, **more: str) -> Mapping[str, str]:

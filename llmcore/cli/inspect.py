@@ -9,18 +9,7 @@ from pathlib import Path
 from llmcore.cli.program import say
 from llmcore.inspector.files import difference, read_document
 from llmcore.inspector.page import page
-from llmcore.protocols.protocol import PROTOCOL_IDS
 from llmcore.schema.errors import InvalidRequestError
-
-
-def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of the command."""
-    parser.add_argument("file", help="a cassette, an exported session, a stream, or printed events")
-    parser.add_argument("--diff", metavar="FILE", help="show what differs in this other file")
-    parser.add_argument("--protocol", choices=PROTOCOL_IDS, help="the API of a recorded stream")
-    parser.add_argument("-o", "--output", metavar="FILE", help="write the page here; - for stdout")
-    parser.add_argument("--open", action="store_true", help="open the page in a browser")
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:

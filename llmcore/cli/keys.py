@@ -11,21 +11,8 @@ from llmcore.client.environment import provider_entries, unknown_provider
 from llmcore.schema.errors import InvalidRequestError
 
 
-def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add the actions of the command."""
-    actions = parser.add_subparsers(required=True, metavar="ACTION")
-    setting = actions.add_parser(
-        "set", help="store a key, typed or on stdin: in the keyring, else in a private file"
-    )
-    setting.add_argument("provider", help="such as openai; or the name of a variable")
-    setting.set_defaults(run=_set)
-    actions.add_parser("list", help="list stored keys, not their values").set_defaults(run=_list)
-    removing = actions.add_parser("remove", help="remove a stored key")
-    removing.add_argument("provider")
-    removing.set_defaults(run=_remove)
-
-
-def _set(args: argparse.Namespace) -> int:
+def set_key(args: argparse.Namespace) -> int:
+    """Store a key, and return the exit code."""
     name = variable_of(args.provider)
     key = getpass.getpass(f"{name}: ") if sys.stdin.isatty() else sys.stdin.readline()
     if not key.strip():
@@ -36,7 +23,8 @@ def _set(args: argparse.Namespace) -> int:
     return 0
 
 
-def _list(_args: argparse.Namespace) -> int:
+def list_keys(_args: argparse.Namespace) -> int:
+    """Print the names of stored keys, and return the exit code."""
     stored = stored_names(os.environ)
     if not stored:
         note("no keys are stored: store one with `llmcore keys set PROVIDER`")
@@ -45,7 +33,8 @@ def _list(_args: argparse.Namespace) -> int:
     return 0
 
 
-def _remove(args: argparse.Namespace) -> int:
+def remove(args: argparse.Namespace) -> int:
+    """Remove a stored key, and return the exit code."""
     name = variable_of(args.provider)
     if remove_key(os.environ, name):
         return 0

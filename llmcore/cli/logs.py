@@ -18,21 +18,6 @@ _SHORT = 500
 """The characters of a message that are shown without `--full`."""
 
 
-def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of the command."""
-    parser.add_argument("words", nargs="*", help="only exchanges that contain all of these")
-    parser.add_argument(
-        "-n", dest="count", type=int, default=3, metavar="N", help="the last N (3); 0 for all"
-    )
-    parser.add_argument(
-        "-m", "--model", metavar="ID", help="only responses of models with this name"
-    )
-    parser.add_argument("--session", metavar="NAME", help="only of this conversation")
-    parser.add_argument("--full", action="store_true", help="do not shorten long messages")
-    parser.add_argument("--json", action="store_true", help="print one JSON object per line")
-    parser.set_defaults(run=run)
-
-
 def run(args: argparse.Namespace) -> int:
     """Print the last matching exchanges, oldest first; the exit code is 1 without any."""
     if args.count < 0:

@@ -13,103 +13,48 @@ import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from itertools import count
 from pathlib import Path
-from typing import Any, Final, TypeVar, get_args
+from typing import Any, Final, TypeVar
 
 import anyio
 
 from llmcore.cli.attachments import attachment
+from llmcore.cli.options import IMAGE, SPEECH, TRANSCRIPTION
 from llmcore.cli.printing import describe
 from llmcore.cli.program import json_output, json_text, note, say
 from llmcore.cli.request_options import make_client, model_of, stdin_text
 from llmcore.cli.user_config import read_config
 from llmcore.generation.media import generate_image, generate_speech, transcribe
 from llmcore.generation.type_schema import to_plain
-from llmcore.schema.audio import Granularity, TimedText
+from llmcore.schema.audio import TimedText
 from llmcore.schema.content import AudioPart
 from llmcore.schema.errors import InvalidRequestError
 from llmcore.schema.unary import UnaryResponse
 
 _Response = TypeVar("_Response", bound=UnaryResponse)
 
-_IMAGE: Final[Mapping[str, Mapping[str, Any]]] = {
-    "images": {"flags": ("-i", "--image"), "action": "append", "help": "an image to edit"},
-    "mask": {"help": "an image whose transparent areas may change"},
-    "n": {"flags": ("-n",), "type": int, "help": "how many images are made"},
-    "size": {"help": "such as 1536x1024, or 2K"},
-    "aspect_ratio": {"help": "such as 16:9"},
-    "quality": {"help": "the provider's word, such as high"},
-    "background": {"help": "transparent, opaque or auto"},
-    "output_format": {"help": "png, jpeg or webp"},
-}
-_SPEECH: Final[Mapping[str, Mapping[str, Any]]] = {
-    "voice": {"help": "the provider's name of the voice, such as alloy or Kore"},
-    "output_format": {"help": "mp3, wav, opus, aac, flac or pcm"},
-    "instructions": {"help": "the manner of speaking"},
-    "speed": {"type": float, "help": "1.0 is the usual speed"},
-    "language": {"help": "the language of the text, such as en"},
-}
-_TRANSCRIPTION: Final[Mapping[str, Mapping[str, Any]]] = {
-    "language": {"help": "the spoken language, such as en"},
-    "prompt": {"help": "names and words that occur, or the text before"},
-    "timestamps": {"action": "append", "choices": get_args(Granularity), "help": "print times"},
-    "diarize": {"action": "store_true", "help": "print who speaks"},
-    "temperature": {"type": float, "help": "from 0 to 1"},
-}
-"""The settings that are options, by their names."""
-
-
-def add_image_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of `llmcore image`."""
-    parser.add_argument("prompt", nargs="*", help="what is to be seen; text on stdin is appended")
-    _add(parser, _IMAGE)
-    _add_output(parser)
-    parser.set_defaults(run=lambda args: anyio.run(_image, args))
-
-
-def add_speech_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of `llmcore speak`."""
-    parser.add_argument("text", nargs="*", help="the text to read out; text on stdin is appended")
-    _add(parser, _SPEECH)
-    _add_output(parser)
-    parser.set_defaults(run=lambda args: anyio.run(_speak, args))
-
-
-def add_transcription_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of `llmcore transcribe`."""
-    parser.add_argument("recording", metavar="FILE|URL|-", help="the recording, - for stdin")
-    _add(parser, _TRANSCRIPTION)
-    parser.add_argument("--json", action="store_true", help="print text and times as JSON")
-    parser.set_defaults(run=lambda args: anyio.run(_transcribe, args))
-
-
-def _add(parser: argparse.ArgumentParser, options: Mapping[str, Mapping[str, Any]]) -> None:
-    parser.add_argument(
-        "-m",
-        "--model",
-        metavar="PROVIDER:ID",
-        required=True,
-        help="such as openai:gpt-image-2, openai:gpt-4o-mini-tts or openai:whisper-1; or an alias",
-    )
-    for name, given in options.items():
-        rest = {key: value for key, value in given.items() if key != "flags"}
-        flags = given.get("flags", ("--" + name.replace("_", "-"),))
-        parser.add_argument(*flags, dest=name, default=None, **rest)
-
-
-def _add_output(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "-o", "--output", metavar="FILE|-", help="the file that is written, - for stdout"
-    )
-
-
 # -- the commands
+
+
+def image(args: argparse.Namespace) -> int:
+    """Make or edit an image, and return the exit code."""
+    return anyio.run(_image, args)
+
+
+def speak(args: argparse.Namespace) -> int:
+    """Turn text into speech, and return the exit code."""
+    return anyio.run(_speak, args)
+
+
+def transcribe_recording(args: argparse.Namespace) -> int:
+    """Print the text of a recording, and return the exit code."""
+    return anyio.run(_transcribe, args)
 
 
 async def _image(args: argparse.Namespace) -> int:
     """Write each image to a file of its own and print its name, or the URL of one elsewhere."""
     prompt = _words(args.prompt, "describe the image")
     _check_folder(args.output)
-    drawn = await _call(args, _IMAGE, lambda model, more: generate_image(model, prompt, **more))
+    drawn = await _call(args, IMAGE, lambda model, more: generate_image(model, prompt, **more))
     for image in drawn.images:
         if image.data is None:
             say(image.url or "")
@@ -121,7 +66,7 @@ async def _image(args: argparse.Namespace) -> int:
 async def _speak(args: argparse.Namespace) -> int:
     text = _words(args.text, "give the text")
     _check_folder(args.output)
-    speech = await _call(args, _SPEECH, lambda model, more: generate_speech(model, text, **more))
+    speech = await _call(args, SPEECH, lambda model, more: generate_speech(model, text, **more))
     _put(args.output, "speech", speech.audio.data or b"", speech.audio.media_type)
     return 0
 
@@ -131,7 +76,7 @@ async def _transcribe(args: argparse.Namespace) -> int:
     if not isinstance(recording, AudioPart):
         raise InvalidRequestError(f"{args.recording} is not a recording")
     heard = await _call(
-        args, _TRANSCRIPTION, lambda model, more: transcribe(model, recording, **more)
+        args, TRANSCRIPTION, lambda model, more: transcribe(model, recording, **more)
     )
     if args.json:
         fields = ("text", "language", "duration", "segments", "words")

@@ -8,18 +8,21 @@ from llmcore.cli import start
 
 _ABOUT: Final = "Any client of an LLM API in front of any provider."
 COMMANDS: Final = {
-    "serve": ("gateway:add_serve_options", "run the gateway until a signal stops it"),
+    "serve": ("gateway_options:add_serve", "run the gateway until a signal stops it"),
     "run": (
-        "gateway:add_run_options",
+        "gateway_options:add_run",
         "run a program, such as claude or codex, with a gateway of its own",
     ),
-    "replay": ("gateway:add_replay_options", "run recorded requests and print their events"),
-    "config": ("gateway_config", "check, show or begin openbridge.toml"),
+    "replay": (
+        "gateway_options:add_replay",
+        "run recorded requests and print their events",
+    ),
+    "config": ("gateway_options:add_config", "check, show or begin openbridge.toml"),
     "keys": (
-        "gateway_accounts:add_keys_options",
+        "gateway_options:add_keys",
         "create, list, show, change, revoke and rotate keys",
     ),
-    "usage": ("gateway_accounts:add_usage_options", "show what responses used and cost"),
+    "usage": ("gateway_options:add_usage", "show what responses used and cost"),
 }
 
 

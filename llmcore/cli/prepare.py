@@ -8,19 +8,12 @@ from collections.abc import Mapping
 from attrs import evolve
 
 from llmcore.cli.program import escaped, json_output, json_text, note
-from llmcore.cli.request_options import Options, add_request_options
+from llmcore.cli.request_options import Options
 from llmcore.cli.stored_keys import with_stored_keys
 from llmcore.client.client import Client
 from llmcore.routes.route import PreparedRequest, Route
 from llmcore.schema.model import Model
 from llmcore.schema.result import Failure
-
-
-def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of the command."""
-    add_request_options(parser)
-    parser.add_argument("--curl", action="store_true", help="print it as a curl command")
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:

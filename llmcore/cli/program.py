@@ -11,8 +11,9 @@ import json
 import os
 import re
 import sys
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
+from importlib import import_module
 from io import TextIOWrapper
 from typing import Final, NoReturn, TextIO
 
@@ -44,12 +45,16 @@ class Parser(argparse.ArgumentParser):
 
     def options(self) -> "set[str]":
         """Return all options, those of commands included."""
-        names: set[str] = set()
+        return {name for action in self.arguments() for name in action.option_strings}
+
+    def arguments(self) -> Iterator[argparse.Action]:
+        """Yield all arguments and options, those of commands included."""
         for action in self._actions:
-            names.update(action.option_strings)
             if isinstance(action.choices, dict):
-                names.update(*(one.options() for one in action.choices.values()))
-        return names
+                for command in action.choices.values():
+                    yield from command.arguments()
+            else:
+                yield action
 
 
 def nearest_hint(name: str, known: Collection[str]) -> str:
@@ -124,6 +129,17 @@ class ShowVersion(argparse.Action):
         engine = "httpx" if find_spec("aiohttp") is None else "aiohttp"
         say(f"{parser.prog} {VERSION} (HTTP by {engine} {version(engine)})")
         parser.exit()
+
+
+def command(home: str) -> Callable[[argparse.Namespace], int]:
+    """Return the handler `module:function` of `llmcore.cli`, imported when it is called."""
+
+    def handle(args: argparse.Namespace) -> int:
+        module, _, function = home.partition(":")
+        code: int = getattr(import_module(f"llmcore.cli.{module}"), function)(args)
+        return code
+
+    return handle
 
 
 # -- text

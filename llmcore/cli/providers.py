@@ -12,11 +12,6 @@ from llmcore.routes.github_credentials import PROVIDER
 from llmcore.routes.providers import ProviderEntry
 
 
-def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of the command."""
-    parser.set_defaults(run=run)
-
-
 def run(_args: argparse.Namespace) -> int:
     """Print a line for each provider."""
     entries = provider_entries()

@@ -35,63 +35,6 @@ _NO_PROVIDER = f"""no provider is configured. Either
       llmcore ask --local "..." """
 
 
-def add_request_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options to *parser*."""
-    parser.add_argument("prompt", nargs="*", help="the user message; text on stdin is appended")
-    parser.add_argument(
-        "-m", "--model", metavar="PROVIDER:ID", help="such as openai:gpt-5.2, or an alias"
-    )
-    parser.add_argument("--local", action="store_true", help="ask the embedded local model")
-    parser.add_argument("-s", "--system", help="the system prompt")
-    parser.add_argument(
-        "--image",
-        action="append",
-        default=[],
-        metavar="FILE|URL",
-        help="an image to attach; repeatable",
-    )
-    parser.add_argument(
-        "-a",
-        "--attach",
-        action="append",
-        default=[],
-        metavar="FILE|URL|-",
-        help="an image, audio, document or text to attach, - for stdin; repeatable",
-    )
-    parser.add_argument("-t", "--template", metavar="NAME", help="a prompt of `llmcore config`")
-    parser.add_argument(
-        "-p",
-        "--param",
-        action="append",
-        default=[],
-        metavar="NAME=VALUE",
-        help="a value in the template; repeatable",
-    )
-    parser.add_argument(
-        "--schema",
-        metavar="SCHEMA",
-        help="a response of JSON: a JSON Schema, its file, module:Class, or `name, age int`",
-    )
-    parser.add_argument(
-        "--tool",
-        action="append",
-        default=[],
-        metavar="MODULE:FUNCTION",
-        help="a Python function that the model may call, or FILE.py:FUNCTION; repeatable",
-    )
-    parser.add_argument(
-        "--max-tokens", type=int, metavar="N", help="the most tokens of the response"
-    )
-    parser.add_argument("--temperature", type=float, metavar="T", help="0 for the likeliest words")
-    parser.add_argument("--reasoning-effort", metavar="LEVEL", help="such as low or high")
-    parser.add_argument(
-        "--no-stream",
-        dest="stream",
-        action="store_false",
-        help="print the response when it is complete",
-    )
-
-
 def make_client() -> Client:
     """Return a client of all providers that the environment and stored keys configure."""
     return Client.from_env(environ=with_stored_keys(os.environ))

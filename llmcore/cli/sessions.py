@@ -4,8 +4,8 @@ import argparse
 import json
 import os
 import stat
-from collections.abc import Awaitable, Callable, Iterable
-from typing import TypeAlias
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from typing import Final, TypeAlias
 
 import anyio
 
@@ -28,42 +28,14 @@ from llmcore.sessions.store import SessionStore
 _Action: TypeAlias = Callable[[SessionStore, argparse.Namespace], Awaitable[int]]
 
 
-def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of the command."""
-    actions = parser.add_subparsers(required=True, metavar="ACTION")
-
-    def add(name: str, action: _Action, about: str) -> argparse.ArgumentParser:
-        added = actions.add_parser(name, help=about)
-        added.set_defaults(run=run, action=action)
-        return added
-
-    add("list", _list, "print every session")
-    show = add("show", _show, "print a session as readable text")
-    show.add_argument("name")
-    export = add("export", _export, "print sessions as JSON lines")
-    export.add_argument("names", nargs="*", metavar="NAME", help="all sessions if none is given")
-    export.add_argument(
-        "-o", "--output", metavar="FILE", help="write to a file that only you can read"
-    )
-    importing = add("import", _import, "read sessions from JSON lines")
-    importing.add_argument("file", metavar="FILE", help="a file that export wrote; - for stdin")
-    importing.add_argument(
-        "--as", dest="name", metavar="NAME", help="import as one session with this name"
-    )
-    add("delete", _delete, "delete a session").add_argument("name")
-    schema = actions.add_parser("schema", help="print the JSON Schema of exported lines")
-    schema.set_defaults(run=_schema)
-
-
 def run(args: argparse.Namespace) -> int:
     """Run the action; the exit code is 1 for an unknown session."""
     return anyio.run(_run, args)
 
 
 async def _run(args: argparse.Namespace) -> int:
-    action: _Action = args.action
     async with open_store(os.environ) as store:
-        return await action(store, args)
+        return await _ACTIONS[args.action](store, args)
 
 
 async def _list(store: SessionStore, _args: argparse.Namespace) -> int:
@@ -103,7 +75,8 @@ async def _delete(store: SessionStore, args: argparse.Namespace) -> int:
     return 0 if await store.delete(args.name) else _unknown(args.name)
 
 
-def _schema(_args: argparse.Namespace) -> int:
+def schema(_args: argparse.Namespace) -> int:
+    """Print the JSON Schema of exported lines, and return the exit code."""
     say(json.dumps(contract_schema(), indent=2))
     return 0
 
@@ -161,3 +134,12 @@ def describe(part: EntryPart) -> str:
             return f"[{part.mime_type}: {part.url or 'image'}]"
         case EntryFileRef(path=path):
             return f"[file: {path}]"
+
+
+_ACTIONS: Final[Mapping[str, _Action]] = {
+    "list": _list,
+    "show": _show,
+    "export": _export,
+    "import": _import,
+    "delete": _delete,
+}

@@ -1,4 +1,4 @@
-"""`llmcore doctor` and `llmcore completion`; how the command line starts."""
+"""`llmcore doctor`; how the command line starts."""
 
 import os
 import subprocess
@@ -9,8 +9,8 @@ import pytest
 
 from llmcore.cli import main
 from llmcore.cli.commands import COMMANDS
+from llmcore.cli.openbridge import COMMANDS as GATEWAY_COMMANDS
 from llmcore.cli.user_config import config_file
-from tests.support.programs.packages import without
 from tests.support.servers.loopback import Answer, Loopback, serve
 
 
@@ -74,27 +74,6 @@ def test_nothing_configured_is_a_warning(
     assert "! no provider is configured" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("shell", ["bash", "zsh"])
-def test_completion_knows_commands_and_options(
-    shell: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """The script is made from the parser."""
-    pytest.importorskip("shtab")
-    assert main(["completion", shell]) == 0
-    script = capsys.readouterr().out
-    assert all(name in script for name in COMMANDS)
-    assert "--reasoning-effort" in script
-
-
-def test_completion_needs_an_extra(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """The error names it."""
-    without(monkeypatch, "shtab")
-    assert main(["completion", "bash"]) == 9
-    assert "pip install 'llmcore-routes[cli]'" in capsys.readouterr().err
-
-
 @pytest.mark.parametrize("option", ["--version", "--help"])
 @pytest.mark.parametrize("program", ["cli", "cli.openbridge"])
 def test_version_and_help_load_nothing(program: str, option: str) -> None:
@@ -118,6 +97,31 @@ def test_version_and_help_load_nothing(program: str, option: str) -> None:
         "version",
     }
     assert done.stderr.strip() == f"{sorted(f'llmcore.{name}' for name in loaded)} set()"
+
+
+HEAVY_HELP = ("models", "login", "logout")
+"""Commands whose options need values of the library; they load no client."""
+
+
+@pytest.mark.parametrize("command", [name for name in COMMANDS if name not in HEAVY_HELP])
+def test_help_of_a_command_loads_no_library(command: str) -> None:
+    assert _loaded_by(f"from llmcore.cli import main\nmain([{command!r}, '--help'])") == set()
+
+
+@pytest.mark.parametrize("command", GATEWAY_COMMANDS)
+def test_help_of_a_command_of_the_gateway_loads_no_library(command: str) -> None:
+    code = f"from llmcore.cli.openbridge import main\nmain([{command!r}, '--help'])"
+    assert _loaded_by(code) == set()
+
+
+def _loaded_by(code: str) -> set[str]:
+    """Return which packages that take long to import are loaded when *code* ends."""
+    slow = {"aiohttp", "anyio", "asyncio", "cattrs", "httpx", "jiter", "msgspec"}
+    last = f"import atexit, sys\natexit.register(lambda: print(*(set(sys.modules) & {slow!r})))\n"
+    done = subprocess.run(
+        [sys.executable, "-c", last + code], capture_output=True, text=True, check=True
+    )
+    return set(done.stdout.splitlines()[-1].split())
 
 
 def test_a_mistyped_command_is_named(capsys: pytest.CaptureFixture[str]) -> None:

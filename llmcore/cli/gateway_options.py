@@ -1,0 +1,115 @@
+"""The options of the commands of `openbridge`, without an import of the gateway."""
+
+import argparse
+from pathlib import Path
+from typing import Final
+
+from llmcore.cli.program import command
+
+_KEY_ACTIONS: Final = (
+    ("create", "print a new key; its limits are options"),
+    ("list", "print all keys"),
+    ("show", "print a key's limits, and what it used"),
+    ("update", "change a key's limits"),
+    ("revoke", "revoke a key, for good"),
+    ("rotate", "print a new text for a key"),
+)
+GROUPS: Final = "key, owner, model, provider, upstream, target, outcome, day, month"
+
+
+def add_serve(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `openbridge serve`."""
+    parser.add_argument("--host", help="the address to listen on (OPENBRIDGE_HOST)")
+    parser.add_argument("--port", help="the port; 0 takes a free one (OPENBRIDGE_PORT)")
+    parser.add_argument("--workers", help="how many processes serve (OPENBRIDGE_WORKERS)")
+    _add_common(parser)
+    parser.set_defaults(run=command("gateway:serve"))
+
+
+def add_run(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `openbridge run`."""
+    parser.add_argument("--model", help="the model that the program is to ask for")
+    _add_common(parser)
+    parser.add_argument("words", nargs=argparse.REMAINDER, metavar="-- PROGRAM ...")
+    parser.set_defaults(run=command("gateway:run_program"))
+
+
+def add_replay(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `openbridge replay`."""
+    parser.add_argument("file", type=Path, help="a request's JSON body, or a cassette of requests")
+    parser.add_argument(
+        "--responses",
+        type=Path,
+        metavar="CASSETTE",
+        help="answer from this cassette instead of an upstream",
+    )
+    _add_common(parser)
+    parser.set_defaults(run=command("gateway:replay"))
+
+
+def add_config(config: argparse.ArgumentParser) -> None:
+    """Add the actions of `openbridge config`."""
+    actions = config.add_subparsers(required=True, metavar="ACTION")
+    check = actions.add_parser("check", help="check everything that is configured")
+    _add_common(check)
+    check.set_defaults(run=command("gateway_config:check"))
+    show = actions.add_parser("show", help="print the effective settings, without secrets")
+    _add_common(show)
+    show.set_defaults(run=command("gateway_config:show"))
+    init = actions.add_parser("init", help="write a commented example to openbridge.toml")
+    init.add_argument("file", nargs="?", type=Path, default=Path("openbridge.toml"))
+    init.add_argument("--force", action="store_true", help="replace an existing file")
+    init.set_defaults(run=command("gateway_config:init"))
+
+
+def add_keys(keys: argparse.ArgumentParser) -> None:
+    """Add the actions of `openbridge keys`."""
+    actions = keys.add_subparsers(required=True, metavar="ACTION")
+    for name, about in _KEY_ACTIONS:
+        parser = actions.add_parser(name, help=about)
+        parser.set_defaults(run=command("gateway_accounts:run"), action=name)
+        if name not in ("create", "list"):
+            parser.add_argument("id", help="the id of the key")
+        if name in ("create", "update"):
+            _add_limits(parser)
+        if name == "rotate":
+            parser.add_argument(
+                "--overlap", default="0h", metavar="TIME", help="how long the old one is valid, 24h"
+            )
+        parser.add_argument("--json", action="store_true", help="print JSON")
+        _add_common(parser)
+
+
+def add_usage(usage: argparse.ArgumentParser) -> None:
+    """Add the options of `openbridge usage`."""
+    usage.set_defaults(run=command("gateway_accounts:run"), action="usage")
+    usage.add_argument("--by", default="key,model", help=f"comma-separated: {GROUPS}")
+    usage.add_argument("--since", default="30d", help="7d, 24h, 2w or a date; by default 30d")
+    usage.add_argument("--until", help="a date, or how long ago; by default now")
+    usage.add_argument("--format", choices=("table", "csv", "json"), default="table")
+    _add_common(usage)
+
+
+# -- shared
+
+
+def _add_limits(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--name", help="whose it is, or what it is for")
+    parser.add_argument("--owner", help="the person or team that spend is attributed to")
+    parser.add_argument("--models", help="comma-separated names; one may end with *")
+    parser.add_argument("--expires", metavar="TIME", help="in 30d, 12h or 4w, or a date")
+    parser.add_argument("--requests-per-minute", type=int)
+    parser.add_argument("--tokens-per-minute", type=int)
+    parser.add_argument("--budget-usd", type=float, help="US dollars of each period")
+    parser.add_argument("--budget-tokens", type=int, help="tokens of each period")
+    parser.add_argument("--period", choices=("day", "week", "month", "total"))
+
+
+def _add_common(parser: argparse.ArgumentParser) -> None:
+    """Add the options that every command has."""
+    parser.add_argument("--upstream", metavar="PROVIDER", help="(OPENBRIDGE_UPSTREAM)")
+    parser.add_argument("--model-map", metavar="FILE", help="(OPENBRIDGE_MODEL_MAP_PATH)")
+    parser.add_argument(
+        "--config", metavar="FILE", help="instead of openbridge.toml (OPENBRIDGE_CONFIG)"
+    )
+    parser.add_argument("--env-file", metavar="FILE", help="instead of .env (OPENBRIDGE_ENV_FILE)")

@@ -1,0 +1,301 @@
+"""The options of the commands that use the library, which is imported when one of them runs.
+
+So `llmcore ask --help` and errors of options come at once. The other commands have their options
+in their own modules.
+"""
+
+import argparse
+from collections.abc import Mapping
+from typing import Any, Final
+
+from llmcore.cli.program import command
+
+PROTOCOLS: Final = (
+    "openai-chat",
+    "openai-responses",
+    "anthropic-messages",
+    "gemini",
+    "bedrock-converse",
+)
+GRANULARITIES: Final = ("segment", "word")
+"""Choices that the library defines; a test compares them."""
+
+IMAGE: Final[Mapping[str, Mapping[str, Any]]] = {
+    "images": {"flags": ("-i", "--image"), "action": "append", "help": "an image to edit"},
+    "mask": {"help": "an image whose transparent areas may change"},
+    "n": {"flags": ("-n",), "type": int, "help": "how many images are made"},
+    "size": {"help": "such as 1536x1024, or 2K"},
+    "aspect_ratio": {"help": "such as 16:9"},
+    "quality": {"help": "the provider's word, such as high"},
+    "background": {"help": "transparent, opaque or auto"},
+    "output_format": {"help": "png, jpeg or webp"},
+}
+SPEECH: Final[Mapping[str, Mapping[str, Any]]] = {
+    "voice": {"help": "the provider's name of the voice, such as alloy or Kore"},
+    "output_format": {"help": "mp3, wav, opus, aac, flac or pcm"},
+    "instructions": {"help": "the manner of speaking"},
+    "speed": {"type": float, "help": "1.0 is the usual speed"},
+    "language": {"help": "the language of the text, such as en"},
+}
+TRANSCRIPTION: Final[Mapping[str, Mapping[str, Any]]] = {
+    "language": {"help": "the spoken language, such as en"},
+    "prompt": {"help": "names and words that occur, or the text before"},
+    "timestamps": {"action": "append", "choices": GRANULARITIES, "help": "print times"},
+    "diarize": {"action": "store_true", "help": "print who speaks"},
+    "temperature": {"type": float, "help": "from 0 to 1"},
+}
+"""The settings that are options, by their names."""
+
+
+def add_ask(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `llmcore ask`."""
+    _add_request_options(parser)
+    parser.add_argument("--json", action="store_true", help="print events as JSON lines")
+    _add_session_options(parser)
+    parser.add_argument("-q", "--quiet", action="store_true", help="print the response only")
+    parser.set_defaults(run=command("ask:run"))
+
+
+def add_chat(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `llmcore chat`."""
+    _add_request_options(parser)
+    _add_session_options(parser)
+    parser.set_defaults(run=command("chat:run"), json=False, quiet=False)
+
+
+def add_prepare(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `llmcore prepare`."""
+    _add_request_options(parser)
+    parser.add_argument("--curl", action="store_true", help="print it as a curl command")
+    parser.set_defaults(run=command("prepare:run"))
+
+
+def add_batch(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `llmcore batch`."""
+    commands = parser.add_subparsers(metavar="COMMAND", required=True)
+    here = commands.add_parser("run", help="run requests here, and print their responses")
+    _add_requests(here)
+    here.add_argument(
+        "-c",
+        "--checkpoint",
+        metavar="FILE",
+        help="a SQLite file of finished responses, which are not asked for again",
+    )
+    here.add_argument("--concurrency", type=int, default=20, metavar="N", help="20 if not set")
+    here.set_defaults(run=command("batch:run"))
+    submit = commands.add_parser("submit", help="submit a batch, and print its handle")
+    _add_requests(submit)
+    submit.set_defaults(run=command("batch:submit"))
+    for name, text in (
+        ("status", "print how far a batch is"),
+        ("results", "print the responses of a batch"),
+    ):
+        added = commands.add_parser(name, help=text)
+        added.add_argument("handle", help="the file that `submit` printed, or - for stdin")
+        added.set_defaults(run=command(f"batch:{name}"))
+
+
+def add_image(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `llmcore image`."""
+    parser.add_argument("prompt", nargs="*", help="what is to be seen; text on stdin is appended")
+    _add_model_and_settings(parser, IMAGE)
+    _add_output(parser)
+    parser.set_defaults(run=command("media:image"))
+
+
+def add_speech(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `llmcore speak`."""
+    parser.add_argument("text", nargs="*", help="the text to read out; text on stdin is appended")
+    _add_model_and_settings(parser, SPEECH)
+    _add_output(parser)
+    parser.set_defaults(run=command("media:speak"))
+
+
+def add_transcription(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `llmcore transcribe`."""
+    parser.add_argument("recording", metavar="FILE|URL|-", help="the recording, - for stdin")
+    _add_model_and_settings(parser, TRANSCRIPTION)
+    parser.add_argument("--json", action="store_true", help="print text and times as JSON")
+    parser.set_defaults(run=command("media:transcribe_recording"))
+
+
+def add_logs(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `llmcore logs`."""
+    parser.add_argument("words", nargs="*", help="only exchanges that contain all of these")
+    parser.add_argument(
+        "-n", dest="count", type=int, default=3, metavar="N", help="the last N (3); 0 for all"
+    )
+    parser.add_argument(
+        "-m", "--model", metavar="ID", help="only responses of models with this name"
+    )
+    parser.add_argument("--session", metavar="NAME", help="only of this conversation")
+    parser.add_argument("--full", action="store_true", help="do not shorten long messages")
+    parser.add_argument("--json", action="store_true", help="print one JSON object per line")
+    parser.set_defaults(run=command("logs:run"))
+
+
+def add_sessions(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `llmcore sessions`."""
+    actions = parser.add_subparsers(required=True, metavar="ACTION")
+
+    def add(name: str, about: str) -> argparse.ArgumentParser:
+        added = actions.add_parser(name, help=about)
+        added.set_defaults(run=command("sessions:run"), action=name)
+        return added
+
+    add("list", "print every session")
+    show = add("show", "print a session as readable text")
+    show.add_argument("name")
+    export = add("export", "print sessions as JSON lines")
+    export.add_argument("names", nargs="*", metavar="NAME", help="all sessions if none is given")
+    export.add_argument(
+        "-o", "--output", metavar="FILE", help="write to a file that only you can read"
+    )
+    importing = add("import", "read sessions from JSON lines")
+    importing.add_argument("file", metavar="FILE", help="a file that export wrote; - for stdin")
+    importing.add_argument(
+        "--as", dest="name", metavar="NAME", help="import as one session with this name"
+    )
+    add("delete", "delete a session").add_argument("name")
+    schema = actions.add_parser("schema", help="print the JSON Schema of exported lines")
+    schema.set_defaults(run=command("sessions:schema"))
+
+
+def add_inspect(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `llmcore inspect`."""
+    parser.add_argument("file", help="a cassette, an exported session, a stream, or printed events")
+    parser.add_argument("--diff", metavar="FILE", help="show what differs in this other file")
+    parser.add_argument("--protocol", choices=PROTOCOLS, help="the API of a recorded stream")
+    parser.add_argument("-o", "--output", metavar="FILE", help="write the page here; - for stdout")
+    parser.add_argument("--open", action="store_true", help="open the page in a browser")
+    parser.set_defaults(run=command("inspect:run"))
+
+
+def add_doctor(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `llmcore doctor`."""
+    parser.add_argument(
+        "--offline", action="store_true", help="connect to nothing: leave out network and clock"
+    )
+    parser.set_defaults(run=command("doctor:run"))
+
+
+def add_providers(parser: argparse.ArgumentParser) -> None:
+    """Add the handler of `llmcore providers`, which has no options."""
+    parser.set_defaults(run=command("providers:run"))
+
+
+def add_keys(parser: argparse.ArgumentParser) -> None:
+    """Add the actions of `llmcore keys`."""
+    actions = parser.add_subparsers(required=True, metavar="ACTION")
+    setting = actions.add_parser(
+        "set", help="store a key, typed or on stdin: in the keyring, else in a private file"
+    )
+    setting.add_argument("provider", help="such as openai; or the name of a variable")
+    setting.set_defaults(run=command("keys:set_key"))
+    actions.add_parser("list", help="list stored keys, not their values").set_defaults(
+        run=command("keys:list_keys")
+    )
+    removing = actions.add_parser("remove", help="remove a stored key")
+    removing.add_argument("provider")
+    removing.set_defaults(run=command("keys:remove"))
+
+
+# -- shared
+
+
+def _add_request_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("prompt", nargs="*", help="the user message; text on stdin is appended")
+    parser.add_argument(
+        "-m", "--model", metavar="PROVIDER:ID", help="such as openai:gpt-5.2, or an alias"
+    )
+    parser.add_argument("--local", action="store_true", help="ask the embedded local model")
+    parser.add_argument("-s", "--system", help="the system prompt")
+    parser.add_argument(
+        "--image",
+        action="append",
+        default=[],
+        metavar="FILE|URL",
+        help="an image to attach; repeatable",
+    )
+    parser.add_argument(
+        "-a",
+        "--attach",
+        action="append",
+        default=[],
+        metavar="FILE|URL|-",
+        help="an image, audio, document or text to attach, - for stdin; repeatable",
+    )
+    parser.add_argument("-t", "--template", metavar="NAME", help="a prompt of `llmcore config`")
+    parser.add_argument(
+        "-p",
+        "--param",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="a value in the template; repeatable",
+    )
+    parser.add_argument(
+        "--schema",
+        metavar="SCHEMA",
+        help="a response of JSON: a JSON Schema, its file, module:Class, or `name, age int`",
+    )
+    parser.add_argument(
+        "--tool",
+        action="append",
+        default=[],
+        metavar="MODULE:FUNCTION",
+        help="a Python function that the model may call, or FILE.py:FUNCTION; repeatable",
+    )
+    parser.add_argument(
+        "--max-tokens", type=int, metavar="N", help="the most tokens of the response"
+    )
+    parser.add_argument("--temperature", type=float, metavar="T", help="0 for the likeliest words")
+    parser.add_argument("--reasoning-effort", metavar="LEVEL", help="such as low or high")
+    parser.add_argument(
+        "--no-stream",
+        dest="stream",
+        action="store_false",
+        help="print the response when it is complete",
+    )
+
+
+def _add_session_options(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_mutually_exclusive_group()
+    group.add_argument(
+        "--session", metavar="NAME", help="continue this conversation and store the response"
+    )
+    group.add_argument(
+        "-c", "--continue", dest="last", action="store_true", help="continue the last conversation"
+    )
+    group.add_argument("--no-log", dest="log", action="store_false", help="store nothing")
+
+
+def _add_requests(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "requests", help='lines of JSON: {"id": "a", "prompt": "..."}, or with a whole "request"'
+    )
+    parser.add_argument(
+        "-m", "--model", metavar="PROVIDER:ID", help="the model of requests that name none"
+    )
+
+
+def _add_model_and_settings(
+    parser: argparse.ArgumentParser, options: Mapping[str, Mapping[str, Any]]
+) -> None:
+    parser.add_argument(
+        "-m",
+        "--model",
+        metavar="PROVIDER:ID",
+        required=True,
+        help="such as openai:gpt-image-2, openai:gpt-4o-mini-tts or openai:whisper-1; or an alias",
+    )
+    for name, given in options.items():
+        rest = {key: value for key, value in given.items() if key != "flags"}
+        flags = given.get("flags", ("--" + name.replace("_", "-"),))
+        parser.add_argument(*flags, dest=name, default=None, **rest)
+
+
+def _add_output(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "-o", "--output", metavar="FILE|-", help="the file that is written, - for stdout"
+    )
