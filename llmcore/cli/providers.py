@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from llmcore.cli.program import say
+from llmcore.cli.stored_keys import with_stored_keys
 from llmcore.client.environment import provider_entries
 from llmcore.client.github.login import login_file
 from llmcore.routes.github_credentials import PROVIDER
@@ -16,9 +17,10 @@ def run(_args: argparse.Namespace) -> int:
     """Print a line for each provider."""
     entries = provider_entries()
     width = max(len(entry.id) for entry in entries)
+    environ = with_stored_keys(os.environ)
     for entry in entries:
-        ready = entry.is_configured(os.environ) or login_of(entry, os.environ) is not None
-        say(f"{'✓' if ready else ' '} {entry.id:{width}}  {describe(entry, os.environ)}")
+        ready = entry.is_configured(environ) or login_of(entry, environ) is not None
+        say(f"{'✓' if ready else ' '} {entry.id:{width}}  {describe(entry, environ)}")
     return 0
 
 

@@ -197,6 +197,21 @@ def test_a_key_is_kept_in_the_keyring_where_there_is_one(
     assert ring.kept == {}
 
 
+def test_a_stored_key_configures_its_provider(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    without(monkeypatch, "keyring")
+    monkeypatch.delenv("COHERE_API_KEY", raising=False)
+    monkeypatch.setattr("sys.stdin", io.StringIO("secret\n"))
+    main(["providers"])
+    assert "✓ cohere" not in capsys.readouterr().out
+
+    main(["keys", "set", "cohere"])
+    main(["providers"])
+
+    assert "✓ cohere" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize(
     ("provider", "told", "code"),
     [
