@@ -5,7 +5,7 @@ order: `commands` (all commands of `llmcore`, and the parser of both programs), 
 commands that use the library), and a module for each command with `run(args)`, which returns the
 exit code, and `add_options(parser)` if that is not in `options`: `ask`, `chat`, `batch`, `media`
 (`image`, `speak` and `transcribe`), `prepare`, `providers`, `models`, `config`, `keys`, `login`,
-`local`, `logs`, `sessions`, `inspect`, `doctor` and `completion`. `ask` and `chat` share
+`local`, `logs`, `sessions`, `inspect` and `doctor`. `ask` and `chat` share
 `request_options`, `attachments` (files, schemas and functions that options name), `conversation`
 (stored conversations), `printing`, `user_config` and `stored_keys`; `chat` has `chat_input` and
 `markdown_printer` too. `openbridge` (its commands), `gateway_options`, `gateway`,

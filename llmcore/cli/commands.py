@@ -1,4 +1,4 @@
-"""The commands of `llmcore`, and the parser of a program that has commands."""
+"""The commands of `llmcore`, the parser of a program with commands, and completion of shells."""
 
 import argparse
 import sys
@@ -40,7 +40,7 @@ COMMANDS: Final[Commands] = {
         "show a cassette, session or recorded stream as a page",
     ),
     "doctor": ("options:add_doctor", "check keys, network, packages and files"),
-    "completion": ("completion", "print the completion script of a shell"),
+    "completion": ("options:add_completion", "print the completion script of a shell"),
 }
 
 _ABOUT: Final = "Call any LLM provider from the shell."
@@ -51,9 +51,24 @@ def parser(argv: Sequence[str] | None = None) -> argparse.ArgumentParser:
     return parser_of("llmcore", _ABOUT, COMMANDS, argv)
 
 
-def complete_parser() -> Parser:
-    """Return the parser with the options of all commands."""
-    return _with_options("llmcore", _ABOUT, COMMANDS)
+_FILES: Final = ("file", "requests", "handle", "images", "mask")
+"""Arguments that are files, though their placeholder does not say so."""
+
+
+def print_completion(args: argparse.Namespace) -> int:
+    """Print the completion script of a shell. Raises ConfigurationError without shtab."""
+    try:
+        import shtab
+    except ImportError as error:
+        from llmcore.schema.errors import missing_extra  # loads the library
+
+        raise missing_extra("completion", "cli", error) from error
+    complete = _with_options("llmcore", _ABOUT, COMMANDS)
+    for argument in complete.arguments():
+        if "FILE" in str(argument.metavar) or argument.dest in _FILES:
+            argument.complete = shtab.FILE  # type: ignore[attr-defined]  # read by shtab
+    print(shtab.complete(complete, args.shell))
+    return 0
 
 
 def parser_of(

@@ -47,6 +47,14 @@ TRANSCRIPTION: Final[Mapping[str, Mapping[str, Any]]] = {
 """The settings that are options, by their names."""
 
 
+SHELLS: Final = ("bash", "zsh", "tcsh", "fish")
+_WHERE: Final = """\
+Where the script belongs:
+  bash  llmcore completion bash > ~/.local/share/bash-completion/completions/llmcore
+  zsh   llmcore completion zsh > _llmcore, in a folder of $fpath
+  fish  llmcore completion fish > ~/.config/fish/completions/llmcore.fish"""
+
+
 def add_ask(parser: argparse.ArgumentParser) -> None:
     """Add the options of `llmcore ask`."""
     _add_request_options(parser)
@@ -198,6 +206,14 @@ def add_keys(parser: argparse.ArgumentParser) -> None:
     removing = actions.add_parser("remove", help="remove a stored key")
     removing.add_argument("provider")
     removing.set_defaults(run=command("keys:remove"))
+
+
+def add_completion(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `llmcore completion`."""
+    parser.add_argument("shell", choices=SHELLS)
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.epilog = _WHERE
+    parser.set_defaults(run=command("commands:print_completion"))
 
 
 # -- shared
