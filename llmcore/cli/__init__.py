@@ -5,13 +5,12 @@ order: `commands` (all commands of `llmcore`, and the parser of both programs), 
 commands that use the library), and a module for each command with `run(args)`, which returns the
 exit code, and `add_options(parser)` if that is not in `options`: `ask`, `chat`, `batch`, `media`
 (`image`, `speak` and `transcribe`), `prepare`, `providers`, `models`, `config`, `keys`, `login`,
-`local`, `logs`, `sessions`, `inspect` and `doctor`. `ask` and `chat` share
-`request_options`, `attachments` (files, schemas and functions that options name), `conversation`
-(stored conversations), `printing`, `user_config` and `stored_keys`; `chat` has `chat_input` and
+`local`, `logs`, `sessions`, `inspect` and `doctor`. `ask` and `chat` share `request_options`,
+`attachments` (files, schemas and functions that options name), `conversation` (stored
+conversations), `printing`, `user_config` and `stored_keys`; `chat` has `chat_input` and
 `markdown_printer` too. `openbridge` (its commands), `gateway_options`, `gateway`,
-`gateway_clients`, `gateway_config`, `gateway_accounts` and `gateway_settings` (what these share)
-are the other program; `program` (streams, and how a program ends) and `failures` (exit codes) are
-shared by all.
+`gateway_clients`, `gateway_config` and `gateway_accounts` are the other program; `program`
+(streams, and how a program ends) and `failures` (exit codes) are shared by all.
 """
 
 import argparse

@@ -52,7 +52,7 @@ def parser(argv: Sequence[str] | None = None) -> argparse.ArgumentParser:
 
 
 _FILES: Final = ("file", "requests", "handle", "images", "mask")
-"""Arguments that are files, though their placeholder does not say so."""
+"""Arguments that are files without a placeholder `FILE`."""
 
 
 def print_completion(args: argparse.Namespace) -> int:

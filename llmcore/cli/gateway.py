@@ -28,7 +28,7 @@ from llmcore.cli.gateway_clients import (
     instructions,
     variables,
 )
-from llmcore.cli.gateway_settings import settings_of
+from llmcore.cli.gateway_config import settings_of
 from llmcore.cli.program import json_output, json_text
 from llmcore.client.transport import Transport
 from llmcore.schema.errors import ConfigurationError, InvalidRequestError

@@ -22,7 +22,7 @@ from llmcore.bridge.spend.report import (
 from llmcore.bridge.state.ledger import Ledger
 from llmcore.bridge.state.store import StateUnavailableError
 from llmcore.bridge.state.stores import ledger_for
-from llmcore.cli.gateway_settings import settings_of_store
+from llmcore.cli.gateway_config import settings_of_store
 from llmcore.cli.program import json_output, json_text, note, say
 from llmcore.schema.errors import ConfigurationError, InvalidRequestError
 from llmcore.schema.json import JsonObject

@@ -1,4 +1,7 @@
-"""`openbridge config`: check the configuration, show what is effective, write an example."""
+"""The settings of the commands of `openbridge`, and `openbridge config`.
+
+That one checks the configuration, shows the effective settings, and writes an example.
+"""
 
 import argparse
 import os
@@ -7,13 +10,18 @@ from pathlib import Path
 
 from llmcore.bridge.configuration.document import read_document
 from llmcore.bridge.configuration.example import EXAMPLE
-from llmcore.bridge.configuration.reading import find_config, settings_and_values
+from llmcore.bridge.configuration.reading import (
+    find_config,
+    read_environment,
+    settings_and_values,
+    settings_from,
+)
 from llmcore.bridge.configuration.settings import GatewaySettings
 from llmcore.bridge.configuration.show import shown
 from llmcore.bridge.configuration.values import Values
-from llmcore.cli.gateway_settings import environ_of
 from llmcore.cli.program import note, say
 from llmcore.schema.errors import ConfigurationError
+from llmcore.schema.json import present
 
 
 def _read(environ: Mapping[str, str]) -> tuple[GatewaySettings, Values]:
@@ -58,3 +66,32 @@ def init(args: argparse.Namespace) -> int:
         file.write(EXAMPLE)
     note(f"{path} is written: edit it, and check it with `openbridge config check`")
     return 0
+
+
+# -- shared
+
+
+def environ_of(args: argparse.Namespace, **more: str) -> Mapping[str, str]:
+    """Return the variables of the environment and of `.env`, with the options over them."""
+    given = {
+        "OPENBRIDGE_ENV_FILE": args.env_file,
+        "OPENBRIDGE_CONFIG": args.config,
+        "OPENBRIDGE_UPSTREAM": args.upstream,
+        "OPENBRIDGE_MODEL_MAP_PATH": args.model_map,
+        "OPENBRIDGE_HOST": getattr(args, "host", None),
+        "OPENBRIDGE_PORT": getattr(args, "port", None),
+        "OPENBRIDGE_WORKERS": getattr(args, "workers", None),
+        **more,
+    }
+    return read_environment({**os.environ, **present(given)}, Path.cwd())
+
+
+def settings_of(args: argparse.Namespace, **more: str) -> GatewaySettings:
+    """Return the settings that *args*, the environment and the configuration file give."""
+    environ = environ_of(args, **more)
+    return settings_from(environ, find_config(environ, Path.cwd()))
+
+
+def settings_of_store(args: argparse.Namespace) -> GatewaySettings:
+    """Return the settings of commands that ask no upstream, so that none need be configured."""
+    return settings_of(args) if args.upstream else settings_of(args, OPENBRIDGE_UPSTREAM="local")
