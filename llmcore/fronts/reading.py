@@ -18,6 +18,7 @@ from llmcore.protocols.openai_chat.names import PROTOCOL_ID as CHAT
 from llmcore.protocols.openai_responses.names import METADATA_KEY
 from llmcore.protocols.openai_responses.names import PROTOCOL_ID as RESPONSES
 from llmcore.protocols.tool_schema.normalise import without_null_keywords
+from llmcore.protocols.tools import shown
 from llmcore.schema.content import (
     CacheTtl,
     ContentPart,
@@ -201,6 +202,28 @@ def own_file(file_id: str, path: str, *, known: bool) -> str:
             f"{path} names a file by its id, which the upstream does not have: send the data.", path
         )
     return file_id
+
+
+class AnsweredCalls:
+    """The calls of a request's messages, each of which has one result at most."""
+
+    def __init__(self) -> None:
+        self._waiting: dict[str, int] = {}
+
+    def add_call(self, call_id: str) -> None:
+        """Add a call that the client ran."""
+        self._waiting[call_id] = self._waiting.get(call_id, 0) + 1
+
+    def add_result(self, call_id: str, path: str) -> None:
+        """Add the result at *path*; FrontError for one whose call has its result already."""
+        waiting = self._waiting.get(call_id)
+        if waiting == 0:
+            raise invalid(
+                f"{path} is a second result for the call {shown(call_id)!r}: keep one of them.",
+                path,
+            )
+        if waiting is not None:
+            self._waiting[call_id] = waiting - 1
 
 
 def decoded(data: str, path: str) -> bytes:

@@ -215,7 +215,7 @@ def data_url(part: MediaPart) -> str | None:
         return None
     if "," in found[0]:
         raise InvalidRequestError(
-            f"media_type={found[0]!r} is not a MIME type: leave the comma out"
+            f"{noun_of(part)} has {found[0]!r}, which is not a MIME type: leave the comma out"
         )
     return f"data:{found[0]};base64,{found[1]}"
 

@@ -38,6 +38,18 @@ def said(front_id: str, *parts: dict[str, Any]) -> dict[str, Any]:
     return {"max_tokens": 9, name: [{"role": "user", "content": list(parts)}]}
 
 
+CALL = {"type": "function_call", "call_id": "c1", "name": "f", "arguments": "{}"}
+OUTPUT = {"type": "function_call_output", "call_id": "c1", "output": "1"}
+CHAT_CALL = {"id": "c1", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+CHAT_RESULT = {"role": "tool", "tool_call_id": "c1", "content": "1"}
+TOOL_USE = {"type": "tool_use", "id": "c1", "name": "f", "input": {}}
+TOOL_RESULT = {"type": "tool_result", "tool_use_id": "c1", "content": "1"}
+GEMINIS_CALL = {"functionCall": {"id": "c1", "name": "f", "args": {}}}
+GEMINIS_RESULT = {"functionResponse": {"id": "c1", "name": "f", "response": {"output": 1}}}
+ONLY_F = {"functionCallingConfig": {"mode": "ANY", "allowedFunctionNames": ["f"]}}
+STORED = "https://generativelanguage.googleapis.com/v1beta/files/abc"
+TWICE = "is a second result for the call 'c1': keep one of them."
+
 REFUSED: dict[str, tuple[str, str, dict[str, Any], str]] = {
     "computer without a screenshot": (
         "openai-responses",
@@ -62,6 +74,75 @@ REFUSED: dict[str, tuple[str, str, dict[str, Any], str]] = {
         "gemini",
         said("openai-responses", {"type": "input_file", "file_data": "AAEC"}),
         "cannot tell what a document holds: give its media type",
+    ),
+    "two results of a call, in Responses": (
+        "openai-responses",
+        "anthropic-messages",
+        {"input": [{"role": "user", "content": "Hi"}, CALL, OUTPUT, OUTPUT]},
+        f"input[3] {TWICE}",
+    ),
+    "two results of a call, in Chat": (
+        "openai-chat",
+        "gemini",
+        {
+            "messages": [
+                {"role": "system", "content": "Be brief."},
+                {"role": "user", "content": "Hi"},
+                {"role": "assistant", "tool_calls": [CHAT_CALL]},
+                CHAT_RESULT,
+                CHAT_RESULT,
+            ]
+        },
+        f"messages[4] {TWICE}",
+    ),
+    "two results of a call, in Messages": (
+        "anthropic-messages",
+        "openai-chat",
+        {
+            "max_tokens": 9,
+            "messages": [
+                {"role": "user", "content": "Hi"},
+                {"role": "assistant", "content": [TOOL_USE]},
+                {"role": "user", "content": [TOOL_RESULT, TOOL_RESULT]},
+            ],
+        },
+        f"messages[2].content[1] {TWICE}",
+    ),
+    "two results of a call, in Gemini's API": (
+        "gemini",
+        "openai-responses",
+        {
+            "contents": [
+                {"role": "user", "parts": [{"text": "Hi"}]},
+                {"role": "model", "parts": [GEMINIS_CALL]},
+                {"role": "user", "parts": [GEMINIS_RESULT, GEMINIS_RESULT]},
+            ]
+        },
+        f"contents[2].parts[1].functionResponse {TWICE}",
+    ),
+    "file that Google stores": (
+        "gemini",
+        "anthropic-messages",
+        said("gemini", {"fileData": {"fileUri": STORED}}),
+        "contents[0].parts[0].fileData.fileUri names a file by its id, which the upstream does not",
+    ),
+    "MIME type with a comma": (
+        "gemini",
+        "openai-responses",
+        said("gemini", {"inlineData": {"mimeType": "a/b,c", "data": "AAEC"}}),
+        "a document has 'a/b,c', which is not a MIME type",
+    ),
+    "file in a bucket of no known type": (
+        "openai-responses",
+        "bedrock-converse",
+        said("openai-responses", {"type": "input_file", "file_url": "s3://b/k"}),
+        "cannot tell what s3://b/k holds: give its media type",
+    ),
+    "function that is not declared": (
+        "gemini",
+        "openai-responses",
+        {**said("gemini", {"text": "Hi"}), "toolConfig": ONLY_F},
+        "toolConfig.functionCallingConfig.allowedFunctionNames has 'f', which no functionDecl",
     ),
     "display that is no text": (
         "anthropic-messages",
@@ -103,3 +184,13 @@ def test_a_refusal_says_what_is_wrong_in_the_words_of_the_clients_api(name: str)
     assert message is not None
     assert words in message
     assert CLASSES.findall(message) == []
+    if front_id in ("gemini", "openai-responses"):
+        assert "messages[" not in message
+
+
+@pytest.mark.parametrize("protocol_id", list(MODELS))
+def test_a_call_that_comes_again_has_a_result_again(protocol_id: str) -> None:
+    """Servers that number their calls begin anew in each response."""
+    body = {"input": [{"role": "user", "content": "Hi"}, CALL, OUTPUT, CALL, OUTPUT]}
+
+    assert message_of("openai-responses", protocol_id, body) is None

@@ -32,6 +32,7 @@ from llmcore.fronts.errors import invalid
 from llmcore.fronts.front import Upstream
 from llmcore.fronts.opaque_state import Echo, EchoedHostedItem, EchoReader
 from llmcore.fronts.reading import (
+    AnsweredCalls,
     Fields,
     cache_ttl_of,
     marked_at_end,
@@ -72,6 +73,7 @@ class TurnReader:
         self._content = ContentReader(native=self._native, notes=notes)
         self._messages: list[Message] = []
         self._names: dict[str, str] = {}
+        self._answered = AnsweredCalls()
 
     @property
     def call_ids(self) -> frozenset[str]:
@@ -143,6 +145,7 @@ class TurnReader:
     def _result(self, block: Block, path: str) -> ToolResultPart:
         self._content.check_fields(block, path)
         call_id = required(block, "tool_use_id", str, f"{path}.")
+        self._answered.add_result(call_id, path)
         part = ToolResultPart(
             call_id,
             self._content.read_output(block, path),
@@ -205,6 +208,7 @@ class TurnReader:
         call_id = required(block, "id", str, f"{path}.")
         name = required(block, "name", str, f"{path}.")
         self._names[call_id] = name
+        self._answered.add_call(call_id)
         known = ("caller", "toolset_name")
         kept = {key: block[key] for key in known if block.get(key) is not None}
         part = ToolCallPart(

@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 from attrs import evolve
 
 from llmcore.fronts.errors import invalid
-from llmcore.fronts.reading import is_remote
+from llmcore.fronts.reading import is_remote, own_file
 from llmcore.protocols.gemini.names import METADATA_KEY, RESOLUTIONS, NativeObject
 from llmcore.protocols.gemini.parts import MediaPart
 from llmcore.protocols.media import decode_base64
@@ -69,7 +69,7 @@ def read_part(
             own["partMetadata"] = metadata
         return [TextPart(text, provider_metadata={METADATA_KEY: own} if native and own else {})]
     if is_media(part):
-        return [read_media(part, path, native=native)]
+        return [client_media(part, path, native=native)]
     if part.keys() - {"thought", "thoughtSignature"}:
         kind = ", ".join(sorted(part))[:100]
         notes.dropped("unsupported-content", path, f"the upstream takes no {kind} here")
@@ -91,6 +91,14 @@ def is_media(part: Mapping[str, Any]) -> bool:
 def kind_of_file(held: NativeObject) -> str:
     """Return the first word of a file's MIME type, such as `image`; empty for one without."""
     return (str_or_none(held.get("mimeType")) or "").partition("/")[0].lower()
+
+
+def client_media(part: NativeObject, path: str, *, native: bool) -> MediaPart:
+    """Return a file of the client's; FrontError for one that Google stores, at other upstreams."""
+    media = read_media(part, path, native=native)
+    if media.file_id is not None:
+        own_file(media.file_id, f"{path}.fileData.fileUri", known=native)
+    return media
 
 
 def read_media(part: NativeObject, path: str, *, native: bool) -> MediaPart:

@@ -19,13 +19,13 @@ from llmcore.fronts.errors import invalid
 from llmcore.fronts.front import Upstream
 from llmcore.fronts.gemini.content import (
     camel_keys,
+    client_media,
     kind_of_file,
-    read_media,
     read_part,
     sets_detail,
 )
 from llmcore.fronts.gemini.turns import read_turn
-from llmcore.fronts.reading import report_unknown
+from llmcore.fronts.reading import AnsweredCalls, report_unknown
 from llmcore.protocols.gemini.names import MEANINGFUL, METADATA_KEY, PROTOCOL_ID, NativeObject
 from llmcore.protocols.gemini.parts import MediaPart
 from llmcore.protocols.tools import synthetic_call_id
@@ -130,6 +130,7 @@ class _ContentsReader:
         self._turn: list[tuple[NativeObject, str]] = []
         self._open: list[ToolCallPart] = []
         """Calls of the last turn that have no result yet."""
+        self._answered = AnsweredCalls()
 
     def add(self, content: object, path: str) -> None:
         """Read the next content."""
@@ -199,6 +200,7 @@ class _ContentsReader:
         """Return a function's result, for the call that it names or else for the next open call."""
         name = str_or_none(response.get("name"))
         call = self._called(str_or_none(response.get("id")), name)
+        self._answered.add_result(call.id, f"{path}.functionResponse")
         content, failed = result_content(response.get("response"), native=self._native)
         files = self._files(response, path)
         return ToolResultPart(
@@ -214,9 +216,9 @@ class _ContentsReader:
         given = response.get("parts")
         files = []
         for index, item in enumerate(given if isinstance(given, list) else ()):
-            file, where = camel_keys(item), f"{path}.parts[{index}]"
-            files.append(read_media(file, where, native=self._native))
-            self._report_name(file, f"{path}.functionResponse.parts[{index}]")
+            file, where = camel_keys(item), f"{path}.functionResponse.parts[{index}]"
+            files.append(client_media(file, where, native=self._native))
+            self._report_name(file, where)
         return files
 
     def _report_name(self, file: NativeObject, path: str) -> None:
@@ -261,6 +263,8 @@ class _ContentsReader:
         for message in read_turn(turn, self._upstream, self._messages, self._notes):
             self._messages.append(message)
             self._open += message.tool_calls
+            for call in message.tool_calls:
+                self._answered.add_call(call.id)
 
 
 # -- what a function returned

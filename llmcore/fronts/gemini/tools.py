@@ -27,6 +27,7 @@ from llmcore.fronts.tools_as_functions import (
 )
 from llmcore.protocols.gemini.names import METADATA_KEY, MODES, PROTOCOL_ID, NativeObject
 from llmcore.protocols.protocol import protocol_by_id
+from llmcore.protocols.tools import shown
 from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.errors import InvalidRequestError
 from llmcore.schema.json import JsonObject, str_or_none
@@ -254,6 +255,7 @@ def _with_choice(
         offer = evolve(offer, tools=tuple(map(_strict, offer.tools)))
         has_mode = False
     if mode == "ANY" and len(allowed) == 1:
+        _check_offered(allowed[0], offer)
         return evolve(offer, choice=ToolChoice.named(allowed[0]))
     if allowed and mode != "NONE":
         offer = _only(offer, mode, allowed, native=native, notes=notes)
@@ -263,6 +265,13 @@ def _with_choice(
     if kind == "required" and not any(isinstance(tool, ToolDefinition) for tool in offer.tools):
         return _of_no_function(offer, calling, native=native, notes=notes)
     return evolve(offer, choice=ToolChoice(kind))  # type: ignore[arg-type]
+
+
+def _check_offered(name: str, offer: OfferedTools) -> None:
+    """Raise FrontError for a function that must be called, and that no tool declares."""
+    if not any(isinstance(tool, ToolDefinition) and tool.name == name for tool in offer.tools):
+        path = "toolConfig.functionCallingConfig.allowedFunctionNames"
+        raise invalid(f"{path} has {shown(name)!r}, which no functionDeclarations declare.", path)
 
 
 def _of_no_function(

@@ -28,6 +28,7 @@ from llmcore.fronts.openai_chat.content import (
     read_result,
 )
 from llmcore.fronts.reading import (
+    AnsweredCalls,
     Fields,
     cache_ttl_of,
     marked_at_end,
@@ -105,6 +106,7 @@ class MessageReader:
         self._states = StateReader(upstream.sealer)
         self._notes = notes
         self._calls: dict[str, ToolCallPart] = {}
+        self._answered = AnsweredCalls()
         self._last_function: dict[str, str] = {}
         """Ids of calls in the form before tools, by their functions' names."""
 
@@ -172,6 +174,7 @@ class MessageReader:
         shown = (*content, *calls)
         for call in calls:
             self._calls[call.id] = call
+            self._answered.add_call(call.id)
         state = self._states.restored(seals_in(native), shown, path, self._notes)
         if state is not None:
             return Message.assistant(state[1], origin=state[0])
@@ -288,6 +291,7 @@ class MessageReader:
             call_id = self._last_function.get(name or "") or synthetic_call_id(None, index, 0)
         if call_id is None:
             call_id = required(native, "tool_call_id", str, f"{path}.")
+        self._answered.add_result(call_id, path)
         call, where = self._calls.get(call_id), f"{path}.content"
         part = ToolResultPart(
             call_id,

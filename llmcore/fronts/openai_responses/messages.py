@@ -40,7 +40,7 @@ from llmcore.fronts.openai_responses.content import read_content
 from llmcore.fronts.openai_responses.errors import item_not_found
 from llmcore.fronts.openai_responses.state import FindItem
 from llmcore.fronts.policy import TranslationPolicy
-from llmcore.fronts.reading import own_file, report_unknown
+from llmcore.fronts.reading import AnsweredCalls, own_file, report_unknown
 from llmcore.fronts.sealer import Sealer
 from llmcore.fronts.tool_registry import ToolRegistry, function_name
 from llmcore.protocols.media import decode_base64
@@ -237,6 +237,7 @@ class InputReader:
         self._run = EchoReader(sealer, notes)
         self._messages: list[Message] = []
         self._calls: dict[str, ToolCallPart] = {}
+        self._answered = AnsweredCalls()
         self._sent_ids = sent_ids
         self._remote: set[str] = set()
         """The ids of shell calls that the provider ran."""
@@ -309,6 +310,7 @@ class InputReader:
             protocol_id=self._protocol_id,
             native=self._registry.native,
         )
+        self._answered.add_result(part.tool_call_id, path)
         for number, file in enumerate(part.parts):
             self._check_file(file, f"{path}.output[{number}]")
         return part
@@ -431,6 +433,7 @@ class InputReader:
         for part in parts:
             if isinstance(part, ToolCallPart) and not part.provider_executed:
                 self._calls[part.id] = part
+                self._answered.add_call(part.id)
 
     def _hosted(self, echo: EchoedHostedItem) -> list[ContentPart]:
         """Return the parts for an item that came back without state."""

@@ -146,7 +146,7 @@ def _media(part: media.MediaPart) -> tuple[str, Block | str]:
         return "", "the service fetches only s3:// addresses: give data or a path"
     media_type = media.media_type_of(part)
     if media_type is None:
-        raise InvalidRequestError(f"cannot tell what {url} holds; give it a media_type")
+        raise InvalidRequestError(f"cannot tell what {url} holds: give its media type")
     owner = part.provider_metadata.get(METADATA_KEY, {}).get("bucketOwner")
     location = {"uri": url, "bucketOwner": owner} if owner else {"uri": url}
     return media_type, {"s3Location": location}

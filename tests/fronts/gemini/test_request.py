@@ -124,14 +124,6 @@ PNG = base64.b64encode(b"\x89PNG\r\n\x1a\n").decode()
             ImagePart(url="https://a.example/b", media_type="image/png"),
         ),
         (
-            {"fileData": {"fileUri": "gs://bucket/b"}},
-            DocumentPart(file_id="gs://bucket/b", file_owner="google"),
-        ),
-        (
-            {"fileData": {"fileUri": "/etc/passwd"}},
-            DocumentPart(file_id="/etc/passwd", file_owner="google"),
-        ),
-        (
             {
                 "inlineData": {"mimeType": "image/png", "data": PNG},
                 "mediaResolution": {"level": "MEDIA_RESOLUTION_HIGH"},
@@ -144,6 +136,20 @@ def test_files_are_pictures_sound_or_documents(part: Any, expected: Any) -> None
     (message,) = messages_of({"role": "user", "parts": [part]})
 
     assert message.content == (expected,)
+
+
+@pytest.mark.parametrize("uri", ["gs://bucket/b", "/etc/passwd", "files/abc"])
+@pytest.mark.parametrize("within", [False, True])
+def test_files_that_are_no_web_addresses_are_refused_for_other_upstreams(
+    uri: str, *, within: bool
+) -> None:
+    """Also within what a function returned: only Google's services can open them."""
+    file = {"fileData": {"fileUri": uri}}
+    response = {"functionResponse": {"name": "f", "response": {}, "parts": [file]}}
+    contents = [{"role": "user", "parts": [response if within else file]}]
+    error = refused({"contents": contents})
+
+    assert "fileData.fileUri names a file by its id" in error.message
 
 
 @pytest.mark.parametrize(
