@@ -56,6 +56,8 @@ CHAT: Final = evolve(
     COMPATIBLE,
     image_urls=False,  # "external image URLs are not supported"
     parallel_tool_calls=False,
+    reasoning_field="reasoning_text",  # with `reasoning_opaque`, as the editor's extension does
+    reasoning_replay="accepted",
 )
 RESPONSES: Final = evolve(openai_responses.OPENAI, item_ids="reasoning")
 _INTENT: Final = {"openai-intent": "conversation-edits"}

@@ -439,7 +439,14 @@ def on_extra(
 ) -> ChatState:
     """Keep the fields that must go back with the message, such as Gemini's thought signature.
 
-    Source: https://ai.google.dev/gemini-api/docs/thought-signatures (OpenAI compatibility)
+    `reasoning_opaque` is the proof of the thinking of GitHub Copilot's models. Sources:
+    https://ai.google.dev/gemini-api/docs/thought-signatures (OpenAI compatibility),
+    https://github.com/earendil-works/pi/pull/1502 (Copilot).
     """
-    merged = merge_json(state.info.extra, object_or_empty(delta.get("extra_content")))
+    found: NativeObject = {}
+    if object_or_empty(delta.get("extra_content")):
+        found["extra_content"] = delta["extra_content"]
+    if str_or_none(delta.get("reasoning_opaque")) is not None:
+        found["reasoning_opaque"] = delta["reasoning_opaque"]
+    merged = merge_json(state.info.extra, found)
     return replace(state, info=replace(state.info, extra=merged))

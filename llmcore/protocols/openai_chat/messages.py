@@ -198,6 +198,8 @@ def _lower_assistant(
     native |= _lower_reasoning(message, context)
     native |= _lower_audio_id(message, path, context, notes)
     native |= _lower_fields(message, context)
+    if context.dialect.reasoning_field == "reasoning_text" and "reasoning_text" not in native:
+        _note_unproven(message, path, notes)
     calls = _lower_calls(message, path, context, notes)
     if calls:
         native["tool_calls"] = calls
@@ -242,7 +244,9 @@ def _lower_content(
 
 def _lower_reasoning(message: Message, context: ChatTarget) -> NativeObject:
     dialect = context.dialect
-    if dialect.reasoning_replay == "forbidden" or dialect.reasoning_field == "content":
+    if dialect.reasoning_replay == "forbidden":
+        return {}
+    if dialect.reasoning_field in ("content", "reasoning_text"):  # a part; a field with its proof
         return {}
     if dialect.reasoning_field == "reasoning_details":
         details = _details(message, context)
@@ -264,6 +268,13 @@ def _details(message: Message, context: ChatTarget) -> list[JsonValue]:
         for part in message.content
     ]
     return rejoin_details(run for run in runs if isinstance(run, list))
+
+
+def _note_unproven(message: Message, path: str, notes: Diagnostics) -> None:
+    for index, part in enumerate(message.content):
+        if isinstance(part, ReasoningPart):
+            why = "the server accepts thinking only with the proof that came with it"
+            notes.dropped("reasoning-dropped", f"{path}.content[{index}]", why)
 
 
 def _lower_audio_id(
@@ -295,6 +306,8 @@ def _lower_fields(message: Message, context: ChatTarget) -> NativeObject:
     for part in message.content:
         if isinstance(part, ProviderPart) and _is_of_message(part):
             fields |= object_or_empty(part.data)
+    if "reasoning_opaque" in fields and context.dialect.reasoning_field == "reasoning_text":
+        fields["reasoning_text"] = message.reasoning or ""
     return fields
 
 

@@ -24,7 +24,9 @@ from llmcore.schema.request import LLMRequest
 from llmcore.schema.tools import CustomTool, ToolDefinition
 
 ReasoningReplay = Literal["forbidden", "accepted", "required"]
-ReasoningField = Literal["reasoning_content", "reasoning", "reasoning_details", "content"]
+ReasoningField = Literal[
+    "reasoning_content", "reasoning", "reasoning_details", "reasoning_text", "content"
+]
 ReasoningControl = Literal[
     "reasoning_effort",
     "effort_or_off",
@@ -142,7 +144,8 @@ class ChatDialect:
     """Models that may be offered tools only while they do not think."""
     reasoning_field: ReasoningField = "reasoning_content"
     """In which field of an assistant message thinking goes back; `content` means parts of
-    type `thinking`, as Mistral has them."""
+    type `thinking`, as Mistral has them, and `reasoning_text` goes only with its proof,
+    `reasoning_opaque`."""
     reasoning_replay: ReasoningReplay = "forbidden"
     """Whether it may or must go back. `required` puts the field on every assistant message."""
     think_tags: bool = False

@@ -165,7 +165,7 @@ class ChatInfo(msgspec.Struct, frozen=True, kw_only=True):
     sources: Mapping[str, None] = {}
     """URLs for which a `Source` was emitted."""
     extra: JsonObject = {}
-    """The `extra_content` that must go back with the message."""
+    """The fields that must go back with the message."""
     metadata: JsonObject = {}
     raw: JsonValue = None
 

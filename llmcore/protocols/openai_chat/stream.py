@@ -256,7 +256,7 @@ _HANDLERS: Final[tuple[tuple[frozenset[str], Handler], ...]] = (
     (frozenset({"annotations"}), on_annotations),
     (frozenset({"tool_calls", "function_call"}), on_tool_calls),
     (frozenset({"executed_tools"}), on_executed_tools),
-    (frozenset({"extra_content"}), on_extra),
+    (frozenset({"extra_content", "reasoning_opaque"}), on_extra),
 )
 """Which handler reads which fields of a delta, in this order. Others have no neutral form."""
 _KNOWN: Final = frozenset().union(*(names for names, _ in _HANDLERS))
@@ -311,7 +311,7 @@ def _replayed(state: ChatState) -> ProviderEvent:
     """Return the fields of the message that must be sent back with it."""
     return ProviderEvent(
         state.context.provider or METADATA_KEY,
-        {"extra_content": state.info.extra},
+        state.info.extra,
         replay=True,
         provider_metadata={METADATA_KEY: {"place": "message"}},
     )

@@ -31,8 +31,10 @@ from tests.support.wire.chat import (
     call,
     chunk,
     codes,
+    completion,
     refused,
     streamed,
+    whole,
 )
 from tests.support.wire.protocol import response
 
@@ -543,6 +545,43 @@ def test_signatures_go_back_where_they_were() -> None:
     foreign = evolve(answer, origin=FOREIGN)
     elsewhere = _messages(Message.user("Hi"), foreign, Message.tool("x", "ok"))[1]
     assert "extra_content" not in str(elsewhere)
+
+
+PROVEN = evolve(OPENAI, reasoning_replay="accepted", reasoning_field="reasoning_text")
+
+
+@pytest.mark.parametrize("thought", ["Hm.", ""])
+@pytest.mark.parametrize("stream", [True, False])
+def test_a_proof_of_thinking_goes_back_with_the_thinking(thought: str, stream: bool) -> None:
+    """Copilot's models refuse the one without the other."""
+    thinking = {"reasoning_text": thought} if thought else {}
+    calls = [call(0, id="x", type="function", name="one", arguments="{}")]
+    deltas = [chunk(thinking), chunk({"tool_calls": calls}), chunk({"reasoning_opaque": "b64"})]
+    proven = {**thinking, "reasoning_opaque": "b64", "tool_calls": calls}
+    events = streamed([*deltas, chunk({}, "tool_calls")])
+    answer = response(events if stream else whole(completion(proven, "tool_calls"))).message
+    rest = Message.tool("x", "ok")
+
+    native = _messages(Message.user("Hi"), answer, rest, dialect=PROVEN)[1]
+    foreign = evolve(answer, origin=FOREIGN)
+    elsewhere = _messages(Message.user("Hi"), foreign, rest, dialect=PROVEN)[1]
+
+    assert (native["reasoning_opaque"], native["reasoning_text"]) == ("b64", thought)
+    assert "b64" not in str(elsewhere)
+    assert "reasoning_text" not in elsewhere
+
+
+def test_thinking_without_its_proof_is_reported_where_one_is_needed() -> None:
+    """It stays behind, and only it."""
+    said = Message.assistant(ReasoningPart("Hm."), "Yes.", origin=OWN)
+    asked = _asked(Message.user("Hi"), said, Message.user("Go"))
+
+    made = built(asked, PROVEN)
+
+    assert made.body["messages"][1] == {"role": "assistant", "content": "Yes."}
+    assert [(note.code, note.path) for note in made.diagnostics] == [
+        ("reasoning-dropped", "messages[1].content[0]")
+    ]
 
 
 # -- tool results
