@@ -33,6 +33,7 @@ from llmcore.routes.decoding import ResponseDecoder
 from llmcore.routes.route import Route, route_of
 from llmcore.routes.unary import UnaryRoute
 from llmcore.schema import json
+from llmcore.schema.display import with_settings_in_repr
 from llmcore.schema.errors import ConfigurationError, InvalidRequestError, LLMError, ProviderError
 from llmcore.schema.files import FileUpload
 from llmcore.schema.json import JsonObject, JsonValue, object_or_empty, objects
@@ -59,6 +60,7 @@ class BatchHandle:
     """The API of the requests, such as `anthropic-messages`."""
 
 
+@with_settings_in_repr
 class Batches:
     """Submits batches with the providers of *client*, and reads their results.
 

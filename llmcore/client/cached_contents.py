@@ -26,12 +26,14 @@ from llmcore.protocols.protocol import Request, Response_co, UnaryProtocol
 from llmcore.routes.route import Route, route_of
 from llmcore.routes.unary import UnaryRoute, missing, rebased
 from llmcore.schema.cached_contents import CachedContent
+from llmcore.schema.display import with_settings_in_repr
 from llmcore.schema.errors import InvalidRequestError, LLMError
 from llmcore.schema.model import Model
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.result import Failure, Result
 
 
+@with_settings_in_repr
 class CachedContents:
     """The cached contents of the accounts of *client*, at the Gemini API and Vertex AI.
 

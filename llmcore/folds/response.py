@@ -75,6 +75,10 @@ class Accumulator:
         self._complete: LLMResponse | None = None
         """The response that `partial` returned after the end, until another event follows."""
 
+    def __repr__(self) -> str:
+        state = "ended" if self._finish is not None or self._error is not None else "open"
+        return f"Accumulator({len(self._slots)} parts, {state})"
+
     def feed(self, event: LLMEvent) -> None:
         """Add the next event."""
         handler = self._HANDLERS.get(type(event))

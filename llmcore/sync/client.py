@@ -119,6 +119,9 @@ class CachedContents:
         self.asynchronous = cached_contents.CachedContents(client.asynchronous, model)
         """The asynchronous ones behind these."""
 
+    def __repr__(self) -> str:
+        return f"sync.{self.asynchronous!r}"
+
     create = blocking_method(cached_contents.CachedContents.create)
     """Keep the messages, the system prompt and the tools of a request for its model."""
     list = blocking_method(cached_contents.CachedContents.list)

@@ -75,6 +75,9 @@ class Player(HttpxCompatible):
         self._mismatch: CassetteMismatchError | None = None
         self._sockets: list[PlayedSocket] = []
 
+    def __repr__(self) -> str:
+        return f"Player({len(self.requests)} of {len(self.cassette.interactions)} exchanges played)"
+
     async def send(self, request: HttpRequest, timeouts: Timeouts) -> "PlayedExchange":
         """Return the recorded response to *request*, or raise the recorded failure.
 

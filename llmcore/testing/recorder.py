@@ -70,6 +70,10 @@ class Recorder(HttpxCompatible):
         self._tracks: list[_Track | SocketTrack] = []
         self._secrets: set[str] = set()
 
+    def __repr__(self) -> str:
+        file = "" if self._path is None else f" for {str(self._path)!r}"
+        return f"Recorder({len(self._tracks)} exchanges recorded{file})"
+
     async def send(self, request: HttpRequest, timeouts: Timeouts) -> "RecordedExchange":
         """Send *request* by the inner transport, and record the exchange."""
         track = _Track(RecordedRequest.of(request, self._headers), anyio.current_time())

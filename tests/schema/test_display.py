@@ -2,10 +2,13 @@
 
 import pickle
 import re
+from importlib import import_module
 
 import pytest
 from hypothesis import given
 
+import llmcore
+import llmcore.testing
 from llmcore import (
     Anthropic,
     CallLog,
@@ -24,14 +27,23 @@ from llmcore import (
     request,
     sync,
 )
+from llmcore.client.batches import Batches
+from llmcore.client.cached_contents import CachedContents
 from llmcore.client.middleware.circuit_breaker import CircuitBreaker
+from llmcore.folds.response import Accumulator
 from llmcore.generation.abort import AbortController
 from llmcore.generation.results import GenerateResult
+from llmcore.names_in_modules import NAMES_IN_MODULES
 from llmcore.schema.codec import from_json, to_json
 from llmcore.schema.content import ToolCallPart
 from llmcore.schema.events import FinishReason
+from llmcore.sessions.contract.assembly import Assembler
+from llmcore.sessions.contract.delta_fold import DeltaFold
 from llmcore.sessions.memory_store import MemoryStore
+from llmcore.testing.cassette import Cassette, Metadata
 from llmcore.testing.fake_model import FakeModel
+from llmcore.testing.player import Player
+from llmcore.testing.recorder import Recorder
 from llmcore.testing.script import ScriptedTransport
 from tests.support.strategies.requests import content_parts
 from tests.support.strategies.responses import responses, usages
@@ -172,3 +184,53 @@ def test_attribute_of_another_library_is_an_error_with_what_to_write(
 )
 def test_objects_with_state_have_a_short_repr(value: object, shown: str) -> None:
     assert repr(value) == shown
+
+
+PUBLIC = [
+    *((module, name) for module in (llmcore, llmcore.testing, sync) for name in dir(module)),
+    *(
+        (import_module(module), name)
+        for module, names in NAMES_IN_MODULES.items()
+        for name in names.split()
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    "cls",
+    [
+        value
+        for module, name in PUBLIC
+        if isinstance(value := getattr(module, name), type)
+        and not getattr(value, "_is_protocol", False)
+        and value.__module__.startswith("llmcore.")
+    ],
+)
+def test_a_public_class_has_a_repr_of_its_own(cls: type) -> None:
+    assert any("__repr__" in vars(one) for one in cls.__mro__ if one is not object)
+
+
+def test_reprs_of_what_plays_and_records_count_exchanges() -> None:
+    cassette = Cassette(metadata=Metadata(name="x"))
+
+    assert repr(Player(cassette)) == "Player(0 of 0 exchanges played)"
+    recorder = Recorder(ScriptedTransport([]), cassette.metadata, path="x.json")
+    assert repr(recorder) == "Recorder(0 exchanges recorded for 'x.json')"
+
+
+def test_reprs_of_views_of_a_client_name_it() -> None:
+    client = Client(environ={})
+
+    assert repr(Batches(client)) == "Batches(Client(no providers))"
+    assert repr(CachedContents(client)) == "CachedContents(Client(no providers))"
+    blocking = sync.CachedContents(sync.Client.of(client))
+    assert repr(blocking) == "sync.CachedContents(Client(no providers))"
+
+
+def test_reprs_of_folds_state_how_far_they_are() -> None:
+    fold, assembler = Accumulator(), Assembler()
+    deltas = DeltaFold("run", str, str)
+
+    assert repr(fold) == "Accumulator(0 parts, open)"
+    assert repr(assembler) == "Assembler(0 parts)"
+    assert repr(deltas) == "DeltaFold('run', 0 deltas)"

@@ -80,6 +80,10 @@ class Assembler:
         self._broken: list[tuple[str, str | None]] = []
         self._last: MessageDelta | None = None
 
+    def __repr__(self) -> str:
+        fault = f", {self.fault!r}" if self.fault is not None else ""
+        return f"Assembler({len(self._parts)} parts{fault})"
+
     def feed(self, delta: MessageDelta) -> None:
         """Add the next delta; a broken rule is kept in `fault`."""
         if self.fault is not None:

@@ -87,6 +87,9 @@ class DeltaFold:
         self._native: JsonValue = None
         """The native frame of the deltas so far."""
 
+    def __repr__(self) -> str:
+        return f"DeltaFold({self._run_id!r}, {self._seq} deltas)"
+
     def feed(self, event: LLMEvent) -> Sequence[MessageDelta]:
         """Return the deltas of *event*: none, one or a few."""
         handler = self._HANDLERS.get(type(event))
