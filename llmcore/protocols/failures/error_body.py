@@ -185,12 +185,12 @@ def _joined(facts: ErrorFacts, document: JsonValue, depth: int, *, also: bool) -
 
 # -- Bodies that are errors without an `error` --------------------------------------------
 
-_ERROR_NAMES = frozenset({"message", "detail", "msg", "errors", "error_msg", "error_code"})
+_ERROR_NAMES = ("message", "detail", "msg", "errors", "error_msg", "error_code")
 
 
 def has_error_fields(document: Mapping[str, Any]) -> bool:
     """Return whether *document*, which holds no response, has the fields of an error body."""
-    if document.get("object") == "error" or not _ERROR_NAMES.isdisjoint(document):
+    if document.get("object") == "error" or any(map(document.get, _ERROR_NAMES)):
         return True
     return states_failure(document)
 

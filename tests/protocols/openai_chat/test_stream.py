@@ -605,6 +605,15 @@ def test_an_event_named_error_is_an_error() -> None:
     assert failed.message == "gone"
 
 
+@pytest.mark.parametrize("empty", [None, "", 0, []])
+def test_empty_fields_of_errors_are_no_error(empty: object) -> None:
+    """Some servers have them in chunks without choices."""
+    fields = dict.fromkeys(("error", "errors", "error_code", "error_msg", "msg"), empty)
+    chunks = [{"id": "chatcmpl-1", **fields}, *text_chunks("Hello")]
+
+    assert response(streamed(chunks)).text == "Hello"
+
+
 def test_a_field_named_error_is_an_error() -> None:
     """As llama.cpp wrote it."""
     line = b'error: {"code":500,"message":"slow down","type":"server_error"}\n\n'
