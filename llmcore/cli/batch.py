@@ -102,7 +102,10 @@ def _handle(path: str) -> BatchHandle:
     try:
         data = sys.stdin.buffer.read() if path == "-" else Path(path).read_bytes()
         return from_json(BatchHandle, json.loads(data))
-    except (OSError, ValueError, LLMError) as error:
+    except OSError as error:
+        message = f"cannot read {path}: {error.strerror or error}"
+        raise ConfigurationError(message, cause=error) from error
+    except (ValueError, LLMError) as error:
         message = f"{path} is not the handle of a batch: {error}"
         raise ConfigurationError(message, cause=error) from error
 

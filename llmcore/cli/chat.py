@@ -129,7 +129,8 @@ class Chat:
 
     def command(self, line: str) -> None:
         """Run the command *line*; its errors are printed."""
-        name, _, rest = line[1:].partition(" ")
+        name, *after = line[1:].split(maxsplit=1) or [""]
+        rest = "".join(after)
         handler = _COMMANDS.get("exit" if name == "quit" else name)
         if handler is None:
             near = get_close_matches(name, _COMMANDS, 1)

@@ -204,7 +204,10 @@ def _requests(path: Path) -> list[JsonObject]:
     """Return the request bodies in *path*, which is a request body or a cassette."""
     try:
         data = json.loads(path.read_bytes())
-    except (OSError, ValueError) as error:
+    except OSError as error:
+        message = f"cannot read {path}: {error.strerror or error}"
+        raise InvalidRequestError(message, cause=error) from error
+    except ValueError as error:
         raise InvalidRequestError(f"{path} cannot be read: {error}", cause=error) from error
     if not isinstance(data, Mapping):
         raise InvalidRequestError(f"{path} does not hold a JSON object")

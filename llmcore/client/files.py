@@ -169,7 +169,8 @@ async def upload_of(
         try:
             data = await anyio.Path(source).read_bytes()
         except OSError as error:
-            return Failure(InvalidRequestError(f"{source} cannot be read: {error}", cause=error))
+            message = f"cannot read {source}: {error.strerror or error}"
+            return Failure(InvalidRequestError(message, cause=error))
     known = media_type or media_type_of(DocumentPart(data=data)) or _by_name(name)
     return Success(FileUpload(data=data, filename=name, media_type=known, purpose=purpose))
 

@@ -262,7 +262,8 @@ def requests_in(file: str | Path) -> Iterator[tuple[str, LLMRequest]]:
                 if line.strip():
                     yield _request_in(line, f"line {number} of {path}")
     except OSError as error:
-        raise InvalidRequestError(f"{path} cannot be read: {error}", cause=error) from error
+        message = f"cannot read {path}: {error.strerror or error}"
+        raise InvalidRequestError(message, cause=error) from error
 
 
 def _request_in(line: bytes, where: str) -> tuple[str, LLMRequest]:

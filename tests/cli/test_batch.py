@@ -104,6 +104,14 @@ def test_batch_is_submitted_watched_and_read(
     assert printed(capsys.readouterr().out) == {"a": "HI"}
 
 
+@pytest.mark.parametrize("command", [["run"], ["submit"], ["status"], ["results"]])
+def test_a_file_that_is_not_there_is_named_with_the_reason(
+    server: Loopback, capsys: pytest.CaptureFixture[str], command: list[str]
+) -> None:
+    assert main(["batch", *command, "nofile.jsonl"]) != 0
+    assert "cannot read nofile.jsonl: No such file or directory\n" in capsys.readouterr().err
+
+
 def test_file_that_is_no_handle_is_an_error(
     server: Loopback, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
