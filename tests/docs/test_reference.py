@@ -19,7 +19,7 @@ from griffe import (
 from llmcore.generation.signatures import setting_meanings
 from llmcore.sync import Client as SyncClient
 from scripts.reference_fields import ReferenceFields, _texts, described
-from tests.support.public_names import public_names
+from tests.support.public_names import home_of, public_names
 
 ROOT = Path(__file__).parents[2]
 PAGES = "".join(page.read_text() for page in (ROOT / "docs" / "reference").glob("*.md"))
@@ -100,7 +100,7 @@ def exported_functions() -> dict[str, Function]:
     """Return the exported functions, and the public methods of exported classes."""
     found: dict[str, Function] = {}
     for name, value in public_names():
-        home = str(getattr(value, "__module__", ""))
+        home = home_of(value)
         if home.startswith("llmcore.") and hasattr(value, "__qualname__"):
             shown = source()[f"{home.removeprefix('llmcore.')}.{value.__qualname__}"]
             members = members_shown(shown, home) if isinstance(shown, Class) else {name: shown}

@@ -11,7 +11,7 @@ from scripts.site_extras import (
     navigation,
     twins,
 )
-from tests.support.public_names import public_names
+from tests.support.public_names import home_of, public_names
 
 
 def test_list_has_every_page_of_the_navigation_with_a_sentence() -> None:
@@ -41,7 +41,7 @@ def test_reference_twins_have_every_exported_class_and_function() -> None:
     names = {
         name
         for name, value in public_names()
-        if getattr(value, "__module__", "").startswith("llmcore") and hasattr(value, "__name__")
+        if home_of(value).startswith("llmcore") and hasattr(value, "__name__")
     }
 
     assert sorted(name for name in names if f".{name}\n" not in text) == []

@@ -29,3 +29,4 @@ def test_settlements_share_one_thread_and_none_is_started_after_the_end() -> Non
 
     assert _started_since(before) == 0
     assert len(ledger.rows(0.0, 2.0, (0.0, ""))) == 3
+    ledger.close()

@@ -1,7 +1,7 @@
 """Limits of upstreams that all workers of one ledger count together."""
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -71,8 +71,10 @@ class Scene:
 
 
 @pytest.fixture
-def scene() -> Scene:
-    return Scene()
+def scene() -> Iterator[Scene]:
+    scene = Scene()
+    yield scene
+    scene.ledger.close()
 
 
 async def test_answers_under_way_count_over_all_workers(scene: Scene) -> None:
