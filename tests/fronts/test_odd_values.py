@@ -269,3 +269,31 @@ def test_request_with_an_odd_value_is_read_or_refused_in_few_words(
             assert len(read.error.message) <= MAX_MESSAGE + 3
             assert len(read.error.param or "") < 400
     assert REQUESTS[front_id] == before  # or a request would have changed the next ones
+
+
+TYPES = [
+    ("openai-chat", "web_search_options"),
+    ("openai-responses", "stream_options"),
+    ("anthropic-messages", "mcp_servers"),
+    ("gemini", "toolConfig"),
+]
+
+
+@pytest.mark.parametrize(("front_id", "name"), TYPES)
+@pytest.mark.parametrize("value", ["x", 1, True])
+def test_an_option_that_must_be_an_object_or_a_list_is_refused(
+    front_id: str, name: str, value: str | int
+) -> None:
+    """Left out without a word, it would seem to be set."""
+    upstream = Upstream(
+        model="m",
+        protocol_id="bedrock-converse",
+        policy=TranslationPolicy(),
+        sealer=SEALER,
+        new_id="{}_1".format,
+    )
+    asked = ClientRequest(body={**REQUESTS[front_id], name: value})
+    result = front_by_id(front_id).read(asked, upstream)
+
+    assert isinstance(result, Failure)
+    assert result.error.message.startswith(f"{name} must be a ")

@@ -121,7 +121,7 @@ def read_offer(
 def _report_servers(body: Fields, tools: Iterable[Fields], notes: Diagnostics) -> None:
     """Report the MCP servers that no `mcp_toolset` names."""
     offered = {str_or_none(tool.get("mcp_server_name")) for tool in tools}
-    for index, server in enumerate(objects(body.get("mcp_servers"))):
+    for index, server in enumerate(read_objects(body, "mcp_servers")):
         if str_or_none(server.get("name")) not in offered:
             why = "no mcp_toolset among the tools names this server"
             notes.dropped("hosted-tool-dropped", f"mcp_servers[{index}]", why)

@@ -19,7 +19,7 @@ from llmcore.fronts.errors import invalid
 from llmcore.fronts.front import Upstream
 from llmcore.fronts.gemini.content import camel_keys
 from llmcore.fronts.policy import HostedToolPolicy
-from llmcore.fronts.reading import report_unknown, rooted
+from llmcore.fronts.reading import read, report_unknown, rooted
 from llmcore.fronts.tools_as_functions import (
     HOSTED_AS_FUNCTIONS,
     function_instead,
@@ -57,7 +57,7 @@ def read_tools(body: NativeObject, upstream: Upstream, notes: Diagnostics) -> Of
 
     FrontError for an invalid tool, and for one that the policy refuses.
     """
-    config = camel_keys(body.get("toolConfig"))
+    config = camel_keys(read(body, "toolConfig", dict))
     _report_config(config, native=upstream.protocol_id == PROTOCOL_ID, notes=notes)
     collector = _ToolCollector(upstream, config, notes)
     given = body.get("tools")

@@ -56,7 +56,7 @@ def read_offer(body: Fields, upstream: Upstream, notes: Diagnostics) -> Offer:
     _refuse_twins(tools)
     choice = body.get("function_call" if legacy else "tool_choice")
     offered, wanted = _chosen(choice, tools)
-    searching = _web_search(body.get("web_search_options"), upstream, notes)
+    searching = _web_search(read(body, _PATH, dict), upstream, notes)
     if isinstance(searching, ToolDefinition) and searching.name in map(_name_of, offered):
         searching = None  # the client has such a function itself
     parallel = False if legacy else read(body, "parallel_tool_calls", bool)
@@ -186,9 +186,9 @@ def own_forms(body: Fields) -> dict[str, Any]:
 _PATH: Final = "web_search_options"
 
 
-def _web_search(native: object, upstream: Upstream, notes: Diagnostics) -> ToolSpec | None:
+def _web_search(native: Fields | None, upstream: Upstream, notes: Diagnostics) -> ToolSpec | None:
     """Return the tool that searches the web as the upstream has it; None if it is left out."""
-    if not isinstance(native, Mapping):
+    if native is None:
         return None
     policy, protocol_id = upstream.policy.hosted_tools, upstream.protocol_id
     if policy == "drop":

@@ -236,6 +236,7 @@ def provider_options(
     options |= _verbosity(body, protocol_id, notes) | _own_fields(body, protocol_id, notes)
     options |= _include(body, protocol_id) | _tool_choice(body, protocol_id, notes)
     report_unknown(body, _UNDERSTOOD, "", notes)
+    read_field(body, "stream_options", dict)
     report_unknown_inside(body, _INSIDE, notes)
     if not protocol_id or not options:
         return {}
