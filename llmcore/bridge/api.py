@@ -7,7 +7,7 @@ are the gateway's, the same for all operations.
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 
-from attrs import field
+import msgspec
 
 from llmcore.bridge.accounts.issued_key import IssuedKey
 from llmcore.bridge.response_run import ErrorForm, SentResponse
@@ -17,8 +17,7 @@ from llmcore.schema.frozen import frozen
 from llmcore.schema.json import JsonObject
 
 
-@frozen(kw_only=True)
-class Caller:
+class Caller(msgspec.Struct, frozen=True, kw_only=True):
     """The client of a request, as far as it is known."""
 
     owner: str
@@ -31,15 +30,14 @@ class Caller:
     """Whether the admin key was sent, which is for managing keys alone."""
 
 
-@frozen(kw_only=True)
-class OperationRequest:
+class OperationRequest(msgspec.Struct, frozen=True, kw_only=True):
     """One request for an operation."""
 
     caller: Caller
     request: ClientRequest
     """As the client sent it, without its credentials; the body is empty for operations that take
     none."""
-    path: Mapping[str, str] = field(factory=dict)
+    path: Mapping[str, str] = msgspec.field(default_factory=dict)
     """The parameters that the path holds."""
     diagnostics: tuple[Diagnostic, ...] = ()
     """Everything that the gateway has changed in it."""

@@ -6,7 +6,9 @@ from functools import partial
 from typing import Any, Final, Generic, TypeAlias, TypeVar
 
 import anyio.lowlevel
+import msgspec
 from attrs import evolve
+from msgspec.structs import replace
 
 from llmcore.bridge.api import Caller, OperationRequest, Outcome
 from llmcore.bridge.configuration.settings import KeepAlive
@@ -40,7 +42,6 @@ from llmcore.fronts.front import (
 from llmcore.protocols.anthropic_messages.names import PROTOCOL_ID as MESSAGES
 from llmcore.routes.route import Route
 from llmcore.schema.diagnostics import Diagnostic
-from llmcore.schema.frozen import frozen
 from llmcore.schema.json import JsonObject
 from llmcore.schema.model import Model
 from llmcore.schema.request import LLMRequest
@@ -62,8 +63,7 @@ _HEARTBEATS: Final[Mapping[KeepAlive, bytes]] = {
 }
 
 
-@frozen(kw_only=True)
-class ChosenModel:
+class ChosenModel(msgspec.Struct, frozen=True, kw_only=True):
     """The model that a request is for, and its upstream."""
 
     name: str
@@ -110,7 +110,7 @@ class Generation(Generic[Context]):
 
         async def make(target: UpstreamModel, limits: CallLimits) -> ResponseRun:
             chosen = await self._chosen(routing, target, info)
-            return await respond(call, evolve(chosen, limits=limits))
+            return await respond(call, replace(chosen, limits=limits))
 
         return await service.pooled(routing.model, pool, conversation, make)
 
@@ -131,7 +131,7 @@ class Generation(Generic[Context]):
             return call
         protocol, owner = chosen.upstream.protocol_id, call.caller.owner
         request, notes = with_prompt_cache_marks(call.request, self.front.id, protocol, owner)
-        return evolve(call, request=request, diagnostics=(*call.diagnostics, *notes))
+        return replace(call, request=request, diagnostics=(*call.diagnostics, *notes))
 
     def cached(
         self, call: OperationRequest, chosen: ChosenModel, request: LLMRequest

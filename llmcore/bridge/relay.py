@@ -10,7 +10,9 @@ from functools import lru_cache
 from typing import Any, Final, Self
 
 import anyio
+import msgspec
 from attrs import evolve, field
+from msgspec.structs import replace
 
 from llmcore.bridge.rejected_betas import HEADER, without_rejected_betas
 from llmcore.bridge.relayed_bytes import RelayedBytes
@@ -127,8 +129,7 @@ def _native(body: JsonObject, fields: JsonObject) -> JsonObject:
 _KEY_REFUSED: Final = frozenset({401, 403})
 
 
-@frozen(kw_only=True)
-class RelayPlan:
+class RelayPlan(msgspec.Struct, frozen=True, kw_only=True):
     """A request that is forwarded unchanged, and how errors of the gateway itself are written."""
 
     info: RunLabels
@@ -144,7 +145,7 @@ class RelayPlan:
     choices: int = 1
     """The number of responses that the request asks for."""
     limits: CallLimits = CallLimits()
-    diagnostics: tuple[Diagnostic, ...] = field(default=())
+    diagnostics: tuple[Diagnostic, ...] = ()
 
 
 class RelayRun:
@@ -294,7 +295,7 @@ class RelayRun:
             return False
         request, diagnostic = made
         noted = (*self._plan.diagnostics, diagnostic)
-        self._plan = evolve(self._plan, request=request, diagnostics=noted)
+        self._plan = replace(self._plan, request=request, diagnostics=noted)
         self.dropped.append(HEADER)
         self._context.metrics.dropped.labels(HEADER).inc()
         await self._call.renew(self._attempt)

@@ -6,32 +6,29 @@
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
-from attrs import field
+import msgspec
 
 from llmcore.bridge.model_map import UpstreamModel
 from llmcore.fronts.errors import FrontError
 from llmcore.fronts.front import FailureResponse
 from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.errors import LLMError
-from llmcore.schema.frozen import frozen
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.response import LLMResponse
 
 JSON_TYPE = "application/json"
 
 
-@frozen(kw_only=True)
-class WholeBody:
+class WholeBody(msgspec.Struct, frozen=True, kw_only=True):
     """A response in one piece."""
 
     body: bytes
     status: int = 200
     content_type: str = JSON_TYPE
-    headers: Mapping[str, str] = field(factory=dict)
+    headers: Mapping[str, str] = msgspec.field(default_factory=dict)
 
 
-@frozen(kw_only=True)
-class RunLabels:
+class RunLabels(msgspec.Struct, frozen=True, kw_only=True):
     """The facts of a response that headers and logs name."""
 
     id: str

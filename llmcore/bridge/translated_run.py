@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import Protocol
 
+import msgspec
 from attrs import evolve
 
 from llmcore.bridge.drop_rejected_parameters import rejected_parameter, without_parameter
@@ -40,7 +41,6 @@ from llmcore.schema import json
 from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.errors import LLMError
 from llmcore.schema.events import ErrorEvent, Finish, LLMEvent
-from llmcore.schema.frozen import frozen
 from llmcore.schema.messages import Message
 from llmcore.schema.model import Model
 from llmcore.schema.request import LLMRequest
@@ -66,8 +66,7 @@ class StoredResponse(Protocol):
         ...
 
 
-@frozen(kw_only=True)
-class ResponsePlan:
+class ResponsePlan(msgspec.Struct, frozen=True, kw_only=True):
     """A request that was read: the upstream's request, and how its response is written."""
 
     info: RunLabels

@@ -8,6 +8,7 @@ from functools import lru_cache
 from typing import TypeAlias
 
 import anyio
+import msgspec
 from attrs import evolve, field
 
 from llmcore.bridge.configuration.settings import GatewaySettings
@@ -36,8 +37,7 @@ Attempt: TypeAlias = Callable[[Timeouts], EventStream]
 """Makes the stream of one try, within time limits."""
 
 
-@frozen(kw_only=True)
-class CallLimits:
+class CallLimits(msgspec.Struct, frozen=True, kw_only=True):
     """The retries and the time that a call has."""
 
     elsewhere: bool = False

@@ -1,8 +1,8 @@
-"""Copies of states by `msgspec.structs.replace`, whose keywords are unknown to type checkers."""
+"""Copies of structs by `msgspec.structs.replace`, whose keywords are unknown to type checkers."""
 
 import ast
 import importlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import ModuleType
 from typing import Any, TypeAlias, get_args, get_type_hints
@@ -49,14 +49,24 @@ def types_of(value: ast.expr, names: dict[str, Any]) -> Structs:
             return set()
 
 
+def functions_of(
+    body: list[ast.stmt], made: Mapping[str, Any]
+) -> Iterator[tuple[ast.FunctionDef | ast.AsyncFunctionDef, Any]]:
+    """Yield each function and method of *body*, parsed and as it is among *made*."""
+    for node in body:
+        if isinstance(node, ast.ClassDef):
+            yield from functions_of(node.body, vars(made[node.name]))
+        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            found = made[node.name]
+            yield node, getattr(found, "fget", None) or getattr(found, "__func__", found)
+
+
 def copies(file: Path) -> Iterator[tuple[str, set[str], Structs]]:
     """Yield of each copy in *file* its place, its keywords, and the structs that it may be of."""
     dotted = ".".join(file.relative_to(ROOT).with_suffix("").parts)
     module = importlib.import_module(dotted)
-    for function in ast.parse(file.read_text()).body:
-        if not isinstance(function, ast.FunctionDef):
-            continue
-        names = get_type_hints(vars(module)[function.name])
+    for function, made in functions_of(ast.parse(file.read_text()).body, vars(module)):
+        names = get_type_hints(made)
         for call in ast.walk(function):
             copier = getattr(call.func, "id", "") if isinstance(call, ast.Call) else ""
             if not isinstance(call, ast.Call) or copier not in ("replace", "change"):
@@ -67,7 +77,7 @@ def copies(file: Path) -> Iterator[tuple[str, set[str], Structs]]:
             yield f"{file.name}:{call.lineno}", keywords, kinds
 
 
-def test_copies_of_states_change_fields_that_exist() -> None:
+def test_copies_of_structs_change_fields_that_exist() -> None:
     found = [copy for file in {*COPYING, *GEMINI} for copy in copies(file)]
     wrong = [
         (place, keywords)

@@ -10,6 +10,7 @@ from functools import partial
 from types import MappingProxyType
 
 from attrs import evolve, frozen
+from msgspec.structs import replace
 
 from llmcore.bridge.api import Api, Caller, Operation, OperationRequest, Outcome
 from llmcore.bridge.background.replay import ReplayRun
@@ -234,7 +235,7 @@ class Responses(Generation[Translation]):
     async def count(self, call: OperationRequest) -> Outcome:
         """`POST /responses/input_tokens`."""
         request = evolve(call.request, body={**call.body, "store": False, "stream": False})
-        call = evolve(call, request=request)
+        call = replace(call, request=request)
         return await self.counted(call, partial(self._remembered, request, call.caller))
 
     async def _remembered(

@@ -7,6 +7,7 @@ from functools import partial
 from itertools import accumulate, takewhile
 
 import anyio
+import msgspec
 from attrs import evolve
 
 from llmcore.bridge.http.asgi import Headers, Message, Receive, Scope, Send
@@ -20,7 +21,6 @@ from llmcore.fronts.front import FailureResponse
 from llmcore.schema import json
 from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.errors import ServerError
-from llmcore.schema.frozen import frozen
 from llmcore.schema.json import JsonValue
 
 _MAX_HEADER_CHARS = 1024
@@ -35,8 +35,7 @@ UPSTREAM_ID = b"x-upstream-request-id"
 JSON: Headers = [(b"content-type", b"application/json")]
 
 
-@frozen
-class BytesResponse:
+class BytesResponse(msgspec.Struct, frozen=True):
     """A whole response, whose content type is among its headers."""
 
     status: int

@@ -11,6 +11,7 @@ from typing import Final, Self, TypeAlias, TypeVar
 
 import anyio
 from attrs import define, evolve, field, frozen
+from msgspec.structs import replace
 
 from llmcore.bridge.http.logs import log
 from llmcore.bridge.http.metrics import Metrics
@@ -193,7 +194,7 @@ class PooledRun:
     @property
     def info(self) -> RunLabels:
         """The facts of the response, with the targets that failed before it."""
-        return evolve(
+        return replace(
             self._current.info,
             tried=tuple(self._failed),
             pooled=True,

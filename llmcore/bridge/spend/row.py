@@ -1,13 +1,11 @@
 """A row of spend: what one response used, and what it cost."""
 
+import msgspec
+
 from llmcore.bridge.state.ledger import StoredRow
-from llmcore.schema import json
-from llmcore.schema.codec import from_json, to_json
-from llmcore.schema.frozen import frozen
 
 
-@frozen(kw_only=True)
-class SpendRow:
+class SpendRow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One response, however it ended."""
 
     id: str
@@ -48,9 +46,9 @@ class SpendRow:
 
 def packed_row(row: SpendRow) -> bytes:
     """Return *row* as it is stored."""
-    return json.dumps(to_json(row))
+    return msgspec.json.encode(row)
 
 
 def unpacked_row(stored: StoredRow) -> SpendRow:
     """Return the row in *stored*."""
-    return from_json(SpendRow, json.loads(stored.data))
+    return msgspec.json.decode(stored.data, type=SpendRow)

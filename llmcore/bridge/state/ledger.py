@@ -17,6 +17,8 @@ The calls block, are safe for any number of threads, and raise StateUnavailableE
 from collections.abc import Mapping, Sequence
 from typing import Final, Protocol
 
+import msgspec
+
 from llmcore.schema.frozen import frozen
 
 NANO: Final = 1_000_000_000
@@ -35,8 +37,7 @@ class Meter:
     """Seconds after which a level that nothing changes is forgotten."""
 
 
-@frozen
-class Increment:
+class Increment(msgspec.Struct, frozen=True):
     """An amount that is added to the level of a meter."""
 
     meter: Meter
@@ -61,8 +62,7 @@ class ExceededMeter:
         return max(0.0, (self.level + self.amount - self.meter.limit) / drains)
 
 
-@frozen(kw_only=True)
-class Settlement:
+class Settlement(msgspec.Struct, frozen=True, kw_only=True):
     """The use of a response that has ended."""
 
     id: str
@@ -75,8 +75,7 @@ class Settlement:
     """The response's row of spend, as JSON."""
 
 
-@frozen(kw_only=True)
-class StoredRow:
+class StoredRow(msgspec.Struct, frozen=True, kw_only=True):
     """A row of spend as it is stored."""
 
     id: str

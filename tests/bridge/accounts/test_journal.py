@@ -13,6 +13,7 @@ import pytest
 from attrs import evolve
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from llmcore.bridge.configuration.settings import GatewaySettings
 from llmcore.bridge.spend import journal as journal_module
@@ -125,7 +126,7 @@ def test_gateways_of_different_ledgers_have_different_names(tmp_path: Path) -> N
     for number, given_state in enumerate(states):
         journal = journal_for(GatewaySettings(state=given_state))
         assert journal is not None
-        journal.add(evolve(one, id=str(number)))
+        journal.add(replace(one, id=str(number)))
         journal.close()
 
     for number, given_state in enumerate(states):
