@@ -61,7 +61,7 @@ def holds_much(*values: object) -> bool:
     while pending:
         value = pending.pop()
         kind = type(value)
-        inner: Iterable[object]
+        inner: Iterable[Any]
         if kind is list or kind is tuple:
             members, inner = members + len(value), value
         elif kind is dict:
@@ -73,20 +73,22 @@ def holds_much(*values: object) -> bool:
         if members > LARGE_REQUEST_VALUES or chars > _LARGE_CHARS:
             return True
         for item in inner:  # texts, which most values are, do not go the long way round
-            if type(item) is str:
+            kind = type(item)
+            if kind is str or (kind is TextPart and not item.citations):
+                text: str = item if kind is str else item.text
+                chars += len(text)
+                if len(text) > LARGE_REQUEST_VALUES:
+                    members += text.count(",")  # it may be JSON, such as arguments
+            elif kind is bytes:
                 chars += len(item)
-                if len(item) > LARGE_REQUEST_VALUES:
-                    members += item.count(",")  # it may be JSON, such as arguments
-            elif type(item) is bytes:
-                chars += len(item)
-            elif item and type(item) not in _SMALL:
+            elif item and kind not in _SMALL:
                 pending.append(item)
     return members > LARGE_REQUEST_VALUES or chars > _LARGE_CHARS
 
 
 _SMALL: Final = frozenset({type(None), bool, int, float})
 
-_CONTENTS: Final[Mapping[type, Callable[[Any], tuple[object, ...]]]] = {
+_CONTENTS: Final[Mapping[type, Callable[[Any], tuple[Any, ...]]]] = {
     Message: lambda message: (message.content,),
     TextPart: lambda part: (part.text, part.citations),
     RefusalPart: lambda part: (part.text,),
@@ -104,7 +106,7 @@ _CONTENTS: Final[Mapping[type, Callable[[Any], tuple[object, ...]]]] = {
 """The fields of a message, a part or a tool that can be large."""
 
 
-def _of_subclass(value: object) -> tuple[object, ...]:
+def _of_subclass(value: object) -> tuple[Any, ...]:
     """Return what a *value* of a class of its own holds, in values of the usual ones."""
     if isinstance(value, str):
         return (str(value),)

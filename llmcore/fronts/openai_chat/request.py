@@ -242,8 +242,8 @@ def _cache(body: Fields) -> CachePolicy:
 
 def _has_anthropic_marks(body: Fields) -> bool:
     """Return whether prefixes are marked as Anthropic's are; OpenAI's marks are additional."""
-    messages = objects(body.get("messages"))
-    parts = (part for message in messages for part in objects(message.get("content")))
+    contents = (message.get("content") for message in objects(body.get("messages")))
+    parts = (part for content in contents if type(content) is list for part in objects(content))
     return any("cache_control" in holder for holder in (*parts, *objects(body.get("tools"))))
 
 

@@ -2,7 +2,8 @@
 
 from typing import Final, TypeAlias
 
-from attrs import define, evolve
+import msgspec
+from attrs import evolve
 
 from llmcore.protocols.history.policy import HistoryPolicy
 from llmcore.protocols.lowering import tagged_text
@@ -36,8 +37,7 @@ def path_of(place: Place) -> str:
     return f"messages[{place[0]}].content[{place[1]}]"
 
 
-@define
-class Draft:
+class Draft(msgspec.Struct, eq=False):
     """A message under repair: its parts with their original positions."""
 
     message: Message

@@ -5,7 +5,6 @@ from operator import is_
 from typing import TypeVar
 
 import msgspec
-from attrs import define, field
 
 from llmcore.protocols.history.clean import Draft, Placed, clean, path_of, place_instructions
 from llmcore.protocols.history.pair_calls import (
@@ -28,14 +27,13 @@ EARLIER_MESSAGES = "(earlier messages are left out)"
 """The text of the user's first message, added if the conversation begins with a response."""
 
 
-@define
-class Unit:
+class Unit(msgspec.Struct, eq=False):
     """A message under construction, or a part of one."""
 
     role: Role
     parts: list[Placed]
     path: str
-    sources: list[Message] = field(factory=list)
+    sources: list[Message] = []
     """The caller's messages that it is made of."""
 
     @property
