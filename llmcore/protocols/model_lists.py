@@ -103,7 +103,7 @@ def read_models(response: NativeResponse) -> Page[LiveModel]:
     Raises StreamError for a document without a list.
     """
     document = response.document
-    found: JsonValue = document  # Together responses with the bare list
+    found: JsonValue = document  # Together returns the bare list
     if isinstance(document, dict):
         found = next((document[name] for name in _LISTS if name in document), None)
     if not isinstance(found, list):

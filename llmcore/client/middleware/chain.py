@@ -7,8 +7,8 @@
 
 They run in the order they were given on the way in, and reversed on the way out. A
 middleware may change the request, change or watch the events (`stream.map`, `.tap`,
-`.watch`, `.then`), call `next` again, or response itself (`EventStream.of`). An LLMError that it
-raises is the call's outcome; any other exception is a bug, and raised.
+`.watch`, `.then`), call `next` again, or return events of its own (`EventStream.of`). An
+LLMError that it raises is the call's outcome; any other exception is a bug, and raised.
 """
 
 import functools
