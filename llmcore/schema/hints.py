@@ -88,8 +88,6 @@ class _Hints:
 
 
 _NONE: Final = _Hints()
-_mark: Final = getattr(inspect, "markcoroutinefunction", None)
-"""Marks a function that returns a coroutine as a coroutine function; None before Python 3.12."""
 
 
 def explain_construction(cls: _Class, hints: _Hints = _NONE) -> _Class:
@@ -125,9 +123,17 @@ def _explained(
                 raise
             raise explained from None
 
-    if inspect.iscoroutinefunction(function) and _mark is not None:
-        _mark(called)
-    return called
+    @wraps(function)
+    async def awaited(*args: Any, **settings: Any) -> Any:
+        try:
+            return await function(*args, **settings)
+        except TypeError as error:
+            explained = explanation(error, args, settings)
+            if explained is None:
+                raise
+            raise explained from None
+
+    return awaited if inspect.iscoroutinefunction(function) else called
 
 
 def _explanation(
