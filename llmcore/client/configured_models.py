@@ -74,7 +74,8 @@ class ConfiguredProviders:
             return Success(found)
         from llmcore.client.environment import unconfigured  # loads the catalog's modules
 
-        return Failure(unconfigured(provider, model_id, self.by_name))
+        asked_for = "" if model_id == PROBE_MODEL else model_id
+        return Failure(unconfigured(provider, asked_for, self.by_name))
 
     def _model(
         self, provider: str | None, model_id: str, models: "Sequence[ModelInfo]"

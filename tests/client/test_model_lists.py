@@ -247,3 +247,10 @@ async def test_a_missing_file_changes_nothing(tmp_path: Path) -> None:
 
     assert isinstance(found.failure(), ConfigurationError)
     assert [model.id for model in client.models] == ["x"]
+
+
+async def test_without_a_default_provider_the_error_names_no_model() -> None:
+    error = (await Client(environ={}).list_models()).failure()
+
+    assert isinstance(error, ConfigurationError)
+    assert error.message.startswith("there is no default provider (configured: none)")
