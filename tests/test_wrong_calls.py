@@ -12,6 +12,7 @@ from llmcore import (
     request,
     sync,
 )
+from llmcore.client.call_hints import with_awaited_hints
 from llmcore.client.middleware.concurrency_limit import ConcurrencyLimit
 from llmcore.generation.retry import retry
 from llmcore.schema.errors import LLMError
@@ -160,7 +161,7 @@ def _called(first: int, *, new: int = 0) -> int:
     return first + new if first else int(None)  # type: ignore[call-overload]
 
 
-@with_call_hints()
+@with_awaited_hints()
 async def _awaited(first: int) -> int:
     return first
 

@@ -11,6 +11,6 @@ one document answers), `unary_methods` (the client's methods for them), `countin
 request), `model_lists` (providers' own, and files of models), `model_calls` (embedding, reranking,
 images, speech), `files` (stored by providers), `cached_contents`, `accounts` (the owners of both),
 `batches`, `environment` (providers by their variables), `media_files` (local paths), `wire_log`
-(`LLMCORE_LOG`), `large_requests` (prepared in a thread), `user_folders`, `local/` (the built-in
-local model).
+(`LLMCORE_LOG`), `large_requests` (prepared in a thread), `call_hints` (errors of wrong calls),
+`user_folders`, `local/` (the built-in local model).
 """

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final, Self, cast
 from attrs import evolve
 
 from llmcore.client.call import Call, OnResponse
+from llmcore.client.call_hints import with_awaited_hints
 from llmcore.client.configured_models import PROBE_MODEL, ConfiguredProviders, ModelSource
 from llmcore.client.cost import with_cost
 from llmcore.client.counting import counted
@@ -49,7 +50,7 @@ if TYPE_CHECKING:  # these load the catalog's modules, and protocols that few pr
 _OF_PROMPTS: Final = "for a prompt call llmcore.generate(model, prompt, client=client)"
 _CONFIGURE: Final = "configure the provider: Client(providers={'openai': OpenAI(api_key=...)})"
 _OF_CALLS: Final = "it is a setting of a call: generate(model, prompt, max_retries=...)"
-takes_requests: Final = with_call_hints(
+takes_requests: Final = with_awaited_hints(
     f"make a request(model=..., prompt=...), or {_OF_PROMPTS}",
     **dict.fromkeys(("model", "prompt", "messages", "input"), _OF_PROMPTS),
 )

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from llmcore.client.byte_stream import ByteStream
+from llmcore.client.call_hints import with_awaited_hints
 from llmcore.client.configured_models import PROBE_MODEL
 from llmcore.client.model_calls import FindRoute, model_response, speech_stream
 from llmcore.client.unary import UnaryCalls
@@ -24,7 +25,6 @@ from llmcore.schema.embeddings import (
 )
 from llmcore.schema.errors import InvalidRequestError, LLMError
 from llmcore.schema.files import StoredFile
-from llmcore.schema.hints import with_call_hints
 from llmcore.schema.images import ImageRequest, ImageResponse
 from llmcore.schema.model import Model
 from llmcore.schema.request import LLMRequest
@@ -44,7 +44,7 @@ _TAKES: Final = (
     "the client takes one request, such as EmbeddingRequest(...); the functions of the library "
     "take its parts, such as llmcore.embed(model, text, client=client)"
 )
-_takes_requests: Final = with_call_hints(
+_takes_requests: Final = with_awaited_hints(
     _TAKES, **dict.fromkeys(("model", "text", "texts", "prompt", "query", "audio"), _TAKES)
 )
 

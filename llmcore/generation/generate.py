@@ -2,15 +2,15 @@
 
 from typing import Unpack
 
+from llmcore.client.call_hints import with_awaited_hints
 from llmcore.generation.loop import ResponseCheck, Run
 from llmcore.generation.results import GenerateResult
 from llmcore.generation.settings import RunPlan, Settings, plan_of
 from llmcore.generation.signatures import with_settings_listed
-from llmcore.schema.hints import with_call_hints
 from llmcore.schema.model import Model
 
 
-@with_call_hints("name the settings, such as system=...")
+@with_awaited_hints("name the settings, such as system=...")
 @with_settings_listed
 async def generate(
     model: Model | str | None = None, prompt: str | None = None, **settings: Unpack[Settings]

@@ -9,6 +9,7 @@ from typing import Any, TypeAlias, Union, Unpack
 
 from attrs import evolve
 
+from llmcore.client.call_hints import with_awaited_hints
 from llmcore.generation.checkpoint import Checkpoint, opened_checkpoint
 from llmcore.generation.concurrency import check_concurrency, for_each
 from llmcore.generation.generate import completed
@@ -19,7 +20,6 @@ from llmcore.generation.signatures import with_settings_listed
 from llmcore.schema import json
 from llmcore.schema.codec import from_json, to_json
 from llmcore.schema.errors import InvalidRequestError, LLMError
-from llmcore.schema.hints import with_call_hints
 from llmcore.schema.messages import Message
 from llmcore.schema.model import Model
 from llmcore.schema.result import Failure, Result, Success
@@ -30,7 +30,7 @@ Prompt: TypeAlias = Union[str, Sequence[Message]]
 Outcome: TypeAlias = Result[GenerateResult[None], LLMError]
 
 
-@with_call_hints(prompt="prompts", max_workers="concurrency", max_concurrency="concurrency")
+@with_awaited_hints(prompt="prompts", max_workers="concurrency", max_concurrency="concurrency")
 @partial(with_settings_listed, without=frozenset({"messages", "request"}))
 async def generate_many(
     model: Model | str | None,

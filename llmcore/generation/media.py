@@ -5,6 +5,7 @@ from os import PathLike
 from typing import TypeAlias, Unpack
 
 from llmcore.client.byte_stream import ByteStream
+from llmcore.client.call_hints import with_awaited_hints
 from llmcore.generation.unary import UnarySettings, client_of, request_fields, retried
 from llmcore.schema.audio import (
     Granularity,
@@ -14,7 +15,6 @@ from llmcore.schema.audio import (
     TranscriptionResponse,
 )
 from llmcore.schema.content import AudioPart, ImagePart
-from llmcore.schema.hints import with_call_hints
 from llmcore.schema.images import ImageRequest, ImageResponse
 from llmcore.schema.model import Model
 
@@ -45,7 +45,7 @@ class ImageSettings(UnarySettings, total=False):
     """`png`, `jpeg` or `webp`."""
 
 
-@with_call_hints()
+@with_awaited_hints()
 async def generate_image(
     model: Model | str, prompt: str, **settings: Unpack[ImageSettings]
 ) -> ImageResponse:
@@ -73,7 +73,7 @@ class TranscriptionSettings(UnarySettings, total=False):
     """From 0 to 1; None for the provider's."""
 
 
-@with_call_hints(file="audio", lang="language")
+@with_awaited_hints(file="audio", lang="language")
 async def transcribe(
     model: Model | str, audio: AudioSource, **settings: Unpack[TranscriptionSettings]
 ) -> TranscriptionResponse:
@@ -102,7 +102,7 @@ class SpeechSettings(UnarySettings, total=False):
     """The language of the text, such as `en`."""
 
 
-@with_call_hints(input="text", prompt="text")
+@with_awaited_hints(input="text", prompt="text")
 async def generate_speech(
     model: Model | str, text: str, **settings: Unpack[SpeechSettings]
 ) -> SpeechResponse:
@@ -115,7 +115,7 @@ async def generate_speech(
     return (await retried(client_of(settings).generate_speech, request, settings)).unwrap()
 
 
-@with_call_hints(input="text", prompt="text")
+@with_awaited_hints(input="text", prompt="text")
 async def stream_speech(
     model: Model | str, text: str, **settings: Unpack[SpeechSettings]
 ) -> ByteStream:

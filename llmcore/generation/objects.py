@@ -8,6 +8,7 @@ from typing import Any, Generic, Self, TypeVar, Unpack, overload
 
 from attrs import evolve
 
+from llmcore.client.call_hints import with_awaited_hints
 from llmcore.generation.generate import completed
 from llmcore.generation.loop import ResponseCheck, Run
 from llmcore.generation.object_schema import Accepted, ObjectSchema
@@ -26,7 +27,6 @@ from llmcore.schema.content import RefusalPart
 from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.errors import InvalidRequestError, NoObjectGeneratedError
 from llmcore.schema.events import LLMEvent, StepStart, TextDelta
-from llmcore.schema.hints import with_call_hints
 from llmcore.schema.json import JsonValue
 from llmcore.schema.model import Model
 from llmcore.schema.options import ResponseFormat
@@ -46,7 +46,7 @@ _STOPPED = {
 """Messages for finish reasons that leave the object incomplete."""
 
 
-_with_hints = with_call_hints(
+_with_hints = with_awaited_hints(
     **dict.fromkeys(("response_model", "output_type", "response_format", "type"), "schema")
 )
 _with_settings = partial(with_settings_listed, without=frozenset({"response_format"}))

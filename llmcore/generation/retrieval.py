@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from typing import Unpack
 
+from llmcore.client.call_hints import with_awaited_hints
 from llmcore.generation.concurrency import check_concurrency, for_each
 from llmcore.generation.unary import UnarySettings, client_of, request_fields, retried
 from llmcore.protocols.embeddings import batches, joined
@@ -14,7 +15,6 @@ from llmcore.schema.embeddings import (
     RerankResponse,
 )
 from llmcore.schema.errors import InvalidRequestError
-from llmcore.schema.hints import with_call_hints
 from llmcore.schema.model import Model
 
 
@@ -27,7 +27,7 @@ class EmbeddingSettings(UnarySettings, total=False):
     """`query` or `document`, for models that embed them differently."""
 
 
-@with_call_hints(input="text")
+@with_awaited_hints(input="text")
 async def embed(
     model: Model | str, text: str, **settings: Unpack[EmbeddingSettings]
 ) -> EmbeddingResponse:
@@ -39,7 +39,7 @@ async def embed(
     return await embed_many(model, (text,), **settings)
 
 
-@with_call_hints(input="texts")
+@with_awaited_hints(input="texts")
 async def embed_many(
     model: Model | str,
     texts: Iterable[str],
@@ -69,7 +69,7 @@ async def embed_many(
     return joined([responses[number] for number in range(len(requests))])
 
 
-@with_call_hints(top_k="top_n", limit="top_n")
+@with_awaited_hints(top_k="top_n", limit="top_n")
 async def rerank(
     model: Model | str,
     query: str,

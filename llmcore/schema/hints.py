@@ -12,7 +12,6 @@ from typing import Any, Final, TypeVar
 from attrs import frozen
 
 _T = TypeVar("_T")
-_Class = TypeVar("_Class", bound=type)
 
 
 def nearest(name: str, names: Sequence[str]) -> str:
@@ -60,26 +59,28 @@ def with_call_hints(positional: str = "", **instead: str) -> Callable[[_T], _T]:
 
     *instead* has, for arguments of other libraries, the argument that is meant or what to do.
     *positional* is what to do about too many arguments without a name, where naming them is not
-    enough. A correct call costs one more call.
+    enough. A correct call costs one more call. Coroutine functions have
+    `llmcore.client.call_hints`.
 
         >>> from llmcore import CostBudget
         >>> CostBudget(1.0)
         Traceback (most recent call last):
         TypeError: CostBudget() takes its arguments by name: write CostBudget(usd=...)
     """
-    hints = _Hints(positional, instead)
+    hints = CallHints(positional, instead)
 
     def decorate(callee: _T) -> _T:
         if isinstance(callee, type):
-            return explain_construction(callee, hints)
+            callee.__init__ = _explained(callee.__init__, hints)  # type: ignore[misc]
+            return callee
         return _explained(callee, hints)  # type: ignore[arg-type,return-value]
 
     return decorate
 
 
 @frozen
-class _Hints:
-    """The hints of one class or function."""
+class CallHints:
+    """The hints on wrong calls of one class or function."""
 
     positional: str = ""
     """The hint on too many arguments without a name; empty: they are to be named."""
@@ -87,53 +88,40 @@ class _Hints:
     """An argument or a sentence, by the names that other libraries have."""
 
 
-_NONE: Final = _Hints()
-
-
-def explain_construction(cls: _Class, hints: _Hints = _NONE) -> _Class:
-    """Have wrong calls of *cls* explained, and return it."""
-    cls.__init__ = _explained(cls.__init__, hints, of_class=True)  # type: ignore[misc]
-    return cls
-
-
-def _explained(
-    function: Callable[..., Any], hints: _Hints, *, of_class: bool = False
-) -> Callable[..., Any]:
+def _explained(function: Callable[..., Any], hints: CallHints) -> Callable[..., Any]:
     """Return *function* with explained errors of its arguments; others are raised as they are."""
-
-    def name_of(args: Sequence[object]) -> str:
-        return type(args[0]).__name__ if of_class else function.__qualname__
-
-    def explanation(
-        error: TypeError, args: Sequence[object], settings: Mapping[str, object]
-    ) -> TypeError | None:
-        traceback = error.__traceback__
-        if traceback is None or traceback.tb_next is not None:  # raised within the function
-            return None
-        text = _explanation(name_of(args), function, args, settings, hints)
-        return TypeError(text) if text else None
 
     @wraps(function)
     def called(*args: Any, **settings: Any) -> Any:
         try:
             return function(*args, **settings)
         except TypeError as error:
-            explained = explanation(error, args, settings)
+            explained = explained_error(error, function, args, settings, hints)
             if explained is None:
                 raise
             raise explained from None
 
-    @wraps(function)
-    async def awaited(*args: Any, **settings: Any) -> Any:
-        try:
-            return await function(*args, **settings)
-        except TypeError as error:
-            explained = explanation(error, args, settings)
-            if explained is None:
-                raise
-            raise explained from None
+    return called
 
-    return awaited if inspect.iscoroutinefunction(function) else called
+
+def explained_error(
+    error: TypeError,
+    function: Callable[..., Any],
+    args: Sequence[object],
+    settings: Mapping[str, object],
+    hints: CallHints,
+) -> TypeError | None:
+    """Return what to raise in place of *error*, caught around a call of *function*.
+
+    None if it was raised within the function, or cannot be explained.
+    """
+    traceback = error.__traceback__
+    if traceback is None or traceback.tb_next is not None:
+        return None
+    is_construction = function.__name__ == "__init__"
+    name = type(args[0]).__name__ if is_construction else function.__qualname__
+    text = _explanation(name, function, args, settings, hints)
+    return TypeError(text) if text else None
 
 
 def _explanation(
@@ -141,7 +129,7 @@ def _explanation(
     function: Callable[..., Any],
     args: Sequence[object],
     settings: Mapping[str, object],
-    hints: _Hints,
+    hints: CallHints,
 ) -> str:
     """Return what is wrong with a call of *function*, and what to write; empty if unknown."""
     parameters = list(inspect.signature(function).parameters.values())
@@ -175,7 +163,7 @@ def _of_surplus(
     named: Mapping[str, inspect.Parameter],
     by_position: Sequence[inspect.Parameter],
     given: int,
-    hints: _Hints,
+    hints: CallHints,
 ) -> str:
     if not named:
         return f"{name}() takes no arguments"
