@@ -280,7 +280,13 @@ def _check_prompt(prompt: object, *, given: bool) -> None:
     if isinstance(prompt, Message | Mapping):
         kind = "a Message" if isinstance(prompt, Message) else "a dict"
         raise InvalidRequestError(f"prompt is {kind}: give text, or the whole as messages=[...]")
-    if isinstance(prompt, Sequence) and any(isinstance(one, Message | Mapping) for one in prompt):
-        raise InvalidRequestError("the prompt is a list of messages: give it as messages=[...]")
-    if isinstance(prompt, Sequence) and not (prompt.strip() if isinstance(prompt, str) else prompt):
+    if isinstance(prompt, str):
+        is_empty = not prompt or prompt.isspace()
+    elif isinstance(prompt, Sequence):
+        if any(isinstance(one, Message | Mapping) for one in prompt):
+            raise InvalidRequestError("the prompt is a list of messages: give it as messages=[...]")
+        is_empty = not prompt
+    else:
+        is_empty = False
+    if is_empty:
         raise InvalidRequestError("the prompt is empty: give a text, or messages=[...]")

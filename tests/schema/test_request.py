@@ -1,7 +1,7 @@
 """Requests, and what is convenient to write for them."""
 
 import re
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 from attrs import evolve
@@ -293,3 +293,18 @@ def test_evolving_checks_again() -> None:
     assert evolve(made, system="Be brief.").system == (TextPart("Be brief."),)
     with pytest.raises(InvalidRequestError):
         evolve(made, tools=[ToolDefinition("f"), ToolDefinition("f")])
+
+
+class Unread(str):
+    """A text that must not be read character by character."""
+
+    __slots__ = ()
+
+    def __iter__(self) -> NoReturn:
+        raise AssertionError("the characters are iterated over")
+
+
+def test_a_prompt_is_checked_without_a_look_at_each_character() -> None:
+    made = request(model=Model("m", "acme"), prompt=Unread("Hi"))
+
+    assert made.messages[0].text == "Hi"
