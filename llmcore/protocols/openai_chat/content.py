@@ -65,9 +65,12 @@ def on_content(
 
 def _parts(content: object) -> list[NativeObject]:
     """Return the parts of content that is not one text; a text among them is one."""
+    if isinstance(content, str):
+        return []
     items = content if isinstance(content, list) else [content]
-    texts = [{"type": "text", "text": item} if isinstance(item, str) else item for item in items]
-    return [] if isinstance(content, str) else objects(texts)
+    return objects(
+        [{"type": "text", "text": item} if isinstance(item, str) else item for item in items]
+    )
 
 
 def _on_part(state: ChatState, part: NativeObject, events: list[LLMEvent]) -> ChatState:

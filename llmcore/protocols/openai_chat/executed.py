@@ -22,7 +22,7 @@ from llmcore.protocols.openai_chat.calls import on_tool_calls
 from llmcore.protocols.openai_chat.content import announce_page
 from llmcore.protocols.openai_chat.names import METADATA_KEY, NativeObject
 from llmcore.protocols.openai_chat.state import ChatState, Several, close_segment
-from llmcore.protocols.persistent import PersistentList, to_list, with_entry
+from llmcore.protocols.persistent import PersistentList, to_list, with_entry, without_entry
 from llmcore.schema.events import LLMEvent, ProviderEvent, ToolCall, ToolResult
 from llmcore.schema.json import (
     JsonValue,
@@ -102,10 +102,19 @@ def on_several(
         state = close_segment(state, events)
         result = PersistentList(rest.pop("content", None), several.result)
         return replace(state, several=replace(several, result=result)), rest
-    held = several.held
     for native in objects(rest.pop("tool_calls", None)):
-        held = PersistentList(native, held)
-    return replace(state, several=replace(several, held=held)), rest
+        several = _hold(several, native)
+    return replace(state, several=several), rest
+
+
+def _hold(several: Several, native: NativeObject) -> Several:
+    """Return *several* with one more fragment of a call."""
+    number, numbers = several.fragments, several.numbers
+    call_id = str_or_none(native.get("id"))
+    if call_id is not None:
+        numbers = with_entry(numbers, call_id, PersistentList(number, numbers.get(call_id)))
+    held = with_entry(several.held, number, native)
+    return replace(several, held=held, numbers=numbers, fragments=number + 1)
 
 
 def _begins(several: Several, delta: NativeObject) -> bool:
@@ -125,11 +134,8 @@ def end_message(state: ChatState, events: list[LLMEvent]) -> ChatState:
     if several is None or several.result is None:
         return state
     content = _content(to_list(several.result))
-    held = [native for native in to_list(several.held) if isinstance(native, dict)]
-    own = [native for native in held if native.get("id") == several.call_id]
-    others = tuple(native for native in held if native.get("id") != several.call_id)
-    rest = replace(several, result=None, held=_chain(others))
-    state = replace(close_segment(state, events), several=rest)
+    several, own = _released(replace(several, result=None))
+    state = replace(close_segment(state, events), several=several)
     if several.call_id is None or not own:
         message = {"role": "tool", "tool_call_id": several.call_id, "content": content}
         events.append(ProviderEvent(state.context.provider, {"message": message}))
@@ -140,6 +146,19 @@ def end_message(state: ChatState, events: list[LLMEvent]) -> ChatState:
     call = ToolCall(several.call_id, name, json_or_text(arguments or "{}"), provider_executed=True)
     events += [call, ToolResult(call.id, content, name=name, provider_executed=True)]
     return state
+
+
+def _released(several: Several) -> tuple[Several, list[NativeObject]]:
+    """Return *several* without the fragments of the call that its result answers, and these."""
+    found = several.numbers.get(several.call_id) if several.call_id is not None else None
+    if several.call_id is None or found is None:
+        return several, []
+    held, own = several.held, []
+    for number in to_list(found):
+        own.append(held[number])
+        held = without_entry(held, number)
+    numbers = without_entry(several.numbers, several.call_id)
+    return replace(several, held=held, numbers=numbers), own
 
 
 def _content(pieces: list[JsonValue]) -> JsonValue:
@@ -153,18 +172,11 @@ def _content(pieces: list[JsonValue]) -> JsonValue:
     return parts
 
 
-def _chain(natives: tuple[NativeObject, ...]) -> PersistentList | None:
-    chain: PersistentList | None = None
-    for native in natives:
-        chain = PersistentList(native, chain)
-    return chain
-
-
 def end_several(state: ChatState, events: list[LLMEvent]) -> ChatState:
     """Emit the last result, and begin the calls that have none: they are the caller's to run."""
     if state.several is None:
         return state
     state = end_message(state, events)
-    held = to_list(state.several.held) if state.several is not None else []
+    held = list(state.several.held.values()) if state.several is not None else []
     state = replace(state, several=None)
     return on_tool_calls(state, {"tool_calls": held}, {}, events) if held else state

@@ -18,13 +18,13 @@ fields.
 
 import json as standard_json
 from collections.abc import Mapping
-from typing import Final, Literal
+from typing import Final, Literal, TypeVar
 
 import msgspec
 from msgspec.structs import replace
 
 from llmcore.protocols.openai_chat.models import ChatDialect
-from llmcore.protocols.openai_chat.names import METADATA_KEY, merge_details, proof_in
+from llmcore.protocols.openai_chat.names import METADATA_KEY, NativeObject, merge_details, proof_in
 from llmcore.protocols.persistent import PersistentList, to_list
 from llmcore.protocols.response_parts import StreamContext
 from llmcore.schema import json
@@ -146,8 +146,12 @@ class Several(msgspec.Struct, frozen=True, kw_only=True):
     """The call whose result the open message is."""
     result: PersistentList | None = None
     """Pieces of that result."""
-    held: PersistentList | None = None
-    """Fragments of calls that may still get a result."""
+    held: Mapping[int, NativeObject] = {}
+    """Fragments of calls that may still get a result, by their numbers."""
+    numbers: Mapping[str, PersistentList] = {}
+    """The numbers of the fragments that name a call, by its id."""
+    fragments: int = 0
+    """How many fragments of calls have come."""
 
 
 class ChatInfo(msgspec.Struct, frozen=True, kw_only=True):
@@ -292,7 +296,10 @@ def add_fragment(so_far: Arguments, text: str) -> tuple[Arguments, str]:
             return _add_undecided(so_far, text)
 
 
-def _add_snapshot(so_far: Arguments, text: str) -> tuple[Arguments, str]:
+_Fragments = TypeVar("_Fragments", Arguments, Thoughts)
+
+
+def _add_snapshot(so_far: _Fragments, text: str) -> tuple[_Fragments, str]:
     if text.startswith(so_far.text):
         return replace(so_far, text=text), text[len(so_far.text) :]
     return replace(so_far, form="rest", text=""), text
@@ -381,9 +388,7 @@ def add_thought(so_far: Thoughts, text: str) -> tuple[Thoughts, str]:
     repeats = text.startswith(so_far.text) and len(text) > len(so_far.text)
     match so_far.form:
         case "snapshots":
-            if text.startswith(so_far.text):
-                return replace(so_far, text=text), text[len(so_far.text) :]
-            return replace(so_far, form="rest", text=""), text
+            return _add_snapshot(so_far, text)
         case "open" if not so_far.first:
             return replace(so_far, first=text, text=text), text
         case "open" if repeats and len(so_far.text) < _TELLING:
