@@ -11,7 +11,6 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import anyio
 from attrs import evolve
 
 from llmcore.cli.program import json_output, json_text, note
@@ -27,30 +26,10 @@ from llmcore.schema.response import LLMResponse
 from llmcore.schema.result import Failure, Result
 
 
-def run(args: argparse.Namespace) -> int:
-    """Run the requests of a file here, and return the exit code."""
-    return anyio.run(_run, args)
-
-
-def submit(args: argparse.Namespace) -> int:
-    """Submit a batch, print its handle, and return the exit code."""
-    return anyio.run(_submit, args)
-
-
-def status(args: argparse.Namespace) -> int:
-    """Print how far a batch is, and return the exit code."""
-    return anyio.run(_status, args)
-
-
-def results(args: argparse.Namespace) -> int:
-    """Print the responses of a batch, and return the exit code."""
-    return anyio.run(_results, args)
-
-
-async def _run(args: argparse.Namespace) -> int:
-    """Run the requests; the exit code is 1 if one of them failed in the end."""
+async def run(args: argparse.Namespace) -> int:
+    """Run the requests of a file here; the exit code is 1 if one of them failed in the end."""
     async with make_client() as client:
-        run = await run_batch(
+        summary = await run_batch(
             args.requests,
             checkpoint=args.checkpoint,
             on_result=_print_failure if args.checkpoint else _print,
@@ -62,11 +41,12 @@ async def _run(args: argparse.Namespace) -> int:
     if args.checkpoint:
         for id_, response in finished(args.checkpoint):
             _print_response(id_, response)
-    note(_summary(run))
-    return 1 if run.failed else 0
+    note(_summary(summary))
+    return 1 if summary.failed else 0
 
 
-async def _submit(args: argparse.Namespace) -> int:
+async def submit(args: argparse.Namespace) -> int:
+    """Submit a batch, and print its handle."""
     async with make_client() as client:
         model = _model(args, client)
         requests = {
@@ -80,16 +60,17 @@ async def _submit(args: argparse.Namespace) -> int:
     return 0
 
 
-async def _status(args: argparse.Namespace) -> int:
+async def status(args: argparse.Namespace) -> int:
+    """Print how far a batch is."""
     handle = _handle(args.handle)
     async with make_client() as client:
-        status = (await Batches(client).status(handle)).unwrap()
-    print(json_text(to_json(status), indent=2), file=json_output())
+        found = (await Batches(client).status(handle)).unwrap()
+    print(json_text(to_json(found), indent=2), file=json_output())
     return 0
 
 
-async def _results(args: argparse.Namespace) -> int:
-    """Print the results; the exit code is 1 if one of the requests failed."""
+async def results(args: argparse.Namespace) -> int:
+    """Print the responses of a batch; the exit code is 1 if one of the requests failed."""
     handle, failed = _handle(args.handle), 0
     async with make_client() as client:
         async for id_, outcome in Batches(client).results(handle):

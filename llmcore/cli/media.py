@@ -15,8 +15,6 @@ from itertools import count
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
-import anyio
-
 from llmcore.cli.attachments import attachment
 from llmcore.cli.options import IMAGE, SPEECH, TRANSCRIPTION
 from llmcore.cli.printing import describe
@@ -35,35 +33,21 @@ _Response = TypeVar("_Response", bound=UnaryResponse)
 # -- the commands
 
 
-def image(args: argparse.Namespace) -> int:
-    """Make or edit an image, and return the exit code."""
-    return anyio.run(_image, args)
-
-
-def speak(args: argparse.Namespace) -> int:
-    """Turn text into speech, and return the exit code."""
-    return anyio.run(_speak, args)
-
-
-def transcribe_recording(args: argparse.Namespace) -> int:
-    """Print the text of a recording, and return the exit code."""
-    return anyio.run(_transcribe, args)
-
-
-async def _image(args: argparse.Namespace) -> int:
-    """Write each image to a file of its own and print its name, or the URL of one elsewhere."""
+async def image(args: argparse.Namespace) -> int:
+    """Make images: write each to a file and print its name, or the URL of one elsewhere."""
     prompt = _words(args.prompt, "describe the image")
     _check_folder(args.output)
     drawn = await _call(args, IMAGE, lambda model, more: generate_image(model, prompt, **more))
-    for image in drawn.images:
-        if image.data is None:
-            say(image.url or "")
+    for made in drawn.images:
+        if made.data is None:
+            say(made.url or "")
         else:
-            _put(args.output, "image", image.data, image.media_type)
+            _put(args.output, "image", made.data, made.media_type)
     return 0
 
 
-async def _speak(args: argparse.Namespace) -> int:
+async def speak(args: argparse.Namespace) -> int:
+    """Turn text into speech."""
     text = _words(args.text, "give the text")
     _check_folder(args.output)
     speech = await _call(args, SPEECH, lambda model, more: generate_speech(model, text, **more))
@@ -71,7 +55,8 @@ async def _speak(args: argparse.Namespace) -> int:
     return 0
 
 
-async def _transcribe(args: argparse.Namespace) -> int:
+async def transcribe_recording(args: argparse.Namespace) -> int:
+    """Print the text of a recording."""
     recording = attachment(args.recording)
     if not isinstance(recording, AudioPart):
         raise InvalidRequestError(f"{args.recording} is not a recording")

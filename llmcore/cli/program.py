@@ -132,11 +132,22 @@ class ShowVersion(argparse.Action):
 
 
 def command(home: str) -> Callable[[argparse.Namespace], int]:
-    """Return the handler `module:function` of `llmcore.cli`, imported when it is called."""
+    """Return the handler `module:function` of `llmcore.cli`, imported when it is called.
+
+    A coroutine function is run to its end.
+    """
 
     def handle(args: argparse.Namespace) -> int:
-        module, _, function = home.partition(":")
-        code: int = getattr(import_module(f"llmcore.cli.{module}"), function)(args)
+        module, _, name = home.partition(":")
+        function = getattr(import_module(f"llmcore.cli.{module}"), name)
+        from inspect import iscoroutinefunction  # the function's module has loaded it
+
+        if iscoroutinefunction(function):
+            import anyio  # so has the module of a coroutine function
+
+            code: int = anyio.run(function, args)
+        else:
+            code = function(args)
         return code
 
     return handle

@@ -7,8 +7,6 @@ import stat
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Final, TypeAlias
 
-import anyio
-
 from llmcore.cli.conversation import open_store
 from llmcore.cli.program import escaped, json_input, json_output, note, say
 from llmcore.schema.errors import InvalidRequestError
@@ -28,12 +26,8 @@ from llmcore.sessions.store import SessionStore
 _Action: TypeAlias = Callable[[SessionStore, argparse.Namespace], Awaitable[int]]
 
 
-def run(args: argparse.Namespace) -> int:
+async def run(args: argparse.Namespace) -> int:
     """Run the action; the exit code is 1 for an unknown session."""
-    return anyio.run(_run, args)
-
-
-async def _run(args: argparse.Namespace) -> int:
     async with open_store(os.environ) as store:
         return await _ACTIONS[args.action](store, args)
 
