@@ -1,8 +1,7 @@
 """Content parts: the pieces of a message, in order."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import PurePath
-from typing import Any, Final, Literal, Self, TypeAlias, Union, cast, get_args
+from typing import Final, Literal, Self, TypeAlias, Union, cast, get_args
 
 from attrs import evolve, field
 
@@ -20,6 +19,7 @@ from llmcore.schema.json import (
     plain_metadata,
     tool_arguments,
 )
+from llmcore.schema.media_sources import png_of, source_fields
 
 ToolCallKind = Literal["function", "custom"]
 """`function` takes JSON arguments, `custom` one freeform string."""
@@ -175,7 +175,7 @@ class _Media:
         """
         if isinstance(source, cls):
             return source
-        given = _source(source)
+        given = source_fields(source)
         if given is None:
             kind = type(source).__name__
             raise InvalidRequestError(f"{cls.__name__}.of takes a path, a URL or bytes; got {kind}")
@@ -217,52 +217,10 @@ class ImagePart(_Media):
         """
         if isinstance(source, cls):
             return source
-        given = _source(source)
+        given = source_fields(source)
         if given is not None:
             return cls(**given)
-        return cls(data=_png(source), media_type="image/png")
-
-
-def _source(source: object) -> dict[str, Any] | None:
-    """Return a path, a URL or bytes as the fields of a part; None for anything else."""
-    if isinstance(source, str):
-        remote = source.startswith(("http://", "https://", "data:"))
-        return {"url": source} if remote else {"path": source}
-    if isinstance(source, bytes | bytearray | memoryview):
-        return {"data": bytes(source)}
-    return {"path": str(source)} if isinstance(source, PurePath) else None
-
-
-class _PngSink:
-    """A file in memory for libraries that write images."""
-
-    def __init__(self) -> None:
-        self.pieces: list[bytes] = []
-
-    def write(self, data: bytes) -> int:
-        self.pieces.append(bytes(data))
-        return len(data)
-
-    def flush(self) -> None:
-        """Do nothing: there is no buffer."""
-
-
-def _png(image: Any) -> bytes:
-    """Return the PNG of *image*, which PIL, matplotlib or a notebook's display can write."""
-    sink = _PngSink()
-    if callable(getattr(image, "savefig", None)):
-        image.savefig(sink, format="png")
-    elif callable(getattr(image, "_repr_png_", None)):
-        found = image._repr_png_()  # the protocol of IPython, which PIL has too
-        sink.write(found[0] if isinstance(found, tuple) else found or b"")
-    elif callable(getattr(image, "save", None)):
-        image.save(sink, format="PNG")
-    else:
-        raise InvalidRequestError(
-            "ImagePart.of takes a path, a URL, bytes, a PIL image or a matplotlib figure; "
-            f"got a {type(image).__name__}"
-        )
-    return b"".join(sink.pieces)
+        return cls(data=png_of(source), media_type="image/png")
 
 
 @with_call_hints(
