@@ -72,7 +72,7 @@ class GeminiInfo(msgspec.Struct, frozen=True, kw_only=True):
     call: OpenCall | None = None
     reason: str | None = None
     blocked: str | None = None
-    """Why the prompt was blocked, so that there is no response."""
+    """The reason why the prompt was blocked; a blocked prompt gets no response."""
     groundings: PersistentList | None = None
     quotations: PersistentList | None = None
     sources: Mapping[str, None] = {}
