@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.stamp
 INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check
 CLIENTS := tests/clients/js
-PARALLEL = -n $(or $(WORKERS),3) --dist worksteal
+PARALLEL = -n $(or $(WORKERS),4) --dist worksteal
 # The core, and of the rest what takes ten milliseconds a test: no servers, and few processes.
 FAST := $(addprefix tests/,schema folds protocols fronts routes generation sessions catalog \
   client/middleware client/github bridge/configuration test_architecture.py test_front_door.py)
@@ -20,7 +20,7 @@ demo: $(STAMP)-local
 	@$(BIN)/llmcore local install
 	@$(BIN)/llmcore ask --local --temperature 0 "Why is the sky blue?"
 
-test: $(STAMP)-dev ## all tests, in WORKERS processes (3: some wait for servers)
+test: $(STAMP)-dev ## all tests, in WORKERS processes (4: many wait for servers)
 	@$(BIN)/llmcore local install
 	$(BIN)/python -m pytest $(PARALLEL)
 
