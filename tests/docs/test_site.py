@@ -57,7 +57,11 @@ def test_every_page_has_a_markdown_twin(site: Path) -> None:
     assert (site / "llms.txt").is_file()
 
 
-VIEWS = {"wide-light": (1400, "light"), "narrow-dark": (390, "dark")}
+VIEWS = {
+    "wide-light": (1400, "light"),
+    "laptop-light": (1280, "light"),
+    "narrow-dark": (390, "dark"),
+}
 WITH_SCRIPTS = {".", "quickstart", "settings", "examples", "reference/sync"}
 """One page of each kind; the same script is on every page, and runs longer than all else there."""
 
