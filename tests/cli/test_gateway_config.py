@@ -144,7 +144,17 @@ def test_the_example_is_valid_and_so_is_everything_in_its_comments() -> None:
     assert set(given["upstreams"][0]) >= {"name", "provider", "key_file", "weight", "max_running"}
 
 
-def test_init_writes_the_example_once(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_local_model_that_is_not_installed_is_an_error_before_requests_come(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["config", "check", "--upstream", "local"]) == 9
+    assert "run `llmcore local install`" in capsys.readouterr().err
+
+
+def test_init_writes_the_example_once(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-ant-of-a-test")
     path = folder / "openbridge.toml"
 
     assert main(["config", "init"]) == 0
@@ -156,7 +166,7 @@ def test_init_writes_the_example_once(folder: Path, capsys: pytest.CaptureFixtur
     assert "--force" in capsys.readouterr().err
     assert main(["config", "init", "--force"]) == 0
     assert path.read_text() == EXAMPLE
-    assert main(["config", "check", "--upstream", "local"]) == 0
+    assert main(["config", "check"]) == 0
 
 
 def test_settings_that_look_like_secrets_are_hidden() -> None:

@@ -108,7 +108,7 @@ def _upstream(upstream: UpstreamSettings, settings: GatewaySettings) -> ModelSou
     if upstream.provider == COMPATIBLE:
         source, variable = _compatible(upstream), _KEY
     elif upstream.provider == "local":
-        return _local()
+        return _local(environ)
     else:
         entry = _entry(upstream.provider)
         variable = next(iter(entry.key_variables), "")
@@ -164,7 +164,7 @@ def _provider(name: str, settings: GatewaySettings) -> ModelSource:
             api_key=settings.upstream_api_key,
         )
     if name == "local":
-        return _local()
+        return _local(settings.environ)
     entry = _entry(name)
     if entry.needs_key and not entry.is_configured(settings.environ):
         variables = " or ".join(entry.switches)
@@ -182,7 +182,9 @@ def _entry(name: str) -> ProviderEntry:
 _LOCAL_CONTEXT_TOKENS: Final = 8192
 
 
-def _local() -> ModelSource:
+def _local(environ: Mapping[str, str]) -> ModelSource:
+    from llmcore.client.local.model_files import installed
     from llmcore.routes.local import Local
 
+    installed(environ)
     return Local(context_tokens=_LOCAL_CONTEXT_TOKENS)

@@ -114,10 +114,7 @@ class EmbeddedServer:
 
         Raises `ConfigurationError` if xllamacpp or the model is missing, or will not load.
         """
-        path = options.model_path or model_files.find(environ)
-        if path is None:
-            message = "the embedded model is not installed: run `llmcore local install`"
-            raise ConfigurationError(message)
+        path = options.model_path or model_files.installed(environ)
         native = _import_native()
         name = _model_name(path)
         with contextlib.ExitStack() as undo:

@@ -112,6 +112,15 @@ def find(environ: Mapping[str, str], *, source: ModelFileSource = SMOLLM2) -> Pa
         return next((path for path in candidates if path and _plausible(path, source)), None)
 
 
+def installed(environ: Mapping[str, str]) -> Path:
+    """Return the model file as `find` does; ConfigurationError if there is none."""
+    path = find(environ)
+    if path is None:
+        message = "the embedded model is not installed: run `llmcore local install`"
+        raise ConfigurationError(message)
+    return path
+
+
 def status(
     environ: Mapping[str, str], *, source: ModelFileSource = SMOLLM2
 ) -> InstalledModel | None:
