@@ -129,12 +129,19 @@ _FORMS: Final[Mapping[type[LLMError], tuple[int, str, str | None]]] = {
 }
 """Status, type and code by the nearest class. An upstream that refuses the *gateway's* key is a
 502: on a 401, clients would ask their user to log in again."""
+_UNAVAILABLE: Final = (503, SERVER_ERROR, "upstream_unavailable")
+_TIMED_OUT: Final = _FORMS[errors.RequestTimeoutError]
+_BY_UPSTREAM_STATUS: Final[Mapping[int | None, tuple[int, str, str | None]]] = {
+    503: _UNAVAILABLE,
+    504: _TIMED_OUT,
+}
+"""Of servers' errors without a more specific class, by the upstream's status: clients wait longer
+for a server that is unavailable than for one that failed."""
 
 
 def from_llm_error(error: LLMError) -> FrontError:
     """Return the error of a request whose upstream failed with *error*."""
-    kind = next(kind for kind in type(error).__mro__ if kind in _FORMS)
-    status, type_, code = _FORMS[kind]
+    status, type_, code = _form(error)
     too_long = error if isinstance(error, errors.ContextLengthError) else None
     return FrontError(
         status=status,
@@ -146,6 +153,14 @@ def from_llm_error(error: LLMError) -> FrontError:
         actual_tokens=too_long.actual_tokens if too_long else None,
         limit_tokens=too_long.limit_tokens if too_long else None,
     )
+
+
+def _form(error: LLMError) -> tuple[int, str, str | None]:
+    """Return the status, the type and the code of an upstream's error."""
+    kind = next(kind for kind in type(error).__mro__ if kind in _FORMS)
+    if kind is errors.ServerError:
+        return _BY_UPSTREAM_STATUS.get(error.status_code, _FORMS[kind])
+    return _FORMS[kind]
 
 
 # -- trying again

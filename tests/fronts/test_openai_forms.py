@@ -5,10 +5,11 @@ import pytest
 
 from llmcore.folds.response import collect
 from llmcore.fronts.errors import FrontError, from_llm_error, invalid
-from llmcore.fronts.front import ListedModel
+from llmcore.fronts.front import ListedModel, front_by_id
 from llmcore.fronts.openai_chat import content as chat_content
 from llmcore.fronts.openai_forms import failure_response, listed_model, model_list, token_bytes
 from llmcore.fronts.openai_responses import content as responses_content
+from llmcore.protocols.failures.errors import error_from_body
 from llmcore.schema.content import TextPart, TokenLogprob
 from llmcore.schema.errors import error_types
 from llmcore.schema.events import (
@@ -37,6 +38,36 @@ def test_every_error_has_a_status_and_all_four_fields(kind: type) -> None:
     assert response.body == {
         "error": {"message": "words", "type": error.type, "param": None, "code": error.code}
     }
+
+
+@pytest.mark.parametrize(
+    ("upstream_status", "told"),
+    [
+        (500, (502, 502, 502)),
+        (502, (502, 502, 502)),
+        (503, (503, 503, 503)),
+        (504, (504, 504, 504)),
+        (529, (503, 529, 503)),
+    ],
+)
+def test_an_upstream_that_is_unavailable_is_told_from_one_that_failed(
+    upstream_status: int, told: tuple[int, int, int]
+) -> None:
+    """By the status in the APIs of OpenAI, Anthropic and Google; each client may try again."""
+    body: JsonObject = {"error": {"message": "The service cannot be reached."}}
+    error = from_llm_error(error_from_body(provider="p", body=body, status=upstream_status))
+    fronts = ("openai-chat", "anthropic-messages", "gemini")
+    responses = [front_by_id(front_id).error(error) for front_id in fronts]
+
+    assert tuple(response.status for response in responses) == told
+    assert {response.headers["x-should-retry"] for response in responses} == {"true"}
+
+
+def test_googles_word_for_unavailable_counts_within_a_stream_too() -> None:
+    """There is no HTTP status then: the body states it."""
+    body: JsonObject = {"error": {"code": 503, "message": "Try later.", "status": "UNAVAILABLE"}}
+
+    assert from_llm_error(error_from_body(provider="google", body=body)).status == 503
 
 
 @pytest.mark.parametrize(

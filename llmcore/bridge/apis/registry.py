@@ -17,6 +17,8 @@ from llmcore.fronts.front import Front, front_by_id
 from llmcore.schema.json import JsonObject
 
 if TYPE_CHECKING:
+    from llmcore.bridge.apis.chat import ChatCompletions
+    from llmcore.bridge.apis.embeddings import Embeddings
     from llmcore.bridge.generation import Generation
     from llmcore.bridge.service import Service
 
@@ -28,9 +30,12 @@ GEMINI: Final = "gemini"
 _VERSIONS: Final = ("/v1", "")
 _GEMINI_VERSIONS: Final = ("/v1beta", "/v1", "/v1alpha", "/v1beta1", "")
 """The last but one is that of Vertex AI."""
-_OPENAI_PREFIXES: Final = ("/v1", "", "/openai/v1")
-"""The last is that of Azure's OpenAI."""
-_MODEL_PREFIXES: Final = (*_GEMINI_VERSIONS, "/openai/v1")
+_OPENAI_PREFIXES: Final = ("/v1", "", "/openai/v1", "/openai")
+"""The last two are those of Azure's OpenAI, with and without a version."""
+_DEPLOYMENT: Final = "/deployments/{deployment:path}"
+"""Where Azure's paths name the model: `/openai/deployments/{deployment}/chat/completions`, by
+https://learn.microsoft.com/azure/ai-services/openai/reference, read November 2026."""
+_MODEL_PREFIXES: Final = (*_GEMINI_VERSIONS, "/openai/v1", "/openai")
 
 _OF_OPENAI: Final = "POST /v1/responses, POST /v1/chat/completions, POST /v1/embeddings"
 SERVED: Final[Mapping[str, str]] = {
@@ -109,13 +114,17 @@ def apis(service: "Service") -> Apis:
     from llmcore.bridge.apis.embeddings import Embeddings
     from llmcore.bridge.apis.responses import responses_api
     from llmcore.bridge.generation import Generation
+    from llmcore.fronts.gemini.models import publisher_model, publisher_models
 
     def generation(api_id: str) -> "Generation[Any]":
         field = _FORMAT_FIELDS[api_id]
         return Generation(front_by_id(api_id), service, format_field=field)
 
     responses = Generation(front_by_id(RESPONSES), service, format_field="text.format")
+    vertex = evolve(front_by_id(GEMINI), models=publisher_models, model=publisher_model)
+    vertex_models = Generation(vertex, service, format_field=_FORMAT_FIELDS[GEMINI])
     chat, messages, gemini = ChatCompletions(service), generation(MESSAGES), generation(GEMINI)
+    embeddings = Embeddings(chat, service)
     askers = {RESPONSES: responses, CHAT: responses, MESSAGES: messages, GEMINI: gemini}
     return Apis(
         (
@@ -123,8 +132,11 @@ def apis(service: "Service") -> Apis:
             _api(
                 chat.front,
                 _OPENAI_PREFIXES,
-                _posted("chat_completions", "/chat/completions", chat.generate),
-                _posted("embeddings", "/embeddings", Embeddings(chat, service).create),
+                *(
+                    operation
+                    for first in ("", _DEPLOYMENT)
+                    for operation in _chat_operations(first, chat, embeddings)
+                ),
             ),
             _api(
                 messages.front,
@@ -132,7 +144,12 @@ def apis(service: "Service") -> Apis:
                 _posted("messages", "/messages", messages.generate),
                 _posted("count_tokens", "/messages/count_tokens", messages.count),
             ),
-            _api(gemini.front, _GEMINI_VERSIONS, *_gemini_operations(gemini)),
+            _api(
+                gemini.front,
+                _GEMINI_VERSIONS,
+                *_gemini_operations(gemini),
+                *_vertex_operations(vertex_models),
+            ),
             _api(responses.front, _MODEL_PREFIXES, *_model_operations(askers)),
         )
     )
@@ -148,6 +165,16 @@ def _posted(
     handle: Callable[[OperationRequest], Awaitable[JsonObject | Outcome | SentResponse]],
 ) -> Operation:
     return Operation(name=name, method="POST", path=path, handle=handle, takes_body=True)
+
+
+def _chat_operations(
+    first: str, chat: "ChatCompletions", embeddings: "Embeddings"
+) -> tuple[Operation, ...]:
+    """Return the operations of Chat Completions' API, below *first*."""
+    return (
+        _posted("chat_completions", f"{first}/chat/completions", chat.generate),
+        _posted("embeddings", f"{first}/embeddings", embeddings.create),
+    )
 
 
 def _model_operations(askers: "Mapping[str, Generation[Any]]") -> tuple[Operation, ...]:
@@ -197,4 +224,18 @@ def _gemini_operations(calls: "Generation[Any]") -> tuple[Operation, ...]:
 
     return tuple(
         posted(f"/{first}/{{rest:path}}") for first in ("models", "projects", "publishers")
+    )
+
+
+def _vertex_operations(calls: "Generation[Any]") -> tuple[Operation, ...]:
+    """Return the operations that list models at the paths of Vertex AI."""
+    place = "/projects/{project}/locations/{location}"
+    published = "/publishers/{publisher}/models"
+    return tuple(
+        Operation(name=name, method="GET", path=first + path, handle=handle)
+        for first in ("", place)
+        for name, path, handle in (
+            ("models", published, calls.models),
+            ("model", f"{published}/{{model_id:path}}", calls.model),
+        )
     )

@@ -8,6 +8,10 @@ for streams, which are a JSON array unless `alt=sse` asks for events, the transp
                  "outputTokenLimit": 65536,
                  "supportedGenerationMethods": ["generateContent", "countTokens"]}],
      "nextPageToken": "50"}
+
+Vertex AI's list, by https://cloud.google.com/vertex-ai/docs/reference/rest/v1beta1/publishers.models:
+
+    {"publisherModels": [{"name": "publishers/google/models/m", "versionId": "m"}]}
 """
 
 import re
@@ -31,11 +35,27 @@ def models(listed: Sequence[ListedModel], query: Mapping[str, str]) -> JsonObjec
 
     Raises FrontError for invalid values.
     """
+    page, more = _page(listed, query)
+    return {"models": [model(entry) for entry in page], **more}
+
+
+def publisher_models(listed: Sequence[ListedModel], query: Mapping[str, str]) -> JsonObject:
+    """Return the page of the list as Vertex AI states it.
+
+    Raises FrontError for invalid values.
+    """
+    page, more = _page(listed, query)
+    return {"publisherModels": [publisher_model(entry) for entry in page], **more}
+
+
+def _page(
+    listed: Sequence[ListedModel], query: Mapping[str, str]
+) -> tuple[Sequence[ListedModel], JsonObject]:
+    """Return the entries of one page, and the token of the next."""
     size = _number(query, "pageSize", "page_size") or _PAGE
     start = _number(query, "pageToken", "page_token")
     end = start + min(size, _MAX_PAGE)
-    more = {"nextPageToken": str(end)} if end < len(listed) else {}
-    return {"models": [model(entry) for entry in listed[start:end]], **more}
+    return listed[start:end], ({"nextPageToken": str(end)} if end < len(listed) else {})
 
 
 def _number(query: Mapping[str, str], *names: str) -> int:
@@ -62,6 +82,11 @@ def model(listed: ListedModel) -> JsonObject:
         **present(limits),
         "supportedGenerationMethods": list(_METHODS),
     }
+
+
+def publisher_model(listed: ListedModel) -> JsonObject:
+    """Return one model as Vertex AI states it."""
+    return {"name": f"publishers/google/models/{listed.id}", "versionId": listed.id}
 
 
 def token_count(count: int) -> JsonObject:

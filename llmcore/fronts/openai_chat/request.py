@@ -63,13 +63,16 @@ class ChatContext:
 
 # -- before the request is read
 
-_DEPLOYMENT: Final = re.compile(r"/deployments/(.+)/chat/completions/?$")
+_DEPLOYMENT: Final = re.compile(r"/deployments/(.+)/(?:chat/completions|embeddings)/?$")
 
 
 def routing_of(request: ClientRequest) -> Routing:
-    """Return the model and whether to stream. In Azure's paths, the path names the model."""
+    """Return the model and whether to stream. In Azure's paths, the path names the model.
+
+    Azure ignores a model in the body of such a request: its client states the deployment's there.
+    """
     found = _DEPLOYMENT.search(request.path)
-    model = str_or_none(request.body.get("model")) or (found and found.group(1))
+    model = found.group(1) if found else str_or_none(request.body.get("model"))
     if not model:
         raise invalid("model must name a model.", "model", "missing_required_parameter")
     return Routing(model=model, streaming=field(request.body, "stream", bool) or False)

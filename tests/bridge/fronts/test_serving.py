@@ -117,6 +117,8 @@ def test_a_wrong_key_is_a_401_in_the_form_of_the_api(front: str) -> None:
         ("/openai/v1/responses", "openai-responses"),
         ("//v1//chat/completions//", "openai-chat"),
         ("/v1/chat/completions/", "openai-chat"),
+        ("/openai/deployments/a%2Fb/chat/completions?api-version=2024-10-21", "openai-chat"),
+        ("/openai/responses?api-version=2025-04-01-preview", "openai-responses"),
         ("/responses", "openai-responses"),
         ("/messages", "anthropic-messages"),
         ("/v1/messages?beta=true", "anthropic-messages"),
@@ -275,6 +277,48 @@ def test_lists_of_models_have_the_form_of_the_asker() -> None:
     assert by_google == [f"models/{name}" for name in names]
     assert missing.status_code == 404
     assert is_error_of("gemini", missing)
+
+
+def test_vertex_ai_lists_models_in_its_own_form() -> None:
+    """Google's client in that mode reads `publisherModels`, page by page."""
+    names = {"fast": "up/one", "slow": "up/two", "vendor/far": "up/one"}
+    model_map = model_map_from({"models": names, "otherwise": "refuse"}, "up")
+    with playing(COMPATIBLE, TEXT) as scene, served(service_for(scene.model, model_map)) as url:
+        options = genai_types.HttpOptions(base_url=url)
+        with genai.Client(vertexai=True, api_key="k", http_options=options) as google:
+            listed = [one.name for one in google.models.list(config={"page_size": 2})]
+            one = google.models.get(model="publishers/google/models/vendor/far")
+            other = google.models.get(model="acme/fast")
+        missing = httpx.get(f"{url}/v1/projects/p/locations/l/publishers/google/models/none")
+
+    assert listed == [f"publishers/google/models/{name}" for name in names]
+    assert one.name == "publishers/google/models/vendor/far"
+    assert other.name == "publishers/google/models/fast"
+    assert missing.status_code == 404
+
+
+@pytest.mark.parametrize("deployment", [None, "my-model"])
+def test_azures_client_names_the_model_by_its_deployment(deployment: str | None) -> None:
+    """In the path, which decides also where the body names the model behind the deployment."""
+    with (
+        playing(COMPATIBLE, TEXT) as scene,
+        gateway(scene.model, client_api_keys=(KEY,), relay=False) as url,
+        openai.AzureOpenAI(
+            azure_endpoint=url,
+            azure_deployment=deployment,
+            api_version="2024-10-21",
+            api_key=KEY,
+            max_retries=0,
+        ) as client,
+    ):
+        asked: Any = {**ASKS["openai-chat"][1], "model": "gpt-4o" if deployment else MODEL}
+        answer = client.chat.completions.create(**asked)
+        listed = client.models.list()
+        response = client.responses.create(model=MODEL, input="Hi", store=False)
+
+    assert answer.choices[0].message.content == response.output_text == "It rains."
+    assert answer.model == (deployment or MODEL)
+    assert listed.object == "list"
 
 
 # -- counts
