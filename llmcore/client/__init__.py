@@ -12,5 +12,5 @@ request), `model_lists` (providers' own, and files of models), `model_calls` (em
 images, speech), `files` (stored by providers), `cached_contents`, `accounts` (the owners of both),
 `batches`, `environment` (providers by their variables), `media_files` (local paths), `wire_log`
 (`LLMCORE_LOG`), `large_requests` (prepared in a thread), `call_hints` (errors of wrong calls),
-`user_folders`, `local/` (the built-in local model).
+`user_folders`, `locked_files` (and temporary folders), `local/` (the built-in local model).
 """

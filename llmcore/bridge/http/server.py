@@ -5,17 +5,17 @@ import gc
 import linecache
 import logging
 import os
+import signal
 import socket
 import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, cast
 
 from llmcore.bridge.configuration.settings import GatewaySettings
 from llmcore.bridge.http.logs import log, set_up
+from llmcore.client.locked_files import TemporaryFolder
 from llmcore.fronts.policy import RegisteredTool
 from llmcore.schema.errors import ConfigurationError, missing_extra
 from llmcore.version import VERSION
@@ -79,8 +79,9 @@ def _run_workers(
     from llmcore.bridge.http.workers import AnnouncingServer, Supervisor
 
     with ExitStack() as held:
-        folder = held.enter_context(TemporaryDirectory(prefix="openbridge-metrics-"))
-        share_metrics(Path(folder))
+        folder = TemporaryFolder.create("openbridge-metrics-")
+        held.callback(folder.remove)
+        share_metrics(folder.path)
         make_config()  # so that faults of the settings show before a process is forked
         address = held.enter_context(closing(listening(settings.host, settings.port)))
         port = address.getsockname()[1]
@@ -97,7 +98,8 @@ def _run_workers(
 
         reduce_garbage_collection()
         workers = Supervisor(serve, settings.workers, settings.limits.shutdown_s)
-        workers.run(lambda: listens(_url(settings, port), workers=settings.workers))
+        stopped_by = workers.run(lambda: listens(_url(settings, port), workers=settings.workers))
+    signal.raise_signal(stopped_by)  # now, since it may end the process
 
 
 def _check_workers(settings: GatewaySettings) -> None:

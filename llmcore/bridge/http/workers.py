@@ -73,8 +73,8 @@ class Supervisor:
     """A pipe whose writing end only the supervisor holds, so that workers notice when it dies."""
     _stopping_since: float = field(init=False, default=math.inf)
 
-    def run(self, announce: Callable[[], None]) -> None:
-        """Run until SIGTERM or SIGINT, which is raised again at the end.
+    def run(self, announce: Callable[[], None]) -> signal.Signals:
+        """Run until SIGTERM or SIGINT, which is returned.
 
         *announce* is called once all workers accept connections. Raises ConfigurationError if one
         ends before that.
@@ -82,8 +82,7 @@ class Supervisor:
         with _signals_to_pipe() as received:
             self._workers = [_Worker() for _ in range(self.count)]
             self._start_due()
-            last = self._until_ready(received) or self._until_stopped(received, announce)
-        signal.raise_signal(last)
+            return self._until_ready(received) or self._until_stopped(received, announce)
 
     def _until_ready(self, received: int) -> signal.Signals | None:
         """Wait for all workers; return the signal that ended them before that."""

@@ -8,8 +8,7 @@ same ledger settles what is left in the file. One line is one settlement:
     {"id": "resp_1", "worker": "5f0c", "at": 1795400947.6, "row": "{...}",
      "uses": [["budget:tokens:k1:total", 1000000, 0.0, 3e9, 50]]}
 
-A process holds a lock on its file, which the system releases when the process ends, however it
-ends: a file that can be locked has lost its owner.
+A process holds a lock on its file, by which others know that it has not ended.
 """
 
 import os
@@ -19,28 +18,17 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from glob import escape
 from pathlib import Path
-from types import ModuleType
 from typing import Any, Final
 
 from attrs import define, frozen
 
 from llmcore.bridge.state.ledger import Increment, Meter, Settlement
+from llmcore.client.locked_files import HAS_LOCKS, locked_file
 from llmcore.schema import json
 
 _SUFFIX: Final = ".spend"
 _MAX_FILE_BYTES: Final = 1024 * 1024
 """When a file is larger than this, the next settlement begins another one."""
-
-
-def _locks() -> ModuleType | None:
-    try:
-        import fcntl
-    except ImportError:  # Windows
-        return None
-    return fcntl
-
-
-_FCNTL: Final = _locks()
 
 
 @define
@@ -99,17 +87,17 @@ class SpendJournal:
     def orphans(self) -> Iterator["OrphanedSpend"]:
         """Yield the files of processes that ended before the ledger had their settlements."""
         for path in sorted(self._folder.glob(f"{escape(self._name)}.*{_SUFFIX}")):
-            if (descriptor := _locked(path, os.O_RDWR)) is not None:
+            if (descriptor := locked_file(path, os.O_RDWR)) is not None:
                 yield OrphanedSpend(_File(path, descriptor), tuple(_settlements(descriptor)))
 
     def _created(self) -> _File:
-        if _FCNTL is None:
+        if not HAS_LOCKS:
             raise OSError("this system has no locks that end with their process")
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_APPEND
         while True:
             path = self._folder / f"{self._name}.{os.getpid()}-{secrets.token_hex(4)}{_SUFFIX}"
-            if (descriptor := _locked(path, flags)) is not None:
+            if (descriptor := locked_file(path, flags)) is not None:
                 return _File(path, descriptor)
 
 
@@ -127,24 +115,6 @@ class OrphanedSpend:
     def leave(self) -> None:
         """Unlock the file without deleting it, so that it is read again later."""
         os.close(self._file.descriptor)
-
-
-def _locked(path: Path, flags: int) -> int | None:
-    """Open and lock a file; None if another process has locked it, or it does not exist."""
-    if _FCNTL is None:
-        return None
-    try:
-        descriptor = os.open(path, flags | os.O_CLOEXEC, 0o600)
-    except FileNotFoundError:
-        return None
-    try:
-        _FCNTL.flock(descriptor, _FCNTL.LOCK_EX | _FCNTL.LOCK_NB)
-        if os.fstat(descriptor).st_nlink:  # the last owner of the lock has not deleted it
-            return descriptor
-    except BlockingIOError:
-        pass
-    os.close(descriptor)
-    return None
 
 
 def _packed(settlement: Settlement) -> bytes:

@@ -24,9 +24,7 @@ import http.client
 import importlib
 import os
 import secrets
-import shutil
 import socket
-import tempfile
 import threading
 import time
 import warnings
@@ -40,6 +38,7 @@ from typing import Any, Protocol, Self
 from attrs import evolve, field, frozen, validators
 
 from llmcore.client.local import model_files
+from llmcore.client.locked_files import TemporaryFolder
 from llmcore.schema.errors import ConfigurationError, missing_extra
 from llmcore.schema.json import JsonValue, loads
 
@@ -103,10 +102,17 @@ class EmbeddedServer:
     A server that was not stopped ends when it is collected or when the interpreter exits.
     """
 
-    def __init__(self, held: list[_Native], address: EmbeddedAddress, model_name: str) -> None:
+    def __init__(
+        self,
+        held: list[_Native],
+        address: EmbeddedAddress,
+        model_name: str,
+        folder: contextlib.ExitStack,
+    ) -> None:
+        """*folder* deletes the folder of the socket when it is closed."""
         self.address = address
         self.model_name = model_name
-        self._end = weakref.finalize(self, _shut_down, held, address, os.getpid())
+        self._end = weakref.finalize(self, _shut_down, held, address, folder, os.getpid())
 
     @classmethod
     def start(cls, options: EmbeddedOptions, environ: Mapping[str, str]) -> Self:
@@ -118,9 +124,10 @@ class EmbeddedServer:
         native = _import_native()
         name = _model_name(path)
         with contextlib.ExitStack() as undo:
-            address = _choose_address(undo)
+            folder = undo.enter_context(contextlib.ExitStack())
+            address = _choose_address(folder)
             held = _load(native, evolve(options, model_path=path), name, address)
-            server = cls(held, _listening(held, address), name)
+            server = cls(held, _listening(held, address), name, folder)
             undo.pop_all()
             undo.callback(server.stop)
             _wait_until_ready(server.address)
@@ -170,16 +177,19 @@ def _import_native() -> ModuleType:
 
 
 def _choose_address(undo: contextlib.ExitStack) -> EmbeddedAddress:
-    """Return a socket in a new private folder, or a TCP address whose port is still open."""
+    """Return a socket in a new private folder, or a TCP address whose port is still open.
+
+    Closing *undo* deletes the folder.
+    """
     if _UNIX_SOCKETS:
         for parent in (None, "/tmp"):  # noqa: S108 - short, where the usual folder is not
             with contextlib.suppress(OSError):
-                folder = tempfile.mkdtemp(prefix="llmcore-", dir=parent)  # mode 0700
-                path = str(Path(folder, _SOCKET_NAME))
+                folder = TemporaryFolder.create("llmcore-local-", parent)
+                path = str(folder.path / _SOCKET_NAME)
                 if len(os.fsencode(path)) < _SOCKET_PATH_BYTES:
-                    undo.callback(shutil.rmtree, folder, ignore_errors=True)
+                    undo.callback(folder.remove)
                     return EmbeddedAddress(socket_path=path, base_url="http://localhost")
-                Path(folder).rmdir()
+                folder.remove()
     key = secrets.token_urlsafe(32)
     return EmbeddedAddress(socket_path=None, base_url="http://127.0.0.1", api_key=key)
 
@@ -261,7 +271,9 @@ def _wait_until_ready(address: EmbeddedAddress) -> None:
 # -- Stopping
 
 
-def _shut_down(held: list[_Native], address: EmbeddedAddress, owner: int) -> None:
+def _shut_down(
+    held: list[_Native], address: EmbeddedAddress, folder: contextlib.ExitStack, owner: int
+) -> None:
     """Free the server, or keep it until the process ends if freeing it would hang."""
     if os.getpid() != owner:  # a forked child: the threads and the folder are its parent's
         _abandon(held)
@@ -275,8 +287,7 @@ def _shut_down(held: list[_Native], address: EmbeddedAddress, owner: int) -> Non
         else:
             _abandon(held)
             warnings.warn("the embedded model did not stop", ResourceWarning, stacklevel=2)
-        if address.socket_path:
-            shutil.rmtree(Path(address.socket_path).parent, ignore_errors=True)
+        folder.close()
 
 
 def _disconnect_clients(address: EmbeddedAddress) -> bool:

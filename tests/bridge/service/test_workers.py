@@ -53,9 +53,11 @@ def counted(gateway: Gateway) -> float:
 
 
 def test_workers_share_state_and_metrics_and_one_that_dies_is_replaced(tmp_path: Path) -> None:
+    temporary = tmp_path / "tmp"
+    temporary.mkdir()
     with (
         serve(chat_handler) as upstream,
-        gateway(tmp_path, **two_workers(upstream.url)) as running,
+        gateway(tmp_path, TMPDIR=str(temporary), **two_workers(upstream.url)) as running,
     ):
         before = children(running.process.pid)
         with ThreadPoolExecutor(8) as threads:
@@ -70,9 +72,13 @@ def test_workers_share_state_and_metrics_and_one_that_dies_is_replaced(tmp_path:
         with ThreadPoolExecutor(8) as threads:
             more = list(threads.map(lambda _: asked(running), range(24)))
         assert counted(running) == 48
+        assert [path.name.rpartition("-")[0] for path in temporary.iterdir()] == [
+            "openbridge-metrics"
+        ]
         after = children(running.process.pid)
 
     assert len(before) == len(after) == 2
+    assert list(temporary.iterdir()) == []
     assert {answer.status_code for answer in (*made, *found, *more)} == {200}
     died = [line for line in running.lines if line["event"] == "worker_died"]
     assert [(line["pid"], line["status"]) for line in died] == [(min(before), -signal.SIGKILL)]

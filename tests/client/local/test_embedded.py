@@ -168,13 +168,14 @@ def test_a_server_that_will_not_rest_is_abandoned(
     monkeypatch.setattr(embedded, "_STOP_S", 0.05)
     monkeypatch.setattr(embedded, "_GONE_S", 0.01)
     monkeypatch.setattr(Native, "freed", False)
-    folder = tmp_path / "private"
+    folder, removed = tmp_path / "private", ExitStack()
     folder.mkdir()
+    removed.callback(folder.rmdir)
     address = EmbeddedAddress(socket_path=str(folder / "llama.sock"), base_url="http://localhost")
     held = [Native()]
 
     with pytest.warns(ResourceWarning, match="did not stop"):
-        embedded._shut_down(list(held), address, os.getpid())
+        embedded._shut_down(list(held), address, removed, os.getpid())
 
     held.clear()
     assert not Native.freed
@@ -189,7 +190,9 @@ def test_a_forked_child_leaves_the_server_alone(
     address = EmbeddedAddress(socket_path=str(tmp_path / "llama.sock"), base_url="http://localhost")
     held = [Native()]
 
-    embedded._shut_down(list(held), address, os.getpid() + 1)
+    folder = ExitStack()
+    folder.callback(tmp_path.rmdir)
+    embedded._shut_down(list(held), address, folder, os.getpid() + 1)
 
     held.clear()
     assert not Native.freed
