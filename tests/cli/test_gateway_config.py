@@ -76,6 +76,14 @@ def test_a_valid_file_is_reported_as_valid(
             "the upstream 'a': give it a key, key_file or key_command, or set ANTHROPIC_API_KEY",
         ),
         (
+            '[[upstreams]]\nname = "a"\nprovider = "openai"\nkey_file = "missing"\n',
+            "missing cannot be read: No such file or directory",
+        ),
+        (
+            '[[clients]]\nname = "ann"\nkey_file = "/dev/null"\n',
+            "the client 'ann': the key_file /dev/null is empty",
+        ),
+        (
             '[[upstreams]]\nname = "a"\nprovider = "openai-compatible"\n',
             "the upstream 'a': a compatible server needs a base_url",
         ),

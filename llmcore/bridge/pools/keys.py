@@ -11,13 +11,27 @@ import anyio
 
 from llmcore.bridge.configuration.tables import KeySource
 from llmcore.bridge.http.logs import log
-from llmcore.schema.errors import AuthenticationError
+from llmcore.schema.errors import AuthenticationError, ConfigurationError
 
 MAX_KEY_BYTES: Final = 64 * 1024
 _COMMAND_S: Final = 30.0
 """How long a command may run."""
 _PAUSE_S: Final = 5.0
 """The shortest time between two runs of a command because of refused keys."""
+
+
+def check_key_file(source: KeySource, *, owner: str, folder: Path) -> None:
+    """Raise ConfigurationError if the key of *source* is in a file that has none to be read."""
+    if source.key_file is None:
+        return
+    path = _path(source.key_file, folder)
+    try:
+        with path.open("rb") as file:
+            why = "" if _first_line(file.read(MAX_KEY_BYTES)) else "is empty"
+    except OSError as error:
+        why = f"cannot be read: {error.strerror or error}"
+    if why:
+        raise ConfigurationError(f"the {owner}: the key_file {path} {why}")
 
 
 class RotatingKey:
@@ -40,9 +54,7 @@ class RotatingKey:
         """The key as it was read last; None before the first time."""
         self._source = source
         self._owner = owner
-        self._path = (
-            None if source.key_file is None else folder / Path(source.key_file).expanduser()
-        )
+        self._path = None if source.key_file is None else _path(source.key_file, folder)
         self._folder = folder
         self._clock = clock
         self._stamp: tuple[int, int] | None = None
@@ -113,14 +125,22 @@ class RotatingKey:
             self._failed(f"{self._source.key_command[0]}: exit code {done.returncode}")
 
     def _use(self, data: bytes) -> None:
-        text = data.decode("utf-8", "replace").strip()
-        if not text:
+        key = _first_line(data)
+        if not key:
             self._failed(f"{self._source.key_file or self._source.key_command[0]} is empty")
             return
-        key = text.split("\n")[0].strip()
         if self.current not in (None, key):
             log(logging.INFO, "key_rotated", owner=self._owner)
         self.current = key
 
     def _failed(self, why: str) -> None:
         log(logging.ERROR, "key_not_read", owner=self._owner, error=why)
+
+
+def _path(key_file: str, folder: Path) -> Path:
+    return folder / Path(key_file).expanduser()
+
+
+def _first_line(data: bytes) -> str:
+    """Return the first line that is not empty; "" if there is none."""
+    return data.decode("utf-8", "replace").strip().partition("\n")[0].strip()
