@@ -9,7 +9,8 @@ exit code, and `add_options(parser)` if that is not in `options`: `ask`, `chat`,
 `attachments` (files, schemas and functions that options name), `conversation` (stored
 conversations), `printing`, `user_config` and `stored_keys`; `chat` has `chat_input` and
 `markdown_printer` too. `openbridge` (its commands), `gateway_options`, `gateway`,
-`gateway_clients`, `gateway_config` and `gateway_accounts` are the other program; `program`
+`gateway_clients`, `gateway_config` and `gateway_accounts` are the other program (with `options`
+for `completion`); `program`
 (streams, and how a program ends) and `failures` (exit codes) are shared by all.
 """
 

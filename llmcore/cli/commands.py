@@ -51,23 +51,28 @@ def parser(argv: Sequence[str] | None = None) -> argparse.ArgumentParser:
     return parser_of("llmcore", _ABOUT, COMMANDS, argv)
 
 
-_FILES: Final = ("file", "requests", "handle", "images", "mask")
+_FILES: Final = ("file", "requests", "handle", "images", "mask", "responses")
 """Arguments that are files without a placeholder `FILE`."""
 
 
 def print_completion(args: argparse.Namespace) -> int:
-    """Print the completion script of a shell. Raises ConfigurationError without shtab."""
+    """Print the completion script of `llmcore` for a shell."""
+    return print_script("llmcore", _ABOUT, COMMANDS, args.shell)
+
+
+def print_script(prog: str, about: str, commands: Commands, shell: str) -> int:
+    """Print the completion script of *prog*. Raises ConfigurationError without shtab."""
     try:
         import shtab
     except ImportError as error:
         from llmcore.schema.errors import missing_extra  # loads the library
 
         raise missing_extra("completion", "cli", error) from error
-    complete = _with_options("llmcore", _ABOUT, COMMANDS)
+    complete = _with_options(prog, about, commands)
     for argument in complete.arguments():
         if "FILE" in str(argument.metavar) or argument.dest in _FILES:
             argument.complete = shtab.FILE  # type: ignore[attr-defined]  # read by shtab
-    print(shtab.complete(complete, args.shell))
+    print(shtab.complete(complete, shell))
     return 0
 
 

@@ -69,9 +69,18 @@ def _limits(args: argparse.Namespace) -> JsonObject:
 
 
 def _later(text: str) -> float:
-    """Return the time of *text*: a duration from now, such as `30d`, or a date."""
+    """Return the time of *text*: a duration from now, such as `30d`, or a date to come."""
     now = time.time()
-    return now + _seconds(text) if text[-1:] in _UNITS else moment(text, now)
+    if text[-1:] in _UNITS:
+        return now + _seconds(text)
+    try:
+        found = moment(text, now)
+    except InvalidRequestError as error:
+        message = f"{text!r} is neither a date, such as 2030-01-31, nor a time such as 30d"
+        raise InvalidRequestError(message, cause=error) from error
+    if found <= now:
+        raise InvalidRequestError(f"{text!r} is in the past; `keys revoke` ends a key now")
+    return found
 
 
 def _seconds(text: str) -> float:
@@ -123,7 +132,13 @@ def _show(ledger: Ledger, args: argparse.Namespace) -> None:
 
 
 def _update(ledger: Ledger, args: argparse.Namespace) -> None:
-    KeyRegistry(ledger).update(args.id, _limits(args))
+    removed = {
+        "expires_at" if name == "expires" else name.replace("-", "_") for name in args.remove
+    }
+    changes = {**_limits(args), **dict.fromkeys(removed)}
+    if not changes:
+        raise InvalidRequestError("name what is to change, such as --budget-usd 20")
+    KeyRegistry(ledger).update(args.id, changes)
     _show(ledger, args)
 
 

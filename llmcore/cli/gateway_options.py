@@ -14,6 +14,14 @@ _KEY_ACTIONS: Final = (
     ("revoke", "revoke a key, for good"),
     ("rotate", "print a new text for a key"),
 )
+REMOVABLE: Final = (
+    "models",
+    "expires",
+    "requests-per-minute",
+    "tokens-per-minute",
+    "budget-usd",
+    "budget-tokens",
+)
 GROUPS: Final = "key, owner, model, provider, upstream, target, outcome, day, month"
 
 
@@ -72,6 +80,14 @@ def add_keys(keys: argparse.ArgumentParser) -> None:
             parser.add_argument("id", help="the id of the key")
         if name in ("create", "update"):
             _add_limits(parser)
+        if name == "update":
+            parser.add_argument(
+                "--remove",
+                action="append",
+                default=[],
+                choices=REMOVABLE,
+                help="remove a limit; repeatable",
+            )
         if name == "rotate":
             parser.add_argument(
                 "--overlap", default="0h", metavar="TIME", help="how long the old one is valid, 24h"

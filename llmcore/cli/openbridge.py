@@ -23,6 +23,7 @@ COMMANDS: Final = {
         "create, list, show, change, revoke and rotate keys",
     ),
     "usage": ("gateway_options:add_usage", "show what responses used and cost"),
+    "completion": ("options:add_completion", "print the completion script of a shell"),
 }
 
 
@@ -35,3 +36,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         return parser_of("openbridge", _ABOUT, COMMANDS, argv)
 
     return start(parser, argv)
+
+
+def print_completion(args: argparse.Namespace) -> int:
+    """Print the completion script of `openbridge` for a shell."""
+    from llmcore.cli.commands import print_script
+
+    return print_script("openbridge", _ABOUT, COMMANDS, args.shell)

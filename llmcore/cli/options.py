@@ -50,9 +50,9 @@ TRANSCRIPTION: Final[Mapping[str, Mapping[str, Any]]] = {
 SHELLS: Final = ("bash", "zsh", "tcsh", "fish")
 _WHERE: Final = """\
 Where the script belongs:
-  bash  llmcore completion bash > ~/.local/share/bash-completion/completions/llmcore
-  zsh   llmcore completion zsh > _llmcore, in a folder of $fpath
-  fish  llmcore completion fish > ~/.config/fish/completions/llmcore.fish"""
+  bash  {0} completion bash > ~/.local/share/bash-completion/completions/{0}
+  zsh   {0} completion zsh > _{0}, in a folder of $fpath
+  fish  {0} completion fish > ~/.config/fish/completions/{0}.fish"""
 
 
 def add_ask(parser: argparse.ArgumentParser) -> None:
@@ -209,11 +209,13 @@ def add_keys(parser: argparse.ArgumentParser) -> None:
 
 
 def add_completion(parser: argparse.ArgumentParser) -> None:
-    """Add the options of `llmcore completion`."""
+    """Add the options of the command `completion` of `llmcore` or `openbridge`."""
+    program = parser.prog.split()[0]
+    home = "openbridge" if program == "openbridge" else "commands"
     parser.add_argument("shell", choices=SHELLS)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    parser.epilog = _WHERE
-    parser.set_defaults(run=command("commands:print_completion"))
+    parser.epilog = _WHERE.format(program)
+    parser.set_defaults(run=command(f"{home}:print_completion"))
 
 
 # -- shared

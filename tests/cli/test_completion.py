@@ -1,4 +1,4 @@
-"""`llmcore completion`: the scripts, run by the shells that are installed."""
+"""`llmcore completion` and `openbridge completion`: the scripts, run by installed shells."""
 
 import os
 import pty
@@ -11,9 +11,10 @@ from typing import get_args
 
 import pytest
 
+from llmcore.bridge.accounts.issued_key import LIMITS
 from llmcore.bridge.spend.report import GROUPS
-from llmcore.cli import gateway_options, main, options
-from llmcore.cli.commands import COMMANDS
+from llmcore.cli import gateway_options, main, openbridge, options
+from llmcore.cli.commands import COMMANDS, Commands
 from llmcore.protocols.protocol import PROTOCOL_IDS
 from llmcore.schema.audio import Granularity
 from tests.support.programs.packages import without
@@ -23,24 +24,30 @@ from tests.support.programs.packages import without
 def script(
     request: pytest.FixtureRequest, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> Path:
-    """Return the file of the completion script of a shell; skip without the shell."""
+    """Return the file of both completion scripts of a shell; skip without the shell."""
     pytest.importorskip("shtab")
     shell: str = request.param
     if shutil.which(shell) is None:
         pytest.skip(f"{shell} is not installed")
-    assert main(["completion", shell]) == 0
-    path = tmp_path / "_llmcore"
-    path.write_text(capsys.readouterr().out)
+    for name, program in PROGRAMS.items():
+        assert program(["completion", shell]) == 0
+        (tmp_path / f"_{name}").write_text(capsys.readouterr().out)
     (tmp_path / "photo.png").touch()
-    return path
+    return tmp_path
 
 
+PROGRAMS = {"llmcore": main, "openbridge": openbridge.main}
 COMPLETED = [
     ("llmcore as", "ask"),
     ("llmcore ask --reas", "--reasoning-effort"),
     ("llmcore inspect --protocol bed", "bedrock-converse"),
     ("llmcore keys rem", "remove"),
+    ("openbridge us", "usage"),
+    ("openbridge keys rot", "rotate"),
+    ("openbridge serve --wor", "--workers"),
+    ("openbridge usage --format c", "csv"),
 ]
+COMPLETED_FILES = [("llmcore ask --image ph", "photo.png"), ("openbridge replay ph", "photo.png")]
 
 
 @pytest.mark.parametrize("script", ["bash"], indirect=True)
@@ -49,7 +56,10 @@ def test_bash_completes_commands_options_and_choices(
     script: Path, line: str, completed: str
 ) -> None:
     words = line.split()
-    code = f"source {script}; COMP_WORDS=({line}); COMP_CWORD={len(words) - 1}; _shtab_llmcore"
+    name = words[0]
+    code = (
+        f"source {script}/_{name}; COMP_WORDS=({line}); COMP_CWORD={len(words) - 1}; _shtab_{name}"
+    )
 
     done = subprocess.run(
         ["bash", "--norc", "-c", f'{code}; echo "${{COMPREPLY[@]}}"'],
@@ -62,34 +72,31 @@ def test_bash_completes_commands_options_and_choices(
 
 
 @pytest.mark.parametrize("script", ["fish"], indirect=True)
-@pytest.mark.parametrize(
-    ("line", "completed"), [*COMPLETED, ("llmcore ask --image ph", "photo.png")]
-)
+@pytest.mark.parametrize(("line", "completed"), [*COMPLETED, *COMPLETED_FILES])
 def test_fish_completes_commands_options_choices_and_files(
     script: Path, line: str, completed: str
 ) -> None:
+    name = line.partition(" ")[0]
     done = subprocess.run(
-        ["fish", "--no-config", "-c", f"source {script}; complete -C '{line}'"],
+        ["fish", "--no-config", "-c", f"source {script}/_{name}; complete -C '{line}'"],
         capture_output=True,
         text=True,
         check=True,
-        cwd=script.parent,
-        env={**os.environ, "HOME": str(script.parent)},
+        cwd=script,
+        env={**os.environ, "HOME": str(script)},
     )
 
     assert completed in [shown.split("\t")[0] for shown in done.stdout.splitlines()]
 
 
 @pytest.mark.parametrize("script", ["zsh"], indirect=True)
-@pytest.mark.parametrize(
-    ("line", "completed"), [*COMPLETED, ("llmcore ask --image ph", "photo.png")]
-)
+@pytest.mark.parametrize(("line", "completed"), [*COMPLETED, *COMPLETED_FILES])
 def test_zsh_completes_commands_options_choices_and_files(
     script: Path, line: str, completed: str
 ) -> None:
-    setup = f"fpath=({script.parent} $fpath); autoload -Uz compinit; compinit -u -D; echo REA''DY\n"
+    setup = f"fpath=({script} $fpath); autoload -Uz compinit; compinit -u -D; echo REA''DY\n"
 
-    shown = _typed(["zsh", "-f", "-i"], script.parent, setup, "READY", line + "\t", completed)
+    shown = _typed(["zsh", "-f", "-i"], script, setup, "READY", line + "\t", completed)
 
     assert completed in shown
 
@@ -128,12 +135,18 @@ def _read_until(master: int, expected: str, seconds: float) -> str:
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish", "tcsh"])
-def test_a_script_has_all_commands(shell: str, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize(
+    ("program", "commands"), [("llmcore", COMMANDS), ("openbridge", openbridge.COMMANDS)]
+)
+def test_a_script_has_all_commands(
+    program: str, commands: Commands, shell: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     pytest.importorskip("shtab")
-    assert main(["completion", shell]) == 0
+    assert PROGRAMS[program](["completion", shell]) == 0
 
     script = capsys.readouterr().out
-    assert all(name in script for name in COMMANDS)
+    assert all(name in script for name in commands)
+    assert program in script
 
 
 def test_completion_needs_an_extra(
@@ -148,3 +161,5 @@ def test_choices_of_options_are_those_of_the_library() -> None:
     assert options.PROTOCOLS == PROTOCOL_IDS
     assert get_args(Granularity) == options.GRANULARITIES
     assert ", ".join(GROUPS) == gateway_options.GROUPS
+    removable = {name.replace("-", "_") for name in gateway_options.REMOVABLE}
+    assert removable - {"expires"} < set(LIMITS)

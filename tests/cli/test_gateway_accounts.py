@@ -60,11 +60,14 @@ def test_a_key_is_changed_rotated_and_revoked(run: Callable[..., str]) -> None:
     made = json.loads(run("keys", "create", "--json"))
     id_ = made["id"]
     run("keys", "update", id_, "--requests-per-minute", "5", "--owner", "tools")
+    run("keys", "update", id_, "--budget-usd", "2", "--expires", "2d", "--models", "a")
+    run("keys", "update", id_, "--remove", "budget-usd", "--remove", "expires")
     turned = run("keys", "rotate", id_, "--overlap", "24h").strip()
     run("keys", "revoke", id_)
     shown = json.loads(run("keys", "show", id_, "--json"))
 
     assert (shown["requests_per_minute"], shown["owner"]) == (5, "tools")
+    assert (shown["budget_usd"], shown["expires_at"], shown["models"]) == (None, None, ["a"])
     assert turned.startswith(f"ob_{id_}_")
     assert turned != made["key"]
     assert shown["state"] == "revoked"
@@ -75,9 +78,11 @@ def test_a_key_is_changed_rotated_and_revoked(run: Callable[..., str]) -> None:
     ("words", "message"),
     [
         (["keys", "show", "0123456789"], "there is no key"),
-        (["keys", "create", "--budget-usd", "-1"], "budget_usd must be above 0"),
-        (["keys", "create", "--expires", "soon"], "soon"),
         (["keys", "rotate", "0123456789", "--overlap", "1x"], "1x"),
+        (["keys", "create", "--expires", "soon"], "nor a time such as 30d"),
+        (["keys", "create", "--expires", "2020-01-01"], "is in the past"),
+        (["keys", "create", "--budget-usd", "-1"], "must be above 0 and at most 1,000,000\n"),
+        (["keys", "update", "0123456789"], "name what is to change"),
         (["usage", "--by", "colour"], "colour"),
         (["usage", "--since", "yesterday"], "yesterday"),
     ],
@@ -142,6 +147,6 @@ def test_usage_is_added_up_by_key_model_and_day(run: Callable[..., str], tmp_pat
     assert [line["key"] for line in lines] == ["k1", "k2"]
     assert lines[0]["cost_usd"] == "2.5"
     assert table[0].split() == ["key", "responses", "failed", "input", "cached", "output", "USD"]
-    assert table[1].split() == ["k1", "2", "0", "11", "0", "6", "2.5000"]
+    assert table[1].split() == ["k1", "2", "0", "11", "0", "6", "2.500000"]
     assert [total["input_tokens"] for total in old] == [18]
     assert run("usage", "--until", "200d", "--since", "300d", "--format", "csv") == ""

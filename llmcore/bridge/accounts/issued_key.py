@@ -18,7 +18,7 @@ from attrs import asdict, evolve, field, fields_dict, frozen
 from llmcore.bridge.configuration.settings import BudgetPeriod
 from llmcore.fronts.errors import FrontError
 from llmcore.schema import json
-from llmcore.schema.codec import from_json, to_json
+from llmcore.schema.codec import faults_of, from_json, to_json
 from llmcore.schema.errors import InvalidRequestError
 from llmcore.schema.json import JsonObject, present
 
@@ -55,7 +55,7 @@ class KeyLimits:
         for name, most in _LARGEST.items():
             value = getattr(self, name)
             if value is not None and not 0 < value <= most:
-                raise InvalidRequestError(f"{name} must be above 0 and at most {most:g}")
+                raise InvalidRequestError(f"{name} must be above 0 and at most {most:,.0f}")
         for name in ("name", "owner"):
             if len(getattr(self, name)) > _MAX_CHARS:
                 raise InvalidRequestError(f"{name} is longer than {_MAX_CHARS} characters")
@@ -160,7 +160,11 @@ def digest_of(text: str) -> str:
 
 def limits_from(given: JsonObject) -> KeyLimits:
     """Return the limits that a JSON object gives; InvalidRequestError, naming others."""
-    return from_json(KeyLimits, present(given))
+    try:
+        return from_json(KeyLimits, present(given))
+    except InvalidRequestError as error:
+        faults = faults_of(error.cause or error).removesuffix(" @ $")  # of the whole object
+        raise InvalidRequestError(f"invalid limits of a key: {faults}", cause=error) from error
 
 
 def packed_key(key: IssuedKey) -> bytes:

@@ -145,7 +145,8 @@ def _check_type(headers: Mapping[str, str]) -> None:
             status=415,
             type="invalid_request_error",
             code="unsupported_content_type",
-            message=f"the content type must be application/json, {instead}",
+            message=f"the content type must be application/json, {instead}: send the header "
+            "content-type: application/json",
         )
 
 

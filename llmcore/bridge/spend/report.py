@@ -160,4 +160,4 @@ def _picked(line: JsonObject) -> Iterator[object]:
 
 
 def _cell(value: object) -> str:
-    return f"{value:.4f}" if isinstance(value, float) else f"{value:,}"
+    return f"{value:,.6f}" if isinstance(value, float) else f"{value:,}"
