@@ -126,10 +126,15 @@ def _error_in(envelope: Mapping[str, JsonValue]) -> _Fields | None:
         if folded(name) in {"error", "errors", "baseresp"}:
             found = _first_object(value)
             if found is not None:
-                return _fields(found)
+                return _fields(found if folded(name) != "baseresp" else _base_resp(found))
         elif name.endswith(("Exception", "exception")) and isinstance(value, Mapping):
             return {"type": name, **_fields(value)}
     return None
+
+
+def _base_resp(state: Mapping[str, JsonValue]) -> Mapping[str, JsonValue]:
+    """Return MiniMax's error with its number as a word: others' numbers mean something else."""
+    return {**state, "details": {"code": f"base_resp_{state.get('status_code')}"}}
 
 
 def _fields(value: Mapping[str, JsonValue]) -> _Fields:

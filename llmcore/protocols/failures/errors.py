@@ -13,7 +13,9 @@ https://docs.aws.amazon.com/bedrock/latest/userguide/troubleshooting-api-error-c
 https://openrouter.ai/docs/api/reference/errors-and-debugging,
 https://api-docs.deepseek.com/quick_start/error_codes, https://console.groq.com/docs/errors,
 https://help.aliyun.com/zh/model-studio/error-code (`Throttling...`),
-https://docs.databricks.com/aws/en/dev-tools/error-codes (`REQUEST_LIMIT_EXCEEDED`).
+https://docs.databricks.com/aws/en/dev-tools/error-codes (`REQUEST_LIMIT_EXCEEDED`),
+https://docs.z.ai/api-reference/api-code (numbers from 1000),
+https://platform.minimax.io/docs/api-reference/errorcode (numbers, here behind `base_resp_`).
 """
 
 import re
@@ -111,31 +113,34 @@ _CODES_OF_STATUS: Mapping[int, str] = {
     " BadRequestError bad_request FAILED_PRECONDITION OUT_OF_RANGE validation_error"
     " tool_use_failed empty_image_file failed_to_download_image image_too_large image_too_small"
     " image_parse_error image_file_too_large image_file_not_found image_not_found"
-    " image_download_failed data_residency_mismatch string_too_long max_tokens_exceeded",
+    " image_download_failed data_residency_mismatch string_too_long max_tokens_exceeded"
+    " 1210 1212 1213 1214 1215 base_resp_1042 base_resp_2013",
     401: "authentication_error UNAUTHENTICATED unauthorized authentication AuthenticationError"
-    " InvalidApiKey",
+    " InvalidApiKey 1000 1001 1002 1003 1004 base_resp_1004 base_resp_2049",
     402: "billing_error payment_required",
     403: "permission_error PERMISSION_DENIED AccessDeniedException forbidden PermissionDeniedError"
-    " AccessDenied",
+    " AccessDenied 1110 1111 1112 1121 1220 1311",
     404: "not_found_error NOT_FOUND ResourceNotFoundException NotFoundError"
-    " RESOURCE_DOES_NOT_EXIST",
+    " RESOURCE_DOES_NOT_EXIST 1211 1221 1222",
     408: "timeout_error DEADLINE_EXCEEDED ModelTimeoutException timeout request_timeout"
-    " vector_store_timeout",
+    " vector_store_timeout base_resp_1001",
     409: "conflict_error ABORTED ConflictException",
     413: "request_too_large payload_too_large",
     422: "unprocessable unprocessable_entity UnprocessableEntityError",
     429: "rate_limit_error rate_limit_exceeded rate_limited RateLimitError RESOURCE_EXHAUSTED"
     " ThrottlingException too_many_requests TooManyRequestsException slow_down"
     " REQUEST_LIMIT_EXCEEDED Throttling Throttling.RateQuota Throttling.BurstRate"
-    " Throttling.AllocationQuota limit_requests limit_tokens limit_burst_rate",
+    " Throttling.AllocationQuota limit_requests limit_tokens limit_burst_rate"
+    " 1302 1303 1304 1308 1310 1313 base_resp_1002 base_resp_1039 base_resp_1041 base_resp_2045"
+    " base_resp_2056",
     500: "api_error server_error internal_error internal_server_error InternalServerError INTERNAL"
     " InternalServerException InternalFailure ModelErrorException ModelStreamErrorException"
-    " UNKNOWN DATA_LOSS server",
+    " UNKNOWN DATA_LOSS server 1120 1200 1230 1234 base_resp_1000 base_resp_1024 base_resp_1033",
     502: "bad_gateway provider_unavailable",
     503: "UNAVAILABLE ServiceUnavailableException unavailable_error service_unavailable"
     " TEMPORARILY_UNAVAILABLE",
     529: "overloaded_error overloaded provider_overloaded engine_overloaded"
-    " engine_overloaded_error server_is_overloaded ModelNotReadyException",
+    " engine_overloaded_error server_is_overloaded ModelNotReadyException 1305 1312",
 }
 _STATUS_OF_CODE = {
     folded(code): status for status, codes in _CODES_OF_STATUS.items() for code in codes.split()
@@ -222,7 +227,7 @@ _RULES = (
             " credit_balance_exhausted organization_spend_limit_exceeded"
             " project_spend_limit_exceeded organization_usage_limit_exceeded"
             " enforced_spend_limit_reached exceeded_current_quota_error Arrearage"
-            " ServiceQuotaExceededException"
+            " ServiceQuotaExceededException 1113 1309 base_resp_1008"
         ),
         _words(
             r"credit balance is too low",
@@ -236,11 +241,11 @@ _RULES = (
     ),
     _Rule(
         errors.ContentFilterError,
-        frozenset({_UNKNOWN, 400, 403}),
+        frozenset({_UNKNOWN, 400, 403, 421}),  # 421: Xiaomi MiMo
         _codes(
             "content_filter content_policy_violation moderation_blocked refusal"
             " ResponsibleAIPolicyViolation image_content_policy_violation data_inspection_failed"
-            " bio_policy misalignment_policy_violation"
+            " bio_policy misalignment_policy_violation 1300 1301 base_resp_1026 base_resp_1027"
         ),
         _words(
             r"content[ _-]?filter",
