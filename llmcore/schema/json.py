@@ -253,6 +253,15 @@ def int_or_none(value: Any) -> int | None:
     return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 
+def index_or_none(value: Any) -> int | None:
+    """Return a whole number, which some servers write as text or as a float; else None."""
+    if isinstance(value, str) and len(value) < 10 and value.isascii() and value.isdigit():
+        return int(value)
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    return int_or_none(value)
+
+
 def count_or_none(value: Any) -> int | None:
     """Return a count, never negative; servers that count in floats mean whole numbers."""
     if type(value) is int:
@@ -277,6 +286,11 @@ def object_or_empty(value: Any) -> dict[str, Any]:
 def objects(value: Any) -> list[dict[str, Any]]:
     """Return the objects of a list; none for anything else."""
     return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
+
+
+def objects_or_one(value: Any) -> list[dict[str, Any]]:
+    """Return the objects of a list, or an object that stands by itself."""
+    return [value] if isinstance(value, dict) else objects(value)
 
 
 def texts(value: Any) -> list[str]:

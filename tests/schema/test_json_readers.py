@@ -6,9 +6,11 @@ from hypothesis import given
 from llmcore.schema.json import (
     JsonValue,
     count_or_none,
+    index_or_none,
     int_or_none,
     object_or_empty,
     objects,
+    objects_or_one,
     str_or_none,
 )
 from tests.support.strategies.values import json_values
@@ -39,6 +41,26 @@ def test_truth_is_not_a_number() -> None:
     assert (int_or_none(1), int_or_none(True), int_or_none("1")) == (1, None, None)
 
 
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        *((3, 3), (3.0, 3), ("3", 3), (3.5, None), ("3.0", None), ("", None), ("9" * 5000, None)),
+        *((True, None), (None, None), (float("inf"), None), ("\u0663", None), ("-1", None)),
+    ],
+)
+def test_an_index_is_a_whole_number_also_as_text(value: object, expected: int | None) -> None:
+    """Serializers of other languages write integers as text or as floats."""
+    assert index_or_none(value) == expected
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"), [({}, [{}]), ([{}, 1], [{}]), ([], []), ("a", []), (None, [])]
+)
+def test_one_object_stands_for_a_list_of_it(value: object, expected: object) -> None:
+    """Other values hold no objects."""
+    assert objects_or_one(value) == expected
+
+
 @given(json_values())
 def test_any_json_is_read(value: JsonValue) -> None:
     """None of the readers raises, and each returns its own type."""
@@ -46,4 +68,6 @@ def test_any_json_is_read(value: JsonValue) -> None:
     assert all(isinstance(item, dict) for item in objects(value))
     assert isinstance(str_or_none(value), str | None)
     assert isinstance(int_or_none(value), int | None)
+    assert isinstance(index_or_none(value), int | None)
+    assert all(isinstance(item, dict) for item in objects_or_one(value))
     assert isinstance(count_or_none(value), int | None)

@@ -38,6 +38,7 @@ from llmcore.protocols.openai_responses.state import (
     match_inside,
     match_or_begin,
     part_number,
+    part_type,
     typed_parts,
     with_fast_path,
     with_item,
@@ -188,7 +189,7 @@ def _known_part(item: Item, number: int | None) -> object:
 
 def _part_type(event: NativeObject, native: NativeObject) -> str:
     fallback = "summary_text" if "reasoning_summary" in str(event.get("type")) else ""
-    return str_or_none(native.get("type")) or fallback
+    return part_type(native) if str_or_none(native.get("type")) else fallback
 
 
 def on_text_done(

@@ -101,7 +101,8 @@ USAGE_FIELDS: Final[Mapping[str, tuple[tuple[str, ...], ...]]] = {
 """Fields of `Usage`, by their paths in `usage`. Input includes cached tokens, output reasoning."""
 
 TERMINAL_EVENTS: Final = frozenset(
-    {"response.completed", "response.incomplete", "response.failed", "response.cancelled", "error"}
+    {"response.completed", "response.done", "response.incomplete", "response.failed"}
+    | {"response.cancelled", "error"}
 )
 """Events that no other follows."""
 

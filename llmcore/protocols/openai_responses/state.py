@@ -52,7 +52,7 @@ from llmcore.protocols.response_parts import StreamContext
 from llmcore.schema.content import TokenLogprob
 from llmcore.schema.errors import StreamError
 from llmcore.schema.events import ReasoningDelta, TextDelta, ToolInputDelta
-from llmcore.schema.json import JsonValue, int_or_none, objects, str_or_none
+from llmcore.schema.json import JsonValue, int_or_none, objects_or_one, str_or_none
 
 
 class FastPath(msgspec.Struct, frozen=True, kw_only=True):
@@ -290,14 +290,28 @@ def with_fast_path(
 def typed_parts(item: Item) -> list[tuple[PartKey, NativeObject]]:
     """Return the native parts of a message or of reasoning, with their keys."""
     if item.type == "message":
-        content = [*objects(item.native.get("content")), *to_list(item.unknown_parts)]
-        return [((str(part.get("type")), at), part) for at, part in enumerate(content)]
+        listed = _listed(item.native.get("content"), "output_text")
+        content = [*listed, *to_list(item.unknown_parts)]
+        return [((part_type(part), at), part) for at, part in enumerate(content)]
     return [
         ((type_, at), part)
         for type_, facts in PART_TYPES.items()
         if facts.item == item.type
-        for at, part in enumerate(objects(item.native.get(facts.list)))
+        for at, part in enumerate(_listed(item.native.get(facts.list), type_))
     ]
+
+
+def _listed(parts: object, type_: str) -> list[NativeObject]:
+    """Return the parts of an item; other servers may write one part, or its text, for a list."""
+    if isinstance(parts, str) and parts:
+        return [{"type": type_, "text": parts}]
+    return objects_or_one(parts)
+
+
+def part_type(native: NativeObject) -> str:
+    """Return the type of a part, of which other servers write `text` for `output_text`."""
+    type_ = str(native.get("type"))
+    return "output_text" if type_ == "text" else type_
 
 
 def without_texts(native: NativeObject) -> NativeObject:
@@ -306,13 +320,14 @@ def without_texts(native: NativeObject) -> NativeObject:
     An item may be announced with texts. They are emitted at once and deltas are added to them,
     so that they are not the whole texts of their parts.
     """
-    lists = {name: objects(native.get(name)) for name in ("content", "summary")}
+    bare = {"content": "output_text", "summary": "summary_text"}
+    lists = {name: _listed(native.get(name), type_) for name, type_ in bare.items()}
     emptied = {name: [_emptied(part) for part in parts] for name, parts in lists.items() if parts}
     return {**native, **emptied}
 
 
 def _emptied(part: NativeObject) -> NativeObject:
-    facts = PART_TYPES.get(str(part.get("type")))
+    facts = PART_TYPES.get(part_type(part))
     return part if facts is None else {**part, facts.text: "", "logprobs": []}
 
 

@@ -273,7 +273,7 @@ def _settle(state: ResponsesState, item: Item, events: list[LLMEvent]) -> Respon
 
 def _on_end(state: ResponsesState, event: NativeObject, events: list[LLMEvent]) -> ResponsesState:
     response = object_or_empty(event.get("response"))
-    status = str(event.get("type")).rpartition(".")[2]
+    status = str(event.get("type")).rpartition(".")[2].replace("done", "completed")
     return _end(state, {**response, "status": response.get("status") or status}, events)
 
 
@@ -332,6 +332,7 @@ _HANDLERS: Final[dict[str, Handler]] = {
     "response.queued": _on_begun,
     "response.in_progress": _on_begun,
     "response.completed": _on_end,
+    "response.done": _on_end,  # as ChatGPT's own backend ends
     "response.incomplete": _on_end,
     "response.failed": _on_end,
     "response.cancelled": _on_end,

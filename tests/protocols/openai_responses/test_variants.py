@@ -318,3 +318,47 @@ def test_a_token_changes_no_state(name: str, variant: str) -> None:
             changes += state is not before
 
     assert deltas > 2 * changes > 0
+
+
+# -- content in other shapes
+
+SHAPES: dict[str, Any] = {
+    "a text": "Hello",
+    "a part without a list": {"type": "output_text", "text": "Hello"},
+    "a part of another type of text": [{"type": "text", "text": "Hello"}],
+}
+
+
+@pytest.mark.parametrize("content", SHAPES.values(), ids=SHAPES.keys())
+def test_content_of_any_shape_has_its_text(content: Any) -> None:
+    """Whole, or at the end of a stream, where it is not repeated."""
+    item = {"type": "message", "id": "msg_1", "role": "assistant", "content": content}
+    ended = {"type": "response.completed", "response": document([item])}
+    events = [
+        {"type": "response.output_item.added", "output_index": 0, "item": item},
+        {"type": "response.output_item.done", "output_index": 0, "item": item},
+        ended,
+    ]
+
+    for made in (response(whole(document([item]))), response(streamed(events))):
+        assert [part.text for part in made.message.content if isinstance(part, TextPart)] == [
+            "Hello"
+        ]
+
+
+@pytest.mark.parametrize("field", ["content", "summary"])
+def test_reasoning_of_one_text_is_read(field: str) -> None:
+    """As servers write it that have no parts."""
+    item = {"type": "reasoning", "id": "rs_1", "summary": [], field: "Hm."}
+
+    assert response(whole(document([item]))).reasoning == "Hm."
+
+
+def test_a_response_may_end_under_its_old_name() -> None:
+    """As the socket of ChatGPT's own backend ends it."""
+    native = document([{"type": "message", "id": "msg_1", "content": "Hello"}])
+    del native["status"]
+
+    made = response(streamed([{"type": "response.done", "response": native}]))
+
+    assert (made.text, made.finish_reason.reason) == ("Hello", "stop")
