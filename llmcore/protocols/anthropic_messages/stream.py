@@ -334,9 +334,14 @@ def whole(document: JsonValue, request: LLMRequest) -> Iterable[LLMEvent]:
         return (empty_response("holds no content", document),)
     events: list[LLMEvent] = []
     state = _begin(replace(start, info=replace(start.info, raw=document)), document, events)
-    for index, block in enumerate(objects(document["content"])):
+    for index, block in enumerate(_blocks(document["content"])):
         state = _close(_open(state, index, block, events), index, events)
     return (*events, *halt(replace(state, stopped=True)))
+
+
+def _blocks(content: JsonValue) -> list[Event]:
+    """Return the blocks of a message; other servers may write its text alone, as in requests."""
+    return [{"type": "text", "text": content}] if isinstance(content, str) else objects(content)
 
 
 # -- the per-token path -------------------------------------------------------------------

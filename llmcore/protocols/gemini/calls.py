@@ -40,7 +40,7 @@ from llmcore.schema.events import (
     ToolInputStart,
     ToolResult,
 )
-from llmcore.schema.json import object_or_empty, objects, present, str_or_none
+from llmcore.schema.json import json_or_text, object_or_empty, objects, present, str_or_none
 
 # -- calls
 
@@ -130,7 +130,8 @@ def _assembled(calls: Iterable[NativeObject]) -> NativeObject:
     texts: dict[tuple[str | int, ...], _StringBuffer] = {}
     paths: dict[str, tuple[str | int, ...]] = {}
     for call in calls:
-        arguments |= object_or_empty(call.get("args"))
+        args = call.get("args")  # text where a proxy passes on another API's arguments
+        arguments |= object_or_empty(json_or_text(args) if isinstance(args, str) else args)
         for piece in objects(call.get("partialArgs")):
             written = str_or_none(piece.get("jsonPath")) or "$"
             path = paths.get(written)

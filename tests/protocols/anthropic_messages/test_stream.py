@@ -547,6 +547,13 @@ def test_a_body_that_is_not_a_response(document: Any) -> None:
     assert isinstance(whole(document)[-1], ErrorEvent)
 
 
+def test_content_that_is_one_text_is_read() -> None:
+    """As a request may have it."""
+    answer = response(whole({**message(), "content": "Hello"}))
+
+    assert answer.message.content == (TextPart("Hello"),)
+
+
 def test_a_message_without_content_is_empty() -> None:
     """A response may be empty."""
     answer = response(whole(message()))

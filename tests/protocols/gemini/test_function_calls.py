@@ -57,6 +57,14 @@ def test_no_arguments_are_an_empty_object(args: dict[str, Any]) -> None:
     assert calls(whole(chunk(part, finish="STOP"))) == [("now", {})]
 
 
+@pytest.mark.parametrize(("args", "read"), [('{"a": 1}', {"a": 1}), ("?", {}), ("[1]", {})])
+def test_arguments_as_text_are_read(args: str, read: dict[str, Any]) -> None:
+    """As proxies pass on those of another API."""
+    part = {"functionCall": {"name": "now", "args": args}}
+
+    assert calls(whole(chunk(part, finish="STOP"))) == [("now", read)]
+
+
 def test_a_freeform_tool_gets_its_text() -> None:
     """It was offered as a function of one string."""
     asked = evolve(ASKED, tools=(CustomTool("sql"),))
