@@ -66,10 +66,10 @@ from llmcore.schema.events import (
 )
 from llmcore.schema.json import (
     JsonObject,
-    int_or_none,
+    index_or_none,
     json_or_text,
     object_or_empty,
-    objects,
+    objects_or_one,
     str_or_none,
     text_or_empty,
 )
@@ -102,7 +102,7 @@ def read_fragment(native: NativeObject) -> Fragment:
     is_custom = any(custom.values())
     return Fragment(
         id=None if id_ == "null" else id_,
-        index=int_or_none(native.get("index")),
+        index=index_or_none(native.get("index")),
         name=str_or_none((custom if is_custom else function).get("name")),
         text=text_or_empty(custom.get("input") if is_custom else function.get("arguments")),
         custom=is_custom,
@@ -121,7 +121,7 @@ def on_tool_calls(
     legacy = delta.get("function_call")
     if isinstance(legacy, dict) and not fragments:  # the API before tools
         fragments = [{"index": 0, "function": legacy}]
-    for native in objects(fragments):
+    for native in objects_or_one(fragments):
         if _is_of_other_tool(native):
             events.append(ProviderEvent(state.context.provider, {"tool_call": native}))
         else:
@@ -151,7 +151,7 @@ def on_whole_calls(state: ChatState, message: NativeObject, events: list[LLMEven
         for key in (call.wire_id, (call.index, call.name)):
             known.setdefault(key, deque()).append(call)
     matched: set[str] = set()
-    for number, native in enumerate(objects(message.get("tool_calls"))):
+    for number, native in enumerate(objects_or_one(message.get("tool_calls"))):
         if _is_of_other_tool(native):
             if "tool_calls" not in state.fields:  # which deltas have brought
                 events.append(ProviderEvent(state.context.provider, {"tool_call": native}))

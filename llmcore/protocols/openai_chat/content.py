@@ -35,17 +35,33 @@ from llmcore.protocols.openai_chat.state import (
     ChatState,
     add_thought,
     close_segment,
+    end_arguments,
     open_segment,
 )
 from llmcore.protocols.persistent import PersistentList, to_list
 from llmcore.protocols.response_parts import announce, read_logprobs
 from llmcore.schema.content import Citation, TokenLogprob
-from llmcore.schema.events import File, LLMEvent, ProviderEvent, ReasoningDelta, TextDelta
+from llmcore.schema.events import (
+    File,
+    LLMEvent,
+    ProviderEvent,
+    ReasoningDelta,
+    TextDelta,
+    ToolInputDelta,
+)
 from llmcore.schema.json import int_or_none, object_or_empty, objects, present, str_or_none
 from llmcore.schema.options import merge_json
 from llmcore.schema.request import LLMRequest
 
 # -- text
+
+
+def delta_of(choice: NativeObject) -> NativeObject:
+    """Return the delta of *choice*, of which the older completions API has only the text."""
+    text = choice.get("text")
+    if choice.get("delta") is None and choice.get("message") is None and isinstance(text, str):
+        return {"content": text}
+    return object_or_empty(choice.get("delta"))
 
 
 def on_content(
@@ -110,6 +126,8 @@ def on_text(
     if state.context.constrained:
         return replace(state, buffered=PersistentList(text, state.buffered))
     if state.context.dialect.think_tags and state.mode != "text":
+        if state.mode == "reasoning" and "content" not in state.fields:
+            state = close_segment(state, events)  # which a field of its own brought, not a tag
         return _on_tagged_text(state, text, logprobs, events)
     state = open_segment(state, "text", events, fast_field="content")
     events.append(TextDelta(state.segment, text, logprobs))
@@ -255,7 +273,7 @@ def on_media(
 ) -> ChatState:
     """Keep pieces of audio, and emit whole images."""
     audio = delta.get("audio")
-    if isinstance(audio, dict) and audio:
+    if isinstance(audio, dict) and any(audio.values()):  # Snowflake's is always there
         state = replace(state, buffered=PersistentList(audio, state.buffered))
     for image in objects(delta.get("images")):
         state = _on_image(state, image, events)
@@ -318,8 +336,8 @@ def on_annotations(
 ) -> ChatState:
     """Keep the citations of the text for its `TextEnd`, and announce their sources."""
     for annotation in objects(delta.get("annotations")):
-        cited = object_or_empty(annotation.get("url_citation"))
-        if not cited:
+        cited = object_or_empty(annotation.get("url_citation", annotation))
+        if str_or_none(cited.get("url")) is None:
             events.append(ProviderEvent(state.context.provider, {"annotation": annotation}))
             continue
         citation = Citation(
@@ -432,6 +450,19 @@ def thinking_delta(part: NativeObject) -> NativeObject:
     proofs = (_words(holder.get("signature")) for holder in (part, *objects(inner)))
     signature = next(filter(None, proofs), "")
     return {"reasoning": text, "signature": signature} if signature else {"reasoning": text}
+
+
+def held_back(state: ChatState) -> list[LLMEvent]:
+    """Return what was kept until more of it came, for a response that was cut."""
+    events: list[LLMEvent] = []
+    if state.thoughts.form == "held":
+        events.append(ReasoningDelta(state.segment, state.thoughts.text))
+    flush_partial_tag(state, events)
+    for id_, arguments in state.calls.arguments.items():
+        text, _ = end_arguments(arguments)
+        if text and not state.calls.calls[id_].freeform:
+            events.append(ToolInputDelta(id_, text))
+    return events
 
 
 # -- what must go back with the message

@@ -30,6 +30,7 @@ from llmcore.schema.json import (
     json_or_text,
     object_or_empty,
     objects,
+    objects_or_one,
     str_or_none,
     text_or_empty,
 )
@@ -102,7 +103,7 @@ def on_several(
         state = close_segment(state, events)
         result = PersistentList(rest.pop("content", None), several.result)
         return replace(state, several=replace(several, result=result)), rest
-    for native in objects(rest.pop("tool_calls", None)):
+    for native in objects_or_one(rest.pop("tool_calls", None)):
         several = _hold(several, native)
     return replace(state, several=several), rest
 

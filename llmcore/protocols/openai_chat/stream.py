@@ -32,8 +32,10 @@ from llmcore.protocols.openai_chat.calls import (
 from llmcore.protocols.openai_chat.content import (
     audio_is_complete,
     audio_type,
+    delta_of,
     flush_audio,
     flush_partial_tag,
+    held_back,
     on_annotations,
     on_content,
     on_extra,
@@ -169,7 +171,7 @@ def step(state: ChatState, chunk: NativeObject) -> Step:
     for choice in objects(chunk.get("choices")):
         if choice.get("error"):
             return state, (*events, _error(state, choice))
-        if choice.get("index") in (0, None):
+        if choice.get("index") in (0, "0", None):
             state = _on_choice(state, choice, events)
         else:
             events.append(ProviderEvent(state.context.provider, {"choice": choice}))
@@ -195,7 +197,7 @@ def _error(state: ChatState, holder: NativeObject) -> ErrorEvent:
 
 def _on_choice(state: ChatState, choice: NativeObject, events: list[LLMEvent]) -> ChatState:
     message = choice.get("message")
-    delta = object_or_empty(choice.get("delta"))
+    delta = delta_of(choice)
     if choice.get("logprobs") is not None:
         choice = with_token_logprobs(choice)
     on_token_fields(state, choice, events)
@@ -277,7 +279,7 @@ def halt(state: ChatState) -> Sequence[LLMEvent]:
         if audio_is_complete(state):
             state = replace(state, info=replace(info, reason="stop"))
         elif not (info.done and info.final_usage_seen):
-            return (truncated("finish_reason"),)
+            return (*held_back(state), truncated("finish_reason"))
     events: list[LLMEvent] = []
     state = end_several(state, events)
     if state.calls.pending:

@@ -131,6 +131,16 @@ TWO_CALLS: dict[str, list[Any]] = {
         call(0, id="null", name="one", arguments=A),
         call(1, id="null", name="two", arguments=B),
     ],
+    "indexes as text": [
+        [call("0", id="a", name="one"), call("1", id="b", name="two")],
+        [call("0", arguments=A[:3]), call("1", arguments=B[:3])],
+        [call("0", arguments=A[3:]), call("1", arguments=B[3:])],
+    ],
+    "indexes as floats": [
+        [call(0.0, id="a", name="one"), call(1.0, id="b", name="two")],
+        [call(0.0, arguments=A[:3]), call(1.0, arguments=B[:3])],
+        [call(0.0, arguments=A[3:]), call(1.0, arguments=B[3:])],
+    ],
     "the other form of a tool beside it, empty": [
         call(0, id="a", name="one", arguments=A, custom={"name": "", "input": ""}),
         call(1, id="b", name="two", arguments=B, custom={"name": "", "input": ""}),
@@ -148,6 +158,20 @@ def test_two_calls_stay_two(fragments: list[Any]) -> None:
         ("two", {"city": "B"}),
     ]
     assert len({c.id for c in calls}) == 2
+
+
+@pytest.mark.parametrize("stream", [True, False])
+def test_a_call_without_a_list_around_it_is_one(stream: bool) -> None:
+    """As servers write whose serializer has no lists of one item."""
+    one = {"tool_calls": call(0, id="a", name="one", arguments=A)}
+    events = (
+        streamed([chunk(one), chunk({}, "tool_calls")])
+        if stream
+        else whole(completion(one, "tool_calls"))
+    )
+
+    (made,) = response(events).tool_calls
+    assert (made.id, made.name, made.arguments) == ("a", "one", {"city": "A"})
 
 
 @pytest.mark.parametrize(("one", "two"), [(17, 18), (None, None), (0, 0), ("", "")])

@@ -68,6 +68,16 @@ def test_sound_has_the_format_that_was_asked_for() -> None:
     assert file.media_type == "audio/pcm"
 
 
+def test_audio_without_any_content_is_none() -> None:
+    """Snowflake fills in all fields of every message."""
+    empty = {"id": "", "data": "", "transcript": "", "expires_at": 0}
+
+    answer = response(whole(completion({"content": "Hello", "audio": empty})))
+
+    assert answer.message.content == (TextPart("Hello"),)
+    assert not answer.diagnostics
+
+
 @pytest.mark.parametrize("data", ["!", "a", 7])
 def test_broken_base64_is_not_sound(data: object) -> None:
     """Bytes that cannot be read do not break the response."""
@@ -135,6 +145,18 @@ def test_citations_stand_on_the_text() -> None:
     assert answer.sources == (Source(id="source_0", url="https://a.example", title="A"),)
     document = completion({"content": "Hello", "annotations": [CITED, CITED]})
     assert response(whole(document)).message == answer.message
+
+
+def test_a_citation_may_stand_without_an_object_around_it() -> None:
+    """As in the Responses API, whose form some proxies pass on."""
+    flat = {"type": "url_citation", "url": "https://a.example", "title": "A", "end_index": 5}
+
+    (part,) = response(
+        whole(completion({"content": "Hello", "annotations": [flat]}))
+    ).message.content
+
+    cited = Citation(url="https://a.example", title="A", end_index=5)
+    assert part == TextPart("Hello", citations=(cited,))
 
 
 def test_an_annotation_of_another_kind_is_passed_on() -> None:

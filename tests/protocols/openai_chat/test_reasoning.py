@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 from llmcore.protocols.openai_chat import OPENAI, stream
 from llmcore.protocols.openai_chat.names import merge_details
 from llmcore.schema.content import ReasoningPart, TextPart, ToolCallPart
-from llmcore.schema.events import ReasoningDelta
+from llmcore.schema.errors import StreamError
+from llmcore.schema.events import ReasoningDelta, ToolInputDelta
 from tests.support.wire.chat import ASKED, call, chunk, completion, streamed, whole
-from tests.support.wire.protocol import response
+from tests.support.wire.protocol import error, response
 
 SAYS = "First this, then that."
 
@@ -311,3 +312,51 @@ def test_snapshots_of_any_thinking_are_its_text(pieces: list[str]) -> None:
     texts = ["".join(pieces[: end + 1]) for end in range(len(pieces))]
 
     assert response(streamed(_repeating(texts, ""))).reasoning == texts[-1]
+
+
+# -- what was kept until more came, when nothing does
+
+CUT = {
+    "thinking": ([{"reasoning_details": _details(text)} for text in ("The", "These")], "TheThese"),
+    "a tag": ([{"content": "<think>Hm, "}, {"content": "so</th"}], "Hm, so</th"),
+}
+
+
+@pytest.mark.parametrize(("deltas", "thought"), CUT.values(), ids=CUT.keys())
+def test_a_response_that_is_cut_has_all_that_came(deltas: list[Any], thought: str) -> None:
+    """Also what might have been the beginning of something else."""
+    cut = error(streamed([*map(chunk, deltas)], dialect=TAGGED, done=False))
+
+    assert isinstance(cut, StreamError)
+    assert cut.partial is not None
+    assert cut.partial.reasoning == thought
+
+
+def test_arguments_that_were_held_back_are_emitted_when_the_stream_is_cut() -> None:
+    """They might have been repetitions."""
+    fragments = ['{"a":', '{"a":{']
+    chunks = [chunk({"tool_calls": [{"index": 0, "id": "x", "function": {"name": "f"}}]})]
+    chunks += [
+        chunk({"tool_calls": [{"index": 0, "function": {"arguments": text}}]}) for text in fragments
+    ]
+
+    events = streamed(chunks, done=False)
+
+    assert [event.text for event in events if isinstance(event, ToolInputDelta)] == fragments
+
+
+# -- thinking in a field of its own, where it may also come in tags
+
+
+@pytest.mark.parametrize("stream", [True, False])
+def test_text_after_thinking_in_a_field_is_text(stream: bool) -> None:
+    """Only what follows an opening tag is thinking."""
+    deltas = [{"reasoning_content": "Hm."}, {"content": "Do"}, {"content": "ne."}]
+    document = completion({"reasoning_content": "Hm.", "content": "Done."})
+    chunks = [*map(chunk, deltas), chunk({}, "stop")]
+
+    answer = response(
+        streamed(chunks, dialect=TAGGED) if stream else whole(document, dialect=TAGGED)
+    )
+
+    assert (answer.reasoning, answer.text) == ("Hm.", "Done.")

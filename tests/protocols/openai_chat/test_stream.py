@@ -103,6 +103,41 @@ def test_a_whole_body(snapshot: SnapshotAssertion) -> None:
     assert whole(completion({"content": "Hello"}, usage=USAGE)) == snapshot
 
 
+@pytest.mark.parametrize("stream", [True, False])
+def test_a_text_without_a_delta_is_that_of_the_older_api(stream: bool) -> None:
+    """Some servers send `/completions` where `/chat/completions` was asked for."""
+    given = {"tokens": ["Hel"], "token_logprobs": [-0.5], "top_logprobs": None}
+    pieces: list[Any] = [
+        {"text": "Hel", "logprobs": given},
+        {"text": "lo", "finish_reason": "stop"},
+    ]
+    if not stream:
+        pieces = [{"text": "Hello", "finish_reason": "stop"}]
+    chunks = [{**chunk(), "object": "text_completion", "choices": [one]} for one in pieces]
+
+    made = response(streamed(chunks) if stream else whole(chunks[0]))
+
+    assert (made.text, made.finish_reason) == ("Hello", FinishReason("stop", "stop"))
+    (part,) = made.message.content
+    assert isinstance(part, TextPart)
+    assert [one.token for one in part.logprobs] == (["Hel"] if stream else [])
+
+
+def test_the_text_beside_a_delta_is_read_once() -> None:
+    """Together sends both."""
+    choice = {"index": 0, "text": "Hello", "delta": {"content": "Hello"}, "finish_reason": "stop"}
+
+    assert response(streamed([{**chunk(), "choices": [choice]}])).text == "Hello"
+
+
+@pytest.mark.parametrize("index", [0, "0", 0.0, None])
+def test_the_first_choice_is_the_response(index: object) -> None:
+    """However its number is written."""
+    choice = {"index": index, "delta": {"content": "Hello"}, "finish_reason": "stop"}
+
+    assert response(streamed([{**chunk(), "choices": [choice]}])).text == "Hello"
+
+
 def test_plain_text_leaves_the_state_alone() -> None:
     """The per-token path changes nothing and builds one event."""
     state = stream.initial(ASKED, OPENAI)

@@ -44,7 +44,7 @@ def text_chunks(*texts: str, finish: str | None = "stop") -> list[dict[str, Any]
     return [chunk({"role": "assistant", "content": ""}), *pieces, chunk({}, finish)]
 
 
-def call(index: int | None = None, **fields: Any) -> dict[str, Any]:
+def call(index: float | str | None = None, **fields: Any) -> dict[str, Any]:
     """Return a fragment of a tool call; `name` and `arguments` go into its function."""
     function = {key: fields.pop(key) for key in ("name", "arguments") if key in fields}
     place = {} if index is None else {"index": index}
