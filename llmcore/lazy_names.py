@@ -16,8 +16,8 @@ def lazy_names(
 
     *names_of* maps each module to the names it defines, separated by spaces. A name that is not
     there raises AttributeError, as Python's own look-up does, or ImportError in a `from` import,
-    which would leave out the hint: the module to import from for the names of *in_modules*, the
-    nearest name otherwise.
+    which would leave out the hint: where to import from for the names of the package above and of
+    *in_modules*, the nearest name otherwise.
     """
     module_of = _modules(names_of)
     elsewhere = _modules(in_modules or {})
@@ -49,6 +49,14 @@ _OTHER_NAMES = {
     "Grok": "XAI",
     "AsyncOpenAI": "OpenAI",
     "AsyncClient": "Client",
+    **dict.fromkeys(("completion", "acompletion", "complete", "chat", "ask", "run"), "generate"),
+    **dict.fromkeys(("embedding", "aembedding"), "embed"),
+    "batch": "generate_many",
+    "Agent": "generate",
+    "init_chat_model": "generate",
+    "function_tool": "tool",
+    "AuthError": "AuthenticationError",
+    "ChatAnthropic": "Anthropic",
 }
 """Names under which people look for others."""
 
@@ -59,6 +67,9 @@ def _hint(
     """Return where *name* or the name that is meant by it is, as the end of an error, or ""."""
     if name.startswith("_"):  # looked up by Python and its tools
         return ""
+    parent = package.rpartition(".")[0]
+    if name in getattr(sys.modules.get(parent), "__all__", ()):
+        return f": use `from {parent} import {name}`"
     if name in elsewhere:
         return f": use `from {elsewhere[name]} import {name}`"
     import difflib  # not needed otherwise

@@ -8,6 +8,8 @@ import pytest
 import llmcore
 from llmcore import (
     DocumentPart,
+    ImagePart,
+    Message,
     OpenAI,
     request,
     sync,
@@ -48,6 +50,7 @@ NAMES = {
     "ResponseFormat": ResponseFormat,
     "MODEL": MODEL,
     "BLOCKING": sync.Client(environ={}),
+    "RESULT": _generate("Hi"),
     "_generate": _generate,
     "_double": _double,
     "_generate_many": _generate_many,
@@ -123,7 +126,86 @@ WRONG = {
     "_generate_many([Message.user('Hi')])": "list of messages",
     "_generate_many([5])": "list of messages",
     "_generate('Hi', tool_choice={'name': 'f'})": "ToolChoice.named",
+    "sync.generate('Why is the sky blue?')": r"write generate\(model, prompt\)",
+    "sync.stream('Why is the sky blue?')": r"write stream\(model, prompt\)",
+    "_generate('Hi', deps=1)": "did you mean 'tool_context'",
+    "_generate('Hi', model_settings={})": "one by one",
+    "_generate('Hi', mock_response='Hi')": "FakeModel",
+    "sync.Conversation(system='Be brief.')": r"first run: chat.generate\(model, prompt, system",
 }
+
+
+WRONG_NAMES = {
+    # of classes
+    "Message.human": r"write Message.user\(...\)",
+    "Message.ai": r"write Message.assistant\(...\)",
+    "Message.from_string": r"write Message.user\(...\)",
+    "Message.from_dict": "give the dict itself",
+    "Message.assistent": "did you mean 'assistant'",
+    "ImagePart.from_file": r"write .of\(...\)",
+    "DocumentPart.from_url": r"write .of\(...\)",
+    # of providers and clients
+    "OpenAI().chat.completions.create": r"no OpenAI\(\).chat.completions: write llmcore.generate",
+    "OpenAI().responses.create()": r"no OpenAI\(\).responses.create: write llmcore.generate",
+    "OpenAI().completions": r"write llmcore.generate\(provider.model\('ID'\)",
+    "OpenAI().embeddings": "write llmcore.embed",
+    "OpenAI().models": "client.list_models",
+    "Anthropic().messages": r"write llmcore.generate\(provider.model\('ID'\)",
+    "Client(environ={}).completions": "call llmcore.generate",
+    "BLOCKING.chat": "call llmcore.sync.generate",
+    "OpenAI().chat('m').invoke": "model.generate",
+    "OpenAI().chat('m').bind_tools": "tools=",
+    "OpenAI().chat('m').with_structured_output": "generate_object",
+    # of results
+    "RESULT.message": "`.response.message`",
+    "RESULT.all_messages": "`.messages`",
+    "RESULT.content": "`.text`",
+    "RESULT.response.content": "`.text`",
+    "RESULT.usage.total": "`.total_tokens`",
+    "RESULT.usage.prompt_tokens": "`.input_tokens`",
+    "RESULT.usage.total_cost": "`.cost` of the result",
+    "RESULT.finish_raeson": "did you mean 'finish_reason'",
+    "llmcore.Success(1).text": "unwrap",
+    "llmcore.Failure(1).is_ok": "isinstance",
+    "sync.stream(MODEL, 'Hi').text": "text_stream",
+    "llmcore.stream(MODEL, 'Hi').usage": r"result\(\)",
+    "sync.Conversation().ask": "chat.generate",
+    "Conversation().history": "`.messages`",
+    # of modules
+    "llmcore.completion": "import generate",
+    "llmcore.ChatOpenAI": "import OpenAI",
+    "sync.OpenAI": "from llmcore import OpenAI",
+    "sync.completion": "from llmcore.sync import generate",
+}
+
+
+@pytest.mark.parametrize("name", WRONG_NAMES)
+def test_a_wrong_name_raises_an_attribute_error_that_states_what_to_write(name: str) -> None:
+    with pytest.raises(AttributeError, match=WRONG_NAMES[name]):
+        eval(name, {**NAMES})
+
+
+HINTED = (
+    Message.user("Hi"),
+    OpenAI().chat("m"),
+    llmcore.Success(1),
+    llmcore.stream(MODEL, "Hi"),
+    Message,
+    ImagePart,
+)
+
+
+@pytest.mark.parametrize("value", HINTED, ids=lambda value: getattr(value, "__name__", None))
+def test_names_of_other_libraries_are_not_among_those_that_are_completed(value: object) -> None:
+    assert not [name for name in dir(value) if not hasattr(value, name)]
+
+
+@pytest.mark.parametrize("name", ["__wrapped__", "_repr_mimebundle_"])
+def test_names_that_tools_ask_for_have_no_hint(name: str) -> None:
+    with pytest.raises(AttributeError) as raised:
+        getattr(Message, name)
+
+    assert str(raised.value) == f"type object 'Message' has no attribute {name!r}"
 
 
 @pytest.mark.parametrize("call", WRONG)

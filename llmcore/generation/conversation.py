@@ -3,7 +3,7 @@
 import os
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
-from typing import Self, Unpack
+from typing import Final, Self, Unpack
 
 import anyio.to_thread
 from attrs import evolve
@@ -17,7 +17,7 @@ from llmcore.generation.signatures import with_settings_listed
 from llmcore.generation.stream import StreamResult
 from llmcore.schema.content import TextPart
 from llmcore.schema.errors import InvalidRequestError
-from llmcore.schema.hints import with_call_hints
+from llmcore.schema.hints import with_call_hints, with_hints
 from llmcore.schema.messages import Message
 from llmcore.schema.model import Model
 from llmcore.schema.request import LLMRequest
@@ -28,12 +28,29 @@ from llmcore.sessions.memory_store import MemoryStore
 from llmcore.sessions.sqlite_store import SQLiteStore
 from llmcore.sessions.store import SessionStore, SessionStoreError, check_run_id, utc_now
 
-
-@with_call_hints(
+with_conversation_hints: Final = with_hints(
+    **dict.fromkeys(
+        ("send", "ask", "say", "chat", "run", "complete"), "write chat.generate(model, prompt)"
+    ),
+    **dict.fromkeys(("history", "turns"), "write `.messages`"),
+    **dict.fromkeys(("id", "name"), "write `.run_id`"),
+    **dict.fromkeys(
+        ("add", "append", "add_message", "add_user_message"),
+        "give messages to a run: chat.generate(model, messages=[...])",
+    ),
+)
+with_conversation_call_hints: Final = with_call_hints(
     model="give it to each run: chat.generate(model, prompt)",
-    system="give it to the first run: chat.generate(model, prompt, system=...)",
+    **dict.fromkeys(
+        ("system", "instructions"),
+        "give it to the first run: chat.generate(model, prompt, system=...)",
+    ),
     messages="give them to the first run: chat.generate(model, messages=...)",
 )
+
+
+@with_conversation_hints
+@with_conversation_call_hints
 class Conversation:
     """A conversation in a store: each run continues it, and is stored when it is complete.
 

@@ -96,6 +96,9 @@ class StepResult:
         ("model_dump", "json", "to_dict", "dict", "model_dump_json"),
         "its JSON is `to_json(result)`, from llmcore.schema.codec",
     ),
+    message="it is `.response.message`",
+    parts="they are `.response.message.content`",
+    **dict.fromkeys(("all_messages", "new_messages"), "they are `.messages`, without a call"),
     model="it is `.response.model`",
     id="it is `.response.id`",
 )

@@ -364,6 +364,14 @@ _INSTEAD: Final = {
     "input": "prompt",
     "history": "messages",
     "chat_history": "messages",
+    "contents": "messages",
+    "num_retries": "max_retries",
+    "functions": "tools",
+    **dict.fromkeys(("deps", "context"), "tool_context"),
+    "model_settings": "write its settings one by one, such as temperature=...",
+    "config": "write its settings one by one, such as temperature=...",
+    "drop_params": "not needed: what is left out is listed in result.diagnostics",
+    "mock_response": "use FakeModel of llmcore.testing",
     **dict.fromkeys(("max_steps", "max_turns", "max_iterations"), "max_tool_rounds"),
     "thinking": "reasoning",
     "user": "write metadata={'user_id': ...}",
@@ -377,7 +385,7 @@ _INSTEAD: Final = {
         "configure the provider, such as OpenAI(api_key=..., base_url=...).model('gpt-5.2')",
     ),
     **dict.fromkeys(
-        ("schema", "response_model", "output_type", "text_format"),
+        ("schema", "response_model", "output_type", "result_type", "text_format"),
         "call generate_object(model, prompt, schema=...)",
     ),
     **dict.fromkeys(
@@ -406,6 +414,11 @@ def plan_of(
         hint = hint_for(unknown, ("model", "prompt", *Settings.__annotations__), _INSTEAD)
         hint = f": {hint}" if hint else ""
         raise TypeError(f"{function}() got an unexpected keyword argument {unknown!r}{hint}")
+    if prompt is None and isinstance(model, str) and " " in model and "messages" not in settings:
+        raise InvalidRequestError(
+            f"{model[:40]!r} is given as the model: write {function}(model, prompt), such as "
+            f"{function}('openai:gpt-5.2', 'Hi'), or {function}(prompt=...)"
+        )
     return RunPlan(model=model, prompt=prompt, **settings)
 
 

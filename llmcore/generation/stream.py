@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack
-from typing import TYPE_CHECKING, NoReturn, Self, Unpack
+from typing import TYPE_CHECKING, Final, NoReturn, Self, Unpack
 
 import anyio
 
@@ -12,12 +12,28 @@ from llmcore.generation.results import GenerateResult, StepResult
 from llmcore.generation.settings import Settings, plan_of
 from llmcore.generation.signatures import with_settings_listed
 from llmcore.schema.events import LLMEvent
-from llmcore.schema.hints import with_call_hints
+from llmcore.schema.hints import with_call_hints, with_names_of_others
 from llmcore.schema.messages import Message
 from llmcore.schema.model import Model
 from llmcore.schema.response import LLMResponse
 
+with_stream_hints: Final = with_names_of_others(
+    **dict.fromkeys(
+        ("text", "content", "final_text", "output_text"),
+        "iterate over `.text_stream`, or take it from the result: `.result()`",
+    ),
+    **dict.fromkeys(
+        ("usage", "total_usage", "cost", "output", "diagnostics", "finish_reason"),
+        "it is known at the end, from the result: `.result()`",
+    ),
+    **dict.fromkeys(
+        ("get_final_message", "final_message"), "it is that of the last response: `.response()`"
+    ),
+    **dict.fromkeys(("text_deltas", "stream_text", "texts"), "write `.text_stream`"),
+)
 
+
+@with_stream_hints
 class StreamResult:
     """The events of a run, over all of its steps. Iterate over it.
 

@@ -16,10 +16,14 @@ from attrs import frozen
 
 from llmcore.routes.route import Route
 from llmcore.schema.errors import ConfigurationError
-from llmcore.schema.hints import with_call_hints, with_hints
+from llmcore.schema.hints import Elsewhere, with_call_hints, with_hints
 from llmcore.schema.model import Model
 
 _OF_MODELS: Final = "its models have it, such as those of .model('ID')"
+
+_CALL: Final = "write llmcore.generate(model, prompt), or llmcore.sync.generate"
+_OF_SDKS: Final = {"chat": "completions", "responses": "create", "messages": "create"}
+"""The attributes of these methods in SDKs, as in `client.chat.completions`."""
 
 _OF_CALLS: Final = "it is a setting of calls, such as generate(model, prompt, {}=...)"
 _with_call_hints: Final = with_call_hints(
@@ -37,7 +41,15 @@ P = ParamSpec("P")
 Made = TypeVar("Made")
 
 
-@with_hints(**dict.fromkeys(("complete", "generate", "stream"), _OF_MODELS))
+@with_hints(
+    **dict.fromkeys(("complete", "generate", "stream", "invoke", "run"), _OF_MODELS),
+    **dict.fromkeys(
+        ("chat", "completions", "messages", "responses"),
+        "write llmcore.generate(provider.model('ID'), prompt), or llmcore.sync.generate",
+    ),
+    embeddings="write llmcore.embed(provider.model('ID'), text)",
+    models="a model is `.model('ID')`; `client.list_models(...)` lists those of a provider",
+)
 class ConfigurableProvider:
     """The base of facades: frozen classes whose arguments are settings, not their fields.
 
@@ -47,9 +59,12 @@ class ConfigurableProvider:
     __slots__ = ()
 
     def __init_subclass__(cls) -> None:
-        """Have wrong calls of the facade explained."""
+        """Have wrong calls of the facade explained, also those of the vendor's SDK."""
         if "__init__" in vars(cls):
             _with_call_hints(cls)
+        for name, path in _OF_SDKS.items():
+            if name in vars(cls):
+                setattr(vars(cls)[name], path, Elsewhere(f"{cls.__name__}().{name}.{path}", _CALL))
 
     @classmethod
     def configure(cls: Callable[P, Made], *args: P.args, **settings: P.kwargs) -> Made:

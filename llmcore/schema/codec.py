@@ -24,6 +24,7 @@ from cattrs.gen import make_dict_structure_fn, make_dict_unstructure_fn, overrid
 from cattrs.strategies import configure_tagged_union
 
 from llmcore.schema import content, errors, events, tools
+from llmcore.schema.hints import Hinted
 from llmcore.schema.json import (
     JsonObject,
     JsonValue,
@@ -64,12 +65,14 @@ def from_json(type_: type[_T], data: JsonValue) -> _T:
         name = _NAMES.get(type_) or type_.__name__
         message = f"not a valid {name}: {faults_of(error)}"
         raise errors.InvalidRequestError(message, cause=error) from error
-    if type(type_) is type and not isinstance(value, type_):
+    if type(type_) in _PLAIN_TYPES and not isinstance(value, type_):
         raise errors.InvalidRequestError(
             f"not a valid {type_.__name__}: it is a {type(value).__name__} @ $"
         )
     return value
 
+
+_PLAIN_TYPES: Final = (type, Hinted)  # of others, such as TypedDicts, nothing is an instance
 
 READING_ERRORS: Final = (cattrs.BaseValidationError, errors.LLMError, TypeError, ValueError)
 """The exceptions that a converter raises for invalid data."""

@@ -1,7 +1,7 @@
 """Content parts: the pieces of a message, in order."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Final, Literal, Self, TypeAlias, Union, cast, get_args
+from typing import ClassVar, Final, Literal, Self, TypeAlias, Union, cast, get_args
 
 from attrs import evolve, field
 
@@ -9,7 +9,7 @@ from llmcore.schema import json
 from llmcore.schema.display import readable
 from llmcore.schema.errors import InvalidRequestError
 from llmcore.schema.frozen import frozen
-from llmcore.schema.hints import with_call_hints
+from llmcore.schema.hints import Hinted, with_call_hints
 from llmcore.schema.json import (
     MAX_DEPTH,
     JsonValue,
@@ -122,12 +122,17 @@ def size_of(data: bytes | None) -> str:
 
 @readable
 @frozen(kw_only=True)
-class _Media:
+class _Media(metaclass=Hinted):
     """Base of media parts: exactly one of a URL (also `data:`), bytes, a local path, a file id.
 
     A `url` that begins like a local path (`/`, `./`, `../`, `~`) is treated as one. The client
     reads paths when the request is prepared. URLs are never downloaded.
     """
+
+    _instead: ClassVar[Mapping[str, str]] = dict.fromkeys(
+        ("from_file", "from_path", "from_url", "from_bytes", "from_data", "from_uri"),
+        "write .of(...), which takes a path, a URL or bytes",
+    )
 
     url: str | None = None
     """An http(s) or data URL."""

@@ -7,7 +7,7 @@ state the nearest right one, or what is written for the name that another librar
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
-from typing import Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar
 
 from attrs import frozen
 
@@ -39,19 +39,89 @@ def hint_for(unknown: str, known: Sequence[str], instead: Mapping[str, str]) -> 
 def with_hints(**instead: str) -> Callable[[type[_T]], type[_T]]:
     """Have AttributeErrors of a class state what to write *instead* of other libraries' names.
 
-    Of other names they state the nearest attribute. Attributes that exist cost nothing more.
+    Of other names they state the nearest attribute. With Python 3.11, reading an attribute that
+    exists costs more; `with_names_of_others` is for classes where that matters.
     """
 
     def decorate(cls: type[_T]) -> type[_T]:
         def __getattr__(self: object, name: str) -> Any:  # noqa: N807  (set on the class)
-            hint = instead.get(name) or nearest(name, dir(type(self)))
-            message = f"{type(self).__name__!r} object has no attribute {name!r}"
-            raise AttributeError(f"{message}: {hint}" if hint else message, name=name, obj=self)
+            raise _no_attribute(self, name, type(self), instead)
 
         setattr(cls, "__getattr__", __getattr__)  # noqa: B010  (type checkers must not see it)
         return cls
 
     return decorate
+
+
+def with_names_of_others(**instead: str) -> Callable[[type[_T]], type[_T]]:
+    """Do what `with_hints` does for the names of *instead* alone, without a cost.
+
+    Each is an attribute of the class that raises AttributeError, and is not listed by `dir`.
+    """
+
+    def decorate(cls: type[_T]) -> type[_T]:
+        def listed(self: object) -> list[str]:
+            return [name for name in object.__dir__(self) if name not in instead]
+
+        for name, hint in instead.items():
+            setattr(cls, name, _Foreign(name, hint))
+        setattr(cls, "__dir__", listed)  # noqa: B010  (mypy refuses the assignment)
+        return cls
+
+    return decorate
+
+
+@frozen
+class _Foreign:
+    """The attribute *name* that a class does not have: reading it raises an error with *hint*."""
+
+    name: str
+    hint: str
+
+    def __get__(self, value: object, cls: type) -> NoReturn:
+        raise _no_attribute(cls if value is None else value, self.name, cls, {self.name: self.hint})
+
+
+class Hinted(type):
+    """The type of classes whose own wrong attributes, such as `Message.human`, are explained.
+
+    Attributes of their instances cost nothing more, unlike those of `with_hints`.
+    """
+
+    _instead: Mapping[str, str] = {}
+    """Hints by the names of other libraries; each class may have its own."""
+
+    if not TYPE_CHECKING:  # type checkers report wrong attributes by themselves
+
+        def __getattr__(cls, name: str) -> Any:
+            """Raise AttributeError with a hint."""
+            raise _no_attribute(cls, name, cls, cls._instead)
+
+
+class Elsewhere:
+    """An attribute that other libraries have at *path*: its use raises an error with a hint."""
+
+    def __init__(self, path: str, hint: str) -> None:
+        self._error = f"there is no {path}: {hint}"
+
+    def __repr__(self) -> str:
+        return f"<{self._error}>"
+
+    def __getattr__(self, name: str) -> NoReturn:
+        raise AttributeError(self._error, name=name, obj=self)
+
+    def __call__(self, *_args: object, **_settings: object) -> NoReturn:
+        """Raise AttributeError with a hint."""
+        raise AttributeError(self._error)
+
+
+def _no_attribute(
+    value: object, name: str, cls: type, instead: Mapping[str, str]
+) -> AttributeError:
+    hint = instead.get(name) or nearest(name, dir(cls))
+    owner = f"type object {cls.__name__!r}" if value is cls else f"{cls.__name__!r} object"
+    message = f"{owner} has no attribute {name!r}"
+    return AttributeError(f"{message}: {hint}" if hint else message, name=name, obj=value)
 
 
 def with_call_hints(positional: str = "", **instead: str) -> Callable[[_T], _T]:

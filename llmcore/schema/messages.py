@@ -1,7 +1,7 @@
 """Messages: a role and its content."""
 
 from collections.abc import Mapping
-from typing import Any, Literal, Self, TypeAlias, Union, get_args
+from typing import Any, ClassVar, Literal, Self, TypeAlias, Union, get_args
 
 from attrs import field
 
@@ -20,7 +20,7 @@ from llmcore.schema.content import (
 from llmcore.schema.display import readable
 from llmcore.schema.errors import InvalidRequestError
 from llmcore.schema.frozen import frozen
-from llmcore.schema.hints import with_call_hints
+from llmcore.schema.hints import Hinted, with_call_hints
 from llmcore.schema.json import ProviderMetadata, plain_metadata
 
 Role = Literal["system", "user", "assistant", "tool", "developer"]
@@ -65,13 +65,24 @@ def _content(value: PartInput) -> tuple[ContentPart, ...]:
 )
 @readable
 @frozen
-class Message:
+class Message(metaclass=Hinted):
     """A role and an ordered tuple of parts.
 
     Raises InvalidRequestError for a part that the role cannot have: tool calls, reasoning and
     refusals need the role `assistant`, tool results the role `tool` (or `assistant`, if the
     provider ran the tool).
     """
+
+    _instead: ClassVar[Mapping[str, str]] = {
+        "human": "write Message.user(...)",
+        "ai": "write Message.assistant(...)",
+        "model": "write Message.assistant(...)",
+        **dict.fromkeys(
+            ("from_string", "from_text", "from_user"),
+            "write Message.user(...), or the method of another role",
+        ),
+        "from_dict": "give the dict itself, where a message is wanted",
+    }
 
     role: Role
     """The author of the message."""

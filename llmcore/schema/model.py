@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, Unpack
 from attrs import field
 
 from llmcore.schema.frozen import frozen
+from llmcore.schema.hints import with_names_of_others
 
 if TYPE_CHECKING:
     from typing_extensions import TypeVar as DefaultTypeVar
@@ -37,6 +38,17 @@ class ConfiguredRoute(Protocol[Body_co]):
         ...
 
 
+@with_names_of_others(
+    **dict.fromkeys(
+        ("invoke", "ainvoke", "complete", "acomplete", "run", "ask", "chat", "prompt", "create"),
+        "write `await model.generate(prompt)`, or `llmcore.sync.generate(model, prompt)`",
+    ),
+    generate_object="write llmcore.generate_object(model, prompt, schema=...)",
+    with_structured_output="write llmcore.generate_object(model, prompt, schema=...)",
+    bind_tools="write llmcore.generate(model, prompt, tools=[...])",
+    batch="write llmcore.generate_many(model, prompts)",
+    name="write `.id`",
+)
 @frozen
 class Model(Generic[Body_co]):
     """A model id, its provider's id, and the configured route that reaches it.

@@ -12,9 +12,10 @@ or matched on; `unwrap` is for code that prefers exceptions.
 """
 
 from collections.abc import Callable
-from typing import Generic, NoReturn, Self, TypeAlias, TypeVar
+from typing import Final, Generic, NoReturn, Self, TypeAlias, TypeVar
 
 from llmcore.schema.frozen import frozen
+from llmcore.schema.hints import with_names_of_others
 
 _T = TypeVar("_T")
 _E = TypeVar("_E")
@@ -23,6 +24,17 @@ _E_co = TypeVar("_E_co", covariant=True)
 _U = TypeVar("_U")
 
 
+_OF_A_RESULT: Final = (
+    "it is a Result: match it with `case Success(value)` and `case Failure(error)`, or call "
+    "`.unwrap()`, which raises the error of a failure"
+)
+_with_hints: Final = with_names_of_others(
+    **dict.fromkeys(("text", "result", "output", "message", "response", "content"), _OF_A_RESULT),
+    **dict.fromkeys(("is_success", "is_ok", "ok"), "write `isinstance(result, Success)`"),
+)
+
+
+@_with_hints
 @frozen(repr=False)
 class Success(Generic[_T_co]):
     """A success and its value."""
@@ -58,6 +70,7 @@ class Success(Generic[_T_co]):
         return f"Success({self.value!r})"
 
 
+@_with_hints
 @frozen(repr=False)
 class Failure(Generic[_E_co]):
     """A failure and its error."""

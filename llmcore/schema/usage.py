@@ -13,7 +13,15 @@ from llmcore.schema.json import JsonValue
 _Number = TypeVar("_Number", int, float)
 
 
-@with_hints(prompt_tokens="write `.input_tokens`", completion_tokens="write `.output_tokens`")
+@with_hints(
+    **dict.fromkeys(("prompt_tokens", "prompt", "input", "inputs"), "write `.input_tokens`"),
+    **dict.fromkeys(("completion_tokens", "completion", "output"), "write `.output_tokens`"),
+    total="write `.total_tokens`",
+    **dict.fromkeys(
+        ("cost", "total_cost", "price"),
+        "the cost is `.cost` of the result; `.cost_usd` is what the provider stated, if it did",
+    ),
+)
 @with_call_hints(prompt_tokens="input_tokens", completion_tokens="output_tokens")
 @readable
 @frozen(kw_only=True)

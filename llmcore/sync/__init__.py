@@ -12,7 +12,10 @@ they get), `mcp` (servers of tools), `iterate` (reading a stream from outside),
 `background` (the event loop).
 """
 
+from typing import TYPE_CHECKING
+
 from llmcore.generation.settings import set_default_client as set_default_client
+from llmcore.lazy_names import lazy_names
 from llmcore.sync.background import shutdown as shutdown
 from llmcore.sync.calls import embed as embed
 from llmcore.sync.calls import embed_many as embed_many
@@ -34,3 +37,7 @@ from llmcore.sync.streams import ByteStream as ByteStream
 from llmcore.sync.streams import EventStream as EventStream
 from llmcore.sync.streams import StreamObjectResult as StreamObjectResult
 from llmcore.sync.streams import StreamResult as StreamResult
+
+if not TYPE_CHECKING:  # type checkers report wrong names by themselves
+    _names = " ".join(name for name in globals() if not name.startswith("_"))
+    __getattr__ = lazy_names(__name__, {__name__: _names})[0]

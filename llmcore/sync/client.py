@@ -20,7 +20,7 @@ _CALLS: Final = "call llmcore.sync.{}(..., client=client)"
 
 @with_hints(
     **dict.fromkeys(
-        ("chat", "messages", "responses", "completions", "invoke", "run"),
+        ("chat", "messages", "responses", "completions", "invoke", "run", "ask"),
         "call llmcore.sync.generate(model, prompt, client=client)",
     ),
     **{name: _CALLS.format(name) for name in ("embed", "rerank", "transcribe", "generate_image")},

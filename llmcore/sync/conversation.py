@@ -14,6 +14,8 @@ from llmcore.sync.background import background, blocking_method, method_with_par
 from llmcore.sync.streams import StreamResult
 
 
+@asynchronous.with_conversation_hints
+@asynchronous.with_conversation_call_hints
 class Conversation:
     """A conversation in a store: `llmcore.Conversation`, blocking.
 

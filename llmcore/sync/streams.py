@@ -84,6 +84,7 @@ class EventStream(StreamView[LLMEvent]):
         return EventStream(self._stream.resumed())
 
 
+@runs.with_stream_hints
 class StreamResult(StreamView[LLMEvent]):
     """The events of a run, over all of its steps: `llmcore.StreamResult`, blocking.
 
