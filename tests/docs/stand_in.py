@@ -104,6 +104,11 @@ def _document(path: str, body: Json) -> Json | None:
     if "/cachedContents" in path:
         kept: Json = {"name": "cachedContents/abc", "model": "models/gemini-2.5-pro"}
         return kept
+    if "/batches" in path:
+        return {"id": "batch_1", "status": "completed", "output_file_id": "file-2"}
+    if path.endswith("/content"):  # of the file with the responses of a batch
+        answered = {"status_code": 200, "body": _responses(Wanted(None, {}, "Hello"))}
+        return {"custom_id": "norway", "response": answered}
     if path.endswith("/files"):
         return {"id": "file-1", "data": []}
     if "/files/" in path:
