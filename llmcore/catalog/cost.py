@@ -17,6 +17,9 @@ from llmcore.schema.usage import Usage
 _STANDARD: Final = frozenset({"standard", "default", "auto", "on_demand"})
 """The names of the tier that list prices are for."""
 
+_EMBEDDED: Final = "local"
+"""The provider that runs models in this process, for which there is no bill."""
+
 _ANYWHERE: Final = frozenset({"global", "not_available"})
 """The regions in which responses have the list price."""
 
@@ -43,7 +46,7 @@ def cost_of(
         return stated
     known = get_model_info(model, provider, models=models)
     if known is None or known.prices is None:
-        return _cost_of_embedding(provider, model, usage)
+        return 0.0 if provider == _EMBEDDED else _cost_of_embedding(provider, model, usage)
     prices = _of_tier(known.prices, service_tier or usage.service_tier)
     rates = None if prices is None else _rates(prices, usage, at)
     return None if rates is None else _cost(rates, usage)

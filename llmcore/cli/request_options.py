@@ -185,7 +185,7 @@ def _unconfigured(named: str, client: Client, *, keyless: bool) -> Facade:
     if named not in entries:
         raise unknown_provider(named)
     entry = entries[named]
-    if keyless or entry.login is not None or not entry.switches:
+    if keyless or entry.works_without_variables:
         return entry.from_environ(client.environ)
     raise ConfigurationError(
         f"the provider {named!r} is not configured: set {' or '.join(entry.switches)}"

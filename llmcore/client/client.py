@@ -100,7 +100,6 @@ class Client(UnaryMethods):
         models: "Sequence[ModelInfo]" = (),
         environ: Mapping[str, str] | None = None,
     ) -> None:
-        self._configured = ConfiguredProviders.of(providers or {}, default_provider)
         check_kind(
             "timeouts",
             timeouts,
@@ -112,9 +111,7 @@ class Client(UnaryMethods):
         """The time limits of calls that set none, unless the route has its own."""
         self.models = tuple(models)
         self._environ = environ
-        self.middleware = _listed(middleware)
-        """The middleware of each call, the outermost first."""
-        self._check_middleware(self.middleware)
+        self._use(ConfiguredProviders.of(providers or {}, default_provider), middleware)
         self._credentials = Credentials(http if isinstance(http, HttpOptions) else HttpOptions())
         self._transports = Transports(http=http, transport=transport, environ=self.environ)
         self._preparation = Preparation(self._credentials, self._transports, self.environ)
@@ -133,25 +130,23 @@ class Client(UnaryMethods):
     ) -> Self:
         """Return a client of every provider whose variables are set; the first is the default.
 
-        The order is that of `llmcore.routes.providers`. Raises ConfigurationError, naming the
-        variable, for an invalid value.
+        The order is that of `llmcore.routes.providers`. Providers that need no key, such as
+        `ollama` and `local`, take models that name them, such as `ollama:llama3.2`. Raises
+        ConfigurationError, naming the variable, for an invalid value.
         """
-        from llmcore.client.environment import providers_from_env  # loads importlib.metadata
+        from llmcore.client.environment import configured_by  # loads importlib.metadata
 
-        found = providers_from_env(os.environ if environ is None else environ)
         made = cls(
-            providers=found,
-            default_provider=default_provider or next(iter(found), None),
-            middleware=middleware,
-            http=http,
-            transport=transport,
-            timeouts=timeouts,
-            models=models,
-            environ=environ,
+            http=http, transport=transport, timeouts=timeouts, models=models, environ=environ
         )
-        was_chosen = default_provider is not None
-        made._configured = evolve(made._configured, default_was_chosen=was_chosen)
+        made._use(configured_by(made.environ, default_provider), middleware)
         return made
+
+    def _use(self, configured: ConfiguredProviders, middleware: Sequence[Middleware]) -> None:
+        self._configured = configured
+        self.middleware = _listed(middleware)
+        """The middleware of each call, the outermost first."""
+        self._check_middleware(self.middleware)
 
     def __repr__(self) -> str:
         names = [f"{name}*" if name == self.default_provider else name for name in self.providers]

@@ -1,9 +1,10 @@
 """The providers of a client, and which of their models a request names."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, Protocol
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from llmcore.routes.providers import model_over, split_api
 from llmcore.routes.route import route_of
@@ -38,22 +39,30 @@ class ConfiguredProviders:
     default: str | None = None
     default_was_chosen: bool = False
     """Whether an id alone belongs to the default provider without a look into the catalog."""
+    on_request: Mapping[str, Callable[[], ModelSource]] = MappingProxyType({})
+    """Providers that need no configuration, such as servers on this machine: only for requests
+    that name them."""
 
     @classmethod
-    def of(cls, providers: Mapping[str, ModelSource], default: str | None) -> "ConfiguredProviders":
+    def of(
+        cls,
+        providers: Mapping[str, ModelSource],
+        default: str | None,
+        on_request: Mapping[str, Callable[[], ModelSource]] = MappingProxyType({}),
+    ) -> "ConfiguredProviders":
         """Return *providers* with a chosen *default*; ConfigurationError if it is none of them."""
         if not isinstance(providers, Mapping):
             raise ConfigurationError(f"providers must be a dict by id: {_EXAMPLE}")
         wrong = next((name for name, one in providers.items() if not _is_source(one)), None)
         if wrong is not None:  # its value may be a key, which is not repeated
             raise ConfigurationError(f"the provider {wrong!r} must be configured: {_EXAMPLE}")
-        made = cls(dict(providers))
+        made = cls(dict(providers), on_request=on_request)
         chosen = made.own_name(default)
-        if chosen is not None and chosen not in providers:
+        if chosen is not None and not made._has(chosen):
             known = ", ".join(providers) or "none"
             message = f"default_provider {chosen!r} is not configured (configured: {known})"
             raise ConfigurationError(message)
-        return cls(made.by_name, chosen, default_was_chosen=chosen is not None)
+        return evolve(made, default=chosen, default_was_chosen=chosen is not None)
 
     def resolve(
         self, request: LLMRequest, models: "Sequence[ModelInfo]"
@@ -65,8 +74,8 @@ class ConfiguredProviders:
         model = request.model
         if isinstance(model, Model) and model.route is not None:
             return Success(model)
-        provider, model_id = self._place_of(request, models)
         try:
+            provider, model_id = self._place_of(request, models)
             found = self._model(provider, model_id, models)
         except LLMError as error:
             return Failure(error)
@@ -82,13 +91,18 @@ class ConfiguredProviders:
     ) -> Model | None:
         """Return the model of *provider*, whose name may end with an API; None without either."""
         name, api = self.split_name(provider or "")
-        source = self.by_name.get(name)
+        source = self._source(name)
         return None if source is None else model_over(source, api, _named(model_id, name, models))
+
+    def _source(self, name: str) -> ModelSource | None:
+        if name in self.on_request and name not in self.by_name:
+            return self.on_request[name]()
+        return self.by_name.get(name)
 
     def split_name(self, provider: str) -> tuple[str, str]:
         """Return the own name of *provider*, and the API that it ends with unless it is a name."""
         own = self.own_name(provider)
-        if own is not None and own in self.by_name:
+        if own is not None and self._has(own):
             return own, ""
         name, api = split_api(provider)
         return self.own_name(name) or name, api
@@ -108,8 +122,11 @@ class ConfiguredProviders:
         model_id = request.model_id
         if request.provider_id:
             return self.own_name(request.provider_id), model_id
-        before, _, after = model_id.partition(":")
-        if after and self.split_name(before)[0] in self.by_name:
+        before, colon, after = model_id.partition(":")
+        if colon and not after and self._has(self.split_name(before)[0]):
+            message = f"{model_id!r} names no model: write {model_id + 'MODEL'!r}"
+            raise ConfigurationError(message)
+        if after and self._has(self.split_name(before)[0]):
             return before, after
         if model_id and not self.default_was_chosen:
             from llmcore.catalog.lookup import get_model_info  # reads a data file
@@ -142,17 +159,20 @@ class ConfiguredProviders:
         """The names of all providers, aliases included."""
         from llmcore.catalog.model_names import PROVIDER_ALIASES
 
-        other = (alias for alias, name in PROVIDER_ALIASES.items() if name in self.by_name)
-        return (*self.by_name, *other)
+        other = (alias for alias, name in PROVIDER_ALIASES.items() if self._has(name))
+        return (*self.by_name, *self.on_request, *other)
 
     def own_name(self, provider: str | None) -> str | None:
         """Return the id under which *provider* is configured: its own or an alias."""
-        if provider is None or provider in self.by_name:
+        if provider is None or self._has(provider):
             return provider
         from llmcore.catalog.model_names import PROVIDER_ALIASES  # loads the catalog's modules
 
         other = PROVIDER_ALIASES.get(provider, provider)
-        return other if other in self.by_name else provider
+        return other if self._has(other) else provider
+
+    def _has(self, name: str) -> bool:
+        return name in self.by_name or name in self.on_request
 
 
 def _is_source(value: object) -> bool:

@@ -2,16 +2,18 @@
 
 import difflib
 from collections.abc import Collection, Iterable, Mapping
-from functools import cache
+from functools import cache, partial
 from importlib.metadata import EntryPoint, entry_points
 from typing import Final
 
+from attrs import evolve
+
 from llmcore.catalog.lookup import get_model_info
 from llmcore.catalog.model_names import PROVIDER_ALIASES
+from llmcore.client.configured_models import ConfiguredProviders
 from llmcore.routes.providers import (
     PROVIDERS,
     RETRIEVAL_PROVIDERS,
-    Facade,
     ProviderEntry,
     split_api,
 )
@@ -53,16 +55,25 @@ def _loaded(point: EntryPoint) -> ProviderEntry:
     return entry
 
 
-def providers_from_env(environ: Mapping[str, str]) -> dict[str, Facade]:
-    """Return the configured providers whose variables *environ* sets, by id and in order.
+def configured_by(environ: Mapping[str, str], default: str | None) -> ConfiguredProviders:
+    """Return the providers whose variables *environ* sets, by id and in order.
 
+    Their first is the default unless another is chosen. Those that work without variables (servers
+    of the user's at their usual address, the local model, those with a login) are there on request.
     Keys are read later, when a request is prepared.
     """
-    return {
+    found = {
         entry.id: entry.from_environ(environ)
         for entry in provider_entries()
         if entry.is_configured(environ)
     }
+    on_request = {
+        entry.id: cache(partial(entry.from_environ, environ))
+        for entry in provider_entries()
+        if entry.works_without_variables
+    }
+    made = ConfiguredProviders.of(found, default, on_request)
+    return made if made.default_was_chosen else evolve(made, default=next(iter(found), None))
 
 
 def unconfigured(

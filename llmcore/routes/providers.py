@@ -64,6 +64,11 @@ class ProviderEntry:
             return self.key_variables + self.other_switches
         return () if self.base_url_variable is None else (self.base_url_variable,)
 
+    @property
+    def works_without_variables(self) -> bool:
+        """Whether it needs no key, or its own login does instead."""
+        return not self.needs_key or self.login is not None
+
     def is_configured(self, environ: Mapping[str, str]) -> bool:
         """Whether *environ* sets all that the provider needs."""
         return any(environ.get(name, "").strip() for name in self.switches)

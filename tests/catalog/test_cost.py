@@ -90,6 +90,10 @@ def test_what_is_unknown_costs_none(provider: str, model: str, used: Usage) -> N
     assert cost_of(provider, model, used) is None
 
 
+def test_the_model_that_runs_in_this_process_costs_nothing() -> None:
+    assert cost_of("local", "smollm2", usage(5, output=5)) == 0
+
+
 def test_the_providers_own_figure_wins() -> None:
     """Also where the catalog has a price, and where it has none."""
     stated = evolve(usage(MILLION), cost_usd=0.25)

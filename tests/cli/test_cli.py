@@ -218,7 +218,6 @@ def test_no_model_lists_who_is_configured(
     [
         ("openai:gpt-5.2", "the provider 'openai' is not configured: set OPENAI_API_KEY"),
         ("gemini:g", "set GEMINI_API_KEY or GOOGLE_API_KEY"),
-        ("lmstudio:x", "set LMSTUDIO_BASE_URL"),
         ("opnai:gpt-5.2", "there is no provider 'opnai': did you mean 'openai'?"),
         ("zzzz:gpt-5.2", "there is no provider 'zzzz': there are openai, anthropic"),
     ],

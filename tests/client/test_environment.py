@@ -11,7 +11,8 @@ import pytest
 
 from llmcore.client import environment
 from llmcore.client.client import Client
-from llmcore.client.environment import ENTRY_POINT_GROUP, provider_entries, providers_from_env
+from llmcore.client.environment import ENTRY_POINT_GROUP, configured_by, provider_entries
+from llmcore.client.middleware.fallback import Fallback
 from llmcore.routes.openai import OpenAI
 from llmcore.routes.openai_compatible import OpenAICompatible
 from llmcore.routes.providers import PROVIDERS, RETRIEVAL_PROVIDERS, ProviderEntry
@@ -78,7 +79,7 @@ def point(value: str, name: str = "acme", group: str = ENTRY_POINT_GROUP) -> Ent
 )
 def test_providers_whose_variables_are_set(environ: dict[str, str], found: list[str]) -> None:
     """In the order of the table, whatever the order of the variables."""
-    assert list(providers_from_env(environ)) == found
+    assert list(configured_by(environ, None).by_name) == found
 
 
 def test_all_of_them() -> None:
@@ -87,7 +88,47 @@ def test_all_of_them() -> None:
     places = [entry.base_url_variable for entry in PROVIDERS if not entry.needs_key]
     environ |= {name: "http://localhost:1/v1" for name in places if name is not None}
 
-    assert list(providers_from_env(environ)) == [one.id for one in PROVIDERS if one.id != "local"]
+    found = list(configured_by(environ, None).by_name)
+    assert found == [one.id for one in PROVIDERS if one.id != "local"]
+
+
+@pytest.mark.parametrize(
+    ("model", "environ", "url"),
+    [
+        ("ollama:llama3.2", {}, "http://localhost:11434/v1/chat/completions"),
+        ("ollama:llama3.2", {"OPENAI_API_KEY": "k"}, "http://localhost:11434/v1/chat/completions"),
+        ("vllm:m-1", {"VLLM_BASE_URL": "http://h:1/v1"}, "http://h:1/v1/chat/completions"),
+        ("github-copilot:gpt-4o", {}, "https://api.githubcopilot.com/chat/completions"),
+    ],
+)
+def test_providers_without_a_key_take_models_that_name_them(
+    model: str, environ: dict[str, str], url: str
+) -> None:
+    client = Client.from_env(environ=environ)
+
+    assert client.prepare(request(model=model, prompt="Hi")).unwrap().url == url
+
+
+def test_a_provider_without_a_key_takes_no_models_that_do_not_name_it() -> None:
+    client = Client.from_env(environ={}, middleware=[Fallback("ollama:llama3.2")])
+
+    assert (dict(client.providers), client.default_provider) == ({}, None)
+    assert "which provider" in str(client.prepare(request(model="m-1", prompt="Hi")).failure())
+
+
+def test_a_provider_without_a_key_can_be_the_default() -> None:
+    client = Client.from_env(environ={"OPENAI_API_KEY": "k"}, default_provider="ollama")
+
+    url = client.prepare(request(model="m-1", prompt="Hi")).unwrap().url
+    assert url == "http://localhost:11434/v1/chat/completions"
+
+
+@pytest.mark.parametrize("model", ["openai:", "openai-chat:", "ollama:"])
+def test_a_provider_without_a_model_is_an_error(model: str) -> None:
+    client = Client.from_env(environ={"OPENAI_API_KEY": "k"})
+
+    message = f"'{model}' names no model: write '{model}MODEL'"
+    assert client.prepare(request(model=model, prompt="Hi")).failure().message == message
 
 
 def test_addresses_and_accounts_are_honoured() -> None:
@@ -181,7 +222,7 @@ def test_a_package_that_is_not_configured_is_not_imported(installed: list[EntryP
     del package.Acme
     installed.append(point("acme_llmcore:ENTRY"))
 
-    assert list(providers_from_env({"GROQ_API_KEY": "k"})) == ["groq"]
+    assert list(configured_by({"GROQ_API_KEY": "k"}, None).by_name) == ["groq"]
 
 
 @pytest.mark.parametrize(
@@ -197,7 +238,7 @@ def test_a_broken_announcement(installed: list[EntryPoint], value: str, said: st
     installed.append(point(value))
 
     with pytest.raises(ConfigurationError, match=said) as caught:
-        providers_from_env({})
+        configured_by({}, None)
 
     assert value in caught.value.message
 

@@ -20,6 +20,8 @@ _TIMEOUT_NAMES: Final = {
 
 _NO_CONNECTION: Final = frozenset({"ConnectError", "ClientConnectorError"})
 _CONNECTING_HINT: Final = "; check the address (base_url), the network and the proxy"
+_LOCAL_HINT: Final = "; start the server there, or set another address (base_url)"
+_LOCAL_HOSTS: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
 def translate(error: Exception, request: HttpRequest) -> Exception:
@@ -42,7 +44,8 @@ def translate(error: Exception, request: HttpRequest) -> Exception:
         message = f"{target} did not answer in time ({code}): {detail}"
         return RequestTimeoutError(message, error_code=code, cause=cause)
     if not _TRANSPORT_FAULTS.isdisjoint(names) or isinstance(error, OSError | ValueError):
-        hint = "" if _NO_CONNECTION.isdisjoint(names) else _CONNECTING_HINT
+        hint = _LOCAL_HINT if where.hostname in _LOCAL_HOSTS else _CONNECTING_HINT
+        hint = "" if _NO_CONNECTION.isdisjoint(names) else hint
         return NetworkError(f"the connection to {target} failed: {detail}{hint}", cause=cause)
     return error
 

@@ -595,15 +595,24 @@ def test_a_model_with_a_route_that_is_none_is_an_error_of_prepare() -> None:
     assert isinstance(Client().prepare(request(model=model, prompt="Hi")).failure(), LLMError)
 
 
-async def test_error_of_a_connection_that_failed_is_one_sentence_with_what_to_check() -> None:
+@pytest.mark.parametrize(
+    ("host", "hint"),
+    [
+        ("127.0.0.1", "; start the server there, or set another address (base_url)"),
+        ("127.0.0.2", "; check the address (base_url), the network and the proxy"),
+    ],
+)
+async def test_error_of_a_connection_that_failed_is_one_sentence_with_what_to_check(
+    host: str, hint: str
+) -> None:
     """And has no representation of the HTTP library's objects in it."""
     async with Client() as client:
-        model = OpenAICompatible.configure(name="x", base_url="https://127.0.0.1:9/v1").model("m")
+        model = OpenAICompatible.configure(name="x", base_url=f"https://{host}:9/v1").model("m")
         result = await client.generate(request(model=model, prompt="Hi"))
 
     message = result.failure().message
-    assert message.startswith("the connection to https://127.0.0.1:9 failed: ")
-    assert message.endswith("; check the address (base_url), the network and the proxy")
+    assert message.startswith(f"the connection to https://{host}:9 failed: ")
+    assert message.endswith(hint)
     assert "object at" not in message
 
 
