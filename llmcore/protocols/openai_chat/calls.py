@@ -273,7 +273,7 @@ def _read_arguments(state: ChatState, call: ChatCall, text: str) -> tuple[ChatSt
 
 def _on_nameless(state: ChatState, fragment: Fragment, events: list[LLMEvent]) -> ChatState:
     """Keep a new call, known by its id or its index, until its name comes."""
-    if fragment.id is None and not fragment.text.strip():
+    if fragment.id is None and fragment.text.strip() in ("", "{}"):
         return state  # an empty entry
     if fragment.id is None and fragment.index is None:
         message = "the arguments of a tool call arrived before its name and match no call"

@@ -26,6 +26,7 @@ from msgspec.structs import replace
 
 from llmcore.protocols.media import decode_pieces
 from llmcore.protocols.openai_chat.names import (
+    BLOCK_FIELDS,
     METADATA_KEY,
     OF_TOKENS,
     REASONING_FIELDS,
@@ -384,7 +385,7 @@ def on_reasoning(
 ) -> ChatState:
     """Emit the thinking in *delta*, and keep the fields that its replay needs."""
     name, text = _text(delta)
-    details = delta.get("reasoning_details")
+    details = next((blocks for field in BLOCK_FIELDS if (blocks := delta.get(field))), None)
     signature = _signature(delta)
     if not text and not details and not (signature and state.mode == "reasoning"):
         return state

@@ -149,9 +149,21 @@ that of OpenRouter, Groq, Cerebras and newer vLLM, `thinking` Ollama's and Snowf
 `reasoning_text` GitHub Copilot's.
 """
 
-# -- `reasoning_details`: thinking as blocks, as OpenRouter has it
+# -- thinking as blocks: OpenRouter's `reasoning_details`, LiteLLM's `thinking_blocks`
 
-_GROWING: Final = ("text", "summary", "data")
+BLOCK_FIELDS: Final = ("reasoning_details", "thinking_blocks")
+"""Fields with blocks that must be sent back. LiteLLM's are those of Anthropic; its server accepts
+them whatever model is behind it.
+
+Source: https://docs.litellm.ai/docs/reasoning_content, read November 2026.
+"""
+_GROWING: Final = ("text", "summary", "data", "thinking")
+
+
+def are_thinking_blocks(blocks: Iterable[JsonValue]) -> bool:
+    """Return whether *blocks* came in `thinking_blocks`, and go back in it."""
+    types = {block.get("type") for block in blocks if isinstance(block, Mapping)}
+    return not types.isdisjoint(("thinking", "redacted_thinking"))
 
 
 def merge_details(pieces: Iterable[Any], *, whole: bool = False) -> list[JsonValue]:
@@ -200,7 +212,7 @@ def _continues(group: Sequence[dict[str, Any]], piece: Mapping[str, Any]) -> boo
     if first.get("type") != piece.get("type") or first.get("index") != piece.get("index"):
         return False
     ids = {detail["id"] for detail in (first, piece) if detail.get("id") is not None}
-    if len(ids) > 1:
+    if len(ids) > 1 or piece.get("type") == "redacted_thinking":  # which comes whole
         return False
     return piece.get("index") is not None or not group[-1].get("signature")
 
@@ -215,6 +227,8 @@ def _joined(group: Sequence[dict[str, Any]]) -> JsonValue:
                 block[name] = value
     for name in _GROWING:
         texts = [piece[name] for piece in group if isinstance(piece.get(name), str)]
+        if len(texts) > 1 and group[-1].get("signature") and texts[-1] == "".join(texts[:-1]):
+            texts.pop()  # the signed piece may repeat all of the text
         if texts:
             block[name] = "".join(texts)
     return block

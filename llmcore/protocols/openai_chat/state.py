@@ -24,7 +24,13 @@ import msgspec
 from msgspec.structs import replace
 
 from llmcore.protocols.openai_chat.models import ChatDialect
-from llmcore.protocols.openai_chat.names import METADATA_KEY, NativeObject, merge_details, proof_in
+from llmcore.protocols.openai_chat.names import (
+    METADATA_KEY,
+    NativeObject,
+    are_thinking_blocks,
+    merge_details,
+    proof_in,
+)
 from llmcore.protocols.persistent import PersistentList, to_list
 from llmcore.protocols.response_parts import StreamContext
 from llmcore.schema import json
@@ -246,7 +252,11 @@ def close_segment(state: ChatState, events: list[LLMEvent]) -> ChatState:
         if held:
             events.append(ReasoningDelta(state.segment, held))
         details = merge_details(to_list(state.details), whole=state.info.raw is not None)
-        metadata = {METADATA_KEY: {"reasoning_details": details}} if details else {}
+        if are_thinking_blocks(details):
+            state = _with_blocks(state, details)
+            metadata = {}
+        else:
+            metadata = {METADATA_KEY: {"reasoning_details": details}} if details else {}
         events.append(
             ReasoningEnd(
                 state.segment,
@@ -260,6 +270,14 @@ def close_segment(state: ChatState, events: list[LLMEvent]) -> ChatState:
         )
     events.append(TextEnd(state.segment, state.text, citations=tuple(to_list(state.citations))))
     return replace(state, mode="", fast_field="", text="", citations=None)
+
+
+def _with_blocks(state: ChatState, blocks: list[JsonValue]) -> ChatState:
+    """Return *state* with *blocks* among the fields that must go back with the message."""
+    extra = state.info.extra
+    earlier = extra.get("thinking_blocks")
+    joined = [*(earlier if isinstance(earlier, list) else ()), *blocks]
+    return replace(state, info=replace(state.info, extra={**extra, "thinking_blocks": joined}))
 
 
 # -- arguments that a server repeats from their beginning in every fragment

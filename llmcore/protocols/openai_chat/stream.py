@@ -59,6 +59,7 @@ from llmcore.protocols.openai_chat.models import (
     freeform_functions,
 )
 from llmcore.protocols.openai_chat.names import (
+    BLOCK_FIELDS,
     METADATA_KEY,
     PROTOCOL_ID,
     REASONING_FIELDS,
@@ -251,7 +252,7 @@ def _on_message(
 
 
 _HANDLERS: Final[tuple[tuple[frozenset[str], Handler], ...]] = (
-    (frozenset({*REASONING_FIELDS, "reasoning_details", "signature"}), on_reasoning),
+    (frozenset({*REASONING_FIELDS, *BLOCK_FIELDS, "signature"}), on_reasoning),
     (frozenset({"content"}), on_content),
     (frozenset({"refusal"}), on_refusal),
     (frozenset({"audio", "images"}), on_media),

@@ -281,6 +281,15 @@ def test_the_whole_call_in_the_finish_chunk_arrives() -> None:
     assert part == ToolCallPart("a", "one", {"city": "A"})
 
 
+def test_an_empty_call_without_a_name_is_none() -> None:
+    """LiteLLM's proxy has sent one after thinking."""
+    nothing = call(-1, id=None, name=None, arguments="{}")
+
+    (made,) = response(streamed(calls_chunks(nothing, call(0, id="a", name="one")))).tool_calls
+
+    assert made.name == "one"
+
+
 def test_a_fragment_that_says_nothing_is_nothing() -> None:
     """Some servers announce calls with an empty list entry."""
     chunks = calls_chunks({}, call(0), call(0, id="a", name="one", arguments="{}"), {})

@@ -474,6 +474,37 @@ def test_thinking_goes_back_as_content() -> None:
     assert signed["content"][0] == {**thinking, "signature": "sig"}
 
 
+SIGNED = {"type": "thinking", "thinking": "Hm, so", "signature": "s"}
+REDACTED = [{"type": "redacted_thinking", "data": data} for data in ("x", "y")]
+BLOCKS = {
+    "a signature alone": [("Hm,", "Hm,", ""), (" so", " so", ""), ("", "", "s")],
+    "a signature with all of the text": [
+        ("Hm,", "Hm,", ""),
+        (" so", " so", ""),
+        ("", "Hm, so", "s"),
+    ],
+    "one block": [("Hm, so", "Hm, so", "s")],
+}
+
+
+@pytest.mark.parametrize("dialect", [OPENAI, COMPATIBLE])
+@pytest.mark.parametrize("pieces", BLOCKS.values(), ids=BLOCKS.keys())
+def test_thinking_blocks_go_back_as_they_came(pieces: list[Any], dialect: ChatDialect) -> None:
+    """LiteLLM's proxy sends Anthropic's thinking so, and needs it back beside calls."""
+    deltas: list[dict[str, Any]] = [
+        {"reasoning_content": said, "thinking_blocks": [{**SIGNED, "thinking": t, "signature": s}]}
+        for said, t, s in pieces
+    ]
+    deltas += [{"thinking_blocks": [block]} for block in REDACTED]
+    made = response(streamed([*map(chunk, deltas), chunk({"content": "Done."}, "stop")]))
+
+    reasoning = made.message.content[0]
+    assert isinstance(reasoning, ReasoningPart)
+    assert (reasoning.text, reasoning.signature, made.text) == ("Hm, so", "s", "Done.")
+    native = _messages(Message.user("Hi"), made.message, Message.user("?"), dialect=dialect)[1]
+    assert native["thinking_blocks"] == [SIGNED, *REDACTED]
+
+
 DETAILS = evolve(OPENAI, reasoning_replay="accepted", reasoning_field="reasoning_details")
 
 
