@@ -51,6 +51,8 @@ UPSTREAMS: Final[Mapping[str, str]] = {
 }
 """The path in a gateway's URL that stands for a provider's base URL."""
 
+_WORKERS_DIALECT: Final = evolve(COMPATIBLE, null_content=False)
+"""A null beside calls is an error. Source: https://github.com/we-promise/sure/pull/467."""
 _ACCOUNT: Final = re.compile(r"[A-Za-z0-9]+")
 _GATEWAY: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
@@ -203,7 +205,7 @@ def _chat_route(
     return Route.make(
         id=f"{provider}-chat",
         provider=provider,
-        protocol=openai_chat.make(COMPATIBLE),
+        protocol=openai_chat.make(_WORKERS_DIALECT if provider == WORKERS_AI else COMPATIBLE),
         endpoint=Endpoint.path("/chat/completions", base_url=base_url, query=query),
         auth=auth,
         defaults=with_headers(defaults, headers),

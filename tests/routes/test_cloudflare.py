@@ -14,7 +14,9 @@ from llmcore.routes.openai import OpenAI
 from llmcore.routes.openai_compatible import OpenAICompatible
 from llmcore.routes.providers import PROVIDERS
 from llmcore.routes.route import PreparedRequest
+from llmcore.schema.content import ToolCallPart
 from llmcore.schema.errors import AuthenticationError, ConfigurationError
+from llmcore.schema.messages import Message
 from llmcore.schema.model import Model
 from llmcore.schema.request import LLMRequest, request
 from tests.support.wire.prepared import SECRET, WEATHER, failure, prepare, shown
@@ -193,6 +195,16 @@ def test_wrong_settings_are_refused_by_name(settings: dict[str, Any], named: str
     """It is refused at once, by the argument's name."""
     with pytest.raises(ConfigurationError, match=named):
         CloudflareAIGateway.configure(**settings)
+
+
+def test_content_beside_calls_is_never_null_for_workers_ai() -> None:
+    """It is refused there; other servers expect it."""
+    history = [Message.user("Hi"), Message.assistant(ToolCallPart("c", "f")), Message.tool("c", 1)]
+    models = (MODELS["workers-ai/v1/chat/completions"], BOTH_KEYS.model("openai/gpt-5.2"))
+
+    sent = [prepare(request(model=model, messages=history)).body["messages"][1] for model in models]
+
+    assert [message["content"] for message in sent] == ["", None]
 
 
 def test_the_url_of_workers_ai_has_the_account() -> None:

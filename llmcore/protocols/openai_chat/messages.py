@@ -204,7 +204,7 @@ def _lower_assistant(
     if calls:
         native["tool_calls"] = calls
     if not native["content"] and not native.keys().isdisjoint(_INSTEAD_OF_CONTENT):
-        native["content"] = None
+        native["content"] = None if context.dialect.null_content else ""
     _note_losses(message, path, notes)
     return _named(native, message, path, context, notes)
 

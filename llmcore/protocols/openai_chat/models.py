@@ -64,6 +64,8 @@ class ChatDialect:
     text_parts: bool = True
     """Whether text may come as a list of parts everywhere; if not, several texts are joined
     by a blank line."""
+    null_content: bool = True
+    """Whether the content beside calls may be null; if not, it is an empty text."""
     names: bool = True
     """Whether messages may carry the `name` of the speaker."""
     refusal_field: bool = True
