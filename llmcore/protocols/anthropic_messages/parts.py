@@ -80,8 +80,14 @@ def marked(block: Block, part: object) -> Block:
 
 
 def native_block(part: ContentPart, data: JsonObject) -> Block:
-    """Return *data* as it came, with the cache mark that the caller put on *part*."""
-    return marked(dict(data), part)
+    """Return *data* as it came, with the cache mark that the caller put on *part*.
+
+    Of its own fields only `content` may be null, which a compaction that failed has: responses have
+    `encrypted_content: null`, which a request may not have. Source:
+    https://github.com/anthropics/anthropic-sdk-python/issues/1828.
+    """
+    given = {name: value for name, value in data.items() if value is not None or name == "content"}
+    return marked(given, part)
 
 
 def _lower_citations(

@@ -658,3 +658,22 @@ def test_results_of_the_provider_stay_the_assistants() -> None:
 
     assert messages(asked)[1]["content"] == [text("a")]
     assert [code for code, _ in codes(asked)] == ["unsupported-content"] * 2
+
+
+@pytest.mark.parametrize(
+    ("came", "sent"),
+    [
+        ({"content": "So far.", "encrypted_content": None}, {"content": "So far."}),
+        ({"content": None, "encrypted_content": None}, {"content": None}),
+        ({"content": "So far.", "encrypted_content": "e"}, None),
+    ],
+    ids=["nothing encrypted", "failed", "encrypted"],
+)
+def test_a_compaction_goes_back_without_fields_that_are_null(came: Any, sent: Any) -> None:
+    """A request with `encrypted_content: null` is refused; null content means that it failed."""
+    made = response(whole(message({"type": "compaction", **came}, text("Hi")))).message
+
+    asked = ask(messages=[Message.user("a"), made, Message.user("b")])
+
+    block = body(asked)["messages"][1]["content"][0]
+    assert block == {"type": "compaction", **(came if sent is None else sent)}
