@@ -10,7 +10,6 @@ https://modelcontextprotocol.io/specification/2025-11-25/server/tools#tool-resul
 """
 
 import base64
-import binascii
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeAlias, Union
 
@@ -141,7 +140,7 @@ def decoded(text: str) -> bytes:
     """Return the bytes of base64 *text*; StreamError for any other."""
     try:
         return base64.b64decode(text, validate=True)
-    except (binascii.Error, ValueError) as error:
+    except ValueError as error:
         raise StreamError("an MCP server sent media that is not base64", cause=error) from error
 
 

@@ -25,7 +25,6 @@ https://github.com/ggml-org/llama.cpp/blob/master/tools/server/README.md (`/v1/r
 """
 
 import base64
-import binascii
 import math
 import re
 import struct
@@ -250,7 +249,7 @@ def _vector(native: Any) -> Vector | None:
         try:
             data = base64.b64decode(native, validate=True)
             return struct.unpack(f"<{len(data) // 4}f", data) or None
-        except (binascii.Error, struct.error, ValueError):
+        except (struct.error, ValueError):
             return None
     if not isinstance(native, list) or not native:
         return None

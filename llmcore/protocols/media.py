@@ -169,7 +169,7 @@ def _type_by_name(name: str | None) -> str | None:
 
 
 def is_data_url(url: str | None) -> bool:
-    """Whether *url* carries its data itself."""
+    """Return whether *url* carries its data itself."""
     return url is not None and url[:5].lower() == "data:"
 
 
@@ -387,7 +387,7 @@ def decode_base64(text: object) -> bytes | None:
     standard = text.replace("-", "+").replace("_", "/").rstrip("=")
     try:
         return base64.b64decode(standard + "=" * (-len(standard) % 4), validate=True)
-    except (binascii.Error, ValueError):
+    except ValueError:
         return None
 
 
@@ -401,13 +401,14 @@ def decode_pieces(pieces: Iterable[str]) -> bytes:
     for piece in pieces:
         rest += piece
         end = len(rest) // 4 * 4
-        found.append(_decode(rest[:end]))
+        found.append(decode_leniently(rest[:end]))
         rest = rest[end:]
-    return b"".join([*found, _decode(rest + "=" * (-len(rest) % 4))])
+    return b"".join([*found, decode_leniently(rest + "=" * (-len(rest) % 4))])
 
 
-def _decode(text: str) -> bytes:
+def decode_leniently(text: object) -> bytes:
+    """Return the bytes of base64 *text* as far as it can be read; some recordings are cut."""
     try:
-        return base64.b64decode(text, validate=False)
-    except (binascii.Error, ValueError):
+        return base64.b64decode(text, validate=False) if isinstance(text, str) else b""
+    except ValueError:
         return b""

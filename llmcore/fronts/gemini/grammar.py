@@ -9,7 +9,6 @@ last usage add up. A chunk without a candidate has only the usage.
 """
 
 import base64
-import binascii
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -117,6 +116,6 @@ def _is_base64(value: object) -> bool:
         return False
     try:
         base64.b64decode(value, validate=True)
-    except (binascii.Error, ValueError):
+    except ValueError:
         return False
     return True

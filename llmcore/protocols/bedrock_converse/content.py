@@ -11,7 +11,6 @@ first delta.
 """
 
 import base64
-import binascii
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
@@ -254,14 +253,14 @@ def _join_base64(pieces: Sequence[str]) -> str | None:
         return pieces[0] if pieces else None
     try:
         return base64.b64encode(b"".join(map(base64.b64decode, pieces))).decode()
-    except (binascii.Error, ValueError):
+    except ValueError:
         return "".join(pieces)
 
 
 def _decoded(data: str | None) -> bytes | None:
     try:
         return None if data is None else base64.b64decode(data, validate=True)
-    except (binascii.Error, ValueError):
+    except ValueError:
         return None
 
 

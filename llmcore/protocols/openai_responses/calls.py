@@ -21,6 +21,7 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
+from llmcore.protocols.media import decode_leniently
 from llmcore.protocols.openai_responses.call_inputs import (
     CLOSINGS,
     escaped,
@@ -30,7 +31,7 @@ from llmcore.protocols.openai_responses.call_inputs import (
     plain_texts,
     with_plain_texts,
 )
-from llmcore.protocols.openai_responses.content import announce_file, announce_page, decode_base64
+from llmcore.protocols.openai_responses.content import announce_file, announce_page
 from llmcore.protocols.openai_responses.finish import on_notification
 from llmcore.protocols.openai_responses.names import (
     CALL_FIELDS,
@@ -363,7 +364,7 @@ def _emit_image(item: Item, events: list[LLMEvent]) -> None:
         File(
             id=f"image_{item.position}",
             media_type=_IMAGE_TYPES.get(form, f"image/{form}"),
-            data=decode_base64(native["result"]),
+            data=decode_leniently(native["result"]),
             provider_metadata={METADATA_KEY: {"index": item.position}},
         )
     )

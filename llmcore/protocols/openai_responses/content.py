@@ -16,14 +16,12 @@ the content is bound to. Source: https://developers.openai.com/api/reference/res
 streaming-events, read November 2026.
 """
 
-import base64
-import binascii
 from collections.abc import Mapping
 from typing import Any
 
 from msgspec.structs import replace
 
-from llmcore.protocols.media import decode_pieces
+from llmcore.protocols.media import decode_leniently, decode_pieces
 from llmcore.protocols.openai_responses.names import (
     METADATA_KEY,
     PART_TYPES,
@@ -292,7 +290,7 @@ def _emit_other(
     """Emit a part of another type: audio, or one that is unknown."""
     if key[0] == "output_audio":
         if state.info.audio is None:
-            data = decode_base64(native.get("data"))
+            data = decode_leniently(native.get("data"))
             transcript = str_or_none(native.get("transcript"))
             events.append(_audio(f"sound_{item.position}_{key[1]}", data, transcript))
         return state
@@ -359,14 +357,6 @@ def flush_audio(state: ResponsesState, events: list[LLMEvent]) -> None:
 
 def _audio(id_: str, data: bytes, transcript: str | None) -> File:
     return File(id=id_, media_type="audio/wav", data=data or None, transcript=transcript)
-
-
-def decode_base64(data: Any) -> bytes:
-    """Return the bytes of base64 text, as far as it can be read; some recordings are cut."""
-    try:
-        return base64.b64decode(data, validate=False) if isinstance(data, str) else b""
-    except (binascii.Error, ValueError):
-        return b""
 
 
 # -- citations and sources
