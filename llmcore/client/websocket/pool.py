@@ -34,7 +34,7 @@ class PooledSocket:
     socket: Socket
     key: Key = field(repr=False)
     opened_at: float
-    memory: RemoteHistory | None = None
+    history: RemoteHistory | None = None
 
 
 class SocketPool:
@@ -50,16 +50,21 @@ class SocketPool:
         self._busy: set[PooledSocket] = set()
 
     async def take(
-        self, handshake: HttpRequest, turn: SocketRequest, timeouts: Timeouts, *, new: bool = False
+        self,
+        handshake: HttpRequest,
+        request: SocketRequest,
+        timeouts: Timeouts,
+        *,
+        new: bool = False,
     ) -> PooledSocket:
-        """Return the best socket for *turn*, opened if necessary; waits while all are busy.
+        """Return the best socket for *request*, opened if necessary; waits while all are busy.
 
         Return it with `release` or `discard`. With *new*, it is a newly opened one.
         Raises what opening a socket raises.
         """
         await self._slots.acquire()
         try:
-            taken = None if new else await self._usable(_key(handshake), turn)
+            taken = None if new else await self._usable(_key(handshake), request)
             if taken is None:
                 await self._make_room()
                 taken = await self._open(handshake, timeouts)
@@ -69,10 +74,10 @@ class SocketPool:
         self._busy.add(taken)
         return taken
 
-    def release(self, taken: PooledSocket, memory: RemoteHistory | None) -> None:
-        """Keep *taken* for the next request; its server stores *memory*."""
+    def release(self, taken: PooledSocket, history: RemoteHistory | None) -> None:
+        """Keep *taken* for the next request; its server stores *history*."""
         if taken in self._busy:
-            taken.memory = memory
+            taken.history = history
             self._busy.discard(taken)
             taken.socket.rest()
             self._free.append(taken)
@@ -93,11 +98,11 @@ class SocketPool:
             await self.discard(taken)
         await self._close(tuple(self._free))
 
-    async def _usable(self, key: Key, turn: SocketRequest) -> PooledSocket | None:
+    async def _usable(self, key: Key, request: SocketRequest) -> PooledSocket | None:
         """Remove and return the best free socket that still works; None if there is none."""
         youngest = self._clock() - self._spec.max_age_s
         await self._close([item for item in self._free if item.opened_at <= youngest])
-        while (best := self._best(key, turn)) is not None:
+        while (best := self._best(key, request)) is not None:
             self._free.remove(best)
             try:
                 left = await best.socket.settle()
@@ -109,14 +114,16 @@ class SocketPool:
             await best.socket.aclose()
         return None
 
-    def _best(self, key: Key, turn: SocketRequest) -> PooledSocket | None:
+    def _best(self, key: Key, request: SocketRequest) -> PooledSocket | None:
         """Return this conversation's socket; another one only if no more can be opened."""
         matching = [item for item in self._free if item.key == key]
-        continued = [item for item in matching if turn.continues(item.memory)]
+        continued = [item for item in matching if request.continues(item.history)]
         if continued:
             return max(continued, key=_length)
         related = [
-            item for item in matching if item.memory is None or turn.shares_beginning(item.memory)
+            item
+            for item in matching
+            if item.history is None or request.shares_beginning(item.history)
         ]
         if related:
             return related[-1]
@@ -155,4 +162,4 @@ def _key(handshake: HttpRequest) -> Key:
 
 
 def _length(pooled: PooledSocket) -> int:
-    return len(pooled.memory.items) if pooled.memory is not None else 0
+    return len(pooled.history.items) if pooled.history is not None else 0

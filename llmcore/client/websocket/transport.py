@@ -66,11 +66,11 @@ class WebSocketTransport:
         if body.get("background"):
             why = "background responses are not supported over WebSockets"
             return await self._by_http(request, timeouts, why)
-        turn = SocketRequest.of(body)
+        socket_request = SocketRequest.of(body)
         try:
-            return await self._by_socket(handshake_of(request), turn, timeouts)
+            return await self._by_socket(handshake_of(request), socket_request, timeouts)
         except _NotBegunError as refusal:
-            if not turn.generates:  # HTTP has no such request
+            if not socket_request.generates:  # HTTP has no such request
                 raise refusal.reason from refusal.reason.__cause__
             why = redact(refusal.reason.message, request.secrets)
             return await self._by_http(request, timeouts, why)
@@ -80,29 +80,29 @@ class WebSocketTransport:
         await self._pools.aclose()
 
     async def _by_socket(
-        self, handshake: HttpRequest, turn: SocketRequest, timeouts: Timeouts
+        self, handshake: HttpRequest, socket_request: SocketRequest, timeouts: Timeouts
     ) -> "WebSocketExchange":
         pool = await self._pools.get()
-        exchange = await self._begun(pool, handshake, turn, timeouts)
+        exchange = await self._begun(pool, handshake, socket_request, timeouts)
         if exchange.refused_by(SOCKET_TOO_OLD):  # it was opened earlier than this clock shows
             await exchange.aclose()
-            exchange = await self._begun(pool, handshake, turn, timeouts, new=True)
+            exchange = await self._begun(pool, handshake, socket_request, timeouts, new=True)
         return exchange
 
     async def _begun(
         self,
         pool: SocketPool,
         handshake: HttpRequest,
-        turn: SocketRequest,
+        socket_request: SocketRequest,
         timeouts: Timeouts,
         *,
         new: bool = False,
     ) -> "WebSocketExchange":
         try:
-            taken = await pool.take(handshake, turn, timeouts, new=new)
+            taken = await pool.take(handshake, socket_request, timeouts, new=new)
         except (NetworkError, RequestTimeoutError) as error:
             raise _NotBegunError(error) from error
-        exchange = WebSocketExchange(pool, taken, turn)
+        exchange = WebSocketExchange(pool, taken, socket_request)
         try:
             await exchange.begin()
         except NetworkError as error:
@@ -130,29 +130,31 @@ class WebSocketExchange:
     status = 200
     headers = _HEADERS
 
-    def __init__(self, pool: SocketPool, taken: PooledSocket, turn: SocketRequest) -> None:
+    def __init__(
+        self, pool: SocketPool, taken: PooledSocket, socket_request: SocketRequest
+    ) -> None:
         self._pool = pool
         self._taken = taken
-        self._turn = turn
+        self._request = socket_request
         self._first: Sequence[bytes] = ()
         self._ended = False
         self._reusable = False
         self._cut: StreamError | None = None
         self._closed = False
-        self._memory: RemoteHistory | None = None
+        self._history: RemoteHistory | None = None
 
     async def begin(self) -> None:
         """Send the request and wait for the first messages.
 
         If the server has lost the response to continue, the complete conversation is sent.
         """
-        memory, self._taken.memory = self._taken.memory, None
-        if memory is None or not self._turn.continues(memory):
-            await self._send(self._turn.complete())
+        history, self._taken.history = self._taken.history, None
+        if history is None or not self._request.continues(history):
+            await self._send(self._request.complete())
             return
-        await self._send(self._turn.continuation(memory))
+        await self._send(self._request.continuation(history))
         if self.refused_by(PREVIOUS_NOT_FOUND):
-            await self._send(self._turn.complete())
+            await self._send(self._request.complete())
 
     def refused_by(self, code: str) -> bool:
         """Return whether the response is only an error with *code*."""
@@ -184,7 +186,7 @@ class WebSocketExchange:
             return
         self._closed = True
         if self._reusable:
-            self._pool.release(self._taken, self._memory)
+            self._pool.release(self._taken, self._history)
             return
         await self._pool.discard(self._taken)
 
@@ -213,7 +215,7 @@ class WebSocketExchange:
             if event is not None:
                 self._ended = True
                 self._reusable = not any(map(terminal_event, messages[number:]))
-                self._memory = self._turn.history_after(event)
+                self._history = self._request.history_after(event)
                 break
         return b"".join(events)
 
