@@ -1,7 +1,7 @@
 """One more try without a parameter that the upstream refuses by its name.
 
 Only where the policy lists the parameter, and only before anything was sent to the client.
-Names are those of the request to the bridge.
+Names are those of the request to the gateway.
 """
 
 import re
@@ -25,7 +25,7 @@ _NATIVE_NAMES: Final[Mapping[str, tuple[str, ...]]] = {
     "text.verbosity": ("verbosity", "text.verbosity"),
     "top_logprobs": ("top_logprobs", "logprobs"),
 }
-"""Upstreams' names of a parameter, where they differ from the bridge's."""
+"""Upstreams' names of a parameter, where they differ from the gateway's."""
 
 
 def rejected_parameter(

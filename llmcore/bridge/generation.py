@@ -309,7 +309,7 @@ class Generation(Generic[Context]):
             if checks_format and _loses_format(diagnostic):
                 raise invalid(
                     f"The upstream does not hold the model to a schema ({diagnostic.message}). "
-                    f"Leave {self._format_field} out, or let the bridge ask in words "
+                    f"Leave {self._format_field} out, or let the gateway ask in words "
                     "(structured_output: degrade).",
                     self._format_field,
                     "structured_output_unsupported",

@@ -45,7 +45,7 @@ class TranslationPolicy:
     """In which field thinking is shown to clients of Chat Completions, whose API has none:
     DeepSeek's `reasoning_content`, which most clients read, OpenRouter's `reasoning`, or both."""
     retry_without: tuple[str, ...] = ()
-    """Parameters, by their names in the request to the bridge, that are left out in one more try
+    """Parameters, by their names in the request to the gateway, that are left out in one more try
     if the upstream refuses the request and names them. See `drop_rejected_parameters`."""
     registered_tools: tuple[RegisteredTool, ...] = ()
     max_choices: int = 1

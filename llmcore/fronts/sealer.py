@@ -5,7 +5,6 @@ one. The content is not encrypted: it is what the upstream sent to this client.
 """
 
 import base64
-import binascii
 import hmac
 import zlib
 from typing import Final
@@ -16,21 +15,21 @@ from llmcore.schema import json
 from llmcore.schema.json import JsonValue
 
 PREFIX: Final = "ob1."
-_CHECK_BYTES: Final = 16
+_SIGNATURE_BYTES: Final = 16
 _MAX_BYTES: Final = 32 * 1024 * 1024
-"""Of unpacked state at most."""
+"""The most bytes of unpacked state."""
 
 
 @frozen
 class Sealer:
-    """Seals and unseals with one key, which all bridges that share clients must share."""
+    """Seals and unseals with one key, which all gateways with the same clients must share."""
 
     key: bytes = field(repr=False)
 
     def seal(self, state: JsonValue) -> str:
         """Return *state* as text."""
         packed = zlib.compress(json.dumps(state))
-        data = self._check(packed) + packed
+        data = self._signature(packed) + packed
         return PREFIX + base64.urlsafe_b64encode(data).rstrip(b"=").decode()
 
     def unseal(self, text: str) -> JsonValue:
@@ -43,22 +42,22 @@ class Sealer:
         ValueError if we did not seal it, or if it is larger than *limit* bytes.
         """
         data = _decoded(text)
-        check, packed = data[:_CHECK_BYTES], data[_CHECK_BYTES:]
-        if not hmac.compare_digest(check, self._check(packed)):
+        signature, packed = data[:_SIGNATURE_BYTES], data[_SIGNATURE_BYTES:]
+        if not hmac.compare_digest(signature, self._signature(packed)):
             raise ValueError("the seal is broken, or another key made it")
         return _unpacked(packed, limit)
 
-    def _check(self, packed: bytes) -> bytes:
-        return hmac.digest(self.key, packed, "sha256")[:_CHECK_BYTES]
+    def _signature(self, packed: bytes) -> bytes:
+        return hmac.digest(self.key, packed, "sha256")[:_SIGNATURE_BYTES]
 
 
 def _decoded(text: str) -> bytes:
     if not text.startswith(PREFIX):
-        raise ValueError("it is not of this bridge")
+        raise ValueError("it is not of this gateway")
     body = text[len(PREFIX) :]
     try:
         return base64.b64decode(body + "=" * (-len(body) % 4), altchars=b"-_", validate=True)
-    except (binascii.Error, ValueError) as error:
+    except ValueError as error:
         raise ValueError("the seal is broken") from error
 
 

@@ -58,7 +58,7 @@ def test_what_is_not_ours_is_dropped_and_said(text: str) -> None:
 def test_a_bomb_is_not_unpacked() -> None:
     """Data that unpacks to more than the limit is refused before all of it is unpacked."""
     packed = zlib.compress(b"0" * (64 * 1024 * 1024))
-    data = SEALER._check(packed) + packed
+    data = SEALER._signature(packed) + packed
     text = PREFIX + base64.urlsafe_b64encode(data).rstrip(b"=").decode()
 
     with pytest.raises(ValueError, match="too large"):
@@ -86,7 +86,7 @@ def test_the_state_of_one_request_is_bounded(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_sealed_parts_name_no_local_files() -> None:
-    """A holder of the key can write state, but cannot make the bridge read local files."""
+    """A holder of the key can write state, but cannot make the gateway read local files."""
     part = {"part": {"type": "image", "path": "/etc/passwd"}}
     state: Any = {
         "v": 1,

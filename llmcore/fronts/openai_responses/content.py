@@ -6,7 +6,7 @@
     {"type": "output_text", "text": "Paris", "annotations": [], "logprobs": []}
 
 What names a place to read from comes from a client of the network: only web addresses and data
-URLs are taken, never paths, which would be read from the disk of the machine the bridge runs on.
+URLs are taken, never paths, which would be read from the disk of the gateway's machine.
 Source: https://developers.openai.com/api/reference/resources/responses/methods/create (`input`),
 read November 2026.
 """

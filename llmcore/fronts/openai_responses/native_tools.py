@@ -45,7 +45,7 @@ def offer_hosted(
     type_ = str(native.get("type"))
     kind = kind_of(type_)
     if policy.hosted_tools == "drop":
-        notes.dropped("hosted-tool-dropped", path, f"the bridge leaves out {type_} tools")
+        notes.dropped("hosted-tool-dropped", path, f"the gateway leaves out {type_} tools")
         return None
     if protocol_id == PROTOCOL_ID:
         return HostedTool.raw(METADATA_KEY, native)

@@ -1,4 +1,4 @@
-"""Requests through the bridge's pure half, with everything that must hold of what it writes."""
+"""Requests through the gateway's pure half, with everything that must hold of what it writes."""
 
 import itertools
 from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""No request crashes the bridge: it is understood, or refused with a 4xx."""
+"""No request crashes the gateway: it is understood, or refused with a 4xx."""
 
 from collections.abc import Iterator
 from typing import Any

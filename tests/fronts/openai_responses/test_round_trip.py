@@ -139,7 +139,7 @@ def test_the_conversation_keeps_the_whole_response(events: list[LLMEvent]) -> No
 
 
 def _kept(part: Any) -> Any:
-    """Return a part without what the bridge leaves out on purpose."""
+    """Return a part without what the gateway leaves out on purpose."""
     if isinstance(part, TextPart | RefusalPart) and not (part.text or part.provider_metadata):
         return None
     if isinstance(part, TextPart):
