@@ -73,9 +73,9 @@ class RoutedRequest(msgspec.Struct, frozen=True, kw_only=True):
     prepared: PreparedRequest
     route: Route
     transport: Transport
-    refused: Callable[[], bool] = lambda: False
+    renew_credentials: Callable[[], bool] = lambda: False
     """Records that the server rejected its credentials; returns whether there may be others."""
-    rejected: Callable[[LLMError], bool] = lambda _error: False
+    retry_without_field: Callable[[LLMError], bool] = lambda _error: False
     """Records the field of the body that an error rejects; returns whether to retry without it."""
 
 
@@ -219,12 +219,12 @@ class Call:
         self._end = started + min(limits, default=math.inf)
         self._await_event(self._timeouts.first_event, started)
         outgoing, exchange = await self._exchanged()
-        if exchange.status == _UNAUTHORIZED and outgoing.refused():
+        if exchange.status == _UNAUTHORIZED and outgoing.renew_credentials():
             await exchange.aclose()
             outgoing, exchange = await self._exchanged()
         if exchange.status >= _REDIRECTED:
             error = await _error_of(exchange, outgoing)
-            if not outgoing.rejected(error):
+            if not outgoing.retry_without_field(error):
                 raise error
             outgoing, exchange = await self._exchanged()
             if exchange.status >= _REDIRECTED:

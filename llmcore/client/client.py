@@ -206,8 +206,7 @@ class Client(UnaryMethods):
             )
         except LLMError as error:
             return Failure(error)
-        models = tuple(self.models)
-        priced = prepared.map(lambda ready: changed(ready, models=models))
+        priced = prepared.map(lambda ready: changed(ready, models=self.models))
         return cast("Result[PreparedRequest[Body_co], LLMError]", priced)
 
     @takes_requests

@@ -74,7 +74,7 @@ async def _document(
 ) -> Result[JsonValue, LLMError]:
     url = str(source)
     if url.startswith(("https://", "http://")):
-        return await calls.call(_at(url), None, timeouts)
+        return await calls.call(_document_route(url), None, timeouts)
     try:
         data = await anyio.Path(source).read_bytes()
         return Success(json.loads(data))
@@ -82,7 +82,7 @@ async def _document(
         return Failure(ConfigurationError(f"{source} cannot be read: {error}", cause=error))
 
 
-def _at(url: str) -> UnaryRoute[None, JsonValue]:
+def _document_route(url: str) -> UnaryRoute[None, JsonValue]:
     def read(response: NativeResponse, _asked: None) -> JsonValue:
         return response.document
 

@@ -98,8 +98,8 @@ class Preparation:
             prepared=addressed,
             route=route,
             transport=transport,
-            refused=lambda: self._credentials.refused(route.auth, token),
-            rejected=partial(self._learn_rejected, pending, addressed, route),
+            renew_credentials=lambda: self._credentials.refused(route.auth, token),
+            retry_without_field=partial(self._learn_rejected, pending, addressed, route),
         )
 
     def _learn_rejected(

@@ -31,7 +31,7 @@ from llmcore.generation.model_call import ModelCall
 from llmcore.generation.next_step import NextStep, checked_step
 from llmcore.generation.rejected_reasoning import without_opaque_reasoning
 from llmcore.generation.results import GenerateResult, StepResult, any_met, total_usage
-from llmcore.generation.run_events import RunEvents, changed
+from llmcore.generation.run_events import RunEvents, with_fields
 from llmcore.generation.run_spans import RunSpans
 from llmcore.generation.settings import RunPlan
 from llmcore.routes.transport import Timeouts
@@ -337,7 +337,7 @@ class Run:
         self.ended = self.complete = True
         usage = total_usage(self.steps) if len(self.steps) > 1 else finish.usage
         response, notes = self.steps[-1].response, tuple(self._events.diagnostics)
-        return (changed(finish, usage=usage, diagnostics=notes, response=response),)
+        return (with_fields(finish, usage=usage, diagnostics=notes, response=response),)
 
     def _with_rounds_used_up(self, step: StepResult, context: ToolContext) -> StepResult:
         """Return *step* with a Diagnostic if calls were not run because rounds are used up."""

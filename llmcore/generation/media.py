@@ -49,10 +49,11 @@ class ImageSettings(UnarySettings, total=False):
 async def generate_image(
     model: Model | str, prompt: str, **settings: Unpack[ImageSettings]
 ) -> ImageResponse:
-    """Return the image that *prompt* describes, or *images* changed by it, with usage and cost.
+    """Return the image that *prompt* describes, with usage and cost.
 
-    *model* is one of OpenAI, Azure, Gemini, Vertex, xAI, Together, OpenRouter or a server like
-    OpenAI's, or an id such as `openai:gpt-image-2`. Raises LLMError.
+    With the setting `images`, these are changed by *prompt*. *model* is one of OpenAI, Azure,
+    Gemini, Vertex, xAI, Together, OpenRouter or a server like OpenAI's, or an id such as
+    `openai:gpt-image-2`. Raises LLMError.
     """
     request = ImageRequest(model=model, prompt=prompt, **request_fields(settings))
     return (await retried(client_of(settings).generate_image, request, settings)).unwrap()

@@ -43,11 +43,11 @@ class RunEvents:
             elif isinstance(event, StepStart) and event.continues and event.start is not None:
                 self.diagnostics.extend(event.start.diagnostics)
                 start = evolve(event.start, diagnostics=())
-                changed_events.append(changed(event, step=number, start=start))
+                changed_events.append(with_fields(event, step=number, start=start))
             elif isinstance(event, StepStart):
-                changed_events.append(changed(event, step=number, start=self._start))
+                changed_events.append(with_fields(event, step=number, start=self._start))
             elif isinstance(event, StepFinish):
-                changed_events.append(changed(event, step=number))
+                changed_events.append(with_fields(event, step=number))
             elif isinstance(event, StreamStart) and self._started:
                 self.diagnostics.extend(event.diagnostics)
                 self._start = evolve(event, diagnostics=())
@@ -57,7 +57,7 @@ class RunEvents:
         return changed_events
 
 
-def changed(event: _Event, **changes: Any) -> _Event:
+def with_fields(event: _Event, **changes: Any) -> _Event:
     """Return *event* with *changes* and the same native frame."""
     copy = evolve(event, **changes)
     attach_native([copy], event.native)

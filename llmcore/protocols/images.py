@@ -68,7 +68,7 @@ _PIXELS: Final = re.compile(r"(\d{1,5})x(\d{1,5})")
 
 def _build_openai(request: ImageRequest) -> NativeRequest:
     notes = Diagnostics()
-    body = _words(request) | native_settings(request, _OPENAI, notes)
+    body = _model_and_prompt(request) | native_settings(request, _OPENAI, notes)
     if not request.images:
         return posted(request, "/images/generations", body, notes)
     name = "image" if len(request.images) == 1 else "image[]"
@@ -80,8 +80,8 @@ def _build_openai(request: ImageRequest) -> NativeRequest:
 
 def _build_xai(request: ImageRequest) -> NativeRequest:
     notes = Diagnostics()
-    body = _words(request) | native_settings(request, _XAI, notes)
-    body |= _step(request, "resolution", str.lower, notes) | {"response_format": "b64_json"}
+    body = _model_and_prompt(request) | native_settings(request, _XAI, notes)
+    body |= _resolution(request, "resolution", str.lower, notes) | {"response_format": "b64_json"}
     images: list[JsonValue] = [
         {"type": "image_url", "url": _url(image)} for image in request.images
     ]
@@ -96,7 +96,9 @@ def _build_xai(request: ImageRequest) -> NativeRequest:
 def _build_together(request: ImageRequest) -> NativeRequest:
     notes = Diagnostics()
     body = (
-        _words(request) | native_settings(request, _TOGETHER, notes) | {"response_format": "base64"}
+        _model_and_prompt(request)
+        | native_settings(request, _TOGETHER, notes)
+        | {"response_format": "base64"}
     )
     pixels = _PIXELS.fullmatch(request.size or "")
     if pixels:
@@ -111,7 +113,7 @@ def _build_together(request: ImageRequest) -> NativeRequest:
 
 def _build_openrouter(request: ImageRequest) -> NativeRequest:
     notes = Diagnostics()
-    body = _words(request) | native_settings(request, _OPENROUTER, notes)
+    body = _model_and_prompt(request) | native_settings(request, _OPENROUTER, notes)
     if request.size is not None:
         body["size" if _PIXELS.fullmatch(request.size) else "resolution"] = request.size
     if request.images:
@@ -127,7 +129,7 @@ def _build_gemini(request: ImageRequest, *, below: str) -> NativeRequest:
     if request.n not in (None, 1):
         notes.unsupported("n", "the API makes one image for each request")
     image = native_settings(request, {"aspect_ratio": "aspectRatio"}, notes)
-    image |= _step(request, "imageSize", str.upper, notes)
+    image |= _resolution(request, "imageSize", str.upper, notes)
     if request.output_format is not None and below:
         image["imageOutputOptions"] = {"mimeType": f"image/{request.output_format}"}
     elif request.output_format is not None:
@@ -139,11 +141,11 @@ def _build_gemini(request: ImageRequest, *, below: str) -> NativeRequest:
     return posted(request, google_path(request, "generateContent", below), body, notes)
 
 
-def _words(request: ImageRequest) -> dict[str, JsonValue]:
+def _model_and_prompt(request: ImageRequest) -> dict[str, JsonValue]:
     return {"model": request.model_id, "prompt": request.prompt}
 
 
-def _step(
+def _resolution(
     request: ImageRequest, name: str, write: Callable[[str], str], notes: Diagnostics
 ) -> dict[str, JsonValue]:
     """Return a size such as `2K` as the field *name*; a size in pixels is dropped."""

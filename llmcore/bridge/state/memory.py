@@ -37,9 +37,8 @@ class _Kept:
 class MemoryResponseStore:
     """A store in memory. Threads pack and unpack, which takes a while for large records.
 
-    When a bound is reached, the oldest records are deleted.
-
-    A record that is larger than `max_bytes` on its own is kept until the next one comes.
+    When a bound is reached, the oldest records are deleted. A record that is larger than
+    `max_bytes` on its own is kept until the next one comes.
     """
 
     def __init__(
@@ -69,7 +68,7 @@ class MemoryResponseStore:
         """Store *record*; delete the oldest ones if there is no room."""
         data, items = await anyio.to_thread.run_sync(_packed, record)
         kept = _Kept(data, items, self._clock() + self._ttl_s)
-        self._forget(record.id)
+        self._remove(record.id)
         self._make_room(kept.size)
         self._kept[record.id] = kept
         self._bytes += kept.size
@@ -84,7 +83,7 @@ class MemoryResponseStore:
         """Delete the record; return whether it existed."""
         if self._live(response_id) is None:
             return False
-        self._forget(response_id)
+        self._remove(response_id)
         return True
 
     async def items(self, names: Sequence[str], owner: str) -> Mapping[str, JsonObject]:
@@ -148,7 +147,7 @@ class MemoryResponseStore:
     def _live(self, response_id: str) -> _Kept | None:
         kept = self._kept.get(response_id)
         if kept is not None and kept.expires <= self._clock():
-            self._forget(response_id)
+            self._remove(response_id)
             return None
         return kept
 
@@ -159,9 +158,9 @@ class MemoryResponseStore:
             full = len(self._kept) >= self._max_entries or self._bytes + size > self._max_bytes
             if not full and self._kept[oldest].expires > now:
                 return
-            self._forget(oldest)
+            self._remove(oldest)
 
-    def _forget(self, response_id: str) -> None:
+    def _remove(self, response_id: str) -> None:
         kept = self._kept.pop(response_id, None)
         if kept is None:
             return

@@ -157,11 +157,11 @@ async def exchange(
     finally:
         await transport.aclose()
     if reply.status != 200:
-        raise _refused(reply)
-    return _exchanged(reply, api_url, clock())
+        raise _error_of(reply)
+    return _token_of(reply, api_url, clock())
 
 
-def _refused(reply: Reply) -> LLMError:
+def _error_of(reply: Reply) -> LLMError:
     error = reply.error()
     if reply.status == 401:
         why = f"GitHub rejects the token, which may have been revoked: run `{LOGIN_COMMAND}`"
@@ -174,7 +174,7 @@ def _refused(reply: Reply) -> LLMError:
     return error
 
 
-def _exchanged(reply: Reply, api_url: str, now: float) -> ExchangedToken:
+def _token_of(reply: Reply, api_url: str, now: float) -> ExchangedToken:
     """Read the response. Times are relative to this machine's clock, which may be wrong."""
     document = reply.document
     token, endpoints = document.get("token"), document.get("endpoints")

@@ -90,7 +90,7 @@ class Engines:
         self._socket = socket
         self._engine_name = options.engine_on(sniffio.current_async_library())
         self._engines: dict[str, HttpEngine] = {}
-        self._routes: dict[tuple[str, str], _ServerEngine] = {}
+        self._servers: dict[tuple[str, str], _ServerEngine] = {}
         """By scheme and authority of a URL."""
 
     async def send(
@@ -98,9 +98,9 @@ class Engines:
     ) -> HttpResponse:
         """Send *request* over the engine of its server."""
         server = urlsplit(request.url)[:2]
-        chosen = self._routes.get(server)
+        chosen = self._servers.get(server)
         if chosen is None:
-            chosen = self._routes[server] = self._engine_of(request.url)
+            chosen = self._servers[server] = self._engine_of(request.url)
         response = await chosen.engine.send(request, timeouts, chosen.proxy)
         if chosen.diagnostics:
             response.diagnostics = chosen.diagnostics
@@ -111,7 +111,7 @@ class Engines:
         for engine in self._engines.values():
             await engine.aclose()
 
-    def _engine_of(self, url: str) -> "_ServerEngine":
+    def _engine_of(self, url: str) -> _ServerEngine:
         proxy = None if self._socket is not None else self._options.proxy_for(url)
         direct = proxy is None or proxy.startswith("http:")
         name = self._engine_name if direct else "httpx"

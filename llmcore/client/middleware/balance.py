@@ -28,7 +28,7 @@ Weighted: TypeAlias = Union[Model, tuple[Model, float]]
 
 
 @define(eq=False)
-class _Lane:
+class _Configuration:
     model: Model
     weight: float
     credit: float = 0.0
@@ -60,7 +60,7 @@ class Balance:
         pairs = [item if isinstance(item, tuple) else (item, 1.0) for item in models]
         if not pairs or any(not weight > 0 for _, weight in pairs):
             raise ConfigurationError("Balance needs configured models with weights above 0")
-        self._lanes = [_Lane(model, weight) for model, weight in pairs]
+        self._configurations = [_Configuration(model, weight) for model, weight in pairs]
         self._on = tuple(on)
         self._pause_s = pause_s
         self._clock = clock
@@ -68,33 +68,33 @@ class Balance:
 
     async def __call__(self, request: LLMRequest, next: Next) -> EventStream:
         """Run the call with the configuration whose turn it is."""
-        first = self._lanes[0].model
+        first = self._configurations[0].model
         if (request.provider_id, request.model_id) != (first.provider, first.id):
             return next(request)
-        lanes = await self._serial.submit(self._in_turn)
+        configurations = await self._serial.submit(self._in_turn)
         while True:
-            lane = lanes.pop(0)
-            stream = next(evolve(request, model=lane.model, provider=None))
+            one = configurations.pop(0)
+            stream = next(evolve(request, model=one.model, provider=None))
             error = await failure_before_response(stream)
             if not isinstance(error, self._on):
                 return stream
             await stream.aclose()
-            lane.closed_until = self._clock.monotonic() + (error.retry_after or self._pause_s)
-            if not lanes:
+            one.closed_until = self._clock.monotonic() + (error.retry_after or self._pause_s)
+            if not configurations:
                 return EventStream.of([ErrorEvent(error)])
 
-    def _in_turn(self) -> list[_Lane]:
+    def _in_turn(self) -> list[_Configuration]:
         """Return the configurations in the order in which they are asked.
 
         Each turn gives every open one its weight as credit; the one with the most credit pays for
         the turn, so that turns alternate as evenly as the weights allow.
         """
         now = self._clock.monotonic()
-        usable = [lane for lane in self._lanes if lane.closed_until <= now]
-        for lane in usable:
-            lane.credit += lane.weight
-        order = sorted(usable, key=lambda lane: -lane.credit)
+        usable = [one for one in self._configurations if one.closed_until <= now]
+        for one in usable:
+            one.credit += one.weight
+        order = sorted(usable, key=lambda one: -one.credit)
         if order:
-            order[0].credit -= sum(lane.weight for lane in usable)
-        closed = [lane for lane in self._lanes if lane.closed_until > now]
-        return [*order, *sorted(closed, key=lambda lane: lane.closed_until)]
+            order[0].credit -= sum(one.weight for one in usable)
+        closed = [one for one in self._configurations if one.closed_until > now]
+        return [*order, *sorted(closed, key=lambda one: one.closed_until)]

@@ -55,23 +55,23 @@ def without_null_keywords(schema: JsonObject) -> JsonObject:
 
     Clients in Go write empty lists and objects so (`"required": null`), and servers refuse them.
     """
-    return _stated(schema) if b":null" in json.dumps(schema) else schema
+    return _without_nulls(schema) if b":null" in json.dumps(schema) else schema
 
 
-def _stated(schema: JsonObject) -> JsonObject:
+def _without_nulls(schema: JsonObject) -> JsonObject:
     return {
-        name: map_value(name, value, "", _stated_within)
+        name: map_value(name, value, "", _without_nulls_inside)
         for name, value in schema.items()
         if value is not None or name not in _NEVER_NULL
     }
 
 
-def _stated_within(schema: JsonValue, _path: str) -> JsonValue:
-    return _stated(schema) if isinstance(schema, Mapping) else schema
+def _without_nulls_inside(schema: JsonValue, _path: str) -> JsonValue:
+    return _without_nulls(schema) if isinstance(schema, Mapping) else schema
 
 
 def constrains(keyword: str) -> bool:
-    """Whether *keyword*, beside a union, holds for all of its branches."""
+    """Return whether *keyword*, beside a union, holds for all of its branches."""
     return keyword in _DOMAIN or keyword in ("enum", "const", "not", "oneOf", "allOf")
 
 
@@ -128,12 +128,12 @@ def with_null_apart(schema: Schema) -> Schema:
 
 
 def has_null_branch(schema: JsonObject) -> bool:
-    """Whether a branch of *schema*'s `anyOf` is null."""
+    """Return whether a branch of *schema*'s `anyOf` is null."""
     return any(_is_null(branch) for branch in schemas_in(schema.get("anyOf")))
 
 
 def _is_null(schema: JsonObject) -> bool:
-    """Whether *schema* allows null and nothing else."""
+    """Return whether *schema* allows null and nothing else."""
     branches = schema.get("anyOf")
     return (
         types_of(schema) == ["null"]

@@ -207,7 +207,7 @@ class Rewriter:
             )
 
     def _refuses(self, keyword: str, value: JsonValue) -> bool:
-        """Whether the target supports *keyword*, but not with this value."""
+        """Return whether the target supports *keyword*, but not with this value."""
         if keyword == "format":
             known = self._rules.formats
             return known is not None and not (isinstance(value, str) and value in known)
@@ -303,7 +303,7 @@ def _described_by(words: str, branch: JsonObject) -> Schema:
 
 
 def _may_be_listed(value: JsonValue, kinds: tuple[type, ...]) -> bool:
-    """Whether *value* is of one of *kinds*; where only text may be listed, it may not be empty."""
+    """Return whether *value* is of one of *kinds*; empty text is not, if they are text alone."""
     if isinstance(value, bool):
         return bool in kinds
     return isinstance(value, kinds) and (value != "" or kinds != (str,))

@@ -64,7 +64,7 @@ MAX_JSON_DEPTH = 2 * MAX_DEPTH
 
 
 def is_deeper(value: JsonValue, levels: int) -> bool:
-    """Whether objects and lists stand more than *levels* deep in *value*. Does not recurse."""
+    """Return whether *value* is nested more than *levels* deep. Does not recurse."""
     layer: list[JsonValue] = [value]
     for _ in range(levels + 1):
         layer = [inner for outer in layer for inner in _inside(outer)]
@@ -320,7 +320,7 @@ class Hoisted:
 
 
 def _has_cycle(uses: dict[str, list[str]]) -> bool:
-    """Whether any reference leads back to itself."""
+    """Return whether any reference leads back to itself."""
     settled: set[str] = set()
     for start in uses:
         trail = [(start, iter(uses.get(start, ())))]
