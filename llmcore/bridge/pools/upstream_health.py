@@ -58,6 +58,7 @@ class UpstreamHealth:
         self._clock = clock
         self._known: dict[str, Health] = {}
         self._running: Counter[str] = Counter()
+        self._limits: dict[str, UpstreamSettings] = {}
         self._rates: dict[str, TokenBucket] = {}
         self.changed: set[str] = set()
         """Names whose health is not shared with other workers yet."""
@@ -65,11 +66,10 @@ class UpstreamHealth:
 
     def configure(self, settings: CoolDownSettings, upstreams: Sequence[UpstreamSettings]) -> None:
         """Use other settings from now on; upstreams that changed lose their recorded failures."""
-        before = getattr(self, "_limits", {})
         changed = {
             upstream.name
             for upstream in upstreams
-            if before.get(upstream.name, upstream) != upstream
+            if self._limits.get(upstream.name, upstream) != upstream
         }
         for name in [known for known in self._known if known.partition("/")[0] in changed]:
             del self._known[name]

@@ -222,7 +222,7 @@ class _ToolReader:
         self.missing.append(str_or_none(native.get("name")) or type_)
 
     def _lowered(self, kind: HostedToolKind | None, native: Fields, path: str) -> HostedTool | None:
-        """Return *tool* as one that the upstream's provider runs; None if it has no such tool."""
+        """Return *native* as one that the upstream's provider runs; None if it has no such tool."""
         match kind:
             case "web_search":
                 return HostedTool.web_search(
@@ -236,11 +236,11 @@ class _ToolReader:
             case "code_execution":
                 return HostedTool.code_execution()
             case "mcp":
-                return self._mcp(native, path)
+                return self._mcp(native)
             case _:
                 return None
 
-    def _mcp(self, native: Fields, path: str) -> HostedTool | None:
+    def _mcp(self, native: Fields) -> HostedTool | None:
         """Return the tools of a server, all or those turned on by name; None if there are none.
 
         Other providers have no list of tools that are turned off.

@@ -52,7 +52,7 @@ def read_offer(body: Fields, upstream: Upstream, notes: Diagnostics) -> Offer:
     natives = _natives(body, legacy=legacy)
     if len(natives) > upstream.policy.max_tools:
         raise invalid(f"At most {upstream.policy.max_tools} tools are taken.", "tools")
-    tools = [_tool(native, path, upstream, notes) for path, native in natives]
+    tools = [_tool(native, path, upstream) for path, native in natives]
     _refuse_twins(tools)
     choice = body.get("function_call" if legacy else "tool_choice")
     offered, wanted = _chosen(choice, tools)
@@ -79,7 +79,7 @@ def _natives(body: Fields, *, legacy: bool) -> list[tuple[str, Fields]]:
 # -- one tool
 
 
-def _tool(native: Fields, path: str, upstream: Upstream, notes: Diagnostics) -> ToolSpec:
+def _tool(native: Fields, path: str, upstream: Upstream) -> ToolSpec:
     try:
         match native.get("type"):
             case "function" | None:

@@ -161,7 +161,6 @@ def _sum(first: int | None, other: int | None) -> int | None:
 _PLAIN_CANDIDATE: Final = frozenset(
     {"content", "index", "finishReason", "avgLogprobs", "safetyRatings", "finishMessage"}
 )
-_PLAIN_CONTENT: Final = frozenset({"role", "parts"})
 _PLAIN_PART: Final = frozenset({"text", "thought", "thoughtSignature", "functionCall"})
 _PLAIN_CALL: Final = frozenset({"name", "args", "id"})
 
