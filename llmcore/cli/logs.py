@@ -54,7 +54,7 @@ class _Exchange:
             yield entry.role, " ".join(filter(None, map(describe, entry.parts)))
 
     def matches(self, words: Sequence[str], model: str | None) -> bool:
-        """Whether all of *words* are in it, upper and lower case alike."""
+        """Return whether all of *words* are in it, upper and lower case alike."""
         if model is not None and model.casefold() not in self.model.casefold():
             return False
         text = "\n".join(text for _, text in self.messages()).casefold()

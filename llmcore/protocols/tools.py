@@ -186,7 +186,7 @@ class CallIdRule:
     """Characters; None if there is no limit."""
 
     def allows(self, call_id: str) -> bool:
-        """Whether *call_id* can be sent as it is."""
+        """Return whether *call_id* can be sent as it is."""
         if self.max_length is not None and len(call_id) > self.max_length:
             return False
         return _compiled(self.pattern).fullmatch(call_id) is not None

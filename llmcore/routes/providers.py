@@ -70,7 +70,7 @@ class ProviderEntry:
         return not self.needs_key or self.login is not None
 
     def is_configured(self, environ: Mapping[str, str]) -> bool:
-        """Whether *environ* sets all that the provider needs."""
+        """Return whether *environ* sets all that the provider needs."""
         return any(environ.get(name, "").strip() for name in self.switches)
 
     def load(self) -> Callable[..., Facade]:

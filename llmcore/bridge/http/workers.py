@@ -221,7 +221,7 @@ def _signals_to_pipe() -> Iterator[int]:
 
 
 class AnnouncingServer(uvicorn.Server):
-    """A server that calls *started* once it accepts connections."""
+    """A server that calls *announce* once it accepts connections."""
 
     def __init__(self, config: uvicorn.Config, announce: Callable[[], None]) -> None:
         super().__init__(config)

@@ -384,7 +384,7 @@ _ACTUAL = tuple(
 
 
 def is_context_overflow(message: str, codes: Collection[str]) -> bool:
-    """Whether an error means that there are more tokens than the model takes.
+    """Return whether an error means that there are more tokens than the model takes.
 
     *codes* are its codes and types in lower case, without punctuation.
     """

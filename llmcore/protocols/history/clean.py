@@ -183,14 +183,14 @@ def _clean_reasoning(
 
 
 def _is_backed(part: ReasoningPart, policy: HistoryPolicy) -> bool:
-    """Whether *part* has a signature, encrypted data or the id of a stored item."""
+    """Return whether *part* has a signature, encrypted data or the id of a stored item."""
     if part.signature is not None or part.encrypted is not None:
         return True
     return policy.item_ids and "id" in part.provider_metadata.get(policy.metadata_key, {})
 
 
 def _has_data(part: ReasoningPart, policy: HistoryPolicy) -> bool:
-    """Whether the target's own metadata on *part* holds more than an item's id."""
+    """Return whether the target's own metadata on *part* holds more than an item's id."""
     return bool(part.provider_metadata.get(policy.metadata_key, {}).keys() - {"id"})
 
 
@@ -260,7 +260,7 @@ def _drop_empty_text(draft: Draft, policy: HistoryPolicy, notes: Diagnostics) ->
 
 
 def _is_empty_turn(draft: Draft) -> bool:
-    """Whether a user's message is an empty text and nothing else."""
+    """Return whether a user's message is an empty text and nothing else."""
     parts = [part for _, part in draft.parts]
     return draft.role == "user" and parts == [TextPart("")]
 

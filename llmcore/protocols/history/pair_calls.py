@@ -31,7 +31,7 @@ PairedResults = dict[Place, PairedResult]
 
 
 def is_open_call(part: ContentPart) -> bool:
-    """Whether *part* is a call that a tool message must answer."""
+    """Return whether *part* is a call that a tool message must answer."""
     return isinstance(part, ToolCallPart) and not part.provider_executed
 
 

@@ -54,13 +54,13 @@ class HistoryPolicy(msgspec.Struct, frozen=True, kw_only=True):
     not among the messages."""
 
     def same_api(self, origin: Origin | None) -> bool:
-        """Whether the target's API made it, with whatever model; None counts as yes."""
+        """Return whether the target's API made it, with whatever model; None counts as yes."""
         if origin is None:
             return True
         return origin.provider == self.provider and origin.protocol in (None, self.protocol)
 
     def keeps_opaque(self, origin: Origin | None) -> bool:
-        """Whether signatures and encrypted data of *origin* are good at the target.
+        """Return whether signatures and encrypted data of *origin* are good at the target.
 
         They are where protocol, provider and model family are the same, and for None:
         a message made by hand is the caller's own responsibility.
@@ -117,7 +117,7 @@ def model_family(model_id: str) -> str:
 
 
 def same_family(id_: str, other: str) -> bool:
-    """Whether both ids mean the same model, as far as names tell.
+    """Return whether both ids mean the same model, as far as names tell.
 
     A name without any number (`my-deployment`, `gemini-flash-latest`) is an alias that
     does not identify the model behind it, so it is assumed to be the same.

@@ -67,7 +67,7 @@ def units_of(drafts: list[Draft], results: PairedResults, policy: HistoryPolicy)
 
 
 def _results(results: list[PairedResult], policy: HistoryPolicy) -> Iterator[Unit]:
-    """Yield tool messages of *responses*: one each, or one for all."""
+    """Yield the tool messages of *results*: one each, or one for all."""
     for batch in _batches(results, policy):
         parts: list[Placed] = [(result.place, result.part) for result in batch]
         sources = {id(result.source): result.source for result in batch if result.source}

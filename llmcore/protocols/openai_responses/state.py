@@ -351,9 +351,7 @@ def part_number(event: NativeObject, type_: str, item: Item) -> int:
     return item.last_numbers.get(facts.list, -1) + 1
 
 
-# -- which item an event belongs to
-
-# -- finding
+# -- finding the item that an event belongs to
 
 
 def match_inside(state: ResponsesState, event: NativeObject, *types: str) -> Item | None:
@@ -468,7 +466,7 @@ def _can_be(item: Item, native: NativeObject) -> bool:
     return before is None or now is None or before == now
 
 
-# -- beginning
+# -- beginning an item
 
 
 def begin_item(
