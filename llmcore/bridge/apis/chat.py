@@ -12,6 +12,7 @@ from llmcore.bridge.service import Service
 from llmcore.bridge.state.call_states import CallStates
 from llmcore.fronts.front import Event, StreamEncoding
 from llmcore.fronts.openai_chat import front
+from llmcore.fronts.openai_chat.foreign_forms import has_foreign_forms
 from llmcore.fronts.openai_chat.messages import with_kept_state
 from llmcore.fronts.openai_chat.request import ChatContext
 from llmcore.fronts.openai_chat.response import ChatWriter
@@ -30,7 +31,8 @@ class ChatCompletions(Generation[ChatContext]):
     async def respond(self, call: OperationRequest, chosen: ChosenModel) -> ResponseRun:
         """`POST /chat/completions`."""
         call = self.marked(call, chosen)
-        if route := self.relay_route(call.request, chosen):
+        route = self.relay_route(call.request, chosen)
+        if route is not None and not has_foreign_forms(call.body):
             return self.relayed(call, chosen, route)
         read = await self.read(call.request, chosen)
         await self.check(read.request)

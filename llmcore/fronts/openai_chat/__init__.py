@@ -1,6 +1,7 @@
 """OpenAI's Chat Completions API, as a server speaks it: `front`.
 
-- the request: `content`, `messages`, `tools`; all of it in `request`
+- the request: `content`, `messages`, `tools`; all of it in `request`, what other APIs' clients
+  send in `foreign_forms`
 - the response: `chunks` (the frame), `calls`, `thinking`; all of it in `response`
 - `carrier`: state that clients cannot see, on its way out and back; a server keeps the
   `sealed_calls` of a writer for clients that drop it, and gives them to `messages.with_kept_state`

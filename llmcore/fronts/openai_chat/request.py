@@ -10,12 +10,20 @@ https://www.alibabacloud.com/help/en/model-studio/deep-thinking (`enable_thinkin
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from llmcore.fronts.billing_line import without_billing_line
 from llmcore.fronts.errors import invalid
-from llmcore.fronts.front import ClientRequest, ReadRequest, Routing, Upstream, checked_read
+from llmcore.fronts.front import (
+    ClientRequest,
+    ReadRequest,
+    Routing,
+    Upstream,
+    checked_read,
+    front_by_id,
+)
+from llmcore.fronts.openai_chat.foreign_forms import in_own_forms, is_responses_request
 from llmcore.fronts.openai_chat.messages import MessageReader
 from llmcore.fronts.openai_chat.tools import Offer, own_forms, read_offer
 from llmcore.fronts.openai_forms import END_USER, read_format
@@ -40,7 +48,7 @@ from llmcore.schema.options import (
     ReasoningOptions,
 )
 from llmcore.schema.request import LLMRequest
-from llmcore.schema.tools import CustomTool
+from llmcore.schema.tools import CustomTool, ToolSpec
 
 
 @frozen(kw_only=True)
@@ -89,7 +97,9 @@ def no_request(_upstream: Upstream) -> ChatContext:
 @checked_read
 def read(client_request: ClientRequest, upstream: Upstream) -> ReadRequest[ChatContext]:
     """Return *client_request* as a request to the upstream."""
-    body, notes = client_request.body, Diagnostics()
+    if is_responses_request(client_request.body):
+        return _read_responses(client_request, upstream)
+    body, notes = in_own_forms(client_request.body), Diagnostics()
     _refuse(body, upstream)
     offer = read_offer(body, upstream, notes)
     conversation = MessageReader(upstream, notes).read(body.get("messages"))
@@ -122,6 +132,28 @@ def read(client_request: ClientRequest, upstream: Upstream) -> ReadRequest[ChatC
     )
 
 
+def _read_responses(client_request: ClientRequest, upstream: Upstream) -> ReadRequest[ChatContext]:
+    """Return a request of the Responses API, whose client reads responses of this one."""
+    made = front_by_id(RESPONSES).read(client_request, upstream).unwrap()
+    options = field(client_request.body, "stream_options", dict) or {}
+    context = ChatContext(
+        includes_usage=field(options, "include_usage", bool, "stream_options.") or False,
+        shows_logprobs=bool(made.request.generation.logprobs),
+        custom_tools=_freeform(made.request.tools),
+        diagnostics=made.diagnostics,
+    )
+    return ReadRequest(
+        request=made.request,
+        context=context,
+        streaming=made.streaming,
+        diagnostics=made.diagnostics,
+    )
+
+
+def _freeform(tools: Iterable[ToolSpec]) -> frozenset[str]:
+    return frozenset(tool.name for tool in tools if isinstance(tool, CustomTool))
+
+
 def _context(
     body: Fields, offer: Offer, generation: GenerationOptions, diagnostics: tuple[Diagnostic, ...]
 ) -> ChatContext:
@@ -131,7 +163,7 @@ def _context(
         includes_usage=field(options, "include_usage", bool, "stream_options.") or False,
         shows_logprobs=bool(generation.logprobs),
         shows_thinking=not hidden and body.get("include_reasoning") is not False,
-        custom_tools=frozenset(t.name for t in offer.tools if isinstance(t, CustomTool)),
+        custom_tools=_freeform(offer.tools),
         legacy=offer.legacy,
         choices=_choices(body),
         diagnostics=diagnostics,
