@@ -17,11 +17,11 @@ from llmcore.cli.conversation import open_store
 from llmcore.cli.program import say
 from llmcore.cli.stored_keys import stored_names, with_stored_keys
 from llmcore.cli.user_config import config_file, read_config
-from llmcore.client.client import Client
 from llmcore.client.environment import provider_entries
 from llmcore.client.http.options import HttpOptions
 from llmcore.client.http.transport import HttpTransport
 from llmcore.routes.http_request import HttpRequest
+from llmcore.routes.providers import ProviderEntry
 from llmcore.routes.transport import Timeouts
 from llmcore.schema.errors import LLMError
 from llmcore.version import VERSION
@@ -113,21 +113,49 @@ def _providers(environ: Mapping[str, str]) -> Iterator[_Finding]:
     except LLMError as error:
         yield _Finding("fault", f"stored keys: {error}")
         return
-    configured = False
-    for entry in provider_entries():
-        found = [name for name in entry.switches if merged.get(name, "").strip()]
-        if not found:
-            continue
-        configured = True
-        where = "stored key" if found[0] in stored and not environ.get(found[0]) else "variable"
-        value = merged[found[0]]
-        if value != value.strip() or value.strip()[:1] in ("'", '"'):
-            yield _Finding("warning", f"{entry.id}: {found[0]} has quotes or spaces around it")
+    configured = [entry for entry in provider_entries() if entry.is_configured(merged)]
+    for entry in configured:
+        name = next(name for name in entry.switches if merged.get(name, "").strip())
+        where = "stored key" if name in stored and not environ.get(name) else "variable"
+        wrong = _wrong_with(entry, name, merged[name])
+        if wrong:
+            yield _Finding("warning", f"{entry.id}: {name} {wrong}")
         else:
-            yield _Finding("ok", f"{entry.id}: {where} {found[0]}")
+            yield _Finding("ok", f"{entry.id}: {where} {name}")
+        try:
+            entry.from_environ(merged)
+        except LLMError as error:
+            yield _Finding("fault", f"{entry.id}: {error.message}")
     if not configured:
         hint = "run `llmcore keys set openai`, set a key such as OPENAI_API_KEY, or use --local"
         yield _Finding("warning", f"no provider is configured: {hint}")
+
+
+_KEYS_BEGIN: Final = {
+    "sk-ant-": "anthropic",
+    "sk-proj-": "openai",
+    "sk-or-": "openrouter",
+    "gsk_": "groq",
+    "xai-": "xai",
+    "hf_": "huggingface",
+    "pplx-": "perplexity",
+    "AIza": "google",
+}
+"""How the keys of some providers begin."""
+
+
+def _wrong_with(entry: ProviderEntry, name: str, value: str) -> str:
+    """Return what is wrong with the form of *value* of the variable *name*; empty if nothing."""
+    if value != value.strip() or value.strip()[:1] in ("'", '"'):
+        return "has quotes or spaces around it"
+    if name not in entry.key_variables:
+        return ""
+    if not value.isascii() or not value.isprintable() or " " in value:
+        return "has a character that no key has"
+    if "..." in value or "<" in value or "your" in value.lower():
+        return "is a placeholder, not a key"
+    owner = next((owner for start, owner in _KEYS_BEGIN.items() if value.startswith(start)), "")
+    return f"has the form of a key of {owner}" if owner not in ("", entry.id) else ""
 
 
 async def _network_findings(environ: Mapping[str, str]) -> list[_Finding]:
@@ -140,11 +168,16 @@ async def _network_findings(environ: Mapping[str, str]) -> list[_Finding]:
 
 def _addresses(environ: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     """Yield id and base URL of each configured provider whose address does not depend on more."""
-    client = Client.from_env(environ=environ)
-    for name, provider in client.providers.items():
-        base_url = getattr(getattr(provider.model("x").route, "endpoint", None), "base_url", None)
+    for entry in provider_entries():
+        if not entry.is_configured(environ):
+            continue
+        try:
+            route = entry.from_environ(environ).model("x").route
+        except LLMError:  # reported among the local findings
+            continue
+        base_url = getattr(getattr(route, "endpoint", None), "base_url", None)
         if isinstance(base_url, str) and base_url.startswith("http"):
-            yield name, base_url
+            yield entry.id, base_url
 
 
 async def _connect(name: str, url: str, findings: list[_Finding]) -> None:

@@ -65,6 +65,45 @@ def test_the_doctor_names_a_provider_that_cannot_be_reached(
     assert "✗ vllm: cannot reach http://127.0.0.1:1/v1" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize(
+    ("name", "value", "shown"),
+    [
+        ("OPENAI_API_KEY", "sk-secret", "✓ openai: variable OPENAI_API_KEY"),
+        ("OPENAI_API_KEY", "sk-secret secret", "! openai: OPENAI_API_KEY has a character"),
+        ("OPENAI_API_KEY", "sk-...", "! openai: OPENAI_API_KEY is a placeholder"),
+        ("OPENAI_API_KEY", "sk-ant-secret", "! openai: OPENAI_API_KEY has the form of a key of a"),
+        ("ANTHROPIC_API_KEY", "sk-ant-secret", "✓ anthropic: variable ANTHROPIC_API_KEY"),
+        ("VLLM_BASE_URL", "127.0.0.1:8912", "✗ vllm: base_url '127.0.0.1:8912' is not an http(s)"),
+    ],
+)
+def test_the_doctor_finds_values_that_cannot_be_right(
+    monkeypatch: pytest.MonkeyPatch,
+    server: Loopback,
+    capsys: pytest.CaptureFixture[str],
+    name: str,
+    value: str,
+    shown: str,
+) -> None:
+    """No key is printed, and the other providers are checked."""
+    monkeypatch.setenv(name, value)
+    main(["doctor", "--offline"])
+
+    printed = capsys.readouterr().out
+    assert shown in printed
+    assert "secret" not in printed
+
+
+def test_the_doctor_checks_the_connections_beside_a_wrong_address(
+    monkeypatch: pytest.MonkeyPatch, server: Loopback, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("OLLAMA_BASE_URL", "127.0.0.1:11434")
+    assert main(["doctor"]) == 1
+
+    printed = capsys.readouterr().out
+    assert "✗ ollama: base_url '127.0.0.1:11434' is not an http(s) URL" in printed
+    assert "✓ vllm: http" in printed
+
+
 def test_nothing_configured_is_a_warning(
     monkeypatch: pytest.MonkeyPatch, server: Loopback, capsys: pytest.CaptureFixture[str]
 ) -> None:
