@@ -159,8 +159,10 @@ class Batches:
             models[model.provider, model.id] = model
             ready = self._client.prepare(request).unwrap()
             bodies[id_] = ready.body
-        if len(models) != 1:
-            named = ", ".join(f"{provider}:{id_}" for provider, id_ in models) or "none"
+        if not models:
+            raise InvalidRequestError("there are no requests: a batch needs at least one")
+        if len(models) > 1:
+            named = ", ".join(f"{provider}:{id_}" for provider, id_ in models)
             raise InvalidRequestError(f"a batch needs requests of one model, not of {named}")
         return next(iter(models.values())), bodies
 

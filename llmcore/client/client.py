@@ -34,7 +34,7 @@ from llmcore.routes.route import PreparedRequest, Route, ToolChoiceMode, route_o
 from llmcore.routes.transport import Timeouts
 from llmcore.schema.changed import changed
 from llmcore.schema.errors import ConfigurationError, InvalidRequestError, LLMError
-from llmcore.schema.hints import with_call_hints, with_hints
+from llmcore.schema.hints import with_call_hints, with_names_of_others
 from llmcore.schema.messages import Message
 from llmcore.schema.model import Body_co, Model
 from llmcore.schema.options import check_kind
@@ -66,11 +66,14 @@ takes_requests: Final = with_awaited_hints(
     max_retries=_OF_CALLS,
     http_client="http",
 )
-@with_hints(
+@with_names_of_others(
     **dict.fromkeys(
-        ("chat", "messages", "responses", "completions", "invoke", "run"),
+        ("chat", "messages", "responses", "completions", "invoke", "run", "ask"),
         "call llmcore.generate(model, prompt, client=client)",
-    )
+    ),
+    **dict.fromkeys(
+        ("embeddings", "get_embeddings"), "call llmcore.embed(model, text, client=client)"
+    ),
 )
 class Client(UnaryMethods):
     """Runs requests. Safe for concurrent use, from several tasks, loops and threads.

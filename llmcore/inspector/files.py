@@ -57,6 +57,8 @@ def read_document(path: str | Path, protocol: str | None = None) -> Document:
 
 def document_of(name: str, data: bytes, protocol: str | None = None) -> Document:
     """Return the document of a file's *data*; its errors are those of `read_document`."""
+    if not data.strip():
+        raise InvalidRequestError("it is empty")
     first = _json_lines(data[: data.find(b"\n") + 1] or data)
     whole = _json(data)
     if isinstance(whole, Mapping) and "interactions" in whole:

@@ -285,7 +285,7 @@ CHAT_MODEL = APIS["openai"].model
 @pytest.mark.parametrize(
     ("requests", "message"),
     [
-        ({}, "requests of one model, not of none"),
+        ({}, "there are no requests"),
         ({"a b": request(model=CHAT_MODEL, prompt="Hi")}, "the id 'a b' has to be"),
         (
             {
