@@ -79,16 +79,19 @@ def read_format(form: Fields | None, path: str, *, inner: str = "") -> ResponseF
     """Return the response format; None for free text.
 
     *inner* is the field of *form*, which stands at *path*, that a schema is in, with its name:
-    in Chat Completions. There a form without a schema is any JSON, else a FrontError.
+    in Chat Completions. There a form without a schema is any JSON, else a FrontError. Clients of
+    Together, Fireworks and llama.cpp's server write the schema beside the type, also of
+    `json_object` (https://docs.together.ai/docs/json-mode).
     """
     if form is None or form.get("type") == "text":
         return None
-    if form.get("type") == "json_object":
+    beside = bool(inner) and not form.get(inner) and form.get("schema") is not None
+    if form.get("type") == "json_object" and not beside:
         return ResponseFormat.json()
-    if form.get("type") != "json_schema":
+    if form.get("type") not in ("json_object", "json_schema"):
         raise invalid(f"{path}.type must be text, json_object or json_schema.", f"{path}.type")
     where = f"{path}."
-    if inner:
+    if inner and not beside:
         form, where = read(form, inner, dict, where) or {}, f"{where}{inner}."
     schema = read(form, "schema", dict, where)
     if schema is None:

@@ -144,6 +144,12 @@ REFUSED: dict[str, tuple[str, str, dict[str, Any], str]] = {
         {**said("gemini", {"text": "Hi"}), "toolConfig": ONLY_F},
         "toolConfig.functionCallingConfig.allowedFunctionNames has 'f', which no functionDecl",
     ),
+    "nothing but a block of another API": (
+        "anthropic-messages",
+        "openai-chat",
+        said("anthropic-messages", {"type": "image_url", "image_url": {"url": "https://a/b.png"}}),
+        "messages: nothing is left to answer (a block of the type image_url was left out",
+    ),
     "display that is no text": (
         "anthropic-messages",
         "gemini",

@@ -167,7 +167,9 @@ class ContentReader:
     def _opaque(self, block: Block, kind: str, path: str) -> tuple[ContentPart, ...]:
         if self.native:
             return (ProviderPart(METADATA_KEY, block),)
-        self.notes.left_out(path, f"a {kind} block", "the upstream's API has no such content")
+        self.notes.left_out(
+            path, f"a block of the type {kind}", "the upstream's API has no such content"
+        )
         return ()
 
 

@@ -106,6 +106,9 @@ def read_request(client_request: ClientRequest, upstream: Upstream) -> ReadReque
     reader = TurnReader(upstream, notes)
     system = reader.read_system(body)
     messages = reader.read(natives)
+    if not messages:
+        lost = ", ".join(sorted({note.message for note in notes.entries}))
+        raise invalid(f"messages: nothing is left to answer ({lost})", "messages")
     offer = read_offer(body, referenced_tools(natives), upstream, notes)
     request = LLMRequest(
         model=upstream.model,

@@ -102,6 +102,7 @@ _ROLES: Final[Mapping[object, Role]] = {
     "": "user",
     "user": "user",
     "function": "user",
+    "tool": "user",  # of results, in the examples of `google-genai`
     "model": "assistant",
     "assistant": "assistant",
     "system": "system",

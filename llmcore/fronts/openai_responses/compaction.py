@@ -32,6 +32,10 @@ from llmcore.schema.messages import Message
 
 TRIGGER: Final = "compaction_trigger"
 ITEM: Final = "compaction"
+MARKER: Final = "context_compaction"
+ITEMS: Final = frozenset({ITEM, MARKER, "compaction_summary"})
+"""The types under which Codex sends such an item back, by its version; a marker may be without a
+summary. Source: `ResponseItem` in its `codex-rs/protocol/src/models.rs`, read November 2026."""
 
 _VERSION: Final = 1
 _ASK: Final = (

@@ -28,8 +28,9 @@ from llmcore.fronts.openai_responses.calls import (
     native_call,
     result_part,
 )
-from llmcore.fronts.openai_responses.compaction import ITEM as COMPACTION
+from llmcore.fronts.openai_responses.compaction import ITEMS as COMPACTIONS
 from llmcore.fronts.openai_responses.compaction import (
+    MARKER,
     TRIGGER,
     carried_summary,
     summary_instruction,
@@ -203,10 +204,10 @@ _OF_HOSTED: Final = frozenset(
 )
 """Fields of those items that other upstreams get; only their API has others, as of an image."""
 _TOOL_SEARCH: Final = frozenset({"tool_search_call", "tool_search_output"})
-_UNREADABLE: Final = frozenset({COMPACTION, TRIGGER})
+_UNREADABLE: Final = COMPACTIONS | {TRIGGER}
 """Items that only the server that made them can read, or that are requests to OpenAI's server."""
 _ID_NOT_NEEDED: Final = frozenset(
-    {COMPACTION, TRIGGER, "apply_patch_call", "mcp_approval_response", "shell_call"}
+    {*COMPACTIONS, TRIGGER, "apply_patch_call", "mcp_approval_response", "shell_call"}
     | {"shell_call_output", "tool_search_call", "tool_search_output"}
 )
 """Items that the API takes without an id; those of other hosted tools need one."""
@@ -284,7 +285,7 @@ class InputReader:
 
     def _of_compaction_or_tools(self, item: Item, type_: str) -> Message | None:
         """Return the gateway's own summary as a message, or tools for a native upstream."""
-        if type_ == COMPACTION and (summary := carried_summary(item, self._sealer)):
+        if type_ in COMPACTIONS and (summary := carried_summary(item, self._sealer)):
             return summary_message(summary)
         if type_ == "additional_tools" and self._registry.native:
             return Message("developer", (ProviderPart(METADATA_KEY, without(item, "id")),))
@@ -366,6 +367,9 @@ class InputReader:
             self._calls.setdefault(item_id, call)  # local shell outputs name the item
 
     def _read_other(self, item: Item, type_: str, path: str) -> None:
+        if type_ == MARKER and not item.get("encrypted_content"):
+            self._notes.left_out(path, f"a {type_} item", "it has no summary")
+            return
         if type_ in _UNREADABLE:
             why = (
                 f"a {TRIGGER} must be the last item."
@@ -378,6 +382,9 @@ class InputReader:
             raise invalid(f"{path}: a call needs the name of its tool.", f"{path}.name")
         call_id = str_or_none(item.get("call_id"))
         if type_.endswith("_call") and call_id is None:
+            self._run.add(EchoedHostedItem(native=item, path=path))
+            return
+        if self._native:  # an item of the future, which its own API knows
             self._run.add(EchoedHostedItem(native=item, path=path))
             return
         if call_id is None or not type_.endswith("_call"):

@@ -210,13 +210,14 @@ def test_responses_without_ids_belong_to_calls_by_name_and_order() -> None:
     assert [found[id_] for id_ in ids] == ["1", "2", "3"]
 
 
-def test_a_response_with_an_id_belongs_to_that_call() -> None:
+@pytest.mark.parametrize("role", ["function", "tool", "user"])
+def test_a_response_with_an_id_belongs_to_that_call(role: str) -> None:
     part = {"functionResponse": {"id": "c2", "name": "f", "response": {"output": "2"}}}
     turn = {
         "role": "model",
         "parts": [{"functionCall": {"id": id_, "name": "f"}} for id_ in ("c1", "c2")],
     }
-    *_, results = messages_of(HELLO, turn, {"role": "function", "parts": [part]})
+    *_, results = messages_of(HELLO, turn, {"role": role, "parts": [part]})
 
     assert results.content == (ToolResultPart("c2", "2", name="f"),)
 

@@ -93,6 +93,15 @@ def test_how_much_to_think_is_read_in_every_spelling(
             {"type": "json_schema", "json_schema": {"name": "n", "schema": {}, "strict": True}},
             ResponseFormat.json_schema({}, name="n", strict=True),
         ),
+        (
+            {"type": "json_schema", "schema": {"type": "object"}},
+            ResponseFormat.json_schema({"type": "object"}, name="response"),
+        ),
+        (
+            {"type": "json_object", "schema": {"type": "object"}},
+            ResponseFormat.json_schema({"type": "object"}, name="response"),
+        ),
+        ({"type": "json_schema"}, ResponseFormat.json()),
     ],
 )
 def test_the_format_of_the_response_is_read(

@@ -63,9 +63,10 @@ def test_the_response_is_one_item() -> None:
     assert [item["type"] for item in made.output] == ["compaction"]
 
 
-def test_the_item_is_read_as_the_summary() -> None:
-    """Items that the client keeps beside it stay in their places."""
-    item = compacted(text("They count.")).output[0]
+@pytest.mark.parametrize("kind", ["compaction", "compaction_summary", "context_compaction"])
+def test_the_item_is_read_as_the_summary(kind: str) -> None:
+    """Items that the client keeps beside it stay in their places, under each of Codex's types."""
+    item = {**compacted(text("They count.")).output[0], "type": kind}
     kept, summary, last = messages_of(SAID[0], item, {"role": "user", "content": "Go on."})
 
     assert (kept.text, last.text) == ("Count to ten.", "Go on.")
@@ -114,6 +115,14 @@ def test_a_summary_that_was_cut_off_is_incomplete() -> None:
 def test_what_cannot_be_read_is_refused(items: list[dict[str, Any]]) -> None:
     """Much would be missing without it."""
     assert refused({"input": items}).code == "unsupported_item"
+
+
+def test_a_marker_without_a_summary_is_left_out() -> None:
+    """Codex keeps one where it compacted by itself; the messages beside it are what is left."""
+    made = translated({"input": [{"type": "context_compaction"}, SAID[0]]})
+
+    assert [message.text for message in made.messages] == ["Count to ten."]
+    assert [note.path for note in made.diagnostics] == ["input[0]"]
 
 
 @pytest.mark.parametrize("instructions", [None, "Be brief."])

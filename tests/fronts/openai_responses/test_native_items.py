@@ -12,7 +12,7 @@ from llmcore.fronts.policy import TranslationPolicy
 from llmcore.protocols.protocol import protocol_by_id
 from llmcore.schema import json
 from llmcore.schema.result import Success
-from tests.fronts.openai_responses.responses_kit import call, folded, stream, translated
+from tests.fronts.openai_responses.responses_kit import call, folded, refused, stream, translated
 
 RESPONSES = "openai-responses"
 HELLO = {"role": "user", "content": "Hello"}
@@ -141,6 +141,16 @@ def test_a_search_that_the_client_is_to_run_is_one_for_the_client() -> None:
     answer = folded(stream(search, protocol=RESPONSES), made)
 
     assert {**answer.output[0], "id": "s1"} == {**SEARCHED[0], "id": "s1"}
+
+
+def test_an_item_of_the_future_goes_up_unread_in_its_place() -> None:
+    """Its own API knows it; a request that would be without it is refused for other upstreams."""
+    item = {"type": "dream", "id": "dr_1", "images": [1]}
+    body = built(read(item, HELLO))
+
+    assert [one.get("type") for one in body["input"]] == ["message", "dream", "message"]
+    assert body["input"][1] == item
+    assert refused({"input": [HELLO, item]}).param == "input[1].type"
 
 
 def test_answers_in_a_row_stay_apart() -> None:
