@@ -116,6 +116,7 @@ WRONG = {
     "ResponseFormat('json_object')": "'text', 'json', 'json_schema'",
     "_generate('Hi', response_format=dict)": "generate_object",
     "sync.generate(FakeModel('Hi'), 'Hi')": "give its model",
+    "sync.generate(FakeModel('Hi').model, 'Hi')": "write client=fake.client",
     "llmcore.set_default_client(Client)": r"not Client: write Client.from_env\(\)",
     "Player('x.json')": r"Player\(load\('FILE'\)\)",
     "retry(3).send(None)": "takes a function",

@@ -76,6 +76,10 @@ def configured_by(environ: Mapping[str, str], default: str | None) -> Configured
     return made if made.default_was_chosen else evolve(made, default=next(iter(found), None))
 
 
+_FAKE: Final = "fake"
+"""The provider of `llmcore.testing.FakeModel`."""
+
+
 def unconfigured(
     provider: str | None, model_id: str, configured: Collection[str]
 ) -> ConfigurationError:
@@ -96,6 +100,8 @@ def unconfigured(
         message = f"the provider {own!r} is not configured {known}: {_remedy(entry)}"
     elif named and (near := nearest_provider(named, configured)):
         message = f"the provider {named!r} is not configured {known}: did you mean {near!r}?"
+    elif provider == _FAKE:
+        message = "the model of a FakeModel needs its client: write client=fake.client"
     elif provider:
         message = f"the provider {provider!r} is not configured {known}"
     elif (info := get_model_info(model_id)) is not None and info.provider in entries:
