@@ -20,34 +20,14 @@ from llmcore.client.github.login import StoredLogin, login_file, remove_login, w
 from llmcore.client.http.options import HttpOptions
 from llmcore.client.http.transport import HttpTransport
 from llmcore.routes.base_url import checked_base_url
-from llmcore.routes.github_credentials import PROVIDER
 from llmcore.schema.errors import ConfigurationError
-
-
-def add_options(login: argparse.ArgumentParser) -> None:
-    """Add the options of `login`."""
-    login.add_argument("provider", choices=(PROVIDER,))
-    login.add_argument(
-        "--github-url", default=GITHUB_URL, metavar="URL", help="such as https://acme.ghe.com"
-    )
-    login.add_argument(
-        "--api-url", metavar="URL", help="GitHub's API, if not at `api.` before the host"
-    )
-    login.add_argument("--client-id", default=CLIENT_ID, metavar="ID", help="the OAuth application")
-    login.set_defaults(run=run_login)
-
-
-def add_logout_options(logout: argparse.ArgumentParser) -> None:
-    """Add the options of `logout`."""
-    logout.add_argument("provider", choices=(PROVIDER,))
-    logout.set_defaults(run=run_logout)
 
 
 def run_login(args: argparse.Namespace) -> int:
     """Show a code, wait until it is entered, and store the login if the account has Copilot."""
-    github_url = checked_base_url(args.github_url)
+    github_url = checked_base_url(args.github_url or GITHUB_URL)
     api_url = checked_base_url(args.api_url or _api_of(github_url))
-    login = anyio.run(_login, github_url, api_url, args.client_id)
+    login = anyio.run(_login, github_url, api_url, args.client_id or CLIENT_ID)
     say(f"logged in; the login is stored in {_store(login)}")
     return 0
 

@@ -3,35 +3,15 @@
 import argparse
 from collections.abc import Mapping, Sequence
 from datetime import date
-from typing import Any, get_args
+from typing import Any
 
-from llmcore.catalog.lookup import Capability
 from llmcore.catalog.model_info import ModelInfo
 from llmcore.catalog.records import catalog, model_from
+from llmcore.cli.options import CAPABILITIES
 from llmcore.cli.program import json_output, json_text, nearest_hint, note, say
 from llmcore.schema.errors import InvalidRequestError
 
 _HEADS = ("MODEL", "RELEASED", "CONTEXT", "OUTPUT", "IN $/M", "OUT $/M", "CAN")
-
-
-def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of the command."""
-    parser.add_argument(
-        "words", nargs="*", help="only models with all of these in their provider, id or name"
-    )
-    parser.add_argument(
-        "--latest", action="store_true", help="only the newest matching model of each provider"
-    )
-    parser.add_argument("--provider", metavar="ID", help="only models of this provider")
-    parser.add_argument(
-        "--capability",
-        action="append",
-        default=[],
-        choices=get_args(Capability),
-        help="only models with this capability; repeatable",
-    )
-    parser.add_argument("--json", action="store_true", help="print one JSON object per line")
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -91,9 +71,7 @@ def _newest_first(record: Mapping[str, Any]) -> tuple[str, bool, int]:
 
 
 def _row(model: ModelInfo) -> tuple[str, ...]:
-    capabilities = [
-        name for name in get_args(Capability) if getattr(model, f"supports_{name}") is True
-    ]
+    capabilities = [name for name in CAPABILITIES if getattr(model, f"supports_{name}") is True]
     return (
         f"{model.provider}:{model.id}",
         str(model.release_date or "?"),

@@ -18,6 +18,8 @@ PROTOCOLS: Final = (
     "bedrock-converse",
 )
 GRANULARITIES: Final = ("segment", "word")
+CAPABILITIES: Final = ("reasoning", "vision", "tools", "structured_output")
+LOGINS: Final = ("github-copilot",)
 """Choices that the library defines; a test compares them."""
 
 IMAGE: Final[Mapping[str, Mapping[str, Any]]] = {
@@ -177,6 +179,43 @@ def add_inspect(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-o", "--output", metavar="FILE", help="write the page here; - for stdout")
     parser.add_argument("--open", action="store_true", help="open the page in a browser")
     parser.set_defaults(run=command("inspect:run"))
+
+
+def add_models(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `llmcore models`."""
+    parser.add_argument(
+        "words", nargs="*", help="only models with all of these in their provider, id or name"
+    )
+    parser.add_argument(
+        "--latest", action="store_true", help="only the newest matching model of each provider"
+    )
+    parser.add_argument("--provider", metavar="ID", help="only models of this provider")
+    parser.add_argument(
+        "--capability",
+        action="append",
+        default=[],
+        choices=CAPABILITIES,
+        help="only models with this capability; repeatable",
+    )
+    parser.add_argument("--json", action="store_true", help="print one JSON object per line")
+    parser.set_defaults(run=command("models:run"))
+
+
+def add_login(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `llmcore login`."""
+    parser.add_argument("provider", choices=LOGINS)
+    parser.add_argument("--github-url", metavar="URL", help="such as https://acme.ghe.com")
+    parser.add_argument(
+        "--api-url", metavar="URL", help="GitHub's API, if not at `api.` before the host"
+    )
+    parser.add_argument("--client-id", metavar="ID", help="the OAuth application")
+    parser.set_defaults(run=command("login:run_login"))
+
+
+def add_logout(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `llmcore logout`."""
+    parser.add_argument("provider", choices=LOGINS)
+    parser.set_defaults(run=command("login:run_logout"))
 
 
 def add_doctor(parser: argparse.ArgumentParser) -> None:

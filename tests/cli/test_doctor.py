@@ -138,11 +138,7 @@ def test_version_and_help_load_nothing(program: str, option: str) -> None:
     assert done.stderr.strip() == f"{sorted(f'llmcore.{name}' for name in loaded)} set()"
 
 
-HEAVY_HELP = ("models", "login", "logout")
-"""Commands whose options need values of the library; they load no client."""
-
-
-@pytest.mark.parametrize("command", [name for name in COMMANDS if name not in HEAVY_HELP])
+@pytest.mark.parametrize("command", COMMANDS)
 def test_help_of_a_command_loads_no_library(command: str) -> None:
     assert _loaded_by(f"from llmcore.cli import main\nmain([{command!r}, '--help'])") == set()
 
