@@ -5,7 +5,7 @@ import os
 import sys
 import time
 from contextlib import suppress
-from typing import TextIO
+from typing import Final, TextIO
 
 from llmcore.cli.failures import explain
 from llmcore.cli.program import json_text, note, printable
@@ -136,11 +136,15 @@ class TextPrinter:
             self._note(text)
 
 
+_AT_ONCE: Final = 0.05
+"""Seconds from the first text to the end in which nothing is generated but only received."""
+
+
 def describe(usage: Usage, cost: float | None, started: float, first: float | None) -> str:
     """Return tokens, cost, speed and time of a response that ends now.
 
-    *first* is the time of its first text. None omits the speed, as for a response that was not
-    streamed.
+    *first* is the time of its first text. The speed is omitted without it, as for a response that
+    was not streamed, and if all of the response arrived at once.
     """
     now = time.monotonic()
     counts = ((usage.input_tokens, "in"), (usage.output_tokens, "out"))
@@ -152,7 +156,7 @@ def describe(usage: Usage, cost: float | None, started: float, first: float | No
         facts.append(f"{usage.cache_read_tokens} from the cache")
     if cost is not None:
         facts.append(f"${cost:.6f}")
-    if first is not None and usage.output_tokens and now > first:
+    if first is not None and usage.output_tokens and now - first > _AT_ONCE:
         facts.append(f"{usage.output_tokens / (now - first):.0f} tokens/s")
         facts.append(f"first after {first - started:.1f} s")
     facts.append(f"{now - started:.1f} s in all")

@@ -16,10 +16,12 @@ import pytest
 
 from llmcore.cli import main, openbridge
 from llmcore.cli.failures import EXIT_CODES, exit_code, explain
+from llmcore.cli.printing import describe
 from llmcore.client.client import Client
 from llmcore.protocols.openai_chat.models import ChatDialect
 from llmcore.routes.openai_compatible import OpenAICompatible
 from llmcore.schema.errors import AbortError, AuthenticationError, RateLimitError, error_types
+from llmcore.schema.usage import Usage
 from llmcore.version import VERSION
 from tests.support.programs.packages import without
 from tests.support.servers.loopback import (
@@ -107,6 +109,18 @@ def test_a_response_in_one_piece_has_no_speed(
     assert "s in all" in err
     assert "tokens/s" not in err
     assert "first after" not in err
+
+
+@pytest.mark.parametrize(("seconds", "shown"), [(2.0, "50 tokens/s"), (0.01, "")])
+def test_the_speed_is_that_of_a_response_that_arrives_over_time(
+    monkeypatch: pytest.MonkeyPatch, seconds: float, shown: str
+) -> None:
+    monkeypatch.setattr("time.monotonic", lambda: 100.0)
+
+    text = describe(Usage(output_tokens=100), None, started=90.0, first=100.0 - seconds)
+
+    assert ("tokens/s" in text) == bool(shown)
+    assert shown in text
 
 
 def test_quiet_prints_the_response_alone(
