@@ -7,6 +7,7 @@ llmcore batch results handle.json > answers.jsonl
 """
 
 import argparse
+import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from attrs import evolve
 
 from llmcore.cli.program import json_output, json_text, note
 from llmcore.cli.request_options import make_client, model_of
+from llmcore.cli.user_config import read_config
 from llmcore.client.batches import Batches, BatchHandle
 from llmcore.client.client import Client
 from llmcore.generation.batch import BatchRun, finished, requests_in, run_batch
@@ -91,8 +93,13 @@ def _handle(path: str) -> BatchHandle:
         raise ConfigurationError(message, cause=error) from error
 
 
-def _model(args: argparse.Namespace, client: Client) -> Model | None:
-    return model_of(args.model, client, local=False, keyless=False) if args.model else None
+def _model(args: argparse.Namespace, client: Client) -> Model | str | None:
+    """Return the model of requests that name none; by default that of `llmcore config`."""
+    config = read_config(os.environ)
+    if args.model:
+        return model_of(config.model_named(args.model), client, local=False, keyless=False)
+    named = config.get("model")
+    return None if named is None else config.model_named(named)
 
 
 def _print(id_: str, outcome: Result[LLMResponse, LLMError]) -> None:

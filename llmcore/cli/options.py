@@ -332,7 +332,10 @@ def _add_requests(parser: argparse.ArgumentParser) -> None:
         "requests", help='lines of JSON: {"id": "a", "prompt": "..."}, or with a whole "request"'
     )
     parser.add_argument(
-        "-m", "--model", metavar="PROVIDER:ID", help="the model of requests that name none"
+        "-m",
+        "--model",
+        metavar="PROVIDER:ID",
+        help="the model of requests that name none, or an alias; by default that of the config",
     )
 
 

@@ -120,3 +120,16 @@ def test_file_that_is_no_handle_is_an_error(
 
     assert main(["batch", "results", str(file)]) != 0
     assert "is not the handle of a batch" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("options", [["-m", "quick"], []], ids=["alias", "default"])
+def test_models_are_named_as_for_ask(
+    server: Loopback, tmp_path: Path, capsys: pytest.CaptureFixture[str], options: list[str]
+) -> None:
+    """By an alias, or not at all if there is a default."""
+    assert main(["config", "set", "alias.quick", "vllm:m-quick"]) == 0
+    assert main(["config", "set", "model", "quick"]) == 0
+
+    assert main(["batch", "submit", requests_in(tmp_path, "hi"), *options]) == 0
+
+    assert json.loads(capsys.readouterr().out)["model"] == "m-quick"
