@@ -162,8 +162,10 @@ _GROWING: Final = ("text", "summary", "data", "thinking")
 
 def are_thinking_blocks(blocks: Iterable[JsonValue]) -> bool:
     """Return whether *blocks* came in `thinking_blocks`, and go back in it."""
-    types = {block.get("type") for block in blocks if isinstance(block, Mapping)}
-    return not types.isdisjoint(("thinking", "redacted_thinking"))
+    return any(
+        isinstance(block, Mapping) and block.get("type") in ("thinking", "redacted_thinking")
+        for block in blocks
+    )
 
 
 def merge_details(pieces: Iterable[Any], *, whole: bool = False) -> list[JsonValue]:

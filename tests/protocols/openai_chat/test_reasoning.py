@@ -193,6 +193,18 @@ def test_blocks_stay_apart() -> None:
     assert merge_details(pieces) == pieces
 
 
+@pytest.mark.parametrize("kind", [["x"], {"a": 1}, 3, None], ids=repr)
+@pytest.mark.parametrize("field", ["reasoning_details", "thinking_blocks"])
+def test_a_block_whose_type_is_not_text_is_kept(field: str, kind: object) -> None:
+    block = {"type": kind, "text": SAYS}
+
+    read = response(whole(completion({"content": "Hi", field: [block]})))
+
+    (kept,) = [part for part in read.message.content if isinstance(part, ReasoningPart)]
+    assert read.text == "Hi"
+    assert kept.provider_metadata["openai"] == {"reasoning_details": [block]}
+
+
 def test_a_whole_list_of_blocks_is_left_as_it_is() -> None:
     """Nothing is a piece in a body that was not streamed; noise in it is left out."""
     blocks = [{"type": "reasoning.text", "text": "a"}, {"type": "reasoning.text", "text": "b"}]
