@@ -132,6 +132,8 @@ WRONG = {
     "_generate('Hi', deps=1)": "did you mean 'tool_context'",
     "_generate('Hi', model_settings={})": "one by one",
     "_generate('Hi', mock_response='Hi')": "FakeModel",
+    "_generate_many(['Hi'], max_workers=3)": "did you mean 'concurrency'",
+    "sync.embed('openai:text-embedding-3-small', ['Hi'])": "`embed_many` takes several",
     "sync.Conversation(system='Be brief.')": r"first run: chat.generate\(model, prompt, system",
 }
 
@@ -186,6 +188,26 @@ WRONG_NAMES = {
 def test_a_wrong_name_raises_an_attribute_error_that_states_what_to_write(name: str) -> None:
     with pytest.raises(AttributeError, match=WRONG_NAMES[name]):
         eval(name, {**NAMES})
+
+
+async def _entered(value: Any) -> None:
+    async with value:
+        pass
+
+
+@pytest.mark.anyio
+async def test_a_block_of_the_wrong_kind_raises_an_error_that_states_the_right_one() -> None:
+    asynchronous: dict[str, Any] = {
+        "llmcore.sync.Client": llmcore.Client(environ={}),
+        "llmcore.sync.stream": llmcore.stream(MODEL, "Hi"),
+    }
+    for blocking, value in asynchronous.items():
+        assert not hasattr(value, "__enter__")
+        with pytest.raises(AttributeError, match=f"write `async with`, or use {blocking}"), value:
+            pass
+    for view in (NAMES["BLOCKING"], sync.stream(MODEL, "Hi")):
+        with pytest.raises(AttributeError, match="write `with`"):
+            await _entered(view)
 
 
 HINTED = (

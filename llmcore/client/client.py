@@ -74,6 +74,7 @@ takes_requests: Final = with_awaited_hints(
     **dict.fromkeys(
         ("embeddings", "get_embeddings"), "call llmcore.embed(model, text, client=client)"
     ),
+    __enter__="write `async with`, or use llmcore.sync.Client in blocking code",
 )
 class Client(UnaryMethods):
     """Runs requests. Safe for concurrent use, from several tasks, loops and threads.

@@ -36,6 +36,10 @@ async def embed(
     *model* is one of any facade whose provider has embeddings, or an id such as
     `openai:text-embedding-3-small`. Raises LLMError.
     """
+    if not isinstance(text, str):
+        raise InvalidRequestError(
+            f"text is one text, not a {type(text).__name__}: `embed_many` takes several"
+        )
     return await embed_many(model, (text,), **settings)
 
 

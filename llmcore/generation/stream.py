@@ -34,6 +34,7 @@ with_stream_hints: Final = with_names_of_others(
 
 
 @with_stream_hints
+@with_names_of_others(__enter__="write `async with`, or use llmcore.sync.stream in blocking code")
 class StreamResult:
     """The events of a run, over all of its steps. Iterate over it.
 

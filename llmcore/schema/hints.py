@@ -60,15 +60,20 @@ def with_names_of_others(**instead: str) -> Callable[[type[_T]], type[_T]]:
     """
 
     def decorate(cls: type[_T]) -> type[_T]:
-        def listed(self: object) -> list[str]:
-            return [name for name in object.__dir__(self) if name not in instead]
-
         for name, hint in instead.items():
             setattr(cls, name, _Foreign(name, hint))
-        setattr(cls, "__dir__", listed)  # noqa: B010  (mypy refuses the assignment)
+        setattr(cls, "__dir__", _own_names)  # noqa: B010  (mypy refuses the assignment)
         return cls
 
     return decorate
+
+
+def _own_names(self: object) -> list[str]:
+    names = object.__dir__(self)
+    cls = type(self)
+    return [
+        name for name in names if not isinstance(inspect.getattr_static(cls, name, 0), _Foreign)
+    ]
 
 
 @frozen
@@ -183,10 +188,12 @@ def explained_error(
 ) -> TypeError | None:
     """Return what to raise in place of *error*, caught around a call of *function*.
 
-    None if it was raised within the function, or cannot be explained.
+    None if it was raised within the function, for another reason than an argument of another
+    library, or cannot be explained.
     """
     traceback = error.__traceback__
-    if traceback is None or traceback.tb_next is not None:
+    is_within = traceback is None or traceback.tb_next is not None
+    if is_within and not any(name in hints.instead for name in settings):
         return None
     is_construction = function.__name__ == "__init__"
     name = type(args[0]).__name__ if is_construction else function.__qualname__

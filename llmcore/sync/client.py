@@ -8,7 +8,7 @@ from llmcore.client.client import takes_requests
 from llmcore.routes.route import PreparedRequest, ToolChoiceMode
 from llmcore.routes.transport import Timeouts
 from llmcore.schema.errors import LLMError
-from llmcore.schema.hints import with_hints
+from llmcore.schema.hints import with_hints, with_names_of_others
 from llmcore.schema.model import Body_co, Model
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.result import Result
@@ -25,6 +25,7 @@ _CALLS: Final = "call llmcore.sync.{}(..., client=client)"
     ),
     **{name: _CALLS.format(name) for name in ("embed", "rerank", "transcribe", "generate_image")},
 )
+@with_names_of_others(__aenter__="write `with`: llmcore.sync is blocking, llmcore.Client is not")
 class Client:
     """Runs requests and waits for them: `llmcore.Client`, whose arguments it takes, blocking.
 

@@ -10,6 +10,7 @@ from llmcore.generation import stream as runs
 from llmcore.generation.results import GenerateResult, StepResult
 from llmcore.schema.errors import LLMError
 from llmcore.schema.events import LLMEvent, TextDelta
+from llmcore.schema.hints import with_names_of_others
 from llmcore.schema.json import JsonValue
 from llmcore.schema.messages import Message
 from llmcore.schema.response import LLMResponse
@@ -22,6 +23,7 @@ _Element = TypeVar("_Element")
 _Partial = TypeVar("_Partial")
 
 
+@with_names_of_others(__aenter__="write `with`: llmcore.sync is blocking, llmcore.stream is not")
 class StreamView(Generic[_T]):
     """Base of all streams: a context manager and an iterator that can be closed."""
 
