@@ -133,6 +133,7 @@ WRONG = {
     "_generate('Hi', model_settings={})": "one by one",
     "_generate('Hi', mock_response='Hi')": "FakeModel",
     "_generate_many(['Hi'], max_workers=3)": "did you mean 'concurrency'",
+    "sync.rerank('cohere:rerank-v3.5', 'Hi', 'a document')": "documents is a list of texts",
     "sync.embed('openai:text-embedding-3-small', ['Hi'])": "`embed_many` takes several",
     "sync.Conversation(system='Be brief.')": r"first run: chat.generate\(model, prompt, system",
 }

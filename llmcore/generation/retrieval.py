@@ -87,6 +87,8 @@ async def rerank(
     *model* is one of Cohere, Voyage, Jina, vLLM, llama.cpp or a compatible server, or an id such
     as `cohere:rerank-v3.5`. With *top_n*, only so many are returned. Raises LLMError.
     """
+    if isinstance(documents, str):
+        raise InvalidRequestError("documents is a list of texts, not a single one")
     fields = request_fields(settings)
     request = RerankRequest(
         model=model, query=query, documents=tuple(documents), top_n=top_n, **fields
