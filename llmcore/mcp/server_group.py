@@ -15,7 +15,7 @@ from llmcore.generation.tool import Tool
 from llmcore.mcp.connection import ServerConnection
 from llmcore.mcp.oauth import OAuthLogin
 from llmcore.mcp.server_tools import SEPARATOR, ServerTools, prompt_messages, read
-from llmcore.mcp.servers import HttpServer, McpServer, servers_of
+from llmcore.mcp.servers import HttpServer, McpServer, SdkServer, StdioServer, servers_of
 from llmcore.schema import json
 from llmcore.schema.content import ToolOutputPart
 from llmcore.schema.errors import ConfigurationError, LLMError, RequestTimeoutError
@@ -40,6 +40,7 @@ class McpServers:
     def __init__(
         self, servers: Mapping[str, McpServer], *, approved: Mapping[str, str] | None = None
     ) -> None:
+        _check(servers)
         self._approved = approved
         self._servers: dict[str, ServerTools] = {}
         self._stack = AsyncExitStack()
@@ -183,6 +184,24 @@ class McpServers:
 def _seconds(server: McpServer) -> float:
     auth = server.auth if isinstance(server, HttpServer) else None
     return server.connect_seconds + (auth.seconds if isinstance(auth, OAuthLogin) else 0)
+
+
+def _check(servers: object) -> None:
+    """Raise ConfigurationError unless *servers* are servers by name."""
+    if isinstance(servers, str | Path):
+        raise ConfigurationError(f"for a file write McpServers.from_file({str(servers)!r})")
+    if not isinstance(servers, Mapping):
+        kind = type(servers).__name__
+        raise ConfigurationError(
+            f"servers must be a dict by name, such as {{'files': StdioServer('npx', [...])}}, "
+            f"not a {kind}"
+        )
+    for name, server in servers.items():
+        if not isinstance(server, StdioServer | HttpServer | SdkServer):
+            raise ConfigurationError(
+                f"the MCP server {name!r} must be a StdioServer, HttpServer or SdkServer, "
+                f"not a {type(server).__name__}"
+            )
 
 
 def _checked(name: str) -> str:

@@ -22,6 +22,8 @@ def _names_or_all(given: bool | Iterable[str]) -> bool | frozenset[str]:
 
 
 def _texts_of(given: Iterable[str]) -> tuple[str, ...]:
+    if isinstance(given, str):
+        raise ConfigurationError(f"give the arguments as a list, not as the text {given!r}")
     return tuple(given)
 
 

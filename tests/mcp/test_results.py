@@ -127,6 +127,24 @@ def test_servers_are_read_in_the_form_of_desktop_clients(tmp_path: Any) -> None:
 
 
 @pytest.mark.parametrize(
+    ("servers", "reason"),
+    [
+        ("mcp.json", r"McpServers.from_file\('mcp.json'\)"),
+        ([StdioServer("x")], "a dict by name.*not a list"),
+        ({"a": "npx x"}, "'a' must be a StdioServer.*not a str"),
+    ],
+)
+def test_servers_of_another_form_are_refused(servers: Any, reason: str) -> None:
+    with pytest.raises(ConfigurationError, match=reason):
+        McpServers(servers)
+
+
+def test_arguments_of_a_server_as_one_text_are_refused() -> None:
+    with pytest.raises(ConfigurationError, match="arguments as a list"):
+        StdioServer("npx", "-y a-server")
+
+
+@pytest.mark.parametrize(
     ("document", "reason"),
     [
         ([], "under the key"),
