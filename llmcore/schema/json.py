@@ -218,15 +218,18 @@ def plain_object(value: object) -> JsonObject:
     return plain_json(value)  # type: ignore[return-value]
 
 
-def plain_metadata(value: object) -> ProviderMetadata:
-    """Return a copy of provider metadata: an object of objects, keyed by provider."""
+def plain_metadata(value: object, field: str = "provider_metadata") -> ProviderMetadata:
+    """Return a copy of the value of *field*: an object of objects, keyed by provider."""
     if value == {}:  # nearly always
         return {}
+    if type(value) is not dict and not isinstance(value, Mapping | None):
+        kind = type(value).__name__
+        raise InvalidRequestError(f"{field} must be a dict by provider, not a {kind}")
     copy = plain_object(value)
     for provider, data in copy.items():
         if not isinstance(data, dict):
             raise InvalidRequestError(
-                f"provider_metadata[{provider!r}] must be an object, not a {type(data).__name__}"
+                f"{field}[{provider!r}] must be an object, not a {type(data).__name__}"
             )
     return copy  # type: ignore[return-value]
 

@@ -71,8 +71,15 @@ def _tools(value: Iterable[ToolSpecInput]) -> tuple[ToolSpec, ...]:
 
 
 def _metadata(value: Mapping[str, str]) -> Mapping[str, str]:
+    if not isinstance(value, Mapping):
+        kind = type(value).__name__
+        raise InvalidRequestError(f"metadata must map strings to strings; got a {kind}")
     _only((*value.keys(), *value.values()), (str,), "metadata must map strings to strings")
     return dict(value)
+
+
+def _provider_options(value: object) -> ProviderMetadata:
+    return plain_metadata(value, "provider_options")
 
 
 _KINDS: tuple[tuple[str, tuple[type, ...], str], ...] = (
@@ -142,7 +149,7 @@ class LLMRequest(Generic[Body_co]):
     """Prompt caching."""
     metadata: Mapping[str, str] = field(factory=dict, converter=_metadata)
     """Labels for the provider's dashboards."""
-    provider_options: ProviderMetadata = field(factory=dict, converter=plain_metadata)
+    provider_options: ProviderMetadata = field(factory=dict, converter=_provider_options)
     """Native fields of the body, by provider id."""
     http: HttpOverlay = _NO_OVERLAY
     """Headers, query parameters and body fields that replace those of the request."""

@@ -167,7 +167,7 @@ def test_contradictions_are_refused(arguments: dict[str, Any], message: str) -> 
         ("tools", [print], "got a builtin_function_or_method"),
         ("metadata", {"a": 1}, "metadata must map strings to strings; got a int"),
         ("metadata", {1: "a"}, "metadata must map strings to strings; got a int"),
-        ("provider_options", {"acme": 5}, r"provider_metadata\['acme'\] must be an object"),
+        ("provider_options", {"acme": 5}, r"provider_options\['acme'\] must be an object"),
         ("provider_options", {"acme": {"x": float("inf")}}, "x is inf"),
         ("model", None, "model is a NoneType; give a Model, or its id"),
         ("tool_choice", "auto", r"tool_choice is a str; give .* ToolChoice.auto\(\)"),
