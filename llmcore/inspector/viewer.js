@@ -234,7 +234,7 @@ function showDocument() {
 function overview(exchanges) {
   const rows = (of) => exchanges.map((one) => [[one.name, one.model].filter(Boolean).join(" · "), of(one)]);
   const tokens = (one) => ((one.usage || {}).input_tokens || 0) + ((one.usage || {}).output_tokens || 0);
-  const timed = exchanges.some((one) => one.timed), priced = exchanges.some((one) => typeof one.cost === "number");
+  const timed = exchanges.some((one) => one.timed), priced = exchanges.some((one) => one.cost);
   return h("div", { class: "grid" }, bars("Tokens", rows(tokens), number),
     timed ? bars("Time", rows((one) => (one.timed ? one.total_ms : null)), seconds) : null,
     priced ? bars("Cost", rows((one) => one.cost), dollars) : null);
