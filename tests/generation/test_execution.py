@@ -77,13 +77,17 @@ async def test_plain_tools_run_together_in_threads() -> None:
 
 async def test_results_keep_the_order_of_the_calls() -> None:
     """Events come as the tools finish."""
+    ended = {name: anyio.Event() for name in "abcd"}
+    ended["d"].set()
 
-    async def wait(seconds: float) -> float:
-        await anyio.sleep(seconds)
-        return seconds
+    async def finish(name: str, after: str) -> str:
+        await ended[after].wait()
+        await anyio.sleep(0.05)
+        ended[name].set()
+        return name
 
-    setting = ToolContext(tools=(tool(wait),))
-    calls = [call("wait", {"seconds": s}, id_) for s, id_ in ((0.2, "a"), (0.1, "b"), (0, "c"))]
+    setting = ToolContext(tools=(tool(finish),))
+    calls = [call("finish", {"name": n, "after": chr(ord(n) + 1)}, n) for n in "abc"]
     tools = await run(setting, *calls)
     events = await tools.next_events()
 

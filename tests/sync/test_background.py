@@ -379,7 +379,7 @@ def run_program(folder: Path, code: str, *given: str) -> "subprocess.CompletedPr
         cwd=folder,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=180,
         check=False,
     )
 
