@@ -88,6 +88,8 @@ NOT_OF_MESSAGE: Final = frozenset(
 NOT_OF_DELTA: Final = frozenset({"stop_reason"})
 NOT_OF_EVENT: Final = frozenset({"type", "delta", "usage", "message", "index"})
 _OF_USAGE: Final = ("service_tier", "inference_geo", "speed")
+_OF_TURN: Final = ("container",)
+"""Facts that the next request of the turn needs."""
 
 
 def with_facts(
@@ -117,7 +119,16 @@ def closing_events(state: MessagesState) -> Sequence[LLMEvent]:
     )
     usage = None if info.usage is None else map_usage(info.usage)
     metadata = {METADATA_KEY: dict(info.metadata)} if info.metadata else {}
-    return (*events, *finish_events(reason, usage, metadata, info.raw, model=info.model))
+    needed = {name: info.metadata[name] for name in _OF_TURN if name in info.metadata}
+    end = finish_events(
+        reason,
+        usage,
+        metadata,
+        info.raw,
+        model=info.model,
+        message_metadata={METADATA_KEY: needed} if needed else None,
+    )
+    return (*events, *end)
 
 
 def _explain_refusal(state: MessagesState, events: list[LLMEvent]) -> None:

@@ -3,6 +3,7 @@
 Sources, read November 2026:
 https://platform.claude.com/docs/en/build-with-claude/working-with-messages,
 https://platform.claude.com/docs/en/build-with-claude/thinking (what must come back unchanged),
+https://platform.claude.com/docs/en/build-with-claude/refusals-and-fallback (what must not),
 https://platform.claude.com/docs/en/build-with-claude/mid-conversation-system-messages.
 
 User and assistant take turns; the results of a message's tool calls come first in the user's
@@ -10,12 +11,13 @@ next turn. Each message's blocks stand in the order of its parts.
 """
 
 from collections.abc import Iterable, Sequence
-from typing import Literal
+from typing import Literal, cast
 
 from attrs import evolve, frozen
 
 from llmcore.protocols.anthropic_messages.names import (
     CALL_IDS,
+    FALLBACK,
     METADATA_KEY,
     PROTOCOL_ID,
     RESULT_SUFFIX,
@@ -50,6 +52,7 @@ from llmcore.schema.content import (
     cache_ttl,
 )
 from llmcore.schema.diagnostics import Diagnostics
+from llmcore.schema.json import object_or_empty
 from llmcore.schema.messages import Message
 from llmcore.schema.request import LLMRequest
 
@@ -84,11 +87,15 @@ def lower_messages(
     request: LLMRequest, target: MessagesTarget, instructions: Sequence[str], notes: Diagnostics
 ) -> MessagesPrompt:
     """Return the body's `system` and `messages`; *instructions* of our own end the former."""
-    repaired = repair(request.messages, target.policy)
+    spoken = [_with_origin(message, target) for message in request.messages]
+    repaired = repair(spoken, target.policy)
     notes.extend(repaired.diagnostics)
     toolsets = dict(_toolsets(repaired.messages))
+    declined = _Declined()
     drafts = [
-        _lower_message(message, path, toolsets, target, notes)
+        _lower_message(
+            declined.removed_from(message, path, target, notes), path, toolsets, target, notes
+        )
         for message, path in zip(repaired.messages, repaired.paths, strict=True)
     ]
     leading, messages = _place_system_messages(drafts, notes)
@@ -151,6 +158,83 @@ def _toolsets(messages: Iterable[Message]) -> Iterable[tuple[str, str]]:
             name = call.provider_metadata.get(METADATA_KEY, {}).get("toolset_name")
             if isinstance(name, str):
                 yield call.id, name
+
+
+# -- responses that a fallback model completed
+
+
+def _fallbacks(message: Message, target: MessagesTarget) -> list[int]:
+    """Return where one model declined and the next went on: the indexes of `fallback` blocks."""
+    return [
+        index
+        for index, part in enumerate(message.content)
+        if type(part) is ProviderPart
+        and part.provider in target.keys
+        and object_or_empty(part.data).get("type") == FALLBACK
+    ]
+
+
+def _with_origin(message: Message, target: MessagesTarget) -> Message:
+    """Return *message* as made by the target's model if that was asked, and another completed it.
+
+    What the other one thought then is sent back: the API knows both by the `fallback` blocks.
+    """
+    policy, origin = target.policy, message.origin
+    if origin is None or not policy.same_api(origin) or policy.keeps_opaque(origin):
+        return message
+    for index in _fallbacks(message, target):
+        block = object_or_empty(cast("ProviderPart", message.content[index]).data)
+        asked = evolve(origin, model=str(object_or_empty(block.get("from")).get("model")))
+        if policy.keeps_opaque(asked):
+            return evolve(message, origin=asked)
+    return message
+
+
+class _Declined:
+    """Leaves out what the API refuses of models that declined: before the last `fallback` block.
+
+    Their thinking, their calls of the caller's tools (with the results), and calls of the
+    provider's tools that were cut off before a result. Their text stays, and the block itself.
+    """
+
+    def __init__(self) -> None:
+        self._calls: set[str] = set()
+
+    def removed_from(
+        self, message: Message, path: str, target: MessagesTarget, notes: Diagnostics
+    ) -> Message:
+        """Return the next message of the conversation without what was declined."""
+        if message.role == "assistant":
+            gone = self._declined_in(message, target)
+        else:
+            gone = {
+                index
+                for index, part in enumerate(message.content)
+                if self._calls
+                and isinstance(part, ToolResultPart)
+                and part.tool_call_id in self._calls
+            }
+        for index in sorted(gone):
+            what = "a part of a response that its model declined to complete"
+            notes.left_out(f"{path}.content[{index}]", what, "the API refuses it")
+        kept = [part for index, part in enumerate(message.content) if index not in gone]
+        return evolve(message, content=tuple(kept)) if gone else message
+
+    def _declined_in(self, message: Message, target: MessagesTarget) -> set[int]:
+        """Return the indexes of the parts to leave out; remembers the caller's calls in them."""
+        found = _fallbacks(message, target)
+        if not found:
+            return set()
+        gone: set[int] = set()
+        before = message.content[: found[-1]]
+        answered = {part.tool_call_id for part in before if isinstance(part, ToolResultPart)}
+        for index, part in enumerate(before):
+            if isinstance(part, ReasoningPart):
+                gone.add(index)
+            elif isinstance(part, ToolCallPart) and part.id not in answered:
+                gone.add(index)
+                self._calls.add(part.id)
+        return gone
 
 
 # -- the assistant's parts

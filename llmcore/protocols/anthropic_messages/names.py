@@ -106,3 +106,6 @@ TOOL_CALL_TYPES: Final = ("tool_use", "server_tool_use", "mcp_tool_use")
 
 RESULT_SUFFIX: Final = "_tool_result"
 """How the types of blocks end that hold results of the provider's tools."""
+
+FALLBACK: Final = "fallback"
+"""Blocks at which another model continues a response that the one before it declined."""

@@ -50,6 +50,7 @@ from llmcore.protocols.anthropic_messages.finish import (
 )
 from llmcore.protocols.anthropic_messages.models import plan_format
 from llmcore.protocols.anthropic_messages.names import (
+    FALLBACK,
     METADATA_KEY,
     PROTOCOL_ID,
     RESULT_SUFFIX,
@@ -203,7 +204,7 @@ def _on_block_start(state: MessagesState, event: Event, events: list[LLMEvent]) 
     if index in state.open:  # a server that does not end its blocks
         state = _close(state, index, events)
     block = object_or_empty(event.get("content_block"))
-    if block.get("type") == "fallback":  # from here on another model answers
+    if block.get("type") == FALLBACK:  # from here on another model answers
         model = str_or_none(object_or_empty(block.get("to")).get("model")) or state.info.model
         state = replace(state, info=replace(state.info, model=model))
     return _open(state, index, block, events)

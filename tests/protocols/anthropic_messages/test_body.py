@@ -5,12 +5,27 @@ from typing import Any
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from llmcore.schema.content import ReasoningPart, ToolCallPart, cached
+from llmcore.schema.content import ProviderPart, ReasoningPart, ToolCallPart, cached
 from llmcore.schema.errors import InvalidRequestError, UnsupportedToolChoiceError
 from llmcore.schema.messages import Message
 from llmcore.schema.options import CachePolicy, GenerationOptions, ReasoningOptions
 from llmcore.schema.tools import CustomTool, Grammar, HostedTool, ToolChoice, ToolDefinition
-from tests.support.wire.anthropic import ask, body, built, codes, refused, text, unmarked
+from tests.support.wire.anthropic import (
+    NEWEST,
+    ask,
+    body,
+    built,
+    codes,
+    message,
+    refused,
+    stream_of,
+    streamed,
+    text,
+    tool_use,
+    unmarked,
+    whole,
+)
+from tests.support.wire.protocol import response
 
 LOOK = ToolDefinition("look", "Looks.", {"type": "object", "properties": {"at": {}}})
 OFF = CachePolicy(mode="off")
@@ -486,6 +501,89 @@ def test_other_providers_options_are_not_ours() -> None:
     assert "top_a" not in body(ask(provider_options={"openai": {"top_a": 1}}))
 
 
+# -- the container of code that waits
+
+PENDING = {"type": "server_tool_use", "id": "srv_1", "name": "code_execution", "input": {}}
+ASKS = tool_use(
+    "look", {"at": 1}, id="toolu_1", caller={"type": "code_execution_20260120", "tool_id": "srv_1"}
+)
+CONTAINER = {"id": "container_1", "expires_at": "2026-12-01T00:00:00Z"}
+
+
+def waiting(how: str = "whole", **fields: Any) -> Message:
+    """Return a response whose code waits for a tool of the caller's."""
+    made = message(PENDING, ASKS, stop="tool_use", **fields)
+    return response(whole(made) if how == "whole" else streamed(stream_of(made))).message
+
+
+@pytest.mark.parametrize("how", ["whole", "streamed"])
+def test_results_of_calls_by_code_name_its_container(how: str) -> None:
+    """The API refuses them without it."""
+    said = waiting(how, container=CONTAINER)
+    asked = ask(messages=[Message.user("Hi"), said, Message.tool("toolu_1", "seen")])
+
+    assert body(asked)["container"] == "container_1"
+
+
+@pytest.mark.parametrize(
+    ("later", "found"),
+    [
+        ([Message.tool("toolu_1", "seen")], "container_1"),
+        ([Message.tool("toolu_1", "seen"), Message.user("Quick!")], "container_1"),
+        ([Message.tool("toolu_1", "seen"), waiting(), Message.tool("toolu_1", "a")], "container_1"),
+        (
+            [
+                Message.tool("toolu_1", "seen"),
+                waiting(container={"id": "c2"}),
+                Message.tool("toolu_1", "a"),
+            ],
+            "c2",
+        ),
+        ([], "container_1"),
+        ([Message.tool("toolu_1", "seen"), Message.assistant("Done."), Message.user("And?")], None),
+        ([Message.user("And?")], "container_1"),
+    ],
+    ids=[
+        "results",
+        "and text",
+        "a later response",
+        "another container",
+        "paused",
+        "complete",
+        "not answered",
+    ],
+)
+def test_the_container_is_that_of_the_turn_under_way(later: list[Message], found: Any) -> None:
+    """A finished turn's may have expired; who wants it again names it in an option."""
+    said = waiting(container=CONTAINER)
+    asked = ask(messages=[Message.user("Hi"), said, *later])
+
+    assert body(asked).get("container") == found
+
+
+@pytest.mark.parametrize(
+    ("given", "sent"),
+    [
+        (
+            {"skills": [{"skill_id": "pptx"}]},
+            {"id": "container_1", "skills": [{"skill_id": "pptx"}]},
+        ),
+        ({"id": "c2", "skills": []}, {"id": "c2", "skills": []}),
+        ("c2", "c2"),
+    ],
+    ids=["skills", "id and skills", "id"],
+)
+def test_the_callers_container_counts(given: Any, sent: Any) -> None:
+    """Its id, if it has one, is not replaced."""
+    said = waiting(container=CONTAINER)
+    asked = ask(
+        messages=[Message.user("Hi"), said, Message.tool("toolu_1", "seen")],
+        provider_options=options(container=given),
+    )
+
+    assert body(asked)["container"] == sent
+
+
 # -- headers
 
 
@@ -515,6 +613,63 @@ def test_beta_features_are_joined() -> None:
     ]
     sent = body(ask(provider_options=named))
     assert not {"beta_headers", "beta_features", "betas"} & sent.keys()
+
+
+@pytest.mark.parametrize(
+    ("fields", "beta"),
+    [
+        ({"fallbacks": "default"}, "server-side-fallback-2026-07-01"),
+        ({"fallbacks": [{"model": "claude-opus-4-8"}]}, "server-side-fallback-2026-07-01"),
+        ({"fallback_credit_token": {"token": "t"}}, "fallback-credit-2026-07-01"),
+        ({"thread": {"type": "create"}}, "message-threads-2026-08-12"),
+        ({"speed": "fast"}, "fast-mode-2026-02-01"),
+        (
+            {"output_config": {"task_budget": {"type": "tokens", "total": 9}}},
+            "task-budgets-2026-03-13",
+        ),
+        ({"output_config": {"effort": "low"}}, None),
+        (
+            {"thinking": {"type": "adaptive", "block_binding": {}}},
+            "thinking-binding-controls-2026-08-01",
+        ),
+        (
+            {"thinking": {"type": "adaptive", "display": "updates"}},
+            "thinking-display-updates-2026-08-18",
+        ),
+        ({"thinking": {"type": "adaptive", "display": "omitted"}}, None),
+        ({"container": {"skills": []}}, None),
+    ],
+)
+def test_a_field_of_a_beta_feature_names_it(fields: Any, beta: str | None) -> None:
+    """The fields that only the types of the API's beta have; those that are generally available."""
+    found = header(model=NEWEST, cache=OFF, provider_options=options(**fields))
+
+    assert found == ([] if beta is None else [beta])
+
+
+@pytest.mark.parametrize(
+    ("block", "beta"),
+    [
+        (
+            {"type": "fallback", "from": {"model": "a"}, "to": {"model": "b"}},
+            "server-side-fallback-2026-07-01",
+        ),
+        (
+            {"type": "tool_removal", "tool": {"type": "tool_reference", "name": "look"}},
+            "mid-conversation-tool-changes-2026-07-01",
+        ),
+        ({"type": "container_upload", "file_id": "file_1"}, None),
+    ],
+)
+def test_a_block_of_a_beta_feature_names_it(block: Any, beta: str | None) -> None:
+    """Blocks that a response or the caller brought."""
+    said = [
+        Message.user("a"),
+        Message.assistant(ProviderPart("anthropic", block)),
+        Message.user("b"),
+    ]
+
+    assert header(messages=said, cache=OFF) == ([] if beta is None else [beta])
 
 
 def test_no_feature_no_header() -> None:

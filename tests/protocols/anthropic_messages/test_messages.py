@@ -677,3 +677,63 @@ def test_a_compaction_goes_back_without_fields_that_are_null(came: Any, sent: An
 
     block = body(asked)["messages"][1]["content"][0]
     assert block == {"type": "compaction", **(came if sent is None else sent)}
+
+
+# -- responses that a fallback model completed
+
+FABLE, OPUS = "claude-fable-5", "claude-opus-4-8"
+TOOK_OVER = {
+    "type": "fallback",
+    "from": {"model": FABLE},
+    "to": {"model": OPUS},
+    "trigger": {"type": "refusal", "category": "cyber"},
+}
+SEARCH = {"type": "server_tool_use", "id": "srv_1", "name": "web_search", "input": {"query": "x"}}
+FOUND: dict[str, Any] = {
+    "type": "web_search_tool_result",
+    "tool_use_id": "srv_1",
+    "content": [],
+}
+
+
+@pytest.mark.parametrize(
+    ("before", "kept"),
+    [
+        ([text("Part.")], [text("Part.")]),
+        ([thinking("a", "s1"), text("Part.")], [text("Part.")]),
+        ([{"type": "redacted_thinking", "data": "d"}], []),
+        ([tool_use("look", {"at": 1}, id="toolu_1")], []),
+        ([SEARCH], []),
+        ([SEARCH, FOUND], [SEARCH, FOUND]),
+        (
+            [thinking("a", "s1"), {**TOOK_OVER, "to": {"model": "x"}}],
+            [{**TOOK_OVER, "to": {"model": "x"}}],
+        ),
+    ],
+    ids=["text", "thinking", "redacted", "a call", "cut off search", "search", "two fallbacks"],
+)
+@pytest.mark.parametrize("model", [FABLE, OPUS])
+def test_what_was_declined_before_a_fallback_does_not_go_back(
+    before: list[Any], kept: list[Any], model: str
+) -> None:
+    """The API refuses the thinking and unanswered calls of a model that declined."""
+    after = [thinking("b", "s2"), tool_use("look", {"at": 2}, id="toolu_2")]
+    made = message(*before, TOOK_OVER, *after, stop="tool_use", model=OPUS)
+    said = response(whole(made)).message
+    results = [Message.tool(call.id, "seen") for call in said.tool_calls]
+    asked = ask(model, messages=[Message.user("Hi"), said, *results])
+
+    sent = messages(asked)
+    assert sent[1]["content"] == [*kept, TOOK_OVER, *after]
+    assert [block["tool_use_id"] for block in sent[2]["content"]] == ["toolu_2"]
+    gone = len(said.content) - len(sent[1]["content"]) + len(said.tool_calls) - 1
+    assert [code for code, _ in codes(asked)] == ["unsupported-content"] * gone
+
+
+def test_thinking_of_a_fallback_goes_back_only_to_the_models_of_the_response() -> None:
+    """Another model cannot read it."""
+    said = response(whole(message(TOOK_OVER, thinking("b", "s2"), text("Hi"), model=OPUS))).message
+    asked = ask(messages=[Message.user("a"), said, Message.user("b")])
+
+    assert messages(asked)[1]["content"] == [TOOK_OVER, text("Hi")]
+    assert codes(asked) == [("reasoning-dropped", "messages[1].content[1]")]
