@@ -130,8 +130,8 @@ class Generation(Generic[Context]):
         if not self._service.settings.cache.prompt_marks:
             return call
         protocol, owner = chosen.upstream.protocol_id, call.caller.owner
-        request, notes = with_prompt_cache_marks(call.request, self.front.id, protocol, owner)
-        return replace(call, request=request, diagnostics=(*call.diagnostics, *notes))
+        request, diagnostics = with_prompt_cache_marks(call.request, self.front.id, protocol, owner)
+        return replace(call, request=request, diagnostics=(*call.diagnostics, *diagnostics))
 
     def cached(
         self, call: OperationRequest, chosen: ChosenModel, request: LLMRequest

@@ -91,5 +91,5 @@ def with_overflow_note(
     tokens = estimated_tokens(prepared.request)
     if tokens <= window:
         return prepared
-    notes = (*prepared.diagnostics, overflow_note(tokens, window))
-    return changed(prepared, diagnostics=notes)
+    diagnostics = (*prepared.diagnostics, overflow_note(tokens, window))
+    return changed(prepared, diagnostics=diagnostics)

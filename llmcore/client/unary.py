@@ -80,11 +80,13 @@ class UnaryCalls:
         timeouts: Timeouts | None = None,
     ) -> Result[Response_co, LLMError]:
         """Return the response to *request* over *route*."""
-        notes: list[Diagnostic] = []
-        prepare = partial(_prepared, route, request, notes)
+        diagnostics: list[Diagnostic] = []
+        prepare = partial(_prepared, route, request, diagnostics)
         try:
             response = await self.exchange(route, prepare, timeouts, route.protocol.response_kind)
-            return Success(route.protocol.read(evolve(response, diagnostics=tuple(notes)), request))
+            return Success(
+                route.protocol.read(evolve(response, diagnostics=tuple(diagnostics)), request)
+            )
         except LLMError as error:
             error.provider = error.provider or route.provider
             return Failure(error)
@@ -112,8 +114,8 @@ class UnaryCalls:
         timeouts: Timeouts | None = None,
     ) -> Result[ByteStream, LLMError]:
         """Return the response to *request* over *route*, whose content is yet to be read."""
-        notes: list[Diagnostic] = []
-        prepare = partial(_prepared, route, request, notes)
+        diagnostics: list[Diagnostic] = []
+        prepare = partial(_prepared, route, request, diagnostics)
         limits = self._limits(route, timeouts)
         try:
             with _time_limit(route, limits):
@@ -125,7 +127,7 @@ class UnaryCalls:
             ByteStream(
                 exchange,
                 provider=route.provider,
-                diagnostics=tuple(notes),
+                diagnostics=tuple(diagnostics),
                 limits=limits,
                 most=route.defaults.max_response_bytes,
                 secrets=secrets,
@@ -197,12 +199,15 @@ class UnaryCalls:
 
 
 def _prepared(
-    route: UnaryRoute[Request, Any], request: Request, notes: list[Diagnostic], context: AuthContext
+    route: UnaryRoute[Request, Any],
+    request: Request,
+    diagnostics: list[Diagnostic],
+    context: AuthContext,
 ) -> Result[HttpRequest, LLMError]:
-    """Return the request for *request*, and leave its diagnostics, of the last try, in *notes*."""
+    """Return the request for *request*, and put what its last try lost into *diagnostics*."""
 
     def http(call: PreparedCall) -> HttpRequest:
-        notes[:] = call.diagnostics
+        diagnostics[:] = call.diagnostics
         return call.http
 
     return route.prepare(request, context=context).map(http)

@@ -219,9 +219,9 @@ class Accumulator:
         """Keep the response so far as the beginning of that of another model."""
         start = self._start or StreamStart(provider="", model="")
         self._earlier_usage = self._estimate(start)
-        parts, notes = self._parts()
+        parts, diagnostics = self._parts()
         self._earlier = without_opaque(parts)
-        self._diagnostics.extend(notes)
+        self._diagnostics.extend(diagnostics)
         self._slots.clear()
         self._starts.clear()
         resumed = event.start or start

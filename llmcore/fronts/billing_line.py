@@ -19,13 +19,13 @@ _LINE: Final = re.compile(r"^x-anthropic-billing-header:[^\n]*(\n|$)", re.IGNORE
 _NAME: Final = "x-anthropic-billing-header"
 
 
-def without_billing_line(request: LLMRequest, notes: Diagnostics) -> LLMRequest:
+def without_billing_line(request: LLMRequest, diagnostics: Diagnostics) -> LLMRequest:
     """Return *request* without the line in its instructions, for upstreams but Anthropic."""
     system = tuple(_cleaned(part) for part in request.system)
     messages = tuple(map(_cleaned_message, request.messages))
     if system == request.system and messages == request.messages:
         return request
-    notes.dropped("volatile-text-dropped", "instructions", f"{_NAME} is for Anthropic alone")
+    diagnostics.dropped("volatile-text-dropped", "instructions", f"{_NAME} is for Anthropic alone")
     return evolve(
         request,
         system=tuple(part for part in system if part.text),

@@ -145,7 +145,7 @@ class FrontWriter:
         }
 
     def __init__(self, diagnostics: Iterable[Diagnostic]) -> None:
-        self._notes = Diagnostics()
+        self._diagnostics = Diagnostics()
         self._reported = list(diagnostics)
         self.usage: Usage | None = None
         """The tokens that the upstream has counted so far."""
@@ -186,7 +186,7 @@ class FrontWriter:
     @property
     def diagnostics(self) -> Sequence[Diagnostic]:
         """Everything lost, changed or invented, from the request to the last event."""
-        return (*self._reported, *self._notes.entries)
+        return (*self._reported, *self._diagnostics.entries)
 
     def _take(self) -> Sequence[Event]:
         """Return the events that were written since the last call."""

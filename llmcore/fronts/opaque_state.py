@@ -196,7 +196,7 @@ def _read_part(data: JsonValue) -> ContentPart:
 
 
 def restore(
-    state: ResponseState, echoes: Sequence[Echo], path: str, notes: Diagnostics
+    state: ResponseState, echoes: Sequence[Echo], path: str, diagnostics: Diagnostics
 ) -> tuple[list[Echo], list[ContentPart]]:
     """Return the *echoes* that are not in the recipe, and the parts that the recipe makes."""
     waiting = _PendingEchoes(echoes)
@@ -207,7 +207,7 @@ def restore(
         edited = waiting.take_text() if echo is None and _is_text(entry) else None
         if edited is not None and entry.keys() - _KEY:
             why = "the text is not the one that its data came with"
-            notes.dropped("opaque-data-dropped", path, why)
+            diagnostics.dropped("opaque-data-dropped", path, why)
         parts += [edited] if edited is not None else _made(entry, echo)
     return waiting.rest(), parts
 
@@ -300,9 +300,9 @@ def _with_data(part: ContentPart, echo: Echo | None) -> list[ContentPart]:
 class EchoReader:
     """Reads the items between two user messages as the messages that they were."""
 
-    def __init__(self, sealer: Sealer, notes: Diagnostics) -> None:
+    def __init__(self, sealer: Sealer, diagnostics: Diagnostics) -> None:
         self._sealer = sealer
-        self._notes = notes
+        self._diagnostics = diagnostics
         self._left = _MAX_STATE_BYTES
         self._waiting: list[Echo] = []
         self._responses: list[tuple[ResponseState | None, list[Echo]]] = []
@@ -317,10 +317,10 @@ class EchoReader:
             state = unsealed_state(text, self._sealer, self._left)
         except ValueError as error:
             why = f"the encrypted reasoning was dropped: {error}"
-            self._notes.dropped("opaque-data-dropped", path, why)
+            self._diagnostics.dropped("opaque-data-dropped", path, why)
             return False
         self._left -= state.size
-        before, parts = restore(state, self._waiting, path, self._notes)
+        before, parts = restore(state, self._waiting, path, self._diagnostics)
         self._waiting = []
         if before:
             self._append(before)

@@ -47,13 +47,13 @@ def read_embeddings_request(body: JsonObject, model: Model) -> ReadEmbeddings:
     encoding = read(body, "encoding_format", str) or "float"
     if encoding not in _FORMATS:
         raise invalid('encoding_format must be "float" or "base64".', "encoding_format")
-    notes = Diagnostics()
+    diagnostics = Diagnostics()
     user = read(body, "user", str)
     options: dict[str, JsonObject] = {}
     if user is not None and model.provider in _WITH_USER:
         options[model.provider] = {"user": user}
     elif user is not None:
-        notes.dropped("unsupported-parameter", "user", "the upstream takes no id of a user")
+        diagnostics.dropped("unsupported-parameter", "user", "the upstream takes no id of a user")
     try:
         request = EmbeddingRequest(
             model=model,
@@ -64,7 +64,7 @@ def read_embeddings_request(body: JsonObject, model: Model) -> ReadEmbeddings:
     except InvalidRequestError as error:
         raise invalid(error.message, "input") from error
     return ReadEmbeddings(
-        request=request, as_base64=encoding == "base64", diagnostics=tuple(notes.entries)
+        request=request, as_base64=encoding == "base64", diagnostics=tuple(diagnostics.entries)
     )
 
 

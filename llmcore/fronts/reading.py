@@ -102,7 +102,9 @@ def rooted(schema: JsonObject | None) -> JsonObject | None:
     return schema
 
 
-def report_unknown(fields: Fields, known: frozenset[str], path: str, notes: Diagnostics) -> None:
+def report_unknown(
+    fields: Fields, known: frozenset[str], path: str, diagnostics: Diagnostics
+) -> None:
     """Record each field of *fields* that has a value and is none of the *known* ones.
 
     These are fields that only the client's API has, or that it got after its front was written.
@@ -111,31 +113,31 @@ def report_unknown(fields: Fields, known: frozenset[str], path: str, notes: Diag
         return
     unknown = [name for name in fields if name not in known and fields[name] is not None]
     why = "no place for it is known in the upstream's API"
-    report_lost(unknown, path, why, notes, code="unknown-parameter")
+    report_lost(unknown, path, why, diagnostics, code="unknown-parameter")
 
 
 def report_unknown_inside(
-    body: Fields, known: Mapping[str, frozenset[str]], notes: Diagnostics
+    body: Fields, known: Mapping[str, frozenset[str]], diagnostics: Diagnostics
 ) -> None:
     """Record the fields of objects of *body* that are none of the *known* ones, by the objects."""
     for name, fields in known.items():
-        report_unknown(object_or_empty(body.get(name)), fields, name, notes)
+        report_unknown(object_or_empty(body.get(name)), fields, name, diagnostics)
 
 
 def report_lost(
     names: Sequence[str],
     path: str,
     why: str,
-    notes: Diagnostics,
+    diagnostics: Diagnostics,
     *,
     code: str = "unsupported-parameter",
 ) -> None:
     """Record each of *names*, fields of the object at *path*; of many, the first and a number."""
     start = f"{path}." if path else ""
     for name in names[:_MAX_NAMED]:
-        notes.dropped(code, f"{start}{name[:_MAX_NAME]}", why)
+        diagnostics.dropped(code, f"{start}{name[:_MAX_NAME]}", why)
     if more := len(names[_MAX_NAMED:]):
-        notes.dropped(code, f"{start}* ({more} more)", why)
+        diagnostics.dropped(code, f"{start}* ({more} more)", why)
 
 
 _MAX_NAMED: Final = 20
@@ -149,7 +151,7 @@ _EFFORTS: Final = {2048: "low", 8192: "medium"}
 
 
 def with_effort(
-    reasoning: ReasoningOptions | None, protocol_id: str | None, notes: Diagnostics
+    reasoning: ReasoningOptions | None, protocol_id: str | None, diagnostics: Diagnostics
 ) -> ReasoningOptions | None:
     """Return *reasoning* with an effort in place of a budget if the upstream's API has none.
 
@@ -162,7 +164,7 @@ def with_effort(
         return reasoning
     effort = next((effort for most, effort in _EFFORTS.items() if budget <= most), "high")
     why = f"the upstream's API has efforts instead: {budget} became {effort!r}"
-    notes.changed("reasoning-budget-changed", "reasoning.budget_tokens", why)
+    diagnostics.changed("reasoning-budget-changed", "reasoning.budget_tokens", why)
     kept = budget if protocol_id == CHAT else None
     return evolve(reasoning, effort=effort, budget_tokens=kept)
 
@@ -245,7 +247,7 @@ def cache_ttl_of(native: Mapping[str, Any]) -> CacheTtl | None:
 
 
 def with_mark(
-    part: ContentPart, native: Fields, path: str, protocol_id: str | None, notes: Diagnostics
+    part: ContentPart, native: Fields, path: str, protocol_id: str | None, diagnostics: Diagnostics
 ) -> ContentPart:
     """Return *part*, read from *native*, marked as the end of a cached prefix if *native* is.
 
@@ -262,7 +264,7 @@ def with_mark(
         return part
     if protocol_id in (CHAT, RESPONSES):
         return _with_native(part, {OPENAI_BREAKPOINT: {"ttl": lifetime}})
-    notes.unsupported(f"{path}.{OPENAI_BREAKPOINT}.ttl", "the upstream has other lifetimes")
+    diagnostics.unsupported(f"{path}.{OPENAI_BREAKPOINT}.ttl", "the upstream has other lifetimes")
     return part
 
 

@@ -157,16 +157,18 @@ HOSTED_AS_FUNCTIONS: Final[Mapping[HostedToolKind, Builtin]] = {
 
 
 def function_instead(
-    kind: HostedToolKind, path: str, notes: Diagnostics, *, name: str | None = None
+    kind: HostedToolKind, path: str, diagnostics: Diagnostics, *, name: str | None = None
 ) -> ToolDefinition:
     """Return the function that the client runs in place of a provider's tool, and report it."""
     function = HOSTED_AS_FUNCTIONS[kind]
     name = name or function.name
-    notes.changed("hosted-tool-as-function", path, f"{name} is the client's to run")
+    diagnostics.changed("hosted-tool-as-function", path, f"{name} is the client's to run")
     return ToolDefinition(name, function.description, function.parameters)
 
 
-def refuse_or_report(what: str, path: str, policy: HostedToolPolicy, notes: Diagnostics) -> None:
+def refuse_or_report(
+    what: str, path: str, policy: HostedToolPolicy, diagnostics: Diagnostics
+) -> None:
     """Report that the upstream has no *what*; FrontError if the policy is to refuse it."""
     if policy == "error":
         raise invalid(
@@ -174,4 +176,4 @@ def refuse_or_report(what: str, path: str, policy: HostedToolPolicy, notes: Diag
             path,
             "unsupported_tool",
         )
-    notes.dropped("hosted-tool-dropped", path, f"the upstream has no {what}")
+    diagnostics.dropped("hosted-tool-dropped", path, f"the upstream has no {what}")

@@ -336,8 +336,8 @@ class Run:
         """End the run and return its `Finish`."""
         self.ended = self.complete = True
         usage = total_usage(self.steps) if len(self.steps) > 1 else finish.usage
-        response, notes = self.steps[-1].response, tuple(self._events.diagnostics)
-        return (with_fields(finish, usage=usage, diagnostics=notes, response=response),)
+        response, diagnostics = self.steps[-1].response, tuple(self._events.diagnostics)
+        return (with_fields(finish, usage=usage, diagnostics=diagnostics, response=response),)
 
     def _with_rounds_used_up(self, step: StepResult, context: ToolContext) -> StepResult:
         """Return *step* with a Diagnostic if calls were not run because rounds are used up."""

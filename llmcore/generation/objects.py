@@ -129,11 +129,11 @@ def _check_of(schema: ObjectSchema) -> ResponseCheck:
 def _with_output(result: GenerateResult, schema: ObjectSchema) -> GenerateResult:
     """Return *result* with the object in its response; NoObjectGeneratedError if there is none."""
     document, accepted = _object_in(result.response, schema)
-    notes = (*_text_around(document), *_absences(accepted))
-    if not notes:
+    diagnostics = (*_text_around(document), *_absences(accepted))
+    if not diagnostics:
         return evolve(result, output=accepted.value)
     last = result.last
-    response = evolve(last.response, diagnostics=(*last.response.diagnostics, *notes))
+    response = evolve(last.response, diagnostics=(*last.response.diagnostics, *diagnostics))
     steps = (*result.steps[:-1], evolve(last, response=response))
     return evolve(result, steps=steps, output=accepted.value)
 

@@ -95,7 +95,9 @@ class _Form:
     list_mark: str = "[]"
     """The end of the names of lists."""
 
-    def settings(self, request: TranscriptionRequest, notes: Diagnostics) -> dict[str, JsonValue]:
+    def settings(
+        self, request: TranscriptionRequest, diagnostics: Diagnostics
+    ) -> dict[str, JsonValue]:
         """Return the fields of *request* apart from the recording."""
         names: dict[str, str | None] = {
             "language": "language",
@@ -105,12 +107,12 @@ class _Form:
         if request.diarize and self.speakers_have_times:
             if "word" in request.timestamps:
                 why = "the API has no times of words where it tells speakers apart"
-                notes.unsupported("timestamps", why)
+                diagnostics.unsupported("timestamps", why)
         else:
             names["timestamps"] = "timestamp_granularities"
         if not (request.diarize and self.diarized):
             names["diarize"] = self.diarize
-        body = {"model": request.model_id} | native_settings(request, names, notes)
+        body = {"model": request.model_id} | native_settings(request, names, diagnostics)
         if self.formats:
             body["response_format"] = "verbose_json" if request.timestamps else "json"
         return {**body, **self.diarized} if request.diarize else body
@@ -138,9 +140,11 @@ _OPENROUTER: Final = _Form(prompt=None, diarize="diarize")
 
 
 def _transcribe(request: TranscriptionRequest, *, form: _Form) -> NativeRequest:
-    notes = Diagnostics()
-    body = form.settings(request, notes)
-    send = partial(posted_form, request, _TEXT_PATH, notes=notes, list_mark=form.list_mark)
+    diagnostics = Diagnostics()
+    body = form.settings(request, diagnostics)
+    send = partial(
+        posted_form, request, _TEXT_PATH, diagnostics=diagnostics, list_mark=form.list_mark
+    )
     audio = request.audio
     url = remote_url(audio)
     if url is not None and form.url is not None:
@@ -157,8 +161,8 @@ def _transcribe(request: TranscriptionRequest, *, form: _Form) -> NativeRequest:
 
 
 def _build_openrouter(request: TranscriptionRequest) -> NativeRequest:
-    notes = Diagnostics()
-    body = _OPENROUTER.settings(request, notes)
+    diagnostics = Diagnostics()
+    body = _OPENROUTER.settings(request, diagnostics)
     url = remote_url(request.audio)
     found = base64_data(request.audio)
     if url is not None:
@@ -167,7 +171,7 @@ def _build_openrouter(request: TranscriptionRequest) -> NativeRequest:
         body["input_audio"] = {"data": found[1], "format": _ending(found[0])}
     else:
         raise InvalidRequestError("the API takes no file ids of recordings: send the bytes")
-    return posted(request, _TEXT_PATH, body, notes)
+    return posted(request, _TEXT_PATH, body, diagnostics)
 
 
 def _ending(media_type: str) -> str:
@@ -278,7 +282,7 @@ class _Fields:
     speed: str | None = "speed"
     language: str | None = None
 
-    def body(self, request: SpeechRequest, notes: Diagnostics) -> dict[str, JsonValue]:
+    def body(self, request: SpeechRequest, diagnostics: Diagnostics) -> dict[str, JsonValue]:
         """Return the body of *request*."""
         if self.needs_voice and request.voice is None:
             message = "the API needs a voice: set voice, such as voice='alloy'"
@@ -290,13 +294,13 @@ class _Fields:
             "speed": self.speed,
             "language": self.language,
         }
-        settings = native_settings(request, names, notes)
+        settings = native_settings(request, names, diagnostics)
         return {"model": request.model_id, "input": request.text} | settings
 
 
 def _build_speech(request: SpeechRequest, *, fields: _Fields) -> NativeRequest:
-    notes = Diagnostics()
-    return posted(request, _SPEECH_PATH, fields.body(request, notes), notes)
+    diagnostics = Diagnostics()
+    return posted(request, _SPEECH_PATH, fields.body(request, diagnostics), diagnostics)
 
 
 _GEMINI: Final[Mapping[str, str | None]] = {
@@ -307,16 +311,16 @@ _GEMINI: Final[Mapping[str, str | None]] = {
 
 
 def _build_gemini(request: SpeechRequest, *, below: str) -> NativeRequest:
-    notes = Diagnostics()
-    native_settings(request, _GEMINI, notes)
-    speech = native_settings(request, {"language": "languageCode"}, notes)
+    diagnostics = Diagnostics()
+    native_settings(request, _GEMINI, diagnostics)
+    speech = native_settings(request, {"language": "languageCode"}, diagnostics)
     if request.voice is not None:
         speech["voiceConfig"] = {"prebuiltVoiceConfig": {"voiceName": request.voice}}
     config: dict[str, JsonValue] = {"responseModalities": ["AUDIO"]}
     if speech:
         config["speechConfig"] = speech
     body = content_body(request.text, (), config)
-    return posted(request, google_path(request, "generateContent", below), body, notes)
+    return posted(request, google_path(request, "generateContent", below), body, diagnostics)
 
 
 # -- responses

@@ -73,7 +73,7 @@ def choose_breakpoints(
     automatic: Iterable[Position],
     limits: CacheLimits,
     ttl: CacheTtl,
-    notes: Diagnostics,
+    diagnostics: Diagnostics,
 ) -> dict[Position, CacheTtl]:
     """Return the breakpoints of a request with their lifetimes, in the order of the prompt.
 
@@ -81,7 +81,7 @@ def choose_breakpoints(
     rest, the most useful first, whose lifetime is *ttl* where those around them permit it.
     """
     chosen: dict[Position, CacheTtl | None] = {}
-    chosen.update(_ordered(_remaining(marked, limits, notes), limits, notes))
+    chosen.update(_ordered(_remaining(marked, limits, diagnostics), limits, diagnostics))
     for position in automatic:
         if len(chosen) < limits.slots:
             chosen.setdefault(position, None)
@@ -93,37 +93,37 @@ def cache_mark(ttl: str | None) -> dict[str, str]:
     return {"type": "ephemeral", "ttl": "1h"} if ttl == "1h" else {"type": "ephemeral"}
 
 
-def drop_breakpoints(marked: Iterable[CacheCandidate], why: str, notes: Diagnostics) -> None:
+def drop_breakpoints(marked: Iterable[CacheCandidate], why: str, diagnostics: Diagnostics) -> None:
     """Report breakpoints of the caller that are not sent."""
     for candidate in marked:
-        notes.dropped("cache-breakpoint-dropped", candidate.path, why)
+        diagnostics.dropped("cache-breakpoint-dropped", candidate.path, why)
 
 
-def note_cache_options(request: LLMRequest, notes: Diagnostics) -> None:
+def note_cache_options(request: LLMRequest, diagnostics: Diagnostics) -> None:
     """Report the options of the cache that APIs with breakpoints do not have."""
     for name in ("key", "retention"):
         if getattr(request.cache, name) is not None:
-            notes.unsupported(f"cache.{name}", f"the API has no cache {name}")
+            diagnostics.unsupported(f"cache.{name}", f"the API has no cache {name}")
 
 
 def _remaining(
-    marked: Sequence[CacheCandidate], limits: CacheLimits, notes: Diagnostics
+    marked: Sequence[CacheCandidate], limits: CacheLimits, diagnostics: Diagnostics
 ) -> list[CacheCandidate]:
     """Return the caller's breakpoints that fit: the last of each section, then the latest."""
     refused = [candidate for candidate in marked if not candidate.allowed]
-    drop_breakpoints(refused, "it cannot be the end of a cached prefix", notes)
+    drop_breakpoints(refused, "it cannot be the end of a cached prefix", diagnostics)
     usable = [candidate for candidate in marked if candidate.allowed]
     last = {candidate.section: candidate for candidate in usable}
     preferred = [last[section] for section in reversed(SECTIONS) if section in last]
     rest = [candidate for candidate in reversed(usable) if candidate not in preferred]
     fitting = [*preferred, *rest][: limits.slots]
     excess = [candidate for candidate in usable if candidate not in fitting]
-    drop_breakpoints(excess, f"a request has at most {limits.maximum} {limits.noun}", notes)
+    drop_breakpoints(excess, f"a request has at most {limits.maximum} {limits.noun}", diagnostics)
     return [candidate for candidate in usable if candidate in fitting]
 
 
 def _ordered(
-    marked: Iterable[CacheCandidate], limits: CacheLimits, notes: Diagnostics
+    marked: Iterable[CacheCandidate], limits: CacheLimits, diagnostics: Diagnostics
 ) -> Iterable[tuple[Position, CacheTtl]]:
     """Yield the caller's breakpoints with lifetimes; none outlives one before it."""
     short = not limits.long_lived
@@ -134,7 +134,7 @@ def _ordered(
     )
     for candidate in marked:
         if short and candidate.ttl == "1h":
-            notes.changed("cache-ttl-shortened", candidate.path, why)
+            diagnostics.changed("cache-ttl-shortened", candidate.path, why)
         short = short or candidate.ttl == "5m"
         yield candidate.position, "5m" if short else "1h"
 
@@ -174,7 +174,7 @@ def mark_breakpoint(
     natives: Sequence[dict[str, Any]],
     part: ContentPart,
     path: str,
-    notes: Diagnostics,
+    diagnostics: Diagnostics,
     *,
     taken: bool,
 ) -> None:
@@ -191,7 +191,7 @@ def mark_breakpoint(
         natives[-1][OPENAI_BREAKPOINT] = {"mode": "explicit", **({"ttl": own} if own else {})}
     elif own is not None:
         why = "the model takes no breakpoints of the prompt cache"
-        notes.unsupported(f"{path}.{OPENAI_BREAKPOINT}.ttl", why)
+        diagnostics.unsupported(f"{path}.{OPENAI_BREAKPOINT}.ttl", why)
 
 
 def openai_cache_fields(

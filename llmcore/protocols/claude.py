@@ -164,27 +164,27 @@ def lower_thinking(
     reasoning: ReasoningOptions | None,
     max_tokens: int | None,
     rules: ClaudeRules,
-    notes: Diagnostics,
+    diagnostics: Diagnostics,
 ) -> Thinking:
     """Return the settings of thinking, and the token limit that includes it."""
     limit = DEFAULT_MAX_TOKENS if max_tokens is None else max_tokens
     if reasoning is None:
         return Thinking(max_tokens=limit)
     if reasoning.effort == "none":
-        return _lower_none(limit, rules, notes)
-    effort = _lower_effort(reasoning.effort, rules, notes)
+        return _lower_none(limit, rules, diagnostics)
+    effort = _lower_effort(reasoning.effort, rules, diagnostics)
     if "adaptive" in rules.thinking and not _takes_budget(reasoning, rules):
         return Thinking(
             thinking=_thinking_of("adaptive", display=_display(reasoning)),
             effort=effort
             if effort or reasoning.budget_tokens is None
-            else _budgeted(reasoning, notes),
+            else _budgeted(reasoning, diagnostics),
             max_tokens=limit,
         )
     if "enabled" not in rules.thinking:
-        notes.unsupported("reasoning", "the model does not think")
+        diagnostics.unsupported("reasoning", "the model does not think")
         return Thinking(max_tokens=limit)
-    return _with_budget(reasoning, effort, max_tokens, rules, notes)
+    return _with_budget(reasoning, effort, max_tokens, rules, diagnostics)
 
 
 def _thinking_of(kind: str, **fields: Any) -> JsonObject:
@@ -205,20 +205,20 @@ def _takes_budget(reasoning: ReasoningOptions, rules: ClaudeRules) -> bool:
     return reasoning.budget_tokens is not None and "enabled" in rules.thinking
 
 
-def _lower_none(limit: int, rules: ClaudeRules, notes: Diagnostics) -> Thinking:
+def _lower_none(limit: int, rules: ClaudeRules, diagnostics: Diagnostics) -> Thinking:
     if "disabled" in rules.thinking:
         return Thinking(thinking={"type": "disabled"}, max_tokens=limit)
     if not rules.thinking:
         return Thinking(max_tokens=limit)
     least = "between_tools" if "between_tools" in rules.thinking else "always"
     why = "reasoning cannot be turned off for this model; the lowest effort is sent"
-    notes.changed("reasoning-not-off", "reasoning.effort", why)
+    diagnostics.changed("reasoning-not-off", "reasoning.effort", why)
     thinking = {"type": "between_tools"} if least == "between_tools" else None
     effort = rules.efforts[0] if rules.efforts else None
     return Thinking(thinking=thinking, effort=effort, max_tokens=limit)
 
 
-def _lower_effort(effort: str | None, rules: ClaudeRules, notes: Diagnostics) -> str | None:
+def _lower_effort(effort: str | None, rules: ClaudeRules, diagnostics: Diagnostics) -> str | None:
     """Return the level that the model has for *effort*; None if it has no levels."""
     if effort is None or not rules.efforts:
         return None
@@ -226,13 +226,13 @@ def _lower_effort(effort: str | None, rules: ClaudeRules, notes: Diagnostics) ->
     if nearest == effort:
         return effort
     why = f"the model takes {', '.join(rules.efforts)}; {effort!r} became {nearest!r}"
-    notes.changed("reasoning-effort-changed", "reasoning.effort", why)
+    diagnostics.changed("reasoning-effort-changed", "reasoning.effort", why)
     return nearest
 
 
-def _budgeted(reasoning: ReasoningOptions, notes: Diagnostics) -> str | None:
+def _budgeted(reasoning: ReasoningOptions, diagnostics: Diagnostics) -> str | None:
     why = f"the model decides how much to think; {reasoning.budget_tokens} tokens cannot be a limit"
-    notes.unsupported("reasoning.budget_tokens", why)
+    diagnostics.unsupported("reasoning.budget_tokens", why)
     return None
 
 
@@ -242,13 +242,15 @@ def _display(reasoning: ReasoningOptions) -> str | None:
     return "omitted" if reasoning.summary == "none" else "summarized"
 
 
-def _budget_of_effort(reasoning: ReasoningOptions, effort: str | None, notes: Diagnostics) -> int:
+def _budget_of_effort(
+    reasoning: ReasoningOptions, effort: str | None, diagnostics: Diagnostics
+) -> int:
     """Return the tokens for the wanted effort; *effort* is the level sent for it, if any."""
     word = reasoning.effort or "medium"
     budget = _BUDGETS.get(word, _BUDGETS["medium"])
     if reasoning.effort is not None and effort is None:
         why = f"the model counts tokens of thinking: {word!r} became {budget}"
-        notes.changed("reasoning-effort-changed", "reasoning.effort", why)
+        diagnostics.changed("reasoning-effort-changed", "reasoning.effort", why)
     return budget
 
 
@@ -257,27 +259,27 @@ def _with_budget(
     effort: str | None,
     max_tokens: int | None,
     rules: ClaudeRules,
-    notes: Diagnostics,
+    diagnostics: Diagnostics,
 ) -> Thinking:
     """Return thinking with a budget, which must be smaller than the request's limit.
 
     A stated budget may be all of the limit but one token, that of an effort only a share of it.
     """
     stated = reasoning.budget_tokens
-    budget = _budget_of_effort(reasoning, effort, notes) if stated is None else stated
+    budget = _budget_of_effort(reasoning, effort, diagnostics) if stated is None else stated
     limit = budget + DEFAULT_MAX_TOKENS if max_tokens is None else max_tokens
     most = limit - 1 if stated is not None else int(limit * _THINKING_SHARE)
     fitting = min(max(budget, _SMALLEST_BUDGET), max(most, min(_SMALLEST_BUDGET, limit - 1)))
     if fitting < _SMALLEST_BUDGET:
         why = f"max_tokens is too small: reasoning needs more than {_SMALLEST_BUDGET}"
-        notes.unsupported("reasoning", why)
+        diagnostics.unsupported("reasoning", why)
         return Thinking(effort=effort, max_tokens=limit)
     if stated not in (None, fitting):
         why = f"{budget} became {fitting}, which is at least 1024 and below max_tokens"
-        notes.changed("reasoning-budget-changed", "reasoning.budget_tokens", why)
+        diagnostics.changed("reasoning-budget-changed", "reasoning.budget_tokens", why)
     shown = _display(reasoning) if "adaptive" in rules.thinking else None
     if reasoning.summary == "none" and shown is None:
-        notes.unsupported("reasoning.summary", "the model always shows its thinking")
+        diagnostics.unsupported("reasoning.summary", "the model always shows its thinking")
     thinking = _thinking_of("enabled", budget_tokens=fitting, display=shown)
     return Thinking(thinking=thinking, effort=effort, max_tokens=limit)
 
@@ -286,7 +288,7 @@ def _with_budget(
 
 
 def without_excluded_budget(
-    thinking: JsonObject | None, *, forced_call: bool, continues: bool, notes: Diagnostics
+    thinking: JsonObject | None, *, forced_call: bool, continues: bool, diagnostics: Diagnostics
 ) -> JsonObject | None:
     """Return *thinking*, or None where the rest of the request excludes a budget.
 
@@ -301,19 +303,19 @@ def without_excluded_budget(
         why = "the response under way began without thinking, and must go on so"
     else:
         return thinking
-    notes.unsupported("reasoning", why)
+    diagnostics.unsupported("reasoning", why)
     return None
 
 
 # -- sampling -------------------------------------------------------------------------------
 
 
-def at_most_one(name: str, value: float | None, notes: Diagnostics) -> float | None:
+def at_most_one(name: str, value: float | None, diagnostics: Diagnostics) -> float | None:
     """Return *value*, or 1 for a larger one."""
     if value is None or value <= 1:
         return value
     why = f"the API accepts 0 to 1; {value} became 1"
-    notes.changed("parameter-out-of-range", f"generation.{name}", why)
+    diagnostics.changed("parameter-out-of-range", f"generation.{name}", why)
     return 1.0
 
 
@@ -341,7 +343,7 @@ def _fits_thinking(name: str, value: float) -> bool:
 
 
 def fix_trailing_text(
-    text: str, rules: ClaudeRules, path: str, notes: Diagnostics
+    text: str, rules: ClaudeRules, path: str, diagnostics: Diagnostics
 ) -> tuple[str, str]:
     """Return the text that ends the conversation, and what the user must add after it, if anything.
 
@@ -350,5 +352,5 @@ def fix_trailing_text(
     """
     if rules.prefill:
         return text.rstrip(), ""
-    note_continue_message(path, notes)
+    note_continue_message(path, diagnostics)
     return text, CONTINUE_TEXT

@@ -74,20 +74,22 @@ class ClaudeTool:
 
 
 def lower_claude_tool(
-    tool: HostedTool, path: str, rules: ClaudeRules, notes: Diagnostics
+    tool: HostedTool, path: str, rules: ClaudeRules, diagnostics: Diagnostics
 ) -> ClaudeTool | None:
     """Return *tool* as Anthropic defines it; None, with a Diagnostic, if it has no such tool."""
     if tool.kind == "mcp":
-        return _mcp(dict(tool.options), path, notes)
+        return _mcp(dict(tool.options), path, diagnostics)
     if tool.kind == "computer_use":
-        return _computer(dict(tool.options), path, rules, notes)
+        return _computer(dict(tool.options), path, rules, diagnostics)
     if tool.kind not in HOSTED_TOOLS:
-        notes.dropped("unsupported-tool", path, f"the API has no {tool.kind} tool")
+        diagnostics.dropped("unsupported-tool", path, f"the API has no {tool.kind} tool")
         return None
-    return native_tool({"type": HOSTED_TOOLS[tool.kind], **_shared_options(tool, path, notes)})
+    return native_tool(
+        {"type": HOSTED_TOOLS[tool.kind], **_shared_options(tool, path, diagnostics)}
+    )
 
 
-def _shared_options(tool: HostedTool, path: str, notes: Diagnostics) -> dict[str, Any]:
+def _shared_options(tool: HostedTool, path: str, diagnostics: Diagnostics) -> dict[str, Any]:
     """Return the options under the API's names."""
     options = dict(tool.options)
     location = options.get("user_location")
@@ -97,7 +99,7 @@ def _shared_options(tool: HostedTool, path: str, notes: Diagnostics) -> dict[str
         options.setdefault("type", "tool_search_tool_regex_20251119")
     if options.pop("container", None) is not None:
         why = "a container is named for the whole request: provider_options.anthropic.container"
-        notes.unsupported(f"{path}.container", why)
+        diagnostics.unsupported(f"{path}.container", why)
     return options
 
 
@@ -113,25 +115,27 @@ def native_tool(definition: dict[str, Any]) -> ClaudeTool:
 
 
 def _computer(
-    options: dict[str, Any], path: str, rules: ClaudeRules, notes: Diagnostics
+    options: dict[str, Any], path: str, rules: ClaudeRules, diagnostics: Diagnostics
 ) -> ClaudeTool:
     version = options.pop("type", None) or rules.computer
     width, height = options.pop("display_width", None), options.pop("display_height", None)
     if options.pop("environment", None) is not None:
-        notes.unsupported(f"{path}.environment", "the API has no such option")
+        diagnostics.unsupported(f"{path}.environment", "the API has no such option")
     if str(version).startswith("computer_toolset_"):
         why = "the computer toolset reads the size from the screenshots"
-        notes.unsupported(f"{path}.display_width", why)
+        diagnostics.unsupported(f"{path}.display_width", why)
         return native_tool({"type": version, **options})
     size = {"display_width_px": width, "display_height_px": height}
     return native_tool({"type": version, **size, **options})
 
 
-def _mcp(options: dict[str, Any], path: str, notes: Diagnostics) -> ClaudeTool | None:
+def _mcp(options: dict[str, Any], path: str, diagnostics: Diagnostics) -> ClaudeTool | None:
     """Return the tools of a remote MCP server, and the server."""
     label, url = options.pop("server_label"), options.pop("server_url", None)
     if url is None:
-        notes.dropped("unsupported-tool", path, "the API accepts MCP servers only by server_url")
+        diagnostics.dropped(
+            "unsupported-tool", path, "the API accepts MCP servers only by server_url"
+        )
         return None
     server: dict[str, Any] = {"type": "url", "name": label, "url": url}
     token = options.pop("authorization", None)

@@ -96,13 +96,13 @@ class _Flat:
     fixed: JsonObject = field(factory=lambda: MappingProxyType({}))
     """Fields of every body."""
 
-    def body(self, request: EmbeddingRequest, notes: Diagnostics) -> JsonObject:
+    def body(self, request: EmbeddingRequest, diagnostics: Diagnostics) -> JsonObject:
         """Return the native body of *request*."""
         body: dict[str, JsonValue] = {"model": request.model_id} if self.names_model else {}
         body[self.inputs] = request.inputs[0] if self.single else list(request.inputs)
         body.update(self.fixed)
         names = {"dimensions": self.dimensions, "input_type": self.input_type}
-        settings = native_settings(request, names, notes)
+        settings = native_settings(request, names, diagnostics)
         if self.input_type in settings and request.input_type is not None:
             settings[self.input_type] = self.types[request.input_type]
         return body | settings
@@ -119,8 +119,8 @@ def _build(
         message = f"{len(request.inputs)} texts are more than the {max_inputs} of one request to "
         message += f"{request.provider_id}: `embed_many` sends several"
         raise InvalidRequestError(message, provider=request.provider_id)
-    notes = Diagnostics()
-    return posted(request, path(request), body(request, notes), notes)
+    diagnostics = Diagnostics()
+    return posted(request, path(request), body(request, diagnostics), diagnostics)
 
 
 def _make(
@@ -151,7 +151,7 @@ def _gemini_path(request: EmbeddingRequest) -> str:
     return google_path(request, "batchEmbedContents")
 
 
-def _gemini_body(request: EmbeddingRequest, _notes: Diagnostics) -> JsonObject:
+def _gemini_body(request: EmbeddingRequest, _diagnostics: Diagnostics) -> JsonObject:
     settings = _google_settings(request)
     model = request.model_id if "/" in request.model_id else f"models/{request.model_id}"
     return {
@@ -175,7 +175,7 @@ def _vertex_path(method: str, request: EmbeddingRequest) -> str:
     return google_path(request, method, VERTEX_MODELS)
 
 
-def _predict_body(request: EmbeddingRequest, _notes: Diagnostics) -> JsonObject:
+def _predict_body(request: EmbeddingRequest, _diagnostics: Diagnostics) -> JsonObject:
     kind = {} if request.input_type is None else {"task_type": _RETRIEVAL[request.input_type]}
     body: dict[str, JsonValue] = {
         "instances": [{"content": text, **kind} for text in request.inputs],
@@ -185,7 +185,7 @@ def _predict_body(request: EmbeddingRequest, _notes: Diagnostics) -> JsonObject:
     return body
 
 
-def _embed_content_body(request: EmbeddingRequest, _notes: Diagnostics) -> JsonObject:
+def _embed_content_body(request: EmbeddingRequest, _diagnostics: Diagnostics) -> JsonObject:
     settings = _google_settings(request)
     body: dict[str, JsonValue] = {"content": {"parts": [{"text": request.inputs[0]}]}}
     return {**body, "embedContentConfig": settings} if settings else body
@@ -205,13 +205,13 @@ def read_embeddings(response: NativeResponse, request: EmbeddingRequest) -> Embe
     if not len(embeddings) == len(vectors) == len(request.inputs):
         message = f"the response has {len(embeddings)} vectors for {len(request.inputs)} texts"
         raise StreamError(message, retryable=False)
-    notes = Diagnostics()
+    diagnostics = Diagnostics()
     for number in _truncated(document):
         message = "the text was longer than the model takes, and was cut"
-        notes.changed("input-truncated", f"inputs[{number}]", message)
+        diagnostics.changed("input-truncated", f"inputs[{number}]", message)
     tokens, raw_usage = _tokens(document, response.headers)
     usage = Usage.make(input_tokens=tokens, output_tokens=0, raw=raw_usage)
-    noted = evolve(response, diagnostics=(*response.diagnostics, *notes.entries))
+    noted = evolve(response, diagnostics=(*response.diagnostics, *diagnostics.entries))
     return EmbeddingResponse(embeddings=embeddings, **response_fields(noted, request, usage))
 
 
@@ -342,15 +342,15 @@ _INPUT: Final = re.compile(r"inputs\[(\d+)\]")
 
 
 def _joined_notes(responses: Sequence[EmbeddingResponse]) -> tuple[Diagnostic, ...]:
-    notes: dict[Diagnostic, None] = {}
+    diagnostics: dict[Diagnostic, None] = {}
     before = 0
     for response in responses:
         for note in response.diagnostics:
             place = _INPUT.fullmatch(note.path)
             path = note.path if place is None else f"inputs[{before + int(place[1])}]"
-            notes[evolve(note, path=path)] = None
+            diagnostics[evolve(note, path=path)] = None
         before += len(response.embeddings)
-    return tuple(notes)
+    return tuple(diagnostics)
 
 
 # -- the APIs
@@ -423,8 +423,10 @@ def _build_ranking(request: RerankRequest, *, path: str, top_n: str) -> NativeRe
         "query": request.query,
         "documents": list(request.documents),
     }
-    notes = Diagnostics()
-    return posted(request, path, body | native_settings(request, {"top_n": top_n}, notes), notes)
+    diagnostics = Diagnostics()
+    return posted(
+        request, path, body | native_settings(request, {"top_n": top_n}, diagnostics), diagnostics
+    )
 
 
 def read_ranking(response: NativeResponse, request: RerankRequest) -> RerankResponse:

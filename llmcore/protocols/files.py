@@ -272,17 +272,17 @@ def checked_name(name: str) -> str:
 
 
 def _create(request: CachedContentRequest) -> NativeRequest:
-    notes = Diagnostics()
-    notes.extend(request.diagnostics)
+    diagnostics = Diagnostics()
+    diagnostics.extend(request.diagnostics)
     for name in [name for name in request.body if name not in _CACHED_FIELDS]:
-        notes.unsupported(name, f"cached contents have no {name}")
+        diagnostics.unsupported(name, f"cached contents have no {name}")
     model = _CACHED_MODEL.search(unquote(urlsplit(request.url).path))
     if model is None or not any(map(request.body.get, _CACHED_FIELDS[:3])):
         raise InvalidRequestError("the request has no messages, system prompt or tools to cache")
     kept = {name: request.body[name] for name in _CACHED_FIELDS if request.body.get(name)}
     named = {} if request.display_name is None else {"displayName": request.display_name}
     body = {"model": model.group(), **kept, **named, **_lifetime(request)}
-    return NativeRequest(path="/cachedContents", body=body, diagnostics=tuple(notes.entries))
+    return NativeRequest(path="/cachedContents", body=body, diagnostics=tuple(diagnostics.entries))
 
 
 def _lifetime(request: CachedContentRequest) -> JsonObject:

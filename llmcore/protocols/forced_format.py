@@ -98,16 +98,18 @@ def format_tool(request: LLMRequest) -> str:
     return name
 
 
-def ask_for_call(name: str, notes: Diagnostics) -> str:
+def ask_for_call(name: str, diagnostics: Diagnostics) -> str:
     """Return instructions to call the response's tool, where thinking excludes a forced call."""
     why = "the model does not reason when a tool call is required: the format is only requested"
-    notes.changed("tool-choice-weakened", "response_format", why)
+    diagnostics.changed("tool-choice-weakened", "response_format", why)
     return f"Give the final response by calling the tool {name}, and in no other way."
 
 
-def note_call(notes: Diagnostics) -> None:
+def note_call(diagnostics: Diagnostics) -> None:
     """Record that the response comes as the input of a tool."""
-    notes.noted("response-format-by-tool", "response_format", "the response is a tool's input")
+    diagnostics.noted(
+        "response-format-by-tool", "response_format", "the response is a tool's input"
+    )
 
 
 def unwrapped(arguments: JsonValue) -> str:
@@ -120,9 +122,9 @@ def unwrapped(arguments: JsonValue) -> str:
 # -- in words
 
 
-def format_in_words(response_format: ResponseFormat, why: str, notes: Diagnostics) -> str:
+def format_in_words(response_format: ResponseFormat, why: str, diagnostics: Diagnostics) -> str:
     """Return instructions that ask for *response_format*; *why* states why nothing enforces it."""
-    notes.changed(
+    diagnostics.changed(
         "response-format-in-words", "response_format", f"{why}: the format is only requested"
     )
     words = "Answer with one JSON document and nothing else."
@@ -158,7 +160,7 @@ def lower_format(
     *,
     may_force: bool,
     unenforced: str,
-    notes: Diagnostics,
+    diagnostics: Diagnostics,
 ) -> ForcedFormat:
     """Return the fields of the body that ask for the response's shape.
 
@@ -166,23 +168,25 @@ def lower_format(
     a budget of thinking). *unenforced* is the reason why only instructions can ask for the shape.
     """
     response_format = request.response_format
-    notes.extend(planned.projected.diagnostics)
+    diagnostics.extend(planned.projected.diagnostics)
     if response_format is None or planned.by == "nothing":
         return ForcedFormat()
     if planned.by == "format":
         return ForcedFormat(schema=planned.projected.schema)
     if planned.by == "words":
-        return ForcedFormat(instructions=(format_in_words(response_format, unenforced, notes),))
+        return ForcedFormat(
+            instructions=(format_in_words(response_format, unenforced, diagnostics),)
+        )
     name = format_tool(request)
     forced = ForcedFormat(
         tool=name,
         tool_description=response_format.description or TOOL_DESCRIPTION,
         tool_schema=planned.projected.schema,
         choice=_forced_choice(request, name) if may_force else None,
-        instructions=() if may_force else (ask_for_call(name, notes),),
+        instructions=() if may_force else (ask_for_call(name, diagnostics),),
     )
     if may_force:
-        note_call(notes)
+        note_call(diagnostics)
     return forced
 
 

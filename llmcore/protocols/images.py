@@ -67,78 +67,80 @@ _PIXELS: Final = re.compile(r"(\d{1,5})x(\d{1,5})")
 
 
 def _build_openai(request: ImageRequest) -> NativeRequest:
-    notes = Diagnostics()
-    body = _model_and_prompt(request) | native_settings(request, _OPENAI, notes)
+    diagnostics = Diagnostics()
+    body = _model_and_prompt(request) | native_settings(request, _OPENAI, diagnostics)
     if not request.images:
-        return posted(request, "/images/generations", body, notes)
+        return posted(request, "/images/generations", body, diagnostics)
     name = "image" if len(request.images) == 1 else "image[]"
     files = [(name, _upload(image)) for image in request.images]
     if request.mask is not None:
         files.append(("mask", _upload(request.mask)))
-    return posted_form(request, "/images/edits", body, notes, files)
+    return posted_form(request, "/images/edits", body, diagnostics, files)
 
 
 def _build_xai(request: ImageRequest) -> NativeRequest:
-    notes = Diagnostics()
-    body = _model_and_prompt(request) | native_settings(request, _XAI, notes)
-    body |= _resolution(request, "resolution", str.lower, notes) | {"response_format": "b64_json"}
+    diagnostics = Diagnostics()
+    body = _model_and_prompt(request) | native_settings(request, _XAI, diagnostics)
+    body |= _resolution(request, "resolution", str.lower, diagnostics) | {
+        "response_format": "b64_json"
+    }
     images: list[JsonValue] = [
         {"type": "image_url", "url": _url(image)} for image in request.images
     ]
     if not images:
-        return posted(request, "/images/generations", body, notes)
+        return posted(request, "/images/generations", body, diagnostics)
     body |= {"image": images[0]} if len(images) == 1 else {"images": images}
     if request.mask is not None:
         body["mask"] = {"type": "image_url", "url": _url(request.mask)}
-    return posted(request, "/images/edits", body, notes)
+    return posted(request, "/images/edits", body, diagnostics)
 
 
 def _build_together(request: ImageRequest) -> NativeRequest:
-    notes = Diagnostics()
+    diagnostics = Diagnostics()
     body = (
         _model_and_prompt(request)
-        | native_settings(request, _TOGETHER, notes)
+        | native_settings(request, _TOGETHER, diagnostics)
         | {"response_format": "base64"}
     )
     pixels = _PIXELS.fullmatch(request.size or "")
     if pixels:
         body |= {"width": int(pixels[1]), "height": int(pixels[2])}
     elif request.size is not None:
-        notes.unsupported("size", "the API takes sizes such as 1024x768 only")
+        diagnostics.unsupported("size", "the API takes sizes such as 1024x768 only")
     urls = [_url(image) for image in request.images]
     if urls:
         body |= {"image_url": urls[0]} if len(urls) == 1 else {"reference_images": [*urls]}
-    return posted(request, "/images/generations", body, notes)
+    return posted(request, "/images/generations", body, diagnostics)
 
 
 def _build_openrouter(request: ImageRequest) -> NativeRequest:
-    notes = Diagnostics()
-    body = _model_and_prompt(request) | native_settings(request, _OPENROUTER, notes)
+    diagnostics = Diagnostics()
+    body = _model_and_prompt(request) | native_settings(request, _OPENROUTER, diagnostics)
     if request.size is not None:
         body["size" if _PIXELS.fullmatch(request.size) else "resolution"] = request.size
     if request.images:
         body["input_references"] = [
             {"type": "image_url", "image_url": {"url": _url(image)}} for image in request.images
         ]
-    return posted(request, "/images", body, notes)
+    return posted(request, "/images", body, diagnostics)
 
 
 def _build_gemini(request: ImageRequest, *, below: str) -> NativeRequest:
-    notes = Diagnostics()
-    native_settings(request, _GEMINI, notes)
+    diagnostics = Diagnostics()
+    native_settings(request, _GEMINI, diagnostics)
     if request.n not in (None, 1):
-        notes.unsupported("n", "the API makes one image for each request")
-    image = native_settings(request, {"aspect_ratio": "aspectRatio"}, notes)
-    image |= _resolution(request, "imageSize", str.upper, notes)
+        diagnostics.unsupported("n", "the API makes one image for each request")
+    image = native_settings(request, {"aspect_ratio": "aspectRatio"}, diagnostics)
+    image |= _resolution(request, "imageSize", str.upper, diagnostics)
     if request.output_format is not None and below:
         image["imageOutputOptions"] = {"mimeType": f"image/{request.output_format}"}
     elif request.output_format is not None:
-        native_settings(request, {"output_format": None}, notes)
+        native_settings(request, {"output_format": None}, diagnostics)
     config: dict[str, JsonValue] = {"responseModalities": ["IMAGE"]}
     if image:
         config["imageConfig"] = image
     body = content_body(request.prompt, request.images, config)
-    return posted(request, google_path(request, "generateContent", below), body, notes)
+    return posted(request, google_path(request, "generateContent", below), body, diagnostics)
 
 
 def _model_and_prompt(request: ImageRequest) -> dict[str, JsonValue]:
@@ -146,14 +148,14 @@ def _model_and_prompt(request: ImageRequest) -> dict[str, JsonValue]:
 
 
 def _resolution(
-    request: ImageRequest, name: str, write: Callable[[str], str], notes: Diagnostics
+    request: ImageRequest, name: str, write: Callable[[str], str], diagnostics: Diagnostics
 ) -> dict[str, JsonValue]:
     """Return a size such as `2K` as the field *name*; a size in pixels is dropped."""
     if request.size is None:
         return {}
     if _PIXELS.fullmatch(request.size):
         why = "the API has no sizes in pixels: set aspect_ratio, and a size such as 2K"
-        notes.unsupported("size", why)
+        diagnostics.unsupported("size", why)
         return {}
     return {name: write(request.size)}
 

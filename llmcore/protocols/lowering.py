@@ -25,10 +25,10 @@ from llmcore.schema.request import LLMRequest
 
 
 def omitted_text(
-    what: str, path: str, why: str, notes: Diagnostics, words: str | None = None
+    what: str, path: str, why: str, diagnostics: Diagnostics, words: str | None = None
 ) -> str:
     """Return the text in place of content that is left out, and report it; *words* describe it."""
-    notes.dropped(
+    diagnostics.dropped(
         "unsupported-content",
         path,
         f"{what} was left out ({why}); a short text stands in its place",
@@ -61,11 +61,11 @@ def file_name(part: DocumentPart) -> str:
     return f"document.{ending}" if ending else "document"
 
 
-def omitted_part(part: ContentPart, path: str, notes: Diagnostics) -> str:
+def omitted_part(part: ContentPart, path: str, diagnostics: Diagnostics) -> str:
     """Return the text in place of a part that the API cannot represent, and report it."""
     owner = part.provider if isinstance(part, ProviderPart) else ""
     what = f"a part of {owner}" if owner else media.noun_of(part)
-    return omitted_text(what, path, "it has no form here", notes)
+    return omitted_text(what, path, "it has no form here", diagnostics)
 
 
 # -- results and citations
@@ -83,7 +83,7 @@ def _says_error(text: str) -> bool:
 
 
 def native_citations(
-    citations: Iterable[Citation], path: str, metadata_key: str, notes: Diagnostics
+    citations: Iterable[Citation], path: str, metadata_key: str, diagnostics: Diagnostics
 ) -> Iterator[JsonObject]:
     """Yield citations in their native form; those that have none are left out."""
     for index, citation in enumerate(citations):
@@ -92,7 +92,7 @@ def native_citations(
             yield native
         else:
             why = "only the API's own citations can be sent back"
-            notes.dropped("unsupported-content", f"{path}.citations[{index}]", why)
+            diagnostics.dropped("unsupported-content", f"{path}.citations[{index}]", why)
 
 
 # -- conversations that end with the assistant ("prefill")
@@ -103,10 +103,10 @@ CONTINUE_TEXT: Final = "(continue)"
 such a response ("prefill"); newer ones refuse the request."""
 
 
-def note_continue_message(path: str, notes: Diagnostics) -> None:
+def note_continue_message(path: str, diagnostics: Diagnostics) -> None:
     """Record that a user message was appended after the response at *path*."""
     why = "the model does not go on from a beginning of its response"
-    notes.added("last-message-added", path, f"{why}: {CONTINUE_TEXT!r} is sent after it")
+    diagnostics.added("last-message-added", path, f"{why}: {CONTINUE_TEXT!r} is sent after it")
 
 
 # -- the caller's native fields
@@ -122,7 +122,7 @@ def with_stream_options(body: JsonObject, options: JsonObject, *, stream: bool) 
 
 
 def lower_service_tier(
-    request: LLMRequest, words: Mapping[str, str], notes: Diagnostics
+    request: LLMRequest, words: Mapping[str, str], diagnostics: Diagnostics
 ) -> str | None:
     """Return the API's word for the tier of *request*; *words* has those of the neutral tiers.
 
@@ -133,7 +133,7 @@ def lower_service_tier(
     if tier is None or (words and tier not in get_args(ServiceTier)):
         return tier
     if tier not in words and tier not in ("auto", "default"):
-        notes.unsupported("generation.service_tier", f"the API has no service tier {tier!r}")
+        diagnostics.unsupported("generation.service_tier", f"the API has no service tier {tier!r}")
     return words.get(tier)
 
 
@@ -141,12 +141,12 @@ def lower_service_tier(
 
 
 def note_missing(
-    options: GenerationOptions, names: Iterable[str], notes: Diagnostics, api: str = "the API"
+    options: GenerationOptions, names: Iterable[str], diagnostics: Diagnostics, api: str = "the API"
 ) -> None:
     """Record the options *names* that are set, and that *api* does not have."""
     for name in names:
         if getattr(options, name) not in (None, ()):
-            notes.unsupported(f"generation.{name}", f"{api} has no {name}")
+            diagnostics.unsupported(f"generation.{name}", f"{api} has no {name}")
 
 
 @frozen(kw_only=True)
@@ -219,7 +219,9 @@ def nearest_effort(effort: str, levels: Sequence[str]) -> str:
     return below[-1] if below else reasons[0]
 
 
-def with_accepted_effort(request: LLMRequest, efforts: Efforts, notes: Diagnostics) -> LLMRequest:
+def with_accepted_effort(
+    request: LLMRequest, efforts: Efforts, diagnostics: Diagnostics
+) -> LLMRequest:
     """Return *request* with an effort of reasoning that its model accepts, and report a change."""
     reasoning, model = request.reasoning, request.model_id
     levels = next((levels for models, levels in efforts if matches_model(models, model)), ())
@@ -230,5 +232,5 @@ def with_accepted_effort(request: LLMRequest, efforts: Efforts, notes: Diagnosti
         return request
     code = "reasoning-not-off" if wanted == "none" else "reasoning-effort-changed"
     why = f"{model} takes {', '.join(levels)}; {wanted!r} became {effort!r}"
-    notes.changed(code, "reasoning.effort", why)
+    diagnostics.changed(code, "reasoning.effort", why)
     return changed(request, reasoning=changed(reasoning, effort=effort))

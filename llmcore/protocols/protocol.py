@@ -55,12 +55,12 @@ class Built(Generic[Body_co]):
 
 def collect_diagnostics(lower: Callable[[Diagnostics], _Body]) -> Result[Built[_Body], LLMError]:
     """Return the body that *lower* makes with its diagnostics, or the LLMError that it raises."""
-    notes = Diagnostics()
+    diagnostics = Diagnostics()
     try:
-        body = lower(notes)
+        body = lower(diagnostics)
     except LLMError as error:
         return Failure(error)
-    return Success(Built(body, tuple(notes.entries)))
+    return Success(Built(body, tuple(diagnostics.entries)))
 
 
 @frozen(kw_only=True)

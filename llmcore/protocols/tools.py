@@ -46,9 +46,9 @@ FREEFORM_FIELD: Final = "input"
 # -- in the body
 
 
-def note_function(path: str, notes: Diagnostics, api: str = "the API") -> None:
+def note_function(path: str, diagnostics: Diagnostics, api: str = "the API") -> None:
     """Say that the freeform tool at *path* becomes a function."""
-    notes.changed(
+    diagnostics.changed(
         "custom-tool-as-function",
         path,
         f"{api} has no freeform tools: it is a function of one string, "
@@ -86,13 +86,13 @@ def freeform_arguments(text: str) -> dict[str, Any]:
     return {FREEFORM_FIELD: text}
 
 
-def object_arguments(call: ToolCallPart, path: str, notes: Diagnostics) -> Any:
+def object_arguments(call: ToolCallPart, path: str, diagnostics: Diagnostics) -> Any:
     """Return the arguments of *call* as an object, for an API that takes nothing else."""
     if call.kind == "function" and call.is_valid:
         return call.arguments
     if call.kind == "function":
         why = "the API accepts only JSON objects as arguments: they are wrapped in one"
-        notes.changed("invalid-tool-arguments", f"{path}.arguments", why)
+        diagnostics.changed("invalid-tool-arguments", f"{path}.arguments", why)
     return freeform_arguments(text_or_json(call.arguments))
 
 
@@ -303,8 +303,8 @@ def fit_tool_names(request: LLMRequest, rule: ToolNameRule) -> FittedRequest:
         messages=tuple(_message(message, replaced) for message in request.messages),
     )
     originals = {sent: name for name, sent in replaced.items()}
-    notes = tuple(_note(name, sent, paths[name]) for name, sent in replaced.items())
-    return FittedRequest(fitted, originals, notes)
+    diagnostics = tuple(_note(name, sent, paths[name]) for name, sent in replaced.items())
+    return FittedRequest(fitted, originals, diagnostics)
 
 
 def _note(name: str, sent: str, path: str) -> Diagnostic:

@@ -47,17 +47,19 @@ from llmcore.schema.unary import UnaryRequest
 from llmcore.schema.usage import Usage
 
 
-def posted(request: UnaryRequest, path: str, body: JsonObject, notes: Diagnostics) -> NativeRequest:
+def posted(
+    request: UnaryRequest, path: str, body: JsonObject, diagnostics: Diagnostics
+) -> NativeRequest:
     """Return the POST of *body*, the native options of *request* laid over it."""
     whole = merge_json(body, request.own_options)
-    return NativeRequest(path=path, body=whole, diagnostics=tuple(notes.entries))
+    return NativeRequest(path=path, body=whole, diagnostics=tuple(diagnostics.entries))
 
 
 def posted_form(
     request: UnaryRequest,
     path: str,
     body: JsonObject,
-    notes: Diagnostics,
+    diagnostics: Diagnostics,
     files: Iterable[tuple[str, FileUpload]] = (),
     *,
     list_mark: str = "[]",
@@ -66,7 +68,7 @@ def posted_form(
     fields = _fields(merge_json(body, request.own_options), list_mark)
     content, kind = multipart(fields, files)
     return NativeRequest(
-        path=path, content=content, content_type=kind, diagnostics=tuple(notes.entries)
+        path=path, content=content, content_type=kind, diagnostics=tuple(diagnostics.entries)
     )
 
 
@@ -83,7 +85,7 @@ def _fields(value: JsonValue, list_mark: str, name: str = "") -> Iterator[tuple[
 
 
 def native_settings(
-    request: UnaryRequest, names: Mapping[str, str | None], notes: Diagnostics
+    request: UnaryRequest, names: Mapping[str, str | None], diagnostics: Diagnostics
 ) -> dict[str, JsonValue]:
     """Return the settings of *request* by their native *names*.
 
@@ -96,7 +98,7 @@ def native_settings(
         if not value and (value is None or isinstance(value, bool | tuple | str)):
             continue
         if native is None:
-            notes.unsupported(name, f"the API has no {name}")
+            diagnostics.unsupported(name, f"the API has no {name}")
         else:
             settings[native] = list(value) if isinstance(value, tuple) else value
     return settings

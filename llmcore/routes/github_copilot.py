@@ -119,13 +119,13 @@ def _of_copilot(protocol: Protocol[Any, Any, Any]) -> Protocol[Any, Any, Any]:
         headers: dict[str, str] = {"x-initiator": initiator(request.messages)}
         if has_images(request.messages):
             headers["copilot-vision-request"] = "true"
-        asked, notes = _without_memory(request)
+        asked, diagnostics = _without_memory(request)
 
         def finish(built: Built[Any]) -> Built[Any]:
             return evolve(
                 built,
                 headers={**built.headers, **headers},
-                diagnostics=(*notes, *built.diagnostics),
+                diagnostics=(*diagnostics, *built.diagnostics),
             )
 
         return inner(asked, streaming).map(finish)
@@ -135,15 +135,17 @@ def _of_copilot(protocol: Protocol[Any, Any, Any]) -> Protocol[Any, Any, Any]:
 
 def _without_memory(request: LLMRequest) -> tuple[LLMRequest, tuple[Diagnostic, ...]]:
     """Return *request* without options that refer to stored responses, and what was left out."""
-    kept, notes = {}, []
+    kept, diagnostics = {}, []
     for provider, options in request.provider_options.items():
         kept[provider] = without(options, *_MEMORY)
         for name in options.keys() & set(_MEMORY):
             path = f"provider_options.{provider}.{name}"
             why = f"GitHub Copilot stores no responses, so {name} was left out"
-            notes.append(Diagnostic("unsupported-parameter", path, action="dropped", message=why))
-    notes.sort(key=lambda note: note.path)
-    return (evolve(request, provider_options=kept) if notes else request), tuple(notes)
+            diagnostics.append(
+                Diagnostic("unsupported-parameter", path, action="dropped", message=why)
+            )
+    diagnostics.sort(key=lambda note: note.path)
+    return (evolve(request, provider_options=kept) if diagnostics else request), tuple(diagnostics)
 
 
 def _interleaved(built: Built[MessagesBody]) -> Built[MessagesBody]:

@@ -138,12 +138,12 @@ class PreparedRequest(Generic[Body_co]):
 
 
 def _without(
-    built: Built[Body_co], rejected: Collection[str], notes: tuple[Diagnostic, ...]
+    built: Built[Body_co], rejected: Collection[str], diagnostics: tuple[Diagnostic, ...]
 ) -> Built[Body_co]:
-    """Return *built* without the *rejected* fields, its diagnostics after *notes*."""
+    """Return *built* without the *rejected* fields, with *diagnostics* before its own."""
     body = cast("JsonObject", built.body)
     gone = [name for name in rejected if name in body]
-    if not (gone or notes):
+    if not (gone or diagnostics):
         return built
     left_out = (
         Diagnostic(
@@ -157,7 +157,7 @@ def _without(
     return evolve(
         built,
         body=cast("Body_co", without(body, *gone)),
-        diagnostics=(*notes, *built.diagnostics, *left_out),
+        diagnostics=(*diagnostics, *built.diagnostics, *left_out),
     )
 
 
@@ -277,8 +277,10 @@ class Route(Generic[Body_co]):
         )
         match self.protocol.body.build(self.defaults.applied_to(probe), False):
             case Success(built):
-                notes = built.diagnostics
-                return not any(n.path == "tool_choice" and n.action == "dropped" for n in notes)
+                diagnostics = built.diagnostics
+                return not any(
+                    n.path == "tool_choice" and n.action == "dropped" for n in diagnostics
+                )
             case Failure(error):
                 return not isinstance(error, UnsupportedToolChoiceError)
 
@@ -295,7 +297,7 @@ class Route(Generic[Body_co]):
         With `request.strict`, anything lost, changed or invented is an InvalidRequestError. Of the
         body's optional fields, those that the server has *rejected* before are left out.
         """
-        effective, notes = self._limited(self.defaults.applied_to(request))
+        effective, diagnostics = self._limited(self.defaults.applied_to(request))
         if effective.cache.content is not None:
             try:
                 effective.cache.content.check_use(self.provider, effective.model_id)
@@ -303,10 +305,10 @@ class Route(Generic[Body_co]):
                 return Failure(error)
         fitted = fit_tool_names(effective, self.protocol.tool_names)
         unknown = unknown_option_keys(effective, self.provider, self.protocol.metadata_key)
-        notes = (*unknown, *notes, *fitted.diagnostics)
+        diagnostics = (*unknown, *diagnostics, *fitted.diagnostics)
         built = self.protocol.body.build(fitted.request, streaming)
         if isinstance(built, Success):
-            body = _without(built.value, rejected, notes)
+            body = _without(built.value, rejected, diagnostics)
             composed = self._compose(effective, body, streaming, context)
             if isinstance(composed, Success):
                 return composed

@@ -65,10 +65,10 @@ def test_only_a_closed_schema_forbids_other_fields(closed: bool) -> None:
 )
 def test_arguments_become_an_object(kind: Any, arguments: Any, expected: Any, noted: bool) -> None:
     """Wrapping broken arguments is reported; wrapping freeform input is not."""
-    notes = Diagnostics()
+    diagnostics = Diagnostics()
     call = ToolCallPart(id="c", name="n", arguments=arguments, kind=kind)
-    assert object_arguments(call, "p", notes) == expected
-    assert [note.path for note in notes.entries] == (["p.arguments"] if noted else [])
+    assert object_arguments(call, "p", diagnostics) == expected
+    assert [note.path for note in diagnostics.entries] == (["p.arguments"] if noted else [])
 
 
 @given(st.dictionaries(st.text(), st.integers(-5, 5)))

@@ -52,11 +52,11 @@ CONSTANTS = ("PROTOCOL_ID", "METADATA_KEY", "CALL_IDS", "TOOL_NAMES")
 
 FUNCTIONS = {
     "body.from_request": "request stream",
-    "body.lower_reasoning": "request * notes",
+    "body.lower_reasoning": "request * diagnostics",
     "messages.target_of": "request",
-    "messages.lower_messages": "request * notes",
-    "parts.lower_part": "part path * notes",
-    "tools.lower_tools": "request * notes",
+    "messages.lower_messages": "request * diagnostics",
+    "parts.lower_part": "part path * diagnostics",
+    "tools.lower_tools": "request * diagnostics",
     "finish.map_usage": "usage",
     "stream.decode": "frame",
     "stream.terminal": "event",

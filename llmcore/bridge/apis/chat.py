@@ -36,10 +36,10 @@ class ChatCompletions(Generation[ChatContext]):
             return self.relayed(call, chosen, route)
         read = await self.read(call.request, chosen)
         await self.check(read.request)
-        owner, notes = call.caller.owner, Diagnostics()
+        owner, diagnostics = call.caller.owner, Diagnostics()
         lookup = partial(self._states.get, owner)
         sealer = chosen.upstream.sealer
-        messages = with_kept_state(read.request.messages, lookup, sealer, notes)
+        messages = with_kept_state(read.request.messages, lookup, sealer, diagnostics)
         read = evolve(read, request=evolve(read.request, messages=messages))
 
         def run(index: int, encoding: StreamEncoding) -> ResponseRun:

@@ -204,9 +204,9 @@ class Responses(Generation[Translation]):
     async def _compacted(self, call: OperationRequest, chosen: ChosenModel) -> ResponseRun:
         request = evolve(call.request, body=as_response_request(call.body))
         read = await self._remembered(request, call.caller, chosen)
-        notes, context = Diagnostics(), read.context
-        items = user_items(context.before, context.input_items, new_id, notes)
-        noted = evolve(context, diagnostics=(*context.diagnostics, *notes.entries))
+        diagnostics, context = Diagnostics(), read.context
+        items = user_items(context.before, context.input_items, new_id, diagnostics)
+        noted = evolve(context, diagnostics=(*context.diagnostics, *diagnostics.entries))
         form = partial(compacted, messages=items)
         return self._run(call, chosen, evolve(read, context=noted), form=form)
 

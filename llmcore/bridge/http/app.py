@@ -279,8 +279,8 @@ class _OperationApp:
                 )
             )
             match made:
-                case Outcome(body=shown, diagnostics=notes):
-                    return await json_response(shown, diagnostic_headers(notes))
+                case Outcome(body=shown, diagnostics=diagnostics):
+                    return await json_response(shown, diagnostic_headers(diagnostics))
                 case Mapping():
                     return await json_response(made)
                 case run:

@@ -115,8 +115,8 @@ class Engines:
         proxy = None if self._socket is not None else self._options.proxy_for(url)
         direct = proxy is None or proxy.startswith("http:")
         name = self._engine_name if direct else "httpx"
-        notes = (_engine_note(name, proxy is not None),) if self._options.debug else ()
-        return _ServerEngine(self._engine(name), proxy, notes)
+        diagnostics = (_engine_note(name, proxy is not None),) if self._options.debug else ()
+        return _ServerEngine(self._engine(name), proxy, diagnostics)
 
     def _engine(self, name: str) -> HttpEngine:
         if name not in self._engines:

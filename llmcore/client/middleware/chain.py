@@ -87,14 +87,14 @@ def _through(middleware: Middleware, call: Next, request: LLMRequest) -> EventSt
     return EventStream.deferred(make)
 
 
-def noted(stream: EventStream, *notes: Diagnostic) -> EventStream:
-    """Return *stream* with *notes* among the diagnostics of its `StreamStart`."""
-    if not notes:
+def noted(stream: EventStream, *diagnostics: Diagnostic) -> EventStream:
+    """Return *stream* with *diagnostics* before those of its `StreamStart`."""
+    if not diagnostics:
         return stream
 
     def change(event: LLMEvent) -> Sequence[LLMEvent]:
         if isinstance(event, StreamStart):
-            return (evolve(event, diagnostics=(*notes, *event.diagnostics)),)
+            return (evolve(event, diagnostics=(*diagnostics, *event.diagnostics)),)
         return (event,)
 
     return stream.map(change)

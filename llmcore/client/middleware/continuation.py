@@ -88,7 +88,7 @@ class ContinuedResponse:
         """The start of the model that continues, with the diagnostics of the change."""
         self._repetition: _Repetition | None = None
         """Of the model that continues; None while the first one answers."""
-        self._notes: tuple[Diagnostic, ...] = ()
+        self._diagnostics: tuple[Diagnostic, ...] = ()
         self._open: dict[tuple[str, str], list[str]] = {}
         """The texts of open segments that were delivered."""
         self._refusals: set[str] = set()
@@ -135,8 +135,8 @@ class ContinuedResponse:
         if self._repetition is None:
             return (event,)
         if isinstance(event, StreamStart):
-            notes = (*self._notes, *event.diagnostics)
-            self._start = evolve(event, diagnostics=notes)
+            diagnostics = (*self._diagnostics, *event.diagnostics)
+            self._start = evolve(event, diagnostics=diagnostics)
             return ()
         if isinstance(event, StepStart):
             return (_with(event, start=self._start, continues=True),)
@@ -222,7 +222,7 @@ class ContinuedResponse:
                 self._count(cut)
                 self._left -= 1
                 self._current, self._repetition = attempt, _Repetition(attempt)
-                self._notes = (_note(cut.target, attempt.target, error, partial), *failures)
+                self._diagnostics = (_note(cut.target, attempt.target, error, partial), *failures)
                 return True
             await attempt.stream.aclose()
             failures.append(failed_attempt(attempt.target, failure))

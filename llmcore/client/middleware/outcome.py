@@ -50,8 +50,8 @@ class CallOutcome:
     @property
     def from_cache(self) -> bool:
         """Whether the response is from the cache."""
-        notes = () if self.response is None else self.response.diagnostics
-        return any(note.code == FROM_CACHE for note in notes)
+        diagnostics = () if self.response is None else self.response.diagnostics
+        return any(note.code == FROM_CACHE for note in diagnostics)
 
     def usage_of(self, request: LLMRequest) -> Usage | None:
         """Return the call's usage, `estimated` if the provider did not report it.

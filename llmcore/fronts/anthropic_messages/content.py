@@ -64,7 +64,7 @@ class ContentReader:
 
     native: bool
     """Whether the upstream speaks the Messages API too."""
-    notes: Diagnostics
+    diagnostics: Diagnostics
 
     def read_content(self, holder: Fields, path: str) -> tuple[ContentPart, ...]:
         """Return the parts of a user's or the system's `content`: a text, or a list of blocks."""
@@ -94,7 +94,7 @@ class ContentReader:
         """Report the fields of *block* that are not read."""
         known = _FIELDS.get(str(block.get("type")))
         if known is not None:  # a block of another kind goes up whole, or is left out whole
-            report_unknown(block, known, path, self.notes)
+            report_unknown(block, known, path, self.diagnostics)
 
     def _read_parts(self, block: Block, path: str) -> tuple[ContentPart, ...]:
         match block.get("type"):
@@ -119,7 +119,7 @@ class ContentReader:
         how = object_or_empty(block.get("transformations"))
         if how and not self.native:
             why = "the upstream transforms images as it sees fit"
-            self.notes.unsupported(f"{path}.transformations", why)
+            self.diagnostics.unsupported(f"{path}.transformations", why)
         metadata = {METADATA_KEY: {"transformations": how}} if how else {}
         return ImagePart(**self._media(source, f"{path}.source"), provider_metadata=metadata)
 
@@ -167,7 +167,7 @@ class ContentReader:
     def _opaque(self, block: Block, kind: str, path: str) -> tuple[ContentPart, ...]:
         if self.native:
             return (ProviderPart(METADATA_KEY, block),)
-        self.notes.left_out(
+        self.diagnostics.left_out(
             path, f"a block of the type {kind}", "the upstream's API has no such content"
         )
         return ()
@@ -235,22 +235,22 @@ _NATIVE: Final = {
 
 
 def write_citations(
-    citations: Sequence[Citation], path: str, notes: Diagnostics
+    citations: Sequence[Citation], path: str, diagnostics: Diagnostics
 ) -> list[dict[str, Any]]:
     """Return the citations of a text in native form; those that have none are reported.
 
     A citation that names a page becomes one of a web search, any other one of a search result.
     """
-    written = list(_written(citations, path, notes))
+    written = list(_written(citations, path, diagnostics))
     placed = any(citation.start_index is not None for citation in citations)
     if placed and written:
         why = "citations here are of the whole block; where they stand in the text is lost"
-        notes.changed("citation-place-dropped", path, why)
+        diagnostics.changed("citation-place-dropped", path, why)
     return written
 
 
 def _written(
-    citations: Iterable[Citation], path: str, notes: Diagnostics
+    citations: Iterable[Citation], path: str, diagnostics: Diagnostics
 ) -> Iterable[dict[str, Any]]:
     for citation in citations:
         native = dict(citation.provider_metadata.get(METADATA_KEY, {}))
@@ -277,4 +277,4 @@ def _written(
             }
         else:
             why = "a citation that names neither a page nor a document has no form here"
-            notes.dropped("citation-dropped", path, why)
+            diagnostics.dropped("citation-dropped", path, why)

@@ -66,11 +66,11 @@ _FIELDS: Final = frozenset({"content", "id", "model", "role", "type", *_SYSTEM_E
 class TurnReader:
     """Reads the messages of one request."""
 
-    def __init__(self, upstream: Upstream, notes: Diagnostics) -> None:
+    def __init__(self, upstream: Upstream, diagnostics: Diagnostics) -> None:
         self._native = upstream.protocol_id == PROTOCOL_ID
-        self._notes = notes
-        self._run = EchoReader(upstream.sealer, notes)
-        self._content = ContentReader(native=self._native, notes=notes)
+        self._diagnostics = diagnostics
+        self._run = EchoReader(upstream.sealer, diagnostics)
+        self._content = ContentReader(native=self._native, diagnostics=diagnostics)
         self._messages: list[Message] = []
         self._names: dict[str, str] = {}
         self._answered = AnsweredCalls()
@@ -99,7 +99,7 @@ class TurnReader:
         return texts
 
     def _read(self, native: Fields, path: str) -> None:
-        report_unknown(native, _FIELDS, path, self._notes)
+        report_unknown(native, _FIELDS, path, self._diagnostics)
         match required(native, "role", str, f"{path}."):
             case "assistant":
                 self._assistant(native, path)
@@ -115,7 +115,7 @@ class TurnReader:
     def _system(self, native: Fields, path: str) -> None:
         for name in _SYSTEM_EXTRAS:
             if native.get(name) is not None:
-                self._notes.left_out(f"{path}.{name}", name, "it goes to Anthropic only")
+                self._diagnostics.left_out(f"{path}.{name}", name, "it goes to Anthropic only")
         parts = self._content.read_content(native, path)
         if parts:
             self._messages.append(Message("system", parts))
@@ -199,7 +199,7 @@ class TurnReader:
             return
         if carried is not None:
             why = "only the API that made it can read it"
-            self._notes.dropped("opaque-data-dropped", f"{path}.{name}", why)
+            self._diagnostics.dropped("opaque-data-dropped", f"{path}.{name}", why)
         if text:
             self._run.add(ReasoningPart(text))
 
@@ -238,17 +238,17 @@ class TurnReader:
 
     def _drop_call(self, path: str) -> None:
         why = "the upstream did not run this tool, and there is nothing that it returned"
-        self._notes.dropped("hosted-tool-dropped", path, why)
+        self._diagnostics.dropped("hosted-tool-dropped", path, why)
 
     def _as_text(self, part: ContentPart, path: str) -> Iterable[TextPart]:
         text = hosted_as_text(part) if isinstance(part, ToolResultPart) else None
         if text is not None:
             why = "the upstream did not run this tool: what it returned is sent as text"
-            self._notes.changed("hosted-tool-as-text", path, why)
+            self._diagnostics.changed("hosted-tool-as-text", path, why)
             yield text
         elif isinstance(part, ToolResultPart):
             why = "what a tool returned that another provider ran has no form at the upstream"
-            self._notes.dropped("hosted-tool-dropped", path, why)
+            self._diagnostics.dropped("hosted-tool-dropped", path, why)
 
 
 def _marked(part: _Part, block: Block) -> _Part:

@@ -97,46 +97,44 @@ def no_request(_upstream: Upstream) -> MessagesContext:
 @checked_read
 def read_request(client_request: ClientRequest, upstream: Upstream) -> ReadRequest[MessagesContext]:
     """Return *client_request* as a request to *upstream*."""
-    body, notes = client_request.body, Diagnostics()
+    body, diagnostics = client_request.body, Diagnostics()
     natives = read_objects(body, "messages")
     if not natives:
         raise invalid("messages: at least one message is required", "messages")
     if len(natives) > _MAX_MESSAGES:
         raise invalid(f"messages: at most {_MAX_MESSAGES} are taken", "messages")
-    reader = TurnReader(upstream, notes)
+    reader = TurnReader(upstream, diagnostics)
     system = reader.read_system(body)
     messages = reader.read(natives)
     if not messages:
-        lost = ", ".join(sorted({note.message for note in notes.entries}))
+        lost = ", ".join(sorted({note.message for note in diagnostics.entries}))
         raise invalid(f"messages: nothing is left to answer ({lost})", "messages")
-    offer = read_offer(body, referenced_tools(natives), upstream, notes)
+    offer = read_offer(body, referenced_tools(natives), upstream, diagnostics)
     request = LLMRequest(
         model=upstream.model,
         provider=upstream.provider,
         messages=messages,
-        system=(*system, *_about_missing(offer, notes)),
+        system=(*system, *_about_missing(offer, diagnostics)),
         tools=offer.tools,
         tool_choice=offer.choice,
         parallel_tool_calls=offer.parallel,
-        generation=_generation(body, upstream, notes),
+        generation=_generation(body, upstream, diagnostics),
         response_format=_format(body),
-        reasoning=with_effort(_reasoning(body), upstream.protocol_id, notes),
+        reasoning=with_effort(_reasoning(body), upstream.protocol_id, diagnostics),
         cache=_cache(client_request, upstream),
-        metadata=_metadata(body, upstream, notes),
-        provider_options=_native_fields(client_request, upstream, offer, notes),
+        metadata=_metadata(body, upstream, diagnostics),
+        provider_options=_native_fields(client_request, upstream, offer, diagnostics),
     )
     if upstream.protocol_id != PROTOCOL_ID:
-        request = without_billing_line(request, notes)
-    diagnostics = tuple(notes.entries)
+        request = without_billing_line(request, diagnostics)
+    entries = tuple(diagnostics.entries)
     context = evolve(
-        _context(body), searches=offer.searches, call_ids=reader.call_ids, diagnostics=diagnostics
+        _context(body), searches=offer.searches, call_ids=reader.call_ids, diagnostics=entries
     )
     streaming = (
         _STREAMS.search(client_request.path) is not None or read(body, "stream", bool) is True
     )
-    return ReadRequest(
-        request=request, context=context, streaming=streaming, diagnostics=diagnostics
-    )
+    return ReadRequest(request=request, context=context, streaming=streaming, diagnostics=entries)
 
 
 _MAX_MESSAGES: Final = 100_000
@@ -151,7 +149,7 @@ def _context(body: Fields) -> MessagesContext:
     )
 
 
-def _about_missing(offer: MessagesOffer, notes: Diagnostics) -> tuple[TextPart, ...]:
+def _about_missing(offer: MessagesOffer, diagnostics: Diagnostics) -> tuple[TextPart, ...]:
     """Return an instruction for a model that does not have the request's only tools.
 
     Without them it would invent what the tools would have found.
@@ -159,7 +157,7 @@ def _about_missing(offer: MessagesOffer, notes: Diagnostics) -> tuple[TextPart, 
     if not offer.missing:
         return ()
     names = ", ".join(offer.missing)
-    notes.added(
+    diagnostics.added(
         "instructions-added", "system", f"a line of instructions names the missing tools: {names}"
     )
     text = f"These tools are not available: {names}. Say so where a response would need them."
@@ -169,11 +167,13 @@ def _about_missing(offer: MessagesOffer, notes: Diagnostics) -> tuple[TextPart, 
 # -- settings
 
 
-def _generation(body: Fields, upstream: Upstream, notes: Diagnostics) -> GenerationOptions:
+def _generation(body: Fields, upstream: Upstream, diagnostics: Diagnostics) -> GenerationOptions:
     limit = read(body, "max_tokens", int)
     if limit == 0 and upstream.protocol_id != PROTOCOL_ID:
         limit = 1
-        notes.changed("parameter-out-of-range", "max_tokens", "the upstream answers at least one")
+        diagnostics.changed(
+            "parameter-out-of-range", "max_tokens", "the upstream answers at least one"
+        )
     tier = read(body, "service_tier", str)
     return GenerationOptions(
         temperature=read(body, "temperature", float),
@@ -252,13 +252,13 @@ def _session(request: ClientRequest) -> str | None:
     return named[:_MAX_KEY] if named else None
 
 
-def _metadata(body: Fields, upstream: Upstream, notes: Diagnostics) -> Mapping[str, str]:
+def _metadata(body: Fields, upstream: Upstream, diagnostics: Diagnostics) -> Mapping[str, str]:
     user = read(read(body, "metadata", dict) or {}, "user_id", str, "metadata.")
     if user is None:
         return {}
     if upstream.protocol_id == PROTOCOL_ID:
         return {"user_id": user}
-    notes.dropped("unsupported-parameter", "metadata.user_id", "it is meant for Anthropic")
+    diagnostics.dropped("unsupported-parameter", "metadata.user_id", "it is meant for Anthropic")
     return {}
 
 
@@ -281,7 +281,7 @@ _BETAS: Final = "anthropic-beta"
 
 
 def _native_fields(
-    request: ClientRequest, upstream: Upstream, offer: MessagesOffer, notes: Diagnostics
+    request: ClientRequest, upstream: Upstream, offer: MessagesOffer, diagnostics: Diagnostics
 ) -> dict[str, dict[str, Any]]:
     """Return the fields that only the Messages API has; for another upstream, report them."""
     native = present(request.body, but=_UNDERSTOOD)
@@ -290,7 +290,7 @@ def _native_fields(
     if upstream.protocol_id != PROTOCOL_ID:
         lost = {f"output_config.{name}": value for name, value in config.items()}
         lost |= _own_thinking(object_or_empty(request.body.get("thinking")))
-        _report_lost({**native, **lost}, notes)
+        _report_lost({**native, **lost}, diagnostics)
         return {}
     whole = request.body.get("cache_control")
     betas = str_or_none(request.headers.get(_BETAS))
@@ -319,6 +319,6 @@ def _own_thinking(thinking: Mapping[str, Any]) -> dict[str, Any]:
     return {f"thinking.{name}": value for name, value in own.items()}
 
 
-def _report_lost(fields: Mapping[str, Any], notes: Diagnostics) -> None:
+def _report_lost(fields: Mapping[str, Any], diagnostics: Diagnostics) -> None:
     lost = [name for name, value in fields.items() if value not in _SILENT.get(name, ())]
-    report_lost(lost, "", "the upstream's API has no such field", notes)
+    report_lost(lost, "", "the upstream's API has no such field", diagnostics)

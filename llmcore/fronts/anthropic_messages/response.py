@@ -167,7 +167,7 @@ class MessagesWriter(FrontWriter):
                 self._show(part, None)
             return
         path = f"content[{self._blocks.index}]"
-        citations = write_citations(event.citations, path, self._notes)
+        citations = write_citations(event.citations, path, self._diagnostics)
         self._shown_pages |= (
             {str(citation.get("url")) for citation in citations} if self._searched else set()
         )
@@ -277,7 +277,7 @@ class MessagesWriter(FrontWriter):
 
     def _not_shown(self, what: str, event: LLMEvent) -> None:
         why = f"the API has no form for {what}; it stays in the conversation"
-        self._notes.changed("content-not-shown", f"content[{self._blocks.index}]", why)
+        self._diagnostics.changed("content-not-shown", f"content[{self._blocks.index}]", why)
         self._show(self._record.part_of(event), None)
 
     # -- what stands alone
@@ -337,7 +337,7 @@ class MessagesWriter(FrontWriter):
             self._blocks.whole({"type": "redacted_thinking", "data": self._seal()})
         else:
             why = "thinking is off: no block carries what the upstream would need of this response"
-            self._notes.dropped("opaque-data-dropped", "content", why)
+            self._diagnostics.dropped("opaque-data-dropped", "content", why)
 
     # -- the frame
 
@@ -387,7 +387,7 @@ class MessagesWriter(FrontWriter):
             uncited = [page for page in left if page["url"] not in self._cited()]
             for page in uncited:
                 why = f"no text cites the source {page['url']}, and no search was asked for"
-                self._notes.dropped("source-dropped", "content", why)
+                self._diagnostics.dropped("source-dropped", "content", why)
             return
         query = self._query or _grounding_query(event)
         call = server_call(f"{self._info.id}_sources", "web_search", {"query": query})
@@ -406,7 +406,7 @@ class MessagesWriter(FrontWriter):
         stop = stop_fields(reason, native, called=bool(self._ids), refused=self._refused)
         if reason.reason == "other" and stop["stop_reason"] == "end_turn":
             why = f"the upstream's reason to stop ({reason.raw}) has no word here"
-            self._notes.noted("finish-reason", "stop_reason", why)
+            self._diagnostics.noted("finish-reason", "stop_reason", why)
         usage = usage_fields(self.usage, self._start, searches=self._searched)
         extras, outer = container_fields(native)
         self._message |= {**stop, **extras, **outer, "usage": {**self._message["usage"], **usage}}

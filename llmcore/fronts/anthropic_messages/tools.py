@@ -86,7 +86,7 @@ class MessagesOffer:
 
 
 def read_offer(
-    body: Fields, referenced: Sequence[str], upstream: Upstream, notes: Diagnostics
+    body: Fields, referenced: Sequence[str], upstream: Upstream, diagnostics: Diagnostics
 ) -> MessagesOffer:
     """Return what *body* offers; *referenced* are the tools that searches among tools found.
 
@@ -95,7 +95,7 @@ def read_offer(
     natives = read_objects(body, "tools")
     if len(natives) > upstream.policy.max_tools:
         raise invalid(f"At most {upstream.policy.max_tools} tools are taken.", "tools")
-    reader = _ToolReader(body, upstream, notes)
+    reader = _ToolReader(body, upstream, diagnostics)
     specs: list[ToolSpec] = []
     for index in _order(natives, referenced, native=reader.native):
         try:
@@ -104,10 +104,10 @@ def read_offer(
             raise invalid(f"tools[{index}]: {error.message}", f"tools[{index}]") from error
         if spec is not None:
             specs.append(spec)
-    choice, parallel = _read_choice(body, specs, reader.missing, notes)
+    choice, parallel = _read_choice(body, specs, reader.missing, diagnostics)
     servers = body.get("mcp_servers") if reader.native else None
     if not reader.native:
-        _report_servers(body, natives, notes)
+        _report_servers(body, natives, diagnostics)
     return MessagesOffer(
         tools=tuple(specs),
         choice=choice,
@@ -118,13 +118,13 @@ def read_offer(
     )
 
 
-def _report_servers(body: Fields, tools: Iterable[Fields], notes: Diagnostics) -> None:
+def _report_servers(body: Fields, tools: Iterable[Fields], diagnostics: Diagnostics) -> None:
     """Report the MCP servers that no `mcp_toolset` names."""
     offered = {str_or_none(tool.get("mcp_server_name")) for tool in tools}
     for index, server in enumerate(read_objects(body, "mcp_servers")):
         if str_or_none(server.get("name")) not in offered:
             why = "no mcp_toolset among the tools names this server"
-            notes.dropped("hosted-tool-dropped", f"mcp_servers[{index}]", why)
+            diagnostics.dropped("hosted-tool-dropped", f"mcp_servers[{index}]", why)
 
 
 def _order(natives: Sequence[Fields], referenced: Sequence[str], *, native: bool) -> Iterable[int]:
@@ -147,7 +147,7 @@ def _order(natives: Sequence[Fields], referenced: Sequence[str], *, native: bool
 class _ToolReader:
     """Reads the tools of one request."""
 
-    def __init__(self, body: Fields, upstream: Upstream, notes: Diagnostics) -> None:
+    def __init__(self, body: Fields, upstream: Upstream, diagnostics: Diagnostics) -> None:
         self.native = upstream.protocol_id == PROTOCOL_ID
         self.missing: list[str] = []
         """Names of hosted tools that were left out."""
@@ -157,7 +157,7 @@ class _ToolReader:
         self._servers = {
             str_or_none(server.get("name")): server for server in objects(body.get("mcp_servers"))
         }
-        self._notes = notes
+        self._diagnostics = diagnostics
 
     def tool(self, native: Fields, path: str) -> ToolSpec | None:
         """Return a tool for the upstream; None if it is left out."""
@@ -165,36 +165,36 @@ class _ToolReader:
         kind = _hosted_kind(type_)
         if native.get(_CALLERS) not in (None, [], _DIRECT) and not self.native:
             why = "the upstream's tools are called by the model itself"
-            self._notes.unsupported(f"{path}.{_CALLERS}", why)
+            self._diagnostics.unsupported(f"{path}.{_CALLERS}", why)
         if type_ == "custom":
             return self._custom(native, path)
         if kind is not None and self._policy == "drop":
             why = "the gateway leaves out hosted tools"
-            self._notes.dropped("hosted-tool-dropped", path, why)
+            self._diagnostics.dropped("hosted-tool-dropped", path, why)
             self._miss(native, type_)
             return None
         if kind is not None and self._policy == "function" and kind in HOSTED_AS_FUNCTIONS:
             name = str_or_none(native.get("name"))
-            return function_instead(kind, path, self._notes, name=name)
+            return function_instead(kind, path, self._diagnostics, name=name)
         if self.native:
             return HostedTool.raw(METADATA_KEY, native)
         if type_.startswith(_SEARCH):
             why = "the upstream has no search among tools: it is offered all of them"
-            self._notes.changed("tool-search-unrolled", path, why)
+            self._diagnostics.changed("tool-search-unrolled", path, why)
             return None
         if (function := client_tool(type_, native)) is not None:
-            report_unknown(native, _OF_CLIENT_TOOLS, path, self._notes)
+            report_unknown(native, _OF_CLIENT_TOOLS, path, self._diagnostics)
             return function
         return self._hosted(native, type_, kind, path)
 
     def _custom(self, native: Fields, path: str) -> ToolSpec:
         name = required(native, "name", str, f"{path}.")
         extras = [name for name in _EXTRAS if native.get(name) not in (None, False, [])]
-        report_unknown(native, _OF_TOOLS, path, self._notes)
+        report_unknown(native, _OF_TOOLS, path, self._diagnostics)
         for extra in extras:
             if extra not in (_CALLERS, *_QUIET) and not self.native:
                 why = f"the upstream's tools have no {extra}"
-                self._notes.dropped("unsupported-parameter", f"{path}.{extra}", why)
+                self._diagnostics.dropped("unsupported-parameter", f"{path}.{extra}", why)
         return ToolDefinition(
             name,
             str_or_none(native.get("description")) or "",
@@ -212,9 +212,9 @@ class _ToolReader:
         if kind in self._kinds:
             made = self._lowered(kind, native, path)
             if made is not None:
-                report_unknown(native, _OF_HOSTED.get(made.kind, _NAMED), path, self._notes)
+                report_unknown(native, _OF_HOSTED.get(made.kind, _NAMED), path, self._diagnostics)
                 return made
-        refuse_or_report(f"{type_} tool", path, self._policy, self._notes)
+        refuse_or_report(f"{type_} tool", path, self._policy, self._diagnostics)
         self._miss(native, type_)
         return None
 
@@ -283,7 +283,7 @@ _MODES: Final = {native: mode for mode, native in TOOL_CHOICES.items()}
 
 
 def _read_choice(
-    body: Fields, specs: Sequence[ToolSpec], missing: Sequence[str], notes: Diagnostics
+    body: Fields, specs: Sequence[ToolSpec], missing: Sequence[str], diagnostics: Diagnostics
 ) -> tuple[ToolChoice | None, bool | None]:
     """Return the choice, and whether calls may come in parallel."""
     native = read(body, "tool_choice", dict)
@@ -307,11 +307,11 @@ def _read_choice(
         )
     if not specs:
         return None, None
-    return _choice(_MODES[given], name, specs, notes), parallel
+    return _choice(_MODES[given], name, specs, diagnostics), parallel
 
 
 def _choice(
-    mode: str, name: str | None, specs: Sequence[ToolSpec], notes: Diagnostics
+    mode: str, name: str | None, specs: Sequence[ToolSpec], diagnostics: Diagnostics
 ) -> ToolChoice | None:
     if name is None:
         return ToolChoice(mode)  # type: ignore[arg-type]
@@ -323,5 +323,5 @@ def _choice(
             f"tool_choice names {name[:80]!r}, which is not among the tools.", "tool_choice"
         )
     why = "a tool that the upstream's provider runs cannot be demanded by name"
-    notes.changed("tool-choice-changed", "tool_choice", why)
+    diagnostics.changed("tool-choice-changed", "tool_choice", why)
     return None

@@ -58,7 +58,7 @@ def _camel(name: str) -> str:
 
 
 def read_part(
-    part: NativeObject, path: str, *, native: bool, notes: Diagnostics
+    part: NativeObject, path: str, *, native: bool, diagnostics: Diagnostics
 ) -> list[ContentPart]:
     """Return a text or a file; nothing, with a Diagnostic, for parts without a neutral form."""
     text = part.get("text")
@@ -72,7 +72,7 @@ def read_part(
         return [client_media(part, path, native=native)]
     if part.keys() - {"thought", "thoughtSignature"}:
         kind = ", ".join(sorted(part))[:100]
-        notes.dropped("unsupported-content", path, f"the upstream takes no {kind} here")
+        diagnostics.dropped("unsupported-content", path, f"the upstream takes no {kind} here")
     return []
 
 
@@ -238,7 +238,7 @@ class Grounding:
         )
         self._chunk(cited)
 
-    def text(self, text: str, citations: Sequence[Citation], notes: Diagnostics) -> None:
+    def text(self, text: str, citations: Sequence[Citation], diagnostics: Diagnostics) -> None:
         """Add the next text of the response, and what it cites."""
         index = len(self._texts)
         self._texts.append(text)
@@ -246,7 +246,7 @@ class Grounding:
             key = self._chunk(citation)
             if key is None:
                 why = "a citation that names neither a page nor a document has no form here"
-                notes.dropped("citation-dropped", "candidates[0].groundingMetadata", why)
+                diagnostics.dropped("citation-dropped", "candidates[0].groundingMetadata", why)
                 continue
             self._supports.append((index, citation.start_index, citation.end_index, key))
 

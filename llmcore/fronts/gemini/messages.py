@@ -50,7 +50,7 @@ from llmcore.schema.messages import Message, Role
 
 
 def read_contents(
-    body: NativeObject, upstream: Upstream, notes: Diagnostics
+    body: NativeObject, upstream: Upstream, diagnostics: Diagnostics
 ) -> tuple[Message, ...]:
     """Return `contents` as messages. Raises FrontError for invalid content."""
     contents = body.get("contents")
@@ -60,13 +60,13 @@ def read_contents(
             f"contents has {len(listed)} items; at most {upstream.policy.max_items} are taken.",
             "contents",
         )
-    reader = _ContentsReader(upstream, notes)
+    reader = _ContentsReader(upstream, diagnostics)
     for index, content in enumerate(listed):
         reader.add(content, f"contents[{index}]")
     return reader.finish()
 
 
-def read_system(value: object, notes: Diagnostics) -> tuple[TextPart, ...]:
+def read_system(value: object, diagnostics: Diagnostics) -> tuple[TextPart, ...]:
     """Return `systemInstruction`, a content or a text: its role does not count."""
     if value is None:
         return ()
@@ -76,7 +76,7 @@ def read_system(value: object, notes: Diagnostics) -> tuple[TextPart, ...]:
         if isinstance(text, str):
             texts.append(TextPart(text))
         else:
-            notes.dropped("unsupported-content", path, "instructions are text")
+            diagnostics.dropped("unsupported-content", path, "instructions are text")
     return tuple(texts)
 
 
@@ -123,10 +123,10 @@ _OF_PIECES: Final = ("partialArgs", "willContinue")
 class _ContentsReader:
     """Reads the contents of one request."""
 
-    def __init__(self, upstream: Upstream, notes: Diagnostics) -> None:
+    def __init__(self, upstream: Upstream, diagnostics: Diagnostics) -> None:
         self._native = upstream.protocol_id == PROTOCOL_ID
         self._upstream = upstream
-        self._notes = notes
+        self._diagnostics = diagnostics
         self._messages: list[Message] = []
         self._turn: list[tuple[NativeObject, str]] = []
         self._open: list[ToolCallPart] = []
@@ -155,27 +155,29 @@ class _ContentsReader:
         self, content: object, parts: list[tuple[NativeObject, str]], path: str
     ) -> None:
         """Report the fields that are not read; a part of an unknown kind is reported whole."""
-        report_unknown(object_or_empty(content), _OF_CONTENT, path, self._notes)
+        report_unknown(object_or_empty(content), _OF_CONTENT, path, self._diagnostics)
         known = _OF_PART | _OF_GEMINIS_PART if self._native else _OF_PART
         for part, where in parts:
             if not known.isdisjoint(part):
-                report_unknown(part, known, where, self._notes)
+                report_unknown(part, known, where, self._diagnostics)
                 self._check_inside(part, where)
 
     def _check_inside(self, part: NativeObject, path: str) -> None:
         """Report the unknown fields inside a part's fields."""
         resolution = part.get("mediaResolution")
         if resolution is not None and not self._native and not sets_detail(part):
-            self._notes.unsupported(f"{path}.mediaResolution", "the upstream has no such detail")
+            self._diagnostics.unsupported(
+                f"{path}.mediaResolution", "the upstream has no such detail"
+            )
         if not self._native:
             self._report_name(part, path)
         elif "functionResponse" in part and part.get("partMetadata") is not None:
-            self._notes.unsupported(f"{path}.partMetadata", "a result is sent without it")
+            self._diagnostics.unsupported(f"{path}.partMetadata", "a result is sent without it")
         call = camel_keys(part.get("functionCall"))
         for name in _OF_PIECES:
             if call.get(name):
                 why = "the upstream gets whole calls: their arguments are those in args"
-                self._notes.dropped("unsupported-content", f"{path}.functionCall.{name}", why)
+                self._diagnostics.dropped("unsupported-content", f"{path}.functionCall.{name}", why)
 
     def finish(self) -> tuple[Message, ...]:
         """Return all messages."""
@@ -191,7 +193,7 @@ class _ContentsReader:
             if "functionResponse" in part:
                 results.append(self._result(camel_keys(part["functionResponse"]), path))
             else:
-                others += read_part(part, path, native=self._native, notes=self._notes)
+                others += read_part(part, path, native=self._native, diagnostics=self._diagnostics)
         if results:
             self._messages.append(Message("tool", tuple(results)))
         if others:
@@ -229,7 +231,7 @@ class _ContentsReader:
         has_no_name = kind_of_file(held) in ("image", "audio")
         if has_no_name and held.get("displayName") is not None:
             why = "names are sent of documents only"
-            self._notes.unsupported(f"{path}.{kind}.displayName", why)
+            self._diagnostics.unsupported(f"{path}.{kind}.displayName", why)
 
     def _own(self, response: NativeObject, path: str, *, files: bool) -> ProviderMetadata:
         """Return the fields of a response that only Gemini reads; report them for others."""
@@ -239,7 +241,7 @@ class _ContentsReader:
             return {METADATA_KEY: {"functionResponse": native}} if native else {}
         for name in native:
             why = f"the upstream takes no {name} of a response"
-            self._notes.dropped("unsupported-parameter", f"{path}.{name}", why)
+            self._diagnostics.dropped("unsupported-parameter", f"{path}.{name}", why)
         return {}
 
     def _called(self, id_: str | None, name: str | None) -> ToolCallPart:
@@ -261,7 +263,7 @@ class _ContentsReader:
         if not turn:
             return
         self._open = []
-        for message in read_turn(turn, self._upstream, self._messages, self._notes):
+        for message in read_turn(turn, self._upstream, self._messages, self._diagnostics):
             self._messages.append(message)
             self._open += message.tool_calls
             for call in message.tool_calls:

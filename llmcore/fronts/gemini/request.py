@@ -109,19 +109,17 @@ def no_request(_upstream: Upstream) -> GeminiContext:
 @checked_read
 def read(client_request: ClientRequest, upstream: Upstream) -> ReadRequest[GeminiContext]:
     """Return *client_request* as a request to *upstream*."""
-    notes = Diagnostics()
+    diagnostics = Diagnostics()
     body = _unwrapped(camel_keys(client_request.body))
     streaming = client_request.path != "" and routing_of(client_request).streaming
-    request = _request(body, upstream, notes)
+    request = _request(body, upstream, diagnostics)
     config = camel_keys(body.get("generationConfig"))
     thinking = camel_keys(config.get("thinkingConfig"))
-    diagnostics = tuple(notes.entries)
+    entries = tuple(diagnostics.entries)
     context = GeminiContext(
-        include_thoughts=thinking.get("includeThoughts") is True, diagnostics=diagnostics
+        include_thoughts=thinking.get("includeThoughts") is True, diagnostics=entries
     )
-    return ReadRequest(
-        request=request, context=context, streaming=streaming, diagnostics=diagnostics
-    )
+    return ReadRequest(request=request, context=context, streaming=streaming, diagnostics=entries)
 
 
 def _unwrapped(body: NativeObject) -> NativeObject:
@@ -130,15 +128,15 @@ def _unwrapped(body: NativeObject) -> NativeObject:
     return camel_keys(inner) if isinstance(inner, dict) else body
 
 
-def _request(body: NativeObject, upstream: Upstream, notes: Diagnostics) -> LLMRequest:
+def _request(body: NativeObject, upstream: Upstream, diagnostics: Diagnostics) -> LLMRequest:
     native = upstream.protocol_id == PROTOCOL_ID
     config = camel_keys(_field(body, "generationConfig", dict))
-    native_fields = _native_fields(body, config, native=native, notes=notes)
-    offer = read_tools(body, upstream, notes)
+    native_fields = _native_fields(body, config, native=native, diagnostics=diagnostics)
+    offer = read_tools(body, upstream, diagnostics)
     native_fields |= offer.native
-    labels = _labels(body, notes)
-    messages = read_contents(body, upstream, notes)
-    system = read_system(body.get("systemInstruction"), notes)
+    labels = _labels(body, diagnostics)
+    messages = read_contents(body, upstream, diagnostics)
+    system = read_system(body.get("systemInstruction"), diagnostics)
     if not messages and not (native and native_fields.get("cachedContent")):
         raise invalid("contents is empty: there is nothing to answer.", "contents")
     return LLMRequest(
@@ -150,7 +148,7 @@ def _request(body: NativeObject, upstream: Upstream, notes: Diagnostics) -> LLMR
         tool_choice=offer.choice,
         generation=evolve(_generation(config), service_tier=_service_tier(body)),
         response_format=_format(config, native=native),
-        reasoning=with_effort(_reasoning(config, native=native), upstream.protocol_id, notes),
+        reasoning=with_effort(_reasoning(config, native=native), upstream.protocol_id, diagnostics),
         metadata=labels,
         provider_options={METADATA_KEY: native_fields} if native_fields else {},
     )
@@ -253,11 +251,11 @@ def _reasoning(config: NativeObject, *, native: bool) -> ReasoningOptions | None
     )
 
 
-def _labels(body: NativeObject, notes: Diagnostics) -> dict[str, str]:
+def _labels(body: NativeObject, diagnostics: Diagnostics) -> dict[str, str]:
     labels = _field(body, "labels", dict) or {}
     kept = {name: item for name, item in labels.items() if isinstance(item, str)}
     for name in labels.keys() - kept.keys():
-        notes.dropped("unsupported-parameter", f"labels.{name[:100]}", "a label is a text")
+        diagnostics.dropped("unsupported-parameter", f"labels.{name[:100]}", "a label is a text")
     return kept
 
 
@@ -282,13 +280,13 @@ _SILENT: Final[Mapping[str, tuple[object, ...]]] = {"candidateCount": (1,), "sto
 
 
 def _native_fields(
-    body: NativeObject, config: NativeObject, *, native: bool, notes: Diagnostics
+    body: NativeObject, config: NativeObject, *, native: bool, diagnostics: Diagnostics
 ) -> dict[str, Any]:
     """Return the fields for a Gemini upstream; report those that others do not have."""
     fields = {name: body[name] for name in body if name in _OPTIONAL}
     settings = {name: item for name, item in config.items() if name not in _READ_SETTINGS}
-    report_unknown(body, _UNDERSTOOD | _OPTIONAL, "", notes)
-    report_unknown(settings, GENERATION_FIELDS, _CONFIG[:-1], notes)
+    report_unknown(body, _UNDERSTOOD | _OPTIONAL, "", diagnostics)
+    report_unknown(settings, GENERATION_FIELDS, _CONFIG[:-1], diagnostics)
     fields |= {name: item for name, item in settings.items() if name in GENERATION_FIELDS}
     fields = {name: item for name, item in fields.items() if item not in _SILENT.get(name, ())}
     kind = config.get("responseMimeType")
@@ -299,7 +297,7 @@ def _native_fields(
         if name in _REFUSED and not _is_text_only(item):
             raise invalid(f"{_REFUSED[name]} Leave {name} out.", name)
         place = name if name in _OPTIONAL else f"{_CONFIG}{name}"
-        notes.dropped("unsupported-parameter", place, f"the upstream takes no {name}")
+        diagnostics.dropped("unsupported-parameter", place, f"the upstream takes no {name}")
     return {}
 
 

@@ -175,7 +175,7 @@ class GeminiWriter(FrontWriter):
             self._write_text({"text": ""})
         text = self._run.end_text(self._part(event))
         if text or event.citations:
-            self._grounding.text(text, event.citations, self._notes)
+            self._grounding.text(text, event.citations, self._diagnostics)
 
     def _on_reasoning_end(self, event: ReasoningEnd) -> None:
         if self._beside and self._thoughts:
@@ -244,10 +244,10 @@ class GeminiWriter(FrontWriter):
         path = f"tool_calls[{event.id}]"
         if cut:
             why = f"the response was cut off inside a call of {event.name}, which must not be run"
-            self._notes.dropped("incomplete-tool-call", path, why)
+            self._diagnostics.dropped("incomplete-tool-call", path, why)
             return
         why = "arguments are an object: these are wrapped in one"
-        self._notes.changed("invalid-tool-arguments", path, why)
+        self._diagnostics.changed("invalid-tool-arguments", path, why)
         self._write_call(event, freeform_arguments(text_or_json(event.arguments)))
 
     # -- tools that the provider ran
@@ -281,7 +281,7 @@ class GeminiWriter(FrontWriter):
         draft = beside.get("thought") is True
         if native is None or part is None:
             why = "the API has no form for a file without bytes or an address"
-            self._notes.dropped("file-dropped", f"files[{event.id}]", why)
+            self._diagnostics.dropped("file-dropped", f"files[{event.id}]", why)
             self._hide(event)
             return
         native = merge_native(native, beside)

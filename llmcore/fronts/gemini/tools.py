@@ -52,14 +52,14 @@ class OfferedTools:
     """Fields for a Gemini upstream that `ToolDefinition` and `ToolChoice` do not have."""
 
 
-def read_tools(body: NativeObject, upstream: Upstream, notes: Diagnostics) -> OfferedTools:
+def read_tools(body: NativeObject, upstream: Upstream, diagnostics: Diagnostics) -> OfferedTools:
     """Return the tools of a request, and the choice among them.
 
     FrontError for an invalid tool, and for one that the policy refuses.
     """
     config = camel_keys(read(body, "toolConfig", dict))
-    _report_config(config, native=upstream.protocol_id == PROTOCOL_ID, notes=notes)
-    collector = _ToolCollector(upstream, config, notes)
+    _report_config(config, native=upstream.protocol_id == PROTOCOL_ID, diagnostics=diagnostics)
+    collector = _ToolCollector(upstream, config, diagnostics)
     given = body.get("tools")
     for index, tool in enumerate(given if isinstance(given, list) else [given] if given else []):
         collector.add(tool, f"tools[{index}]")
@@ -67,31 +67,33 @@ def read_tools(body: NativeObject, upstream: Upstream, notes: Diagnostics) -> Of
     collector.report_place()
     if len(offer.tools) > upstream.policy.max_tools:
         raise invalid(f"At most {upstream.policy.max_tools} tools are taken.", "tools")
-    return _with_choice(offer, config, native=upstream.protocol_id == PROTOCOL_ID, notes=notes)
+    return _with_choice(
+        offer, config, native=upstream.protocol_id == PROTOCOL_ID, diagnostics=diagnostics
+    )
 
 
-def _report_config(config: NativeObject, *, native: bool, notes: Diagnostics) -> None:
+def _report_config(config: NativeObject, *, native: bool, diagnostics: Diagnostics) -> None:
     """Report the fields of `toolConfig` that the upstream does not have."""
     read = {"functionCallingConfig", "includeServerSideToolInvocations"}
-    report_unknown(config, frozenset(read | {"retrievalConfig"}), "toolConfig", notes)
+    report_unknown(config, frozenset(read | {"retrievalConfig"}), "toolConfig", diagnostics)
     calling = camel_keys(config.get("functionCallingConfig"))
     path = "toolConfig.functionCallingConfig"
-    report_unknown(calling, frozenset({"allowedFunctionNames", "mode"}), path, notes)
+    report_unknown(calling, frozenset({"allowedFunctionNames", "mode"}), path, diagnostics)
     place = camel_keys(config.get("retrievalConfig"))
     for name in place if not native else place.keys() - {"latLng"}:
         path = f"toolConfig.retrievalConfig.{name}"
-        notes.dropped("unsupported-parameter", path, f"the upstream's tools take no {name}")
+        diagnostics.dropped("unsupported-parameter", path, f"the upstream's tools take no {name}")
 
 
 class _ToolCollector:
     """Reads the tools of one request."""
 
-    def __init__(self, upstream: Upstream, config: NativeObject, notes: Diagnostics) -> None:
+    def __init__(self, upstream: Upstream, config: NativeObject, diagnostics: Diagnostics) -> None:
         self._protocol_id = upstream.protocol_id
         self._native = upstream.protocol_id == PROTOCOL_ID
         self._policy: HostedToolPolicy = upstream.policy.hosted_tools
         self._config = config
-        self._notes = notes
+        self._diagnostics = diagnostics
         self.tools: list[ToolSpec] = []
 
     def add(self, tool: object, path: str) -> None:
@@ -111,7 +113,7 @@ class _ToolCollector:
         for name in ("behavior", "response", "responseJsonSchema"):
             if name in given:
                 why = f"a function of the upstream has no {name}"
-                self._notes.dropped("unsupported-parameter", f"{path}.{name}", why)
+                self._diagnostics.dropped("unsupported-parameter", f"{path}.{name}", why)
         schema = given.get("parametersJsonSchema")
         if schema is None:
             schema = json_schema(given.get("parameters"))
@@ -130,22 +132,22 @@ class _ToolCollector:
         placed = (isinstance(tool, HostedTool) and tool.kind in _PLACED for tool in self.tools)
         if self._native and place and not any(placed):
             why = "none of the tools takes a place"
-            self._notes.unsupported("toolConfig.retrievalConfig.latLng", why)
+            self._diagnostics.unsupported("toolConfig.retrievalConfig.latLng", why)
 
     # -- tools that the provider runs
 
     def _add_hosted(self, name: str, value: object, path: str) -> None:
         kind = _KINDS.get(name, "raw")
         if self._policy == "drop":
-            self._notes.dropped("hosted-tool-dropped", path, f"the gateway leaves out {name}")
+            self._diagnostics.dropped("hosted-tool-dropped", path, f"the gateway leaves out {name}")
         elif self._policy == "function" and kind in HOSTED_AS_FUNCTIONS:
-            self.tools.append(function_instead(kind, path, self._notes))
+            self.tools.append(function_instead(kind, path, self._diagnostics))
         elif self._native:
             self.tools.append(self._own(kind, name, value))
         elif self._protocol_id and kind in protocol_by_id(self._protocol_id).hosted_kinds:
             self.tools.append(self._foreign(kind, camel_keys(value), path))
         else:
-            refuse_or_report(f"{name} tool", path, self._policy, self._notes)
+            refuse_or_report(f"{name} tool", path, self._policy, self._diagnostics)
 
     def _own(self, kind: HostedToolKind, name: str, value: object) -> HostedTool:
         """Return a tool for a Gemini upstream, which takes all options as they are."""
@@ -163,7 +165,7 @@ class _ToolCollector:
         blocked = value.pop("excludeDomains", None) if kind == "web_search" else None
         for name in value:
             why = f"the upstream's tool has no {name}"
-            self._notes.dropped("unsupported-parameter", f"{path}.{name}", why)
+            self._diagnostics.dropped("unsupported-parameter", f"{path}.{name}", why)
         return HostedTool(kind=kind, options={"blocked_domains": blocked} if blocked else {})
 
 
@@ -243,7 +245,7 @@ def _parameters(schema: object) -> JsonObject | None:
 
 
 def _with_choice(
-    offer: OfferedTools, config: NativeObject, *, native: bool, notes: Diagnostics
+    offer: OfferedTools, config: NativeObject, *, native: bool, diagnostics: Diagnostics
 ) -> OfferedTools:
     """Return *offer* with the settings of `toolConfig`."""
     calling = camel_keys(config.get("functionCallingConfig"))
@@ -258,12 +260,12 @@ def _with_choice(
         _check_offered(allowed[0], offer)
         return evolve(offer, choice=ToolChoice.named(allowed[0]))
     if allowed and mode != "NONE":
-        offer = _only(offer, mode, allowed, native=native, notes=notes)
+        offer = _only(offer, mode, allowed, native=native, diagnostics=diagnostics)
     kind = MODES.get(mode, "auto")
     if not has_mode or not offer.tools:
         return offer
     if kind == "required" and not any(isinstance(tool, ToolDefinition) for tool in offer.tools):
-        return _of_no_function(offer, calling, native=native, notes=notes)
+        return _of_no_function(offer, calling, native=native, diagnostics=diagnostics)
     return evolve(offer, choice=ToolChoice(kind))  # type: ignore[arg-type]
 
 
@@ -275,13 +277,13 @@ def _check_offered(name: str, offer: OfferedTools) -> None:
 
 
 def _of_no_function(
-    offer: OfferedTools, calling: NativeObject, *, native: bool, notes: Diagnostics
+    offer: OfferedTools, calling: NativeObject, *, native: bool, diagnostics: Diagnostics
 ) -> OfferedTools:
     """Return *offer* without a choice that no function of it can fulfil: Google ignores it."""
     if native:
         return evolve(offer, native={"toolConfig": {"functionCallingConfig": calling}})
     why = "no function is offered, and the provider calls its own tools as it sees fit"
-    notes.dropped("unsupported-parameter", "toolConfig.functionCallingConfig.mode", why)
+    diagnostics.dropped("unsupported-parameter", "toolConfig.functionCallingConfig.mode", why)
     return offer
 
 
@@ -290,7 +292,7 @@ def _strict(tool: ToolSpec) -> ToolSpec:
 
 
 def _only(
-    offer: OfferedTools, mode: str, allowed: list[str], *, native: bool, notes: Diagnostics
+    offer: OfferedTools, mode: str, allowed: list[str], *, native: bool, diagnostics: Diagnostics
 ) -> OfferedTools:
     """Return *offer* with no functions but those that are allowed.
 
@@ -304,5 +306,7 @@ def _only(
         tool for tool in offer.tools if not isinstance(tool, ToolDefinition) or tool.name in allowed
     ]
     why = "only the allowed functions are offered: the upstream cannot allow some of them"
-    notes.changed("tools-narrowed", "toolConfig.functionCallingConfig.allowedFunctionNames", why)
+    diagnostics.changed(
+        "tools-narrowed", "toolConfig.functionCallingConfig.allowedFunctionNames", why
+    )
     return evolve(offer, tools=tuple(kept))

@@ -38,7 +38,10 @@ PlacedPart: TypeAlias = tuple[NativeObject, str]
 
 
 def read_turn(
-    turn: Sequence[PlacedPart], upstream: Upstream, before: Sequence[Message], notes: Diagnostics
+    turn: Sequence[PlacedPart],
+    upstream: Upstream,
+    before: Sequence[Message],
+    diagnostics: Diagnostics,
 ) -> list[Message]:
     """Return *turn*, which follows the messages *before*, as responses.
 
@@ -48,7 +51,7 @@ def read_turn(
     if not sealed and upstream.protocol_id == PROTOCOL_ID:
         messages = _native_turn(turn, upstream, before)
     else:
-        messages = _TurnReader(upstream, sealed=sealed, notes=notes).read(turn)
+        messages = _TurnReader(upstream, sealed=sealed, diagnostics=diagnostics).read(turn)
     return [_with_ids(message, len(before) + index) for index, message in enumerate(messages)]
 
 
@@ -146,11 +149,11 @@ def _without_word(part: NativeObject) -> NativeObject:
 class _TurnReader:
     """Reads the parts of one turn: a sealed state describes those before it."""
 
-    def __init__(self, upstream: Upstream, *, sealed: bool, notes: Diagnostics) -> None:
+    def __init__(self, upstream: Upstream, *, sealed: bool, diagnostics: Diagnostics) -> None:
         self._native = upstream.protocol_id == PROTOCOL_ID
         self._sealed = sealed
-        self._notes = notes
-        self._echo_reader = EchoReader(upstream.sealer, notes)
+        self._diagnostics = diagnostics
+        self._echo_reader = EchoReader(upstream.sealer, diagnostics)
         self._group: list[ContentPart] = []
         self._foreign = ""
         """The path of the first signature that only Gemini can read."""
@@ -169,7 +172,7 @@ class _TurnReader:
             self._echo_reader.add(joined_part)
         if self._foreign:
             why = "only the model that made it can read it, and the upstream is another"
-            self._notes.dropped("opaque-data-dropped", self._foreign, why)
+            self._diagnostics.dropped("opaque-data-dropped", self._foreign, why)
         return [_message(origin, parts) for origin, parts in self._echo_reader.take()]
 
     def _end_group(self, state: str, path: str) -> None:
@@ -195,14 +198,14 @@ class _TurnReader:
             return self._code(part, path)
         if self._sealed:
             return []  # a tool's part that an upstream of Gemini's made: the state holds it
-        return read_part(part, path, native=False, notes=self._notes)
+        return read_part(part, path, native=False, diagnostics=self._diagnostics)
 
     def _code(self, part: NativeObject, path: str) -> list[ContentPart]:
         """Return code that the provider ran, or its output, as text; the state has the rest."""
         if self._sealed:
             return []
         why = "code that Gemini ran, and what it printed, are text to other models"
-        self._notes.changed("hosted-tool-as-text", path, why)
+        self._diagnostics.changed("hosted-tool-as-text", path, why)
         code = camel_keys(part.get("executableCode")).get("code")
         printed = camel_keys(part.get("codeExecutionResult")).get("output")
         return [TextPart(f"```\n{text}\n```") for text in (code, printed) if str_or_none(text)]

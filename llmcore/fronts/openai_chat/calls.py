@@ -57,10 +57,15 @@ class CallWriter:
     """Writes the calls of one response."""
 
     def __init__(
-        self, chunks: ChunkWriter, notes: Diagnostics, *, custom_tools: Container[str], legacy: bool
+        self,
+        chunks: ChunkWriter,
+        diagnostics: Diagnostics,
+        *,
+        custom_tools: Container[str],
+        legacy: bool,
     ) -> None:
         self._chunks = chunks
-        self._notes = notes
+        self._diagnostics = diagnostics
         self._custom_tools = custom_tools
         self._legacy = legacy
         self._calls: dict[str, _Call] = {}
@@ -81,7 +86,9 @@ class CallWriter:
             self._chunks.write({"function_call": call.named("")})
         else:
             why = "a client that lists functions, and not tools, takes one call"
-            self._notes.left_out(f"choices[0].message.tool_calls[{call.index}]", "a call", why)
+            self._diagnostics.left_out(
+                f"choices[0].message.tool_calls[{call.index}]", "a call", why
+            )
         if wraps:
             self._write(call, _OPENING)
 

@@ -213,13 +213,17 @@ class StateReader:
         self._left = _MAX_STATE_BYTES
 
     def restored(
-        self, seals: Sequence[str], parts: Sequence[ContentPart], path: str, notes: Diagnostics
+        self,
+        seals: Sequence[str],
+        parts: Sequence[ContentPart],
+        path: str,
+        diagnostics: Diagnostics,
     ) -> tuple[Origin, tuple[ContentPart, ...]] | None:
         """Return the origin of a response and all of its parts, in order.
 
         *parts* are those that the client shows. None if none of *seals* can be read.
         """
-        states = [state for seal in seals if (state := self._unsealed(seal, path, notes))]
+        states = [state for seal in seals if (state := self._unsealed(seal, path, diagnostics))]
         if not states:
             return None
         entries = tuple(entry for state in states for entry in state.entries)
@@ -230,15 +234,15 @@ class StateReader:
             if not isinstance(part, ReasoningPart)
             for echo in _cut(part, entries)
         ]
-        rest, made = restore(whole, echoes, path, notes)
+        rest, made = restore(whole, echoes, path, diagnostics)
         return whole.origin, (*made, *_parts(rest))
 
-    def _unsealed(self, seal: str, path: str, notes: Diagnostics) -> ResponseState | None:
+    def _unsealed(self, seal: str, path: str, diagnostics: Diagnostics) -> ResponseState | None:
         try:
             state = unsealed_state(seal, self._sealer, self._left)
         except ValueError as error:
             why = f"the sealed state was dropped: {error}"
-            notes.dropped("opaque-data-dropped", path, why)
+            diagnostics.dropped("opaque-data-dropped", path, why)
             return None
         self._left -= state.size
         return state

@@ -66,7 +66,7 @@ _AUDIO_TYPES: Final = {"mp3": "audio/mpeg", "wav": "audio/wav"}
 
 
 def read_content(
-    content: object, path: str, *, protocol_id: str | None, notes: Diagnostics
+    content: object, path: str, *, protocol_id: str | None, diagnostics: Diagnostics
 ) -> tuple[ContentPart, ...]:
     """Return a message's content: a text, a list of parts, or nothing.
 
@@ -80,29 +80,31 @@ def read_content(
     if not isinstance(content, list):
         raise invalid(f"{path} must be a text or a list of parts.", path)
     return tuple(
-        _read_part(part, f"{path}[{index}]", protocol_id, notes)
+        _read_part(part, f"{path}[{index}]", protocol_id, diagnostics)
         for index, part in enumerate(content)
     )
 
 
 def read_result(
-    content: object, path: str, *, protocol_id: str | None, notes: Diagnostics
+    content: object, path: str, *, protocol_id: str | None, diagnostics: Diagnostics
 ) -> JsonValue | tuple[ToolOutputPart, ...]:
     """Return a tool's result: a text, or parts. OpenAI's own API accepts no images there."""
     if isinstance(content, str) or content is None:
         return content or ""
-    parts = read_content(content, path, protocol_id=protocol_id, notes=notes)
+    parts = read_content(content, path, protocol_id=protocol_id, diagnostics=diagnostics)
     return cast("tuple[ToolOutputPart, ...]", parts)
 
 
-def _read_part(part: object, path: str, protocol_id: str | None, notes: Diagnostics) -> ContentPart:
+def _read_part(
+    part: object, path: str, protocol_id: str | None, diagnostics: Diagnostics
+) -> ContentPart:
     if isinstance(part, str):
         return TextPart(part)
     native = object_or_empty(part)
     if protocol_id in (None, PROTOCOL_ID) and str_or_none(native.get("type")) in _OTHERS:
         return ProviderPart(METADATA_KEY, native)
-    report_unknown(native, _FIELDS, path, notes)
-    return with_mark(_read_native(native, path), native, path, protocol_id, notes)
+    report_unknown(native, _FIELDS, path, diagnostics)
+    return with_mark(_read_native(native, path), native, path, protocol_id, diagnostics)
 
 
 def _read_native(native: Fields, path: str) -> ContentPart:
@@ -191,7 +193,7 @@ def read_annotations(value: object) -> tuple[Citation, ...]:
 
 
 def annotations_of(
-    citations: Iterable[Citation], text: str, start: int, notes: Diagnostics
+    citations: Iterable[Citation], text: str, start: int, diagnostics: Diagnostics
 ) -> list[JsonObject]:
     """Return the citations of *text* as annotations; it begins at character *start* of the content.
 
@@ -201,7 +203,7 @@ def annotations_of(
     for citation in citations:
         if citation.url is None:
             why = "only pages of the web can be cited in Chat Completions"
-            notes.dropped("citation-dropped", "choices[0].message.annotations", why)
+            diagnostics.dropped("citation-dropped", "choices[0].message.annotations", why)
             continue
         # a provider that names no stretch means the whole text
         end = len(text) if citation.end_index is None else citation.end_index

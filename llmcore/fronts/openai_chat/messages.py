@@ -98,13 +98,13 @@ class ReadMessages:
 class MessageReader:
     """Reads the messages of one request."""
 
-    def __init__(self, upstream: Upstream, notes: Diagnostics) -> None:
+    def __init__(self, upstream: Upstream, diagnostics: Diagnostics) -> None:
         self._protocol_id = upstream.protocol_id
         self._same_api = upstream.protocol_id in (None, PROTOCOL_ID)
         self._takes_files = self._same_api or upstream.protocol_id == RESPONSES
         self._limit = upstream.policy.max_items
         self._states = StateReader(upstream.sealer)
-        self._notes = notes
+        self._diagnostics = diagnostics
         self._calls: dict[str, ToolCallPart] = {}
         self._answered = AnsweredCalls()
         self._last_function: dict[str, str] = {}
@@ -128,7 +128,7 @@ class MessageReader:
     def _read(self, value: object, path: str, index: int) -> Message:
         if not isinstance(value, dict):
             raise invalid(f"{path} must be an object.", path)
-        report_unknown(value, _FIELDS, path, self._notes)
+        report_unknown(value, _FIELDS, path, self._diagnostics)
         try:
             match value.get("role"):
                 case "assistant":
@@ -154,7 +154,9 @@ class MessageReader:
     def _content(self, native: Fields, path: str) -> tuple[ContentPart, ...]:
         where = f"{path}.content"
         content = native.get("content")
-        parts = read_content(content, where, protocol_id=self._protocol_id, notes=self._notes)
+        parts = read_content(
+            content, where, protocol_id=self._protocol_id, diagnostics=self._diagnostics
+        )
         ttl = cache_ttl_of(native)
         return parts if ttl is None or not parts else (*parts[:-1], cached(parts[-1], ttl=ttl))
 
@@ -175,7 +177,7 @@ class MessageReader:
         for call in calls:
             self._calls[call.id] = call
             self._answered.add_call(call.id)
-        state = self._states.restored(seals_in(native), shown, path, self._notes)
+        state = self._states.restored(seals_in(native), shown, path, self._diagnostics)
         if state is not None:
             return Message.assistant(state[1], origin=state[0])
         parts = (*self._thinking(native, path), *shown, *self._fields(native, path))
@@ -199,7 +201,7 @@ class MessageReader:
         if self._same_api:
             return (AudioPart(file_id=audio_id),)
         why = "the upstream does not have the sound that the id names"
-        self._notes.left_out(f"{path}.audio", "sound", why)
+        self._diagnostics.left_out(f"{path}.audio", "sound", why)
         return ()
 
     # -- thinking
@@ -227,7 +229,7 @@ class MessageReader:
         foreign = (*details, *blocks)
         if proof_in(foreign, "signature") or proof_in(foreign, "data"):
             why = "only the provider that signed this thinking can read its proof"
-            self._notes.dropped("opaque-data-dropped", f"{path}.reasoning_details", why)
+            self._diagnostics.dropped("opaque-data-dropped", f"{path}.reasoning_details", why)
         return (ReasoningPart(text),) if text else ()
 
     def _fields(self, native: Fields, path: str) -> Sequence[ContentPart]:
@@ -243,7 +245,7 @@ class MessageReader:
 
     def _drop_extra(self, path: str) -> None:
         why = "only the provider that sent this can read it"
-        self._notes.dropped("opaque-data-dropped", path, why)
+        self._diagnostics.dropped("opaque-data-dropped", path, why)
 
     # -- calls and results
 
@@ -296,7 +298,10 @@ class MessageReader:
         part = ToolResultPart(
             call_id,
             read_result(
-                native.get("content"), where, protocol_id=self._protocol_id, notes=self._notes
+                native.get("content"),
+                where,
+                protocol_id=self._protocol_id,
+                diagnostics=self._diagnostics,
             ),
             name=call.name if call else name,
             kind=call.kind if call else "function",
@@ -329,7 +334,7 @@ Lookup = Callable[[str], str | None]
 
 
 def with_kept_state(
-    messages: Sequence[Message], lookup: Lookup, sealer: Sealer, notes: Diagnostics
+    messages: Sequence[Message], lookup: Lookup, sealer: Sealer, diagnostics: Diagnostics
 ) -> tuple[Message, ...]:
     """Return *messages* with the state that *lookup* has of responses that came back without it.
 
@@ -338,7 +343,7 @@ def with_kept_state(
     """
     states = StateReader(sealer)
     return tuple(
-        _restored(message, lookup, states, f"messages[{index}]", notes)
+        _restored(message, lookup, states, f"messages[{index}]", diagnostics)
         if _is_bare(message)
         else message
         for index, message in enumerate(messages)
@@ -350,11 +355,11 @@ def _is_bare(message: Message) -> bool:
 
 
 def _restored(
-    message: Message, lookup: Lookup, states: StateReader, path: str, notes: Diagnostics
+    message: Message, lookup: Lookup, states: StateReader, path: str, diagnostics: Diagnostics
 ) -> Message:
     kept = (lookup(call.id) for call in message.tool_calls)
     sealed = next((text for text in kept if text is not None), None)
     if sealed is None:
         return message
-    state = states.restored([sealed], message.content, path, notes)
+    state = states.restored([sealed], message.content, path, diagnostics)
     return message if state is None else evolve(message, origin=state[0], content=state[1])

@@ -99,10 +99,10 @@ def read(client_request: ClientRequest, upstream: Upstream) -> ReadRequest[ChatC
     """Return *client_request* as a request to the upstream."""
     if is_responses_request(client_request.body):
         return _read_responses(client_request, upstream)
-    body, notes = in_own_forms(client_request.body), Diagnostics()
+    body, diagnostics = in_own_forms(client_request.body), Diagnostics()
     _refuse(body, upstream)
-    offer = read_offer(body, upstream, notes)
-    conversation = MessageReader(upstream, notes).read(body.get("messages"))
+    offer = read_offer(body, upstream, diagnostics)
+    conversation = MessageReader(upstream, diagnostics).read(body.get("messages"))
     generation = _generation(body, upstream.protocol_id)
     request = LLMRequest(
         model=upstream.model,
@@ -118,17 +118,17 @@ def read(client_request: ClientRequest, upstream: Upstream) -> ReadRequest[ChatC
         ),
         reasoning=_reasoning(body, same_api=upstream.protocol_id in (None, PROTOCOL_ID)),
         cache=_cache(body),
-        metadata=_metadata(body, notes),
-        provider_options=_provider_options(body, upstream, notes),
+        metadata=_metadata(body, diagnostics),
+        provider_options=_provider_options(body, upstream, diagnostics),
     )
     if upstream.protocol_id != MESSAGES:
-        request = without_billing_line(request, notes)
-    diagnostics = tuple(notes.entries)
+        request = without_billing_line(request, diagnostics)
+    entries = tuple(diagnostics.entries)
     return ReadRequest(
         request=request,
-        context=_context(body, offer, generation, diagnostics),
+        context=_context(body, offer, generation, entries),
         streaming=field(body, "stream", bool) or False,
-        diagnostics=diagnostics,
+        diagnostics=entries,
     )
 
 
@@ -282,10 +282,10 @@ def _has_anthropic_marks(body: Fields) -> bool:
     return any("cache_control" in holder for holder in (*parts, *objects(body.get("tools"))))
 
 
-def _metadata(body: Fields, notes: Diagnostics) -> Mapping[str, str]:
+def _metadata(body: Fields, diagnostics: Diagnostics) -> Mapping[str, str]:
     given = field(body, "metadata", dict) or {}
     lost = [name for name, value in given.items() if not isinstance(value, str)]
-    report_lost(lost, "metadata", "values of metadata are texts", notes)
+    report_lost(lost, "metadata", "values of metadata are texts", diagnostics)
     return {name: value for name, value in given.items() if isinstance(value, str)}
 
 
@@ -326,7 +326,7 @@ _INSIDE: Final[Mapping[str, frozenset[str]]] = {
 
 
 def _provider_options(
-    body: Fields, upstream: Upstream, notes: Diagnostics
+    body: Fields, upstream: Upstream, diagnostics: Diagnostics
 ) -> Mapping[str, Mapping[str, Any]]:
     """Return the native fields for the upstream, and report those that it does not have.
 
@@ -334,7 +334,7 @@ def _provider_options(
     """
     protocol_id = upstream.protocol_id
     given = {name: value for name, value in body.items() if _says_more(name, value)}
-    report_unknown_inside(body, _INSIDE, notes)
+    report_unknown_inside(body, _INSIDE, diagnostics)
     if protocol_id != PROTOCOL_ID:
         given.pop("service_tier", None)  # a generation option
     if protocol_id in (None, PROTOCOL_ID):
@@ -344,7 +344,7 @@ def _provider_options(
     else:
         given = {name: value for name, value in given.items() if name not in _SWITCHES}
         has_user = "user_id" in (field(body, "metadata", dict) or {})
-        options = _translated(given, protocol_id, notes, has_user=has_user)
+        options = _translated(given, protocol_id, diagnostics, has_user=has_user)
     key = protocol_by_id(protocol_id or PROTOCOL_ID).metadata_key
     return {key: options} if options else {}
 
@@ -354,7 +354,7 @@ def _says_more(name: str, value: object) -> bool:
 
 
 def _translated(
-    given: Mapping[str, Any], protocol_id: str, notes: Diagnostics, *, has_user: bool
+    given: Mapping[str, Any], protocol_id: str, diagnostics: Diagnostics, *, has_user: bool
 ) -> dict[str, Any]:
     options: dict[str, Any] = {}
     lost: list[str] = []
@@ -370,5 +370,5 @@ def _translated(
             has_user = True
         else:
             lost.append(name)
-    report_lost(lost, "", "the upstream takes no such field", notes)
+    report_lost(lost, "", "the upstream takes no such field", diagnostics)
     return options

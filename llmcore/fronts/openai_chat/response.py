@@ -72,7 +72,10 @@ class ChatWriter(FrontWriter):
         self._parts = ResponseParts(info.id, upstream.sealer)
         self._chunks = ChunkWriter(info, includes_usage=context.includes_usage)
         self._calls = CallWriter(
-            self._chunks, self._notes, custom_tools=context.custom_tools, legacy=context.legacy
+            self._chunks,
+            self._diagnostics,
+            custom_tools=context.custom_tools,
+            legacy=context.legacy,
         )
         self._thinking = ThinkingWriter(
             self._chunks,
@@ -183,7 +186,7 @@ class ChatWriter(FrontWriter):
     def _end_text(self, event: TextEnd, field: str) -> None:
         texts = self._texts[field]
         start = sum(map(len, texts))
-        self._annotations += annotations_of(event.citations, event.text, start, self._notes)
+        self._annotations += annotations_of(event.citations, event.text, start, self._diagnostics)
         texts.append(event.text)
         if event.logprobs and self._context.shows_logprobs:
             self._logprobs.setdefault(field, []).extend(native_logprobs(event.logprobs))
@@ -246,7 +249,9 @@ class ChatWriter(FrontWriter):
             self._audio = audio
         else:
             why = "Chat Completions has no place for it"
-            self._notes.left_out(_MESSAGE, f"a file ({event.media_type or 'of any type'})", why)
+            self._diagnostics.left_out(
+                _MESSAGE, f"a file ({event.media_type or 'of any type'})", why
+            )
 
     def _on_source(self, event: Source) -> None:
         self._sources.append(event)
@@ -292,7 +297,7 @@ class ChatWriter(FrontWriter):
         """Return `finish_reason`."""
         if kind == "other":
             why = f"the upstream's reason to stop ({reason.raw}) has no word here"
-            self._notes.noted("finish-reason", "choices[0].finish_reason", why)
+            self._diagnostics.noted("finish-reason", "choices[0].finish_reason", why)
         if kind == "tool_calls" and self._context.legacy:
             return "function_call"
         return _WORDS[kind]
@@ -310,7 +315,7 @@ class ChatWriter(FrontWriter):
         for source in self._sources:
             if source.url is None:
                 why = "only pages of the web have a place in Chat Completions"
-                self._notes.dropped("source-dropped", "search_results", why)
+                self._diagnostics.dropped("source-dropped", "search_results", why)
             elif source.url not in cited:
                 pages.append({"title": source.title, "url": source.url})
         if pages:

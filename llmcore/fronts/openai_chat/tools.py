@@ -46,7 +46,7 @@ class Offer:
     """Whether the client uses the deprecated `functions` instead of `tools`."""
 
 
-def read_offer(body: Fields, upstream: Upstream, notes: Diagnostics) -> Offer:
+def read_offer(body: Fields, upstream: Upstream, diagnostics: Diagnostics) -> Offer:
     """Return the tools and the choice among them. Raises FrontError if they are invalid."""
     legacy = bool(body.get("functions")) and not body.get("tools")
     natives = _natives(body, legacy=legacy)
@@ -56,7 +56,7 @@ def read_offer(body: Fields, upstream: Upstream, notes: Diagnostics) -> Offer:
     _refuse_twins(tools)
     choice = body.get("function_call" if legacy else "tool_choice")
     offered, wanted = _chosen(choice, tools)
-    searching = _web_search(read(body, _PATH, dict), upstream, notes)
+    searching = _web_search(read(body, _PATH, dict), upstream, diagnostics)
     if isinstance(searching, ToolDefinition) and searching.name in map(_name_of, offered):
         searching = None  # the client has such a function itself
     parallel = False if legacy else read(body, "parallel_tool_calls", bool)
@@ -186,25 +186,29 @@ def own_forms(body: Fields) -> dict[str, Any]:
 _PATH: Final = "web_search_options"
 
 
-def _web_search(native: Fields | None, upstream: Upstream, notes: Diagnostics) -> ToolSpec | None:
+def _web_search(
+    native: Fields | None, upstream: Upstream, diagnostics: Diagnostics
+) -> ToolSpec | None:
     """Return the tool that searches the web as the upstream has it; None if it is left out."""
     if native is None:
         return None
     policy, protocol_id = upstream.policy.hosted_tools, upstream.protocol_id
     if policy == "drop":
-        notes.dropped("hosted-tool-dropped", _PATH, "the gateway leaves out the web search")
+        diagnostics.dropped("hosted-tool-dropped", _PATH, "the gateway leaves out the web search")
         return None
     if policy == "function":
-        return function_instead("web_search", _PATH, notes)
+        return function_instead("web_search", _PATH, diagnostics)
     if protocol_id in (None, PROTOCOL_ID):
         return None  # it goes up as the parameter that it is
     if protocol_id == RESPONSES or "web_search" in protocol_by_id(protocol_id).hosted_kinds:
-        return _search_tool(native, protocol_id, notes)
-    refuse_or_report("web search", _PATH, policy, notes)
+        return _search_tool(native, protocol_id, diagnostics)
+    refuse_or_report("web search", _PATH, policy, diagnostics)
     return None
 
 
-def _search_tool(native: Mapping[str, Any], protocol_id: str, notes: Diagnostics) -> HostedTool:
+def _search_tool(
+    native: Mapping[str, Any], protocol_id: str, diagnostics: Diagnostics
+) -> HostedTool:
     location = object_or_empty(native.get("user_location"))
     place = {**location, **object_or_empty(location.get("approximate"))}
     known = {name: place[name] for name in _PLACES if place.get(name)}
@@ -214,7 +218,7 @@ def _search_tool(native: Mapping[str, Any], protocol_id: str, notes: Diagnostics
         options["search_context_size"] = size
     elif size not in (None, "medium"):
         why = "the upstream's search has no such size"
-        notes.dropped("unsupported-parameter", f"{_PATH}.search_context_size", why)
+        diagnostics.dropped("unsupported-parameter", f"{_PATH}.search_context_size", why)
     return HostedTool.web_search(user_location=known or None, **options)
 
 

@@ -302,7 +302,7 @@ def result_part(
     item: Mapping[str, Any],
     calls: Mapping[str, ToolCallPart],
     path: str,
-    notes: Diagnostics,
+    diagnostics: Diagnostics,
     *,
     protocol_id: str | None,
     native: bool,
@@ -323,11 +323,11 @@ def result_part(
     checks = objects(item.get("acknowledged_safety_checks"))
     if checks and protocol_id != PROTOCOL_ID:
         why = "the upstream has no safety checks"
-        notes.unsupported(f"{path}.acknowledged_safety_checks", why)
+        diagnostics.unsupported(f"{path}.acknowledged_safety_checks", why)
     found = {"tools": objects(item.get("tools"))}
     part = ToolResultPart(
         call.id if call else call_id,
-        found if native and is_search else _content(item, path, protocol_id, notes),
+        found if native and is_search else _content(item, path, protocol_id, diagnostics),
         name=call.name if call else None,
         is_error=_failed(item),
         kind=call.kind if call else "function",
@@ -348,7 +348,7 @@ def approval_result(
 
 
 def _content(
-    item: Mapping[str, Any], path: str, protocol_id: str | None, notes: Diagnostics
+    item: Mapping[str, Any], path: str, protocol_id: str | None, diagnostics: Diagnostics
 ) -> Any:
     match item.get("type"):
         case "tool_search_output":
@@ -356,13 +356,13 @@ def _content(
         case "apply_patch_call_output":
             return str_or_none(item.get("output")) or str(item.get("status") or "completed")
         case "computer_call_output":
-            return _screenshot(item, path, protocol_id, notes)
+            return _screenshot(item, path, protocol_id, diagnostics)
         case _:
-            return read_output(item.get("output"), f"{path}.output", protocol_id, notes)
+            return read_output(item.get("output"), f"{path}.output", protocol_id, diagnostics)
 
 
 def _screenshot(
-    item: Mapping[str, Any], path: str, protocol_id: str | None, notes: Diagnostics
+    item: Mapping[str, Any], path: str, protocol_id: str | None, diagnostics: Diagnostics
 ) -> Any:
     """Return a screenshot; an upstream of the same API accepts nothing but an image.
 
@@ -372,11 +372,11 @@ def _screenshot(
     native = {k: v for k, v in object_or_empty(item.get("output")).items() if v is not None}
     has_image = "image_url" in native or "file_id" in native
     if "image_url" in native and native.pop("file_id", None) is not None:
-        notes.dropped("unsupported-parameter", f"{where}.file_id", "the image_url is sent")
+        diagnostics.dropped("unsupported-parameter", f"{where}.file_id", "the image_url is sent")
     if protocol_id == PROTOCOL_ID and not has_image and not _failed(item):
         words = "must be a computer_screenshot with an image_url or a file_id."
         raise invalid(f"{where} {words}", where)
-    return read_output([native], where, protocol_id, notes)
+    return read_output([native], where, protocol_id, diagnostics)
 
 
 def _failed(item: Mapping[str, Any]) -> bool:

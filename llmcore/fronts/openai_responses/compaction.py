@@ -129,11 +129,11 @@ def user_items(
     before: Iterable[Message],
     items: Iterable[JsonObject],
     new_id: Callable[[str], str],
-    notes: Diagnostics,
+    diagnostics: Diagnostics,
 ) -> list[Item]:
     """Return the users' messages in *before* and in the input's *items*, without summaries."""
     earlier = [
-        _user_item(message, new_id("msg"), notes)
+        _user_item(message, new_id("msg"), diagnostics)
         for message in before
         if message.role == "user" and not is_summary(message)
     ]
@@ -141,11 +141,11 @@ def user_items(
     return [*earlier, *({**item, "status": "completed"} for item in messages)]
 
 
-def _user_item(message: Message, item_id: str, notes: Diagnostics) -> Item:
+def _user_item(message: Message, item_id: str, diagnostics: Diagnostics) -> Item:
     content = [
         native
         for part in message.content
-        for native in lower_part(part, "previous_response_id", frozenset(), notes)
+        for native in lower_part(part, "previous_response_id", frozenset(), diagnostics)
     ]
     item: Item = {"id": item_id, "type": "message", "status": "completed", "role": "user"}
     return {**item, "content": content}

@@ -49,14 +49,14 @@ _AUDIO_TYPES: Final = {"mp3": "audio/mpeg", "wav": "audio/wav"}
 def read_content(
     content: object,
     path: str,
-    notes: Diagnostics | None = None,
+    diagnostics: Diagnostics | None = None,
     *,
     protocol_id: str | None = None,
 ) -> tuple[ContentPart, ...]:
     """Return a message's content: a text, or a list of parts.
 
     FrontError, naming the place, for what is neither. Fields that are not read, and options that
-    an upstream of *protocol_id* does not have, go to *notes*.
+    an upstream of *protocol_id* does not have, go to *diagnostics*.
     """
     if isinstance(content, str):
         return (TextPart(content),)
@@ -64,7 +64,7 @@ def read_content(
         return ()
     if not isinstance(content, list):
         raise invalid(f"{path} must be a text or a list of parts.", path)
-    lost = Diagnostics() if notes is None else notes
+    lost = Diagnostics() if diagnostics is None else diagnostics
     return tuple(
         _read_whole(part, f"{path}[{index}]", protocol_id, lost)
         for index, part in enumerate(content)
@@ -72,11 +72,11 @@ def read_content(
 
 
 def read_output(
-    output: object, path: str, protocol_id: str | None, notes: Diagnostics
+    output: object, path: str, protocol_id: str | None, diagnostics: Diagnostics
 ) -> JsonValue | tuple[ToolOutputPart, ...]:
     """Return a tool's result: text, parts such as images, or other JSON unchanged."""
     if isinstance(output, list) and output and all(_is_part(item) for item in output):
-        parts = read_content(output, path, notes, protocol_id=protocol_id)
+        parts = read_content(output, path, diagnostics, protocol_id=protocol_id)
         return cast("tuple[ToolOutputPart, ...]", parts)
     return "" if output is None else cast("JsonValue", output)
 
@@ -92,14 +92,14 @@ def _is_part(item: object) -> bool:
 
 
 def _read_whole(
-    native: object, path: str, protocol_id: str | None, notes: Diagnostics
+    native: object, path: str, protocol_id: str | None, diagnostics: Diagnostics
 ) -> ContentPart:
     """Return a part with its own settings: a file's detail and a cache breakpoint."""
     part, fields = _read_part(native, path), object_or_empty(native)
-    report_unknown(fields, _FIELDS, path, notes)
+    report_unknown(fields, _FIELDS, path, diagnostics)
     if isinstance(part, DocumentPart):
-        part = _with_detail(part, fields, path, protocol_id, notes)
-    return with_mark(part, fields, path, protocol_id, notes)
+        part = _with_detail(part, fields, path, protocol_id, diagnostics)
+    return with_mark(part, fields, path, protocol_id, diagnostics)
 
 
 def _with_detail(
@@ -107,7 +107,7 @@ def _with_detail(
     native: Mapping[str, Any],
     path: str,
     protocol_id: str | None,
-    notes: Diagnostics,
+    diagnostics: Diagnostics,
 ) -> DocumentPart:
     """Return a file with the detail in which it is shown to the model, which few APIs have."""
     detail = read(native, "detail", str, f"{path}.")
@@ -115,7 +115,7 @@ def _with_detail(
         return part
     if protocol_id == PROTOCOL_ID:
         return evolve(part, provider_metadata={METADATA_KEY: {"detail": detail}})
-    notes.unsupported(f"{path}.detail", "the upstream takes no detail of a file")
+    diagnostics.unsupported(f"{path}.detail", "the upstream takes no detail of a file")
     return part
 
 
@@ -222,7 +222,7 @@ def refusal_part(text: str) -> dict[str, Any]:
 
 
 def annotations_of(
-    citations: Iterable[Citation], text: str, path: str, notes: Diagnostics
+    citations: Iterable[Citation], text: str, path: str, diagnostics: Diagnostics
 ) -> list[dict[str, Any]]:
     """Return the citations of *text* as annotations; a Diagnostic names those without a form."""
     found: list[dict[str, Any]] = []
@@ -230,7 +230,7 @@ def annotations_of(
         annotation = _annotation(citation, text)
         if annotation is None:
             why = "a citation that names neither a page nor a file has no form here"
-            notes.dropped("citation-dropped", path, why)
+            diagnostics.dropped("citation-dropped", path, why)
         else:
             found.append(annotation)
     return found

@@ -135,7 +135,7 @@ class Sources:
         """Add a source of the response."""
         self._sources.append(source)
 
-    def note(self, notes: Diagnostics) -> None:
+    def note(self, diagnostics: Diagnostics) -> None:
         """Report the sources that no text cites."""
         for source in self._sources:
             name = source.url or str_or_none(
@@ -143,4 +143,4 @@ class Sources:
             )
             if name not in self._cited:
                 why = f"no text cites the source {name}, and the API has no other place for it"
-                notes.dropped("source-dropped", "output", why)
+                diagnostics.dropped("source-dropped", "output", why)

@@ -69,7 +69,7 @@ class MessageItem:
         item_id: str,
         writer: EventWriter,
         record: ResponseRecord,
-        notes: Diagnostics,
+        diagnostics: Diagnostics,
         metadata: Mapping[str, Any],
         *,
         logprobs: bool,
@@ -78,7 +78,7 @@ class MessageItem:
         self._id = item_id
         self._writer = writer
         self._record = record
-        self._notes = notes
+        self._diagnostics = diagnostics
         self._logprobs = logprobs
         self._content: list[Item] = []
         self._refusal: bool | None = None
@@ -139,7 +139,7 @@ class MessageItem:
     def _said(self, event: TextEnd) -> Item:
         place = self._place()
         path = f"output[{self._writer.index}].content[{len(self._content)}]"
-        annotations = annotations_of(event.citations, event.text, path, self._notes)
+        annotations = annotations_of(event.citations, event.text, path, self._diagnostics)
         for number, annotation in enumerate(annotations):
             self._writer.write(
                 "response.output_text.annotation.added",
@@ -356,13 +356,13 @@ def show_file(
     new_id: Callable[[str], str],
     writer: EventWriter,
     record: ResponseRecord,
-    notes: Diagnostics,
+    diagnostics: Diagnostics,
 ) -> None:
     """Show an image; any other file is kept, and named in a Diagnostic."""
     part, result = record.part_of(event), image_result(event)
     if result is None or not str(event.media_type).startswith("image/"):
         why = "the API has no form for files other than images; it stays in the conversation"
-        notes.dropped("file-dropped", f"output[{writer.index}]", why)
+        diagnostics.dropped("file-dropped", f"output[{writer.index}]", why)
         record.show(part)
         return
     show_item(_image_item(new_id("ig"), result, event.media_type), writer)

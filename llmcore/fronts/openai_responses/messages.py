@@ -223,7 +223,7 @@ class InputReader:
         policy: TranslationPolicy,
         sealer: Sealer,
         protocol_id: str | None,
-        notes: Diagnostics,
+        diagnostics: Diagnostics,
         before: Iterable[Message] = (),
         sent_ids: Container[str] = (),
     ) -> None:
@@ -233,9 +233,9 @@ class InputReader:
         self._protocol_id = protocol_id
         self._native = protocol_id == PROTOCOL_ID
         self._takes_files = protocol_id in (None, PROTOCOL_ID, CHAT)
-        self._notes = notes
+        self._diagnostics = diagnostics
         self._sealer = sealer
-        self._run = EchoReader(sealer, notes)
+        self._run = EchoReader(sealer, diagnostics)
         self._messages: list[Message] = []
         self._calls: dict[str, ToolCallPart] = {}
         self._answered = AnsweredCalls()
@@ -307,7 +307,7 @@ class InputReader:
             item,
             self._calls,
             path,
-            self._notes,
+            self._diagnostics,
             protocol_id=self._protocol_id,
             native=self._registry.native,
         )
@@ -322,13 +322,15 @@ class InputReader:
             self._run.add(EchoedHostedItem(native=item, path=path))
         else:
             why = "the upstream has no search among tools: it is offered those that were found"
-            self._notes.dropped("hosted-tool-dropped", path, why)
+            self._diagnostics.dropped("hosted-tool-dropped", path, why)
 
     def _read_message(self, item: Item, path: str) -> None:
         role = item.get("role")
         where, protocol_id = f"{path}.content", self._protocol_id
-        content = read_content(item.get("content"), where, self._notes, protocol_id=protocol_id)
-        report_unknown(item, _OF_MESSAGES, path, self._notes)
+        content = read_content(
+            item.get("content"), where, self._diagnostics, protocol_id=protocol_id
+        )
+        report_unknown(item, _OF_MESSAGES, path, self._diagnostics)
         for number, part in enumerate(content):
             self._check_file(part, f"{path}.content[{number}]")
         if role == "assistant":
@@ -368,7 +370,7 @@ class InputReader:
 
     def _read_other(self, item: Item, type_: str, path: str) -> None:
         if type_ == MARKER and not item.get("encrypted_content"):
-            self._notes.left_out(path, f"a {type_} item", "it has no summary")
+            self._diagnostics.left_out(path, f"a {type_} item", "it has no summary")
             return
         if type_ in _UNREADABLE:
             why = (
@@ -450,15 +452,15 @@ class InputReader:
         if self._native:
             return [ProviderPart(METADATA_KEY, native)]
         if type_ == "image_generation_call" and (data := decode_base64(native.get("result"))):
-            report_unknown(native, _OF_HOSTED | {"result"}, echo.path, self._notes)
+            report_unknown(native, _OF_HOSTED | {"result"}, echo.path, self._diagnostics)
             return [ImagePart(data=data)]
         field = _HOSTED.get(type_) or ""
         returned = native.get(field)
         if returned in (None, "", []):
             why = f"a {type_} item without its result has no form at the upstream"
-            self._notes.dropped("hosted-tool-dropped", echo.path, why)
+            self._diagnostics.dropped("hosted-tool-dropped", echo.path, why)
             return []
-        report_unknown(native, _OF_HOSTED | {field}, echo.path, self._notes)
+        report_unknown(native, _OF_HOSTED | {field}, echo.path, self._diagnostics)
         tool = type_.removesuffix("_output").removesuffix("_call")
         name = str_or_none(native.get("name")) or tool
         call = ToolCallPart(str(native.get("id")), function_name(name), _input(native))

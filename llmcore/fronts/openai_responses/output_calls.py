@@ -47,7 +47,7 @@ class CallItem:
         new_id: NewId,
         writer: EventWriter,
         record: ResponseRecord,
-        notes: Diagnostics,
+        diagnostics: Diagnostics,
     ) -> None:
         self._start = start
         self._entry = registry.of_upstream(start.name)
@@ -57,7 +57,7 @@ class CallItem:
         self._call_id = shown_call_id(start.id)
         self._writer = writer
         self._record = record
-        self._notes = notes
+        self._diagnostics = diagnostics
         self._said: list[str] = []
         self._freeform: FreeformInput | None = None
         self._event = ""
@@ -139,7 +139,7 @@ class CallItem:
         """Write an item of its own form, which is shown once it is complete."""
         item = self._item(text, "completed")
         if item is None:
-            self._notes.noted(
+            self._diagnostics.noted(
                 "invalid-tool-arguments",
                 f"output[{self._writer.index}]",
                 f"the arguments of {self._start.name} do not fit the tool: a plain function call",

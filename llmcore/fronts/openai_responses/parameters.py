@@ -205,7 +205,7 @@ def _include(body: Body, protocol_id: str | None) -> dict[str, Any]:
     return {"include": wanted} if wanted and protocol_id == RESPONSES else {}
 
 
-def _tool_choice(body: Body, protocol_id: str | None, notes: Diagnostics) -> dict[str, Any]:
+def _tool_choice(body: Body, protocol_id: str | None, diagnostics: Diagnostics) -> dict[str, Any]:
     """Return the choice of one tool of an MCP server, which only the Responses API has."""
     choice = object_or_empty(body.get("tool_choice"))
     if choice.get("type") != "mcp" or choice.get("name") is None:
@@ -213,12 +213,12 @@ def _tool_choice(body: Body, protocol_id: str | None, notes: Diagnostics) -> dic
     if protocol_id == RESPONSES:
         return {"tool_choice": choice}
     why = "the upstream can be made to use a server, and not one of its tools"
-    notes.unsupported("tool_choice.name", why)
+    diagnostics.unsupported("tool_choice.name", why)
     return {}
 
 
 def provider_options(
-    body: Body, protocol_id: str | None, notes: Diagnostics
+    body: Body, protocol_id: str | None, diagnostics: Diagnostics
 ) -> dict[str, dict[str, Any]]:
     """Return the native fields for the upstream, and report those that it does not have."""
     options: dict[str, Any] = {}
@@ -232,18 +232,20 @@ def provider_options(
         elif name in END_USER and protocol_id == MESSAGES and "metadata" not in options:
             options["metadata"] = {"user_id": str(value)}
         else:
-            notes.dropped("unsupported-parameter", name, f"the upstream takes no {name}")
-    options |= _verbosity(body, protocol_id, notes) | _own_fields(body, protocol_id, notes)
-    options |= _include(body, protocol_id) | _tool_choice(body, protocol_id, notes)
-    report_unknown(body, _UNDERSTOOD, "", notes)
+            diagnostics.dropped("unsupported-parameter", name, f"the upstream takes no {name}")
+    options |= _verbosity(body, protocol_id, diagnostics) | _own_fields(
+        body, protocol_id, diagnostics
+    )
+    options |= _include(body, protocol_id) | _tool_choice(body, protocol_id, diagnostics)
+    report_unknown(body, _UNDERSTOOD, "", diagnostics)
     read_field(body, "stream_options", dict)
-    report_unknown_inside(body, _INSIDE, notes)
+    report_unknown_inside(body, _INSIDE, diagnostics)
     if not protocol_id or not options:
         return {}
     return {protocol_by_id(protocol_id).metadata_key: options}
 
 
-def _verbosity(body: Body, protocol_id: str | None, notes: Diagnostics) -> dict[str, Any]:
+def _verbosity(body: Body, protocol_id: str | None, diagnostics: Diagnostics) -> dict[str, Any]:
     verbosity = read_field(read_field(body, "text", dict) or {}, "verbosity", str, "text.")
     if verbosity is None:
         return {}
@@ -252,7 +254,9 @@ def _verbosity(body: Body, protocol_id: str | None, notes: Diagnostics) -> dict[
     if protocol_id == CHAT:
         return {"verbosity": verbosity}
     if verbosity != "medium":
-        notes.dropped("unsupported-parameter", "text.verbosity", "the upstream takes no verbosity")
+        diagnostics.dropped(
+            "unsupported-parameter", "text.verbosity", "the upstream takes no verbosity"
+        )
     return {}
 
 
@@ -263,7 +267,7 @@ _OF_RESPONSES: Final[Mapping[str, Mapping[str, object]]] = {
 """Fields inside parameters that only the Responses API has, with their defaults."""
 
 
-def _own_fields(body: Body, protocol_id: str | None, notes: Diagnostics) -> dict[str, Any]:
+def _own_fields(body: Body, protocol_id: str | None, diagnostics: Diagnostics) -> dict[str, Any]:
     """Return the fields of the cache and of reasoning that only the Responses API has."""
     options: dict[str, Any] = {}
     for parameter, defaults in _OF_RESPONSES.items():
@@ -277,5 +281,5 @@ def _own_fields(body: Body, protocol_id: str | None, notes: Diagnostics) -> dict
             options[parameter] = fields
             continue
         why = "the upstream's API does not have it"
-        report_lost(list(fields), parameter, why, notes)
+        report_lost(list(fields), parameter, why, diagnostics)
     return options

@@ -160,24 +160,24 @@ def _translation(
         request_body.get("input"), stored.find_item, upstream.new_id, policy.max_items
     )
     previous = stored.previous or StoredConversation(model="", messages=())
-    notes = Diagnostics()
+    diagnostics = Diagnostics()
     body = _configured(request_body, items)
     native = keeps_native(body, protocol_id, policy)
-    offer = _offer(body, items, ToolCollector(protocol_id, policy, notes, native=native))
+    offer = _offer(body, items, ToolCollector(protocol_id, policy, diagnostics, native=native))
     registry = offer.registry.over(previous.tools)
     reader = InputReader(
         registry=registry,
         policy=policy,
         sealer=upstream.sealer,
         protocol_id=protocol_id,
-        notes=notes,
+        diagnostics=diagnostics,
         before=previous.messages,
         sent_ids={str(item.get("id")) for item in objects(request_body.get("input"))},
     )
     messages = (*previous.messages, *reader.read(items))
     compacts = protocol_id != PROTOCOL_ID and wants_compaction(items)
-    include = _include(body, notes)
-    request = _request(body, offer, messages, protocol_id, notes, compacts=compacts)
+    include = _include(body, diagnostics)
+    request = _request(body, offer, messages, protocol_id, diagnostics, compacts=compacts)
     return Translation(
         request=evolve(request, model=upstream.model, provider=upstream.provider),
         registry=registry,
@@ -185,7 +185,7 @@ def _translation(
         echo=echoed(body),
         messages=messages,
         before=previous.messages,
-        diagnostics=tuple(notes.entries),
+        diagnostics=tuple(diagnostics.entries),
         store=read_field(body, "store", bool) is not False,
         include=include,
         compacts=compacts,
@@ -197,7 +197,7 @@ def _request(
     offer: ToolOffer,
     messages: tuple[Message, ...],
     protocol_id: str | None,
-    notes: Diagnostics,
+    diagnostics: Diagnostics,
     *,
     compacts: bool,
 ) -> LLMRequest:
@@ -222,9 +222,9 @@ def _request(
         response_format=None if compacts else read_format(body),
         reasoning=read_reasoning(body),
         cache=read_cache(body),
-        provider_options=provider_options(body, protocol_id, notes),
+        provider_options=provider_options(body, protocol_id, diagnostics),
     )
-    return request if protocol_id == MESSAGES else without_billing_line(request, notes)
+    return request if protocol_id == MESSAGES else without_billing_line(request, diagnostics)
 
 
 def _offer(
@@ -243,10 +243,10 @@ def _offer(
     return collector.offer()
 
 
-def _include(body: Mapping[str, Any], notes: Diagnostics) -> frozenset[str]:
+def _include(body: Mapping[str, Any], diagnostics: Diagnostics) -> frozenset[str]:
     included = frozenset(map(str, read_field(body, "include", list) or ()))
     for name in sorted(included - _ITEMS):
-        notes.dropped("unsupported-parameter", "include", f"there is no {name[:100]}")
+        diagnostics.dropped("unsupported-parameter", "include", f"there is no {name[:100]}")
     return included
 
 

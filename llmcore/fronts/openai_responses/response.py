@@ -224,7 +224,12 @@ class ResponsesWriter(FrontWriter):
         self._close_item()
         shows = bool(self._translation.request.generation.logprobs)
         item = MessageItem(
-            self._new_id("msg"), self._writer, self._record, self._notes, native, logprobs=shows
+            self._new_id("msg"),
+            self._writer,
+            self._record,
+            self._diagnostics,
+            native,
+            logprobs=shows,
         )
         self._item = item
         return item
@@ -305,7 +310,7 @@ class ResponsesWriter(FrontWriter):
             self._new_id,
             self._writer,
             self._record,
-            self._notes,
+            self._diagnostics,
         )
 
     def _on_tool_input_delta(self, event: ToolInputDelta) -> None:
@@ -345,7 +350,7 @@ class ResponsesWriter(FrontWriter):
             self._item.file(event)
             return
         self._close_item()
-        show_file(event, self._new_id, self._writer, self._record, self._notes)
+        show_file(event, self._new_id, self._writer, self._record, self._diagnostics)
 
     def _on_provider_event(self, event: ProviderEvent) -> None:
         part = self._record.part_of(event)
@@ -405,7 +410,7 @@ class ResponsesWriter(FrontWriter):
         self._reported += event.diagnostics
         self._frame.finish(event)
         self.usage = self.usage or event.usage or self._first_usage
-        self._sources.note(self._notes)
+        self._sources.note(self._diagnostics)
         reason = event.finish_reason
         incomplete = self._incomplete(reason)
         if reason.reason == "error":
@@ -415,7 +420,7 @@ class ResponsesWriter(FrontWriter):
         else:
             if reason.reason == "other":
                 why = f"the upstream's reason to stop ({reason.raw}) has no word here"
-                self._notes.noted("finish-reason", "status", why)
+                self._diagnostics.noted("finish-reason", "status", why)
             self._end("completed")
 
     def _incomplete(self, reason: FinishReason) -> str | None:

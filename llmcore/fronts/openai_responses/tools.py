@@ -77,7 +77,7 @@ class ToolCollector:
         self,
         protocol_id: str | None,
         policy: TranslationPolicy,
-        notes: Diagnostics,
+        diagnostics: Diagnostics,
         *,
         native: bool,
     ) -> None:
@@ -85,7 +85,7 @@ class ToolCollector:
         """See `ToolRegistry.native`."""
         self._protocol_id = protocol_id
         self._policy = policy
-        self._notes = notes
+        self._diagnostics = diagnostics
         self._tools: dict[object, OfferedTool] = {}
         self._upstream: set[str] = set()
         self._registered = {tool.type: tool for tool in policy.registered_tools}
@@ -173,7 +173,9 @@ class ToolCollector:
             case str(type_) if self._as_functions and kind_of(type_) in HOSTED_AS_FUNCTIONS:
                 return self._hosted_function(type_, native, path)
             case str(type_) if is_hosted(type_):
-                spec = offer_hosted(native, path, self._protocol_id, self._policy, self._notes)
+                spec = offer_hosted(
+                    native, path, self._protocol_id, self._policy, self._diagnostics
+                )
                 return _hosted(spec, native)
             case type_:
                 raise invalid(
@@ -194,7 +196,7 @@ class ToolCollector:
         spec = ToolDefinition(
             self._upstream_name(name, namespace),
             str_or_none(native.get("description")) or "",
-            _parameters(native.get("parameters"), path, self._notes),
+            _parameters(native.get("parameters"), path, self._diagnostics),
             strict=native["strict"] if isinstance(native.get("strict"), bool) else None,
             provider_metadata={METADATA_KEY: fields} if fields and self.native else {},
         )
@@ -245,7 +247,7 @@ class ToolCollector:
             str_or_none(native.get("server_description")) or function.description,
             function.parameters,
         )
-        self._notes.changed("hosted-tool-as-function", path, f"{name} is the client's to run")
+        self._diagnostics.changed("hosted-tool-as-function", path, f"{name} is the client's to run")
         return evolve(tool, type=type_, label=label)
 
     def _virtual(
@@ -265,7 +267,7 @@ class ToolCollector:
         for name in _OWN_FIELDS:
             if native.get(name):
                 why = f"the upstream's functions have no {name}"
-                self._notes.dropped("unsupported-parameter", f"{path}.{name}", why)
+                self._diagnostics.dropped("unsupported-parameter", f"{path}.{name}", why)
 
 
 _OWN_FIELDS: Final = ("defer_loading", "output_schema", "allowed_callers", "async")
@@ -329,7 +331,7 @@ _MARKS: Final = frozenset({"encrypted"})
 """Keywords that clients add to schemas for their own server; others do not support them."""
 
 
-def _parameters(schema: object, path: str, notes: Diagnostics) -> JsonObject | None:
+def _parameters(schema: object, path: str, diagnostics: Diagnostics) -> JsonObject | None:
     """Return a schema whose root is an object; one without a type means that."""
     if schema is None:
         return None
@@ -338,7 +340,7 @@ def _parameters(schema: object, path: str, notes: Diagnostics) -> JsonObject | N
     cleaned: JsonObject = _unmarked(schema)
     if cleaned != schema:
         why = "marks for OpenAI's own server were taken out of the schema"
-        notes.dropped("unsupported-schema-keyword", f"{path}.parameters", why)
+        diagnostics.dropped("unsupported-schema-keyword", f"{path}.parameters", why)
     return rooted(cleaned)
 
 

@@ -77,16 +77,16 @@ def from_request(
     Without *system_messages* no instructions stand among the messages, whatever the model takes;
     *service_tiers* are the platform's words for tiers.
     """
-    notes = Diagnostics()
+    diagnostics = Diagnostics()
     rules = rules_of(request.model_id)
     if rules.system_messages and not system_messages:
         rules = evolve(rules, system_messages=False)
     try:
-        body, betas = _lower(request, rules, service_tiers, stream, notes)
+        body, betas = _lower(request, rules, service_tiers, stream, diagnostics)
         headers = _beta_headers(body, betas, _options(request))
     except LLMError as error:
         return Failure(error)
-    return Success(Built(cast("MessagesBody", body), tuple(notes.entries), headers=headers))
+    return Success(Built(cast("MessagesBody", body), tuple(diagnostics.entries), headers=headers))
 
 
 def _options(request: LLMRequest) -> JsonObject:
@@ -98,35 +98,35 @@ def _lower(
     rules: ClaudeRules,
     tiers: Mapping[str, str],
     stream: bool,
-    notes: Diagnostics,
+    diagnostics: Diagnostics,
 ) -> tuple[dict[str, Any], tuple[str, ...]]:
     """Return the body, and the beta features of its tools."""
     options = _options(request)
     keys = native_provider_ids(request, METADATA_KEY, PROTOCOL_ID)
-    tools = lower_tools(request, rules, keys, notes)
-    reasoning = lower_reasoning(request, options, rules, notes)
+    tools = lower_tools(request, rules, keys, diagnostics)
+    reasoning = lower_reasoning(request, options, rules, diagnostics)
     lowered_format = lower_format(
         request,
         plan_format(request),
         may_force=not has_budget(reasoning.thinking),
         unenforced=UNENFORCED,
-        notes=notes,
+        diagnostics=diagnostics,
     )
     target = target_of(request, rules, citations=lowered_format.schema is None)
-    prompt = lower_messages(request, target, lowered_format.instructions, notes)
-    metadata = _lower_metadata(request, notes)
+    prompt = lower_messages(request, target, lowered_format.instructions, diagnostics)
+    metadata = _lower_metadata(request, diagnostics)
     choice = format_choice(lowered_format, request) or tools.choice
-    thinking = without_excluded_thinking(reasoning.thinking, choice, prompt.messages, notes)
+    thinking = without_excluded_thinking(reasoning.thinking, choice, prompt.messages, diagnostics)
     enforced = _enforced(lowered_format.schema, request.response_format)
     fields: dict[str, Any] = {
         "model": request.model_id,
         "max_tokens": reasoning.max_tokens,
         "stream": stream or None,
-        **lower_generation(request, rules, thinking, notes),
+        **lower_generation(request, rules, thinking, diagnostics),
         "thinking": thinking,
         "output_config": present({"format": enforced, "effort": reasoning.effort}) or None,
         "metadata": metadata,
-        "service_tier": lower_service_tier(request, tiers, notes),
+        "service_tier": lower_service_tier(request, tiers, diagnostics),
         "tool_choice": choice,
         "tools": [*tools.tools, *format_tools(lowered_format)] or None,
         "system": prompt.system or None,
@@ -135,9 +135,9 @@ def _lower(
         "messages": prompt.messages,
     }
     body = _with_options(present(fields), options)
-    note_cache_options(request, notes)
+    note_cache_options(request, diagnostics)
     automatic = options.get("auto_cache") is not False
-    place_breakpoints(body, request.cache, automatic=automatic, notes=notes)
+    place_breakpoints(body, request.cache, automatic=automatic, diagnostics=diagnostics)
     return body, tools.betas
 
 
@@ -150,10 +150,10 @@ def _enforced(
     return {"type": "json_schema", "schema": with_description(schema, response_format)}
 
 
-def _lower_metadata(request: LLMRequest, notes: Diagnostics) -> JsonObject | None:
+def _lower_metadata(request: LLMRequest, diagnostics: Diagnostics) -> JsonObject | None:
     for name in request.metadata:
         if name != "user_id":
-            notes.unsupported(f"metadata.{name}", "the API accepts only user_id")
+            diagnostics.unsupported(f"metadata.{name}", "the API accepts only user_id")
     user_id = request.metadata.get("user_id")
     return None if user_id is None else {"user_id": user_id}
 
@@ -191,25 +191,25 @@ def _containers(messages: Sequence[Message], policy: HistoryPolicy) -> Iterator[
 
 
 def lower_generation(
-    request: LLMRequest, rules: ClaudeRules, thinking: JsonObject | None, notes: Diagnostics
+    request: LLMRequest, rules: ClaudeRules, thinking: JsonObject | None, diagnostics: Diagnostics
 ) -> dict[str, Any]:
     """Return sampling and stop sequences."""
     options = request.generation
     fields: dict[str, Any] = {native: getattr(options, name) for name, native in PARAMETERS.items()}
-    fields["temperature"] = at_most_one("temperature", options.temperature, notes)
-    note_missing(options, MISSING_PARAMETERS, notes)
+    fields["temperature"] = at_most_one("temperature", options.temperature, diagnostics)
+    note_missing(options, MISSING_PARAMETERS, diagnostics)
     for name, why in refused_sampling(fields, rules, thinks=is_thinking(thinking)).items():
-        notes.unsupported(f"generation.{name}", why)
+        diagnostics.unsupported(f"generation.{name}", why)
         fields[name] = None
-    fields["stop_sequences"] = _stop_sequences(options.stop, notes) or None
+    fields["stop_sequences"] = _stop_sequences(options.stop, diagnostics) or None
     return fields
 
 
-def _stop_sequences(stop: tuple[str, ...], notes: Diagnostics) -> list[str]:
+def _stop_sequences(stop: tuple[str, ...], diagnostics: Diagnostics) -> list[str]:
     for index, text in enumerate(stop):
         if not text.strip():
             why = "the API refuses stop sequences of white space"
-            notes.unsupported(f"generation.stop[{index}]", why)
+            diagnostics.unsupported(f"generation.stop[{index}]", why)
     return [text for text in stop if text.strip()]
 
 
@@ -314,14 +314,14 @@ _TYPES = ("thinking", "redacted_thinking")
 
 
 def lower_reasoning(
-    request: LLMRequest, options: JsonObject, rules: ClaudeRules, notes: Diagnostics
+    request: LLMRequest, options: JsonObject, rules: ClaudeRules, diagnostics: Diagnostics
 ) -> Thinking:
     """Return the settings of thinking; the caller's own `thinking` takes precedence.
 
     Source: https://platform.claude.com/docs/en/build-with-claude/thinking, read November 2026.
     """
     limit = request.generation.max_tokens
-    lowered = lower_thinking(request.reasoning, limit, rules, notes)
+    lowered = lower_thinking(request.reasoning, limit, rules, diagnostics)
     native = options.get("thinking")
     if "thinking" in options and native is None:  # effort alone: nothing excludes sampling
         return evolve(lowered, thinking=None)
@@ -341,14 +341,14 @@ def without_excluded_thinking(
     thinking: JsonObject | None,
     choice: JsonObject | None,
     messages: Sequence[MessageParam],
-    notes: Diagnostics,
+    diagnostics: Diagnostics,
 ) -> JsonObject | None:
     """Return *thinking* unless a forced tool call or the turn under way excludes a budget."""
     return without_excluded_budget(
         thinking,
         forced_call=choice is not None and choice.get("type") in ("any", "tool"),
         continues=_continues_without_thinking(messages),
-        notes=notes,
+        diagnostics=diagnostics,
     )
 
 

@@ -34,7 +34,7 @@ _MARKABLE: Final = frozenset(
 
 
 def place_breakpoints(
-    body: dict[str, Any], policy: CachePolicy, *, automatic: bool, notes: Diagnostics
+    body: dict[str, Any], policy: CachePolicy, *, automatic: bool, diagnostics: Diagnostics
 ) -> None:
     """Put the breakpoints of *body* where they belong: the caller's, and automatic ones.
 
@@ -45,7 +45,7 @@ def place_breakpoints(
     marked = [candidate for candidate in candidates if candidate.ttl is not None]
     if policy.mode == "off":
         body.pop("cache_control", None)
-        drop_breakpoints(marked, "caching is off for this request", notes)
+        drop_breakpoints(marked, "caching is off for this request", diagnostics)
         chosen: dict[Position, CacheTtl] = {}
     else:
         whole = object_or_empty(body.get("cache_control"))
@@ -56,7 +56,7 @@ def place_breakpoints(
         )
         fills = policy.mode == "auto" and automatic
         places = _automatic(body, candidates, at_end=not whole) if fills else ()
-        chosen = choose_breakpoints(marked, places, limits, policy.ttl or "5m", notes)
+        chosen = choose_breakpoints(marked, places, limits, policy.ttl or "5m", diagnostics)
     for position, item in items.items():
         item.pop("cache_control", None)
         if position in chosen:

@@ -84,35 +84,42 @@ def target_of(request: LLMRequest, rules: ClaudeRules, *, citations: bool) -> Me
 
 
 def lower_messages(
-    request: LLMRequest, target: MessagesTarget, instructions: Sequence[str], notes: Diagnostics
+    request: LLMRequest,
+    target: MessagesTarget,
+    instructions: Sequence[str],
+    diagnostics: Diagnostics,
 ) -> MessagesPrompt:
     """Return the body's `system` and `messages`; *instructions* of our own end the former."""
     spoken = [_with_origin(message, target) for message in request.messages]
     repaired = repair(spoken, target.policy)
-    notes.extend(repaired.diagnostics)
+    diagnostics.extend(repaired.diagnostics)
     toolsets = dict(_toolsets(repaired.messages))
     declined = _Declined()
     drafts = [
         _lower_message(
-            declined.removed_from(message, path, target, notes), path, toolsets, target, notes
+            declined.removed_from(message, path, target, diagnostics),
+            path,
+            toolsets,
+            target,
+            diagnostics,
         )
         for message, path in zip(repaired.messages, repaired.paths, strict=True)
     ]
-    leading, messages = _place_system_messages(drafts, notes)
+    leading, messages = _place_system_messages(drafts, diagnostics)
     system = [
-        *_lower_system(request.system, "system", notes),
-        *_lower_system(repaired.system, "messages", notes),
+        *_lower_system(request.system, "system", diagnostics),
+        *_lower_system(repaired.system, "messages", diagnostics),
         *leading,
         *({"type": "text", "text": text} for text in instructions),
     ]
     if messages:
-        _fix_trailing_assistant(messages, target, repaired.paths[-1], notes)
+        _fix_trailing_assistant(messages, target, repaired.paths[-1], diagnostics)
     return MessagesPrompt(system=system, messages=messages)
 
 
-def _lower_system(parts: Iterable[TextPart], path: str, notes: Diagnostics) -> list[Block]:
+def _lower_system(parts: Iterable[TextPart], path: str, diagnostics: Diagnostics) -> list[Block]:
     return [
-        lower_text(part, f"{path}[{index}]", notes)
+        lower_text(part, f"{path}[{index}]", diagnostics)
         for index, part in enumerate(parts)
         if part.text.strip()
     ]
@@ -132,20 +139,20 @@ def _lower_message(
     path: str,
     toolsets: dict[str, str],
     target: MessagesTarget,
-    notes: Diagnostics,
+    diagnostics: Diagnostics,
 ) -> _Draft:
     if message.name:
-        notes.unsupported(f"{path}.name", "the API accepts no names")
+        diagnostics.unsupported(f"{path}.name", "the API accepts no names")
     content: list[Block] = []
     for index, part in enumerate(message.content):
         where = f"{path}.content[{index}]"
         if message.role == "assistant":
-            _lower_assistant_part(part, where, content, target, notes)
+            _lower_assistant_part(part, where, content, target, diagnostics)
         elif isinstance(part, ToolResultPart):
             toolset = toolsets.get(part.tool_call_id)
-            content.append(lower_result(part, toolset, where, target, notes))
+            content.append(lower_result(part, toolset, where, target, diagnostics))
         else:
-            content.append(lower_part(part, where, target, notes))
+            content.append(lower_part(part, where, target, diagnostics))
     if message.role in ("system", "developer"):
         return _Draft("system", content, path)
     return _Draft("assistant" if message.role == "assistant" else "user", content, path)
@@ -201,7 +208,7 @@ class _Declined:
         self._calls: set[str] = set()
 
     def removed_from(
-        self, message: Message, path: str, target: MessagesTarget, notes: Diagnostics
+        self, message: Message, path: str, target: MessagesTarget, diagnostics: Diagnostics
     ) -> Message:
         """Return the next message of the conversation without what was declined."""
         if message.role == "assistant":
@@ -216,7 +223,7 @@ class _Declined:
             }
         for index in sorted(gone):
             what = "a part of a response that its model declined to complete"
-            notes.left_out(f"{path}.content[{index}]", what, "the API refuses it")
+            diagnostics.left_out(f"{path}.content[{index}]", what, "the API refuses it")
         kept = [part for index, part in enumerate(message.content) if index not in gone]
         return evolve(message, content=tuple(kept)) if gone else message
 
@@ -241,34 +248,42 @@ class _Declined:
 
 
 def _lower_assistant_part(
-    part: ContentPart, path: str, content: list[Block], target: MessagesTarget, notes: Diagnostics
+    part: ContentPart,
+    path: str,
+    content: list[Block],
+    target: MessagesTarget,
+    diagnostics: Diagnostics,
 ) -> None:
     """Append the block of *part* to *content*, or report why it has none."""
     match part:
         case ReasoningPart():
             content.append(lower_reasoning_part(part))
-            _move_mark(part, path, content, notes)
+            _move_mark(part, path, content, diagnostics)
         case TextPart():
-            content.append(lower_text(part, path, notes))
+            content.append(lower_text(part, path, diagnostics))
         case RefusalPart() if "stop_details" in part.provider_metadata.get(METADATA_KEY, {}):
-            notes.left_out(path, "why a response was stopped", "it is not text of the model")
+            diagnostics.left_out(path, "why a response was stopped", "it is not text of the model")
         case RefusalPart(text=text):
             content.append(marked({"type": "text", "text": text}, part))
         case ToolCallPart() | ToolResultPart() if part.provider_executed:
             native = lower_executed(part)
             if native is None:
-                notes.left_out(path, "a tool run by another provider", "the API cannot express it")
+                diagnostics.left_out(
+                    path, "a tool run by another provider", "the API cannot express it"
+                )
             else:
                 content.append(native)
         case ToolCallPart():
-            content.append(lower_call(part, path, notes))
+            content.append(lower_call(part, path, diagnostics))
         case ProviderPart():
-            content.append(lower_part(part, path, target, notes))
+            content.append(lower_part(part, path, target, diagnostics))
         case ImagePart() | DocumentPart() | AudioPart() | ToolResultPart():
-            notes.left_out(path, "a file", "assistant messages hold none")
+            diagnostics.left_out(path, "a file", "assistant messages hold none")
 
 
-def _move_mark(part: ReasoningPart, path: str, content: list[Block], notes: Diagnostics) -> None:
+def _move_mark(
+    part: ReasoningPart, path: str, content: list[Block], diagnostics: Diagnostics
+) -> None:
     """Put a cache mark that thinking cannot hold on the block before it."""
     ttl = cache_ttl(part)
     if ttl is None:
@@ -276,16 +291,18 @@ def _move_mark(part: ReasoningPart, path: str, content: list[Block], notes: Diag
     before = content[-2] if len(content) > 1 else {}
     if before.get("type") in ("text", "tool_use"):
         before.setdefault("cache_control", cache_mark(ttl))
-        notes.changed("cache-breakpoint-moved", path, "thinking holds no mark; it moved before it")
+        diagnostics.changed(
+            "cache-breakpoint-moved", path, "thinking holds no mark; it moved before it"
+        )
         return
-    notes.dropped("cache-breakpoint-dropped", path, "thinking holds no cache mark")
+    diagnostics.dropped("cache-breakpoint-dropped", path, "thinking holds no cache mark")
 
 
 # -- system messages
 
 
 def _place_system_messages(
-    drafts: list[_Draft], notes: Diagnostics
+    drafts: list[_Draft], diagnostics: Diagnostics
 ) -> tuple[list[Block], list[MessageParam]]:
     """Return the system texts that come first, and the rest as messages in a legal order.
 
@@ -296,7 +313,7 @@ def _place_system_messages(
     drafts = [draft for draft in drafts if draft.content]
     leading: list[Block] = []
     while drafts and drafts[0].role == "system":
-        leading += _texts(drafts[0], notes)
+        leading += _texts(drafts[0], diagnostics)
         drafts = drafts[1:]
     turns = _joined(drafts)
     placed: list[_Draft] = []
@@ -304,7 +321,7 @@ def _place_system_messages(
         before = turns[index - 1] if index else None
         next_role = turns[index + 1].role if index + 1 < len(turns) else "assistant"
         legal = draft.role != "system" or (next_role == "assistant" and _may_follow(before))
-        placed.append(draft if legal else _as_user_text(draft, notes))
+        placed.append(draft if legal else _as_user_text(draft, diagnostics))
     filled = [draft for draft in placed if draft.content]
     return leading, [
         {"role": message.role, "content": message.content} for message in _joined(filled)
@@ -331,19 +348,19 @@ def _may_follow(before: _Draft | None) -> bool:
     return before.role == "user" or kind.endswith(RESULT_SUFFIX)
 
 
-def _as_user_text(draft: _Draft, notes: Diagnostics) -> _Draft:
+def _as_user_text(draft: _Draft, diagnostics: Diagnostics) -> _Draft:
     why = "the API accepts no system message here; it is sent as user text in a <system> tag"
-    notes.changed("system-message-demoted", draft.path, why)
-    texts = _texts(draft, notes)
+    diagnostics.changed("system-message-demoted", draft.path, why)
+    texts = _texts(draft, diagnostics)
     tagged = [{**block, "text": tagged_text("system", block["text"])} for block in texts]
     return _Draft("user", tagged, draft.path)
 
 
-def _texts(draft: _Draft, notes: Diagnostics) -> list[Block]:
+def _texts(draft: _Draft, diagnostics: Diagnostics) -> list[Block]:
     texts = [block for block in draft.content if _is_text(block)]
     if len(texts) < len(draft.content):
         why = "only the text of a system message can be moved"
-        notes.dropped("unsupported-content", draft.path, why)
+        diagnostics.dropped("unsupported-content", draft.path, why)
     return texts
 
 
@@ -355,7 +372,7 @@ def _is_text(block: Block) -> bool:
 
 
 def _fix_trailing_assistant(
-    messages: list[MessageParam], target: MessagesTarget, path: str, notes: Diagnostics
+    messages: list[MessageParam], target: MessagesTarget, path: str, diagnostics: Diagnostics
 ) -> None:
     """Make *messages* end as the model accepts it where the assistant's text comes last.
 
@@ -364,7 +381,7 @@ def _fix_trailing_assistant(
     block = messages[-1]["content"][-1]
     if messages[-1]["role"] != "assistant" or not _is_text(block):
         return
-    text, added = fix_trailing_text(block["text"], target.rules, path, notes)
+    text, added = fix_trailing_text(block["text"], target.rules, path, diagnostics)
     block["text"] = text
     if added:
         messages.append({"role": "user", "content": [{"type": "text", "text": added}]})

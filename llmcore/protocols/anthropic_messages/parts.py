@@ -42,30 +42,34 @@ class MessagesTarget(LoweringTarget, frozen=True, kw_only=True):
     """Whether documents may be cited; the API refuses that beside structured output."""
 
 
-def lower_part(part: ContentPart, path: str, target: MessagesTarget, notes: Diagnostics) -> Block:
+def lower_part(
+    part: ContentPart, path: str, target: MessagesTarget, diagnostics: Diagnostics
+) -> Block:
     """Return one part of a user's content as a block.
 
     What the API does not take becomes a short text in its place, and a Diagnostic.
     """
     match part:
         case TextPart():
-            return lower_text(part, path, notes)
+            return lower_text(part, path, diagnostics)
         case ImagePart():
-            return _lower_image(part, path, notes)
+            return _lower_image(part, path, diagnostics)
         case DocumentPart():
-            return _lower_document(part, path, target, notes)
+            return _lower_document(part, path, target, diagnostics)
         case AudioPart():
-            return _omitted("sound", path, "the API does not accept it", notes, part.transcript)
+            return _omitted(
+                "sound", path, "the API does not accept it", diagnostics, part.transcript
+            )
         case ProviderPart(provider=provider, data=Mapping() as data) if provider in target.keys:
             return native_block(part, data)
         case _:
-            return {"type": "text", "text": omitted_part(part, path, notes)}
+            return {"type": "text", "text": omitted_part(part, path, diagnostics)}
 
 
-def lower_text(part: TextPart, path: str, notes: Diagnostics) -> Block:
+def lower_text(part: TextPart, path: str, diagnostics: Diagnostics) -> Block:
     """Return text, with its citations and its cache mark."""
     block: Block = {"type": "text", "text": part.text}
-    citations = _lower_citations(part.citations, path, notes)
+    citations = _lower_citations(part.citations, path, diagnostics)
     if citations:
         block["citations"] = citations
     return marked(block, part)
@@ -91,7 +95,7 @@ def native_block(part: ContentPart, data: JsonObject) -> Block:
 
 
 def _lower_citations(
-    citations: Iterable[Citation], path: str, notes: Diagnostics
+    citations: Iterable[Citation], path: str, diagnostics: Diagnostics
 ) -> list[dict[str, Any]]:
     """Return citations in their native form; those that have none are left out.
 
@@ -105,7 +109,7 @@ def _lower_citations(
             for name, item in native.items()
             if name in _TITLES or (item is not None and name != "file_id")
         }
-        for native in native_citations(citations, path, METADATA_KEY, notes)
+        for native in native_citations(citations, path, METADATA_KEY, diagnostics)
     ]
 
 
@@ -115,12 +119,12 @@ _TITLES: Final = ("title", "document_title")
 # -- media
 
 
-def _lower_image(part: ImagePart, path: str, notes: Diagnostics) -> Block:
+def _lower_image(part: ImagePart, path: str, diagnostics: Diagnostics) -> Block:
     found = media.base64_data(part) if part.file_id is None else None
     if found is not None and found[0] not in _IMAGES:
-        return _omitted("an image", path, f"the API accepts no {found[0]}", notes)
+        return _omitted("an image", path, f"the API accepts no {found[0]}", diagnostics)
     if part.file_id is None and part.detail not in (None, "auto"):
-        notes.unsupported(f"{path}.detail", "the API has no detail levels")
+        diagnostics.unsupported(f"{path}.detail", "the API has no detail levels")
     block: Block = {"type": "image", "source": _source(part, found)}
     how = object_or_empty(part.provider_metadata.get(METADATA_KEY)).get("transformations")
     return marked({**block, "transformations": how} if how else block, part)
@@ -136,12 +140,12 @@ def _source(part: ImagePart | DocumentPart, found: tuple[str, str] | None) -> di
 
 
 def _lower_document(
-    part: DocumentPart, path: str, target: MessagesTarget, notes: Diagnostics
+    part: DocumentPart, path: str, target: MessagesTarget, diagnostics: Diagnostics
 ) -> Block:
     source = _document_source(part)
     label = part.title or part.name
     if isinstance(source, str):
-        return _omitted("a document", path, source, notes, label)
+        return _omitted("a document", path, source, diagnostics, label)
     block: Block = {"type": "document", "source": source}
     if label is not None:
         block["title"] = label
@@ -150,7 +154,9 @@ def _lower_document(
     if part.citations and target.citations:
         block["citations"] = {"enabled": True}
     elif part.citations:
-        notes.unsupported(f"{path}.citations", "the API refuses citations beside structured output")
+        diagnostics.unsupported(
+            f"{path}.citations", "the API refuses citations beside structured output"
+        )
     return marked(block, part)
 
 
@@ -170,9 +176,11 @@ def _document_source(part: DocumentPart) -> dict[str, Any] | str:
     return _source(part, found)
 
 
-def _omitted(what: str, path: str, why: str, notes: Diagnostics, words: str | None = None) -> Block:
+def _omitted(
+    what: str, path: str, why: str, diagnostics: Diagnostics, words: str | None = None
+) -> Block:
     """Return the text that stands where something could not be sent."""
-    return {"type": "text", "text": omitted_text(what, path, why, notes, words)}
+    return {"type": "text", "text": omitted_text(what, path, why, diagnostics, words)}
 
 
 # -- calls of tools, and their results
@@ -181,14 +189,14 @@ EMPTY_ERROR: Final = "The tool failed without a message."
 """The API takes an empty result, but not an empty error."""
 
 
-def lower_call(call: ToolCallPart, path: str, notes: Diagnostics) -> Block:
+def lower_call(call: ToolCallPart, path: str, diagnostics: Diagnostics) -> Block:
     """Return a call of the caller's tool."""
     native = call.provider_metadata.get(METADATA_KEY, {})
     block: Block = {
         "type": "tool_use",
         "id": call.id,
         "name": call.name,
-        "input": object_arguments(call, path, notes),
+        "input": object_arguments(call, path, diagnostics),
     }
     if isinstance(native.get("caller"), dict):
         block["caller"] = native["caller"]
@@ -198,13 +206,17 @@ def lower_call(call: ToolCallPart, path: str, notes: Diagnostics) -> Block:
 
 
 def lower_result(
-    part: ToolResultPart, toolset: str | None, path: str, target: MessagesTarget, notes: Diagnostics
+    part: ToolResultPart,
+    toolset: str | None,
+    path: str,
+    target: MessagesTarget,
+    diagnostics: Diagnostics,
 ) -> Block:
     """Return a tool's result; *toolset* is the family that the called tool belongs to."""
     content: str | list[Block]
     if isinstance(part.content, tuple):
         content = [
-            lower_part(item, f"{path}.content[{index}]", target, notes)
+            lower_part(item, f"{path}.content[{index}]", target, diagnostics)
             for index, item in enumerate(part.parts)
         ]
     else:

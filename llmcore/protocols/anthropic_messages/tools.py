@@ -40,7 +40,7 @@ class MessagesTools:
 
 
 def lower_tools(
-    request: LLMRequest, rules: ClaudeRules, keys: frozenset[str], notes: Diagnostics
+    request: LLMRequest, rules: ClaudeRules, keys: frozenset[str], diagnostics: Diagnostics
 ) -> MessagesTools:
     """Return the body's tools and the choice among them.
 
@@ -51,12 +51,12 @@ def lower_tools(
     for index, tool in enumerate(request.tools):
         path = f"tools[{index}]"
         if isinstance(tool, HostedTool):
-            found = _lower_hosted(tool, path, rules, keys, notes)
+            found = _lower_hosted(tool, path, rules, keys, diagnostics)
             if found is not None:
                 hosted.append(found)
                 tools.append(found.definition)
         else:
-            tools.append(_lower_function(tool, path, rules, notes))
+            tools.append(_lower_function(tool, path, rules, diagnostics))
     return MessagesTools(
         tools=tools,
         choice=_lower_choice(request, rules, has_tools=bool(tools)),
@@ -69,17 +69,17 @@ def lower_tools(
 
 
 def _lower_function(
-    tool: ToolDefinition | CustomTool, path: str, rules: ClaudeRules, notes: Diagnostics
+    tool: ToolDefinition | CustomTool, path: str, rules: ClaudeRules, diagnostics: Diagnostics
 ) -> dict[str, Any]:
     if isinstance(tool, CustomTool):
-        note_function(path, notes)
+        note_function(path, diagnostics)
         return _function(tool.name, freeform_description(tool), freeform_schema(closed=True))
     strict = tool.strict if rules.strict_tools else None
     if tool.strict and not rules.strict_tools:
-        notes.unsupported(f"{path}.strict", "the model has no strict tools")
+        diagnostics.unsupported(f"{path}.strict", "the model has no strict tools")
     target = SchemaTarget.ANTHROPIC_STRICT if strict else SchemaTarget.ANTHROPIC
     projected = project(tool.parameters, target, f"{path}.parameters")
-    notes.extend(projected.diagnostics)
+    diagnostics.extend(projected.diagnostics)
     function = _function(tool.name, tool.description, projected.schema)
     if strict and projected.strict:
         function["strict"] = True
@@ -94,13 +94,13 @@ def _function(name: str, description: str | None, schema: JsonObject) -> dict[st
 
 
 def _lower_hosted(
-    tool: HostedTool, path: str, rules: ClaudeRules, keys: frozenset[str], notes: Diagnostics
+    tool: HostedTool, path: str, rules: ClaudeRules, keys: frozenset[str], diagnostics: Diagnostics
 ) -> ClaudeTool | None:
     if tool.kind != "raw":
-        return lower_claude_tool(tool, path, rules, notes)
+        return lower_claude_tool(tool, path, rules, diagnostics)
     if tool.provider in keys:
         return native_tool(dict(tool.options))
-    notes.dropped("unsupported-tool", path, f"the raw tool is {tool.provider}'s")
+    diagnostics.dropped("unsupported-tool", path, f"the raw tool is {tool.provider}'s")
     return None
 
 

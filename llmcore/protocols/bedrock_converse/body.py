@@ -73,42 +73,46 @@ _OURS: Final = frozenset({"base_model", "auto_cache", "structured_output", "mode
 
 def from_request(request: LLMRequest, stream: bool) -> Result[Built[ConverseBody], LLMError]:
     """Build the body of *request*; it is the same for a stream."""
-    return collect_diagnostics(lambda notes: cast("ConverseBody", _lower(request, stream, notes)))
+    return collect_diagnostics(
+        lambda diagnostics: cast("ConverseBody", _lower(request, stream, diagnostics))
+    )
 
 
-def _lower(request: LLMRequest, stream: bool, notes: Diagnostics) -> dict[str, Any]:
+def _lower(request: LLMRequest, stream: bool, diagnostics: Diagnostics) -> dict[str, Any]:
     options = request.options_for(METADATA_KEY, request.provider_id)
     rules = rules_of(base_model(request))
     tools = lower_tools(
-        request, rules, native_provider_ids(request, METADATA_KEY, PROTOCOL_ID), notes
+        request, rules, native_provider_ids(request, METADATA_KEY, PROTOCOL_ID), diagnostics
     )
-    reasoning = lower_reasoning(request, rules, notes)
+    reasoning = lower_reasoning(request, rules, diagnostics)
     forced = tools.choice is not None
-    reasoning = reasoning.without_excluded(forced_call=forced, messages=(), notes=notes)
+    reasoning = reasoning.without_excluded(forced_call=forced, messages=(), diagnostics=diagnostics)
     lowered_format = lower_format(
         request,
         plan_format(request),
         may_force=not reasoning.has_budget,
         unenforced=UNENFORCED,
-        notes=notes,
+        diagnostics=diagnostics,
     )
     target = target_of(request, rules, citations=lowered_format.schema is None)
-    prompt = lower_messages(request, target, lowered_format.instructions, notes)
+    prompt = lower_messages(request, target, lowered_format.instructions, diagnostics)
     offered = [*tools.tools, *format_tools(lowered_format)]
-    offered += stub_tools(prompt.messages, offered, notes)
-    reasoning = reasoning.without_excluded(forced_call=False, messages=prompt.messages, notes=notes)
+    offered += stub_tools(prompt.messages, offered, diagnostics)
+    reasoning = reasoning.without_excluded(
+        forced_call=False, messages=prompt.messages, diagnostics=diagnostics
+    )
     lists = {"tools": offered, "system": prompt.system, "messages": prompt.messages}
     automatic = options.get("auto_cache") is not False
-    place_points(lists, request.cache, rules, automatic=automatic, notes=notes)
-    note_cache_options(request, notes)
+    place_points(lists, request.cache, rules, automatic=automatic, diagnostics=diagnostics)
+    note_cache_options(request, diagnostics)
     inference, model_fields = lower_generation(
-        request, rules, reasoning.with_native(options), notes
+        request, rules, reasoning.with_native(options), diagnostics
     )
     tool_config: dict[str, Any] = {"tools": offered} if offered else {}
     choice = format_choice(lowered_format) or tools.choice
     if tool_config and choice:
         tool_config["toolChoice"] = choice
-    tier = lower_service_tier(request, SERVICE_TIERS, notes)
+    tier = lower_service_tier(request, SERVICE_TIERS, diagnostics)
     body: dict[str, Any] = {
         "messages": prompt.messages,
         "system": prompt.system,
@@ -116,11 +120,11 @@ def _lower(request: LLMRequest, stream: bool, notes: Diagnostics) -> dict[str, A
         "toolConfig": tool_config,
         "outputConfig": text_format(lowered_format, request.response_format),
         "additionalModelRequestFields": {**reasoning.fields, **model_fields, **tools.fields},
-        "requestMetadata": _metadata(request, notes),
+        "requestMetadata": _metadata(request, diagnostics),
         "serviceTier": {"type": tier} if tier else {},
     }
     filled = {name: value for name, value in body.items() if value}
-    return _with_options(filled, options, stream, notes)
+    return _with_options(filled, options, stream, diagnostics)
 
 
 # -- how much to think
@@ -162,7 +166,7 @@ class ConverseReasoning:
         return ConverseReasoning(fields={**self.fields, **named})
 
     def without_excluded(
-        self, *, forced_call: bool, messages: Sequence[ConverseMessage], notes: Diagnostics
+        self, *, forced_call: bool, messages: Sequence[ConverseMessage], diagnostics: Diagnostics
     ) -> "ConverseReasoning":
         """Return the reasoning, or none where the rest of the request excludes a budget."""
         if not self.has_budget:
@@ -171,7 +175,7 @@ class ConverseReasoning:
             self.fields["thinking"],
             forced_call=forced_call,
             continues=_continues_without_thinking(messages),
-            notes=notes,
+            diagnostics=diagnostics,
         )
         return self if thinking is not None else ConverseReasoning()
 
@@ -185,7 +189,7 @@ def _continues_without_thinking(messages: Sequence[ConverseMessage]) -> bool:
 
 
 def lower_reasoning(
-    request: LLMRequest, rules: ConverseRules, notes: Diagnostics
+    request: LLMRequest, rules: ConverseRules, diagnostics: Diagnostics
 ) -> ConverseReasoning:
     """Return how much to think.
 
@@ -200,24 +204,27 @@ def lower_reasoning(
     if reasoning is None:
         return ConverseReasoning()
     if rules.family == "claude":
-        return ConverseReasoning(fields=_claude(reasoning, max_tokens, rules, notes))
+        return ConverseReasoning(fields=_claude(reasoning, max_tokens, rules, diagnostics))
     if rules.family == "nova" and rules.thinks:
-        return ConverseReasoning(fields=_nova(reasoning, notes))
+        return ConverseReasoning(fields=_nova(reasoning, diagnostics))
     if rules.family == "gpt-oss":
-        return ConverseReasoning(fields=_gpt_oss(reasoning, notes))
+        return ConverseReasoning(fields=_gpt_oss(reasoning, diagnostics))
     if reasoning.effort != "none" or reasoning.budget_tokens is not None:
         why = (
             "no field is documented for the model: name its own in "
             "provider_options.bedrock.additionalModelRequestFields"
         )
-        notes.unsupported("reasoning", why)
+        diagnostics.unsupported("reasoning", why)
     return ConverseReasoning()
 
 
 def _claude(
-    reasoning: ReasoningOptions, max_tokens: int | None, rules: ConverseRules, notes: Diagnostics
+    reasoning: ReasoningOptions,
+    max_tokens: int | None,
+    rules: ConverseRules,
+    diagnostics: Diagnostics,
 ) -> dict[str, Any]:
-    lowered = lower_thinking(reasoning, max_tokens, rules.claude_rules, notes)
+    lowered = lower_thinking(reasoning, max_tokens, rules.claude_rules, diagnostics)
     fields: dict[str, Any] = {}
     if lowered.thinking is not None:
         fields["thinking"] = lowered.thinking
@@ -226,36 +233,38 @@ def _claude(
     return fields
 
 
-def _nova(reasoning: ReasoningOptions, notes: Diagnostics) -> dict[str, Any]:
+def _nova(reasoning: ReasoningOptions, diagnostics: Diagnostics) -> dict[str, Any]:
     if reasoning.effort == "none":
         return {"reasoningConfig": {"type": "disabled"}}
-    effort = _level(reasoning, notes) or "medium"
+    effort = _level(reasoning, diagnostics) or "medium"
     return {"reasoningConfig": {"type": "enabled", "maxReasoningEffort": effort}}
 
 
-def _gpt_oss(reasoning: ReasoningOptions, notes: Diagnostics) -> dict[str, Any]:
+def _gpt_oss(reasoning: ReasoningOptions, diagnostics: Diagnostics) -> dict[str, Any]:
     if reasoning.effort == "none":
         why = "reasoning cannot be turned off for this model; the lowest effort is sent"
-        notes.changed("reasoning-not-off", "reasoning.effort", why)
+        diagnostics.changed("reasoning-not-off", "reasoning.effort", why)
         return {"reasoning_effort": "low"}
-    effort = _level(reasoning, notes)
+    effort = _level(reasoning, diagnostics)
     return {} if effort is None else {"reasoning_effort": effort}
 
 
-def _level(reasoning: ReasoningOptions, notes: Diagnostics) -> str | None:
+def _level(reasoning: ReasoningOptions, diagnostics: Diagnostics) -> str | None:
     """Return the level that the model has for the wanted effort."""
     if reasoning.budget_tokens is not None:
         why = "the model accepts an effort, not a number of tokens"
-        notes.unsupported("reasoning.budget_tokens", why)
+        diagnostics.unsupported("reasoning.budget_tokens", why)
     if reasoning.summary is not None:
-        notes.unsupported("reasoning.summary", "whether thinking is shown is the model's to decide")
+        diagnostics.unsupported(
+            "reasoning.summary", "whether thinking is shown is the model's to decide"
+        )
     effort = reasoning.effort
     if effort is None or effort in _LEVELS:
         return effort
     nearest = _NEAREST.get(effort, effort)  # a word of the vendor's own goes as it is
     if nearest != effort:
         why = f"the model takes {', '.join(_LEVELS)}; {effort!r} became {nearest!r}"
-        notes.changed("reasoning-effort-changed", "reasoning.effort", why)
+        diagnostics.changed("reasoning-effort-changed", "reasoning.effort", why)
     return nearest
 
 
@@ -263,24 +272,27 @@ def _level(reasoning: ReasoningOptions, notes: Diagnostics) -> str | None:
 
 
 def lower_generation(
-    request: LLMRequest, rules: ConverseRules, reasoning: ConverseReasoning, notes: Diagnostics
+    request: LLMRequest,
+    rules: ConverseRules,
+    reasoning: ConverseReasoning,
+    diagnostics: Diagnostics,
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return `inferenceConfig`, and the fields that only this model takes."""
     options = request.generation
     fields: dict[str, Any] = {
         "max_tokens": options.max_tokens,
-        "temperature": at_most_one("temperature", options.temperature, notes),
-        "top_p": at_most_one("top_p", options.top_p, notes),
+        "temperature": at_most_one("temperature", options.temperature, diagnostics),
+        "top_p": at_most_one("top_p", options.top_p, diagnostics),
         "top_k": options.top_k,
     }
-    note_missing(options, MISSING_PARAMETERS, notes)
+    note_missing(options, MISSING_PARAMETERS, diagnostics)
     for name, why in _refused(fields, rules, reasoning).items():
-        notes.unsupported(f"generation.{name}", why)
+        diagnostics.unsupported(f"generation.{name}", why)
         fields[name] = None
     inference = {native: fields[name] for name, native in PARAMETERS.items()}
-    inference["stopSequences"] = _stop_sequences(options.stop, rules, notes) or None
+    inference["stopSequences"] = _stop_sequences(options.stop, rules, diagnostics) or None
     inference = present(inference)
-    return inference, _lower_top_k(fields["top_k"], rules, notes)
+    return inference, _lower_top_k(fields["top_k"], rules, diagnostics)
 
 
 def _refused(
@@ -296,7 +308,9 @@ def _refused(
     return refused_sampling(sampling, rules.claude_rules, thinks=reasoning.claude_thinks)
 
 
-def _lower_top_k(top_k: int | None, rules: ConverseRules, notes: Diagnostics) -> dict[str, Any]:
+def _lower_top_k(
+    top_k: int | None, rules: ConverseRules, diagnostics: Diagnostics
+) -> dict[str, Any]:
     """Return top_k under the name that the model's vendor gives it."""
     if top_k is None:
         return {}
@@ -312,18 +326,20 @@ def _lower_top_k(top_k: int | None, rules: ConverseRules, notes: Diagnostics) ->
                 "no field is documented for the model: name its own in "
                 "provider_options.bedrock.additionalModelRequestFields"
             )
-            notes.unsupported("generation.top_k", why)
+            diagnostics.unsupported("generation.top_k", why)
             return {}
 
 
-def _stop_sequences(stop: tuple[str, ...], rules: ConverseRules, notes: Diagnostics) -> list[str]:
+def _stop_sequences(
+    stop: tuple[str, ...], rules: ConverseRules, diagnostics: Diagnostics
+) -> list[str]:
     kept: list[str] = []
     for index, text in enumerate(stop):
         if text.strip() or (text and rules.family != "claude"):
             kept.append(text)
         else:
             why = "stop sequences of nothing, or for Claude of white space, are refused"
-            notes.unsupported(f"generation.stop[{index}]", why)
+            diagnostics.unsupported(f"generation.stop[{index}]", why)
     return kept
 
 
@@ -332,7 +348,7 @@ _METADATA_KEY: Final = re.compile(r"[a-zA-Z0-9\s:_@$#=/+,\-.]{1,256}")
 _METADATA_VALUE: Final = re.compile(r"[a-zA-Z0-9\s:_@$#=/+,\-.]{0,256}")
 
 
-def _metadata(request: LLMRequest, notes: Diagnostics) -> dict[str, str]:
+def _metadata(request: LLMRequest, diagnostics: Diagnostics) -> dict[str, str]:
     """Return `requestMetadata`, which takes few pairs of few characters."""
     kept: dict[str, str] = {}
     for name, value in request.metadata.items():
@@ -343,7 +359,7 @@ def _metadata(request: LLMRequest, notes: Diagnostics) -> dict[str, str]:
         else:
             kept[name] = value
             continue
-        notes.unsupported(f"metadata.{name}", why)
+        diagnostics.unsupported(f"metadata.{name}", why)
     return kept
 
 
@@ -351,7 +367,7 @@ def _metadata(request: LLMRequest, notes: Diagnostics) -> dict[str, str]:
 
 
 def _with_options(
-    body: dict[str, Any], options: JsonObject, stream: bool, notes: Diagnostics
+    body: dict[str, Any], options: JsonObject, stream: bool, diagnostics: Diagnostics
 ) -> dict[str, Any]:
     """Lay the caller's native fields over *body*."""
     native = without(options, *_OURS)
@@ -360,5 +376,5 @@ def _with_options(
     if not stream and isinstance(guardrail, dict) and "streamProcessingMode" in guardrail:
         merged["guardrailConfig"] = without(guardrail, "streamProcessingMode")
         why = "it is only supported for streams"
-        notes.unsupported("guardrailConfig.streamProcessingMode", why)
+        diagnostics.unsupported("guardrailConfig.streamProcessingMode", why)
     return merged

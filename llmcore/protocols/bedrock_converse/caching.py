@@ -59,18 +59,18 @@ def place_points(
     rules: ConverseRules,
     *,
     automatic: bool,
-    notes: Diagnostics,
+    diagnostics: Diagnostics,
 ) -> None:
     """Put the cache points of *body* where they belong: the caller's, and automatic ones.
 
     *body* has its lists `tools`, `system` and `messages`, which change in place.
     """
     lists = list(_lists(body, rules))
-    marked = [candidate for items in lists for candidate in _taken_out(items, rules, notes)]
+    marked = [candidate for items in lists for candidate in _taken_out(items, rules, diagnostics)]
     wanted: CacheTtl = "1h" if policy.ttl == "1h" and rules.long_cache else "5m"
     chosen: dict[Position, CacheTtl] = {}
     if policy.mode == "off":
-        drop_breakpoints(marked, "caching is off for this request", notes)
+        drop_breakpoints(marked, "caching is off for this request", diagnostics)
     else:
         limits = CacheLimits(
             slots=MAX_CACHE_POINTS,
@@ -80,10 +80,10 @@ def place_points(
         )
         fills = policy.mode == "auto" and automatic and rules.auto_cache
         places = _automatic(lists, rules) if fills else ()
-        chosen = choose_breakpoints(marked, places, limits, wanted, notes)
+        chosen = choose_breakpoints(marked, places, limits, wanted, diagnostics)
     if policy.ttl == "1h" != wanted:
         why = "the model keeps a prefix for five minutes only"
-        notes.changed("cache-ttl-shortened", "cache.ttl", why)
+        diagnostics.changed("cache-ttl-shortened", "cache.ttl", why)
     by_list = {items.position(0)[:2]: items.items for items in lists}
     for position, ttl in reversed(chosen.items()):
         by_list[position[:2]].insert(position[2] + 1, cache_point(ttl))
@@ -129,7 +129,9 @@ def _automatic(lists: list[_List], rules: ConverseRules) -> Iterator[Position]:
             yield items.position(place)
 
 
-def _taken_out(blocks: _List, rules: ConverseRules, notes: Diagnostics) -> Iterator[CacheCandidate]:
+def _taken_out(
+    blocks: _List, rules: ConverseRules, diagnostics: Diagnostics
+) -> Iterator[CacheCandidate]:
     """Remove the caller's cache points from a list; yield those at allowed positions."""
     items, taken = list(blocks.items), set[int]()
     blocks.items.clear()
@@ -144,15 +146,15 @@ def _taken_out(blocks: _List, rules: ConverseRules, notes: Diagnostics) -> Itera
         point = CacheCandidate(blocks.position(wished), path, allowed=True, ttl=ttl)
         if not blocks.takes_points:
             why = f"the model accepts no cache points in {blocks.section}"
-            drop_breakpoints([point], why, notes)
+            drop_breakpoints([point], why, diagnostics)
             continue
         place = _last_place(blocks, rules)
         if place is None:
-            drop_breakpoints([point], "it cannot be the end of a cached prefix", notes)
+            drop_breakpoints([point], "it cannot be the end of a cached prefix", diagnostics)
         elif place not in taken:
             taken.add(place)
             if place != wished:
                 why = "a cache point is not allowed after this block; it is moved before it"
-                notes.changed("cache-breakpoint-moved", f"{blocks.path}[{wished}]", why)
+                diagnostics.changed("cache-breakpoint-moved", f"{blocks.path}[{wished}]", why)
             path = f"{blocks.path}[{max(place, 0)}]"
             yield evolve(point, position=blocks.position(place), path=path)

@@ -84,33 +84,36 @@ def target_of(request: LLMRequest, rules: ConverseRules, *, citations: bool) -> 
 
 
 def lower_messages(
-    request: LLMRequest, target: ConverseTarget, instructions: Sequence[str], notes: Diagnostics
+    request: LLMRequest,
+    target: ConverseTarget,
+    instructions: Sequence[str],
+    diagnostics: Diagnostics,
 ) -> ConversePrompt:
     """Return the body's `system` and `messages`; *instructions* of our own end the former."""
     repaired = repair(request.messages, target.policy)
-    notes.extend(repaired.diagnostics)
+    diagnostics.extend(repaired.diagnostics)
     messages = [
-        _lower_message(message, path, target, notes)
+        _lower_message(message, path, target, diagnostics)
         for message, path in zip(repaired.messages, repaired.paths, strict=True)
     ]
     system = [
-        *_lower_system(request.system, "system", notes),
-        *_lower_system(repaired.system, "messages", notes),
+        *_lower_system(request.system, "system", diagnostics),
+        *_lower_system(repaired.system, "messages", diagnostics),
         *({"text": text} for text in instructions),
     ]
     messages = _joined(messages)
     if target.rules.family == "claude" and messages:
-        _fix_trailing_assistant(messages, target, repaired.paths[-1], notes)
+        _fix_trailing_assistant(messages, target, repaired.paths[-1], diagnostics)
     return ConversePrompt(system=system, messages=messages)
 
 
-def _lower_system(parts: Iterable[TextPart], path: str, notes: Diagnostics) -> list[Block]:
+def _lower_system(parts: Iterable[TextPart], path: str, diagnostics: Diagnostics) -> list[Block]:
     blocks: list[Block] = []
     for index, part in enumerate(parts):
         if part.text.strip():
             blocks.append({"text": part.text})
         elif part.text:
-            notes.dropped("empty-text", f"{path}[{index}]", "the text is empty")
+            diagnostics.dropped("empty-text", f"{path}[{index}]", "the text is empty")
         _mark(part, blocks)
     return blocks
 
@@ -123,23 +126,23 @@ def _mark(part: ContentPart, blocks: list[Block]) -> None:
 
 
 def _lower_message(
-    message: Message, path: str, target: ConverseTarget, notes: Diagnostics
+    message: Message, path: str, target: ConverseTarget, diagnostics: Diagnostics
 ) -> ConverseMessage:
     if message.name:
-        notes.unsupported(f"{path}.name", "the API accepts no names")
+        diagnostics.unsupported(f"{path}.name", "the API accepts no names")
     is_assistant = message.role == "assistant"
     blocks: list[Block] = []
     for index, part in enumerate(message.content):
         where = f"{path}.content[{index}]"
         if is_assistant:
-            _lower_assistant_part(part, where, blocks, target, notes)
+            _lower_assistant_part(part, where, blocks, target, diagnostics)
         elif isinstance(part, ToolResultPart):
-            blocks.append(lower_result(part, where, target, notes))
+            blocks.append(lower_result(part, where, target, diagnostics))
         else:
-            blocks.append(lower_part(part, where, target, notes))
+            blocks.append(lower_part(part, where, target, diagnostics))
         _mark(part, blocks)
     if not is_assistant:
-        blocks = _with_document_text(blocks, path, notes)
+        blocks = _with_document_text(blocks, path, diagnostics)
     return {"role": "assistant" if is_assistant else "user", "content": blocks}
 
 
@@ -154,12 +157,12 @@ def _joined(messages: list[ConverseMessage]) -> list[ConverseMessage]:
     return joined
 
 
-def _with_document_text(blocks: list[Block], path: str, notes: Diagnostics) -> list[Block]:
+def _with_document_text(blocks: list[Block], path: str, diagnostics: Diagnostics) -> list[Block]:
     """Return *blocks* with a text before documents, which need one."""
     if not any("document" in block for block in blocks) or any("text" in b for b in blocks):
         return blocks
     why = f"documents need a text beside them: {DOCUMENT_TEXT!r} is sent"
-    notes.added("document-text-added", path, why)
+    diagnostics.added("document-text-added", path, why)
     results = [block for block in blocks if "toolResult" in block]
     rest = [block for block in blocks if "toolResult" not in block]
     return [*results, {"text": DOCUMENT_TEXT}, *rest]
@@ -169,42 +172,50 @@ def _with_document_text(blocks: list[Block], path: str, notes: Diagnostics) -> l
 
 
 def _lower_assistant_part(
-    part: ContentPart, path: str, blocks: list[Block], target: ConverseTarget, notes: Diagnostics
+    part: ContentPart,
+    path: str,
+    blocks: list[Block],
+    target: ConverseTarget,
+    diagnostics: Diagnostics,
 ) -> None:
     """Append the block of *part* to *blocks*, or report why it has none."""
     match part:
         case ReasoningPart():
             blocks.append(lower_reasoning_part(part))
         case TextPart():
-            blocks.append(lower_assistant_text(part, path, notes))
+            blocks.append(lower_assistant_text(part, path, diagnostics))
         case RefusalPart(text=text):
             blocks.append({"text": text})
         case ToolCallPart() | ToolResultPart() if part.provider_executed:
             native = lower_executed(part)
             if native is None:
-                notes.left_out(path, "a tool run by another provider", "the API cannot express it")
+                diagnostics.left_out(
+                    path, "a tool run by another provider", "the API cannot express it"
+                )
             else:
                 blocks.append(native)
         case ToolCallPart():
-            blocks.append(lower_call(part, path, notes))
+            blocks.append(lower_call(part, path, diagnostics))
         case ProviderPart():
-            blocks.append(lower_part(part, path, target, notes))
+            blocks.append(lower_part(part, path, target, diagnostics))
         case ImagePart() | DocumentPart() | AudioPart() | ToolResultPart():
-            notes.left_out(path, "a file", "assistant messages hold none")
+            diagnostics.left_out(path, "a file", "assistant messages hold none")
 
 
 # -- a trailing assistant message
 
 
 def _fix_trailing_assistant(
-    messages: list[ConverseMessage], target: ConverseTarget, path: str, notes: Diagnostics
+    messages: list[ConverseMessage], target: ConverseTarget, path: str, diagnostics: Diagnostics
 ) -> None:
     """Make *messages* end as Claude accepts it where the assistant's text comes last."""
     content = messages[-1]["content"]
     index = len(content) - 1 - ("cachePoint" in content[-1])
     if messages[-1]["role"] != "assistant" or not isinstance(content[index].get("text"), str):
         return
-    text, added = fix_trailing_text(content[index]["text"], target.rules.claude_rules, path, notes)
+    text, added = fix_trailing_text(
+        content[index]["text"], target.rules.claude_rules, path, diagnostics
+    )
     content[index] = {"text": text}
     if added:
         messages.append({"role": "user", "content": [{"text": added}]})

@@ -45,7 +45,9 @@ class ConverseTarget(LoweringTarget, frozen=True, kw_only=True):
     """Names that documents of this body have; no two may have the same."""
 
 
-def lower_part(part: ContentPart, path: str, target: ConverseTarget, notes: Diagnostics) -> Block:
+def lower_part(
+    part: ContentPart, path: str, target: ConverseTarget, diagnostics: Diagnostics
+) -> Block:
     """Return one part of a user's content as a block.
 
     What the API does not take becomes a short text in its place, and a Diagnostic.
@@ -54,20 +56,20 @@ def lower_part(part: ContentPart, path: str, target: ConverseTarget, notes: Diag
         case TextPart():
             return {"text": part.text}
         case ImagePart():
-            return _lower_image(part, path, notes)
+            return _lower_image(part, path, diagnostics)
         case DocumentPart():
-            return _lower_document(part, path, target, notes)
+            return _lower_document(part, path, target, diagnostics)
         case AudioPart():
-            return _lower_audio(part, path, notes)
+            return _lower_audio(part, path, diagnostics)
         case ProviderPart(provider=provider, data=Mapping() as data) if provider in target.keys:
             return dict(data)
         case _:
-            return {"text": omitted_part(part, path, notes)}
+            return {"text": omitted_part(part, path, diagnostics)}
 
 
-def lower_assistant_text(part: TextPart, path: str, notes: Diagnostics) -> Block:
+def lower_assistant_text(part: TextPart, path: str, diagnostics: Diagnostics) -> Block:
     """Return a text of the model with its citations."""
-    native = native_citations(part.citations, path, METADATA_KEY, notes)
+    native = native_citations(part.citations, path, METADATA_KEY, diagnostics)
     citations = [dict(citation) for citation in native]
     if not citations:
         return {"text": part.text}
@@ -77,48 +79,52 @@ def lower_assistant_text(part: TextPart, path: str, notes: Diagnostics) -> Block
 # -- media
 
 
-def _lower_image(part: ImagePart, path: str, notes: Diagnostics) -> Block:
+def _lower_image(part: ImagePart, path: str, diagnostics: Diagnostics) -> Block:
     media_type, source = _media(part)
     if isinstance(source, str):
-        return _omitted("an image", path, source, notes)
+        return _omitted("an image", path, source, diagnostics)
     name = media.image_format(media_type)
     if name is None:
-        return _omitted("an image", path, f"the API accepts no {media_type}", notes)
+        return _omitted("an image", path, f"the API accepts no {media_type}", diagnostics)
     if part.detail not in (None, "auto"):
-        notes.unsupported(f"{path}.detail", "the API has no detail levels")
+        diagnostics.unsupported(f"{path}.detail", "the API has no detail levels")
     return {"image": {"format": name, "source": source}}
 
 
-def _lower_audio(part: AudioPart, path: str, notes: Diagnostics) -> Block:
+def _lower_audio(part: AudioPart, path: str, diagnostics: Diagnostics) -> Block:
     media_type, source = _media(part)
     if isinstance(source, str):
-        return _omitted("sound", path, source, notes, part.transcript)
+        return _omitted("sound", path, source, diagnostics, part.transcript)
     name = media.audio_format(media_type)
     if name is None:
-        return _omitted("sound", path, f"the API accepts no {media_type}", notes, part.transcript)
+        return _omitted(
+            "sound", path, f"the API accepts no {media_type}", diagnostics, part.transcript
+        )
     return {"audio": {"format": name, "source": source}}
 
 
 def _lower_document(
-    part: DocumentPart, path: str, target: ConverseTarget, notes: Diagnostics
+    part: DocumentPart, path: str, target: ConverseTarget, diagnostics: Diagnostics
 ) -> Block:
     media_type, source = _media(part)
     label = part.title or part.name
     if isinstance(source, str):
-        return _omitted("a document", path, source, notes, label)
+        return _omitted("a document", path, source, diagnostics, label)
     video = media.video_format(media_type)
     if video is not None:
         return {"video": {"format": video, "source": source}}
     name = media.document_format(media_type)
     if name is None:
-        return _omitted("a document", path, f"the API accepts no {media_type}", notes, label)
+        return _omitted("a document", path, f"the API accepts no {media_type}", diagnostics, label)
     document: Block = {"format": name, "name": _document_name(label, target), "source": source}
     if part.context:
         document["context"] = part.context
     if part.citations and target.citations:
         document["citations"] = {"enabled": True}
     elif part.citations:
-        notes.unsupported(f"{path}.citations", "citations are refused beside structured output")
+        diagnostics.unsupported(
+            f"{path}.citations", "citations are refused beside structured output"
+        )
     return {"document": document}
 
 
@@ -152,9 +158,11 @@ def _media(part: media.MediaPart) -> tuple[str, Block | str]:
     return media_type, {"s3Location": location}
 
 
-def _omitted(what: str, path: str, why: str, notes: Diagnostics, words: str | None = None) -> Block:
+def _omitted(
+    what: str, path: str, why: str, diagnostics: Diagnostics, words: str | None = None
+) -> Block:
     """Return the text that stands where something could not be sent."""
-    return {"text": omitted_text(what, path, why, notes, words)}
+    return {"text": omitted_text(what, path, why, diagnostics, words)}
 
 
 # -- calls of tools, and their results
@@ -163,19 +171,19 @@ EMPTY_RESULT: Final = "(no output)"
 """The service refuses text of no characters, and results without content."""
 
 
-def lower_call(call: ToolCallPart, path: str, notes: Diagnostics) -> Block:
+def lower_call(call: ToolCallPart, path: str, diagnostics: Diagnostics) -> Block:
     """Return a call of the caller's tool."""
-    given = object_arguments(call, path, notes)
+    given = object_arguments(call, path, diagnostics)
     return {"toolUse": {"toolUseId": call.id, "name": call.name, "input": given}}
 
 
 def lower_result(
-    part: ToolResultPart, path: str, target: ConverseTarget, notes: Diagnostics
+    part: ToolResultPart, path: str, target: ConverseTarget, diagnostics: Diagnostics
 ) -> Block:
     """Return a tool's result. Only a failure is marked: some models take no `status`."""
     result: Block = {
         "toolUseId": part.tool_call_id,
-        "content": _result_content(part, path, target, notes),
+        "content": _result_content(part, path, target, diagnostics),
     }
     if part.is_error:
         result["status"] = "error"
@@ -183,14 +191,14 @@ def lower_result(
 
 
 def _result_content(
-    part: ToolResultPart, path: str, target: ConverseTarget, notes: Diagnostics
+    part: ToolResultPart, path: str, target: ConverseTarget, diagnostics: Diagnostics
 ) -> list[Block]:
     content = part.content
     if isinstance(content, Mapping):
         return [{"json": dict(content)}]
     if isinstance(content, tuple):
         blocks = [
-            _lower_output(item, f"{path}.content[{index}]", target, notes)
+            _lower_output(item, f"{path}.content[{index}]", target, diagnostics)
             for index, item in enumerate(part.parts)
         ]
     else:
@@ -198,16 +206,16 @@ def _result_content(
         blocks = [{"text": text}] if text.strip() else []
     if not blocks:
         why = f"the service accepts no empty result: {EMPTY_RESULT!r} is sent"
-        notes.changed("empty-text", f"{path}.content", why)
+        diagnostics.changed("empty-text", f"{path}.content", why)
     return blocks or [{"text": EMPTY_RESULT}]
 
 
 def _lower_output(
-    item: ToolOutputPart, path: str, target: ConverseTarget, notes: Diagnostics
+    item: ToolOutputPart, path: str, target: ConverseTarget, diagnostics: Diagnostics
 ) -> Block:
     if isinstance(item, AudioPart):
-        return _omitted("sound", path, "a tool's result holds none", notes, item.transcript)
-    return lower_part(item, path, target, notes)
+        return _omitted("sound", path, "a tool's result holds none", diagnostics, item.transcript)
+    return lower_part(item, path, target, diagnostics)
 
 
 _RESULT_BLOCKS = frozenset({"document", "image", "json", "searchResult", "text", "video"})

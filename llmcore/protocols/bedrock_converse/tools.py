@@ -52,7 +52,7 @@ class ConverseTools:
 
 
 def lower_tools(
-    request: LLMRequest, rules: ConverseRules, keys: frozenset[str], notes: Diagnostics
+    request: LLMRequest, rules: ConverseRules, keys: frozenset[str], diagnostics: Diagnostics
 ) -> ConverseTools:
     """Return the body's tools and the choice among them.
 
@@ -63,59 +63,63 @@ def lower_tools(
     for index, tool in enumerate(request.tools):
         path = f"tools[{index}]"
         if not isinstance(tool, HostedTool):
-            tools += _lower_function(tool, path, rules, notes)
+            tools += _lower_function(tool, path, rules, diagnostics)
             continue
-        found = _lower_hosted(tool, path, rules, keys, notes)
+        found = _lower_hosted(tool, path, rules, keys, diagnostics)
         if isinstance(found, ClaudeTool):
             vendors.append(found)
         elif found is not None:
             tools.append(found)
     if request.parallel_tool_calls is False and request.tools:
         why = "the model decides by itself whether it calls tools in parallel"
-        notes.unsupported("parallel_tool_calls", why)
+        diagnostics.unsupported("parallel_tool_calls", why)
     fields: dict[str, Any] = {}
     if vendors:
         fields["tools"] = [vendor.definition for vendor in vendors]
     betas = list(dict.fromkeys(beta for vendor in vendors for beta in vendor.betas))
     if betas:
         fields["anthropic_beta"] = betas
-    choice = _lower_choice(request, rules, has_tools=bool(tools or fields), notes=notes)
+    choice = _lower_choice(request, rules, has_tools=bool(tools or fields), diagnostics=diagnostics)
     return ConverseTools(tools=tools, choice=choice if tools else None, fields=fields)
 
 
 def _lower_hosted(
-    tool: HostedTool, path: str, rules: ConverseRules, keys: frozenset[str], notes: Diagnostics
+    tool: HostedTool,
+    path: str,
+    rules: ConverseRules,
+    keys: frozenset[str],
+    diagnostics: Diagnostics,
 ) -> Block | ClaudeTool | None:
     """Return a hosted tool as the service or its vendor defines it; None, with a Diagnostic."""
     if tool.kind == "raw":
         if tool.provider in keys:
             return dict(tool.options)
-        notes.dropped("unsupported-tool", path, f"the raw tool is {tool.provider}'s")
+        diagnostics.dropped("unsupported-tool", path, f"the raw tool is {tool.provider}'s")
         return None
     if rules.family == "nova" and tool.kind in SYSTEM_TOOLS:
         for name in tool.options:
-            notes.unsupported(f"{path}.{name}", "the service's tool has no options")
+            diagnostics.unsupported(f"{path}.{name}", "the service's tool has no options")
         return {"systemTool": {"name": SYSTEM_TOOLS[tool.kind]}}
     if rules.family == "claude" and tool.kind in CLAUDE_TOOLS:
-        return lower_claude_tool(tool, path, rules.claude_rules, notes)
-    notes.dropped("unsupported-tool", path, f"the model has no {tool.kind} tool here")
+        return lower_claude_tool(tool, path, rules.claude_rules, diagnostics)
+    diagnostics.dropped("unsupported-tool", path, f"the model has no {tool.kind} tool here")
     return None
 
 
 def _lower_function(
-    tool: ToolDefinition | CustomTool, path: str, rules: ConverseRules, notes: Diagnostics
+    tool: ToolDefinition | CustomTool, path: str, rules: ConverseRules, diagnostics: Diagnostics
 ) -> list[Block]:
     """Return a tool, and the cache point that ends a prefix with it."""
     if isinstance(tool, CustomTool):
-        note_function(path, notes)
+        note_function(path, diagnostics)
         schema = freeform_schema(closed=False)
         return [_function(tool.name, freeform_description(tool), schema)]
     strict = bool(tool.strict) and rules.structured_output
     if tool.strict and not strict:
-        notes.unsupported(f"{path}.strict", "the model has no strict tools")
+        diagnostics.unsupported(f"{path}.strict", "the model has no strict tools")
     target = SchemaTarget.BEDROCK_STRICT if strict else rules.tool_schema
     projected = project(tool.parameters, target, f"{path}.parameters")
-    notes.extend(projected.diagnostics)
+    diagnostics.extend(projected.diagnostics)
     strict = strict and projected.strict
     function = _function(tool.name, tool.description, projected.schema, strict=strict)
     return [function, *([] if tool.cache is None else [cache_point(tool.cache)])]
@@ -137,7 +141,9 @@ def _function(
 
 
 def stub_tools(
-    messages: Iterable[ConverseMessage], known: Iterable[Mapping[str, Any]], notes: Diagnostics
+    messages: Iterable[ConverseMessage],
+    known: Iterable[Mapping[str, Any]],
+    diagnostics: Diagnostics,
 ) -> list[Block]:
     """Return a bare definition of each tool that *messages* call, if *known* has none at all.
 
@@ -149,7 +155,9 @@ def stub_tools(
     called = dict.fromkeys(_called(messages))
     for name, _ in called:
         why = "messages contain calls of it, and the service requires definitions for all calls"
-        notes.added("tool-stub-added", "tools", f"{name} was defined without parameters: {why}")
+        diagnostics.added(
+            "tool-stub-added", "tools", f"{name} was defined without parameters: {why}"
+        )
     return [_stub(name, hosted=hosted) for name, hosted in called]
 
 
@@ -171,7 +179,7 @@ def _stub(name: str, *, hosted: bool) -> Block:
 
 
 def _lower_choice(
-    request: LLMRequest, rules: ConverseRules, *, has_tools: bool, notes: Diagnostics
+    request: LLMRequest, rules: ConverseRules, *, has_tools: bool, diagnostics: Diagnostics
 ) -> JsonObject | None:
     choice = request.tool_choice
     check_forcible(
@@ -181,7 +189,7 @@ def _lower_choice(
         return None
     if choice.mode == "none":
         why = "the API cannot forbid tool calls; the tools stay, and the model may call them"
-        notes.dropped("unsupported-tool-choice", "tool_choice", why)
+        diagnostics.dropped("unsupported-tool-choice", "tool_choice", why)
         return None
     return _choice(choice.mode, choice.tool_name)
 

@@ -60,7 +60,9 @@ def from_request(
     request: LLMRequest, stream: bool, dialect: GeminiDialect
 ) -> Result[Built[GeminiBody], LLMError]:
     """Build the body of *request*; it is the same for a stream."""
-    built = collect_diagnostics(lambda notes: cast("GeminiBody", _lower(request, dialect, notes)))
+    built = collect_diagnostics(
+        lambda diagnostics: cast("GeminiBody", _lower(request, dialect, diagnostics))
+    )
     tier = SERVICE_TIERS.get(request.generation.service_tier or "")
     if not dialect.tier_header or tier in (None, "standard"):
         return built
@@ -68,30 +70,32 @@ def from_request(
     return built.map(lambda made: evolve(made, headers=headers))
 
 
-def _lower(request: LLMRequest, dialect: GeminiDialect, notes: Diagnostics) -> NativeObject:
+def _lower(request: LLMRequest, dialect: GeminiDialect, diagnostics: Diagnostics) -> NativeObject:
     rules = rules_of(request.model_id)
     target = target_of(request, rules)
-    format_fields, words = lower_response_format(request, rules, notes)
-    system, contents = lower_messages(request, target, words, notes)
-    lowered = lower_tools(request, rules, dialect, target.keys, notes)
+    format_fields, words = lower_response_format(request, rules, diagnostics)
+    system, contents = lower_messages(request, target, words, diagnostics)
+    lowered = lower_tools(request, rules, dialect, target.keys, diagnostics)
     body: NativeObject = {
         "systemInstruction": {"parts": system} if system else None,
         "contents": contents,
         "tools": lowered.tools or None,
         "toolConfig": lowered.config or None,
-        "generationConfig": lower_generation(request, rules, notes, format_fields) or None,
-        "labels": _lower_metadata(request, dialect, notes) or None,
+        "generationConfig": lower_generation(request, rules, diagnostics, format_fields) or None,
+        "labels": _lower_metadata(request, dialect, diagnostics) or None,
         "cachedContent": None if request.cache.content is None else request.cache.content.name,
         "serviceTier": None
         if dialect.tier_header
-        else lower_service_tier(request, SERVICE_TIERS, notes),
+        else lower_service_tier(request, SERVICE_TIERS, diagnostics),
     }
-    _note_caching(request, notes)
+    _note_caching(request, diagnostics)
     body = present(body)
-    return _with_options(body, request, notes)
+    return _with_options(body, request, diagnostics)
 
 
-def _with_options(body: NativeObject, request: LLMRequest, notes: Diagnostics) -> NativeObject:
+def _with_options(
+    body: NativeObject, request: LLMRequest, diagnostics: Diagnostics
+) -> NativeObject:
     """Lay the caller's native fields over *body*.
 
     A stored context (`cachedContent`) has instructions and tools of its own, and the service
@@ -107,7 +111,7 @@ def _with_options(body: NativeObject, request: LLMRequest, notes: Diagnostics) -
         for name in ("systemInstruction", "tools", "toolConfig"):
             if merged.pop(name, None) is not None:
                 why = "the cached content has its own, and the request may not set others"
-                notes.dropped("cached-content", name, why)
+                diagnostics.dropped("cached-content", name, why)
     return merged
 
 
@@ -115,7 +119,7 @@ def _with_options(body: NativeObject, request: LLMRequest, notes: Diagnostics) -
 
 
 def lower_response_format(
-    request: LLMRequest, rules: GeminiRules, notes: Diagnostics
+    request: LLMRequest, rules: GeminiRules, diagnostics: Diagnostics
 ) -> tuple[NativeObject, list[str]]:
     """Return the fields of `generationConfig`, and words for what the model does not enforce."""
     response_format = request.response_format
@@ -125,20 +129,20 @@ def lower_response_format(
     if request.tools and not rules.json_beside_tools:
         kind = "functions" if functions else "tools of the service"
         why = f"the model cannot be held to JSON beside {kind}"
-        return {}, [format_in_words(response_format, why, notes)]
+        return {}, [format_in_words(response_format, why, diagnostics)]
     fields: NativeObject = {"responseMimeType": "application/json"}
     if response_format.schema is not None:
-        fields |= _lower_schema(response_format, rules, notes)
+        fields |= _lower_schema(response_format, rules, diagnostics)
     return fields, []
 
 
 def _lower_schema(
-    response_format: ResponseFormat, rules: GeminiRules, notes: Diagnostics
+    response_format: ResponseFormat, rules: GeminiRules, diagnostics: Diagnostics
 ) -> NativeObject:
     target = SchemaTarget.GEMINI_JSON_SCHEMA if rules.json_schema else SchemaTarget.GEMINI_OPENAPI
     given = with_description(response_format.schema or {}, response_format)
     projected = project(given, target, "response_format.schema")
-    notes.extend(projected.diagnostics)
+    diagnostics.extend(projected.diagnostics)
     return {"responseJsonSchema" if rules.json_schema else "responseSchema": projected.schema}
 
 
@@ -146,13 +150,13 @@ def _lower_schema(
 
 
 def lower_generation(
-    request: LLMRequest, rules: GeminiRules, notes: Diagnostics, format_fields: NativeObject
+    request: LLMRequest, rules: GeminiRules, diagnostics: Diagnostics, format_fields: NativeObject
 ) -> NativeObject:
     """Return `generationConfig`: sampling, limits, the response's format, thinking."""
     options = request.generation
     has_logprobs = options.logprobs is not False and options.top_logprobs is not None
     fields: NativeObject = {
-        **_lower_sampling(options, rules, notes),
+        **_lower_sampling(options, rules, diagnostics),
         "maxOutputTokens": options.max_tokens,
         "stopSequences": list(options.stop) or None,
         "seed": options.seed,
@@ -161,13 +165,13 @@ def lower_generation(
         "responseLogprobs": True if has_logprobs else options.logprobs,
         "logprobs": options.top_logprobs if has_logprobs else None,
         **format_fields,
-        "thinkingConfig": lower_reasoning(request, rules, notes) or None,
+        "thinkingConfig": lower_reasoning(request, rules, diagnostics) or None,
     }
     return present(fields)
 
 
 def _lower_sampling(
-    options: GenerationOptions, rules: GeminiRules, notes: Diagnostics
+    options: GenerationOptions, rules: GeminiRules, diagnostics: Diagnostics
 ) -> NativeObject:
     fields = {"temperature": "temperature", "top_p": "topP", "top_k": "topK"}
     asked = {name: getattr(options, name) for name in fields}
@@ -175,25 +179,25 @@ def _lower_sampling(
     if rules.sampling:
         return {fields[name]: value for name, value in given.items()}
     for name in given:
-        notes.unsupported(f"generation.{name}", "the model ignores it")
+        diagnostics.unsupported(f"generation.{name}", "the model ignores it")
     return {}
 
 
 def _lower_metadata(
-    request: LLMRequest, dialect: GeminiDialect, notes: Diagnostics
+    request: LLMRequest, dialect: GeminiDialect, diagnostics: Diagnostics
 ) -> NativeObject:
     if request.metadata and not dialect.labels:
-        notes.unsupported("metadata", "the service accepts no labels")
+        diagnostics.unsupported("metadata", "the service accepts no labels")
         return {}
     return dict(request.metadata)
 
 
-def _note_caching(request: LLMRequest, notes: Diagnostics) -> None:
+def _note_caching(request: LLMRequest, diagnostics: Diagnostics) -> None:
     """Report the cache options that are not sent: the service caches prefixes by itself."""
     for name in ("key", "retention", "ttl"):
         if getattr(request.cache, name) is not None:
             why = "prefixes are cached automatically; use CachePolicy(content=...) for stored ones"
-            notes.unsupported(f"cache.{name}", why)
+            diagnostics.unsupported(f"cache.{name}", why)
 
 
 # -- how much to think
@@ -204,7 +208,9 @@ _AUTOMATIC: Final = -1
 """The budget by which the model decides itself."""
 
 
-def lower_reasoning(request: LLMRequest, rules: GeminiRules, notes: Diagnostics) -> NativeObject:
+def lower_reasoning(
+    request: LLMRequest, rules: GeminiRules, diagnostics: Diagnostics
+) -> NativeObject:
     """Return `thinkingConfig`; empty where the request has no reasoning options.
 
     Models from 3 on take a `thinkingLevel`, 2.5 a `thinkingBudget`, and never both. Sources, read
@@ -215,20 +221,20 @@ def lower_reasoning(request: LLMRequest, rules: GeminiRules, notes: Diagnostics)
     if reasoning is None:
         return {}
     if rules.thinking == "none":
-        notes.unsupported("reasoning", "the model does not think")
+        diagnostics.unsupported("reasoning", "the model does not think")
         return {}
     lower = _lower_level if rules.thinking == "level" else _lower_budget
-    config = lower(reasoning, rules, notes)
+    config = lower(reasoning, rules, diagnostics)
     if reasoning.summary is not None:
         config["includeThoughts"] = reasoning.summary != "none"
     if reasoning.summary in ("concise", "detailed"):
         why = "thoughts are summarised in one way only"
-        notes.changed("unsupported-parameter", "reasoning.summary", why)
+        diagnostics.changed("unsupported-parameter", "reasoning.summary", why)
     return config
 
 
 def _lower_level(
-    reasoning: ReasoningOptions, rules: GeminiRules, notes: Diagnostics
+    reasoning: ReasoningOptions, rules: GeminiRules, diagnostics: Diagnostics
 ) -> NativeObject:
     if reasoning.effort is None:
         if reasoning.budget_tokens is None:
@@ -236,15 +242,15 @@ def _lower_level(
         if rules.takes_budget:
             return {"thinkingBudget": reasoning.budget_tokens}
         why = "the model accepts an effort, not a number of tokens"
-        notes.unsupported("reasoning.budget_tokens", why)
+        diagnostics.unsupported("reasoning.budget_tokens", why)
         return {}
     if reasoning.budget_tokens is not None:
         why = "the model accepts a level or a budget: the effort is sent"
-        notes.unsupported("reasoning.budget_tokens", why)
+        diagnostics.unsupported("reasoning.budget_tokens", why)
     level = _level(reasoning.effort, rules)
     if reasoning.effort in _EFFORTS and level != reasoning.effort.upper():
         why = f"the model has no such level; {level} is the nearest"
-        notes.changed("unsupported-parameter", "reasoning.effort", why)
+        diagnostics.changed("unsupported-parameter", "reasoning.effort", why)
     return {"thinkingLevel": level}
 
 
@@ -258,26 +264,28 @@ def _level(effort: str, rules: GeminiRules) -> str:
 
 
 def _lower_budget(
-    reasoning: ReasoningOptions, rules: GeminiRules, notes: Diagnostics
+    reasoning: ReasoningOptions, rules: GeminiRules, diagnostics: Diagnostics
 ) -> NativeObject:
     least, most = rules.budgets
     if reasoning.budget_tokens is not None:
         requested, path = reasoning.budget_tokens, "reasoning.budget_tokens"
         if reasoning.effort is not None:
             why = "the model accepts a token budget, and budget_tokens is set too"
-            notes.unsupported("reasoning.effort", why)
+            diagnostics.unsupported("reasoning.effort", why)
     elif reasoning.effort is not None:
         path = "reasoning.effort"
         requested = 0 if reasoning.effort == "none" else _TOKENS.get(reasoning.effort, most)
         if reasoning.effort not in _EFFORTS:
-            notes.changed("unsupported-parameter", path, "not a word the model has a budget for")
+            diagnostics.changed(
+                "unsupported-parameter", path, "not a word the model has a budget for"
+            )
             requested = _AUTOMATIC
     else:
         return {}
     budget = _within(requested, least, most, off=not rules.thinks_always)
     if budget != requested:
         why = f"the model thinks between {least} and {most} tokens: {budget} is sent"
-        notes.changed("unsupported-parameter", path, why)
+        diagnostics.changed("unsupported-parameter", path, why)
     return {"thinkingBudget": budget}
 
 

@@ -62,38 +62,41 @@ def target_of(request: LLMRequest, rules: GeminiRules) -> GeminiTarget:
 
 
 def lower_messages(
-    request: LLMRequest, target: GeminiTarget, instructions: Sequence[str], notes: Diagnostics
+    request: LLMRequest, target: GeminiTarget, instructions: Sequence[str], diagnostics: Diagnostics
 ) -> tuple[list[NativeObject], list[NativeObject]]:
     """Return the parts of `systemInstruction`, and `contents`.
 
     *instructions* of our own end the system's.
     """
     repaired = repair(request.messages, target.policy)
-    notes.extend(repaired.diagnostics)
+    diagnostics.extend(repaired.diagnostics)
     texts = [*request.system, *repaired.system, *map(TextPart, instructions)]
     system = [{"text": part.text} for part in texts if part.text]
     ids = _given_ids(repaired.messages, target)
     contents: list[NativeObject] = []
     last = ""
     for message, path in zip(repaired.messages, repaired.paths, strict=True):
-        content = _lower_message(message, path, target, ids, notes)
+        content = _lower_message(message, path, target, ids, diagnostics)
         if content["parts"]:
             contents.append(content)
             last = path
     if contents and not _may_end(contents[-1], target.rules):
-        note_continue_message(last, notes)
+        note_continue_message(last, diagnostics)
         contents.append({"role": "user", "parts": [{"text": CONTINUE_TEXT}]})
     return system, contents
 
 
 def _lower_message(
-    message: Message, path: str, target: GeminiTarget, ids: frozenset[str], notes: Diagnostics
+    message: Message, path: str, target: GeminiTarget, ids: frozenset[str], diagnostics: Diagnostics
 ) -> NativeObject:
     if message.name:
-        notes.unsupported(f"{path}.name", "the API accepts no names")
+        diagnostics.unsupported(f"{path}.name", "the API accepts no names")
     if message.role == "assistant":
-        return {"role": ROLES["assistant"], "parts": _lower_response(message, path, target, notes)}
-    return {"role": ROLES["user"], "parts": _lower_user(message, path, target, ids, notes)}
+        return {
+            "role": ROLES["assistant"],
+            "parts": _lower_response(message, path, target, diagnostics),
+        }
+    return {"role": ROLES["user"], "parts": _lower_user(message, path, target, ids, diagnostics)}
 
 
 def _may_end(last: NativeObject, rules: GeminiRules) -> bool:
@@ -121,10 +124,10 @@ def _given_ids(messages: Sequence[Message], target: GeminiTarget) -> frozenset[s
 
 
 def _lower_user(
-    message: Message, path: str, target: GeminiTarget, ids: frozenset[str], notes: Diagnostics
+    message: Message, path: str, target: GeminiTarget, ids: frozenset[str], diagnostics: Diagnostics
 ) -> list[NativeObject]:
     """Return function responses, first and in the order of the calls, then all else."""
-    lowering = ToolResultLowering(rules=target.rules, ids=ids, notes=notes)
+    lowering = ToolResultLowering(rules=target.rules, ids=ids, diagnostics=diagnostics)
     responses: list[NativeObject] = []
     parts: list[NativeObject] = []
     for index, part in enumerate(message.content):
@@ -133,7 +136,7 @@ def _lower_user(
             lowered = lower_result(part, where, lowering)
             responses.append(merge_native(lowered, target.replayed(part)))
         else:
-            parts += lower_part(part, where, target, notes)
+            parts += lower_part(part, where, target, diagnostics)
     return responses + lowering.media_after_results + parts
 
 
@@ -141,7 +144,7 @@ def _lower_user(
 
 
 def _lower_response(
-    message: Message, path: str, target: GeminiTarget, notes: Diagnostics
+    message: Message, path: str, target: GeminiTarget, diagnostics: Diagnostics
 ) -> list[NativeObject]:
     trusted = target.policy.keeps_opaque(message.origin)
     parts: list[NativeObject] = []
@@ -149,29 +152,31 @@ def _lower_response(
         where = f"{path}.content[{index}]"
         match part:
             case ToolCallPart(provider_executed=True) | ToolResultPart():
-                parts += lower_executed(part, where, target, notes, trusted=trusted)
+                parts += lower_executed(part, where, target, diagnostics, trusted=trusted)
             case ToolCallPart():
-                parts.append(lower_call(part, where, target, notes))
+                parts.append(lower_call(part, where, target, diagnostics))
             case _:
-                parts += lower_part(part, where, target, notes)
-    return _signed([_readable(part, path, notes) for part in parts], path, target, notes)
+                parts += lower_part(part, where, target, diagnostics)
+    return _signed(
+        [_readable(part, path, diagnostics) for part in parts], path, target, diagnostics
+    )
 
 
 _BASE64: Final = re.compile(r"[A-Za-z0-9+/_-]+={0,2}")
 
 
-def _readable(part: NativeObject, path: str, notes: Diagnostics) -> NativeObject:
+def _readable(part: NativeObject, path: str, diagnostics: Diagnostics) -> NativeObject:
     """Return *part* without a signature that is not base64: it would fail the whole request."""
     signature = part.get("thoughtSignature")
     if signature is None or (isinstance(signature, str) and _BASE64.fullmatch(signature)):
         return part
     why = "its signature is not one of Gemini's: it is not base64"
-    notes.dropped("opaque-data-dropped", path, why)
+    diagnostics.dropped("opaque-data-dropped", path, why)
     return without(part, "thoughtSignature")
 
 
 def _signed(
-    parts: list[NativeObject], path: str, target: GeminiTarget, notes: Diagnostics
+    parts: list[NativeObject], path: str, target: GeminiTarget, diagnostics: Diagnostics
 ) -> list[NativeObject]:
     """Return *parts*, the first function call with a signature, real or skipping the check."""
     if not target.rules.checks_signatures:
@@ -182,6 +187,6 @@ def _signed(
         if "thoughtSignature" in part:
             return parts
         why = "its call has no signature of this model: the value that skips the check is sent"
-        notes.added("thought-signature-skipped", path, why)
+        diagnostics.added("thought-signature-skipped", path, why)
         return [*parts[:index], {**part, "thoughtSignature": SKIP_SIGNATURE}, *parts[index + 1 :]]
     return parts

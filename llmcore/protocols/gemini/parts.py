@@ -50,23 +50,23 @@ def merge_native(native: NativeObject, replayed: NativeObject) -> NativeObject:
 
 
 def lower_media(
-    part: MediaPart, path: str, rules: GeminiRules, notes: Diagnostics
+    part: MediaPart, path: str, rules: GeminiRules, diagnostics: Diagnostics
 ) -> list[NativeObject]:
     """Return the native parts of *part*: its title and context as text, and itself."""
-    native = _lower_source(part, path, notes)
+    native = _lower_source(part, path, diagnostics)
     before: list[NativeObject] = []
     if isinstance(part, ImagePart):
-        native |= _lower_detail(part, path, rules, notes)
+        native |= _lower_detail(part, path, rules, diagnostics)
     if isinstance(part, DocumentPart):
         words = "\n".join(filter(None, (part.title or part.name, part.context)))
         before = [{"text": words}] if words else []
         if part.citations:
             why = "the model does not support citations of documents"
-            notes.unsupported(f"{path}.citations", why)
+            diagnostics.unsupported(f"{path}.citations", why)
     return [*before, native]
 
 
-def _lower_source(part: MediaPart, path: str, notes: Diagnostics) -> NativeObject:
+def _lower_source(part: MediaPart, path: str, diagnostics: Diagnostics) -> NativeObject:
     """Return `inlineData` for bytes, `fileData` for a URI.
 
     The MIME type goes with its parameters: raw audio is nothing without its rate. Bytes are in the
@@ -78,7 +78,7 @@ def _lower_source(part: MediaPart, path: str, notes: Diagnostics) -> NativeObjec
         media_type = part.media_type or found[0]
         if not media_type.startswith("text/") and media.text_data(part) is not None:
             why = f"the model reads {media_type} as plain text only"
-            notes.changed("media-type-changed", f"{path}.media_type", why)
+            diagnostics.changed("media-type-changed", f"{path}.media_type", why)
             media_type = "text/plain"
         data = base64.urlsafe_b64encode(found[1]).decode()
         return {"inlineData": {"mimeType": media_type, "data": data}}
@@ -88,14 +88,14 @@ def _lower_source(part: MediaPart, path: str, notes: Diagnostics) -> NativeObjec
 
 
 def _lower_detail(
-    part: ImagePart, path: str, rules: GeminiRules, notes: Diagnostics
+    part: ImagePart, path: str, rules: GeminiRules, diagnostics: Diagnostics
 ) -> NativeObject:
     level = RESOLUTIONS.get(part.detail or "")
     if level is None:
         return {}
     if not rules.media_resolution:
         why = "the model looks at all images alike (generationConfig.mediaResolution)"
-        notes.unsupported(f"{path}.detail", why)
+        diagnostics.unsupported(f"{path}.detail", why)
         return {}
     return {"mediaResolution": {"level": f"MEDIA_RESOLUTION_{level}"}}
 
@@ -111,7 +111,7 @@ class GeminiTarget(LoweringTarget, frozen=True, kw_only=True):
 
 
 def lower_part(
-    part: ContentPart, path: str, target: GeminiTarget, notes: Diagnostics
+    part: ContentPart, path: str, target: GeminiTarget, diagnostics: Diagnostics
 ) -> list[NativeObject]:
     """Return *part* as native parts: content that user and model can have alike."""
     replayed = target.replayed(part)
@@ -121,13 +121,13 @@ def lower_part(
         case ReasoningPart():
             return [_lower_reasoning(part, replayed)]
         case ImagePart() | AudioPart() | DocumentPart():
-            *before, native = lower_media(part, path, target.rules, notes)
+            *before, native = lower_media(part, path, target.rules, diagnostics)
             return [*before, merge_native(native, replayed)]
         case ProviderPart(provider=provider, data=data) if provider in target.keys:
             return [cast("NativeObject", data)] if isinstance(data, dict) else []
         case _:
             why = f"Gemini has no place for {media.noun_of(part)} here"
-            notes.dropped("unsupported-content", path, why)
+            diagnostics.dropped("unsupported-content", path, why)
             return []
 
 
@@ -142,23 +142,23 @@ def _lower_reasoning(part: ReasoningPart, replayed: NativeObject) -> NativeObjec
 
 
 def lower_call(
-    call: ToolCallPart, path: str, target: GeminiTarget, notes: Diagnostics
+    call: ToolCallPart, path: str, target: GeminiTarget, diagnostics: Diagnostics
 ) -> NativeObject:
     """Return a `functionCall`."""
     replayed = target.replayed(call)
-    native: NativeObject = {"name": call.name, "args": _arguments(call, path, notes)}
+    native: NativeObject = {"name": call.name, "args": _arguments(call, path, diagnostics)}
     if has_native_id(call, target):
         replayed["functionCall"] = {**object_or_empty(replayed.get("functionCall")), "id": call.id}
     return merge_native({"functionCall": native}, replayed)
 
 
-def _arguments(call: ToolCallPart, path: str, notes: Diagnostics) -> NativeObject:
+def _arguments(call: ToolCallPart, path: str, diagnostics: Diagnostics) -> NativeObject:
     """Return the arguments as an object; the API accepts nothing else."""
     if isinstance(call.arguments, dict):
         return call.arguments
     if call.kind != "custom":
         why = "arguments are an object: these are wrapped in one"
-        notes.changed("invalid-tool-arguments", f"{path}.arguments", why)
+        diagnostics.changed("invalid-tool-arguments", f"{path}.arguments", why)
     return freeform_arguments(text_or_json(call.arguments))
 
 
@@ -171,7 +171,7 @@ def lower_executed(
     part: ToolCallPart | ToolResultPart,
     path: str,
     target: GeminiTarget,
-    notes: Diagnostics,
+    diagnostics: Diagnostics,
     *,
     trusted: bool,
 ) -> list[NativeObject]:
@@ -179,12 +179,12 @@ def lower_executed(
     native = object_or_empty(target.replayed(part).get("part"))
     if not native:
         why = "the call of a hosted tool can only be replayed unchanged"
-        notes.dropped("unsupported-content", path, why)
+        diagnostics.dropped("unsupported-content", path, why)
         return []
     if trusted or "thoughtSignature" not in native:
         return [native]
     why = "its signature is valid only for the model that made it"
-    notes.dropped("opaque-data-dropped", path, why)
+    diagnostics.dropped("opaque-data-dropped", path, why)
     rest = without(native, "thoughtSignature")
     skipped = {"thoughtSignature": SKIP_SIGNATURE} if target.rules.checks_signatures else {}
     return [rest | skipped]
@@ -200,7 +200,7 @@ class ToolResultLowering:
     rules: GeminiRules
     ids: frozenset[str]
     """Call ids that the service gave; other calls match their results by name and order."""
-    notes: Diagnostics
+    diagnostics: Diagnostics
     media_after_results: list[NativeObject] = field(factory=list[NativeObject])
     """Media that no function response can hold; they follow the responses."""
 
@@ -244,7 +244,7 @@ def _lower_items(
                 words.append(text)
             case ImagePart() | AudioPart() | DocumentPart():
                 files += 1
-                *before, native = lower_media(item, where, lowering.rules, lowering.notes)
+                *before, native = lower_media(item, where, lowering.rules, lowering.diagnostics)
                 words += [known["text"] for known in before]
                 if lowering.rules.media_in_results and "inlineData" in native:
                     words.append(f"[file {files}]")
@@ -254,8 +254,8 @@ def _lower_items(
                 words.append(f"[{label}: after the results]")
                 lowering.media_after_results.extend(({"text": f"{label}:"}, native))
                 why = "the function response cannot hold it: it follows the responses"
-                lowering.notes.changed("moved-tool-result-media", where, why)
+                lowering.diagnostics.changed("moved-tool-result-media", where, why)
             case _:
                 why = f"a function response cannot hold what is native to {item.provider}"
-                lowering.notes.dropped("unsupported-content", where, why)
+                lowering.diagnostics.dropped("unsupported-content", where, why)
     return "\n".join(words), held

@@ -227,10 +227,10 @@ def _finish(state: GeminiState) -> Sequence[LLMEvent]:
     reason = map_reason(info.reason, info.blocked, called=info.calls > 0)
     usage = None if state.usage is None else map_usage(state.usage)
     empty = reason.reason == "stop" and not info.segments and not info.ids
-    notes = (_EMPTY_RESPONSE,) if empty else ()
+    diagnostics = (_EMPTY_RESPONSE,) if empty else ()
     return (
         *events,
-        *finish_events(reason, usage, metadata_of(dict(info.metadata)), info.raw, notes),
+        *finish_events(reason, usage, metadata_of(dict(info.metadata)), info.raw, diagnostics),
     )
 
 

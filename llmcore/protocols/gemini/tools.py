@@ -43,7 +43,7 @@ def lower_tools(
     rules: GeminiRules,
     dialect: GeminiDialect,
     keys: frozenset[str],
-    notes: Diagnostics,
+    diagnostics: Diagnostics,
 ) -> LoweredTools:
     """Return the body's tools, the caller's functions first, and the choice among them.
 
@@ -58,17 +58,17 @@ def lower_tools(
     for index, tool in enumerate(request.tools):
         path = f"tools[{index}]"
         if isinstance(tool, HostedTool):
-            found = lower_hosted(tool, path, dialect, keys, notes)
+            found = lower_hosted(tool, path, dialect, keys, diagnostics)
             if found is None:
                 continue
             if alone and found.runs_at_server:
                 why = "before Gemini 3, the service's own tools are refused beside functions"
-                notes.dropped("unsupported-tool", path, why)
+                diagnostics.dropped("unsupported-tool", path, why)
                 continue
             hosted.append(found)
-            _merge(config, found, path, notes)
+            _merge(config, found, path, diagnostics)
         else:
-            functions.append(_lower_own(tool, path, rules, notes))
+            functions.append(_lower_own(tool, path, rules, diagnostics))
     tools: list[NativeObject] = [{"functionDeclarations": functions}] if functions else []
     tools += [lowered.tool for lowered in hosted]
     calling = _lower_choice(request, bool(functions), bool(tools))
@@ -79,53 +79,55 @@ def lower_tools(
         config["includeServerSideToolInvocations"] = True
     if request.parallel_tool_calls is False and functions:
         why = "the model decides by itself whether it calls functions in parallel"
-        notes.unsupported("parallel_tool_calls", why)
+        diagnostics.unsupported("parallel_tool_calls", why)
     return LoweredTools(tools=tools, config=config)
 
 
-def _merge(config: NativeObject, tool: "HostedLowering", path: str, notes: Diagnostics) -> None:
+def _merge(
+    config: NativeObject, tool: "HostedLowering", path: str, diagnostics: Diagnostics
+) -> None:
     """Add the fields of *tool* to `toolConfig`, which all tools share: the first value counts."""
     for name, value in tool.config.items():
         if config.setdefault(name, value) != value:
             why = "earlier tools have another location, and all tools share one"
-            notes.unsupported(f"{path}.user_location", why)
+            diagnostics.unsupported(f"{path}.user_location", why)
 
 
 # -- the caller's own tools
 
 
 def _lower_own(
-    tool: ToolDefinition | CustomTool, path: str, rules: GeminiRules, notes: Diagnostics
+    tool: ToolDefinition | CustomTool, path: str, rules: GeminiRules, diagnostics: Diagnostics
 ) -> NativeObject:
     if isinstance(tool, CustomTool):
-        return _lower_custom(tool, path, rules, notes)
+        return _lower_custom(tool, path, rules, diagnostics)
     declaration: NativeObject = {"name": tool.name, "description": tool.description}
     if not tool.description:
         del declaration["description"]
     if tool.parameters.get("properties") or tool.parameters.keys() - {"type", "properties"}:
-        declaration |= _lower_parameters(tool.parameters, f"{path}.parameters", rules, notes)
+        declaration |= _lower_parameters(tool.parameters, f"{path}.parameters", rules, diagnostics)
     return declaration
 
 
 def _lower_parameters(
-    schema: JsonObject, path: str, rules: GeminiRules, notes: Diagnostics
+    schema: JsonObject, path: str, rules: GeminiRules, diagnostics: Diagnostics
 ) -> NativeObject:
     target = SchemaTarget.GEMINI_JSON_SCHEMA if rules.json_schema else SchemaTarget.GEMINI_OPENAPI
     projected = project(schema, target, path)
-    notes.extend(projected.diagnostics)
+    diagnostics.extend(projected.diagnostics)
     return {"parametersJsonSchema" if rules.json_schema else "parameters": projected.schema}
 
 
 def _lower_custom(
-    tool: CustomTool, path: str, rules: GeminiRules, notes: Diagnostics
+    tool: CustomTool, path: str, rules: GeminiRules, diagnostics: Diagnostics
 ) -> NativeObject:
     """Return a freeform tool as a function of one string, its grammar in words."""
-    note_function(path, notes)
+    note_function(path, diagnostics)
     schema: JsonObject = freeform_schema(closed=False)
     return {
         "name": tool.name,
         "description": freeform_description(tool),
-        **_lower_parameters(schema, f"{path}.parameters", rules, notes),
+        **_lower_parameters(schema, f"{path}.parameters", rules, diagnostics),
     }
 
 
@@ -180,7 +182,11 @@ class HostedLowering:
 
 
 def lower_hosted(
-    tool: HostedTool, path: str, dialect: GeminiDialect, keys: frozenset[str], notes: Diagnostics
+    tool: HostedTool,
+    path: str,
+    dialect: GeminiDialect,
+    keys: frozenset[str],
+    diagnostics: Diagnostics,
 ) -> HostedLowering | None:
     """Return *tool* in native form; None where the service has no such tool."""
     if tool.kind == "raw" and tool.provider in keys:
@@ -188,9 +194,9 @@ def lower_hosted(
         return HostedLowering(tool=native, runs_at_server=native.keys().isdisjoint(_CLIENT_SIDE))
     lower = _KINDS.get(tool.kind)
     if lower is None or (tool.kind == "mcp" and not dialect.mcp_servers):
-        notes.dropped("unsupported-tool", path, _missing(tool))
+        diagnostics.dropped("unsupported-tool", path, _missing(tool))
         return None
-    options = _Options(dict(tool.options), path, notes)
+    options = _Options(dict(tool.options), path, diagnostics)
     return lower(options, dialect)
 
 
@@ -208,8 +214,8 @@ def _missing(tool: HostedTool) -> str:
 class _Options:
     """The options of one tool; each is read once."""
 
-    def __init__(self, options: NativeObject, path: str, notes: Diagnostics) -> None:
-        self._options, self._path, self._notes = options, path, notes
+    def __init__(self, options: NativeObject, path: str, diagnostics: Diagnostics) -> None:
+        self._options, self._path, self._diagnostics = options, path, diagnostics
 
     def get(self, name: str) -> Any:
         return self._options.get(name)
@@ -221,7 +227,7 @@ class _Options:
         for name in names:
             if name in self._options:
                 del self._options[name]
-                self._notes.unsupported(f"{self._path}.{name}", why)
+                self._diagnostics.unsupported(f"{self._path}.{name}", why)
 
     def rest(self) -> NativeObject:
         """Return the remaining options, which are native."""

@@ -51,26 +51,26 @@ class Draft(msgspec.Struct, eq=False):
         return f"messages[{self.index}]"
 
 
-def clean(message: Message, index: int, policy: HistoryPolicy, notes: Diagnostics) -> Draft:
+def clean(message: Message, index: int, policy: HistoryPolicy, diagnostics: Diagnostics) -> Draft:
     """Return *message* without what the target of *policy* cannot read."""
     parts = [((index, number), part) for number, part in enumerate(message.content)]
     if message.role == "assistant":
-        parts = [entry for entry in parts if _is_kept_file(entry, policy, notes)]
+        parts = [entry for entry in parts if _is_kept_file(entry, policy, diagnostics)]
     else:
         for place, part in parts:
             if type(part) is not TextPart:
                 _check_owner(part, place, policy)
     draft = Draft(message, index, message.role, parts)
     if message.role == "assistant":
-        _clean_response(draft, policy, notes)
+        _clean_response(draft, policy, diagnostics)
     if policy.empty_text != "keep" and not (policy.empty_user_text and _is_empty_turn(draft)):
-        _drop_empty_text(draft, policy, notes)
+        _drop_empty_text(draft, policy, diagnostics)
     if not draft.parts and draft.role != "user":
-        notes.dropped("empty-message", draft.path, f"the {draft.role} message is empty")
+        diagnostics.dropped("empty-message", draft.path, f"the {draft.role} message is empty")
     return draft
 
 
-def _is_kept_file(entry: Placed, policy: HistoryPolicy, notes: Diagnostics) -> bool:
+def _is_kept_file(entry: Placed, policy: HistoryPolicy, diagnostics: Diagnostics) -> bool:
     """Return False, with a Diagnostic, for a file that a response of another provider made there.
 
     The caller did not choose it, so that it must not stop the conversation.
@@ -79,7 +79,7 @@ def _is_kept_file(entry: Placed, policy: HistoryPolicy, notes: Diagnostics) -> b
     owner = part.file_owner if isinstance(part, _MEDIA) else None
     if owner in (None, policy.provider):
         return True
-    notes.dropped("file-dropped", path_of(place), f"the file is {owner}'s, which made it")
+    diagnostics.dropped("file-dropped", path_of(place), f"the file is {owner}'s, which made it")
     return False
 
 
@@ -103,31 +103,33 @@ def _check_owner(part: object, place: Place, policy: HistoryPolicy, inner: str =
 # -- what only the model that made it can read
 
 
-def _clean_response(draft: Draft, policy: HistoryPolicy, notes: Diagnostics) -> None:
+def _clean_response(draft: Draft, policy: HistoryPolicy, diagnostics: Diagnostics) -> None:
     """Drop and strip what the target's API, or its model, did not make."""
     trusted = policy.keeps_opaque(draft.message.origin)
     if not trusted:
-        _strip_message(draft, policy, notes)
+        _strip_message(draft, policy, diagnostics)
     kept: list[Placed] = []
     lost_reasoning = False
     for place, part in draft.parts:
         if trusted and type(part) is TextPart:
             kept.append((place, part))
             continue
-        cleaned = _clean_part(part, path_of(place), draft.message, policy, notes, trusted=trusted)
+        cleaned = _clean_part(
+            part, path_of(place), draft.message, policy, diagnostics, trusted=trusted
+        )
         if cleaned is not None:
             kept.append((place, cleaned))
         elif isinstance(part, ReasoningPart):
             lost_reasoning = True
     draft.parts = kept
     if lost_reasoning or not policy.item_ids:
-        _drop_item_ids(draft, policy, notes)
+        _drop_item_ids(draft, policy, diagnostics)
     if lost_reasoning:
         draft.parts = [
             (place, part)
             for place, part in draft.parts
             if not isinstance(part, ReasoningPart)
-            or _clean_reasoning(part, path_of(place), policy, notes, trusted=True) is not None
+            or _clean_reasoning(part, path_of(place), policy, diagnostics, trusted=True) is not None
         ]
 
 
@@ -136,49 +138,54 @@ def _clean_part(
     path: str,
     message: Message,
     policy: HistoryPolicy,
-    notes: Diagnostics,
+    diagnostics: Diagnostics,
     *,
     trusted: bool,
 ) -> ContentPart | None:
     """Return *part* in a form that the target can read; None if there is none."""
     if isinstance(part, ReasoningPart):
-        return _clean_reasoning(part, path, policy, notes, trusted=trusted)
+        return _clean_reasoning(part, path, policy, diagnostics, trusted=trusted)
     native = policy.same_api(message.origin)
     if isinstance(part, ProviderPart):
         ours = part.provider in (policy.provider, policy.metadata_key, policy.protocol)
         if not (native and ours):
             why = f"data native to {part.provider} means nothing to {policy.protocol}"
-            notes.dropped("provider-part-dropped", path, why)
+            diagnostics.dropped("provider-part-dropped", path, why)
             return None
         return part
     if isinstance(part, ToolCallPart | ToolResultPart) and part.provider_executed:
         if not native:
             why = "a tool that another provider ran itself cannot be shown to this one"
-            notes.dropped("hosted-tool-dropped", path, why)
+            diagnostics.dropped("hosted-tool-dropped", path, why)
             return None
         return part
-    return part if trusted else _strip(part, path, policy, notes)
+    return part if trusted else _strip(part, path, policy, diagnostics)
 
 
 def _clean_reasoning(
-    part: ReasoningPart, path: str, policy: HistoryPolicy, notes: Diagnostics, *, trusted: bool
+    part: ReasoningPart,
+    path: str,
+    policy: HistoryPolicy,
+    diagnostics: Diagnostics,
+    *,
+    trusted: bool,
 ) -> ReasoningPart | None:
     """Return reasoning in the form that the target accepts; None if it accepts none."""
     if policy.reasoning == "drop":
         why = "the target accepts no reasoning from earlier responses"
-        notes.dropped("reasoning-dropped", path, why)
+        diagnostics.dropped("reasoning-dropped", path, why)
         return None
     kept = part if trusted else _without_proof(part, policy)
     if not (kept.text or _is_backed(kept, policy) or _has_data(kept, policy)):
-        notes.dropped("reasoning-dropped", path, "nothing of it is readable for the target")
+        diagnostics.dropped("reasoning-dropped", path, "nothing of it is readable for the target")
         return None
     if policy.reasoning == "signed" and not _is_backed(kept, policy):
         why = "the target accepts only reasoning with a valid signature"
-        notes.dropped("reasoning-dropped", path, why)
+        diagnostics.dropped("reasoning-dropped", path, why)
         return None
     if kept is not part:
         why = "its signature or encrypted data is valid only for the model that made it"
-        notes.dropped("opaque-data-dropped", path, why)
+        diagnostics.dropped("opaque-data-dropped", path, why)
     return kept
 
 
@@ -205,27 +212,29 @@ def _without_proof(part: ReasoningPart, policy: HistoryPolicy) -> ReasoningPart:
     return evolve(part, signature=None, encrypted=None, provider_metadata=metadata)
 
 
-def _strip(part: ContentPart, path: str, policy: HistoryPolicy, notes: Diagnostics) -> ContentPart:
+def _strip(
+    part: ContentPart, path: str, policy: HistoryPolicy, diagnostics: Diagnostics
+) -> ContentPart:
     """Return *part* without the data that only the target's own model could have put there."""
     if policy.metadata_key not in part.provider_metadata:
         return part
     why = "its opaque data is valid only for the model that made it"
-    notes.dropped("opaque-data-dropped", path, why)
+    diagnostics.dropped("opaque-data-dropped", path, why)
     metadata = without(part.provider_metadata, policy.metadata_key)
     return evolve(part, provider_metadata=metadata)
 
 
-def _strip_message(draft: Draft, policy: HistoryPolicy, notes: Diagnostics) -> None:
+def _strip_message(draft: Draft, policy: HistoryPolicy, diagnostics: Diagnostics) -> None:
     message = draft.message
     if policy.metadata_key not in message.provider_metadata:
         return
     why = "its opaque data is valid only for the model that made it"
-    notes.dropped("opaque-data-dropped", draft.path, why)
+    diagnostics.dropped("opaque-data-dropped", draft.path, why)
     metadata = without(message.provider_metadata, policy.metadata_key)
     draft.message = evolve(message, provider_metadata=metadata)
 
 
-def _drop_item_ids(draft: Draft, policy: HistoryPolicy, notes: Diagnostics) -> None:
+def _drop_item_ids(draft: Draft, policy: HistoryPolicy, diagnostics: Diagnostics) -> None:
     """Remove the ids of stored items from all parts: the provider needs all of a group or none."""
     key = policy.metadata_key
     dropped = False
@@ -237,13 +246,13 @@ def _drop_item_ids(draft: Draft, policy: HistoryPolicy, notes: Diagnostics) -> N
             draft.parts[position] = (place, evolve(part, provider_metadata=metadata))
     if dropped and policy.item_ids:
         why = "ids of stored items go with the reasoning that was dropped"
-        notes.dropped("item-ids-dropped", draft.path, why)
+        diagnostics.dropped("item-ids-dropped", draft.path, why)
 
 
 # -- empty text
 
 
-def _drop_empty_text(draft: Draft, policy: HistoryPolicy, notes: Diagnostics) -> None:
+def _drop_empty_text(draft: Draft, policy: HistoryPolicy, diagnostics: Diagnostics) -> None:
     """Drop text parts the target refuses; a cache mark moves to the part before."""
     if all(type(part) is TextPart and part.text[:1].strip() for _, part in draft.parts):
         return
@@ -251,9 +260,9 @@ def _drop_empty_text(draft: Draft, policy: HistoryPolicy, notes: Diagnostics) ->
     for place, part in draft.parts:
         if isinstance(part, TextPart | RefusalPart) and _is_empty(part, policy):
             moved = _move_cache_mark(part, kept)
-            notes.dropped("empty-text", path_of(place), f"the text is empty{moved}")
+            diagnostics.dropped("empty-text", path_of(place), f"the text is empty{moved}")
         elif isinstance(part, ToolResultPart) and isinstance(part.content, tuple):
-            kept.append((place, _clean_result(part, path_of(place), policy, notes)))
+            kept.append((place, _clean_result(part, path_of(place), policy, diagnostics)))
         else:
             kept.append((place, part))
     draft.parts = kept
@@ -285,7 +294,7 @@ def _move_cache_mark(part: ContentPart, kept: list[Placed]) -> str:
 
 
 def _clean_result(
-    part: ToolResultPart, path: str, policy: HistoryPolicy, notes: Diagnostics
+    part: ToolResultPart, path: str, policy: HistoryPolicy, diagnostics: Diagnostics
 ) -> ToolResultPart:
     """Return *part* without empty text among its content's parts."""
     kept = tuple(
@@ -293,7 +302,7 @@ def _clean_result(
     )
     if len(kept) == len(part.parts):
         return part
-    notes.dropped("empty-text", f"{path}.content", "empty text in the tool's result")
+    diagnostics.dropped("empty-text", f"{path}.content", "empty text in the tool's result")
     return evolve(part, content=kept or "")
 
 
@@ -301,7 +310,7 @@ def _clean_result(
 
 
 def place_instructions(
-    drafts: list[Draft], policy: HistoryPolicy, notes: Diagnostics
+    drafts: list[Draft], policy: HistoryPolicy, diagnostics: Diagnostics
 ) -> list[TextPart]:
     """Apply the policy to system and developer messages; return the lifted text.
 
@@ -315,42 +324,42 @@ def place_instructions(
         if draft.role not in ("system", "developer"):
             leading = leading and not draft.parts
         elif policy.system_messages == "keep":
-            _rename_developer(draft, policy, notes)
+            _rename_developer(draft, policy, diagnostics)
         elif alone and draft is drafts[-1] and draft.parts:
-            _demote(draft, notes)
+            _demote(draft, diagnostics)
         elif policy.system_messages == "lift" or leading:
-            _lift(draft, lifted, notes, moved=not leading)
+            _lift(draft, lifted, diagnostics, moved=not leading)
         elif draft.parts:
-            _demote(draft, notes)
+            _demote(draft, diagnostics)
     return lifted
 
 
-def _rename_developer(draft: Draft, policy: HistoryPolicy, notes: Diagnostics) -> None:
+def _rename_developer(draft: Draft, policy: HistoryPolicy, diagnostics: Diagnostics) -> None:
     if draft.role == "developer" and not policy.developer_role and draft.parts:
         draft.role = "system"
-        notes.changed("developer-as-system", draft.path, "the target has no developer role")
+        diagnostics.changed("developer-as-system", draft.path, "the target has no developer role")
 
 
-def _lift(draft: Draft, lifted: list[TextPart], notes: Diagnostics, *, moved: bool) -> None:
+def _lift(draft: Draft, lifted: list[TextPart], diagnostics: Diagnostics, *, moved: bool) -> None:
     """Move the text of *draft* to *lifted*; what else it holds becomes the user's."""
     if moved and draft.parts:
         why = "the target accepts instructions only before the conversation"
-        notes.changed("system-message-moved", draft.path, why)
+        diagnostics.changed("system-message-moved", draft.path, why)
     lifted.extend(part for _, part in draft.parts if isinstance(part, TextPart))
     rest: list[Placed] = [
         (place, part) for place, part in draft.parts if not isinstance(part, TextPart)
     ]
     if rest:
         why = "the target's instructions are text only; the rest became the user's"
-        notes.changed("system-message-demoted", draft.path, why)
+        diagnostics.changed("system-message-demoted", draft.path, why)
     draft.parts, draft.role = rest, "user" if rest else draft.role
 
 
-def _demote(draft: Draft, notes: Diagnostics) -> None:
+def _demote(draft: Draft, diagnostics: Diagnostics) -> None:
     """Make *draft* the user's, its text in a tag that names the speaker."""
     tag = draft.role
     why = f"the target accepts no {tag} message here; it became user text in a <{tag}> tag"
-    notes.changed("system-message-demoted", draft.path, why)
+    diagnostics.changed("system-message-demoted", draft.path, why)
     draft.parts = [
         (place, evolve(part, text=tagged_text(tag, part.text)))
         if isinstance(part, TextPart)

@@ -48,13 +48,13 @@ class _OpenCalls:
     """The number of messages other than results up to the calling one."""
 
 
-def match(drafts: list[Draft], policy: HistoryPolicy, notes: Diagnostics) -> PairedResults:
+def match(drafts: list[Draft], policy: HistoryPolicy, diagnostics: Diagnostics) -> PairedResults:
     """Remove the results from the tool messages of *drafts*; return them by their calls.
 
     A result belongs to the latest turn with a call of its id; calls with the same id within a
     turn get their results in order. Results without a call are dropped.
     """
-    matcher = _Matcher(policy, notes)
+    matcher = _Matcher(policy, diagnostics)
     for draft in drafts:
         matcher.read(draft)
     return matcher.results
@@ -63,10 +63,10 @@ def match(drafts: list[Draft], policy: HistoryPolicy, notes: Diagnostics) -> Pai
 class _Matcher:
     """Reads a conversation once, and keeps track of the calls without results."""
 
-    def __init__(self, policy: HistoryPolicy, notes: Diagnostics) -> None:
+    def __init__(self, policy: HistoryPolicy, diagnostics: Diagnostics) -> None:
         self.results: PairedResults = {}
         self._policy = policy
-        self._notes = notes
+        self._diagnostics = diagnostics
         self._open: dict[str, _OpenCalls] = {}
         self._turn = 0
         self._passed = 0
@@ -113,20 +113,20 @@ class _Matcher:
         self.results[call] = PairedResult(place, part, draft.message)
         if call < self._last_answered or entry.after != self._passed:
             why = "results must directly follow the message with their calls, in their order"
-            self._notes.changed("tool-result-moved", path_of(place), why)
+            self._diagnostics.changed("tool-result-moved", path_of(place), why)
         self._last_answered = call
         return True
 
     def _note_split(self, place: Place) -> None:
         if not self._policy.alternate:
             why = "the target's tool messages hold results only; the rest became the user's"
-            self._notes.changed("tool-message-split", path_of(place), why)
+            self._diagnostics.changed("tool-message-split", path_of(place), why)
 
     def _is_stray(self, place: Place, part: ToolResultPart) -> bool:
         if self._policy.continues_stored:
             return False
         why = f"no call with the id {shown(part.tool_call_id)!r} stands before it"
-        self._notes.dropped("tool-result-stray", path_of(place), why)
+        self._diagnostics.dropped("tool-result-stray", path_of(place), why)
         return True
 
 
@@ -134,7 +134,7 @@ class _Matcher:
 
 
 def settle(
-    drafts: list[Draft], results: PairedResults, policy: HistoryPolicy, notes: Diagnostics
+    drafts: list[Draft], results: PairedResults, policy: HistoryPolicy, diagnostics: Diagnostics
 ) -> None:
     """Give each call an id that the target accepts, and a result: a placeholder if it has none."""
     ids = _Ids(policy)
@@ -149,9 +149,9 @@ def settle(
             if part.provider_executed:
                 ids.reserve(part.id)
                 continue
-            call = _name(part, path_of(place), ids.take(part.id, turn, position), notes)
+            call = _name(part, path_of(place), ids.take(part.id, turn, position), diagnostics)
             draft.parts[position] = (place, call)
-            results[place] = _settled(call, place, results.get(place), policy, notes)
+            results[place] = _settled(call, place, results.get(place), policy, diagnostics)
 
 
 class _Ids:
@@ -177,11 +177,11 @@ class _Ids:
         return unique
 
 
-def _name(call: ToolCallPart, path: str, call_id: str, notes: Diagnostics) -> ToolCallPart:
+def _name(call: ToolCallPart, path: str, call_id: str, diagnostics: Diagnostics) -> ToolCallPart:
     if call_id == call.id:
         return call
     why = f"the id {shown(call.id)!r} became {call_id!r}, which is legal and unique"
-    notes.changed("tool-call-id-changed", path, why)
+    diagnostics.changed("tool-call-id-changed", path, why)
     return evolve(call, id=call_id)
 
 
@@ -190,12 +190,12 @@ def _settled(
     place: Place,
     result: PairedResult | None,
     policy: HistoryPolicy,
-    notes: Diagnostics,
+    diagnostics: Diagnostics,
 ) -> PairedResult:
     """Return the result of *call*, under its id, kind and (if wanted) name."""
     if result is None:
         why = f"the call of {call.name} has no result; a placeholder is sent"
-        notes.added("tool-result-missing", path_of(place), why)
+        diagnostics.added("tool-result-missing", path_of(place), why)
         made = ToolResultPart(
             call.id, MISSING_RESULT, name=call.name, is_error=True, kind=call.kind
         )
@@ -206,7 +206,7 @@ def _settled(
         name = call.name
     elif name is not None and name != call.name:
         why = f"the result of {call.name} was named {name}"
-        notes.changed("tool-result-renamed", path_of(result.place), why)
+        diagnostics.changed("tool-result-renamed", path_of(result.place), why)
         name = call.name
     if (part.tool_call_id, part.kind, part.name) != (call.id, call.kind, name):
         part = evolve(part, tool_call_id=call.id, kind=call.kind, name=name)

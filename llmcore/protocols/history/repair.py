@@ -95,38 +95,38 @@ def _rest_of_tool_message(draft: Draft, policy: HistoryPolicy) -> Iterator[Unit]
 
 
 def arrange(
-    units: Iterator[Unit], policy: HistoryPolicy, notes: Diagnostics
+    units: Iterator[Unit], policy: HistoryPolicy, diagnostics: Diagnostics
 ) -> list[tuple[str, Message]]:
     """Return *units* as messages in an order that the target accepts, with their original paths."""
     groups: list[list[Unit]] = []
     for unit in units:
         joins = bool(groups) and _joins(groups[-1], unit, policy)
         if groups and not joins:
-            _close(groups, policy, notes)
+            _close(groups, policy, diagnostics)
             joins = bool(groups) and _joins(groups[-1], unit, policy)
         if joins:
-            _note_merge(groups[-1][-1], unit, notes)
+            _note_merge(groups[-1][-1], unit, diagnostics)
             groups[-1].append(unit)
         else:
             groups.append([unit])
     if groups:
-        _close(groups, policy, notes)
-    messages = [(group[0].path, _message(group, policy, notes)) for group in groups]
-    return _started_by_user(messages, notes) if policy.starts_with_user else messages
+        _close(groups, policy, diagnostics)
+    messages = [(group[0].path, _message(group, policy, diagnostics)) for group in groups]
+    return _started_by_user(messages, diagnostics) if policy.starts_with_user else messages
 
 
 def _joins(group: list[Unit], unit: Unit, policy: HistoryPolicy) -> bool:
     return policy.alternate and unit.side in ("user", "assistant") and group[0].side == unit.side
 
 
-def _note_merge(before: Unit, unit: Unit, notes: Diagnostics) -> None:
+def _note_merge(before: Unit, unit: Unit, diagnostics: Diagnostics) -> None:
     """Report that two messages were joined, unless a user's message follows tool results."""
     if before.role == unit.role and unit.parts:
         why = f"joined with the {before.role} message before it: roles must alternate"
-        notes.noted("roles-merged", unit.path, why)
+        diagnostics.noted("roles-merged", unit.path, why)
 
 
-def _close(groups: list[list[Unit]], policy: HistoryPolicy, notes: Diagnostics) -> None:
+def _close(groups: list[list[Unit]], policy: HistoryPolicy, diagnostics: Diagnostics) -> None:
     """Remove reasoning from the end of the last group, and the group if it is then empty."""
     group = groups[-1]
     if group[0].role != "assistant" or policy.reasoning_may_end_turn:
@@ -135,7 +135,7 @@ def _close(groups: list[list[Unit]], policy: HistoryPolicy, notes: Diagnostics) 
         parts = group[-1].parts
         while parts and isinstance(parts[-1][1], ReasoningPart):
             place, _ = parts.pop()
-            notes.dropped(
+            diagnostics.dropped(
                 "reasoning-dropped", path_of(place), "a response may not end with reasoning"
             )
         if parts:
@@ -144,7 +144,7 @@ def _close(groups: list[list[Unit]], policy: HistoryPolicy, notes: Diagnostics) 
     groups.pop()
 
 
-def _message(group: list[Unit], policy: HistoryPolicy, notes: Diagnostics) -> Message:
+def _message(group: list[Unit], policy: HistoryPolicy, diagnostics: Diagnostics) -> Message:
     """Return *group* as one message: one of the caller's own if nothing changed."""
     first = group[0]
     if len(group) == 1 and _is_unchanged(first):  # nearly always
@@ -153,7 +153,7 @@ def _message(group: list[Unit], policy: HistoryPolicy, notes: Diagnostics) -> Me
     if first.side == "user":
         parts.sort(key=_results_first)
         role = "tool" if parts and isinstance(parts[0], ToolResultPart) else "user"
-    content = tuple(parts) or _placeholder(first, notes)
+    content = tuple(parts) or _placeholder(first, diagnostics)
     sources = [source for unit in group for source in unit.sources]
     for source in sources:
         if source.role == role and _same(source.content, content):
@@ -161,7 +161,7 @@ def _message(group: list[Unit], policy: HistoryPolicy, notes: Diagnostics) -> Me
     return Message(
         role,
         content,
-        name=_name(sources, role, first.path, notes),
+        name=_name(sources, role, first.path, diagnostics),
         origin=_origin(sources, policy),
         provider_metadata={key: data for s in sources for key, data in s.provider_metadata.items()},
     )
@@ -178,8 +178,8 @@ def _results_first(part: ContentPart) -> bool:
     return not isinstance(part, ToolResultPart)
 
 
-def _placeholder(unit: Unit, notes: Diagnostics) -> tuple[TextPart, ...]:
-    notes.changed("empty-message", unit.path, f"it is empty; {EMPTY_MESSAGE!r} is sent")
+def _placeholder(unit: Unit, diagnostics: Diagnostics) -> tuple[TextPart, ...]:
+    diagnostics.changed("empty-message", unit.path, f"it is empty; {EMPTY_MESSAGE!r} is sent")
     return (TextPart(EMPTY_MESSAGE),)
 
 
@@ -187,14 +187,14 @@ def _same(before: Sequence[ContentPart], after: Sequence[ContentPart]) -> bool:
     return len(before) == len(after) and all(map(is_, before, after))
 
 
-def _name(sources: list[Message], role: Role, path: str, notes: Diagnostics) -> str | None:
+def _name(sources: list[Message], role: Role, path: str, diagnostics: Diagnostics) -> str | None:
     """Return the speaker's name, if all of *sources* agree on it."""
     names = {source.name for source in sources if source.role == role or source.name}
     if len(names) == 1:
         return names.pop()
     if names:
         why = "messages of several speakers became one message"
-        notes.dropped("speaker-names-dropped", path, why)
+        diagnostics.dropped("speaker-names-dropped", path, why)
     return None
 
 
@@ -208,14 +208,14 @@ def _origin(sources: list[Message], policy: HistoryPolicy) -> Origin | None:
 
 
 def _started_by_user(
-    messages: list[tuple[str, Message]], notes: Diagnostics
+    messages: list[tuple[str, Message]], diagnostics: Diagnostics
 ) -> list[tuple[str, Message]]:
     """Return *messages*, with a user message first if a response comes first."""
     for position, (path, message) in enumerate(messages):
         if message.role in ("user", "tool"):
             break
         if message.role == "assistant":
-            notes.added("first-message-added", path, "the first message must be the user's")
+            diagnostics.added("first-message-added", path, "the first message must be the user's")
             first = (path, Message.user(EARLIER_MESSAGES))
             return [*messages[:position], first, *messages[position:]]
     return messages
@@ -251,16 +251,16 @@ def repair(messages: Sequence[Message], policy: HistoryPolicy) -> Repaired:
     """
     if len(messages) == 1 and _is_question(messages[0]):
         return Repaired(messages=tuple(messages), paths=("messages[0]",))
-    notes = Diagnostics()
-    drafts = [clean(message, index, policy, notes) for index, message in enumerate(messages)]
-    system = place_instructions(drafts, policy, notes)
+    diagnostics = Diagnostics()
+    drafts = [clean(message, index, policy, diagnostics) for index, message in enumerate(messages)]
+    system = place_instructions(drafts, policy, diagnostics)
     drafts = [draft for draft in drafts if draft.parts or draft.role == "user"]
-    results = match(drafts, policy, notes)
-    settle(drafts, results, policy, notes)
-    arranged = arrange(units_of(drafts, results, policy), policy, notes)
+    results = match(drafts, policy, diagnostics)
+    settle(drafts, results, policy, diagnostics)
+    arranged = arrange(units_of(drafts, results, policy), policy, diagnostics)
     return Repaired(
         messages=tuple(message for _, message in arranged),
         paths=tuple(path for path, _ in arranged),
         system=tuple(system),
-        diagnostics=tuple(notes.entries),
+        diagnostics=tuple(diagnostics.entries),
     )

@@ -39,31 +39,31 @@ def from_request(
 ) -> Result[Built[ChatBody], LLMError]:
     """Return the body of *request*; whether to *stream* makes no other difference."""
     return collect_diagnostics(
-        lambda notes: cast("ChatBody", _lower(request, stream, dialect, notes))
+        lambda diagnostics: cast("ChatBody", _lower(request, stream, dialect, diagnostics))
     )
 
 
 def _lower(
-    request: LLMRequest, stream: bool, dialect: ChatDialect, notes: Diagnostics
+    request: LLMRequest, stream: bool, dialect: ChatDialect, diagnostics: Diagnostics
 ) -> NativeObject:
-    request = with_accepted_effort(request, dialect.efforts, notes)
+    request = with_accepted_effort(request, dialect.efforts, diagnostics)
     context = target_of(request, dialect)
-    fields, words = _lower_asked(request, context, notes)
-    messages = lower_messages(request, context, words, notes)
+    fields, words = _lower_asked(request, context, diagnostics)
+    messages = lower_messages(request, context, words, diagnostics)
     body: NativeObject = {
         "model": request.model_id,
         "messages": messages,
         **fields,
         **lower_generation(request, dialect),
-        **lower_reasoning(request, dialect, notes),
-        **lower_caching(request, messages, context, notes),
+        **lower_reasoning(request, dialect, diagnostics),
+        **lower_caching(request, messages, context, diagnostics),
     }
-    tier = lower_service_tier(request, dict(dialect.service_tiers), notes)
+    tier = lower_service_tier(request, dict(dialect.service_tiers), diagnostics)
     if tier is not None:
         body["service_tier"] = tier
     if request.metadata:
         body["metadata"] = dict(request.metadata)
-    body = _supported(body, request, dialect, notes)
+    body = _supported(body, request, dialect, diagnostics)
     if stream and dialect.stream_usage:
         body["stream_options"] = {"include_usage": True}
     options = request.options_for(METADATA_KEY, request.provider_id)
@@ -71,18 +71,18 @@ def _lower(
 
 
 def _lower_asked(
-    request: LLMRequest, context: ChatTarget, notes: Diagnostics
+    request: LLMRequest, context: ChatTarget, diagnostics: Diagnostics
 ) -> tuple[NativeObject, list[str]]:
     """Return tools and the response's format, and instructions that describe them."""
     dialect = context.dialect
     if forces_call_by_schema(request, dialect):
         if request.response_format is not None and request.response_format.type != "text":
             why = "the response must be a tool call, which replaces its format"
-            notes.unsupported("response_format", why)
-        response_format, words = lower_forced_call(request, dialect, notes)
+            diagnostics.unsupported("response_format", why)
+        response_format, words = lower_forced_call(request, dialect, diagnostics)
         return {"response_format": response_format}, [words]
-    fields = lower_tools(request, dialect, context.keys, notes)
-    response_format, words = lower_response_format(request.response_format, dialect, notes)
+    fields = lower_tools(request, dialect, context.keys, diagnostics)
+    response_format, words = lower_response_format(request.response_format, dialect, diagnostics)
     if response_format:
         fields["response_format"] = response_format
     return fields, [words] if words else []
@@ -92,28 +92,28 @@ def _lower_asked(
 
 
 def lower_response_format(
-    response_format: ResponseFormat | None, dialect: ChatDialect, notes: Diagnostics
+    response_format: ResponseFormat | None, dialect: ChatDialect, diagnostics: Diagnostics
 ) -> tuple[NativeObject, str]:
     """Return `response_format`, and instructions for a format that the server does not enforce."""
     if response_format is None or response_format.type == "text":
         return {}, ""
     if response_format.type == "json_schema" and "json_schema" in dialect.response_formats:
-        return _lower_schema(response_format, dialect, notes), ""
+        return _lower_schema(response_format, dialect, diagnostics), ""
     enforced = "json" in dialect.response_formats
     if response_format.type == "json" and enforced:
         return {"type": "json_object"}, ""
     why = f"the server does not enforce {response_format.type!r}"
-    words = format_in_words(response_format, why, notes)
+    words = format_in_words(response_format, why, diagnostics)
     return {"type": "json_object"} if enforced else {}, words
 
 
 def _lower_schema(
-    response_format: ResponseFormat, dialect: ChatDialect, notes: Diagnostics
+    response_format: ResponseFormat, dialect: ChatDialect, diagnostics: Diagnostics
 ) -> NativeObject:
     strict = dialect.strict_schemas and response_format.strict is not False
     target = SchemaTarget.OPENAI_STRICT if strict else SchemaTarget.OPENAI_LOOSE
     projected = project(response_format.schema or {}, target, "response_format.schema")
-    notes.extend(projected.diagnostics)
+    diagnostics.extend(projected.diagnostics)
     schema: NativeObject = {"name": response_format.name}
     if response_format.description:
         schema["description"] = response_format.description
@@ -121,7 +121,9 @@ def _lower_schema(
     if dialect.strict_schemas:
         schema["strict"] = projected.strict
     elif response_format.strict:
-        notes.unsupported("response_format.strict", "the server has no strict mode for schemas")
+        diagnostics.unsupported(
+            "response_format.strict", "the server has no strict mode for schemas"
+        )
     return {"type": "json_schema", "json_schema": schema}
 
 
@@ -146,7 +148,7 @@ def lower_generation(request: LLMRequest, dialect: ChatDialect) -> NativeObject:
 
 
 def lower_caching(
-    request: LLMRequest, messages: list[NativeObject], context: ChatTarget, notes: Diagnostics
+    request: LLMRequest, messages: list[NativeObject], context: ChatTarget, diagnostics: Diagnostics
 ) -> NativeObject:
     """Return the parameters of the prompt cache; *messages* may hold the caller's breakpoints.
 
@@ -160,16 +162,16 @@ def lower_caching(
         return fields
     for name, value in (("key", cache.key), ("retention", cache.retention)):
         if value is not None and not dialect.prompt_cache_key:
-            notes.unsupported(f"cache.{name}", f"the server has no cache {name}")
+            diagnostics.unsupported(f"cache.{name}", f"the server has no cache {name}")
     if dialect.caches_on_request(request.model_id) and cache.mode == "auto":
         fields["cache_control"] = cache_mark(cache.ttl)
     elif cache.ttl is not None and not dialect.cache_control:
-        notes.unsupported("cache.ttl", "the server decides how long it caches")
+        diagnostics.unsupported("cache.ttl", "the server decides how long it caches")
     return fields
 
 
 def _supported(
-    body: NativeObject, request: LLMRequest, dialect: ChatDialect, notes: Diagnostics
+    body: NativeObject, request: LLMRequest, dialect: ChatDialect, diagnostics: Diagnostics
 ) -> NativeObject:
     """Return *body* without the parameters that the server or the model rejects."""
     effort = request.reasoning.effort if request.reasoning else None
@@ -183,16 +185,18 @@ def _supported(
     for name in body:
         if name in rejected:
             why = f"{request.model_id} does not take {name}"
-            notes.unsupported(REQUEST_PATHS.get(name, f"generation.{name}"), why)
+            diagnostics.unsupported(REQUEST_PATHS.get(name, f"generation.{name}"), why)
     return without(body, *rejected)
 
 
 # -- how much to think
 
 
-def lower_reasoning(request: LLMRequest, dialect: ChatDialect, notes: Diagnostics) -> NativeObject:
+def lower_reasoning(
+    request: LLMRequest, dialect: ChatDialect, diagnostics: Diagnostics
+) -> NativeObject:
     """Return the parameters of reasoning, in the dialect's form."""
-    reasoning = _reasoning_beside_tools(request, dialect, notes)
+    reasoning = _reasoning_beside_tools(request, dialect, diagnostics)
     if reasoning is None:
         return {}
     given = {"effort": reasoning.effort, "budget_tokens": reasoning.budget_tokens}
@@ -201,12 +205,12 @@ def lower_reasoning(request: LLMRequest, dialect: ChatDialect, notes: Diagnostic
     for name, value in given.items():
         if value is not None and name not in taken:
             why = f"the server does not support a reasoning {name}, or not beside the others"
-            notes.unsupported(f"reasoning.{name}", why)
+            diagnostics.unsupported(f"reasoning.{name}", why)
     return fields
 
 
 def _reasoning_beside_tools(
-    request: LLMRequest, dialect: ChatDialect, notes: Diagnostics
+    request: LLMRequest, dialect: ChatDialect, diagnostics: Diagnostics
 ) -> ReasoningOptions | None:
     """Return how to think; some models must not while tools are offered or forced on them.
 
@@ -223,7 +227,7 @@ def _reasoning_beside_tools(
         why = f"{model} supports tools over Chat Completions only without reasoning"
     else:
         return reasoning
-    notes.changed("reasoning-turned-off", "reasoning", why)
+    diagnostics.changed("reasoning-turned-off", "reasoning", why)
     return ReasoningOptions(effort="none")
 
 

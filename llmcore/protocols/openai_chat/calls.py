@@ -385,11 +385,11 @@ def _overflows(call: ChatCall, fragment: Fragment) -> bool:
 
 def end_calls(calls: Calls, events: list[LLMEvent]) -> tuple[Diagnostic, ...]:
     """End all calls in the order they began; return reports of how their arguments came."""
-    notes: list[Diagnostic] = []
+    diagnostics: list[Diagnostic] = []
     for id_, arguments in calls.arguments.items():
         held, snapshots = end_arguments(arguments)
         if snapshots:
-            notes.append(repeated(calls.calls[id_].name))
+            diagnostics.append(repeated(calls.calls[id_].name))
         if not held:
             continue
         if calls.calls[id_].freeform:
@@ -402,7 +402,7 @@ def end_calls(calls: Calls, events: list[LLMEvent]) -> tuple[Diagnostic, ...]:
         metadata = {METADATA_KEY: {"extra_content": extra}} if extra else {}
         text = calls.texts.get(call.id, "")
         events.append(ToolInputEnd(call.id, text, provider_metadata=metadata))
-    return tuple(notes)
+    return tuple(diagnostics)
 
 
 def _emit_freeform_inputs(calls: Calls, events: list[LLMEvent]) -> None:

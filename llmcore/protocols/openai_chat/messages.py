@@ -71,12 +71,12 @@ def target_of(request: LLMRequest, dialect: ChatDialect) -> ChatTarget:
 
 
 def lower_messages(
-    request: LLMRequest, context: ChatTarget, instructions: Sequence[str], notes: Diagnostics
+    request: LLMRequest, context: ChatTarget, instructions: Sequence[str], diagnostics: Diagnostics
 ) -> list[NativeObject]:
     """Return the body's `messages`; *instructions* are added to the leading system message."""
     repaired = repair(request.messages, context.policy)
-    notes.extend(repaired.diagnostics)
-    messages = _lower_system(request, repaired, context, instructions, notes)
+    diagnostics.extend(repaired.diagnostics)
+    messages = _lower_system(request, repaired, context, instructions, diagnostics)
     after_results: list[NativeObject] = []
     for message, path in zip(repaired.messages, repaired.paths, strict=True):
         if message.role != "tool" and after_results:
@@ -84,13 +84,13 @@ def lower_messages(
             after_results = []
         match message.role:
             case "user":
-                messages.append(_lower_user(message, path, context, notes))
+                messages.append(_lower_user(message, path, context, diagnostics))
             case "assistant":
-                messages.append(_lower_assistant(message, path, context, notes))
+                messages.append(_lower_assistant(message, path, context, diagnostics))
             case "tool":
-                messages.extend(_lower_results(message, path, context, after_results, notes))
+                messages.extend(_lower_results(message, path, context, after_results, diagnostics))
             case _:
-                messages.append(_lower_instructions(message, path, context, notes))
+                messages.append(_lower_instructions(message, path, context, diagnostics))
     if after_results:
         messages.append({"role": "user", "content": after_results})
     return messages
@@ -104,41 +104,41 @@ def _lower_system(
     repaired: Repaired,
     context: ChatTarget,
     instructions: Sequence[str],
-    notes: Diagnostics,
+    diagnostics: Diagnostics,
 ) -> list[NativeObject]:
     texts = [*request.system, *repaired.system, *map(TextPart, instructions)]
     shown = [part for part in texts if part.text]
-    parts = _lower_parts(shown, "system", context, notes)
+    parts = _lower_parts(shown, "system", context, diagnostics)
     if not parts:
         return []
     return [{"role": "system", "content": content_of(parts, context.dialect)}]
 
 
 def _lower_instructions(
-    message: Message, path: str, context: ChatTarget, notes: Diagnostics
+    message: Message, path: str, context: ChatTarget, diagnostics: Diagnostics
 ) -> NativeObject:
     parts: list[NativeObject] = []
     for index, part in enumerate(message.content):
         where = f"{path}.content[{index}]"
-        natives = _lower_marked(part, where, context, notes)
+        natives = _lower_marked(part, where, context, diagnostics)
         if not isinstance(part, ProviderPart) and any(n["type"] != "text" for n in natives):
-            natives = [omitted("a file", where, "instructions hold only text", notes)]
+            natives = [omitted("a file", where, "instructions hold only text", diagnostics)]
         parts += natives
     native: NativeObject = {"role": message.role, "content": content_of(parts, context.dialect)}
-    return _named(native, message, path, context, notes)
+    return _named(native, message, path, context, diagnostics)
 
 
 # -- user messages
 
 
 def _lower_user(
-    message: Message, path: str, context: ChatTarget, notes: Diagnostics
+    message: Message, path: str, context: ChatTarget, diagnostics: Diagnostics
 ) -> NativeObject:
     content: str | list[NativeObject] | None = _only_text(message)
     if content is None:
-        parts = _lower_parts(message.content, path, context, notes)
+        parts = _lower_parts(message.content, path, context, diagnostics)
         content = content_of(parts, context.dialect)
-    return _named({"role": "user", "content": content}, message, path, context, notes)
+    return _named({"role": "user", "content": content}, message, path, context, diagnostics)
 
 
 def _only_text(message: Message) -> str | None:
@@ -148,29 +148,29 @@ def _only_text(message: Message) -> str | None:
 
 
 def _lower_parts(
-    parts: Sequence[ContentPart], path: str, context: ChatTarget, notes: Diagnostics
+    parts: Sequence[ContentPart], path: str, context: ChatTarget, diagnostics: Diagnostics
 ) -> list[NativeObject]:
     return [
         native
         for index, part in enumerate(parts)
-        for native in _lower_marked(part, f"{path}.content[{index}]", context, notes)
+        for native in _lower_marked(part, f"{path}.content[{index}]", context, diagnostics)
     ]
 
 
 def _lower_marked(
-    part: ContentPart, path: str, context: ChatTarget, notes: Diagnostics
+    part: ContentPart, path: str, context: ChatTarget, diagnostics: Diagnostics
 ) -> list[NativeObject]:
     """Return a part as native parts, the last one marked where a cached prefix is to end."""
-    natives = lower_part(part, path, context.dialect, context.keys, notes)
-    mark_breakpoint(natives, part, path, notes, taken=context.breakpoints)
+    natives = lower_part(part, path, context.dialect, context.keys, diagnostics)
+    mark_breakpoint(natives, part, path, diagnostics, taken=context.breakpoints)
     return natives
 
 
 def _named(
-    native: NativeObject, message: Message, path: str, context: ChatTarget, notes: Diagnostics
+    native: NativeObject, message: Message, path: str, context: ChatTarget, diagnostics: Diagnostics
 ) -> NativeObject:
     if message.name and not context.dialect.names:
-        notes.unsupported(f"{path}.name", "the server accepts no names")
+        diagnostics.unsupported(f"{path}.name", "the server accepts no names")
         return native
     return {**native, "name": message.name} if message.name else native
 
@@ -179,7 +179,7 @@ def _named(
 
 
 def _lower_assistant(
-    message: Message, path: str, context: ChatTarget, notes: Diagnostics
+    message: Message, path: str, context: ChatTarget, diagnostics: Diagnostics
 ) -> NativeObject:
     """Return an assistant message: its text, then its refusal, thinking and calls.
 
@@ -187,57 +187,57 @@ def _lower_assistant(
     """
     if (text := _only_text(message)) is not None:
         native = {"role": "assistant", "content": text, **_lower_reasoning(message, context)}
-        return _named(native, message, path, context, notes)
+        return _named(native, message, path, context, diagnostics)
     native = {
         "role": "assistant",
-        "content": _assistant_content(message, path, context, notes),
+        "content": _assistant_content(message, path, context, diagnostics),
     }
     refusals = [part.text for part in message.content if isinstance(part, RefusalPart)]
     if refusals and context.dialect.refusal_field:
         native["refusal"] = "".join(refusals)
     native |= _lower_reasoning(message, context)
-    native |= _lower_audio_id(message, path, context, notes)
+    native |= _lower_audio_id(message, path, context, diagnostics)
     native |= _lower_fields(message, context)
     if context.dialect.reasoning_field == "reasoning_text" and "reasoning_text" not in native:
-        _note_unproven(message, path, notes)
-    calls = _lower_calls(message, path, context, notes)
+        _note_unproven(message, path, diagnostics)
+    calls = _lower_calls(message, path, context, diagnostics)
     if calls:
         native["tool_calls"] = calls
     if not native["content"] and not native.keys().isdisjoint(_INSTEAD_OF_CONTENT):
         native["content"] = None if context.dialect.null_content else ""
-    _note_losses(message, path, notes)
-    return _named(native, message, path, context, notes)
+    _note_losses(message, path, diagnostics)
+    return _named(native, message, path, context, diagnostics)
 
 
 _INSTEAD_OF_CONTENT: Final = frozenset({"tool_calls", "refusal", "audio"})
 
 
 def _assistant_content(
-    message: Message, path: str, context: ChatTarget, notes: Diagnostics
+    message: Message, path: str, context: ChatTarget, diagnostics: Diagnostics
 ) -> str | list[NativeObject]:
     """Return the content as one string, or as parts where it is more than text."""
     parts: list[NativeObject] = []
     for index, part in enumerate(message.content):
-        parts += _lower_content(part, f"{path}.content[{index}]", context, notes)
+        parts += _lower_content(part, f"{path}.content[{index}]", context, diagnostics)
     if any(part.keys() != {"type", "text"} for part in parts):
         return parts
     return "".join(part["text"] for part in parts)
 
 
 def _lower_content(
-    part: ContentPart, path: str, context: ChatTarget, notes: Diagnostics
+    part: ContentPart, path: str, context: ChatTarget, diagnostics: Diagnostics
 ) -> list[NativeObject]:
     dialect = context.dialect
     match part:
         case TextPart(text=text) if text:
-            return _lower_marked(part, path, context, notes)
+            return _lower_marked(part, path, context, diagnostics)
         case RefusalPart(text=text) if not dialect.refusal_field:
             return [{"type": "text", "text": text}]
         case ReasoningPart(text=text) if text and dialect.thinks_in_content:
             proof = {"signature": part.signature} if part.signature else {}
             return [{"type": "thinking", "thinking": [{"type": "text", "text": text}], **proof}]
         case ProviderPart() if not _is_of_message(part):
-            return lower_part(part, path, dialect, context.keys, notes)
+            return lower_part(part, path, dialect, context.keys, diagnostics)
         case _:
             return []
 
@@ -270,15 +270,15 @@ def _details(message: Message, context: ChatTarget) -> list[JsonValue]:
     return rejoin_details(run for run in runs if isinstance(run, list))
 
 
-def _note_unproven(message: Message, path: str, notes: Diagnostics) -> None:
+def _note_unproven(message: Message, path: str, diagnostics: Diagnostics) -> None:
     for index, part in enumerate(message.content):
         if isinstance(part, ReasoningPart):
             why = "the server accepts thinking only with the proof that came with it"
-            notes.dropped("reasoning-dropped", f"{path}.content[{index}]", why)
+            diagnostics.dropped("reasoning-dropped", f"{path}.content[{index}]", why)
 
 
 def _lower_audio_id(
-    message: Message, path: str, context: ChatTarget, notes: Diagnostics
+    message: Message, path: str, context: ChatTarget, diagnostics: Diagnostics
 ) -> NativeObject:
     """Return a reference to the model's audio, which is all of it that goes back."""
     for index, part in enumerate(message.content):
@@ -289,7 +289,7 @@ def _lower_audio_id(
         if audio_id and context.policy.same_api(message.origin):
             return {"audio": {"id": audio_id}}
         where = f"{path}.content[{index}]"
-        notes.left_out(where, "sound", "it can only be sent back by its id")
+        diagnostics.left_out(where, "sound", "it can only be sent back by its id")
     return {}
 
 
@@ -312,7 +312,7 @@ def _lower_fields(message: Message, context: ChatTarget) -> NativeObject:
 
 
 def _lower_calls(
-    message: Message, path: str, context: ChatTarget, notes: Diagnostics
+    message: Message, path: str, context: ChatTarget, diagnostics: Diagnostics
 ) -> list[NativeObject]:
     calls: list[NativeObject] = []
     for index, part in enumerate(message.content):
@@ -321,7 +321,7 @@ def _lower_calls(
         broken = part.kind == "function" and not part.is_valid
         if broken and context.dialect.valid_arguments:
             why = "the server accepts only JSON objects as arguments: they are wrapped in one"
-            notes.changed("invalid-tool-arguments", f"{path}.content[{index}].arguments", why)
+            diagnostics.changed("invalid-tool-arguments", f"{path}.content[{index}].arguments", why)
         calls.append(_lower_call(part, message, context))
     return calls
 
@@ -347,19 +347,19 @@ def _lower_bare_call(call: ToolCallPart, context: ChatTarget) -> NativeObject:
     return {"id": call.id, "type": "function", "function": function}
 
 
-def _note_losses(message: Message, path: str, notes: Diagnostics) -> None:
+def _note_losses(message: Message, path: str, diagnostics: Diagnostics) -> None:
     called = False
     for index, part in enumerate(message.content):
         where = f"{path}.content[{index}]"
         if isinstance(part, ImagePart | DocumentPart):
-            notes.left_out(where, "a file", "assistant messages hold none")
+            diagnostics.left_out(where, "a file", "assistant messages hold none")
         elif isinstance(part, ToolCallPart | ToolResultPart) and part.provider_executed:
-            notes.left_out(where, "a tool run by the provider", "Chat has no form for it")
+            diagnostics.left_out(where, "a tool run by the provider", "Chat has no form for it")
         elif isinstance(part, ToolCallPart):
             called = True
         elif called and isinstance(part, TextPart) and part.text:
             message_ = "text after a tool call is sent before it: Chat has no other position"
-            notes.changed("reordered-content", where, message_)
+            diagnostics.changed("reordered-content", where, message_)
 
 
 # -- results of tools
@@ -370,7 +370,7 @@ def _lower_results(
     path: str,
     context: ChatTarget,
     after_results: list[NativeObject],
-    notes: Diagnostics,
+    diagnostics: Diagnostics,
 ) -> list[NativeObject]:
     """Return one tool message per result; images that they cannot hold go to *after_results*.
 
@@ -381,9 +381,9 @@ def _lower_results(
     for index, part in enumerate(message.content):
         where = f"{path}.content[{index}]"
         if not isinstance(part, ToolResultPart):
-            after_results += _lower_marked(part, where, context, notes)
+            after_results += _lower_marked(part, where, context, diagnostics)
             continue
-        content = _lower_result(part, where, context, after_results, notes)
+        content = _lower_result(part, where, context, after_results, diagnostics)
         messages.append({"role": "tool", "tool_call_id": part.tool_call_id, "content": content})
     return messages
 
@@ -393,18 +393,18 @@ def _lower_result(
     path: str,
     context: ChatTarget,
     after_results: list[NativeObject],
-    notes: Diagnostics,
+    diagnostics: Diagnostics,
 ) -> str | list[NativeObject]:
     if not isinstance(part.content, tuple):
         text = result_text(part)
         marked: list[NativeObject] = [{"type": "text", "text": text}]
-        mark_breakpoint(marked, part, path, notes, taken=context.breakpoints)
+        mark_breakpoint(marked, part, path, diagnostics, taken=context.breakpoints)
         return marked if OPENAI_BREAKPOINT in marked[0] else text
     natives: list[NativeObject] = [{"type": "text", "text": "Error:"}] if part.is_error else []
     shown = 0
     for index, item in enumerate(part.parts):
         where = f"{path}.content[{index}]"
-        lowered = _lower_marked(item, where, context, notes)
+        lowered = _lower_marked(item, where, context, diagnostics)
         for native in lowered:
             if native.get("type") == "text" or _holds(native, context.dialect):
                 natives.append(native)
@@ -414,8 +414,8 @@ def _lower_result(
             natives.append({"type": "text", "text": f"[{label}: in the next user message]"})
             after_results += [{"type": "text", "text": f"{label}:"}, native]
             why = "tool messages hold only text: it follows in a user message"
-            notes.changed("moved-tool-result-media", where, why)
-    mark_breakpoint(natives, part, path, notes, taken=context.breakpoints)
+            diagnostics.changed("moved-tool-result-media", where, why)
+    mark_breakpoint(natives, part, path, diagnostics, taken=context.breakpoints)
     return content_of(natives, context.dialect)
 
 

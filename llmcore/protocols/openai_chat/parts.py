@@ -28,7 +28,7 @@ def lower_part(
     path: str,
     dialect: ChatDialect,
     keys: frozenset[str],
-    notes: Diagnostics,
+    diagnostics: Diagnostics,
 ) -> list[NativeObject]:
     """Return one part of a user's content as native parts.
 
@@ -38,15 +38,15 @@ def lower_part(
         case TextPart():
             return [_lower_text(part, dialect)]
         case ImagePart():
-            return [_lower_image(part, path, dialect, notes)]
+            return [_lower_image(part, path, dialect, diagnostics)]
         case AudioPart():
-            return [_lower_audio(part, path, dialect, notes)]
+            return [_lower_audio(part, path, dialect, diagnostics)]
         case DocumentPart():
-            return _lower_document(part, path, dialect, notes)
+            return _lower_document(part, path, dialect, diagnostics)
         case ProviderPart(provider=provider, data=dict() as data) if provider in keys:
             return [dict(data)]
         case _:
-            return [{"type": "text", "text": omitted_part(part, path, notes)}]
+            return [{"type": "text", "text": omitted_part(part, path, diagnostics)}]
 
 
 def _lower_text(part: TextPart, dialect: ChatDialect) -> NativeObject:
@@ -71,15 +71,15 @@ def content_of(parts: list[NativeObject], dialect: ChatDialect) -> str | list[Na
 
 
 def _lower_image(
-    part: ImagePart, path: str, dialect: ChatDialect, notes: Diagnostics
+    part: ImagePart, path: str, dialect: ChatDialect, diagnostics: Diagnostics
 ) -> NativeObject:
     if not dialect.images:
-        return omitted("an image", path, "the server does not accept it", notes)
+        return omitted("an image", path, "the server does not accept it", diagnostics)
     url = media.data_url(part) or media.remote_url(part)
     if url is None:
-        return omitted("an image", path, "it cannot be given by file id", notes)
+        return omitted("an image", path, "it cannot be given by file id", diagnostics)
     if not dialect.image_urls and not media.is_data_url(url):
-        return omitted("an image", path, "the server accepts no URLs; set data", notes)
+        return omitted("an image", path, "the server accepts no URLs; set data", diagnostics)
     image: NativeObject = {"url": url}
     if part.detail is not None:
         image["detail"] = part.detail
@@ -87,69 +87,71 @@ def _lower_image(
 
 
 def _lower_audio(
-    part: AudioPart, path: str, dialect: ChatDialect, notes: Diagnostics
+    part: AudioPart, path: str, dialect: ChatDialect, diagnostics: Diagnostics
 ) -> NativeObject:
     if not dialect.audio_formats:
-        return omitted("sound", path, "the server does not accept it", notes, part.transcript)
+        return omitted("sound", path, "the server does not accept it", diagnostics, part.transcript)
     found = media.base64_data(part)
     if found is None:
-        return omitted("sound", path, "only its bytes can be given", notes, part.transcript)
+        return omitted("sound", path, "only its bytes can be given", diagnostics, part.transcript)
     form = media.audio_format(found[0])
     if form is None or form not in dialect.audio_formats:
         taken = ", ".join(sorted(dialect.audio_formats))
         return omitted(
-            "sound", path, f"the server takes {taken}, not {found[0]}", notes, part.transcript
+            "sound", path, f"the server takes {taken}, not {found[0]}", diagnostics, part.transcript
         )
     return {"type": "input_audio", "input_audio": {"data": found[1], "format": form}}
 
 
 def _lower_document(
-    part: DocumentPart, path: str, dialect: ChatDialect, notes: Diagnostics
+    part: DocumentPart, path: str, dialect: ChatDialect, diagnostics: Diagnostics
 ) -> list[NativeObject]:
     media_type = media.media_type_of(part) or ""
     if media_type.startswith("video/"):
-        return [_lower_video(part, path, dialect, notes)]
+        return [_lower_video(part, path, dialect, diagnostics)]
     if part.citations:
         why = "Chat Completions does not support citations of documents"
-        notes.unsupported(f"{path}.citations", why)
+        diagnostics.unsupported(f"{path}.citations", why)
     text = media.text_data(part)
     if text is not None:
         return [{"type": "text", "text": document_text(part, text)}]
     before = [{"type": "text", "text": part.context}] if part.context else []
-    return [*before, _lower_file(part, path, dialect, notes)]
+    return [*before, _lower_file(part, path, dialect, diagnostics)]
 
 
 def _lower_file(
-    part: DocumentPart, path: str, dialect: ChatDialect, notes: Diagnostics
+    part: DocumentPart, path: str, dialect: ChatDialect, diagnostics: Diagnostics
 ) -> NativeObject:
     if not dialect.files:
         return omitted(
-            "a file", path, "the server does not accept it", notes, part.name or part.title
+            "a file", path, "the server does not accept it", diagnostics, part.name or part.title
         )
     if part.file_id is not None:
         return {"type": "file", "file": {"file_id": part.file_id}}
     data = media.data_url(part)
     if data is None and not dialect.file_urls:
-        return omitted("a file", path, "the server accepts no URLs; set data", notes, part.url)
+        return omitted(
+            "a file", path, "the server accepts no URLs; set data", diagnostics, part.url
+        )
     name = file_name(part)
     return {"type": "file", "file": {"filename": name, "file_data": data or part.url}}
 
 
 def _lower_video(
-    part: DocumentPart, path: str, dialect: ChatDialect, notes: Diagnostics
+    part: DocumentPart, path: str, dialect: ChatDialect, diagnostics: Diagnostics
 ) -> NativeObject:
     url = media.data_url(part) or media.remote_url(part)
     if not dialect.videos or url is None:
         return omitted(
-            "a video", path, "the server does not accept it", notes, part.name or part.title
+            "a video", path, "the server does not accept it", diagnostics, part.name or part.title
         )
     if not dialect.image_urls and not media.is_data_url(url):
-        return omitted("a video", path, "the server accepts no URLs; set data", notes, url)
+        return omitted("a video", path, "the server accepts no URLs; set data", diagnostics, url)
     return {"type": "video_url", "video_url": {"url": url}}
 
 
 def omitted(
-    what: str, path: str, why: str, notes: Diagnostics, words: str | None = None
+    what: str, path: str, why: str, diagnostics: Diagnostics, words: str | None = None
 ) -> NativeObject:
     """Return the text that stands for a part that could not be sent."""
-    return {"type": "text", "text": omitted_text(what, path, why, notes, words)}
+    return {"type": "text", "text": omitted_text(what, path, why, diagnostics, words)}

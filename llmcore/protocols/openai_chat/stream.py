@@ -287,11 +287,11 @@ def halt(state: ChatState) -> Sequence[LLMEvent]:
         message = "a tool call has no name"
         return (ErrorEvent(StreamError(message, raw=state.calls.pending[0].id)),)
     state = close_segment(flush_partial_tag(state, events), events)
-    notes: tuple[Diagnostic, ...] = ()
+    diagnostics: tuple[Diagnostic, ...] = ()
     if state.context.constrained:
         state = forced_call(state, events)
-        notes = () if state.calls.calls else (_NO_CALL,)
-    notes += end_calls(state.calls, events)
+        diagnostics = () if state.calls.calls else (_NO_CALL,)
+    diagnostics += end_calls(state.calls, events)
     flush_audio(state, events)
     if info.extra:
         events.append(_replayed(state))
@@ -299,7 +299,7 @@ def halt(state: ChatState) -> Sequence[LLMEvent]:
     tier = info.metadata.get("service_tier")
     usage = None if info.usage is None else map_usage(info.usage, tier)
     metadata = {METADATA_KEY: dict(info.metadata)} if info.metadata else {}
-    return (*events, *finish_events(reason, usage, metadata, info.raw, notes))
+    return (*events, *finish_events(reason, usage, metadata, info.raw, diagnostics))
 
 
 _NO_CALL: Final = Diagnostic(

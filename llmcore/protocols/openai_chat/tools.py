@@ -29,7 +29,7 @@ from llmcore.schema.tools import CustomTool, HostedTool, ToolChoice, ToolDefinit
 
 
 def lower_tools(
-    request: LLMRequest, dialect: ChatDialect, keys: Iterable[str], notes: Diagnostics
+    request: LLMRequest, dialect: ChatDialect, keys: Iterable[str], diagnostics: Diagnostics
 ) -> NativeObject:
     """Return the body's `tools`, `tool_choice` and `parallel_tool_calls`.
 
@@ -42,7 +42,7 @@ def lower_tools(
     for index, tool in enumerate(request.tools):
         if alone and forced is not None and getattr(tool, "name", None) != forced.tool_name:
             continue
-        native = _lower_tool(tool, f"tools[{index}]", dialect, frozenset(keys), notes)
+        native = _lower_tool(tool, f"tools[{index}]", dialect, frozenset(keys), diagnostics)
         if native is not None:
             tools.append(native)
     fields: NativeObject = {}
@@ -54,8 +54,8 @@ def lower_tools(
         raise UnsupportedToolChoiceError("a call is required, but the server has none of the tools")
     if alone and len(request.tools) > 1:
         why = "the server cannot require one tool: only that tool is offered"
-        notes.changed("tool-choice-emulated", "tool_choice", why)
-    return fields | _lower_parallel(request, bool(tools), dialect, notes)
+        diagnostics.changed("tool-choice-emulated", "tool_choice", why)
+    return fields | _lower_parallel(request, bool(tools), dialect, diagnostics)
 
 
 def _checked(request: LLMRequest, dialect: ChatDialect) -> ToolChoice | None:
@@ -91,13 +91,13 @@ def _lower_choice(choice: ToolChoice, alone: bool, tools: list[NativeObject]) ->
 
 
 def _lower_parallel(
-    request: LLMRequest, has_tools: bool, dialect: ChatDialect, notes: Diagnostics
+    request: LLMRequest, has_tools: bool, dialect: ChatDialect, diagnostics: Diagnostics
 ) -> NativeObject:
     if request.parallel_tool_calls is None or not has_tools:
         return {}
     if not dialect.parallel_tool_calls:
         why = "the server decides by itself whether tools are called in parallel"
-        notes.unsupported("parallel_tool_calls", why)
+        diagnostics.unsupported("parallel_tool_calls", why)
         return {}
     return {"parallel_tool_calls": request.parallel_tool_calls}
 
@@ -110,17 +110,20 @@ def _lower_tool(
     path: str,
     dialect: ChatDialect,
     keys: frozenset[str],
-    notes: Diagnostics,
+    diagnostics: Diagnostics,
 ) -> NativeObject | None:
     match tool:
         case ToolDefinition():
-            return {"type": "function", "function": _lower_function(tool, path, dialect, notes)}
+            return {
+                "type": "function",
+                "function": _lower_function(tool, path, dialect, diagnostics),
+            }
         case CustomTool():
-            return _lower_custom(tool, path, dialect, notes)
+            return _lower_custom(tool, path, dialect, diagnostics)
         case HostedTool(kind="raw", provider=provider) if provider in keys:
             return dict(tool.options)
         case HostedTool():
-            notes.dropped(
+            diagnostics.dropped(
                 "unsupported-tool",
                 path,
                 f"Chat Completions has no {tool.kind} tool"
@@ -131,15 +134,15 @@ def _lower_tool(
 
 
 def _lower_function(
-    tool: ToolDefinition, path: str, dialect: ChatDialect, notes: Diagnostics
+    tool: ToolDefinition, path: str, dialect: ChatDialect, diagnostics: Diagnostics
 ) -> NativeObject:
     strict = tool.strict
     if strict and not dialect.strict_tools:
-        notes.unsupported(f"{path}.strict", "the server has no strict functions")
+        diagnostics.unsupported(f"{path}.strict", "the server has no strict functions")
         strict = None
     target = SchemaTarget.OPENAI_STRICT if strict else SchemaTarget.OPENAI_LOOSE
     projected = project(tool.parameters, target, f"{path}.parameters")
-    notes.extend(projected.diagnostics)
+    diagnostics.extend(projected.diagnostics)
     function: NativeObject = {"name": tool.name}
     if tool.description:
         function["description"] = tool.description
@@ -150,7 +153,7 @@ def _lower_function(
 
 
 def _lower_custom(
-    tool: CustomTool, path: str, dialect: ChatDialect, notes: Diagnostics
+    tool: CustomTool, path: str, dialect: ChatDialect, diagnostics: Diagnostics
 ) -> NativeObject:
     if dialect.custom_tools:
         custom: NativeObject = {"name": tool.name}
@@ -160,7 +163,7 @@ def _lower_custom(
             grammar = {"syntax": tool.grammar.syntax, "definition": tool.grammar.definition}
             custom["format"] = {"type": "grammar", "grammar": grammar}
         return {"type": "custom", "custom": custom}
-    note_function(path, notes, "the server")
+    note_function(path, diagnostics, "the server")
     return {"type": "function", "function": _freeform_function(tool)}
 
 
@@ -188,18 +191,18 @@ def _offered(request: LLMRequest) -> list[tuple[int, ToolDefinition | CustomTool
 
 
 def lower_forced_call(
-    request: LLMRequest, dialect: ChatDialect, notes: Diagnostics
+    request: LLMRequest, dialect: ChatDialect, diagnostics: Diagnostics
 ) -> tuple[NativeObject, str]:
     """Return the `response_format` that only a call fits, and instructions that describe it."""
     _checked(request, dialect)
     functions = [
         _freeform_function(tool)
         if isinstance(tool, CustomTool)
-        else _lower_function(tool, f"tools[{index}]", dialect, notes)
+        else _lower_function(tool, f"tools[{index}]", dialect, diagnostics)
         for index, tool in _offered(request)
     ]
     why = "the call is made from a JSON schema on the response's text: exactly one call"
-    notes.changed("tool-choice-emulated", "tool_choice", why)
+    diagnostics.changed("tool-choice-emulated", "tool_choice", why)
     schema = {
         "anyOf": [_call_schema(function["name"]) for function in functions],
         "$defs": {function["name"]: _moved_references(function) for function in functions},

@@ -54,39 +54,39 @@ def from_request(
 ) -> Result[Built[ResponsesBody], LLMError]:
     """Return the body of *request*; whether to *stream* makes no other difference."""
     return collect_diagnostics(
-        lambda notes: cast("ResponsesBody", _lower(request, stream, dialect, notes))
+        lambda diagnostics: cast("ResponsesBody", _lower(request, stream, dialect, diagnostics))
     )
 
 
 def _lower(
-    request: LLMRequest, stream: bool, dialect: ResponsesDialect, notes: Diagnostics
+    request: LLMRequest, stream: bool, dialect: ResponsesDialect, diagnostics: Diagnostics
 ) -> NativeObject:
-    request = with_accepted_effort(request, dialect.efforts, notes)
+    request = with_accepted_effort(request, dialect.efforts, diagnostics)
     given = request.options_for(METADATA_KEY, request.provider_id)
     chained, options = _chain_of(given)
     memory = {"store": True} if chained else lower_memory(options)
     stateless = chained or memory.get("store") is False
     context = target_of(request, options, dialect, stateless=stateless)
-    words, items = lower_messages(request, context, notes)
+    words, items = lower_messages(request, context, diagnostics)
     body: NativeObject = {
         "model": request.model_id,
         **({"instructions": words} if words else {}),
         "input": items,
-        **lower_tools(request, context.keys, notes),
-        **lower_generation(request, notes),
-        **lower_reasoning(request, notes),
-        **lower_text(request.response_format, notes),
-        **lower_caching(request, items, context, notes),
+        **lower_tools(request, context.keys, diagnostics),
+        **lower_generation(request, diagnostics),
+        **lower_reasoning(request, diagnostics),
+        **lower_text(request.response_format, diagnostics),
+        **lower_caching(request, items, context, diagnostics),
     }
     if request.metadata:
         body["metadata"] = dict(request.metadata)
     body |= memory
-    if chained and not note_lost(given, notes):
-        body |= continued(items, request.messages, context.policy, notes)
-    included = lower_include(request, context, notes)
+    if chained and not note_lost(given, diagnostics):
+        body |= continued(items, request.messages, context.policy, diagnostics)
+    included = lower_include(request, context, diagnostics)
     if included:
         body["include"] = included
-    return _with_options(_supported(body, request, dialect, notes), options, stream=stream)
+    return _with_options(_supported(body, request, dialect, diagnostics), options, stream=stream)
 
 
 def _with_options(body: NativeObject, options: JsonObject, *, stream: bool) -> NativeObject:
@@ -139,7 +139,9 @@ def lower_memory(options: JsonObject) -> NativeObject:
     return {"store": False}
 
 
-def lower_include(request: LLMRequest, context: ResponsesTarget, notes: Diagnostics) -> list[str]:
+def lower_include(
+    request: LLMRequest, context: ResponsesTarget, diagnostics: Diagnostics
+) -> list[str]:
     """Return `include`: encrypted reasoning where nothing is stored, and log probabilities.
 
     Whether an effort is set does not matter: models that reason do so by default.
@@ -152,7 +154,7 @@ def lower_include(request: LLMRequest, context: ResponsesTarget, notes: Diagnost
     effort = request.reasoning.effort if request.reasoning else None
     if context.dialect.fixed_sampling.rejects(request.model_id, effort):
         why = f"{request.model_id} does not support log probabilities"
-        notes.unsupported("generation.logprobs", why)
+        diagnostics.unsupported("generation.logprobs", why)
         return included
     return [*included, "message.output_text.logprobs"]
 
@@ -160,7 +162,7 @@ def lower_include(request: LLMRequest, context: ResponsesTarget, notes: Diagnost
 # -- the format of the response
 
 
-def lower_text(response_format: ResponseFormat | None, notes: Diagnostics) -> NativeObject:
+def lower_text(response_format: ResponseFormat | None, diagnostics: Diagnostics) -> NativeObject:
     """Return `text`; its verbosity is a provider option."""
     if response_format is None or response_format.type == "text":
         return {}
@@ -169,7 +171,7 @@ def lower_text(response_format: ResponseFormat | None, notes: Diagnostics) -> Na
     strict = response_format.strict is not False
     target = SchemaTarget.OPENAI_STRICT if strict else SchemaTarget.OPENAI_LOOSE
     projected = project(response_format.schema or {}, target, "response_format.schema")
-    notes.extend(projected.diagnostics)
+    diagnostics.extend(projected.diagnostics)
     form: NativeObject = {"type": "json_schema", "name": response_format.name}
     if response_format.description:
         form["description"] = response_format.description
@@ -181,16 +183,19 @@ def lower_text(response_format: ResponseFormat | None, notes: Diagnostics) -> Na
 # -- parameters
 
 
-def lower_generation(request: LLMRequest, notes: Diagnostics) -> NativeObject:
+def lower_generation(request: LLMRequest, diagnostics: Diagnostics) -> NativeObject:
     """Return sampling and limits."""
     options = request.generation
-    note_missing(options, MISSING_PARAMETERS, notes, "the Responses API")
+    note_missing(options, MISSING_PARAMETERS, diagnostics, "the Responses API")
     fields = {native: getattr(options, name) for name, native in PARAMETERS.items()}
     return present(fields)
 
 
 def lower_caching(
-    request: LLMRequest, items: list[NativeObject], context: ResponsesTarget, notes: Diagnostics
+    request: LLMRequest,
+    items: list[NativeObject],
+    context: ResponsesTarget,
+    diagnostics: Diagnostics,
 ) -> NativeObject:
     """Return the parameters of the prompt cache; *items* may hold the caller's breakpoints.
 
@@ -202,7 +207,7 @@ def lower_caching(
         return fields
     if cache.ttl is not None:
         why = "the provider places its own breakpoints: set cache.retention instead"
-        notes.unsupported("cache.ttl", why)
+        diagnostics.unsupported("cache.ttl", why)
     return fields
 
 
@@ -211,7 +216,7 @@ _OURS: Final = frozenset({"store", "include"})
 
 
 def _supported(
-    body: NativeObject, request: LLMRequest, dialect: ResponsesDialect, notes: Diagnostics
+    body: NativeObject, request: LLMRequest, dialect: ResponsesDialect, diagnostics: Diagnostics
 ) -> NativeObject:
     """Return *body* without what the server or the model rejects."""
     effort = request.reasoning.effort if request.reasoning else None
@@ -223,21 +228,21 @@ def _supported(
     for name in body:
         if name in rejected and name not in _OURS:
             why = f"{request.model_id} does not take {name}"
-            notes.unsupported(REQUEST_PATHS.get(name, name), why)
+            diagnostics.unsupported(REQUEST_PATHS.get(name, name), why)
     return without(body, *rejected)
 
 
 # -- how much to think
 
 
-def lower_reasoning(request: LLMRequest, notes: Diagnostics) -> NativeObject:
+def lower_reasoning(request: LLMRequest, diagnostics: Diagnostics) -> NativeObject:
     """Return `reasoning`."""
     reasoning = request.reasoning
     if reasoning is None:
         return {}
     if reasoning.budget_tokens is not None:
         why = "the Responses API accepts an effort, not a number of tokens"
-        notes.unsupported("reasoning.budget_tokens", why)
+        diagnostics.unsupported("reasoning.budget_tokens", why)
     summary = None if reasoning.summary == "none" else reasoning.summary  # none is the default
     fields = {"effort": reasoning.effort, "summary": summary}
     given = present(fields)

@@ -133,7 +133,7 @@ def continued(
     items: Sequence[NativeObject],
     messages: Sequence[Message],
     policy: HistoryPolicy,
-    notes: Diagnostics,
+    diagnostics: Diagnostics,
 ) -> JsonObject:
     """Return `previous_response_id` and the `input` after that response; empty if there is none.
 
@@ -151,19 +151,21 @@ def continued(
         if count is not None:
             return {"previous_response_id": link["id"], "input": items[count:]}
     if responses:
-        _note_whole("no stored response of this provider has the conversation's beginning", notes)
+        _note_whole(
+            "no stored response of this provider has the conversation's beginning", diagnostics
+        )
     return {}
 
 
-def _note_whole(why: str, notes: Diagnostics) -> None:
-    notes.noted("response-chain", "messages", f"{why}: the whole conversation is sent")
+def _note_whole(why: str, diagnostics: Diagnostics) -> None:
+    diagnostics.noted("response-chain", "messages", f"{why}: the whole conversation is sent")
 
 
-def note_lost(options: JsonObject, notes: Diagnostics) -> bool:
+def note_lost(options: JsonObject, diagnostics: Diagnostics) -> bool:
     """Return whether the server has lost the stored response, and record it."""
     lost = options.get("previous_response_id") == _LOST
     if lost:
-        _note_whole("the server no longer has the response to continue", notes)
+        _note_whole("the server no longer has the response to continue", diagnostics)
     return lost
 
 

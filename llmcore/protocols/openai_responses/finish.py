@@ -129,17 +129,19 @@ def finish(state: ResponsesState, response: NativeObject, events: list[LLMEvent]
     flush_audio(state, events)
     usage = response.get("usage")
     kept = {name: response[name] for name in _METADATA if response.get(name) is not None}
-    notes = to_list(state.info.notes)
+    diagnostics = to_list(state.info.diagnostics)
     if (status := response.get("status")) in ("queued", "in_progress"):
         kept["resume"] = {"response_id": response.get("id"), "sequence_number": None}
         message = f"the response continues in the background (its status is {status})"
-        notes += (Diagnostic("response-unfinished", "status", action="noted", message=message),)
+        diagnostics += (
+            Diagnostic("response-unfinished", "status", action="noted", message=message),
+        )
     events += finish_events(
         map_reason(response, state.info),
         map_usage(usage, kept.get("service_tier")) if isinstance(usage, dict) and usage else None,
         {METADATA_KEY: kept} if kept else {},
         response,
-        notes,
+        diagnostics,
         message_metadata=chain_link(state.info.input_digest, response),
     )
     return _ended(state)
@@ -173,8 +175,8 @@ def note_difference(state: ResponsesState, item: Item, native: NativeObject) -> 
     )
     path = f"output[{item.position}]"
     note = Diagnostic("final-response-differs", path, action="noted", message=message)
-    notes = PersistentList(note, state.info.notes)
-    return replace(state, info=replace(state.info, notes=notes))
+    diagnostics = PersistentList(note, state.info.diagnostics)
+    return replace(state, info=replace(state.info, diagnostics=diagnostics))
 
 
 def _text(item: Item) -> str:

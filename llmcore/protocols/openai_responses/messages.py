@@ -75,20 +75,20 @@ def target_of(
 
 
 def lower_messages(
-    request: LLMRequest, context: ResponsesTarget, notes: Diagnostics
+    request: LLMRequest, context: ResponsesTarget, diagnostics: Diagnostics
 ) -> tuple[str, list[NativeObject]]:
     """Return the body's `instructions` and `input`."""
     repaired = repair(request.messages, context.policy)
-    notes.extend(repaired.diagnostics)
+    diagnostics.extend(repaired.diagnostics)
     calls = _native_calls(repaired.messages)
     items: list[NativeObject] = []
     for path, message in zip(repaired.paths, repaired.messages, strict=True):
         if message.name:
-            notes.unsupported(f"{path}.name", "the Responses API accepts no names")
+            diagnostics.unsupported(f"{path}.name", "the Responses API accepts no names")
         if message.role == "assistant":
-            items += lower_response(message, path, _rules(message, context), notes)
+            items += lower_response(message, path, _rules(message, context), diagnostics)
         else:
-            items += _lower_input_message(message, path, context, calls, notes)
+            items += _lower_input_message(message, path, context, calls, diagnostics)
     return _instructions(request, repaired), items
 
 
@@ -124,7 +124,7 @@ def _lower_input_message(
     path: str,
     context: ResponsesTarget,
     calls: Mapping[str, NativeObject],
-    notes: Diagnostics,
+    diagnostics: Diagnostics,
 ) -> list[NativeObject]:
     """Return a user's, a system's or a tool's message as items.
 
@@ -135,10 +135,10 @@ def _lower_input_message(
     content: list[NativeObject] = []
     for index, part in enumerate(message.content):
         where = f"{path}.content[{index}]"
-        item = _lower_item(part, where, context, calls, notes)
+        item = _lower_item(part, where, context, calls, diagnostics)
         if item is None:
-            natives = lower_part(part, where, context.keys, notes)
-            mark_breakpoint(natives, part, where, notes, taken=context.breakpoints)
+            natives = lower_part(part, where, context.keys, diagnostics)
+            mark_breakpoint(natives, part, where, diagnostics, taken=context.breakpoints)
             content += natives
             continue
         items += _message(role, content)
@@ -152,14 +152,14 @@ def _lower_item(
     path: str,
     context: ResponsesTarget,
     calls: Mapping[str, NativeObject],
-    notes: Diagnostics,
+    diagnostics: Diagnostics,
 ) -> NativeObject | None:
     """Return *part* as an item of its own; None for a part of a message's content."""
     match part:
         case ToolResultPart():
             call = calls.get(part.tool_call_id)
-            native = lower_result(part, path, call, context.keys, notes)
-            return _marked_output(native, part, path, context, notes)
+            native = lower_result(part, path, call, context.keys, diagnostics)
+            return _marked_output(native, part, path, context, diagnostics)
         case ProviderPart(provider=provider, data=dict() as data) if provider in context.keys:
             is_content = (str_or_none(data.get("type")) or "").startswith("input_")
             return None if is_content else dict(data)
@@ -172,14 +172,14 @@ def _marked_output(
     part: ToolResultPart,
     path: str,
     context: ResponsesTarget,
-    notes: Diagnostics,
+    diagnostics: Diagnostics,
 ) -> NativeObject:
     """Return the output item of *part*, whose end is the end of a cached prefix if it is marked."""
     output = native.get("output")
     if cache_ttl(part) is None or native.get("type") not in _OUTPUTS_OF_PARTS or not output:
         return native
     parts = [{"type": "input_text", "text": output}] if isinstance(output, str) else output
-    mark_breakpoint(parts, part, path, notes, taken=context.breakpoints)
+    mark_breakpoint(parts, part, path, diagnostics, taken=context.breakpoints)
     return {**native, "output": parts} if context.breakpoints else native
 
 

@@ -39,7 +39,7 @@ from llmcore.schema.json import (
 
 
 def lower_part(
-    part: ContentPart, path: str, keys: frozenset[str], notes: Diagnostics
+    part: ContentPart, path: str, keys: frozenset[str], diagnostics: Diagnostics
 ) -> list[NativeObject]:
     """Return one part of a user's message, or of a tool's result, as native parts.
 
@@ -52,14 +52,16 @@ def lower_part(
             return [lower_image(part)]
         case AudioPart(transcript=transcript):
             return [
-                _omitted("sound", path, "the Responses API does not accept it", notes, transcript)
+                _omitted(
+                    "sound", path, "the Responses API does not accept it", diagnostics, transcript
+                )
             ]
         case DocumentPart():
-            return _lower_document(part, path, notes)
+            return _lower_document(part, path, diagnostics)
         case ProviderPart(provider=provider, data=dict() as data) if provider in keys:
             return [dict(data)]
         case _:
-            return [_text(omitted_part(part, path, notes))]
+            return [_text(omitted_part(part, path, diagnostics))]
 
 
 def content_of(parts: list[NativeObject]) -> str | list[NativeObject]:
@@ -85,19 +87,21 @@ def lower_image(part: ImagePart) -> NativeObject:
     return {**image, "image_url": media.data_url(part) or media.remote_url(part)}
 
 
-def _lower_document(part: DocumentPart, path: str, notes: Diagnostics) -> list[NativeObject]:
+def _lower_document(part: DocumentPart, path: str, diagnostics: Diagnostics) -> list[NativeObject]:
     media_type = media.media_type_of(part) or ""
     if media_type.startswith("video/"):
         name = part.name or part.title
-        return [_omitted("a video", path, "the Responses API does not accept it", notes, name)]
+        return [
+            _omitted("a video", path, "the Responses API does not accept it", diagnostics, name)
+        ]
     if part.citations:
         why = "the Responses API does not support citations of documents"
-        notes.unsupported(f"{path}.citations", why)
+        diagnostics.unsupported(f"{path}.citations", why)
     text = media.text_data(part)
     detail = str_or_none(object_or_empty(part.provider_metadata.get(METADATA_KEY)).get("detail"))
     if text is not None:
         if detail is not None:
-            notes.unsupported(f"{path}.detail", "a text is sent as it is, in no other detail")
+            diagnostics.unsupported(f"{path}.detail", "a text is sent as it is, in no other detail")
         return [_text(document_text(part, text))]
     before = [_text(part.context)] if part.context else []
     file = _lower_file(part)
@@ -115,10 +119,10 @@ def _lower_file(part: DocumentPart) -> NativeObject:
 
 
 def _omitted(
-    what: str, path: str, why: str, notes: Diagnostics, words: str | None = None
+    what: str, path: str, why: str, diagnostics: Diagnostics, words: str | None = None
 ) -> NativeObject:
     """Return the text that stands for a part that could not be sent."""
-    return _text(omitted_text(what, path, why, notes, words))
+    return _text(omitted_text(what, path, why, diagnostics, words))
 
 
 # -- results of tools
@@ -129,7 +133,7 @@ def lower_result(
     path: str,
     call: NativeObject | None,
     keys: frozenset[str],
-    notes: Diagnostics,
+    diagnostics: Diagnostics,
 ) -> NativeObject:
     """Return the output item of a result. *call* is the built-in's item, or a call's metadata.
 
@@ -138,10 +142,10 @@ def lower_result(
     kind = _TYPES_BY_NAME.get(part.name or "") if call is None else call.get("type")
     form = _FORMS.get(str_or_none(kind) or "")
     if form is not None:
-        return _with_caller(form(part, path, call or {}, notes), call)
+        return _with_caller(form(part, path, call or {}, diagnostics), call)
     words = "custom_tool_call_output" if part.kind == "custom" else "function_call_output"
     native: NativeObject = {"type": words, "call_id": part.tool_call_id}
-    native["output"] = _lower_output(part, path, keys, notes)
+    native["output"] = _lower_output(part, path, keys, diagnostics)
     return _with_caller(native, call)
 
 
@@ -159,7 +163,7 @@ _TYPES_BY_NAME: Final = {
 
 
 def _lower_output(
-    part: ToolResultPart, path: str, keys: frozenset[str], notes: Diagnostics
+    part: ToolResultPart, path: str, keys: frozenset[str], diagnostics: Diagnostics
 ) -> str | list[NativeObject]:
     if not isinstance(part.content, tuple):
         return result_text(part)
@@ -167,27 +171,29 @@ def _lower_output(
         [{"type": "input_text", "text": "Error:"}] if part.is_error else []
     )
     for index, item in enumerate(part.parts):
-        natives += lower_part(item, f"{path}.content[{index}]", keys, notes)
+        natives += lower_part(item, f"{path}.content[{index}]", keys, diagnostics)
     return natives
 
 
-def _plain(part: ToolResultPart, path: str, notes: Diagnostics) -> JsonValue:
+def _plain(part: ToolResultPart, path: str, diagnostics: Diagnostics) -> JsonValue:
     """Return a result as JSON; of parts, their text."""
     if not isinstance(part.content, tuple):
         return part.content
     text = text_of(part.parts)
     if any(not hasattr(item, "text") for item in part.parts):
         why = "the output of this tool must be text: its other parts are omitted"
-        notes.dropped("unsupported-content", f"{path}.content", why)
+        diagnostics.dropped("unsupported-content", f"{path}.content", why)
     return text
 
 
 # -- results of built-in tools that the client runs
 
 
-def _shell(part: ToolResultPart, path: str, call: NativeObject, notes: Diagnostics) -> NativeObject:
+def _shell(
+    part: ToolResultPart, path: str, call: NativeObject, diagnostics: Diagnostics
+) -> NativeObject:
     """Return the output of commands: one entry per command, as the API has them, or one in all."""
-    value = _plain(part, path, notes)
+    value = _plain(part, path, diagnostics)
     given: Any = value["output"] if isinstance(value, Mapping) and "output" in value else value
     entries: list[Any] = objects(given) or [given]
     native: NativeObject = {"type": "shell_call_output", "call_id": part.tool_call_id}
@@ -218,19 +224,19 @@ def _of(outcome: NativeObject) -> NativeObject:
 
 
 def _local_shell(
-    part: ToolResultPart, path: str, _call: NativeObject, notes: Diagnostics
+    part: ToolResultPart, path: str, _call: NativeObject, diagnostics: Diagnostics
 ) -> NativeObject:
     """Return a command's output. The reference names the call by `id`, the guide by `call_id`."""
     ids = {"id": part.tool_call_id, "call_id": part.tool_call_id}
-    text = text_or_json(_plain(part, path, notes))
+    text = text_or_json(_plain(part, path, diagnostics))
     return {"type": "local_shell_call_output", **ids, "output": text}
 
 
 def _apply_patch(
-    part: ToolResultPart, path: str, _call: NativeObject, notes: Diagnostics
+    part: ToolResultPart, path: str, _call: NativeObject, diagnostics: Diagnostics
 ) -> NativeObject:
     """Return whether a patch could be applied, with the tool's message."""
-    value = _plain(part, path, notes)
+    value = _plain(part, path, diagnostics)
     given = value if isinstance(value, Mapping) else {"output": value}
     status = "failed" if part.is_error else "completed"
     native: NativeObject = {"type": "apply_patch_call_output", "call_id": part.tool_call_id}
@@ -249,7 +255,7 @@ _BLANK: Final = ImagePart(
 
 
 def _computer(
-    part: ToolResultPart, path: str, _call: NativeObject, notes: Diagnostics
+    part: ToolResultPart, path: str, _call: NativeObject, diagnostics: Diagnostics
 ) -> NativeObject:
     """Return a screenshot, and the safety checks that the client acknowledges.
 
@@ -262,7 +268,7 @@ def _computer(
         )
     if image is None:
         why = "a computer call that failed has no screenshot: a blank one is sent"
-        notes.changed("unsupported-content", f"{path}.content", why)
+        diagnostics.changed("unsupported-content", f"{path}.content", why)
     source = lower_image(image or _BLANK)
     shot = {name: source[name] for name in ("file_id", "image_url") if name in source}
     native: NativeObject = {"type": "computer_call_output", "call_id": part.tool_call_id}
@@ -275,24 +281,24 @@ def _computer(
 
 
 def _tool_search(
-    part: ToolResultPart, path: str, _call: NativeObject, notes: Diagnostics
+    part: ToolResultPart, path: str, _call: NativeObject, diagnostics: Diagnostics
 ) -> NativeObject:
     """Return the definitions of the tools that were found."""
-    value = _plain(part, path, notes)
+    value = _plain(part, path, diagnostics)
     given = value.get("tools") if isinstance(value, Mapping) else value
     found = objects(given)
     if part.is_error or (given and not found):
         why = "the output of a tool search is tool definitions: it found none"
-        notes.changed("unsupported-content", f"{path}.content", why)
+        diagnostics.changed("unsupported-content", f"{path}.content", why)
     native: NativeObject = {"type": "tool_search_output", "call_id": part.tool_call_id}
     return {**native, "execution": "client", "status": "completed", "tools": found}
 
 
 def _approval(
-    part: ToolResultPart, path: str, call: NativeObject, notes: Diagnostics
+    part: ToolResultPart, path: str, call: NativeObject, diagnostics: Diagnostics
 ) -> NativeObject:
     """Return whether a call of an MCP tool may go on; any value but true refuses it."""
-    value = _plain(part, path, notes)
+    value = _plain(part, path, diagnostics)
     given = value if isinstance(value, Mapping) else {"approve": value}
     approve = given.get("approve") is True and not part.is_error
     native: NativeObject = {"type": "mcp_approval_response"}

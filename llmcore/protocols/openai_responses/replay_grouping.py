@@ -84,19 +84,19 @@ class _Item:
 
 
 def lower_response(
-    message: Message, path: str, rules: ReplayRules, notes: Diagnostics
+    message: Message, path: str, rules: ReplayRules, diagnostics: Diagnostics
 ) -> list[NativeObject]:
     """Return an assistant message as the items it was made of."""
     items: list[_Item] = []
     for index, part in enumerate(message.content):
-        _add(items, part, f"{path}.content[{index}]", rules, notes)
+        _add(items, part, f"{path}.content[{index}]", rules, diagnostics)
     if all(item.position is not None for item in items):
         items.sort(key=lambda item: item.position or 0)
     natives: list[NativeObject] = []
     for group in _groups(items):
         intact = _is_intact(group, rules)
         for item in group:
-            natives += _lowered(item, intact, rules, notes)
+            natives += _lowered(item, intact, rules, diagnostics)
     return natives
 
 
@@ -104,7 +104,7 @@ def lower_response(
 
 
 def _add(
-    items: list[_Item], part: ContentPart, path: str, rules: ReplayRules, notes: Diagnostics
+    items: list[_Item], part: ContentPart, path: str, rules: ReplayRules, diagnostics: Diagnostics
 ) -> None:
     """Add *part* to the item it belongs to."""
     metadata = object_or_empty(part.provider_metadata.get(METADATA_KEY))
@@ -119,14 +119,14 @@ def _add(
         case ProviderPart(data=dict() as data) if metadata.get("part") == "content":
             _joined(items, "message", path, metadata).content.append(dict(data))
         case ToolCallPart() | ToolResultPart():
-            _add_tool(items, part, path, metadata, notes)
+            _add_tool(items, part, path, metadata, diagnostics)
         case ProviderPart(provider=provider, data=dict() as data) if provider in rules.keys:
             items.append(_item("native", path, metadata, dict(data)))
         case ImagePart() if _completes_image(items, part, metadata):
             pass
         case _:
             why = "an assistant message cannot contain it"
-            notes.left_out(path, media.noun_of(part), why)
+            diagnostics.left_out(path, media.noun_of(part), why)
 
 
 def _item(kind: _Kind, path: str, metadata: NativeObject, native: NativeObject) -> _Item:
@@ -177,7 +177,7 @@ def _add_tool(
     part: ToolCallPart | ToolResultPart,
     path: str,
     metadata: NativeObject,
-    notes: Diagnostics,
+    diagnostics: Diagnostics,
 ) -> None:
     native = metadata.get("item")
     if isinstance(part, ToolCallPart) and not part.provider_executed:
@@ -187,7 +187,7 @@ def _add_tool(
         items.append(_item("hosted", path, metadata, dict(native)))
     elif isinstance(part, ToolCallPart):
         why = "the call of a hosted tool can only be replayed as its native item"
-        notes.dropped("hosted-tool-dropped", path, why)
+        diagnostics.dropped("hosted-tool-dropped", path, why)
 
 
 def _call(part: ToolCallPart, metadata: NativeObject) -> NativeObject:
@@ -260,22 +260,22 @@ def _is_readable(item: _Item, rules: ReplayRules) -> bool:
 
 
 def _lowered(
-    item: _Item, intact: bool, rules: ReplayRules, notes: Diagnostics
+    item: _Item, intact: bool, rules: ReplayRules, diagnostics: Diagnostics
 ) -> list[NativeObject]:
     """Return *item*, with its id where its group is *intact*; nothing if it cannot go alone."""
     with_id = intact and item.id is not None
     match item.kind:
         case "reasoning":
-            return _lowered_reasoning(item, intact, notes)
+            return _lowered_reasoning(item, intact, diagnostics)
         case "hosted":
-            return _lowered_hosted(item, intact, notes)
+            return _lowered_hosted(item, intact, diagnostics)
         case "message":
             return [_lowered_message(item, with_id=with_id and _may_carry(item, rules))]
         case "call":
             needed = item.native.get("type") in _NEEDS_ID and item.id is not None
             return [_with_id(item, needed or (with_id and _may_carry(item, rules)))]
         case _:
-            return _lowered_native(item, rules, notes)
+            return _lowered_native(item, rules, diagnostics)
 
 
 def _may_carry(item: _Item, rules: ReplayRules) -> bool:
@@ -291,10 +291,10 @@ def _with_id(item: _Item, with_id: bool) -> NativeObject:
     return {"type": item.native.get("type"), "id": item.id, **item.native}
 
 
-def _lowered_reasoning(item: _Item, intact: bool, notes: Diagnostics) -> list[NativeObject]:
+def _lowered_reasoning(item: _Item, intact: bool, diagnostics: Diagnostics) -> list[NativeObject]:
     if not intact:
         why = "reasoning can only be replayed complete and with the items after it"
-        notes.dropped("reasoning-dropped", item.path, why)
+        diagnostics.dropped("reasoning-dropped", item.path, why)
         return []
     native: NativeObject = {"type": "reasoning"}
     if item.id is not None:
@@ -306,23 +306,25 @@ def _lowered_reasoning(item: _Item, intact: bool, notes: Diagnostics) -> list[Na
     return [native]
 
 
-def _lowered_hosted(item: _Item, intact: bool, notes: Diagnostics) -> list[NativeObject]:
+def _lowered_hosted(item: _Item, intact: bool, diagnostics: Diagnostics) -> list[NativeObject]:
     if not intact or item.id is None:
         why = "the call of a hosted tool can only be replayed with its reasoning"
-        notes.dropped("hosted-tool-dropped", item.path, why)
+        diagnostics.dropped("hosted-tool-dropped", item.path, why)
         return []
     if item.native.get("type") == "image_generation_call" and "result" not in item.native:
         why = "the image that the call generated is not in the message any more"
-        notes.dropped("hosted-tool-dropped", item.path, why)
+        diagnostics.dropped("hosted-tool-dropped", item.path, why)
         return []
     return [_with_id(item, with_id=True)]
 
 
-def _lowered_native(item: _Item, rules: ReplayRules, notes: Diagnostics) -> list[NativeObject]:
+def _lowered_native(
+    item: _Item, rules: ReplayRules, diagnostics: Diagnostics
+) -> list[NativeObject]:
     """Return an item of a kind we do not read, such as a compaction, as it came."""
     if "encrypted_content" in item.native and not rules.readable:
         why = "encrypted data is valid only for the model that made it"
-        notes.dropped("opaque-data-dropped", item.path, why)
+        diagnostics.dropped("opaque-data-dropped", item.path, why)
         return []
     return [_with_id(item, rules.trusts and item.id is not None)]
 

@@ -154,7 +154,7 @@ class ResponsesInfo(msgspec.Struct, frozen=True, kw_only=True):
     """The id of the last tool search by the provider, whose output does not name its call."""
     sources: Mapping[str, None] = {}
     """Pages and files for which a `Source` was emitted."""
-    notes: PersistentList | None = None
+    diagnostics: PersistentList | None = None
     """The diagnostics so far."""
     audio: PersistentList | None = None
     """Pieces of audio and of its transcript: (whether transcript, text)."""

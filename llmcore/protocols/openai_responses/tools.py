@@ -18,14 +18,16 @@ from llmcore.schema.request import LLMRequest
 from llmcore.schema.tools import CustomTool, HostedTool, ToolChoice, ToolDefinition, ToolSpec
 
 
-def lower_tools(request: LLMRequest, keys: Iterable[str], notes: Diagnostics) -> NativeObject:
+def lower_tools(request: LLMRequest, keys: Iterable[str], diagnostics: Diagnostics) -> NativeObject:
     """Return the body's `tools`, `tool_choice` and `parallel_tool_calls`.
 
     *keys* are the ids under which raw tools are this server's own.
     """
     tools: list[NativeObject] = []
     for index, tool in enumerate(request.tools):
-        native = _lower_tool(tool, f"tools[{index}]", request.model_id, frozenset(keys), notes)
+        native = _lower_tool(
+            tool, f"tools[{index}]", request.model_id, frozenset(keys), diagnostics
+        )
         if native is not None:
             tools.append(native)
     choice = request.tool_choice
@@ -69,30 +71,30 @@ def _lower_choice(choice: ToolChoice, tools: list[NativeObject]) -> object:
 
 
 def _lower_tool(
-    tool: ToolSpec, path: str, model: str, keys: frozenset[str], notes: Diagnostics
+    tool: ToolSpec, path: str, model: str, keys: frozenset[str], diagnostics: Diagnostics
 ) -> NativeObject | None:
     match tool:
         case ToolDefinition():
-            return _lower_function(tool, path, notes)
+            return _lower_function(tool, path, diagnostics)
         case CustomTool():
             return _lower_custom(tool)
         case HostedTool(kind="raw", provider=provider) if provider in keys:
             return dict(tool.options)
         case HostedTool(kind="raw", provider=provider):
-            notes.dropped("unsupported-tool", path, f"the raw tool is {provider}'s")
+            diagnostics.dropped("unsupported-tool", path, f"the raw tool is {provider}'s")
             return None
         case HostedTool():
-            return _lower_hosted(tool, path, model, notes)
+            return _lower_hosted(tool, path, model, diagnostics)
 
 
-def _lower_function(tool: ToolDefinition, path: str, notes: Diagnostics) -> NativeObject:
+def _lower_function(tool: ToolDefinition, path: str, diagnostics: Diagnostics) -> NativeObject:
     """Return a function. `strict` must be given; null leaves it to the provider.
 
     The provider's default is to be strict with schemas that fit its rules, and only with those.
     """
     target = SchemaTarget.OPENAI_STRICT if tool.strict else SchemaTarget.OPENAI_LOOSE
     projected = project(tool.parameters, target, f"{path}.parameters")
-    notes.extend(projected.diagnostics)
+    diagnostics.extend(projected.diagnostics)
     function: NativeObject = {"type": "function", "name": tool.name}
     if tool.description:
         function["description"] = tool.description
@@ -116,25 +118,31 @@ def _lower_custom(tool: CustomTool) -> NativeObject:
 
 
 def _lower_hosted(
-    tool: HostedTool, path: str, model: str, notes: Diagnostics
+    tool: HostedTool, path: str, model: str, diagnostics: Diagnostics
 ) -> NativeObject | None:
     form = _HOSTED.get(tool.kind)
     if form is None:
-        notes.dropped("unsupported-tool", path, f"the Responses API has no {tool.kind} tool")
+        diagnostics.dropped("unsupported-tool", path, f"the Responses API has no {tool.kind} tool")
         return None
-    return form(dict(tool.options), path, model, notes)
+    return form(dict(tool.options), path, model, diagnostics)
 
 
-def _unsupported(options: NativeObject, name: str, path: str, why: str, notes: Diagnostics) -> None:
+def _unsupported(
+    options: NativeObject, name: str, path: str, why: str, diagnostics: Diagnostics
+) -> None:
     """Remove an option that the API does not have."""
     if options.pop(name, None) is not None:
-        notes.unsupported(f"{path}.{name}", why)
+        diagnostics.unsupported(f"{path}.{name}", why)
 
 
-def _web_search(options: NativeObject, path: str, _model: str, notes: Diagnostics) -> NativeObject:
-    _unsupported(options, "max_uses", path, "only max_tool_calls limits all tools together", notes)
+def _web_search(
+    options: NativeObject, path: str, _model: str, diagnostics: Diagnostics
+) -> NativeObject:
+    _unsupported(
+        options, "max_uses", path, "only max_tool_calls limits all tools together", diagnostics
+    )
     why = "searches can be restricted to domains, but domains cannot be blocked"
-    _unsupported(options, "blocked_domains", path, why, notes)
+    _unsupported(options, "blocked_domains", path, why, diagnostics)
     domains = options.pop("allowed_domains", None)
     native: NativeObject = {"type": "web_search", **options}
     if domains:
@@ -148,7 +156,7 @@ def _web_search(options: NativeObject, path: str, _model: str, notes: Diagnostic
 
 
 def _file_search(
-    options: NativeObject, path: str, _model: str, _notes: Diagnostics
+    options: NativeObject, path: str, _model: str, _diagnostics: Diagnostics
 ) -> NativeObject:
     if not options.get("vector_store_ids"):
         raise InvalidRequestError(f"{path}: file search needs vector_store_ids")
@@ -159,7 +167,7 @@ def _file_search(
 
 
 def _code_execution(
-    options: NativeObject, _path: str, _model: str, _notes: Diagnostics
+    options: NativeObject, _path: str, _model: str, _diagnostics: Diagnostics
 ) -> NativeObject:
     container = options.pop("container", None) or {"type": "auto"}
     return {"type": "code_interpreter", "container": container, **options}
@@ -169,23 +177,29 @@ _PREVIEW: Final = "computer-use-preview"
 """The one model whose tool must have the display's size."""
 
 
-def _computer_use(options: NativeObject, path: str, model: str, notes: Diagnostics) -> NativeObject:
+def _computer_use(
+    options: NativeObject, path: str, model: str, diagnostics: Diagnostics
+) -> NativeObject:
     if _PREVIEW in model:
         return {"type": "computer_use_preview", "environment": "browser", **options}
     for name in ("display_width", "display_height", "environment"):
         if options.pop(name, None) is not None:
             why = "the model sees it on the screenshots"
-            notes.noted("unsupported-parameter", f"{path}.{name}", why)
+            diagnostics.noted("unsupported-parameter", f"{path}.{name}", why)
     return {"type": "computer", **options}
 
 
-def _shell(options: NativeObject, _path: str, model: str, _notes: Diagnostics) -> NativeObject:
+def _shell(
+    options: NativeObject, _path: str, model: str, _diagnostics: Diagnostics
+) -> NativeObject:
     """Return the shell that *model* supports: `codex-mini-latest` has only the older one."""
     return {"type": "local_shell" if "codex-mini" in model else "shell", **options}
 
 
 def _as(kind: str) -> Callable[[NativeObject, str, str, Diagnostics], NativeObject]:
-    def lower(options: NativeObject, _path: str, _model: str, _notes: Diagnostics) -> NativeObject:
+    def lower(
+        options: NativeObject, _path: str, _model: str, _diagnostics: Diagnostics
+    ) -> NativeObject:
         return {"type": kind, **options}
 
     return lower

@@ -33,17 +33,17 @@ from llmcore.schema.json import JsonObject, JsonValue, texts, without
 # -- what may stand at the root
 
 
-def object_root(root: JsonObject, path: str, notes: Diagnostics) -> Schema:
+def object_root(root: JsonObject, path: str, diagnostics: Diagnostics) -> Schema:
     """Return *root* as an object with properties, unions at the top merged into it."""
-    top = _Flattener(root, path, notes).flat(root, frozenset())
+    top = _Flattener(root, path, diagnostics).flat(root, frozenset())
     if "type" in top and types_of(top) != ["object"]:
         type_text = json.dumps(top["type"]).decode()
         why = f"the root is always an object here; {type_text} became one"
-        notes.changed("schema-root-not-object", f"{path}.type", why)
+        diagnostics.changed("schema-root-not-object", f"{path}.type", why)
     for keyword in ("enum", "const", "not"):
         if keyword in top:
             top = _described(top, sentence(keyword, top[keyword]), keyword)
-            notes.changed(
+            diagnostics.changed(
                 "schema-keyword-described",
                 f"{path}.{keyword}",
                 f"{keyword} is not allowed at the root; it is added to the description",
@@ -61,10 +61,10 @@ def _with_properties(top: Schema) -> Schema:
 class _Flattener:
     """Merges references, `allOf` and unions into one object schema."""
 
-    def __init__(self, root: JsonObject, path: str, notes: Diagnostics) -> None:
+    def __init__(self, root: JsonObject, path: str, diagnostics: Diagnostics) -> None:
         self._root = root
         self._path = path
-        self._notes = notes
+        self._diagnostics = diagnostics
         self._left = MAX_INLINED
 
     def flat(self, schema: JsonObject, opened: frozenset[str]) -> Schema:
@@ -98,7 +98,7 @@ class _Flattener:
         result, left = merged([without(schema, "allOf"), *members])
         if left:
             why = f"its members contradict each other: {sentence('allOf', left)}"
-            self._notes.dropped("schema-keyword-dropped", f"{self._path}.allOf", why)
+            self._diagnostics.dropped("schema-keyword-dropped", f"{self._path}.allOf", why)
         return result
 
     def _with_any(self, schema: Schema, keyword: str, shapes: list[Schema]) -> Schema:
@@ -116,7 +116,7 @@ class _Flattener:
             first = texts(objects[0].get("required"))
             required += [name for name in first if all(name in names for names in common)]
         why = "a union is not allowed at the root; its properties are moved to the root"
-        self._notes.changed("schema-root-union-merged", f"{self._path}.{keyword}", why)
+        self._diagnostics.changed("schema-root-union-merged", f"{self._path}.{keyword}", why)
         result = {**without(schema, keyword), "properties": properties}
         if required:
             result["required"] = list(dict.fromkeys(required))
@@ -154,12 +154,14 @@ def _described(schema: Schema, constraint: str, keyword: str) -> Schema:
     )
 
 
-def keep_only(root: Schema, keywords: frozenset[str], path: str, notes: Diagnostics) -> Schema:
+def keep_only(
+    root: Schema, keywords: frozenset[str], path: str, diagnostics: Diagnostics
+) -> Schema:
     """Return *root* with *keywords* only; the root has no description for the others."""
     for keyword, value in root.items():
         if keyword not in keywords:
             lossy = is_constraint(keyword) and sentence(keyword, value) != ""
-            report = notes.dropped if lossy else notes.noted
+            report = diagnostics.dropped if lossy else diagnostics.noted
             report(
                 "schema-keyword-dropped",
                 f"{path}.{keyword}",
@@ -299,16 +301,16 @@ def _projected_text(
 
 
 def _projected(schema: JsonObject, target: SchemaTarget, path: str) -> Projected:
-    notes = Diagnostics()
-    shallow = _shallow(schema, path, notes)
+    diagnostics = Diagnostics()
+    shallow = _shallow(schema, path, diagnostics)
     if target not in LOOSE:
         return Projected(
-            schema=_loose(shallow, RULES[target], path, notes),
-            diagnostics=tuple(notes.entries),
+            schema=_loose(shallow, RULES[target], path, diagnostics),
+            diagnostics=tuple(diagnostics.entries),
         )
-    strict, problem = _strict(shallow, target, path, notes)
+    strict, problem = _strict(shallow, target, path, diagnostics)
     if problem is None:
-        return Projected(schema=strict, diagnostics=tuple(notes.entries), strict=True)
+        return Projected(schema=strict, diagnostics=tuple(diagnostics.entries), strict=True)
     where, reason = problem
     loose = _projected(schema, LOOSE[target], path)
     diagnostic = Diagnostic(
@@ -320,23 +322,23 @@ def _projected(schema: JsonObject, target: SchemaTarget, path: str) -> Projected
     return Projected(schema=loose.schema, diagnostics=(diagnostic, *loose.diagnostics))
 
 
-def _shallow(schema: JsonObject, path: str, notes: Diagnostics) -> JsonObject:
+def _shallow(schema: JsonObject, path: str, diagnostics: Diagnostics) -> JsonObject:
     """Return *schema* without what is nested too deep to be read or written."""
     if not is_deeper(schema, MAX_JSON_DEPTH):
         return schema
-    notes.changed("schema-too-deep", path, f"cut at {MAX_JSON_DEPTH} levels of JSON")
+    diagnostics.changed("schema-too-deep", path, f"cut at {MAX_JSON_DEPTH} levels of JSON")
     cut = cut_deeper(schema, MAX_JSON_DEPTH)
     return cut if isinstance(cut, dict) else {}
 
 
-def _loose(schema: JsonObject, rules: SchemaRules, path: str, notes: Diagnostics) -> Schema:
-    root = inline(schema, path, notes) if rules.references == "inline" else dict(schema)
-    result = Rewriter(rules, notes).schema(_top(root, rules, path, notes), path)
-    return result if rules.root is None else keep_only(result, rules.root, path, notes)
+def _loose(schema: JsonObject, rules: SchemaRules, path: str, diagnostics: Diagnostics) -> Schema:
+    root = inline(schema, path, diagnostics) if rules.references == "inline" else dict(schema)
+    result = Rewriter(rules, diagnostics).schema(_top(root, rules, path, diagnostics), path)
+    return result if rules.root is None else keep_only(result, rules.root, path, diagnostics)
 
 
 def _strict(
-    schema: JsonObject, target: SchemaTarget, path: str, notes: Diagnostics
+    schema: JsonObject, target: SchemaTarget, path: str, diagnostics: Diagnostics
 ) -> tuple[Schema, tuple[str, str] | None]:
     """Return the strict form, and where and why it is impossible (None: it is possible)."""
     rules = RULES[target]
@@ -346,16 +348,16 @@ def _strict(
         return root, (where, f"{reference} is not in the schema")
     if hoisted.is_recursive and not rules.recursion:
         return root, (path, "it contains itself")
-    rewriter = Rewriter(rules, notes)
-    result = rewriter.schema(_top(root, rules, path, notes), path)
+    rewriter = Rewriter(rules, diagnostics)
+    result = rewriter.schema(_top(root, rules, path, diagnostics), path)
     if rewriter.problems:
         return result, rewriter.problems[0]
     too_much = over_limit(result, target)
     return result, None if too_much is None else (path, too_much)
 
 
-def _top(root: Schema, rules: SchemaRules, path: str, notes: Diagnostics) -> Schema:
+def _top(root: Schema, rules: SchemaRules, path: str, diagnostics: Diagnostics) -> Schema:
     """Return *root* in a form that is allowed at the root: that of a tool is always an object."""
     if rules.root_unions and types_of(root) != ["object"] and root:
         return root
-    return object_root(root, path, notes)
+    return object_root(root, path, diagnostics)

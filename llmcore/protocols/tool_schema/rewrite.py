@@ -43,9 +43,9 @@ class _Visit:
 class Rewriter:
     """Rewrites one schema for one target."""
 
-    def __init__(self, rules: SchemaRules, notes: Diagnostics) -> None:
+    def __init__(self, rules: SchemaRules, diagnostics: Diagnostics) -> None:
         self._rules = rules
-        self._notes = notes
+        self._diagnostics = diagnostics
         self.problems: list[tuple[str, str]] = []
         """Path and reason of each constraint that strict mode cannot express."""
 
@@ -69,7 +69,7 @@ class Rewriter:
 
     def _too_deep(self, path: str) -> Schema:
         why = f"cut to an object of any shape: deeper than {MAX_DEPTH} levels"
-        self._notes.changed("schema-too-deep", path, why)
+        self._diagnostics.changed("schema-too-deep", path, why)
         self.problems.append((path, f"it is deeper than {MAX_DEPTH} levels"))
         return {"type": "object"}
 
@@ -106,7 +106,7 @@ class Rewriter:
 
     def _any_of(self, schema: Schema, path: str) -> Schema:
         why = "oneOf became anyOf, which lets more than one branch hold"
-        self._notes.noted("schema-one-of-loosened", f"{path}.oneOf", why)
+        self._diagnostics.noted("schema-one-of-loosened", f"{path}.oneOf", why)
         return {("anyOf" if key == "oneOf" else key): value for key, value in schema.items()}
 
     def _describe_left(self, left: list[JsonObject], path: str, sentences: list[str]) -> None:
@@ -158,7 +158,7 @@ class Rewriter:
         if self._rules.closed:
             self.problems.append((path, "it has no type"))
             return schema
-        self._notes.noted("schema-any-type", path, "it has no type; it became a union of all")
+        self._diagnostics.noted("schema-any-type", path, "it has no type; it became a union of all")
         return {"anyOf": list(_ANYTHING), "nullable": True, **schema}
 
     def _alone(self, schema: Schema, path: str, sentences: list[str]) -> Schema:
@@ -222,11 +222,11 @@ class Rewriter:
             self._described(keyword, path)
         else:
             why = f"the target has no {keyword}, which constrains nothing here"
-            self._notes.noted("schema-keyword-dropped", f"{path}.{keyword}", why)
+            self._diagnostics.noted("schema-keyword-dropped", f"{path}.{keyword}", why)
 
     def _described(self, keyword: str, path: str) -> None:
         why = f"the target has no such {keyword}; it is added to the description"
-        self._notes.changed("schema-keyword-described", f"{path}.{keyword}", why)
+        self._diagnostics.changed("schema-keyword-described", f"{path}.{keyword}", why)
 
     def _copy_enum(self, values: list[JsonValue], visit: "_Visit") -> None:
         """Copy an `enum` of values that the target takes; describe any other."""
@@ -265,7 +265,9 @@ class Rewriter:
                 nullable[name] = schema
                 continue
             nullable[name] = normalise.with_null(dict(schema))
-            report = self._notes.noted if nullable[name] == schema else self._notes.changed
+            report = (
+                self._diagnostics.noted if nullable[name] == schema else self._diagnostics.changed
+            )
             report(
                 "schema-optional-as-null",
                 f"{path}.properties.{name}",
@@ -282,7 +284,7 @@ class Rewriter:
         result["required"] = [name for name in required if name in known]
         if len(required) != len(texts(result["required"])):
             why = "it names properties that the schema does not describe"
-            self._notes.dropped("schema-keyword-dropped", f"{path}.required", why)
+            self._diagnostics.dropped("schema-keyword-dropped", f"{path}.required", why)
 
     # -- after the walk
 

@@ -143,17 +143,17 @@ def overlay(target: JsonObject, beside: JsonObject) -> Schema:
 # -- inlining
 
 
-def inline(root: JsonObject, path: str, notes: Diagnostics) -> Schema:
+def inline(root: JsonObject, path: str, diagnostics: Diagnostics) -> Schema:
     """Return *root* without references; recursion ends in `{"type": "object"}`."""
-    return _Inliner(root, notes).schema(root, path, 0, ())
+    return _Inliner(root, diagnostics).schema(root, path, 0, ())
 
 
 class _Inliner:
     """Copies a schema, putting definitions where they are used."""
 
-    def __init__(self, root: JsonObject, notes: Diagnostics) -> None:
+    def __init__(self, root: JsonObject, diagnostics: Diagnostics) -> None:
         self._root = root
-        self._notes = notes
+        self._diagnostics = diagnostics
         self._left = MAX_INLINED
         self._reported: set[str] = set()
 
@@ -185,7 +185,7 @@ class _Inliner:
         target = look_up(self._root, reference)
         if target is None:
             why = f"{shown} points nowhere in the schema"
-            self._notes.dropped("schema-reference-unresolved", path, why)
+            self._diagnostics.dropped("schema-reference-unresolved", path, why)
             return self.schema(beside, path, depth + 1, opened)
         if reference in opened:
             return self._cut(
@@ -212,7 +212,7 @@ class _Inliner:
         if reason not in self._reported:
             if code != "schema-recursion-cut":
                 self._reported.add(reason)
-            self._notes.changed(code, path, f"cut to an object of any shape: {reason}")
+            self._diagnostics.changed(code, path, f"cut to an object of any shape: {reason}")
         words = {key: node[key] for key in ("title", "description") if key in node}
         return {"type": "object", **words}
 

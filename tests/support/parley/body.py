@@ -25,24 +25,28 @@ from tests.support.parley.tools import lower_tools
 
 def from_request(request: LLMRequest, stream: bool) -> Result[Built[ParleyBody], LLMError]:
     """Return the body of *request*; whether to *stream* makes no other difference."""
-    return collect_diagnostics(lambda notes: cast("ParleyBody", _lower(request, stream, notes)))
+    return collect_diagnostics(
+        lambda diagnostics: cast("ParleyBody", _lower(request, stream, diagnostics))
+    )
 
 
-def _lower(request: LLMRequest, stream: bool, notes: Diagnostics) -> NativeObject:
-    rules, turns = lower_messages(request, target_of(request), notes)
+def _lower(request: LLMRequest, stream: bool, diagnostics: Diagnostics) -> NativeObject:
+    rules, turns = lower_messages(request, target_of(request), diagnostics)
     wanted = request.response_format
     if wanted is not None and wanted.type != "text":
-        rules = f"{rules}\n\n{format_in_words(wanted, 'the API has no formats', notes)}".strip()
+        rules = (
+            f"{rules}\n\n{format_in_words(wanted, 'the API has no formats', diagnostics)}".strip()
+        )
     body: NativeObject = {
         "model": request.model_id,
         "turns": turns,
         **({"rules": rules} if rules else {}),
-        **lower_tools(request, notes),
-        **lower_generation(request, notes),
-        **lower_reasoning(request, rules_of(request.model_id), notes),
+        **lower_tools(request, diagnostics),
+        **lower_generation(request, diagnostics),
+        **lower_reasoning(request, rules_of(request.model_id), diagnostics),
     }
     if request.metadata:
-        notes.dropped("unsupported-parameter", "metadata", "the API takes no metadata")
+        diagnostics.dropped("unsupported-parameter", "metadata", "the API takes no metadata")
     merged = merge_json(body, request.options_for(METADATA_KEY, request.provider_id))
     return {**merged, "live": stream}
 
@@ -50,29 +54,31 @@ def _lower(request: LLMRequest, stream: bool, notes: Diagnostics) -> NativeObjec
 # -- parameters
 
 
-def lower_generation(request: LLMRequest, notes: Diagnostics) -> NativeObject:
+def lower_generation(request: LLMRequest, diagnostics: Diagnostics) -> NativeObject:
     """Return the limit of the response, the one parameter that the API has."""
     options = request.generation
     for each in fields(GenerationOptions):
         if each.name not in PARAMETERS and getattr(options, each.name) not in (None, (), False):
             why = f"the API has no {each.name}"
-            notes.dropped("unsupported-parameter", f"generation.{each.name}", why)
+            diagnostics.dropped("unsupported-parameter", f"generation.{each.name}", why)
     given = {native: getattr(options, name) for name, native in PARAMETERS.items()}
     return {name: value for name, value in given.items() if value is not None}
 
 
-def lower_reasoning(request: LLMRequest, rules: ParleyRules, notes: Diagnostics) -> NativeObject:
+def lower_reasoning(
+    request: LLMRequest, rules: ParleyRules, diagnostics: Diagnostics
+) -> NativeObject:
     """Return `effort`."""
     wanted = request.reasoning
     if wanted is None:
         return {}
     if not rules.thinks:
-        notes.dropped("unsupported-parameter", "reasoning", "the model does not think")
+        diagnostics.dropped("unsupported-parameter", "reasoning", "the model does not think")
         return {}
     if wanted.budget_tokens is not None:
         why = "the API takes an effort, not a number of tokens"
-        notes.dropped("unsupported-parameter", "reasoning.budget_tokens", why)
+        diagnostics.dropped("unsupported-parameter", "reasoning.budget_tokens", why)
     if wanted.summary is not None:
         why = "the API always shows all thoughts"
-        notes.dropped("unsupported-parameter", "reasoning.summary", why)
+        diagnostics.dropped("unsupported-parameter", "reasoning.summary", why)
     return {} if wanted.effort is None else {"effort": wanted.effort}

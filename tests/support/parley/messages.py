@@ -43,17 +43,17 @@ def target_of(request: LLMRequest) -> LoweringTarget:
 
 
 def lower_messages(
-    request: LLMRequest, target: LoweringTarget, notes: Diagnostics
+    request: LLMRequest, target: LoweringTarget, diagnostics: Diagnostics
 ) -> tuple[str, list[NativeObject]]:
     """Return `rules`, the text of the system, and `turns`."""
     repaired = repair(request.messages, target.policy)
-    notes.extend(repaired.diagnostics)
+    diagnostics.extend(repaired.diagnostics)
     turns: list[NativeObject] = []
     for message, path in zip(repaired.messages, repaired.paths, strict=True):
         if message.name:
-            notes.dropped("unsupported-parameter", f"{path}.name", "the API takes no names")
+            diagnostics.dropped("unsupported-parameter", f"{path}.name", "the API takes no names")
         said = [
-            lower_part(part, f"{path}.content[{index}]", target, notes)
+            lower_part(part, f"{path}.content[{index}]", target, diagnostics)
             for index, part in enumerate(message.content)
         ]
         turns.append({"by": ROLES[message.role], "say": said})
@@ -65,7 +65,7 @@ def lower_messages(
 
 
 def lower_part(
-    part: ContentPart, path: str, target: LoweringTarget, notes: Diagnostics
+    part: ContentPart, path: str, target: LoweringTarget, diagnostics: Diagnostics
 ) -> NativeObject:
     """Return *part* as an object of one field, which names its kind."""
     match part:
@@ -74,15 +74,19 @@ def lower_part(
         case ReasoningPart(text=text):
             return {"thought": text}
         case ToolCallPart(provider_executed=False):
-            arguments = object_arguments(part, path, notes)
+            arguments = object_arguments(part, path, diagnostics)
             return {"call": {"id": part.id, "name": part.name, "input": arguments}}
         case ToolResultPart(provider_executed=False):
-            return {"result": {"id": part.tool_call_id, "text": _result(part, path, notes)}}
+            return {"result": {"id": part.tool_call_id, "text": _result(part, path, diagnostics)}}
         case _:
-            return {"text": omitted_text(type(part).__name__, path, "the API has text only", notes)}
+            return {
+                "text": omitted_text(
+                    type(part).__name__, path, "the API has text only", diagnostics
+                )
+            }
 
 
-def _result(part: ToolResultPart, path: str, notes: Diagnostics) -> str:
+def _result(part: ToolResultPart, path: str, diagnostics: Diagnostics) -> str:
     if not isinstance(part.content, tuple):
         return result_text(part)
     texts = []
@@ -91,5 +95,7 @@ def _result(part: ToolResultPart, path: str, notes: Diagnostics) -> str:
             texts.append(item.text)
         else:
             where = f"{path}.content[{index}]"
-            texts.append(omitted_text(type(item).__name__, where, "the API has text only", notes))
+            texts.append(
+                omitted_text(type(item).__name__, where, "the API has text only", diagnostics)
+            )
     return "\n".join(texts)

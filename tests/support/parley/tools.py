@@ -13,14 +13,16 @@ from llmcore.schema.tools import CustomTool, HostedTool, ToolChoice, ToolSpec
 from tests.support.parley.names import TOOL_CHOICES, NativeObject
 
 
-def lower_tools(request: LLMRequest, notes: Diagnostics) -> NativeObject:
+def lower_tools(request: LLMRequest, diagnostics: Diagnostics) -> NativeObject:
     """Return `tools` and `pick`."""
-    lowered = [_lower_tool(tool, f"tools[{n}]", notes) for n, tool in enumerate(request.tools)]
+    lowered = [
+        _lower_tool(tool, f"tools[{n}]", diagnostics) for n, tool in enumerate(request.tools)
+    ]
     tools = [tool for tool in lowered if tool is not None]
     check_forcible(request, forced_tools=True, has_tools=bool(tools), knower="the API")
     if request.parallel_tool_calls is not None:
         why = "the model calls as many tools at once as it likes"
-        notes.dropped("unsupported-parameter", "parallel_tool_calls", why)
+        diagnostics.dropped("unsupported-parameter", "parallel_tool_calls", why)
     if not tools:
         return {}
     pick = _lower_choice(request.tool_choice)
@@ -33,16 +35,16 @@ def _lower_choice(choice: ToolChoice | None) -> NativeObject | None:
     return {"name": choice.tool_name} if choice.mode == "named" else TOOL_CHOICES[choice.mode]
 
 
-def _lower_tool(tool: ToolSpec, path: str, notes: Diagnostics) -> NativeObject | None:
+def _lower_tool(tool: ToolSpec, path: str, diagnostics: Diagnostics) -> NativeObject | None:
     match tool:
         case HostedTool():
-            notes.dropped("unsupported-tool", path, f"the API has no {tool.kind}")
+            diagnostics.dropped("unsupported-tool", path, f"the API has no {tool.kind}")
             return None
         case CustomTool():
-            note_function(path, notes)
+            note_function(path, diagnostics)
             schema = freeform_schema(closed=False)
             return {"name": tool.name, "about": freeform_description(tool), "schema": schema}
         case _:
             projected = project(tool.parameters, SchemaTarget.OPENAI_LOOSE, f"{path}.parameters")
-            notes.extend(projected.diagnostics)
+            diagnostics.extend(projected.diagnostics)
             return {"name": tool.name, "about": tool.description, "schema": projected.schema}
