@@ -38,13 +38,16 @@ EXTRA_MODULES = {
         "call_inputs": "a dozen types of calls have inputs of their own",
         "continuation": "the server keeps responses, and requests go on from one",
     },
-    "openai-chat": {"executed": "servers state in ways of their own that they ran a call"},
+    "openai-chat": {
+        "executed": "servers state in ways of their own that they ran a call",
+        "sources": "servers list the pages that they found in fields of their own",
+    },
     "anthropic-messages": {"contract": "the API as strict values, for fronts and tests"},
 }
 """Modules that one API alone needs, and why."""
 SIDES = {
     **dict.fromkeys((*REQUEST, "replay_grouping"), "request"),
-    **dict.fromkeys((*RESPONSE, "call_inputs", "executed"), "response"),
+    **dict.fromkeys((*RESPONSE, "call_inputs", "executed", "sources"), "response"),
 }
 
 CONSTANTS = ("PROTOCOL_ID", "METADATA_KEY", "CALL_IDS", "TOOL_NAMES")

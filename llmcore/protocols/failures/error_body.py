@@ -190,7 +190,10 @@ def _joined(facts: ErrorFacts, document: JsonValue, depth: int, *, also: bool) -
 
 # -- Bodies that are errors without an `error` --------------------------------------------
 
-_ERROR_NAMES = ("message", "detail", "msg", "errors", "error_msg", "error_code")
+_ERROR_NAMES = (
+    *("message", "detail", "msg", "errors", "error_msg", "error_message", "error_code"),
+    "error_type",
+)
 
 
 def has_error_fields(document: Mapping[str, Any]) -> bool:

@@ -1,4 +1,4 @@
-"""OpenAI Chat Completions: reading text, refusals, thinking, media, citations and sources.
+"""OpenAI Chat Completions: reading text, refusals, thinking and media.
 
     {"delta": {"content": "Hel"}}
     {"delta": {"reasoning_content": "Hm, "}}                       DeepSeek and others
@@ -13,8 +13,7 @@
 Sources, read November 2026: https://platform.openai.com/docs/api-reference/chat/object,
 https://docs.mistral.ai/capabilities/reasoning and .../citations (content parts),
 https://docs.databricks.com/aws/en/machine-learning/model-serving/query-reason-models (likewise),
-https://openrouter.ai/docs/features/multimodal/image-generation (`images`),
-https://docs.perplexity.ai/api-reference (`search_results`, `citations`); thinking:
+https://openrouter.ai/docs/features/multimodal/image-generation (`images`); thinking:
 https://api-docs.deepseek.com/guides/thinking_mode,
 https://openrouter.ai/docs/use-cases/reasoning-tokens, https://console.groq.com/docs/reasoning,
 https://docs.vllm.ai/en/latest/features/reasoning_outputs.html.
@@ -32,6 +31,7 @@ from llmcore.protocols.openai_chat.names import (
     REASONING_FIELDS,
     NativeObject,
 )
+from llmcore.protocols.openai_chat.sources import announce_page
 from llmcore.protocols.openai_chat.state import (
     ChatState,
     add_thought,
@@ -40,8 +40,8 @@ from llmcore.protocols.openai_chat.state import (
     open_segment,
 )
 from llmcore.protocols.persistent import PersistentList, to_list
-from llmcore.protocols.response_parts import announce, read_logprobs
-from llmcore.schema.content import Citation, TokenLogprob
+from llmcore.protocols.response_parts import read_logprobs
+from llmcore.schema.content import TokenLogprob
 from llmcore.schema.events import (
     File,
     LLMEvent,
@@ -50,7 +50,7 @@ from llmcore.schema.events import (
     TextDelta,
     ToolInputDelta,
 )
-from llmcore.schema.json import int_or_none, object_or_empty, objects, present, str_or_none
+from llmcore.schema.json import object_or_empty, objects, present, str_or_none
 from llmcore.schema.options import merge_json
 from llmcore.schema.request import LLMRequest
 
@@ -63,6 +63,17 @@ def delta_of(choice: NativeObject) -> NativeObject:
     if choice.get("delta") is None and choice.get("message") is None and isinstance(text, str):
         return {"content": text}
     return object_or_empty(choice.get("delta"))
+
+
+def is_copy(message: NativeObject, delta: NativeObject) -> bool:
+    """Return whether *message* has nothing but what *delta* beside it has.
+
+    Foundry Local sends each piece twice, so that its messages are not the whole.
+    Source: https://github.com/microsoft/foundry-local/issues/263
+    """
+    return bool(delta) and all(
+        delta.get(name) == value for name, value in message.items() if value and name != "role"
+    )
 
 
 def on_content(
@@ -329,54 +340,6 @@ def flush_audio(state: ChatState, events: list[LLMEvent]) -> None:
     )
 
 
-# -- citations and sources
-
-
-def on_annotations(
-    state: ChatState, delta: NativeObject, _choice: NativeObject, events: list[LLMEvent]
-) -> ChatState:
-    """Keep the citations of the text for its `TextEnd`, and announce their sources."""
-    for annotation in objects(delta.get("annotations")):
-        cited = object_or_empty(annotation.get("url_citation", annotation))
-        if str_or_none(cited.get("url")) is None:
-            events.append(ProviderEvent(state.context.provider, {"annotation": annotation}))
-            continue
-        citation = Citation(
-            url=str_or_none(cited.get("url")),
-            title=str_or_none(cited.get("title")),
-            cited_text=str_or_none(cited.get("content")),
-            start_index=int_or_none(cited.get("start_index")),
-            end_index=int_or_none(cited.get("end_index")),
-        )
-        state = replace(state, citations=PersistentList(citation, state.citations))
-        state = announce_page(state, cited.get("url"), cited.get("title"), events)
-    return state
-
-
-def on_sources(state: ChatState, chunk: NativeObject, events: list[LLMEvent]) -> ChatState:
-    """Announce pages listed beside the choices.
-
-    `search_results` are Perplexity's, `citations` also xAI's, `web_search` Z.ai's
-    (https://docs.z.ai/guides/tools/web-search).
-    """
-    for result in objects(chunk.get("search_results")):
-        state = announce_page(state, result.get("url"), result.get("title"), events)
-    for result in objects(chunk.get("web_search")):
-        state = announce_page(state, result.get("link"), result.get("title"), events)
-    citations = chunk.get("citations")
-    for url in citations if isinstance(citations, list) else ():
-        state = announce_page(state, url, None, events)
-    return state
-
-
-def announce_page(state: ChatState, url: Any, title: Any, events: list[LLMEvent]) -> ChatState:
-    """Emit the `Source` of a page, once."""
-    sources = announce(state.info.sources, url, events, url=url, title=title)
-    if sources is state.info.sources:
-        return state
-    return replace(state, info=replace(state.info, sources=sources))
-
-
 # -- thinking
 
 
@@ -485,3 +448,13 @@ def on_extra(
         found["reasoning_opaque"] = delta["reasoning_opaque"]
     merged = merge_json(state.info.extra, found)
     return replace(state, info=replace(state.info, extra=merged))
+
+
+def replayed(state: ChatState) -> ProviderEvent:
+    """Return the fields of the message that must be sent back with it."""
+    return ProviderEvent(
+        state.context.provider or METADATA_KEY,
+        state.info.extra,
+        replay=True,
+        provider_metadata={METADATA_KEY: {"place": "message"}},
+    )

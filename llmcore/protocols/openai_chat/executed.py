@@ -19,8 +19,8 @@ https://docs.mistral.ai/cookbooks/mistral-connectors-05-connectors-in-completion
 from msgspec.structs import replace
 
 from llmcore.protocols.openai_chat.calls import on_tool_calls
-from llmcore.protocols.openai_chat.content import announce_page
-from llmcore.protocols.openai_chat.names import METADATA_KEY, NativeObject
+from llmcore.protocols.openai_chat.names import METADATA_KEY, PAGES_OF_TOOLS, NativeObject
+from llmcore.protocols.openai_chat.sources import announce_pages
 from llmcore.protocols.openai_chat.state import ChatState, Several, close_segment
 from llmcore.protocols.persistent import PersistentList, to_list, with_entry, without_entry
 from llmcore.schema.events import LLMEvent, ProviderEvent, ToolCall, ToolResult
@@ -64,8 +64,7 @@ def on_executed_tools(
                     provider_metadata={METADATA_KEY: {"executed_tool": tool}},
                 )
             )
-        for result in objects(object_or_empty(tool.get("search_results")).get("results")):
-            state = announce_page(state, result.get("url"), result.get("title"), events)
+        state = announce_pages(state, tool, PAGES_OF_TOOLS, events)
     return state
 
 

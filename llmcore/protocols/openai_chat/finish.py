@@ -20,6 +20,7 @@ from llmcore.protocols.openai_chat.names import (
     FINISH_REASONS,
     METADATA_KEY,
     OF_TOKENS,
+    PAGES_BESIDE_CHOICES,
     PROTOCOL_ID,
     REASONING_FIELDS,
     USAGE_FIELDS,
@@ -129,7 +130,7 @@ def _metadata_in(holder: NativeObject, others: frozenset[str], known: JsonObject
 
 def map_reason(raw: str, *, called: bool) -> FinishReason:
     """Return the finish reason; many servers send `stop` even if tools were called."""
-    reason = FINISH_REASONS.get(raw.lower(), "other")
+    reason = FINISH_REASONS.get(raw.lower().rpartition(": ")[2], "other")
     if called and (reason == "stop" or not raw):
         reason = "tool_calls"
     return FinishReason(reason, raw or None)
@@ -139,13 +140,16 @@ def map_reason(raw: str, *, called: bool) -> FinishReason:
 
 
 def map_usage(usage: Mapping[str, Any], tier: object = None) -> Usage:
-    """Return a server's usage object by the inclusive contract; *tier* is its `service_tier`."""
+    """Return a server's usage object by the inclusive contract.
+
+    *tier* is the `service_tier` beside it; Mistral's stands in the object.
+    """
     counts = read_counts(usage, USAGE_FIELDS)
     if _beside(counts):
         counts["output_tokens"] = (counts["output_tokens"] or 0) + (counts["reasoning_tokens"] or 0)
     details = object_or_empty(usage.get("prompt_tokens_details"))  # parts of the prompt
     make = inclusive_usage if details else Usage.make
-    cost, served = read_cost(usage), served_tier(tier)
+    cost, served = read_cost(usage), served_tier(tier or usage.get("service_tier"))
     return make(**counts, cost_usd=cost, service_tier=served, raw=dict(usage))
 
 
@@ -164,9 +168,7 @@ def _beside(counts: Mapping[str, int | None]) -> bool:
 # -- a whole body without its content
 
 _PLAIN_OBJECT: Final = "chat.completion"
-_NOT_PLAIN: Final = frozenset(
-    {"error", "type", "candidates", "citations", "search_results", "web_search"}
-)
+_NOT_PLAIN: Final = frozenset({"error", "type", "candidates", *PAGES_BESIDE_CHOICES})
 _PLAIN_MESSAGE: Final = frozenset({"role", "content", *REASONING_FIELDS})
 
 

@@ -94,25 +94,40 @@ FINISH_REASONS: Final[Mapping[str, FinishReasonKind]] = {
     "function_call": "tool_calls",  # the API before tools
     "end_turn": "stop",
     "eos": "stop",  # Together
+    "eos_token": "stop",  # Text Generation Inference
     "stop_sequence": "stop",
     "max_tokens": "length",
     "model_length": "length",  # Mistral
     "model_context_window_exceeded": "length",  # Z.ai
+    "repetition_truncation": "length",  # Xiaomi, Tencent
     "tool_use": "tool_calls",
     "sensitive": "content_filter",  # Z.ai
+    "refusal": "content_filter",  # gateways to Anthropic
+    "content_filtered": "content_filter",  # Bedrock
+    "guardrail_intervened": "content_filter",  # Bedrock
+    "safety": "content_filter",  # Gemini's own words, which its endpoint and gateways pass on
+    "recitation": "content_filter",
+    "blocklist": "content_filter",
+    "prohibited_content": "content_filter",
+    "spii": "content_filter",
+    "image_safety": "content_filter",
     "error": "error",
     "abort": "error",  # vLLM, SGLang
     "network_error": "error",  # Z.ai
     "insufficient_system_resource": "error",  # DeepSeek
+    "malformed_function_call": "error",  # Gemini
 }
-"""`finish_reason`."""
+"""`finish_reason`, in lower case. Gemini's endpoint may put one of its words behind another:
+`function_call_filter: MALFORMED_FUNCTION_CALL`."""
 
 USAGE_FIELDS: Final[Mapping[str, tuple[tuple[str, ...], ...]]] = {
-    "input_tokens": (("prompt_tokens",),),
-    "output_tokens": (("completion_tokens",),),
+    "input_tokens": (("prompt_tokens",), ("input_tokens",)),
+    "output_tokens": (("completion_tokens",), ("output_tokens",)),
     "total_tokens": (("total_tokens",),),
     "cache_read_tokens": (
         ("prompt_tokens_details", "cached_tokens"),
+        ("prompt_token_details", "cached_tokens"),  # Writer
+        ("input_tokens_details", "cached_tokens"),
         ("prompt_cache_hit_tokens",),  # DeepSeek
         ("cached_tokens",),  # Moonshot
         ("num_cached_tokens",),  # Mistral
@@ -125,10 +140,50 @@ USAGE_FIELDS: Final[Mapping[str, tuple[tuple[str, ...], ...]]] = {
     ),
     "reasoning_tokens": (
         ("completion_tokens_details", "reasoning_tokens"),
+        ("output_tokens_details", "reasoning_tokens"),
         ("reasoning_tokens",),
     ),
 }
-"""Fields of `Usage`, by their paths in `usage`: the first that is there counts."""
+"""Fields of `Usage`, by their paths in `usage`: the first that is there counts.
+
+Gateways may pass on the names of the Responses API.
+"""
+
+# -- lists of pages that a server found
+
+PageLists: TypeAlias = Mapping[str, tuple[tuple[str, ...], str]]
+"""Where a field has a list of pages, and the field of a page with its URL."""
+
+PAGES_BESIDE_CHOICES: Final[PageLists] = {
+    "search_results": ((), "url"),
+    "web_search": ((), "link"),
+    "citations": ((), "url"),
+    "search_info": (("search_results",), "url"),
+    "venice_parameters": (("web_search_citations",), "url"),
+}
+"""Lists of a chunk, or a body. `search_results` are Perplexity's, `citations` also xAI's.
+
+Sources, read November 2026: https://docs.perplexity.ai/api-reference, https://docs.z.ai/guides/
+tools/web-search (`web_search`), https://cloud.tencent.com/document/product/1729/111007 (Hunyuan's
+`search_info`), https://docs.venice.ai/api-reference/endpoint/chat/completions.
+"""
+
+PAGES_IN_MESSAGES: Final[PageLists] = {
+    "web_search_data": (("sources",), "url"),
+    "graph_data": (("references", "web"), "url"),
+    "context": (("citations",), "url"),
+}
+"""Lists of a message, or a delta: two of Writer's, and that of Azure's *On Your Data*.
+
+Sources, read November 2026: https://pypi.org/project/writer-sdk (`types/chat_completion_message`),
+https://learn.microsoft.com/azure/ai-services/openai/references/on-your-data.
+"""
+
+PAGES_OF_TOOLS: Final[PageLists] = {
+    "search_results": (("results",), "url"),
+    "browser_results": ((), "url"),
+}
+"""Lists of a tool that Groq ran: https://console.groq.com/docs/agentic-tooling."""
 
 # -- facts of tokens
 

@@ -36,14 +36,14 @@ from llmcore.protocols.openai_chat.content import (
     flush_audio,
     flush_partial_tag,
     held_back,
-    on_annotations,
+    is_copy,
     on_content,
     on_extra,
     on_media,
     on_reasoning,
     on_refusal,
-    on_sources,
     on_token_fields,
+    replayed,
     with_token_logprobs,
 )
 from llmcore.protocols.openai_chat.executed import (
@@ -61,10 +61,12 @@ from llmcore.protocols.openai_chat.models import (
 from llmcore.protocols.openai_chat.names import (
     BLOCK_FIELDS,
     METADATA_KEY,
+    PAGES_IN_MESSAGES,
     PROTOCOL_ID,
     REASONING_FIELDS,
     NativeObject,
 )
+from llmcore.protocols.openai_chat.sources import on_annotations, on_pages, on_sources
 from llmcore.protocols.openai_chat.state import (
     ChatCall,
     ChatState,
@@ -187,7 +189,7 @@ def _is_error(chunk: NativeObject) -> bool:
     """Return whether *chunk* is an error body, with or without an `error`."""
     if chunk.get("error") or states_failure(chunk):
         return True
-    if chunk.get("choices") or "usage" in chunk:
+    if chunk.get("choices") or chunk.get("usage"):
         return False
     return has_error_fields(chunk)
 
@@ -205,7 +207,7 @@ def _on_choice(state: ChatState, choice: NativeObject, events: list[LLMEvent]) -
     if delta or not isinstance(message, dict):
         state = _on_delta(state, delta, choice, events)
         choice = {name: value for name, value in choice.items() if name != "logprobs"}
-    if isinstance(message, dict):
+    if isinstance(message, dict) and not is_copy(message, delta):
         state = _on_message(state, message, choice, events)
     for number, message in enumerate(objects(choice.get("messages"))):
         state = _on_delta(state, {**message, "index": number}, {}, events)
@@ -257,6 +259,7 @@ _HANDLERS: Final[tuple[tuple[frozenset[str], Handler], ...]] = (
     (frozenset({"refusal"}), on_refusal),
     (frozenset({"audio", "images"}), on_media),
     (frozenset({"annotations"}), on_annotations),
+    (frozenset(PAGES_IN_MESSAGES), on_pages),
     (frozenset({"tool_calls", "function_call"}), on_tool_calls),
     (frozenset({"executed_tools"}), on_executed_tools),
     (frozenset({"extra_content", "reasoning_opaque"}), on_extra),
@@ -294,7 +297,7 @@ def halt(state: ChatState) -> Sequence[LLMEvent]:
     diagnostics += end_calls(state.calls, events)
     flush_audio(state, events)
     if info.extra:
-        events.append(_replayed(state))
+        events.append(replayed(state))
     reason = map_reason(state.info.reason or "", called=bool(state.calls.calls))
     tier = info.metadata.get("service_tier")
     usage = None if info.usage is None else map_usage(info.usage, tier)
@@ -308,16 +311,6 @@ _NO_CALL: Final = Diagnostic(
     action="noted",
     message="a tool call was required, but the response has none; it stays text",
 )
-
-
-def _replayed(state: ChatState) -> ProviderEvent:
-    """Return the fields of the message that must be sent back with it."""
-    return ProviderEvent(
-        state.context.provider or METADATA_KEY,
-        state.info.extra,
-        replay=True,
-        provider_metadata={METADATA_KEY: {"place": "message"}},
-    )
 
 
 # -- a whole body -------------------------------------------------------------------------
@@ -375,6 +368,8 @@ class _Chunk(msgspec.Struct, gc=False):
     citations: None = None
     search_results: None = None
     web_search: None = None
+    search_info: None = None
+    venice_parameters: None = None
     x_groq: None = None
 
 

@@ -327,6 +327,32 @@ def test_sound_that_came_to_its_end_needs_no_finish_reason() -> None:
 # -- other servers' habits
 
 
+@pytest.mark.parametrize(
+    "deltas",
+    [
+        [{"content": "Hel"}, {"content": "lo"}],
+        [
+            {"tool_calls": [call(0, id="a", name="one", arguments='{"x":')]},
+            {"tool_calls": [call(0, arguments="1}")]},
+        ],
+        [{"reasoning_content": "Hel"}, {"reasoning_content": "lo"}],
+    ],
+    ids=["text", "call", "thinking"],
+)
+def test_a_message_with_the_same_piece_as_the_delta_is_not_the_whole(
+    deltas: list[dict[str, Any]],
+) -> None:
+    """Foundry Local sends each piece twice, the last one too."""
+    twice = [chunk(delta) for delta in deltas]
+    for one in twice:
+        one["choices"][0]["message"] = {"role": "assistant", **one["choices"][0]["delta"]}
+    twice[-1]["choices"][0]["finish_reason"] = "stop"
+    once = [chunk(delta) for delta in deltas]
+    once[-1]["choices"][0]["finish_reason"] = "stop"
+
+    assert response(streamed(twice)).message == response(streamed(once)).message
+
+
 def test_think_tags_of_a_repeated_message_are_not_text() -> None:
     """Where thinking stands in the text, a message that repeats it changes nothing."""
     dialect = evolve(OPENAI, think_tags=True)

@@ -168,6 +168,63 @@ def test_an_annotation_of_another_kind_is_passed_on() -> None:
     )
 
 
+def test_a_cited_document_is_a_citation_without_a_page() -> None:
+    """Groq's documents are those of the request."""
+    cited = {"document_id": "1", "start_index": 0, "end_index": 4}
+    note = {"type": "document_citation", "document_citation": cited}
+
+    answer = response(whole(completion({"content": "Oslo", "annotations": [note]})))
+
+    citation = Citation(document_id="1", start_index=0, end_index=4)
+    assert answer.message.content == (TextPart("Oslo", citations=(citation,)),)
+    assert answer.sources == ()
+
+
+PAGE = {"url": "https://a.example", "title": "A"}
+
+
+@pytest.mark.parametrize(
+    "beside",
+    [
+        {"citations": [PAGE]},
+        {"search_info": {"search_results": [PAGE]}},
+        {"venice_parameters": {"web_search_citations": [PAGE]}},
+    ],
+    ids=["objects", "Hunyuan", "Venice"],
+)
+@pytest.mark.parametrize("stream", [True, False])
+def test_lists_of_pages_of_other_servers_are_sources(beside: dict[str, Any], stream: bool) -> None:
+    """Also in a chunk that has only text beside them."""
+    chunks = [chunk({"content": "a"}), chunk({"content": "b"}, **beside), chunk({}, "stop")]
+    events = streamed(chunks) if stream else whole(completion({"content": "ab"}, **beside))
+
+    answer = response(events)
+
+    assert [(source.url, source.title) for source in answer.sources] == [("https://a.example", "A")]
+    assert answer.text == "ab"
+
+
+@pytest.mark.parametrize(
+    "found",
+    [
+        {"web_search_data": {"sources": [PAGE]}},
+        {"graph_data": {"references": {"web": [PAGE], "files": None}}},
+        {"context": {"citations": [PAGE, {"url": None, "filepath": "a.pdf"}], "intent": "[]"}},
+    ],
+    ids=["Writer", "Writer, graph", "Azure"],
+)
+@pytest.mark.parametrize("stream", [True, False])
+def test_lists_of_pages_in_a_message_are_sources(found: dict[str, Any], stream: bool) -> None:
+    """Their other fields are passed on."""
+    message = {"content": "a", **found}
+    events = streamed([chunk(message, "stop")]) if stream else whole(completion(message))
+
+    answer = response(events)
+
+    assert [(source.url, source.title) for source in answer.sources] == [("https://a.example", "A")]
+    assert ProviderEvent("openai", {"delta": found}) in events
+
+
 def test_pages_beside_the_choices_are_sources() -> None:
     """Perplexity lists them on every chunk; each is announced once, with its title."""
     listed: dict[str, Any] = {

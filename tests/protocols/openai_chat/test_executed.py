@@ -43,6 +43,19 @@ def test_server_run_tools_are_calls_with_results() -> None:
     assert [source.url for source in answer.sources] == ["https://a.example"]
 
 
+def test_pages_that_a_server_visited_are_sources() -> None:
+    """Those of Groq's browser."""
+    visited = [{"url": "https://b.example", "title": "B", "content": "Words."}]
+    tool = {**SEARCH, "type": "browser_automation", "browser_results": visited}
+
+    answer = response(whole(completion({"content": "Done.", "executed_tools": [tool]})))
+
+    assert [(source.url, source.title) for source in answer.sources] == [
+        ("https://a.example", "A"),
+        ("https://b.example", "B"),
+    ]
+
+
 def test_arguments_of_server_run_tools_may_be_anything() -> None:
     """Text that is not JSON stays text."""
     tools = [{"type": "python", "arguments": "print(1)"}, {"name": "x"}]

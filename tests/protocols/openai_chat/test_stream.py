@@ -12,6 +12,7 @@ from llmcore.protocols.openai_chat import COMPATIBLE, OPENAI, stream
 from llmcore.schema.content import RefusalPart, TextPart, TokenLogprob
 from llmcore.schema.errors import (
     ContextLengthError,
+    InvalidRequestError,
     LLMError,
     OverloadedError,
     RateLimitError,
@@ -410,6 +411,13 @@ def test_facts_of_the_response_are_kept() -> None:
         ("error", "error"),
         ("insufficient_system_resource", "error"),
         ("abort", "error"),
+        ("eos_token", "stop"),
+        ("repetition_truncation", "length"),
+        ("guardrail_intervened", "content_filter"),
+        ("refusal", "content_filter"),
+        ("SAFETY", "content_filter"),
+        ("function_call_filter: MALFORMED_FUNCTION_CALL", "error"),
+        ("content_filter: PROHIBITED_CONTENT", "content_filter"),
         ("one of next year's", "other"),
     ],
 )
@@ -565,6 +573,16 @@ ERRORS: dict[str, tuple[Any, type[LLMError]]] = {
         {"choices": None, "base_resp": {"status_code": 1000, "status_msg": "slow down"}},
         LLMError,
     ),
+    "an error in fields of its own": (
+        {
+            "id": "a",
+            "choices": None,
+            "usage": None,
+            "error_type": "BadRequestError",
+            "error_message": "slow down",
+        },
+        InvalidRequestError,
+    ),
     "Anthropic behind it": (
         {"type": "error", "error": {"type": "overloaded_error", "message": "slow down"}},
         OverloadedError,
@@ -643,7 +661,9 @@ def test_an_event_named_error_is_an_error() -> None:
 @pytest.mark.parametrize("empty", [None, "", 0, []])
 def test_empty_fields_of_errors_are_no_error(empty: object) -> None:
     """Some servers have them in chunks without choices."""
-    fields = dict.fromkeys(("error", "errors", "error_code", "error_msg", "msg"), empty)
+    fields = dict.fromkeys(
+        ("error", "errors", "error_code", "error_msg", "error_message", "error_type", "msg"), empty
+    )
     chunks = [{"id": "chatcmpl-1", **fields}, *text_chunks("Hello")]
 
     assert response(streamed(chunks)).text == "Hello"

@@ -90,6 +90,57 @@ CASES: dict[str, tuple[dict[str, Any], Usage]] = {
             cache_read_tokens=8,
         ),
     ),
+    "Mistral, with the tier": (
+        {
+            "prompt_tokens": 20,
+            "completion_tokens": 5,
+            "total_tokens": 25,
+            "service_tier": "standard",
+        },
+        Usage(
+            input_tokens=20,
+            output_tokens=5,
+            total_tokens=25,
+            uncached_input_tokens=20,
+            service_tier="default",
+        ),
+    ),
+    "Writer": (
+        {
+            "prompt_tokens": 20,
+            "completion_tokens": 5,
+            "total_tokens": 25,
+            "prompt_token_details": {"cached_tokens": 8},
+        },
+        Usage(
+            input_tokens=20,
+            output_tokens=5,
+            total_tokens=25,
+            uncached_input_tokens=12,
+            cache_read_tokens=8,
+        ),
+    ),
+    "the names of the Responses API": (
+        {
+            "input_tokens": 20,
+            "output_tokens": 5,
+            "total_tokens": 25,
+            "input_tokens_details": {"cached_tokens": 8},
+            "output_tokens_details": {"reasoning_tokens": 2},
+        },
+        Usage(
+            input_tokens=20,
+            output_tokens=5,
+            total_tokens=25,
+            uncached_input_tokens=12,
+            cache_read_tokens=8,
+            reasoning_tokens=2,
+        ),
+    ),
+    "both names, one of them empty": (
+        {"prompt_tokens": 20, "completion_tokens": 5, "input_tokens": 0, "output_tokens": 0},
+        Usage(input_tokens=20, output_tokens=5, total_tokens=25, uncached_input_tokens=20),
+    ),
     "Moonshot": (
         {"prompt_tokens": 20, "completion_tokens": 5, "total_tokens": 25, "cached_tokens": 8},
         Usage(
