@@ -28,7 +28,7 @@ from typing import Final
 from attrs import evolve, field
 
 from llmcore.bridge.configuration.document import data_of
-from llmcore.bridge.configuration.settings import GatewaySettings
+from llmcore.bridge.configuration.settings import OTHERWISE_WORDS, GatewaySettings
 from llmcore.bridge.configuration.tables import FileTables, ModelSettings, TargetSettings
 from llmcore.schema import json
 from llmcore.schema.errors import ConfigurationError
@@ -37,9 +37,6 @@ from llmcore.schema.json import JsonValue
 
 _LONG_CONTEXT: Final = "[1m]"
 _DATE: Final = re.compile(r"-20[0-9]{6}$")
-
-_WORDS: Final = ("pass", "refuse")
-"""Values of `otherwise` that are not targets."""
 
 
 @frozen
@@ -196,7 +193,7 @@ def model_map_of(settings: GatewaySettings) -> ModelMap:
     base = read_model_map(settings.model_map_path, settings.upstream)
     if settings.otherwise is not None:
         word = settings.otherwise
-        otherwise = None if word in _WORDS else _target(word, "otherwise")
+        otherwise = None if word in OTHERWISE_WORDS else _target(word, "otherwise")
         base = evolve(base, otherwise=otherwise, passes=word == "pass")
     if not tables:
         return base
@@ -253,7 +250,7 @@ def model_map_from(data: JsonValue, upstream: str) -> ModelMap:
         models={name: _target(value, f"models.{name}") for name, value in models.items()},
         prefixes=tuple(sorted(rules, key=lambda rule: -len(rule.prefix))),
         upstream=upstream,
-        otherwise=None if word in _WORDS else _target(word, "otherwise"),
+        otherwise=None if word in OTHERWISE_WORDS else _target(word, "otherwise"),
         passes=word == "pass",
     )
 

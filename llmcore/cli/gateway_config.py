@@ -33,16 +33,18 @@ def check(args: argparse.Namespace) -> int:
     """Check the settings, files of keys, and that each upstream can be made; nothing is sent."""
     from llmcore.bridge.accounts.prices import price_list
     from llmcore.bridge.model_map import model_map_of
-    from llmcore.bridge.pools.keys import check_key_file
+    from llmcore.bridge.pools.keys import check_key_source
     from llmcore.bridge.pools.providers import upstreams_from
+    from llmcore.bridge.state.stores import store_for
     from llmcore.bridge.tools_file import read_tools
 
     settings, _ = _read(environ_of(args))
     model_map = model_map_of(settings)
+    store_for(settings)  # not opened
     for upstream in settings.tables.upstreams:
-        check_key_file(upstream, owner=f"upstream {upstream.name!r}", folder=settings.folder)
+        check_key_source(upstream, owner=f"upstream {upstream.name!r}", folder=settings.folder)
     for client in settings.tables.clients:
-        check_key_file(client, owner=f"client {client.name!r}", folder=settings.folder)
+        check_key_source(client, owner=f"client {client.name!r}", folder=settings.folder)
     upstreams_from(settings, model_map)
     read_tools(settings.tools_path)
     price_list(settings)

@@ -29,7 +29,7 @@ variables = { ANTHROPIC_BETA = "sk-variable" }
 [[upstreams]]
 name = "b"
 provider = "anthropic"
-key_command = ["vault", "read"]
+key_command = ["sh", "-c", "vault read"]
 weight = 2
 [models."claude x"]
 targets = [["anthropic/claude-x"], { upstream = "b", model = "y", weight = 3 }]
@@ -77,7 +77,23 @@ def test_a_valid_file_is_reported_as_valid(
         ),
         (
             '[[upstreams]]\nname = "a"\nprovider = "openai"\nkey_file = "missing"\n',
+            "openbridge.toml line 1: the upstream 'a': the key_file ",
+        ),
+        (
+            '[[upstreams]]\nname = "a"\nprovider = "openai"\nkey_file = "missing"\n',
             "missing cannot be read: No such file or directory",
+        ),
+        (
+            '[[upstreams]]\nname = "a"\nprovider = "openai"\nkey_command = ["no-such-program"]\n',
+            "line 1: the upstream 'a': the program no-such-program of key_command is not found",
+        ),
+        (
+            '[[clients]]\nname = "ann"\nkey_command = ["./no-such-program"]\n',
+            "line 1: the client 'ann': the program ./no-such-program of key_command is not found",
+        ),
+        (
+            '[state]\nbackend = "redis"\nredis_url = "foo"\n',
+            "OPENBRIDGE_REDIS_URL is not the URL of a Redis server",
         ),
         (
             '[[clients]]\nname = "ann"\nkey_file = "/dev/null"\n',

@@ -30,6 +30,9 @@ MAX_FILE_BYTES: Final = 4 * 1024 * 1024
 Keys: TypeAlias = tuple[str | int, ...]
 """The place of a value: keys of tables, and positions in arrays of tables."""
 
+_DEPTH_OF_DOTTED_NAME: Final = 3
+"""The number of keys that a name with one dot, written without quotes, ends up with."""
+
 _SYNTAX_ERROR: Final = re.compile(r"(?P<message>.*) \(at (?:line (?P<line>\d+), .*|end .*)\)")
 
 
@@ -50,7 +53,7 @@ class ConfigDocument:
 
     @cached_property
     def _lines(self) -> Mapping[Keys, int]:
-        return dict(_statement_lines(self.text))
+        return dict(_statement_lines(self.text.replace("\r\n", "\n")))  # as `tomllib` reads them
 
     def error(self, keys: Keys, message: str) -> ConfigurationError:
         """Return the error of the value at *keys*."""
@@ -58,7 +61,11 @@ class ConfigDocument:
 
     def label(self, keys: Keys) -> str:
         """Return the file, the line and the name of the value at *keys*."""
-        return f"{self.path.name} line {self.line(keys)}: {dotted(keys)}"
+        return f"{self.place(keys)}: {dotted(keys)}"
+
+    def place(self, keys: Keys) -> str:
+        """Return the file and the line of the value at *keys*."""
+        return f"{self.path.name} line {self.line(keys)}"
 
     def refuse_unknown(self, keys: Keys, known: Sequence[str]) -> None:
         """Raise ConfigurationError if the table at *keys* has a key that is not in *known*."""
@@ -69,9 +76,19 @@ class ConfigDocument:
             raise self.error(keys, "is not a table")
         for key in table:
             if key not in known:
-                near = get_close_matches(key, known, 1)
-                hint = f"did you mean {near[0]}?" if near else f"known: {', '.join(known)}"
+                hint = _hint((*keys, key), table[key], known)
                 raise self.error((*keys, key), f"is not a setting ({hint})")
+
+
+def _hint(keys: Keys, value: object, known: Sequence[str]) -> str:
+    """Return what the unknown key at *keys*, with *value*, was probably meant to be."""
+    if near := get_close_matches(str(keys[-1]), known, 1):
+        return f"did you mean {near[0]}?"
+    if isinstance(value, dict) and len(keys) == _DEPTH_OF_DOTTED_NAME:
+        table, *parts = keys  # [models.gpt-5.5] is the table `5` in the model `gpt-5`
+        name = ".".join(map(str, parts))
+        return f"a name with dots must be in quotes: {dotted((table, name))}"
+    return f"known: {', '.join(known)}"
 
 
 def dotted(keys: Keys) -> str:
@@ -110,7 +127,7 @@ def read_document(path: Path) -> ConfigDocument:
     """
     data = data_of(path)
     try:
-        return parse_document(path, data.decode())
+        return parse_document(path, data.decode("utf-8-sig"))  # editors of Windows write a mark
     except UnicodeDecodeError as error:
         line = data[: error.start].count(b"\n") + 1
         message = f"{path.name} line {line}: is not UTF-8 text"

@@ -7,6 +7,7 @@ from typing import Final
 
 from llmcore.bridge.configuration.document import ConfigDocument, read_document
 from llmcore.bridge.configuration.settings import (
+    OTHERWISE_WORDS,
     AccountSettings,
     CacheSettings,
     CoolDownSettings,
@@ -15,9 +16,9 @@ from llmcore.bridge.configuration.settings import (
     StateSettings,
     read_settings,
 )
-from llmcore.bridge.configuration.tables import FileTables, read_tables
+from llmcore.bridge.configuration.tables import NOT_KEYS, FileTables, read_tables
 from llmcore.bridge.configuration.values import Values
-from llmcore.client.environment import provider_entries
+from llmcore.client.environment import provider_entries, unknown_provider
 from llmcore.client.user_folders import named_path
 from llmcore.schema.errors import ConfigurationError, install_extra, missing_extra
 from llmcore.schema.json import present
@@ -139,24 +140,21 @@ def _found_upstream(read: Values, tables: FileTables) -> str:
     )
 
 
-_NOT_KEYS = frozenset({"none", "null", "undefined", "nil", "false"})
-"""Words that programs write in place of a missing key."""
-
-
 def _client_keys(read: Values) -> tuple[str, ...]:
     """Return the keys that clients must show one of.
 
     Raises ConfigurationError if the variable is set and names none: a gateway that was meant to
     have a key must not run without.
     """
-    text = read.raw("CLIENT_API_KEY")
-    if text is None:
+    given = read.keys("CLIENT_API_KEY")
+    if given is None:
         return ()
-    keys = tuple(key for key in (part.strip() for part in text.split(",")) if key)
-    if not keys or any(key.lower() in _NOT_KEYS for key in keys):
+    keys = tuple(filter(None, given))
+    if not keys or any(key.lower() in NOT_KEYS for key in keys):
+        label = read.label("CLIENT_API_KEY", blank=True)
         raise ConfigurationError(
-            "OPENBRIDGE_CLIENT_API_KEY is set and names no key: set it to the keys that clients "
-            "may use, or remove it to answer without keys on this machine"
+            f"{label} is set and names no key: set it to the keys that clients may use, or remove "
+            "it to answer without keys on this machine"
         )
     return keys
 
@@ -191,6 +189,18 @@ def _table_problems(settings: GatewaySettings, read: Values) -> Iterator[str]:
         )
     if settings.model_map_path is not None and settings.otherwise is not None:
         yield f"{read.label('OTHERWISE')}: a model map has its own `otherwise`; set it there"
+    upstreams = [upstream.name for upstream in tables.upstreams]
+    known = {*provider_ids(), *upstreams}
+    if settings.upstream not in known:
+        fault = unknown_provider(settings.upstream, [*upstreams, COMPATIBLE])
+        yield f"{read.label('UPSTREAM')}: {fault.message}"
+    otherwise = settings.otherwise or "pass"
+    upstream, slash, model = otherwise.partition("/")
+    if otherwise not in OTHERWISE_WORDS and not (upstream and slash and model):
+        yield f"{read.label('OTHERWISE')}={otherwise!r} is not pass, refuse or upstream/model"
+    if slash and upstream not in known:
+        fault = unknown_provider(upstream, [*upstreams, COMPATIBLE])
+        yield f"{read.label('OTHERWISE')}: {fault.message}"
     if settings.upstream == COMPATIBLE and not (settings.upstream_base_url or tables.upstreams):
         yield f"{read.label('UPSTREAM')}=openai-compatible needs OPENBRIDGE_UPSTREAM_BASE_URL"
 
@@ -209,7 +219,8 @@ def _access_problems(settings: GatewaySettings, read: Values) -> Iterator[str]:
             f"{read.label('ADMIN_KEY')} has fewer than {_ADMIN_KEY_CHARS} characters, so that it "
             "could be guessed"
         )
-    if admin_key is not None and admin_key in settings.client_api_keys:
+    clients = {client.key for client in settings.tables.clients}
+    if admin_key is not None and admin_key in clients.union(settings.client_api_keys):
         yield f"{read.label('ADMIN_KEY')} is one of the keys of clients, too"
     if settings.is_public and not settings.limits.rate_per_minute:
         yield (
@@ -225,6 +236,11 @@ def _state_problems(settings: GatewaySettings, read: Values) -> Iterator[str]:
         yield f"{label}=redis needs OPENBRIDGE_REDIS_URL"
     if state.backend == "postgres" and not state.postgres_url:
         yield f"{label}=postgres needs OPENBRIDGE_POSTGRES_URL"
+    if state.backend == "memory" and settings.workers > 1:
+        yield (
+            f"{read.label('WORKERS')}={settings.workers}: several workers need a store that they "
+            "share: sqlite, redis or postgres, not memory"
+        )
     if state.backend == "redis" and (state.max_entries or state.max_bytes):
         yield (
             "OPENBRIDGE_STATE_MAX_ENTRIES and OPENBRIDGE_STATE_MAX_BYTES bound sqlite and memory: "

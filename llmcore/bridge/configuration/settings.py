@@ -28,6 +28,9 @@ LogLevel = Literal["debug", "info", "warning", "error"]
 BudgetPeriod = Literal["day", "week", "month", "total"]
 """How long a budget lasts, by the UTC calendar; weeks begin on Mondays, `total` never ends."""
 
+OTHERWISE_WORDS: Final = ("pass", "refuse")
+"""Values of `otherwise` that are not targets."""
+
 _LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
 
 RETRY_WITHOUT = (

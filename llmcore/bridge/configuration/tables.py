@@ -21,20 +21,27 @@ and share its requests by their weights. Values are checked by `msgspec.convert`
 """
 
 import math
+import re
 from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
 from typing import Annotated, Any, Final, TypeAlias, TypeVar
 
 import msgspec
-from attrs import field, fields_dict, frozen
+from attrs import evolve, field, fields_dict, frozen
 from msgspec import Meta
 
 from llmcore.bridge.configuration.document import ConfigDocument, Keys
 from llmcore.catalog.model_info import Rates
+from llmcore.routes.base_url import checked_base_url
+from llmcore.schema.errors import ConfigurationError
 
 Name: TypeAlias = Annotated[str, Meta(min_length=1)]
-_Weight: TypeAlias = Annotated[float, Meta(ge=0)]
-_Seconds: TypeAlias = Annotated[float, Meta(gt=0)]
-_Count: TypeAlias = Annotated[int, Meta(ge=1)]
+_Weight: TypeAlias = Annotated[float, Meta(ge=0, le=1e6)]
+_Seconds: TypeAlias = Annotated[float, Meta(gt=0, le=1e9)]
+_Count: TypeAlias = Annotated[int, Meta(ge=1, le=10**9)]
+
+NOT_KEYS: Final = frozenset({"none", "null", "undefined", "nil", "false"})
+"""Words that programs write in place of a missing key."""
 
 _T = TypeVar("_T")
 
@@ -53,6 +60,8 @@ class KeySource:
     """A program and its arguments, run without a shell; the key is the first line it prints."""
     key_seconds: _Seconds = 300.0
     """How long the output of `key_command` is used before it runs again."""
+    place: str = field(default="", eq=False)
+    """The file and the line of its table, for errors."""
 
     @property
     def is_given(self) -> bool:
@@ -138,6 +147,9 @@ class FileTables:
         return any(found)
 
 
+_SourceT = TypeVar("_SourceT", bound=KeySource)
+
+
 def read_tables(document: ConfigDocument, providers: frozenset[str]) -> FileTables:
     """Return the tables of *document*, where targets may also name one of *providers*.
 
@@ -153,12 +165,7 @@ def read_tables(document: ConfigDocument, providers: frozenset[str]) -> FileTabl
         prices={name: read.table(("prices", name), Rates) for name in read.names("prices")},
         clients=read.entries("clients", ClientSettings),
     )
-    for place, upstream in enumerate(tables.upstreams):
-        if upstream.provider not in providers:
-            known = ", ".join(sorted(providers))
-            raise document.error(
-                ("upstreams", place, "provider"), f"is {upstream.provider!r}, not one of {known}"
-            )
+    _check_upstreams(document, tables, providers)
     read.check_keys("upstreams", tables.upstreams, required=False)
     read.check_keys("clients", tables.clients, required=True)
     _check_models(document, tables, providers)
@@ -177,16 +184,20 @@ class _Tables:
             raise self.document.error((table,), "is not a table")
         return list(found)
 
-    def entries(self, table: str, kind: type[_T]) -> tuple[_T, ...]:
+    def entries(self, table: str, kind: type[_SourceT]) -> tuple[_SourceT, ...]:
         """Return each entry of an array of tables."""
         found = self.document.tables.get(table, [])
         if not isinstance(found, list):
             raise self.document.error((table,), f"is not an array of tables: write [[{table}]]")
-        return tuple(self.table((table, place), kind) for place in range(len(found)))
+        return tuple(
+            evolve(self.table((table, at), kind), place=self.document.place((table, at)))
+            for at in range(len(found))
+        )
 
     def table(self, keys: Keys, kind: type[_T]) -> _T:
         """Return the table at *keys* as a *kind*."""
-        self.document.refuse_unknown(keys, [*fields_dict(kind)])  # type: ignore[arg-type]
+        known = [name for name in fields_dict(kind) if name != "place"]  # type: ignore[arg-type]
+        self.document.refuse_unknown(keys, known)
         return self.converted(keys, self.value(keys), kind)
 
     def value(self, keys: Keys) -> Any:
@@ -249,6 +260,7 @@ class _Tables:
     ) -> None:
         """Refuse a name that two entries have, and more than one source of a key."""
         seen: set[str] = set()
+        texts: set[str] = set()
         for place, source in enumerate(sources):
             keys: Keys = (table, place)
             if source.name in seen:
@@ -260,6 +272,15 @@ class _Tables:
                 raise self.document.error(keys, message)
             if required and not any(given):
                 raise self.document.error(keys, "needs a key, a key_file or a key_command")
+            if source.key is None:
+                continue
+            if not source.key.isascii() or not source.key.isprintable() or source.key.isspace():
+                message = "has characters that no HTTP header can have, or none"
+                raise self.document.error((*keys, "key"), message)
+            if required and (source.key.lower() in NOT_KEYS or source.key in texts):
+                message = "is the key of another client" if source.key in texts else "is not a key"
+                raise self.document.error((*keys, "key"), message)
+            texts.add(source.key)
 
 
 def price_fault(rates: Rates) -> str | None:
@@ -269,6 +290,31 @@ def price_fault(rates: Rates) -> str | None:
         name for name, price in prices.items() if price is not None and not 0 <= price < math.inf
     )
     return next(wrong, None)
+
+
+_NAME: Final = re.compile(r"[A-Za-z0-9._-]+")
+"""The names of upstreams, which are also parts of targets, headers and labels of metrics."""
+
+
+def _check_upstreams(
+    document: ConfigDocument, tables: FileTables, providers: frozenset[str]
+) -> None:
+    """Refuse names that targets and headers cannot have, unknown providers, and other addresses."""
+    for place, upstream in enumerate(tables.upstreams):
+        keys: Keys = ("upstreams", place)
+        if not _NAME.fullmatch(upstream.name):
+            message = f"is {upstream.name!r}: use letters, digits, '.', '_' and '-'"
+            raise document.error((*keys, "name"), message)
+        if upstream.provider not in providers:
+            near = get_close_matches(upstream.provider.lower(), providers, 1)
+            hint = f"did you mean {near[0]}?" if near else f"known: {', '.join(sorted(providers))}"
+            message = f"is {upstream.provider!r}, which is not a provider ({hint})"
+            raise document.error((*keys, "provider"), message)
+        if upstream.base_url is not None:
+            try:
+                checked_base_url(upstream.base_url)
+            except ConfigurationError as error:
+                raise document.error((*keys, "base_url"), f"is refused: {error}") from error
 
 
 def _check_prices(document: ConfigDocument, tables: FileTables, providers: frozenset[str]) -> None:
@@ -286,6 +332,18 @@ def _check_prices(document: ConfigDocument, tables: FileTables, providers: froze
             raise document.error(("prices", name, wrong), "is not a price of 0 or more")
 
 
+def _weight(target: TargetSettings, tables: FileTables) -> float:
+    """Return the share of *target*: its own weight, or else that of its upstream.
+
+    A target that names a provider has the weights of all upstreams of it together.
+    """
+    named = {upstream.name: upstream.weight for upstream in tables.upstreams}
+    if target.upstream in named:
+        return named[target.upstream] if target.weight is None else target.weight
+    members = [one.weight for one in tables.upstreams if one.provider == target.upstream]
+    return (1.0 if target.weight is None else target.weight) * (sum(members) if members else 1.0)
+
+
 def _check_models(document: ConfigDocument, tables: FileTables, providers: frozenset[str]) -> None:
     """Refuse unknown upstreams, aliases that name two models, and overflow to the same model."""
     named = {name for upstream in tables.upstreams for name in (upstream.name, upstream.provider)}
@@ -301,6 +359,10 @@ def _check_models(document: ConfigDocument, tables: FileTables, providers: froze
             known = ", ".join(sorted(named)) or "a provider's id"
             message = f"names the upstream {upstream!r}, which is not one of {known}"
             raise document.error(keys, message)
+    for name, model in tables.models.items():
+        if not any(_weight(target, tables) for rank in model.ranks for target in rank):
+            message = "has no target with a weight above 0, so that none would be asked"
+            raise document.error(("models", name, "targets"), message)
     owners = {name: name for name in tables.models}
     for name, model in tables.models.items():
         for alias in model.aliases:

@@ -5,7 +5,6 @@ section, such as `first_event_seconds` of `[limits]`. A variable wins over the f
 deployment of a shared file can differ.
 """
 
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
@@ -23,8 +22,10 @@ _T = TypeVar("_T")
 _TRUE = frozenset({"1", "true", "yes", "on"})
 _FALSE = frozenset({"0", "false", "no", "off"})
 _PREFIX: Final = "OPENBRIDGE_"
-MOST: Final = sys.float_info.max
-"""The bound of numbers without one."""
+MOST: Final = 1e12
+"""The bound of numbers without one: times and sizes above it overflow in some store or timer."""
+_WRITTEN_OUT: Final = 1e6
+"""Smaller bounds are written in digits without separators."""
 
 SECTIONS: Final[Mapping[str, tuple[str, ...]]] = {
     "server": (
@@ -105,6 +106,11 @@ def _recorded(
     return reading
 
 
+def _bounds(least: float, most: float) -> str:
+    highest = f"{most:g}" if most < _WRITTEN_OUT else f"{most:,.0f}"
+    return f"at least {least:g} and at most {highest}"
+
+
 class Values:
     """The values of settings, and which of them were read."""
 
@@ -119,9 +125,9 @@ class Values:
         """Return whether the setting is there and not blank."""
         return self._find(name) is not None
 
-    def label(self, name: str) -> str:
-        """Return where the setting is: its variable, or its line in the file."""
-        found = self._find(name)
+    def label(self, name: str, *, blank: bool = False) -> str:
+        """Return where the setting is, blank or not: its variable, or its line in the file."""
+        found = self._find(name, blank=blank)
         return f"{_PREFIX}{name}" if found is None else found.label
 
     @_recorded
@@ -134,10 +140,18 @@ class Values:
             raise found.fault("must be a text in quotes")
         return found.value.strip()
 
-    def raw(self, name: str) -> str | None:
-        """Return the setting's text as it is, blank or not; None if it is absent."""
+    def keys(self, name: str) -> tuple[str, ...] | None:
+        """Return the keys in the setting, separated by commas or as a list; None if it is absent.
+
+        The result can be empty, and so can its keys.
+        """
         found = self._find(name, blank=True)
-        return None if found is None else str(found.value)
+        if found is None:
+            return None
+        given = found.value.split(",") if isinstance(found.value, str) else found.value
+        if not isinstance(given, list) or not all(isinstance(key, str) for key in given):
+            raise found.fault("must be a text in quotes, or a list of texts")
+        return tuple(key.strip() for key in given)
 
     @_recorded
     def words(self, name: str, default: tuple[str, ...] = ()) -> tuple[str, ...]:
@@ -181,15 +195,17 @@ class Values:
         found = self._find(name)
         if found is None:
             return default
+        expected = "is not a whole number" if kind is int else "is not a number"
+        if found.is_typed and isinstance(found.value, str):
+            raise found.fault_of_value(f"{expected}: write it without quotes")
         if found.is_typed and type(found.value) not in (int, float):
-            raise found.fault_of_value("is not a number")
+            raise found.fault_of_value(expected)
         try:
             value = kind(str(found.value))
         except ValueError as error:
-            raise found.fault_of_value("is not a number") from error
+            raise found.fault_of_value(expected) from error
         if not least <= cast("float", value) <= most:
-            bounds = f"at least {least:g}" + (f" and at most {most:g}" if most < 1e9 else "")
-            raise ConfigurationError(f"{found.label}={found.value} must be {bounds}")
+            raise ConfigurationError(f"{found.label}={found.value} must be {_bounds(least, most)}")
         return value
 
     @_recorded

@@ -73,7 +73,8 @@ def _run_workers(
     read_again: "ReadSettings | None",
 ) -> None:
     """Serve in several processes, which share the state and the metrics."""
-    _check_workers(settings)
+    if not hasattr(os, "fork"):
+        raise ConfigurationError("this system cannot fork processes: leave workers at 1")
     make_config = _application(settings, registered_tools, read_again)
     from llmcore.bridge.http.metrics import share_metrics
     from llmcore.bridge.http.workers import AnnouncingServer, Supervisor
@@ -100,17 +101,6 @@ def _run_workers(
         workers = Supervisor(serve, settings.workers, settings.limits.shutdown_s)
         stopped_by = workers.run(lambda: listens(_url(settings, port), workers=settings.workers))
     signal.raise_signal(stopped_by)  # now, since it may end the process
-
-
-def _check_workers(settings: GatewaySettings) -> None:
-    """Raise ConfigurationError where several processes cannot serve."""
-    if not hasattr(os, "fork"):
-        raise ConfigurationError("this system cannot fork processes: leave workers at 1")
-    if settings.state.backend == "memory":
-        message = (
-            "several workers need a store that they share: sqlite, redis or postgres, not memory"
-        )
-        raise ConfigurationError(message)
 
 
 def reduce_garbage_collection() -> None:

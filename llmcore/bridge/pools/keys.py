@@ -2,6 +2,8 @@
 
 import logging
 import math
+import os
+import shutil
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -20,18 +22,30 @@ _PAUSE_S: Final = 5.0
 """The shortest time between two runs of a command because of refused keys."""
 
 
-def check_key_file(source: KeySource, *, owner: str, folder: Path) -> None:
-    """Raise ConfigurationError if the key of *source* is in a file that has none to be read."""
-    if source.key_file is None:
-        return
-    path = _path(source.key_file, folder)
+def check_key_source(source: KeySource, *, owner: str, folder: Path) -> None:
+    """Raise ConfigurationError if *source* has no key in its file, or its program is missing.
+
+    The program does not run.
+    """
+    fault = ""
+    if source.key_file is not None:
+        fault = _file_fault(_path(source.key_file, folder))
+    elif source.key_command:
+        program = source.key_command[0]
+        found = folder / program if os.sep in program else program
+        if shutil.which(found) is None:
+            fault = f"the program {program} of key_command is not found, or not executable"
+    if fault:
+        raise ConfigurationError(f"{source.place and source.place + ': '}the {owner}: {fault}")
+
+
+def _file_fault(path: Path) -> str:
     try:
         with path.open("rb") as file:
             why = "" if _first_line(file.read(MAX_KEY_BYTES)) else "is empty"
     except OSError as error:
         why = f"cannot be read: {error.strerror or error}"
-    if why:
-        raise ConfigurationError(f"the {owner}: the key_file {path} {why}")
+    return why and f"the key_file {path} {why}"
 
 
 class RotatingKey:
@@ -50,7 +64,7 @@ class RotatingKey:
         folder: Path,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self.current: str | None = source.key
+        self.current: str | None = None if source.key is None else source.key.strip()
         """The key as it was read last; None before the first time."""
         self._source = source
         self._owner = owner

@@ -148,7 +148,8 @@ def _compatible(upstream: UpstreamSettings) -> ModelSource:
 
 
 def _fault(upstream: UpstreamSettings, message: str) -> ConfigurationError:
-    return ConfigurationError(f"the upstream {upstream.name!r}: {message}")
+    place = upstream.place and f"{upstream.place}: "
+    return ConfigurationError(f"{place}the upstream {upstream.name!r}: {message}")
 
 
 # -- a provider of the usual variables

@@ -90,6 +90,14 @@ def test_a_file_that_is_not_text_or_missing_is_refused(tmp_path: Path) -> None:
         read_document(path)
 
 
+def test_a_byte_order_mark_is_ignored(tmp_path: Path) -> None:
+    path = tmp_path / "openbridge.toml"
+    path.write_bytes(b"\xef\xbb\xbf[server]\r\nport = 1\r\n")
+
+    assert read_document(path).tables == {"server": {"port": 1}}
+    assert read_document(path).line(("server", "port")) == 2
+
+
 @pytest.mark.parametrize(
     ("line", "hint"),
     [

@@ -90,13 +90,28 @@ def test_every_variable_has_a_key_of_its_own_in_the_file() -> None:
             r"line 3: server\.prot is not a setting \(did you mean port\?\)",
         ),
         ("server = 3\n", r"line 1: server is not a table"),
-        ("[server]\nport = '1'\n", r"line 2: server\.port='1' is not a number"),
-        ("[server]\nport = true\n", r"line 2: server\.port=True is not a number"),
-        ("[server]\nport = 1.5\n", r"line 2: server\.port=1\.5 is not a number"),
+        (
+            "[server]\nport = '1'\n",
+            r"line 2: server\.port='1' is not a whole number: write it without quotes",
+        ),
+        ("[server]\nport = true\n", r"line 2: server\.port=True is not a whole number"),
+        ("[server]\nport = 1.5\n", r"line 2: server\.port=1\.5 is not a whole number"),
+        ("[limits]\nidle_seconds = inf\n", r"line 2: .*=inf must be at least 0\.001 and at most"),
+        ("[state]\nttl_seconds = 1e300\n", r"line 2: .* and at most 1,000,000,000,000"),
         ("[server]\nport = 70000\n", r"line 2: server\.port=70000 must be at least 0 and at most"),
         ("[server]\nhost = 1\n", r"line 2: server\.host must be a text"),
         ("[server]\nhost = '0.0.0.0'\n", r"line 2: server\.host=0\.0\.0\.0 can be reached"),
-        ("[server]\nclient_api_key = ''\n", "names no key"),
+        ("[server]\nclient_api_key = ''\n", r"line 2: server\.client_api_key is set and names no"),
+        ("[server]\nclient_api_key = []\n", r"line 2: server\.client_api_key is set and names no"),
+        ("[server]\nclient_api_key = 5\n", r"line 2: .* must be a text in quotes, or a list"),
+        ("[server]\r\n\r\nprot = 1\r\n", r"line 3: server\.prot is not a setting"),
+        (
+            "[server]\nworkers = 2\n[state]\nbackend = 'memory'\n",
+            r"line 2: server\.workers=2: several workers need a store that they share",
+        ),
+        ("[routing]\nupstream = 'grok'\n", r"line 2: routing\.upstream: there is no provider 'gr"),
+        ("[routing]\notherwise = 'deny'\n", r"line 2: .*='deny' is not pass, refuse or upstream/"),
+        ("[routing]\notherwise = 'gro/x'\n", r"line 2: .*: there is no provider 'gro': did you"),
         ("[server]\nlog_level = 'loud'\n", r"line 2: server\.log_level='loud' is not one of debug"),
         ("[policies]\nrelay = 'yes'\n", r"line 2: policies\.relay='yes' is neither true nor false"),
         ("[policies]\nretry_without = 'x'\n", r"line 2: policies\.retry_without must be a list"),
@@ -107,6 +122,11 @@ def test_every_variable_has_a_key_of_its_own_in_the_file() -> None:
 def test_what_is_invalid_is_refused_with_its_line(text: str, says: str) -> None:
     with pytest.raises(ConfigurationError, match=says):
         read(text)
+
+
+def test_client_keys_are_a_text_or_a_list() -> None:
+    assert read('[server]\nclient_api_key = "one, two"').client_api_keys == ("one", "two")
+    assert read('[server]\nclient_api_key = ["one", "two"]').client_api_keys == ("one", "two")
 
 
 def test_which_file_is_read(tmp_path: Path) -> None:
@@ -159,7 +179,38 @@ key_file = "b.key"
         ("[upstreams]\nname = 'a'\n", r"line 1: upstreams is not an array of tables"),
         ("[[upstreams]]\nname = 'a'\n", r"line 1: upstreams\[1\] is invalid: .*`provider`"),
         ("[[upstreams]]\nnmae = 'a'\n", r"line 2: upstreams\[1\]\.nmae is not a setting"),
-        ("[[upstreams]]\nname = 'a'\nprovider = 'x'\n", r"line 3: .*provider is 'x', not one of"),
+        ("[[upstreams]]\nname = 'a'\nprovider = 'x'\n", r"line 3: .*'x', which is not a provider"),
+        ("[[upstreams]]\nname = 'a'\nprovider = 'Groq'\n", r"line 3: .*\(did you mean groq\?\)"),
+        (
+            "[[upstreams]]\nname = 'a/b'\nprovider = 'groq'\n",
+            r"line 2: .*name is 'a/b': use letters",
+        ),
+        ('[[upstreams]]\nname = "a\\n"\nprovider = "groq"\n', r"line 2: .*: use letters, digits"),
+        (f"{UPSTREAMS}weight = inf\n", r"line 10: upstreams\[2\]\.weight is invalid: .*<= 1000000"),
+        (f"{UPSTREAMS}base_url = 'x'\n", r"line 10: .*base_url is refused: .*not an http\(s\) URL"),
+        (f"{UPSTREAMS}place = 'x'\n", r"line 10: upstreams\[2\]\.place is not a setting"),
+        (
+            "[[clients]]\nname = 'x'\nkey = 'k'\n[[clients]]\nname = 'y'\nkey = 'k'\n",
+            r"line 6: clients\[2\]\.key is the key of another client",
+        ),
+        ("[[clients]]\nname = 'x'\nkey = 'None'\n", r"line 3: clients\[1\]\.key is not a key"),
+        ('[[clients]]\nname = "x"\nkey = "a\\nb"\n', r"line 3: .*that no HTTP header can have"),
+        (
+            "keys.admin_key='sk-client-16-chars'\n[[clients]]\nname='x'\nkey='sk-client-16-chars'",
+            r"line 1: keys\.admin_key is one of the keys of clients",
+        ),
+        (
+            "[models.gpt-5.5]\ntargets = ['groq/x']\n",
+            r'line 1: .* \(a name with dots must be in quotes: models\."gpt-5\.5"\)',
+        ),
+        (
+            "[models.m]\ntargets = [[{ upstream = 'groq', model = 'x', weight = 0 }]]\n",
+            r"line 2: models\.m\.targets has no target with a weight above 0",
+        ),
+        (
+            f"{UPSTREAMS}weight = 0\n[models.m]\ntargets = ['b/x']\n",
+            r"line 12: models\.m\.targets has no target with a weight above 0",
+        ),
         (f"{UPSTREAMS}weight = -1\n", r"line 10: upstreams\[2\]\.weight is invalid: .*>= 0"),
         (f"{UPSTREAMS}weight = '1'\n", r"line 10: upstreams\[2\]\.weight is invalid: Expected"),
         (f"{UPSTREAMS}key = 'x'\n", r"line 6: upstreams\[2\] gives more than one of key, "),

@@ -103,7 +103,7 @@ NO_KEYS = ("", "  ", ",", " , ", "none", "None", "null", "sk-1,undefined")
         ({"OPENBRIDGE_HOST": "bridge.example"}, "OPENBRIDGE_CLIENT_API_KEY"),
         ({"OPENBRIDGE_HOST": "::", "OPENBRIDGE_CLIENT_API_KEY": "k"}, "RATE_LIMIT_PER_MINUTE"),
         *(({"OPENBRIDGE_CLIENT_API_KEY": text}, "names no key") for text in NO_KEYS),
-        ({"OPENBRIDGE_PORT": "many"}, "OPENBRIDGE_PORT='many' is not a number"),
+        ({"OPENBRIDGE_PORT": "many"}, "OPENBRIDGE_PORT='many' is not a whole number"),
         ({"OPENBRIDGE_PORT": "-1"}, "at least 0"),
         ({"OPENBRIDGE_PORT": "70000"}, "at most 65535"),
         ({"OPENBRIDGE_IDLE_SECONDS": "nan"}, "OPENBRIDGE_IDLE_SECONDS"),
