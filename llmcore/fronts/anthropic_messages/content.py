@@ -52,7 +52,7 @@ _FIELDS: Final[Mapping[str, frozenset[str]]] = {
     "text": _ALWAYS | {"citations", "text"},
     "thinking": _ALWAYS | {"signature", "thinking"},
     "tool_reference": _ALWAYS | {"tool_name"},
-    "tool_result": _ALWAYS | {"content", "is_error", "tool_use_id"},
+    "tool_result": _ALWAYS | {"content", "is_error", "tool_use_id", "toolset_name"},
     "tool_use": _ALWAYS | {"caller", "id", "input", "name", "toolset_name"},
 }
 """Fields of blocks, by their types."""

@@ -24,7 +24,7 @@ from llmcore.fronts.gemini.content import (
     read_part,
     sets_detail,
 )
-from llmcore.fronts.gemini.turns import read_turn
+from llmcore.fronts.gemini.turns import OF_PIECES, read_turn
 from llmcore.fronts.reading import AnsweredCalls, report_unknown
 from llmcore.protocols.gemini.names import MEANINGFUL, METADATA_KEY, PROTOCOL_ID, NativeObject
 from llmcore.protocols.gemini.parts import MediaPart
@@ -116,8 +116,6 @@ _OF_PART: Final = frozenset(
 )
 _OF_GEMINIS_PART: Final = frozenset({"partMetadata", "toolCall", "toolResponse", "videoMetadata"})
 """Fields of parts, and those that only a Gemini upstream accepts."""
-_OF_PIECES: Final = ("partialArgs", "willContinue")
-"""Fields of calls whose arguments come in pieces."""
 
 
 class _ContentsReader:
@@ -174,7 +172,7 @@ class _ContentsReader:
         elif "functionResponse" in part and part.get("partMetadata") is not None:
             self._diagnostics.unsupported(f"{path}.partMetadata", "a result is sent without it")
         call = camel_keys(part.get("functionCall"))
-        for name in _OF_PIECES:
+        for name in OF_PIECES:
             if call.get(name):
                 why = "the upstream gets whole calls: their arguments are those in args"
                 self._diagnostics.dropped("unsupported-content", f"{path}.functionCall.{name}", why)
@@ -211,7 +209,7 @@ class _ContentsReader:
             with_files(content, files) if files else content,
             name=name or call.name or None,
             is_error=failed,
-            provider_metadata=self._own(response, path, files=bool(files)),
+            provider_metadata=self._own(response, path, files),
         )
 
     def _files(self, response: NativeObject, path: str) -> list[MediaPart]:
@@ -221,7 +219,8 @@ class _ContentsReader:
         for index, item in enumerate(given if isinstance(given, list) else ()):
             file, where = camel_keys(item), f"{path}.functionResponse.parts[{index}]"
             files.append(client_media(file, where, native=self._native))
-            self._report_name(file, where)
+            if not self._native:
+                self._report_name(file, where)
         return files
 
     def _report_name(self, file: NativeObject, path: str) -> None:
@@ -233,11 +232,17 @@ class _ContentsReader:
             why = "names are sent of documents only"
             self._diagnostics.unsupported(f"{path}.{kind}.displayName", why)
 
-    def _own(self, response: NativeObject, path: str, *, files: bool) -> ProviderMetadata:
-        """Return the fields of a response that only Gemini reads; report them for others."""
+    def _own(
+        self, response: NativeObject, path: str, files: Sequence[MediaPart]
+    ) -> ProviderMetadata:
+        """Return the fields of a response that only Gemini reads; report them for others.
+
+        Those of its files are in the place of each file, under the kind of the file.
+        """
         native: NativeObject = {name: response[name] for name in _OF_GEMINI if name in response}
         if self._native:
             native |= {"response": response.get("response")} if files or _is_mixed(response) else {}
+            native |= {"parts": list(map(_fields_of_file, files))} if files else {}
             return {METADATA_KEY: {"functionResponse": native}} if native else {}
         for name in native:
             why = f"the upstream takes no {name} of a response"
@@ -271,6 +276,12 @@ class _ContentsReader:
 
 
 # -- what a function returned
+
+
+def _fields_of_file(file: MediaPart) -> NativeObject:
+    """Return the fields of a file that only Gemini reads, in an object of the file's kind."""
+    kind = "inlineData" if file.data is not None else "fileData"
+    return {kind: {}, **object_or_empty(file.provider_metadata.get(METADATA_KEY))}
 
 
 _RESULT: Final = "output"

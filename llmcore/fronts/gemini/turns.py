@@ -28,7 +28,7 @@ from llmcore.protocols.gemini.names import PROTOCOL_ID, NativeObject
 from llmcore.protocols.tools import synthetic_call_id
 from llmcore.schema.content import ContentPart, ReasoningPart, TextPart, ToolCallPart
 from llmcore.schema.diagnostics import Diagnostics
-from llmcore.schema.json import object_or_empty, str_or_none
+from llmcore.schema.json import object_or_empty, str_or_none, without
 from llmcore.schema.messages import Message, Origin
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.result import Failure
@@ -73,9 +73,9 @@ def _native_turn(
     turn: Sequence[PlacedPart], upstream: Upstream, before: Sequence[Message]
 ) -> list[Message]:
     """Return *turn* as the protocol reads a response of these parts."""
-    parts = [_without_word(_native_part(part, path)) for part, path in turn]
+    parts = [(_native_part(part, path), path) for part, path in turn]
     candidate: NativeObject = {
-        "content": {"parts": [part for part in parts if part]},
+        "content": {"parts": [part for part, _ in parts if part]},
         "finishReason": "STOP",
     }
     request = LLMRequest(model=upstream.model, provider=upstream.provider, messages=tuple(before))
@@ -84,7 +84,7 @@ def _native_turn(
         case Failure(error):
             raise invalid(f"{turn[0][1]}: {error.message}", turn[0][1])
         case collected:
-            content = _unjoined(collected.unwrap().message.content, turn)
+            content = _unjoined(collected.unwrap().message.content, parts)
     return [Message.assistant(content)] if content else []
 
 
@@ -126,21 +126,24 @@ _OBJECTS: Final = (
     "codeExecutionResult", "executableCode", "fileData", "functionCall", "inlineData", "toolCall",
     "toolResponse",
 )  # fmt: skip
+OF_PIECES: Final = ("partialArgs", "willContinue")
+"""Fields of calls whose arguments come in pieces."""
 
 
 def _native_part(part: NativeObject, path: str) -> NativeObject:
-    """Return *part* with the fields of its content in camelCase; media as requests have it."""
+    """Return *part* with the fields of its content in camelCase; media as requests have it.
+
+    Fields without an effect are left out: a false `thought`, a signature that only skips the
+    check, and the marks of a call that came in pieces, which is whole in a request.
+    """
     if is_media(part):
         read_media(part, path, native=True)
     inner = {name: camel_keys(part[name]) for name in _OBJECTS if isinstance(part.get(name), dict)}
-    return {**part, **inner}
-
-
-def _without_word(part: NativeObject) -> NativeObject:
-    """Return *part* without a signature that is only a word to skip the check."""
-    if is_signature(part.get("thoughtSignature")):
-        return part
-    return {name: item for name, item in part.items() if name != "thoughtSignature"}
+    if "functionCall" in inner:
+        inner["functionCall"] = without(inner["functionCall"], *OF_PIECES)
+    whole = {**part, **inner}
+    idle = [] if is_signature(part.get("thoughtSignature")) else ["thoughtSignature"]
+    return without(whole, *idle, *([] if part.get("thought") else ["thought"]))
 
 
 # -- turns of others, and for others

@@ -242,7 +242,9 @@ def lower_executed(part: ToolCallPart | ToolResultPart) -> Block | None:
         return None
     rest = without(native, "type")
     if isinstance(part, ToolResultPart):
-        result = {"type": kind, "tool_use_id": part.tool_call_id, "content": part.content}
+        result: Block = {"type": kind, "tool_use_id": part.tool_call_id}
+        if part.content is not None:
+            result["content"] = part.content
         return native_block(part, cast("JsonObject", {**result, **rest}))
     arguments = part.arguments if part.is_valid else {FREEFORM_FIELD: part.arguments}
     call = {"type": kind, "id": part.id, "name": part.name, "input": arguments}

@@ -28,7 +28,6 @@ from llmcore.protocols.gemini.parts import (
     lower_executed,
     lower_part,
     lower_result,
-    merge_native,
 )
 from llmcore.protocols.history import HistoryPolicy, native_provider_ids, repair
 from llmcore.protocols.lowering import CONTINUE_TEXT, note_continue_message
@@ -133,8 +132,7 @@ def _lower_user(
     for index, part in enumerate(message.content):
         where = f"{path}.content[{index}]"
         if isinstance(part, ToolResultPart):
-            lowered = lower_result(part, where, lowering)
-            responses.append(merge_native(lowered, target.replayed(part)))
+            responses.append(lower_result(part, where, lowering, target.replayed(part)))
         else:
             parts += lower_part(part, where, target, diagnostics)
     return responses + lowering.media_after_results + parts

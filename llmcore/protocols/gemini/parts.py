@@ -9,6 +9,7 @@ and documents go into its `parts` from Gemini 3 on
 """
 
 import base64
+from collections.abc import Sequence
 from typing import TypeAlias, cast
 
 from attrs import field, frozen
@@ -32,7 +33,7 @@ from llmcore.schema.content import (
     ToolResultPart,
 )
 from llmcore.schema.diagnostics import Diagnostics
-from llmcore.schema.json import JsonValue, object_or_empty, text_or_json, without
+from llmcore.schema.json import JsonValue, object_or_empty, objects, text_or_json, without
 
 # -- text and media
 
@@ -205,18 +206,23 @@ class ToolResultLowering:
     """Media that no function response can hold; they follow the responses."""
 
 
-def lower_result(part: ToolResultPart, path: str, lowering: ToolResultLowering) -> NativeObject:
-    """Return a `functionResponse`."""
+def lower_result(
+    part: ToolResultPart, path: str, lowering: ToolResultLowering, replayed: NativeObject
+) -> NativeObject:
+    """Return a `functionResponse`, with the native fields that came with the result."""
     native: NativeObject = {"id": part.tool_call_id} if part.tool_call_id in lowering.ids else {}
     native["name"] = part.name or "tool"
-    if not isinstance(part.content, tuple):
+    own = object_or_empty(replayed.get("functionResponse"))
+    if isinstance(part.content, tuple):
+        beside = objects(own.get("parts"))
+        words, held = _lower_items(part.parts, beside, path, native["name"], lowering)
+        native["response"] = _response(words, is_error=part.is_error)
+        native |= {"parts": held} if held else {}
+    else:
         native["response"] = _response(part.content, is_error=part.is_error)
-        return {"functionResponse": native}
-    words, held = _lower_items(part.parts, path, native["name"], lowering)
-    native["response"] = _response(words, is_error=part.is_error)
-    if held:
-        native["parts"] = held
-    return {"functionResponse": native}
+    return merge_native(
+        {"functionResponse": native}, {**replayed, "functionResponse": without(own, "parts")}
+    )
 
 
 def _response(content: JsonValue, *, is_error: bool) -> NativeObject:
@@ -229,11 +235,16 @@ def _response(content: JsonValue, *, is_error: bool) -> NativeObject:
 
 def _lower_items(
     items: tuple[ToolOutputPart, ...],
+    beside: Sequence[NativeObject],
     path: str,
     name: str,
     lowering: ToolResultLowering,
 ) -> tuple[str, list[NativeObject]]:
-    """Return the text of a result, with a mark in the place of each file, and its files."""
+    """Return the text of a result, with a mark in the place of each file, and its files.
+
+    *beside* has the fields of the files that came in a response of this API, such as their names.
+    An address that came so goes back so: other addresses are not accepted in a response.
+    """
     words: list[str] = []
     held: list[NativeObject] = []
     files = 0
@@ -243,10 +254,12 @@ def _lower_items(
             case TextPart(text=text):
                 words.append(text)
             case ImagePart() | AudioPart() | DocumentPart():
+                own = beside[files] if files < len(beside) else {}
                 files += 1
                 *before, native = lower_media(item, where, lowering.rules, lowering.diagnostics)
                 words += [known["text"] for known in before]
-                if lowering.rules.media_in_results and "inlineData" in native:
+                native = merge_native(native, own)
+                if lowering.rules.media_in_results and ("inlineData" in native or own):
                     words.append(f"[file {files}]")
                     held.append(native)
                     continue

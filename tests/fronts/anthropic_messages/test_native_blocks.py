@@ -1,4 +1,4 @@
-"""Every kind of block of an upstream of the same API reaches the client with every field.
+"""Every kind of block passes with every field between client and upstream of the same API.
 
 The blocks are values of the `anthropic` package's own types, those of the beta API included.
 """
@@ -7,7 +7,9 @@ import json
 from typing import Any, get_args
 
 import pytest
-from anthropic.types.beta import BetaContentBlock
+import typing_extensions
+from anthropic.types.beta import BetaContentBlock, BetaContentBlockParam
+from attrs import evolve
 
 from llmcore.protocols import anthropic_messages
 from llmcore.routes.decoding import decode_response
@@ -15,7 +17,8 @@ from llmcore.routes.framing import Framing
 from llmcore.schema.events import LLMEvent
 from llmcore.schema.model import Model
 from llmcore.schema.request import request
-from tests.fronts.anthropic_messages.messages_kit import MESSAGES, PROVIDERS, written
+from tests.fronts.anthropic_messages.messages_kit import MESSAGES, PROVIDERS, built, written
+from tests.fronts.anthropic_messages.messages_kit import read as request_read
 from tests.support.sdk_values import documents
 
 SEALED = {"signature", "data"}
@@ -81,3 +84,75 @@ def test_a_block_reaches_the_client_with_every_field(block: dict[str, Any], stre
     assert {k: v for k, v in shown.items() if k not in owned} == {
         k: v for k, v in block.items() if k not in owned
     }
+
+
+# -- in requests
+
+
+def _least(block: dict[str, Any], kind: Any) -> dict[str, Any]:
+    """Return *block* with only the fields that its type requires."""
+    hints = typing_extensions.get_type_hints(kind, include_extras=True)
+    return {name: item for name, item in block.items() if "Required" in str(hints[name])[:40]}
+
+
+def _blocks_of_requests() -> list[dict[str, Any]]:
+    found = []
+    for kind in filter(typing_extensions.is_typeddict, get_args(BetaContentBlockParam)):
+        whole = documents(kind)
+        found += [*whole, _least(whole[0], kind)]
+    return found
+
+
+SENT_BLOCKS = _blocks_of_requests()
+OF_THE_USER = {"container_upload", "document", "image", "search_result", "text"}
+OF_THE_SYSTEM = {"tool_addition", "tool_removal"}
+ASKED: dict[str, Any] = {"role": "user", "content": [{"type": "text", "text": "Hello"}]}
+
+
+def _conversation(block: dict[str, Any]) -> tuple[list[dict[str, Any]], int]:
+    """Return messages in which *block* is legal, and the place of its message."""
+    kind = block["type"]
+    if kind in OF_THE_USER:
+        return [{"role": "user", "content": [block]}], 0
+    if kind in OF_THE_SYSTEM:
+        return [ASKED, {"role": "system", "content": [block]}], 1
+    if kind == "tool_result":
+        name = block.get("toolset_name")
+        family = {"toolset_name": name} if name else {}
+        call = {"type": "tool_use", "id": block["tool_use_id"], "name": "look", "input": {}}
+        turn = {"role": "assistant", "content": [{**call, **family}]}
+        return [ASKED, turn, {"role": "user", "content": [block]}], 2
+    turn = {"role": "assistant", "content": [block]}
+    if kind == "tool_use":
+        name = block.get("toolset_name")
+        family = {"toolset_name": name} if name else {}
+        result = {"type": "tool_result", "tool_use_id": block["id"], "content": "Done", **family}
+        return [ASKED, turn, {"role": "user", "content": [result]}], 1
+    if kind in ("thinking", "redacted_thinking"):
+        turn = {"role": "assistant", "content": [block, {"type": "text", "text": "So."}]}
+    return [ASKED, turn, ASKED], 1
+
+
+def _plain(value: Any) -> Any:
+    """Return *value* without the lifetimes that are the default."""
+    if isinstance(value, list):
+        return [_plain(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    kept = {name: _plain(item) for name, item in value.items()}
+    if kept.get("type") == "ephemeral" and kept.get("ttl") == "5m":
+        del kept["ttl"]
+    return kept
+
+
+@pytest.mark.parametrize(
+    "block", SENT_BLOCKS, ids=[f"{one['type']}-{number}" for number, one in enumerate(SENT_BLOCKS)]
+)
+def test_a_block_of_a_request_goes_up_as_it_came(block: dict[str, Any]) -> None:
+    """With every field that its type declares, and with those alone that it requires."""
+    messages, place = _conversation(block)
+    made = request_read({"messages": messages}, MESSAGES)
+    body = built(evolve(made.request, model=Model("claude-opus-5", "anthropic")), MESSAGES)
+
+    assert _plain(body["messages"][place]["content"][0]) == _plain(block)
+    assert made.diagnostics == ()

@@ -29,12 +29,7 @@ NOTE = {"partMetadata": {"of": "the client"}}
             None,
             "functionResponse.parts[0].inlineData.displayName",
         ),
-        (
-            {"functionResponse": {**RETURNED, "parts": [IMAGE]}},
-            "gemini",
-            None,
-            "functionResponse.parts[0].inlineData.displayName",
-        ),
+        ({"functionResponse": {**RETURNED, "parts": [IMAGE]}}, "gemini", "the name", None),
         ({"functionResponse": RETURNED, **NOTE}, "gemini", None, "partMetadata"),
         ({"functionResponse": RETURNED, **NOTE}, "openai-chat", None, "partMetadata"),
         ({"functionResponse": RETURNED}, "openai-chat", None, None),

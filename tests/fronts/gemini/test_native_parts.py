@@ -137,6 +137,61 @@ def test_a_part_that_comes_back_goes_up_as_it_came(part: dict[str, Any], client:
     assert built.unwrap().body["contents"][1] == {"role": "model", "parts": [part]}
 
 
+WORD = "skip_thought_signature_validator"
+"""In place of a signature, it skips the service's check."""
+
+
+@pytest.mark.parametrize(
+    ("sent", "goes_up"),
+    [
+        ({"text": "Hi.", "thought": False}, {"text": "Hi."}),
+        ({"text": "Hi.", "thoughtSignature": WORD}, {"text": "Hi."}),
+        ({"text": "Hi.", "thoughtSignature": ""}, {"text": "Hi."}),
+        ({"text": "Hi.", "thoughtSignature": None, "inlineData": None}, {"text": "Hi."}),
+        (
+            {"functionCall": {"name": "look", "args": {"at": 1}, "willContinue": True}},
+            {"functionCall": {"name": "look", "args": {"at": 1}}, "thoughtSignature": WORD},
+        ),
+    ],
+    ids=["no thought", "a word", "an empty signature", "null fields", "a call in pieces"],
+)
+def test_a_part_of_the_model_goes_up_whatever_stands_beside_it(
+    sent: dict[str, Any], goes_up: dict[str, Any]
+) -> None:
+    """Alone and before another text."""
+    for others in ([], [{"text": "After."}]):
+        turn = {"role": "model", "parts": [sent, *others]}
+        asked = client_request({"contents": [HELLO, turn, HELLO]}, "gemini").request
+        built = protocol_by_id("gemini").body.build(asked, False)
+        assert isinstance(built, Success), built
+
+        assert built.unwrap().body["contents"][1]["parts"] == [goes_up, *others]
+
+
+@pytest.mark.parametrize(
+    "file",
+    [
+        {"inlineData": {"mimeType": "image/png", "data": "aGk=", "displayName": "a.png"}},
+        {"inlineData": {"mimeType": "audio/wav", "data": "aGk="}},
+        {"fileData": {"mimeType": "image/png", "fileUri": "gs://b/a.png", "displayName": "a.png"}},
+        {"fileData": {"mimeType": "application/pdf", "fileUri": "https://a.example/a.pdf"}},
+    ],
+    ids=["named image", "audio", "named address", "address"],
+)
+def test_a_file_in_a_functions_response_goes_up_in_it(file: dict[str, Any]) -> None:
+    """With its name, which the response refers to."""
+    call = {"functionCall": {"name": "look", "args": {}}, "thoughtSignature": "aGk="}
+    response = {"seen": {"$ref": "a.png"}}
+    parts = [{"functionResponse": {"name": "look", "response": response, "parts": [file]}}]
+    turns = [HELLO, {"role": "model", "parts": [call]}, {"role": "user", "parts": parts}]
+    made = client_request({"contents": turns}, "gemini")
+    built = protocol_by_id("gemini").body.build(made.request, False)
+    assert isinstance(built, Success), built
+
+    assert built.unwrap().body["contents"][2]["parts"] == parts
+    assert (made.diagnostics, built.unwrap().diagnostics) == ((), ())
+
+
 @streaming
 @pytest.mark.parametrize("number", range(len(documents(types.Candidate))))
 def test_a_candidate_reaches_the_client_with_every_field(number: int, stream: bool) -> None:
