@@ -60,7 +60,7 @@ class OperationRequest(msgspec.Struct, frozen=True, kw_only=True):
 
 @frozen(kw_only=True)
 class Outcome:
-    """A JSON object as an operation's response, and the notes on it."""
+    """A JSON object as an operation's response, and the diagnostics of it."""
 
     body: JsonObject
     diagnostics: tuple[Diagnostic, ...] = ()
@@ -79,6 +79,15 @@ class Operation:
     """Raises FrontError."""
     takes_body: bool = False
     """Whether a JSON object is read, and the request counts as one under way."""
+
+
+def posted(
+    name: str,
+    path: str,
+    handle: Callable[[OperationRequest], Awaitable[JsonObject | Outcome | SentResponse]],
+) -> Operation:
+    """Return the operation *name*, for which clients post a JSON object to *path*."""
+    return Operation(name=name, method="POST", path=path, handle=handle, takes_body=True)
 
 
 @frozen(kw_only=True)

@@ -10,7 +10,7 @@ https://developers.openai.com/api/docs/guides/error-codes,
 https://developers.openai.com/api/reference/resources/models.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from llmcore.fronts.errors import FrontError, invalid, retry_headers
@@ -20,7 +20,7 @@ from llmcore.protocols.openai_responses.names import METADATA_KEY
 from llmcore.protocols.tool_schema.normalise import without_null_keywords
 from llmcore.schema.content import TokenLogprob
 from llmcore.schema.events import Finish
-from llmcore.schema.json import JsonObject, object_or_empty, str_or_none
+from llmcore.schema.json import JsonObject, NativeObject, object_or_empty, str_or_none
 from llmcore.schema.options import ResponseFormat
 from llmcore.schema.tools import Grammar, ToolChoice
 
@@ -50,6 +50,15 @@ def token_bytes(token: TokenLogprob) -> bytes | None:
     if token.data is not None or "\N{REPLACEMENT CHARACTER}" in token.token:
         return token.data
     return token.token.encode("utf-8", "replace")
+
+
+def logprob_list(
+    tokens: Iterable[TokenLogprob], form: Callable[[TokenLogprob], NativeObject]
+) -> list[NativeObject]:
+    """Return log probabilities with their alternatives, each in the *form* of one token."""
+    return [
+        {**form(token), "top_logprobs": [form(other) for other in token.top]} for token in tokens
+    ]
 
 
 def model_list(models: Sequence[ListedModel], query: Mapping[str, str]) -> JsonObject:

@@ -24,7 +24,8 @@ _MILLISECONDS: Final[dict[str, Any]] = {
 }
 
 
-def _object(required: tuple[str, ...], **properties: dict[str, Any]) -> dict[str, Any]:
+def object_schema(required: tuple[str, ...], **properties: Any) -> dict[str, Any]:
+    """Return the JSON Schema of an object with *properties*."""
     return {"type": "object", "properties": properties, "required": list(required)}
 
 
@@ -39,7 +40,7 @@ class Builtin:
     parameters: dict[str, Any]
 
 
-_OPERATION: Final = _object(
+_OPERATION: Final = object_schema(
     ("type", "path"),
     type={"type": "string", "enum": ["create_file", "update_file", "delete_file"]},
     path={"type": "string", "description": "The file, relative to the working directory."},
@@ -56,12 +57,12 @@ BUILTIN: Final[Mapping[str, Builtin]] = {
     "apply_patch": Builtin(
         kind="apply_patch",
         description="Creates, updates or deletes one file. Call it once for each file.",
-        parameters=_object(("operation",), operation=_OPERATION),
+        parameters=object_schema(("operation",), operation=_OPERATION),
     ),
     "shell": Builtin(
         kind="shell",
         description="Runs shell commands and returns what they print.",
-        parameters=_object(
+        parameters=object_schema(
             ("commands",),
             commands={**_TEXTS, "description": "Commands, each one a whole shell command line."},
             timeout_ms=_MILLISECONDS,
@@ -71,7 +72,7 @@ BUILTIN: Final[Mapping[str, Builtin]] = {
     "local_shell": Builtin(
         kind="local_shell",
         description="Runs one command and returns what it prints.",
-        parameters=_object(
+        parameters=object_schema(
             ("command",),
             command={**_TEXTS, "description": "The program and its arguments."},
             timeout_ms=_MILLISECONDS,
@@ -83,7 +84,7 @@ BUILTIN: Final[Mapping[str, Builtin]] = {
     "tool_search": Builtin(
         kind="tool_search",
         description="Finds more tools; those that it finds can be called afterwards.",
-        parameters=_object(("query",), query=_TEXT),
+        parameters=object_schema(("query",), query=_TEXT),
     ),
 }
 """By the type that a client lists in `tools`."""
@@ -94,7 +95,7 @@ def _hosted(name: str, description: str, *required: str, **properties: dict[str,
         kind="function",
         name=name,
         description=description,
-        parameters=_object(required, **properties),
+        parameters=object_schema(required, **properties),
     )
 
 

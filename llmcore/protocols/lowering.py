@@ -17,7 +17,7 @@ from llmcore.protocols import media
 from llmcore.schema.changed import changed
 from llmcore.schema.content import Citation, ContentPart, DocumentPart, ProviderPart, ToolResultPart
 from llmcore.schema.diagnostics import Diagnostics
-from llmcore.schema.json import JsonObject, text_or_json, without
+from llmcore.schema.json import JsonObject, NativeObject, text_or_json, without
 from llmcore.schema.options import GenerationOptions, ReasoningEffort, ServiceTier, merge_json
 from llmcore.schema.request import LLMRequest
 
@@ -66,6 +66,13 @@ def omitted_part(part: ContentPart, path: str, diagnostics: Diagnostics) -> str:
     owner = part.provider if isinstance(part, ProviderPart) else ""
     what = f"a part of {owner}" if owner else media.noun_of(part)
     return omitted_text(what, path, "it has no form here", diagnostics)
+
+
+def omitted_block(
+    what: str, path: str, why: str, diagnostics: Diagnostics, words: str | None = None
+) -> NativeObject:
+    """Return `omitted_text` as a block of text, as Anthropic and Chat Completions have it."""
+    return {"type": "text", "text": omitted_text(what, path, why, diagnostics, words)}
 
 
 # -- results and citations

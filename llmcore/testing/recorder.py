@@ -34,7 +34,7 @@ from llmcore.testing.cassette import (
 from llmcore.testing.cassette_file import save
 from llmcore.testing.httpx_transport import HttpxCompatible
 from llmcore.testing.recorded_headers import response_headers
-from llmcore.testing.socket_recorder import RecordedSocket, SocketTrack
+from llmcore.testing.socket_recorder import RecordedSocket, SocketTrack, Track
 
 
 @with_call_hints()
@@ -67,7 +67,7 @@ class Recorder(HttpxCompatible):
         self._headers = frozenset(headers)
         self._environ = environ
         self._not_secret = not_secret
-        self._tracks: list[_Track | SocketTrack] = []
+        self._tracks: list[_ExchangeTrack | SocketTrack] = []
         self._secrets: set[str] = set()
 
     def __repr__(self) -> str:
@@ -76,7 +76,7 @@ class Recorder(HttpxCompatible):
 
     async def send(self, request: HttpRequest, timeouts: Timeouts) -> "RecordedExchange":
         """Send *request* by the inner transport, and record the exchange."""
-        track = _Track(RecordedRequest.of(request, self._headers), anyio.current_time())
+        track = _ExchangeTrack(RecordedRequest.of(request, self._headers), anyio.current_time())
         self._tracks.append(track)
         self._secrets.update(request.secrets)
         try:
@@ -132,7 +132,7 @@ class Recorder(HttpxCompatible):
 class RecordedExchange:
     """A response that is being recorded."""
 
-    def __init__(self, inner: Exchange, track: "_Track") -> None:
+    def __init__(self, inner: Exchange, track: "_ExchangeTrack") -> None:
         self.status = inner.status
         self.headers = inner.headers
         self._inner = inner
@@ -166,23 +166,15 @@ class RecordedExchange:
 
 
 @define
-class _Track:
+class _ExchangeTrack(Track):
     """An exchange under way."""
 
-    request: RecordedRequest
-    since: float
-    """The time of the last request, chunk or error."""
     delay_ms: float = 0.0
     status: int | None = None
     headers: Mapping[str, str] = field(factory=dict)
     pieces: list[tuple[bytes, float]] = field(factory=list)
     failure: LLMError | None = None
     complete: bool = False
-
-    def elapsed_ms(self) -> float:
-        """Return the time since the last call."""
-        before, self.since = self.since, anyio.current_time()
-        return round((self.since - before) * 1000, 1)
 
     def interaction(self) -> Interaction:
         return Interaction(request=self.request, response=self._response())
@@ -207,7 +199,7 @@ def _without_partial(error: LLMError) -> LLMError:
     return type(error)(error.message, error_code=error.error_code, retryable=error.retryable)
 
 
-def _filled(metadata: Metadata, tracks: Sequence[_Track | SocketTrack]) -> Metadata:
+def _filled(metadata: Metadata, tracks: Sequence[_ExchangeTrack | SocketTrack]) -> Metadata:
     """Return *metadata* with the server and the model that the requests name."""
     origin = metadata.origin
     if not isinstance(origin, Recorded) or not tracks:
@@ -221,7 +213,7 @@ def _filled(metadata: Metadata, tracks: Sequence[_Track | SocketTrack]) -> Metad
     return evolve(metadata, origin=known)
 
 
-def _model(track: _Track | SocketTrack) -> str | None:
+def _model(track: _ExchangeTrack | SocketTrack) -> str | None:
     messages = track.messages[:1] if isinstance(track, SocketTrack) else ()
     try:
         body = loads(messages[0].text.encode() if messages else track.request.body)

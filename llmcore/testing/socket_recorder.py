@@ -11,28 +11,37 @@ from llmcore.testing.cassette import RecordedRequest, SocketMessage, WebSocketIn
 
 
 @define
-class SocketTrack:
-    """One WebSocket while it is open."""
+class Track:
+    """A recording under way."""
 
     request: RecordedRequest
     since: float
-    """The time of the last message or error."""
+    """The time of the last request, chunk, message or error."""
+
+    def elapsed_ms(self) -> float:
+        """Return the time since the last call."""
+        before, self.since = self.since, anyio.current_time()
+        return round((self.since - before) * 1000, 1)
+
+
+@define
+class SocketTrack(Track):
+    """One WebSocket while it is open."""
+
     messages: list[SocketMessage] = field(factory=list)
     failure: LLMError | None = None
 
     def sent(self, message: bytes) -> None:
         """Record a message of the client."""
         self.messages.append(
-            SocketMessage(direction="client", text=message.decode(), delay_ms=self._elapsed_ms())
+            SocketMessage(direction="client", text=message.decode(), delay_ms=self.elapsed_ms())
         )
 
     def came(self, messages: Sequence[bytes]) -> None:
         """Record messages of the server."""
         for message in messages:
             self.messages.append(
-                SocketMessage(
-                    direction="server", text=message.decode(), delay_ms=self._elapsed_ms()
-                )
+                SocketMessage(direction="server", text=message.decode(), delay_ms=self.elapsed_ms())
             )
 
     def failed(self, error: LLMError) -> None:
@@ -45,10 +54,6 @@ class SocketTrack:
         return WebSocketInteraction(
             request=self.request, messages=self.messages, failure=self.failure
         )
-
-    def _elapsed_ms(self) -> float:
-        before, self.since = self.since, anyio.current_time()
-        return round((self.since - before) * 1000, 1)
 
 
 class RecordedSocket:

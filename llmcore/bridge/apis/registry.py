@@ -5,13 +5,13 @@ path is unknown.
 """
 
 import re
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from attrs import evolve, frozen
 
-from llmcore.bridge.api import Api, Operation, OperationRequest, Outcome
-from llmcore.bridge.response_run import ResponseRun, SentResponse
+from llmcore.bridge.api import Api, Operation, OperationRequest, Outcome, posted
+from llmcore.bridge.response_run import ResponseRun
 from llmcore.fronts.errors import FrontError
 from llmcore.fronts.front import Front, front_by_id
 from llmcore.schema.json import JsonObject
@@ -141,8 +141,8 @@ def apis(service: "Service") -> Apis:
             _api(
                 messages.front,
                 _VERSIONS,
-                _posted("messages", "/messages", messages.generate),
-                _posted("count_tokens", "/messages/count_tokens", messages.count),
+                posted("messages", "/messages", messages.generate),
+                posted("count_tokens", "/messages/count_tokens", messages.count),
             ),
             _api(
                 gemini.front,
@@ -159,21 +159,13 @@ def _api(front: Front[Any], prefixes: tuple[str, ...], *operations: Operation) -
     return Api(id=front.id, prefixes=prefixes, operations=operations, error_form=front.error)
 
 
-def _posted(
-    name: str,
-    path: str,
-    handle: Callable[[OperationRequest], Awaitable[JsonObject | Outcome | SentResponse]],
-) -> Operation:
-    return Operation(name=name, method="POST", path=path, handle=handle, takes_body=True)
-
-
 def _chat_operations(
     first: str, chat: "ChatCompletions", embeddings: "Embeddings"
 ) -> tuple[Operation, ...]:
     """Return the operations of Chat Completions' API, below *first*."""
     return (
-        _posted("chat_completions", f"{first}/chat/completions", chat.generate),
-        _posted("embeddings", f"{first}/embeddings", embeddings.create),
+        posted("chat_completions", f"{first}/chat/completions", chat.generate),
+        posted("embeddings", f"{first}/embeddings", embeddings.create),
     )
 
 

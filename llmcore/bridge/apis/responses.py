@@ -12,7 +12,7 @@ from types import MappingProxyType
 from attrs import evolve, frozen
 from msgspec.structs import replace
 
-from llmcore.bridge.api import Api, Caller, Operation, OperationRequest, Outcome
+from llmcore.bridge.api import Api, Caller, Operation, OperationRequest, Outcome, posted
 from llmcore.bridge.background.replay import ReplayRun
 from llmcore.bridge.generation import ChosenModel, Generation
 from llmcore.bridge.http.logs import log
@@ -50,9 +50,9 @@ def responses_api(service: Service, prefixes: tuple[str, ...]) -> Api:
         prefixes=prefixes,
         error_form=front.error,
         operations=(
-            _posted("create", "/responses", calls.create),
-            _posted("input_tokens", "/responses/input_tokens", calls.count),
-            _posted("compact", "/responses/compact", calls.compact),
+            posted("create", "/responses", calls.create),
+            posted("input_tokens", "/responses/input_tokens", calls.count),
+            posted("compact", "/responses/compact", calls.compact),
             Operation(name="upgrade", method="GET", path="/responses", handle=calls.upgrade),
             Operation(name="get", method="GET", path=response_path, handle=calls.get),
             Operation(name="delete", method="DELETE", path=response_path, handle=calls.delete),
@@ -67,12 +67,6 @@ def responses_api(service: Service, prefixes: tuple[str, ...]) -> Api:
             ),
         ),
     )
-
-
-def _posted(
-    name: str, path: str, handle: Callable[[OperationRequest], Awaitable[Outcome | SentResponse]]
-) -> Operation:
-    return Operation(name=name, method="POST", path=path, handle=handle, takes_body=True)
 
 
 class Responses(Generation[Translation]):
@@ -342,10 +336,22 @@ class Responses(Generation[Translation]):
 
 
 @frozen
-class _Stored:
-    """A response that is stored at its end."""
+class _Kept:
+    """A response that is kept at its end, by what its writer has then."""
 
     writer: ResponsesWriter
+
+    def failed_instead(self, event: Event, message: str) -> Event:
+        return self.writer.failed_instead(event, message)
+
+    def continue_from(self, messages: tuple[Message, ...]) -> None:
+        self.writer.continue_from(messages)
+
+
+@frozen
+class _Stored(_Kept):
+    """A response that is stored at its end."""
+
     put: Callable[[Record], Awaitable[None]]
     owner: str
     large: bool
@@ -353,12 +359,6 @@ class _Stored:
     async def keep(self) -> None:
         record = await run_in_thread_if(partial(self.writer.record, self.owner), large=self.large)
         await self.put(record)
-
-    def failed_instead(self, event: Event, message: str) -> Event:
-        return self.writer.failed_instead(event, message)
-
-    def continue_from(self, messages: tuple[Message, ...]) -> None:
-        self.writer.continue_from(messages)
 
 
 @frozen
@@ -370,10 +370,9 @@ class TurnMemory:
 
 
 @frozen
-class _Remembered:
+class _Remembered(_Kept):
     """A response that its connection remembers at its end, and that may be stored too."""
 
-    writer: ResponsesWriter
     remember: Callable[[str, StoredConversation], None]
     stored: _Stored | None
 
@@ -382,12 +381,6 @@ class _Remembered:
             await self.stored.keep()
         if self.writer.error is None:
             self.remember(str(self.writer.response["id"]), self.writer.conversation())
-
-    def failed_instead(self, event: Event, message: str) -> Event:
-        return self.writer.failed_instead(event, message)
-
-    def continue_from(self, messages: tuple[Message, ...]) -> None:
-        self.writer.continue_from(messages)
 
 
 class _BackgroundEnding:

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from llmcore.fronts.reading import Fields
+from llmcore.fronts.tools_as_functions import object_schema
 from llmcore.schema.json import str_or_none
 from llmcore.schema.tools import ToolDefinition
 
@@ -20,12 +21,10 @@ _LINE: Final = {"type": "integer"}
 _PAIR: Final = {"type": "array", "items": _LINE, "minItems": 2, "maxItems": 2}
 
 
-def _schema(required: tuple[str, ...] = (), **properties: Any) -> dict[str, Any]:
-    return {"type": "object", "properties": properties, "required": list(required)}
-
-
 def _commands(*names: str, **properties: Any) -> dict[str, Any]:
-    return _schema(("command",), command={"type": "string", "enum": list(names)}, **properties)
+    return object_schema(
+        ("command",), command={"type": "string", "enum": list(names)}, **properties
+    )
 
 
 _EDITS: Final[dict[str, Any]] = {
@@ -47,7 +46,7 @@ _TOOLS: Final[Mapping[str, tuple[str, str, dict[str, Any]]]] = {
     "bash_": (
         "bash",
         "Runs a command in a bash session that stays open between calls.",
-        _schema((), command=_TEXT, restart={"type": "boolean"}),
+        object_schema((), command=_TEXT, restart={"type": "boolean"}),
     ),
     "text_editor_": (
         "str_replace_based_edit_tool",
@@ -72,7 +71,7 @@ _TOOLS: Final[Mapping[str, tuple[str, str, dict[str, Any]]]] = {
     "computer_2": (
         "computer",
         "Acts on a screen, and returns an image of it.",
-        _schema(
+        object_schema(
             ("action",),
             action={"type": "string", "enum": list(_ACTIONS)},
             coordinate=_PAIR,

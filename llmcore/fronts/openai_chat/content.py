@@ -15,7 +15,7 @@ from collections.abc import Iterable
 from typing import Final, cast
 
 from llmcore.fronts.errors import invalid
-from llmcore.fronts.openai_forms import token_bytes
+from llmcore.fronts.openai_forms import logprob_list, token_bytes
 from llmcore.fronts.reading import (
     Fields,
     decoded,
@@ -224,10 +224,7 @@ def annotations_of(
 
 def native_logprobs(tokens: Iterable[TokenLogprob]) -> list[JsonObject]:
     """Return log probabilities as `logprobs.content` or `logprobs.refusal` has them."""
-    return [
-        {**_with_bytes(token), "top_logprobs": [_with_bytes(other) for other in token.top]}
-        for token in tokens
-    ]
+    return logprob_list(tokens, _with_bytes)
 
 
 def _with_bytes(token: TokenLogprob) -> dict[str, JsonValue]:

@@ -17,7 +17,7 @@ from typing import Any, Final, cast
 from attrs import evolve
 
 from llmcore.fronts.errors import invalid
-from llmcore.fronts.openai_forms import token_bytes
+from llmcore.fronts.openai_forms import logprob_list, token_bytes
 from llmcore.fronts.reading import decoded, read, remote, report_unknown, with_mark
 from llmcore.protocols.openai_responses.names import METADATA_KEY, PROTOCOL_ID
 from llmcore.schema.content import (
@@ -266,17 +266,12 @@ def _annotation(citation: Citation, text: str) -> dict[str, Any] | None:
 
 def logprobs_of(tokens: Iterable[TokenLogprob]) -> list[dict[str, Any]]:
     """Return log probabilities in the form of a complete text."""
-    return [
-        {**_with_bytes(token), "top_logprobs": [_with_bytes(other) for other in token.top]}
-        for token in tokens
-    ]
+    return logprob_list(tokens, _with_bytes)
 
 
 def delta_logprobs(tokens: Iterable[TokenLogprob]) -> list[dict[str, Any]]:
     """Return log probabilities in the form of events."""
-    return [
-        {**_bare(token), "top_logprobs": [_bare(other) for other in token.top]} for token in tokens
-    ]
+    return logprob_list(tokens, _bare)
 
 
 def _bare(token: TokenLogprob) -> dict[str, Any]:

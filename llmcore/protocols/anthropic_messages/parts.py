@@ -13,7 +13,7 @@ from llmcore.protocols.anthropic_messages.names import METADATA_KEY, Block
 from llmcore.protocols.caching import cache_mark
 from llmcore.protocols.claude import ClaudeRules
 from llmcore.protocols.history import LoweringTarget
-from llmcore.protocols.lowering import native_citations, omitted_part, omitted_text
+from llmcore.protocols.lowering import native_citations, omitted_block, omitted_part
 from llmcore.protocols.tools import FREEFORM_FIELD, object_arguments
 from llmcore.schema.content import (
     AudioPart,
@@ -57,7 +57,7 @@ def lower_part(
         case DocumentPart():
             return _lower_document(part, path, target, diagnostics)
         case AudioPart():
-            return _omitted(
+            return omitted_block(
                 "sound", path, "the API does not accept it", diagnostics, part.transcript
             )
         case ProviderPart(provider=provider, data=Mapping() as data) if provider in target.keys:
@@ -122,7 +122,7 @@ _TITLES: Final = ("title", "document_title")
 def _lower_image(part: ImagePart, path: str, diagnostics: Diagnostics) -> Block:
     found = media.base64_data(part) if part.file_id is None else None
     if found is not None and found[0] not in _IMAGES:
-        return _omitted("an image", path, f"the API accepts no {found[0]}", diagnostics)
+        return omitted_block("an image", path, f"the API accepts no {found[0]}", diagnostics)
     if part.file_id is None and part.detail not in (None, "auto"):
         diagnostics.unsupported(f"{path}.detail", "the API has no detail levels")
     block: Block = {"type": "image", "source": _source(part, found)}
@@ -145,7 +145,7 @@ def _lower_document(
     source = _document_source(part)
     label = part.title or part.name
     if isinstance(source, str):
-        return _omitted("a document", path, source, diagnostics, label)
+        return omitted_block("a document", path, source, diagnostics, label)
     block: Block = {"type": "document", "source": source}
     if label is not None:
         block["title"] = label
@@ -174,13 +174,6 @@ def _document_source(part: DocumentPart) -> dict[str, Any] | str:
     if found is None and named not in (None, "application/pdf"):
         return f"the API opens addresses of PDF, not of {named}"
     return _source(part, found)
-
-
-def _omitted(
-    what: str, path: str, why: str, diagnostics: Diagnostics, words: str | None = None
-) -> Block:
-    """Return the text that stands where something could not be sent."""
-    return {"type": "text", "text": omitted_text(what, path, why, diagnostics, words)}
 
 
 # -- calls of tools, and their results

@@ -12,7 +12,7 @@ from typing import Final
 from llmcore.protocols.caching import OPENAI_BREAKPOINT, mark_breakpoint
 from llmcore.protocols.history import HistoryPolicy, Repaired, repair
 from llmcore.protocols.history.policy import LoweringTarget, native_provider_ids
-from llmcore.protocols.lowering import result_text
+from llmcore.protocols.lowering import omitted_block, result_text
 from llmcore.protocols.openai_chat.models import ChatDialect
 from llmcore.protocols.openai_chat.names import (
     METADATA_KEY,
@@ -20,7 +20,7 @@ from llmcore.protocols.openai_chat.names import (
     NativeObject,
     rejoin_details,
 )
-from llmcore.protocols.openai_chat.parts import content_of, lower_part, omitted
+from llmcore.protocols.openai_chat.parts import content_of, lower_part
 from llmcore.protocols.tools import freeform_arguments
 from llmcore.schema.content import (
     AudioPart,
@@ -122,7 +122,7 @@ def _lower_instructions(
         where = f"{path}.content[{index}]"
         natives = _lower_marked(part, where, context, diagnostics)
         if not isinstance(part, ProviderPart) and any(n["type"] != "text" for n in natives):
-            natives = [omitted("a file", where, "instructions hold only text", diagnostics)]
+            natives = [omitted_block("a file", where, "instructions hold only text", diagnostics)]
         parts += natives
     native: NativeObject = {"role": message.role, "content": content_of(parts, context.dialect)}
     return _named(native, message, path, context, diagnostics)

@@ -8,7 +8,7 @@ https://platform.openai.com/docs/guides/pdf-files, https://openrouter.ai/docs/fe
 
 from llmcore.protocols import media
 from llmcore.protocols.caching import cache_mark
-from llmcore.protocols.lowering import document_text, file_name, omitted_part, omitted_text
+from llmcore.protocols.lowering import document_text, file_name, omitted_block, omitted_part
 from llmcore.protocols.openai_chat.models import ChatDialect
 from llmcore.protocols.openai_chat.names import NativeObject
 from llmcore.schema.content import (
@@ -74,12 +74,12 @@ def _lower_image(
     part: ImagePart, path: str, dialect: ChatDialect, diagnostics: Diagnostics
 ) -> NativeObject:
     if not dialect.images:
-        return omitted("an image", path, "the server does not accept it", diagnostics)
+        return omitted_block("an image", path, "the server does not accept it", diagnostics)
     url = media.data_url(part) or media.remote_url(part)
     if url is None:
-        return omitted("an image", path, "it cannot be given by file id", diagnostics)
+        return omitted_block("an image", path, "it cannot be given by file id", diagnostics)
     if not dialect.image_urls and not media.is_data_url(url):
-        return omitted("an image", path, "the server accepts no URLs; set data", diagnostics)
+        return omitted_block("an image", path, "the server accepts no URLs; set data", diagnostics)
     image: NativeObject = {"url": url}
     if part.detail is not None:
         image["detail"] = part.detail
@@ -90,14 +90,18 @@ def _lower_audio(
     part: AudioPart, path: str, dialect: ChatDialect, diagnostics: Diagnostics
 ) -> NativeObject:
     if not dialect.audio_formats:
-        return omitted("sound", path, "the server does not accept it", diagnostics, part.transcript)
+        return omitted_block(
+            "sound", path, "the server does not accept it", diagnostics, part.transcript
+        )
     found = media.base64_data(part)
     if found is None:
-        return omitted("sound", path, "only its bytes can be given", diagnostics, part.transcript)
+        return omitted_block(
+            "sound", path, "only its bytes can be given", diagnostics, part.transcript
+        )
     form = media.audio_format(found[0])
     if form is None or form not in dialect.audio_formats:
         taken = ", ".join(sorted(dialect.audio_formats))
-        return omitted(
+        return omitted_block(
             "sound", path, f"the server takes {taken}, not {found[0]}", diagnostics, part.transcript
         )
     return {"type": "input_audio", "input_audio": {"data": found[1], "format": form}}
@@ -123,14 +127,14 @@ def _lower_file(
     part: DocumentPart, path: str, dialect: ChatDialect, diagnostics: Diagnostics
 ) -> NativeObject:
     if not dialect.files:
-        return omitted(
+        return omitted_block(
             "a file", path, "the server does not accept it", diagnostics, part.name or part.title
         )
     if part.file_id is not None:
         return {"type": "file", "file": {"file_id": part.file_id}}
     data = media.data_url(part)
     if data is None and not dialect.file_urls:
-        return omitted(
+        return omitted_block(
             "a file", path, "the server accepts no URLs; set data", diagnostics, part.url
         )
     name = file_name(part)
@@ -142,16 +146,11 @@ def _lower_video(
 ) -> NativeObject:
     url = media.data_url(part) or media.remote_url(part)
     if not dialect.videos or url is None:
-        return omitted(
+        return omitted_block(
             "a video", path, "the server does not accept it", diagnostics, part.name or part.title
         )
     if not dialect.image_urls and not media.is_data_url(url):
-        return omitted("a video", path, "the server accepts no URLs; set data", diagnostics, url)
+        return omitted_block(
+            "a video", path, "the server accepts no URLs; set data", diagnostics, url
+        )
     return {"type": "video_url", "video_url": {"url": url}}
-
-
-def omitted(
-    what: str, path: str, why: str, diagnostics: Diagnostics, words: str | None = None
-) -> NativeObject:
-    """Return the text that stands for a part that could not be sent."""
-    return {"type": "text", "text": omitted_text(what, path, why, diagnostics, words)}
