@@ -12,9 +12,9 @@ from attrs import evolve
 from llmcore.protocols import openai_responses
 from llmcore.protocols.openai_chat.models import COMPATIBLE
 from llmcore.protocols.openai_responses import ResponsesBody, ResponsesDialect, ResponsesState
-from llmcore.protocols.openai_responses.names import NativeObject
 from llmcore.protocols.protocol import Protocol
 from llmcore.routes.chat_provider import ChatProvider, Profile
+from llmcore.schema.json import NativeObject
 from llmcore.schema.model import Model
 
 _ALWAYS_THE_SAME = (

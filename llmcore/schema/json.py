@@ -10,7 +10,7 @@ integers of more than 64 bits.
 import json
 import math
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, TypeVar, Union, cast
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar, Union, cast
 
 import msgspec
 import orjson
@@ -32,6 +32,9 @@ else:
     class ProviderMetadata:
         """Opaque provider data, keyed by provider, that must be sent back unchanged."""
 
+
+NativeObject: TypeAlias = dict[str, Any]
+"""A JSON object of a provider's API. Servers differ too much for a stricter type."""
 
 _V = TypeVar("_V")
 

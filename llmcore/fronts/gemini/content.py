@@ -19,7 +19,7 @@ from attrs import evolve
 
 from llmcore.fronts.errors import invalid
 from llmcore.fronts.reading import is_remote, own_file
-from llmcore.protocols.gemini.names import METADATA_KEY, RESOLUTIONS, NativeObject
+from llmcore.protocols.gemini.names import METADATA_KEY, RESOLUTIONS
 from llmcore.protocols.gemini.parts import MediaPart
 from llmcore.protocols.media import decode_base64
 from llmcore.schema.content import (
@@ -33,7 +33,7 @@ from llmcore.schema.content import (
 )
 from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.events import File, Source
-from llmcore.schema.json import present, str_or_none
+from llmcore.schema.json import NativeObject, present, str_or_none
 
 # -- names of fields
 

@@ -12,9 +12,9 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from llmcore.fronts.finishing import finish_kind, token_counts
-from llmcore.protocols.gemini.names import FINISH_REASONS, SERVICE_TIERS, NativeObject
+from llmcore.protocols.gemini.names import FINISH_REASONS, SERVICE_TIERS
 from llmcore.schema.events import FinishReason, FinishReasonKind
-from llmcore.schema.json import object_or_empty
+from llmcore.schema.json import NativeObject, object_or_empty
 from llmcore.schema.usage import Usage
 
 _WORDS: Final[Mapping[FinishReasonKind, str]] = {

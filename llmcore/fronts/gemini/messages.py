@@ -26,7 +26,7 @@ from llmcore.fronts.gemini.content import (
 )
 from llmcore.fronts.gemini.turns import OF_PIECES, read_turn
 from llmcore.fronts.reading import AnsweredCalls, report_unknown
-from llmcore.protocols.gemini.names import MEANINGFUL, METADATA_KEY, PROTOCOL_ID, NativeObject
+from llmcore.protocols.gemini.names import MEANINGFUL, METADATA_KEY, PROTOCOL_ID
 from llmcore.protocols.gemini.parts import MediaPart
 from llmcore.protocols.tools import synthetic_call_id
 from llmcore.schema.content import (
@@ -39,6 +39,7 @@ from llmcore.schema.content import (
 from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.json import (
     JsonValue,
+    NativeObject,
     ProviderMetadata,
     object_or_empty,
     str_or_none,

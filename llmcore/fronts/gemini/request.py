@@ -31,11 +31,10 @@ from llmcore.protocols.gemini.names import (
     METADATA_KEY,
     PROTOCOL_ID,
     SERVICE_TIERS,
-    NativeObject,
 )
 from llmcore.protocols.tool_schema.normalise import without_null_keywords
 from llmcore.schema.diagnostics import Diagnostic, Diagnostics
-from llmcore.schema.json import str_or_none
+from llmcore.schema.json import NativeObject, str_or_none
 from llmcore.schema.options import GenerationOptions, ReasoningOptions, ResponseFormat
 from llmcore.schema.request import LLMRequest
 

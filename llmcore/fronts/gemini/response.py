@@ -35,7 +35,7 @@ from llmcore.fronts.gemini.text_run import TextRun, joined_texts
 from llmcore.fronts.hosted_calls import executed_code, hosted_call_kind, search_queries
 from llmcore.fronts.response_record import ResponseRecord
 from llmcore.fronts.segment_order import SegmentOrder
-from llmcore.protocols.gemini.names import METADATA_KEY, PROTOCOL_ID, ROLES, NativeObject
+from llmcore.protocols.gemini.names import METADATA_KEY, PROTOCOL_ID, ROLES
 from llmcore.protocols.gemini.parts import merge_native
 from llmcore.protocols.tools import freeform_arguments
 from llmcore.schema.content import ContentPart, TextPart, TokenLogprob, ToolCallPart
@@ -58,7 +58,7 @@ from llmcore.schema.events import (
     ToolCall,
     ToolResult,
 )
-from llmcore.schema.json import JsonObject, object_or_empty, str_or_none, text_or_json
+from llmcore.schema.json import JsonObject, NativeObject, object_or_empty, str_or_none, text_or_json
 from llmcore.schema.usage import Usage
 
 

@@ -7,8 +7,8 @@
 from collections.abc import Sequence
 
 from llmcore.fronts.opaque_state import ShownPart
-from llmcore.protocols.gemini.names import NativeObject
 from llmcore.schema.content import ContentPart, TextPart
+from llmcore.schema.json import NativeObject
 
 
 class TextRun:

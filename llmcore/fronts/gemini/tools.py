@@ -25,12 +25,12 @@ from llmcore.fronts.tools_as_functions import (
     function_instead,
     refuse_or_report,
 )
-from llmcore.protocols.gemini.names import METADATA_KEY, MODES, PROTOCOL_ID, NativeObject
+from llmcore.protocols.gemini.names import METADATA_KEY, MODES, PROTOCOL_ID
 from llmcore.protocols.protocol import protocol_by_id
 from llmcore.protocols.tools import shown
 from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.errors import InvalidRequestError
-from llmcore.schema.json import JsonObject, str_or_none
+from llmcore.schema.json import JsonObject, NativeObject, str_or_none
 from llmcore.schema.tools import (
     HostedTool,
     HostedToolKind,

@@ -24,11 +24,11 @@ from llmcore.fronts.gemini.carrier import is_signature, sealed_in
 from llmcore.fronts.gemini.content import camel_keys, is_media, read_media, read_part
 from llmcore.fronts.opaque_state import EchoReader
 from llmcore.protocols.gemini import protocol
-from llmcore.protocols.gemini.names import PROTOCOL_ID, NativeObject
+from llmcore.protocols.gemini.names import PROTOCOL_ID
 from llmcore.protocols.tools import synthetic_call_id
 from llmcore.schema.content import ContentPart, ReasoningPart, TextPart, ToolCallPart
 from llmcore.schema.diagnostics import Diagnostics
-from llmcore.schema.json import object_or_empty, str_or_none, without
+from llmcore.schema.json import NativeObject, object_or_empty, str_or_none, without
 from llmcore.schema.messages import Message, Origin
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.result import Failure

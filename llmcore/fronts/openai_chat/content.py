@@ -11,7 +11,7 @@ https://openrouter.ai/docs/features/multimodal (`video_url`, files by URL, `cach
 """
 
 import base64
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Final, cast
 
 from llmcore.fronts.errors import invalid
@@ -222,7 +222,7 @@ def annotations_of(
 # -- log probabilities
 
 
-def native_logprobs(tokens: Iterable[TokenLogprob]) -> list[JsonObject]:
+def native_logprobs(tokens: Iterable[TokenLogprob]) -> Sequence[JsonObject]:
     """Return log probabilities as `logprobs.content` or `logprobs.refusal` has them."""
     return logprob_list(tokens, _with_bytes)
 

@@ -16,7 +16,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from llmcore.protocols.bedrock_converse.names import METADATA_KEY
-from llmcore.protocols.bedrock_converse.state import ConverseState, Native, keep_delta
+from llmcore.protocols.bedrock_converse.state import ConverseState, keep_delta
 from llmcore.protocols.blocks import (
     Block,
     FastPath,
@@ -30,6 +30,7 @@ from llmcore.protocols.persistent import PersistentList, to_list
 from llmcore.schema.errors import StreamError
 from llmcore.schema.events import ErrorEvent, LLMEvent, ToolResult
 from llmcore.schema.json import (
+    NativeObject,
     object_or_empty,
     objects,
     str_or_none,
@@ -43,7 +44,7 @@ _INPUT: Final[FastPath] = ("toolUse", "input")
 
 
 def on_call_start(
-    state: ConverseState, index: object, _member: str, call: Native, events: list[LLMEvent]
+    state: ConverseState, index: object, _member: str, call: NativeObject, events: list[LLMEvent]
 ) -> ConverseState:
     """Open a call of the caller's tool, or of one that the service runs."""
     return start_call(
@@ -59,7 +60,7 @@ def on_call_start(
 
 
 def on_input(
-    state: ConverseState, index: object, delta: Native, events: list[LLMEvent]
+    state: ConverseState, index: object, delta: NativeObject, events: list[LLMEvent]
 ) -> ConverseState:
     """Emit more of a call's input, or buffer it."""
     given = object_or_empty(delta["toolUse"]).get("input")
@@ -84,7 +85,7 @@ _NOT_METADATA: Final = frozenset({"toolUseId", "name", "input"})
 
 
 def on_result_start(
-    state: ConverseState, index: object, _member: str, result: Native, events: list[LLMEvent]
+    state: ConverseState, index: object, _member: str, result: NativeObject, events: list[LLMEvent]
 ) -> ConverseState:
     """Open a result, which is emitted when it is complete."""
     native = without(result, "content")
@@ -93,7 +94,7 @@ def on_result_start(
 
 
 def on_result(
-    state: ConverseState, index: object, delta: Native, events: list[LLMEvent]
+    state: ConverseState, index: object, delta: NativeObject, events: list[LLMEvent]
 ) -> ConverseState:
     """Keep more of a result."""
     block = state.open.get(index)
@@ -121,9 +122,9 @@ def end_result(state: ConverseState, block: Block, events: list[LLMEvent]) -> No
     )
 
 
-def _joined_texts(items: Iterable[Native]) -> list[Native]:
+def _joined_texts(items: Iterable[NativeObject]) -> list[NativeObject]:
     """Return the content of a result, neighbouring pieces of text as one."""
-    content: list[Native] = []
+    content: list[NativeObject] = []
     for is_text, group in groupby(items, _is_text):
         if is_text:
             content.append({"text": "".join(item["text"] for item in group)})
@@ -132,5 +133,5 @@ def _joined_texts(items: Iterable[Native]) -> list[Native]:
     return content
 
 
-def _is_text(item: Native) -> bool:
+def _is_text(item: NativeObject) -> bool:
     return item.keys() == {"text"} and isinstance(item["text"], str)

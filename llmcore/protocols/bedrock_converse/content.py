@@ -18,7 +18,7 @@ from msgspec.structs import replace
 
 from llmcore.protocols.bedrock_converse.calls import end_result, end_tool
 from llmcore.protocols.bedrock_converse.names import METADATA_KEY
-from llmcore.protocols.bedrock_converse.state import ConverseState, Native, keep_delta
+from llmcore.protocols.bedrock_converse.state import ConverseState, keep_delta
 from llmcore.protocols.blocks import (
     Block,
     FastPath,
@@ -42,7 +42,7 @@ from llmcore.schema.events import (
     TextEnd,
     TextStart,
 )
-from llmcore.schema.json import JsonObject, object_or_empty, objects, str_or_none
+from llmcore.schema.json import JsonObject, NativeObject, object_or_empty, objects, str_or_none
 
 _TEXT: Final[FastPath] = ("text", "")
 _REASONING: Final[FastPath] = ("reasoningContent", "text")
@@ -51,7 +51,7 @@ _REASONING: Final[FastPath] = ("reasoningContent", "text")
 
 
 def on_text(
-    state: ConverseState, index: object, delta: Native, events: list[LLMEvent]
+    state: ConverseState, index: object, delta: NativeObject, events: list[LLMEvent]
 ) -> ConverseState:
     """Emit more text."""
     text = delta["text"]
@@ -65,7 +65,7 @@ def on_text(
 
 
 def on_citation(
-    state: ConverseState, index: object, delta: Native, events: list[LLMEvent]
+    state: ConverseState, index: object, delta: NativeObject, events: list[LLMEvent]
 ) -> ConverseState:
     """Keep a citation for the end of its text, which may still have no words."""
     block = state.open.get(index)
@@ -79,7 +79,7 @@ def on_citation(
 
 
 def on_cited_text(
-    state: ConverseState, index: object, _member: str, cited: Native, events: list[LLMEvent]
+    state: ConverseState, index: object, _member: str, cited: NativeObject, events: list[LLMEvent]
 ) -> ConverseState:
     """Open a text that comes complete, with its citations."""
     for item in objects(cited.get("content")):
@@ -138,14 +138,18 @@ def _report_sources(
 
 
 def on_reasoning_start(
-    state: ConverseState, index: object, member: str, reasoning: Native, events: list[LLMEvent]
+    state: ConverseState,
+    index: object,
+    member: str,
+    reasoning: NativeObject,
+    events: list[LLMEvent],
 ) -> ConverseState:
     """Open reasoning that comes with its start, complete or in part."""
     return on_reasoning(state, index, {member: reasoning}, events)
 
 
 def on_reasoning(
-    state: ConverseState, index: object, delta: Native, events: list[LLMEvent]
+    state: ConverseState, index: object, delta: NativeObject, events: list[LLMEvent]
 ) -> ConverseState:
     """Emit more reasoning; keep its signature or encrypted content."""
     reasoning = object_or_empty(delta["reasoningContent"])
@@ -202,14 +206,14 @@ def _with_segment(
 
 
 def on_media_start(
-    state: ConverseState, index: object, member: str, media: Native, _events: list[LLMEvent]
+    state: ConverseState, index: object, member: str, media: NativeObject, _events: list[LLMEvent]
 ) -> ConverseState:
     """Open an image or audio, which is emitted when it is complete."""
     return open_block(state, index, Block(kind="media", native={member: media}))
 
 
 def on_image(
-    state: ConverseState, index: object, delta: Native, events: list[LLMEvent]
+    state: ConverseState, index: object, delta: NativeObject, events: list[LLMEvent]
 ) -> ConverseState:
     """Keep a piece of an image; it may have no start."""
     if index not in state.open:

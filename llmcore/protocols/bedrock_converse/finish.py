@@ -23,12 +23,12 @@ from llmcore.protocols.bedrock_converse.names import (
     OUTPUT_TOKENS,
     TOTAL_TOKENS,
 )
-from llmcore.protocols.bedrock_converse.state import ConverseState, Native
+from llmcore.protocols.bedrock_converse.state import ConverseState
 from llmcore.protocols.persistent import with_entries
 from llmcore.protocols.response_parts import finish_events, map_finish_reason, served_tier
 from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.events import LLMEvent
-from llmcore.schema.json import count_or_none, object_or_empty, objects, present
+from llmcore.schema.json import NativeObject, count_or_none, object_or_empty, objects, present
 from llmcore.schema.usage import Usage
 
 # -- token counts
@@ -80,7 +80,7 @@ def with_facts(state: ConverseState, holder: Mapping[str, Any]) -> ConverseState
     return replace(state, info=info)
 
 
-def with_usage(state: ConverseState, data: Native) -> ConverseState:
+def with_usage(state: ConverseState, data: NativeObject) -> ConverseState:
     """Return *state* with the counts and facts of `metadata`, or of a whole body."""
     usage = object_or_empty(data.get("usage"))
     info = replace(state.info, counted=True, usage=usage or state.info.usage)

@@ -16,7 +16,7 @@ The state changes on transitions only, never per token.
 """
 
 from collections.abc import Mapping
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import msgspec
 from msgspec.structs import replace
@@ -25,10 +25,9 @@ from llmcore.protocols.bedrock_converse.names import METADATA_KEY
 from llmcore.protocols.blocks import Block, BlockState, open_block, replace_block
 from llmcore.protocols.persistent import PersistentList
 from llmcore.schema.events import LLMEvent, ProviderEvent
-from llmcore.schema.json import JsonObject, JsonValue
+from llmcore.schema.json import JsonObject, JsonValue, NativeObject
 
-Native: TypeAlias = dict[str, Any]
-Event: TypeAlias = tuple[str, Native]
+Event: TypeAlias = tuple[str, NativeObject]
 """The frame's name, such as `contentBlockDelta`, and its payload."""
 
 
@@ -54,7 +53,7 @@ class ConverseState(BlockState, frozen=True, kw_only=True):
 
 
 def keep_delta(
-    state: ConverseState, index: object, delta: Native, events: list[LLMEvent]
+    state: ConverseState, index: object, delta: NativeObject, events: list[LLMEvent]
 ) -> ConverseState:
     """Keep a delta for its block's native form; emit those that no block can keep."""
     block = state.open.get(index)

@@ -37,7 +37,7 @@ from llmcore.protocols.bedrock_converse.content import (
 from llmcore.protocols.bedrock_converse.finish import closing_events, with_facts, with_usage
 from llmcore.protocols.bedrock_converse.models import plan_format
 from llmcore.protocols.bedrock_converse.names import METADATA_KEY, PROTOCOL_ID
-from llmcore.protocols.bedrock_converse.state import ConverseState, Event, Native, keep_delta
+from llmcore.protocols.bedrock_converse.state import ConverseState, Event, keep_delta
 from llmcore.protocols.blocks import Block, last_opened, open_block
 from llmcore.protocols.failures.errors import error_from_body
 from llmcore.protocols.protocol import FastReader, Frame
@@ -50,7 +50,7 @@ from llmcore.protocols.response_parts import (
 from llmcore.schema import json
 from llmcore.schema.errors import InvalidRequestError
 from llmcore.schema.events import ErrorEvent, LLMEvent, ProviderEvent, StepStart, StreamStart
-from llmcore.schema.json import JsonValue, object_or_empty, objects, str_or_none
+from llmcore.schema.json import JsonValue, NativeObject, object_or_empty, objects, str_or_none
 from llmcore.schema.request import LLMRequest
 
 # -- frames -------------------------------------------------------------------------------
@@ -71,7 +71,7 @@ def decode(frame: Frame) -> Event | None:
     return _named(payload)
 
 
-def _fault_payload(data: bytes) -> Native:
+def _fault_payload(data: bytes) -> NativeObject:
     """Return the content of an error frame; errors of the connection may come as text."""
     try:
         payload = json.loads(data)
@@ -82,7 +82,7 @@ def _fault_payload(data: bytes) -> Native:
     return {"message": data.decode("utf-8", "replace")}
 
 
-def _named(payload: Native) -> Event | None:
+def _named(payload: NativeObject) -> Event | None:
     """Return an event whose name stands in the payload, as other framings carry it."""
     for name, value in payload.items():
         if isinstance(value, dict):
@@ -120,7 +120,7 @@ def step(state: ConverseState, event: Event) -> Step:
         return state, (invalid_value_error(error, data),)
 
 
-def _step(state: ConverseState, name: str, data: Native) -> Step:
+def _step(state: ConverseState, name: str, data: NativeObject) -> Step:
     if name.startswith(_FAULTS):
         return state, (_fault(state, name, data),)
     events: list[LLMEvent] = []
@@ -133,7 +133,7 @@ def _step(state: ConverseState, name: str, data: Native) -> Step:
     return handler(state, data, events), events
 
 
-def _fault(state: ConverseState, name: str, data: Native) -> ErrorEvent:
+def _fault(state: ConverseState, name: str, data: NativeObject) -> ErrorEvent:
     kind = name.partition(":")[2]
     body = {"__type": kind, **data} if kind else data
     return ErrorEvent(error_from_body(provider=state.context.provider or None, body=body))
@@ -147,16 +147,20 @@ def _start(state: ConverseState, events: list[LLMEvent]) -> ConverseState:
     return replace(state, started=True)
 
 
-def _on_message_start(state: ConverseState, data: Native, _events: list[LLMEvent]) -> ConverseState:
+def _on_message_start(
+    state: ConverseState, data: NativeObject, _events: list[LLMEvent]
+) -> ConverseState:
     return with_facts(state, data)
 
 
-def _on_block_start(state: ConverseState, data: Native, events: list[LLMEvent]) -> ConverseState:
+def _on_block_start(
+    state: ConverseState, data: NativeObject, events: list[LLMEvent]
+) -> ConverseState:
     return _open(state, _index(data), object_or_empty(data.get("start")), events)
 
 
 def _open(
-    state: ConverseState, index: object, block: Native, events: list[LLMEvent]
+    state: ConverseState, index: object, block: NativeObject, events: list[LLMEvent]
 ) -> ConverseState:
     """Open *block* with whatever of its content it holds; an empty start opens none.
 
@@ -178,7 +182,9 @@ def _open(
 
 
 _STARTS: Final[
-    Mapping[str, Callable[[ConverseState, object, str, Native, list[LLMEvent]], ConverseState]]
+    Mapping[
+        str, Callable[[ConverseState, object, str, NativeObject, list[LLMEvent]], ConverseState]
+    ]
 ] = {
     "toolUse": on_call_start,
     "toolResult": on_result_start,
@@ -189,7 +195,9 @@ _STARTS: Final[
 }
 
 
-def _on_block_delta(state: ConverseState, data: Native, events: list[LLMEvent]) -> ConverseState:
+def _on_block_delta(
+    state: ConverseState, data: NativeObject, events: list[LLMEvent]
+) -> ConverseState:
     index = _index(data)
     for name, value in object_or_empty(data.get("delta")).items():
         if value is not None:
@@ -198,7 +206,7 @@ def _on_block_delta(state: ConverseState, data: Native, events: list[LLMEvent]) 
 
 
 _DELTAS: Final[
-    Mapping[str, Callable[[ConverseState, object, Native, list[LLMEvent]], ConverseState]]
+    Mapping[str, Callable[[ConverseState, object, NativeObject, list[LLMEvent]], ConverseState]]
 ] = {
     "text": on_text,
     "toolUse": on_input,
@@ -209,27 +217,35 @@ _DELTAS: Final[
 }
 
 
-def _on_block_stop(state: ConverseState, data: Native, events: list[LLMEvent]) -> ConverseState:
+def _on_block_stop(
+    state: ConverseState, data: NativeObject, events: list[LLMEvent]
+) -> ConverseState:
     index = _index(data)
     return close(state, index, events) if index in state.open else state
 
 
-def _index(data: Native) -> object:
+def _index(data: NativeObject) -> object:
     """Return the block's index, in a form that can be looked up."""
     index = data.get("contentBlockIndex")
     return index if isinstance(index, int | str) else None
 
 
-def _on_message_stop(state: ConverseState, data: Native, _events: list[LLMEvent]) -> ConverseState:
+def _on_message_stop(
+    state: ConverseState, data: NativeObject, _events: list[LLMEvent]
+) -> ConverseState:
     info = replace(state.info, reason=str_or_none(data.get("stopReason")), stopped=True)
     return with_facts(replace(state, info=info), data)
 
 
-def _on_metadata(state: ConverseState, data: Native, _events: list[LLMEvent]) -> ConverseState:
+def _on_metadata(
+    state: ConverseState, data: NativeObject, _events: list[LLMEvent]
+) -> ConverseState:
     return with_usage(state, data)
 
 
-_HANDLERS: Final[dict[str, Callable[[ConverseState, Native, list[LLMEvent]], ConverseState]]] = {
+_HANDLERS: Final[
+    dict[str, Callable[[ConverseState, NativeObject, list[LLMEvent]], ConverseState]]
+] = {
     "contentBlockDelta": _on_block_delta,
     "contentBlockStart": _on_block_start,
     "contentBlockStop": _on_block_stop,
@@ -274,12 +290,14 @@ def whole(document: JsonValue, request: LLMRequest) -> Iterable[LLMEvent]:
         return (invalid_value_error(error, None),)
 
 
-def _is_error(document: Native) -> bool:
+def _is_error(document: NativeObject) -> bool:
     names = {"message", "Message", "__type", "error"}
     return bool(names & document.keys()) or any(name.endswith("Exception") for name in document)
 
 
-def _whole(state: ConverseState, document: Native, message: Native) -> Iterable[LLMEvent]:
+def _whole(
+    state: ConverseState, document: NativeObject, message: NativeObject
+) -> Iterable[LLMEvent]:
     events: list[LLMEvent] = []
     info = replace(state.info, raw=document)
     state = _start(replace(state, info=info), events)

@@ -20,7 +20,6 @@ from llmcore.protocols.gemini.names import (
     METADATA_KEY,
     SERVICE_TIERS,
     GeminiBody,
-    NativeObject,
 )
 from llmcore.protocols.gemini.tools import lower_tools
 from llmcore.protocols.lowering import lower_service_tier
@@ -28,7 +27,7 @@ from llmcore.protocols.protocol import Built, TokenCounting, collect_diagnostics
 from llmcore.protocols.tool_schema import SchemaTarget, project
 from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.errors import LLMError
-from llmcore.schema.json import JsonValue, present
+from llmcore.schema.json import JsonValue, NativeObject, present
 from llmcore.schema.options import GenerationOptions, ReasoningOptions, ResponseFormat, merge_json
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.result import Result

@@ -25,7 +25,7 @@ from typing import Any, Final
 from msgspec.structs import replace
 
 from llmcore.protocols.gemini.content import on_unknown
-from llmcore.protocols.gemini.names import METADATA_KEY, NativeObject
+from llmcore.protocols.gemini.names import METADATA_KEY
 from llmcore.protocols.gemini.state import GeminiState, OpenCall, change, close_segment, metadata_of
 from llmcore.protocols.persistent import PersistentList, to_list, with_entry
 from llmcore.protocols.tools import freeform_text, synthetic_call_id
@@ -40,7 +40,14 @@ from llmcore.schema.events import (
     ToolInputStart,
     ToolResult,
 )
-from llmcore.schema.json import json_or_text, object_or_empty, objects, present, str_or_none
+from llmcore.schema.json import (
+    NativeObject,
+    json_or_text,
+    object_or_empty,
+    objects,
+    present,
+    str_or_none,
+)
 
 # -- calls
 

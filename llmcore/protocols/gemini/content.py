@@ -18,7 +18,7 @@ from typing import Any, Final
 
 from attrs import frozen
 
-from llmcore.protocols.gemini.names import METADATA_KEY, NativeObject
+from llmcore.protocols.gemini.names import METADATA_KEY
 from llmcore.protocols.gemini.state import (
     GeminiState,
     Text,
@@ -34,6 +34,7 @@ from llmcore.schema.changed import changed
 from llmcore.schema.content import Citation, TokenLogprob
 from llmcore.schema.events import File, LLMEvent, ProviderEvent, ReasoningDelta, TextDelta
 from llmcore.schema.json import (
+    NativeObject,
     float_or_none,
     int_or_none,
     object_or_empty,

@@ -13,13 +13,14 @@ JSON does.
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from llmcore.protocols.gemini.names import FINISH_REASONS, PROTOCOL_ID, NativeObject
+from llmcore.protocols.gemini.names import FINISH_REASONS, PROTOCOL_ID
 from llmcore.protocols.gemini.state import GeminiState, change, metadata_of
 from llmcore.protocols.persistent import with_entries
 from llmcore.protocols.response_parts import inclusive_usage, served_tier, skimmed
 from llmcore.schema.events import FinishReason, LLMEvent, StepStart, StreamStart
 from llmcore.schema.json import (
     JsonValue,
+    NativeObject,
     all_objects,
     count_or_none,
     has_only,

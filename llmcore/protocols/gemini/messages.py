@@ -13,13 +13,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from llmcore.protocols.gemini.models import GeminiRules
-from llmcore.protocols.gemini.names import (
-    METADATA_KEY,
-    PROTOCOL_ID,
-    ROLES,
-    SKIP_SIGNATURE,
-    NativeObject,
-)
+from llmcore.protocols.gemini.names import METADATA_KEY, PROTOCOL_ID, ROLES, SKIP_SIGNATURE
 from llmcore.protocols.gemini.parts import (
     GeminiTarget,
     ToolResultLowering,
@@ -37,7 +31,7 @@ from llmcore.schema.content import (
     ToolResultPart,
 )
 from llmcore.schema.diagnostics import Diagnostics
-from llmcore.schema.json import without
+from llmcore.schema.json import NativeObject, without
 from llmcore.schema.messages import Message
 from llmcore.schema.request import LLMRequest
 

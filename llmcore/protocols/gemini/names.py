@@ -1,7 +1,7 @@
 """Gemini: its id, and the words that both directions of the protocol use."""
 
 from collections.abc import Mapping
-from typing import Any, Final, Required, TypeAlias, TypedDict
+from typing import Final, Required, TypedDict
 
 from llmcore.protocols.tools import ANY_CALL_ID, ToolNameRule
 from llmcore.schema.events import FinishReasonKind
@@ -14,9 +14,6 @@ CALL_IDS: Final = ANY_CALL_ID
 TOOL_NAMES: Final = ToolNameRule(first="a-zA-Z_", rest="a-zA-Z0-9_.-")
 """`FunctionDeclaration.name`: "Must start with a letter or an underscore. Must be a-z, A-Z, 0-9, or
 contain underscores, dots, colons and dashes". Vertex AI takes no colons and 64 characters."""
-
-NativeObject: TypeAlias = dict[str, Any]
-"""A JSON object of the wire: a `GenerateContentResponse`, or a piece of one or of a request."""
 
 
 class GeminiBody(TypedDict, total=False):

@@ -16,7 +16,7 @@ from attrs import field, frozen
 
 from llmcore.protocols import media
 from llmcore.protocols.gemini.models import GeminiRules
-from llmcore.protocols.gemini.names import MEANINGFUL, RESOLUTIONS, SKIP_SIGNATURE, NativeObject
+from llmcore.protocols.gemini.names import MEANINGFUL, RESOLUTIONS, SKIP_SIGNATURE
 from llmcore.protocols.history import LoweringTarget
 from llmcore.protocols.tools import freeform_arguments
 from llmcore.schema.content import (
@@ -33,7 +33,14 @@ from llmcore.schema.content import (
     ToolResultPart,
 )
 from llmcore.schema.diagnostics import Diagnostics
-from llmcore.schema.json import JsonValue, object_or_empty, objects, text_or_json, without
+from llmcore.schema.json import (
+    JsonValue,
+    NativeObject,
+    object_or_empty,
+    objects,
+    text_or_json,
+    without,
+)
 
 # -- text and media
 

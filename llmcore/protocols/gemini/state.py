@@ -20,11 +20,11 @@ from typing import Any, Literal
 import msgspec
 from msgspec.structs import replace
 
-from llmcore.protocols.gemini.names import METADATA_KEY, NativeObject
+from llmcore.protocols.gemini.names import METADATA_KEY
 from llmcore.protocols.persistent import PersistentList, to_list
 from llmcore.protocols.response_parts import StreamContext
 from llmcore.schema.events import File, LLMEvent, ReasoningEnd, ReasoningStart, TextStart
-from llmcore.schema.json import JsonObject, JsonValue, ProviderMetadata
+from llmcore.schema.json import JsonObject, JsonValue, NativeObject, ProviderMetadata
 
 Mode = Literal["", "text", "reasoning", "audio"]
 """The kind of the open segment; empty where none is open."""

@@ -44,7 +44,6 @@ from llmcore.protocols.gemini.finish import (
     on_response_fields,
     on_start,
 )
-from llmcore.protocols.gemini.names import NativeObject
 from llmcore.protocols.gemini.state import (
     GeminiInfo,
     GeminiState,
@@ -74,7 +73,7 @@ from llmcore.schema.events import (
     TextEnd,
     ToolInputDelta,
 )
-from llmcore.schema.json import JsonValue, object_or_empty, objects, present
+from llmcore.schema.json import JsonValue, NativeObject, object_or_empty, objects, present
 from llmcore.schema.request import LLMRequest
 
 # -- frames -------------------------------------------------------------------------------

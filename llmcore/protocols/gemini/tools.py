@@ -13,7 +13,6 @@ from typing import Any, Final
 from attrs import field, frozen
 
 from llmcore.protocols.gemini.models import GeminiDialect, GeminiRules
-from llmcore.protocols.gemini.names import NativeObject
 from llmcore.protocols.tool_schema import SchemaTarget, project
 from llmcore.protocols.tools import (
     freeform_description,
@@ -24,7 +23,7 @@ from llmcore.protocols.tools import (
 )
 from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.errors import UnsupportedToolChoiceError
-from llmcore.schema.json import JsonObject, JsonValue, object_or_empty, present
+from llmcore.schema.json import JsonObject, JsonValue, NativeObject, object_or_empty, present
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.tools import CustomTool, HostedTool, ToolChoice, ToolDefinition
 

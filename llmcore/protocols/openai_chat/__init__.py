@@ -25,11 +25,11 @@ from llmcore.protocols.openai_chat.names import (
     PROTOCOL_ID,
     TOOL_NAMES,
     ChatBody,
-    NativeObject,
 )
 from llmcore.protocols.openai_chat.state import ChatState
 from llmcore.protocols.openai_chat.stream import fast_reader
 from llmcore.protocols.protocol import BodyBuilder, Protocol, StreamMachine, TokenCounting
+from llmcore.schema.json import NativeObject
 
 _COUNTING = TokenCounting(endpoint="/chat/completions", target="/chat/completions/input_tokens")
 

@@ -16,19 +16,13 @@ from llmcore.protocols.lowering import (
 )
 from llmcore.protocols.openai_chat.messages import ChatTarget, lower_messages, target_of
 from llmcore.protocols.openai_chat.models import SAMPLING, ChatDialect, forces_call_by_schema
-from llmcore.protocols.openai_chat.names import (
-    METADATA_KEY,
-    PARAMETERS,
-    REQUEST_PATHS,
-    ChatBody,
-    NativeObject,
-)
+from llmcore.protocols.openai_chat.names import METADATA_KEY, PARAMETERS, REQUEST_PATHS, ChatBody
 from llmcore.protocols.openai_chat.tools import lower_forced_call, lower_tools
 from llmcore.protocols.protocol import Built, collect_diagnostics
 from llmcore.protocols.tool_schema import SchemaTarget, project
 from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.errors import LLMError
-from llmcore.schema.json import present, without
+from llmcore.schema.json import NativeObject, present, without
 from llmcore.schema.options import ReasoningOptions, ResponseFormat
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.result import Result

@@ -33,7 +33,7 @@ from collections.abc import Sequence
 import msgspec
 from msgspec.structs import replace
 
-from llmcore.protocols.openai_chat.names import METADATA_KEY, NativeObject
+from llmcore.protocols.openai_chat.names import METADATA_KEY
 from llmcore.protocols.openai_chat.state import (
     DELTAS,
     MAX_PENDING,
@@ -66,6 +66,7 @@ from llmcore.schema.events import (
 )
 from llmcore.schema.json import (
     JsonObject,
+    NativeObject,
     index_or_none,
     json_or_text,
     object_or_empty,

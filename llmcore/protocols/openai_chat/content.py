@@ -29,7 +29,6 @@ from llmcore.protocols.openai_chat.names import (
     METADATA_KEY,
     OF_TOKENS,
     REASONING_FIELDS,
-    NativeObject,
 )
 from llmcore.protocols.openai_chat.sources import announce_page
 from llmcore.protocols.openai_chat.state import (
@@ -50,7 +49,7 @@ from llmcore.schema.events import (
     TextDelta,
     ToolInputDelta,
 )
-from llmcore.schema.json import object_or_empty, objects, present, str_or_none
+from llmcore.schema.json import NativeObject, object_or_empty, objects, present, str_or_none
 from llmcore.schema.options import merge_json
 from llmcore.schema.request import LLMRequest
 

@@ -19,13 +19,14 @@ https://docs.mistral.ai/cookbooks/mistral-connectors-05-connectors-in-completion
 from msgspec.structs import replace
 
 from llmcore.protocols.openai_chat.calls import on_tool_calls
-from llmcore.protocols.openai_chat.names import METADATA_KEY, PAGES_OF_TOOLS, NativeObject
+from llmcore.protocols.openai_chat.names import METADATA_KEY, PAGES_OF_TOOLS
 from llmcore.protocols.openai_chat.sources import announce_pages
 from llmcore.protocols.openai_chat.state import ChatState, Several, close_segment
 from llmcore.protocols.persistent import PersistentList, to_list, with_entry, without_entry
 from llmcore.schema.events import LLMEvent, ProviderEvent, ToolCall, ToolResult
 from llmcore.schema.json import (
     JsonValue,
+    NativeObject,
     int_or_none,
     json_or_text,
     object_or_empty,

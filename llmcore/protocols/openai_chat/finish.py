@@ -24,7 +24,6 @@ from llmcore.protocols.openai_chat.names import (
     PROTOCOL_ID,
     REASONING_FIELDS,
     USAGE_FIELDS,
-    NativeObject,
 )
 from llmcore.protocols.openai_chat.state import ChatState
 from llmcore.protocols.persistent import with_entries
@@ -45,6 +44,7 @@ from llmcore.schema.events import (
 from llmcore.schema.json import (
     JsonObject,
     JsonValue,
+    NativeObject,
     all_objects,
     has_only,
     object_or_empty,

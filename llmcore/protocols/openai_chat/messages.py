@@ -14,12 +14,7 @@ from llmcore.protocols.history import HistoryPolicy, Repaired, repair
 from llmcore.protocols.history.policy import LoweringTarget, native_provider_ids
 from llmcore.protocols.lowering import omitted_block, result_text
 from llmcore.protocols.openai_chat.models import ChatDialect
-from llmcore.protocols.openai_chat.names import (
-    METADATA_KEY,
-    PROTOCOL_ID,
-    NativeObject,
-    rejoin_details,
-)
+from llmcore.protocols.openai_chat.names import METADATA_KEY, PROTOCOL_ID, rejoin_details
 from llmcore.protocols.openai_chat.parts import content_of, lower_part
 from llmcore.protocols.tools import freeform_arguments
 from llmcore.schema.content import (
@@ -35,7 +30,7 @@ from llmcore.schema.content import (
     ToolResultPart,
 )
 from llmcore.schema.diagnostics import Diagnostics
-from llmcore.schema.json import JsonValue, object_or_empty, text_or_json
+from llmcore.schema.json import JsonValue, NativeObject, object_or_empty, text_or_json
 from llmcore.schema.messages import Message
 from llmcore.schema.request import LLMRequest
 

@@ -22,9 +22,6 @@ TOOL_NAMES: Final = ToolNameRule(reserved=frozenset({"functions", "multi_tool_us
 maximum length of 64." Compatible servers require a letter first. Models call the whole of their
 functions by the reserved names."""
 
-NativeObject: TypeAlias = dict[str, Any]
-"""A JSON object of the wire. Servers differ too much for a stricter type."""
-
 
 class ChatBody(TypedDict, total=False):
     """A native request body, as JSON. Provider options can add fields that are not listed.

@@ -10,7 +10,6 @@ from llmcore.protocols import media
 from llmcore.protocols.caching import cache_mark
 from llmcore.protocols.lowering import document_text, file_name, omitted_block, omitted_part
 from llmcore.protocols.openai_chat.models import ChatDialect
-from llmcore.protocols.openai_chat.names import NativeObject
 from llmcore.schema.content import (
     AudioPart,
     ContentPart,
@@ -21,6 +20,7 @@ from llmcore.schema.content import (
     cache_ttl,
 )
 from llmcore.schema.diagnostics import Diagnostics
+from llmcore.schema.json import NativeObject
 
 
 def lower_part(

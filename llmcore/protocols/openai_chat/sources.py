@@ -13,18 +13,13 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from llmcore.protocols.openai_chat.names import (
-    PAGES_BESIDE_CHOICES,
-    PAGES_IN_MESSAGES,
-    NativeObject,
-    PageLists,
-)
+from llmcore.protocols.openai_chat.names import PAGES_BESIDE_CHOICES, PAGES_IN_MESSAGES, PageLists
 from llmcore.protocols.openai_chat.state import ChatState
 from llmcore.protocols.persistent import PersistentList
 from llmcore.protocols.response_parts import announce
 from llmcore.schema.content import Citation
 from llmcore.schema.events import LLMEvent, ProviderEvent
-from llmcore.schema.json import int_or_none, object_or_empty, objects, str_or_none
+from llmcore.schema.json import NativeObject, int_or_none, object_or_empty, objects, str_or_none
 
 
 def on_annotations(

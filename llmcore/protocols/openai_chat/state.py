@@ -26,7 +26,6 @@ from msgspec.structs import replace
 from llmcore.protocols.openai_chat.models import ChatDialect
 from llmcore.protocols.openai_chat.names import (
     METADATA_KEY,
-    NativeObject,
     are_thinking_blocks,
     merge_details,
     proof_in,
@@ -44,7 +43,7 @@ from llmcore.schema.events import (
     TextEnd,
     TextStart,
 )
-from llmcore.schema.json import JsonObject, JsonValue
+from llmcore.schema.json import JsonObject, JsonValue, NativeObject
 
 MAX_PENDING: Final = 128
 """More calls without a name than this are an error."""

@@ -64,7 +64,6 @@ from llmcore.protocols.openai_chat.names import (
     PAGES_IN_MESSAGES,
     PROTOCOL_ID,
     REASONING_FIELDS,
-    NativeObject,
 )
 from llmcore.protocols.openai_chat.sources import on_annotations, on_pages, on_sources
 from llmcore.protocols.openai_chat.state import (
@@ -87,7 +86,7 @@ from llmcore.schema.events import (
     TextDelta,
     ToolInputDelta,
 )
-from llmcore.schema.json import JsonValue, object_or_empty, objects, str_or_none
+from llmcore.schema.json import JsonValue, NativeObject, object_or_empty, objects, str_or_none
 from llmcore.schema.request import LLMRequest
 
 # -- frames -------------------------------------------------------------------------------

@@ -12,7 +12,6 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from llmcore.protocols.openai_chat.models import ChatDialect
-from llmcore.protocols.openai_chat.names import NativeObject
 from llmcore.protocols.tool_schema import SchemaTarget, project
 from llmcore.protocols.tools import (
     freeform_description,
@@ -24,6 +23,7 @@ from llmcore.protocols.tools import (
 from llmcore.schema import json
 from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.errors import UnsupportedToolChoiceError
+from llmcore.schema.json import NativeObject
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.tools import CustomTool, HostedTool, ToolChoice, ToolDefinition, ToolSpec
 

@@ -29,12 +29,12 @@ from llmcore.protocols.openai_responses.names import (
     METADATA_KEY,
     PROTOCOL_ID,
     TOOL_NAMES,
-    NativeObject,
     ResponsesBody,
 )
 from llmcore.protocols.openai_responses.state import ResponsesState
 from llmcore.protocols.openai_responses.stream import fast_reader
 from llmcore.protocols.protocol import BodyBuilder, Protocol, StreamMachine, TokenCounting
+from llmcore.schema.json import NativeObject
 
 
 def make(dialect: ResponsesDialect) -> Protocol[ResponsesBody, NativeObject, ResponsesState]:

@@ -22,7 +22,6 @@ from llmcore.protocols.openai_responses.names import (
     PARAMETERS,
     PROVIDER_MEMORY,
     REQUEST_PATHS,
-    NativeObject,
     ResponsesBody,
 )
 from llmcore.protocols.openai_responses.tools import lower_tools
@@ -30,7 +29,7 @@ from llmcore.protocols.protocol import Built, collect_diagnostics
 from llmcore.protocols.tool_schema import SchemaTarget, project
 from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.errors import LLMError
-from llmcore.schema.json import JsonObject, present, without
+from llmcore.schema.json import JsonObject, NativeObject, present, without
 from llmcore.schema.options import ResponseFormat
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.result import Result

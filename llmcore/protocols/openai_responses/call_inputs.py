@@ -16,9 +16,16 @@ text escaped, then `CLOSINGS`.
 from collections.abc import Sequence
 from typing import Any, Final
 
-from llmcore.protocols.openai_responses.names import NAMED_CALLS, NativeObject
+from llmcore.protocols.openai_responses.names import NAMED_CALLS
 from llmcore.schema import json
-from llmcore.schema.json import JsonValue, object_or_empty, str_or_none, text_or_empty, without
+from llmcore.schema.json import (
+    JsonValue,
+    NativeObject,
+    object_or_empty,
+    str_or_none,
+    text_or_empty,
+    without,
+)
 
 
 def input_text(native: NativeObject) -> str:

@@ -40,7 +40,6 @@ from llmcore.protocols.openai_responses.names import (
     METADATA_KEY,
     NAMED_CALLS,
     OUTPUT_TOOLS,
-    NativeObject,
 )
 from llmcore.protocols.openai_responses.state import (
     Item,
@@ -66,6 +65,7 @@ from llmcore.schema.events import (
 )
 from llmcore.schema.json import (
     JsonValue,
+    NativeObject,
     ProviderMetadata,
     int_or_none,
     object_or_empty,

@@ -22,12 +22,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from llmcore.protocols.media import decode_leniently, decode_pieces
-from llmcore.protocols.openai_responses.names import (
-    METADATA_KEY,
-    PART_TYPES,
-    TEXT_EVENTS,
-    NativeObject,
-)
+from llmcore.protocols.openai_responses.names import METADATA_KEY, PART_TYPES, TEXT_EVENTS
 from llmcore.protocols.openai_responses.state import (
     Item,
     Part,
@@ -57,7 +52,14 @@ from llmcore.schema.events import (
     TextEnd,
     TextStart,
 )
-from llmcore.schema.json import ProviderMetadata, int_or_none, object_or_empty, objects, str_or_none
+from llmcore.schema.json import (
+    NativeObject,
+    ProviderMetadata,
+    int_or_none,
+    object_or_empty,
+    objects,
+    str_or_none,
+)
 
 # -- deltas
 

@@ -33,7 +33,6 @@ from llmcore.protocols.openai_responses.names import (
     METADATA_KEY,
     PREVIOUS_NOT_FOUND,
     TERMINAL_EVENTS,
-    NativeObject,
 )
 from llmcore.schema import json
 from llmcore.schema.diagnostics import Diagnostics
@@ -41,6 +40,7 @@ from llmcore.schema.errors import LLMError, NotFoundError
 from llmcore.schema.json import (
     JsonObject,
     JsonValue,
+    NativeObject,
     ProviderMetadata,
     json_or_text,
     object_or_empty,

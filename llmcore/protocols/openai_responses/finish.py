@@ -27,7 +27,6 @@ from llmcore.protocols.openai_responses.names import (
     PART_TYPES,
     PROTOCOL_ID,
     USAGE_FIELDS,
-    NativeObject,
 )
 from llmcore.protocols.openai_responses.state import (
     Item,
@@ -58,6 +57,7 @@ from llmcore.schema.events import (
 )
 from llmcore.schema.json import (
     JsonValue,
+    NativeObject,
     ProviderMetadata,
     all_objects,
     has_only,

@@ -12,12 +12,7 @@ from llmcore.protocols.caching import mark_breakpoint
 from llmcore.protocols.history import HistoryPolicy, Repaired, repair
 from llmcore.protocols.history.policy import LoweringTarget, native_provider_ids
 from llmcore.protocols.openai_responses.models import ResponsesDialect
-from llmcore.protocols.openai_responses.names import (
-    CALL_IDS,
-    METADATA_KEY,
-    PROTOCOL_ID,
-    NativeObject,
-)
+from llmcore.protocols.openai_responses.names import CALL_IDS, METADATA_KEY, PROTOCOL_ID
 from llmcore.protocols.openai_responses.parts import content_of, lower_part, lower_result
 from llmcore.protocols.openai_responses.replay_grouping import ReplayRules, lower_response
 from llmcore.schema.content import (
@@ -28,7 +23,7 @@ from llmcore.schema.content import (
     cache_ttl,
 )
 from llmcore.schema.diagnostics import Diagnostics
-from llmcore.schema.json import JsonObject, object_or_empty, str_or_none
+from llmcore.schema.json import JsonObject, NativeObject, object_or_empty, str_or_none
 from llmcore.schema.messages import Message
 from llmcore.schema.request import LLMRequest
 

@@ -7,7 +7,7 @@ https://developers.openai.com/api/reference/resources/responses, read November 2
 
 import re
 from collections.abc import Mapping
-from typing import Any, Final, Required, TypeAlias, TypedDict
+from typing import Final, Required, TypedDict
 
 from attrs import frozen
 
@@ -24,9 +24,6 @@ TOOL_NAMES: Final = ToolNameRule(reserved=frozenset({"functions", "multi_tool_us
 """`FunctionDefinition.name`: "Must be a-z, A-Z, 0-9, or contain underscores and dashes, with a
 maximum length of 64." Compatible servers require a letter first. Models call the whole of their
 functions by the reserved names."""
-
-NativeObject: TypeAlias = dict[str, Any]
-"""A JSON object of the wire. Servers differ too much for a stricter type."""
 
 
 class ResponsesBody(TypedDict, total=False):

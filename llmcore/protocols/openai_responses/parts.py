@@ -15,7 +15,7 @@ from llmcore.protocols.lowering import (
     omitted_text,
     result_text,
 )
-from llmcore.protocols.openai_responses.names import METADATA_KEY, NativeObject
+from llmcore.protocols.openai_responses.names import METADATA_KEY
 from llmcore.schema.content import (
     AudioPart,
     ContentPart,
@@ -30,6 +30,7 @@ from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.errors import InvalidRequestError
 from llmcore.schema.json import (
     JsonValue,
+    NativeObject,
     int_or_none,
     object_or_empty,
     objects,

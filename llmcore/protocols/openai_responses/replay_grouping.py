@@ -22,7 +22,7 @@ from typing import Final, Literal, TypeAlias
 from attrs import define, field, frozen
 
 from llmcore.protocols import media
-from llmcore.protocols.openai_responses.names import CALL_FIELDS, METADATA_KEY, NativeObject
+from llmcore.protocols.openai_responses.names import CALL_FIELDS, METADATA_KEY
 from llmcore.schema.content import (
     ContentPart,
     ImagePart,
@@ -34,7 +34,14 @@ from llmcore.schema.content import (
     ToolResultPart,
 )
 from llmcore.schema.diagnostics import Diagnostics
-from llmcore.schema.json import int_or_none, object_or_empty, str_or_none, text_or_json, without
+from llmcore.schema.json import (
+    NativeObject,
+    int_or_none,
+    object_or_empty,
+    str_or_none,
+    text_or_json,
+    without,
+)
 from llmcore.schema.messages import Message
 
 _MAX_ID: Final = 64

@@ -61,7 +61,6 @@ from llmcore.protocols.openai_responses.names import (
     OUTPUT_TOOLS,
     PROTOCOL_ID,
     TERMINAL_EVENTS,
-    NativeObject,
 )
 from llmcore.protocols.openai_responses.state import (
     Item,
@@ -78,7 +77,14 @@ from llmcore.protocols.response_parts import StreamContext, empty_response, trun
 from llmcore.schema import json
 from llmcore.schema.errors import LLMError, StreamError
 from llmcore.schema.events import ErrorEvent, LLMEvent
-from llmcore.schema.json import JsonValue, int_or_none, object_or_empty, objects, str_or_none
+from llmcore.schema.json import (
+    JsonValue,
+    NativeObject,
+    int_or_none,
+    object_or_empty,
+    objects,
+    str_or_none,
+)
 from llmcore.schema.request import LLMRequest
 
 # -- frames -------------------------------------------------------------------------------

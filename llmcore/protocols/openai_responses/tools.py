@@ -8,12 +8,12 @@ https://developers.openai.com/api/reference/resources/responses/methods/create (
 from collections.abc import Callable, Iterable
 from typing import Final
 
-from llmcore.protocols.openai_responses.names import METADATA_KEY, NativeObject
+from llmcore.protocols.openai_responses.names import METADATA_KEY
 from llmcore.protocols.tool_schema import SchemaTarget, project
 from llmcore.protocols.tools import no_tools, unknown_tool
 from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.errors import InvalidRequestError, UnsupportedToolChoiceError
-from llmcore.schema.json import object_or_empty
+from llmcore.schema.json import NativeObject, object_or_empty
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.tools import CustomTool, HostedTool, ToolChoice, ToolDefinition, ToolSpec
 

@@ -8,18 +8,12 @@ from llmcore.protocols.forced_format import format_in_words
 from llmcore.protocols.protocol import Built, collect_diagnostics
 from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.errors import LLMError
+from llmcore.schema.json import NativeObject
 from llmcore.schema.options import GenerationOptions, merge_json
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.result import Result
 from tests.support.parley.messages import lower_messages, target_of
-from tests.support.parley.names import (
-    METADATA_KEY,
-    PARAMETERS,
-    NativeObject,
-    ParleyBody,
-    ParleyRules,
-    rules_of,
-)
+from tests.support.parley.names import METADATA_KEY, PARAMETERS, ParleyBody, ParleyRules, rules_of
 from tests.support.parley.tools import lower_tools
 
 

@@ -22,8 +22,9 @@ from llmcore.schema.content import (
     ToolResultPart,
 )
 from llmcore.schema.diagnostics import Diagnostics
+from llmcore.schema.json import NativeObject
 from llmcore.schema.request import LLMRequest
-from tests.support.parley.names import CALL_IDS, METADATA_KEY, PROTOCOL_ID, ROLES, NativeObject
+from tests.support.parley.names import CALL_IDS, METADATA_KEY, PROTOCOL_ID, ROLES
 
 
 def target_of(request: LLMRequest) -> LoweringTarget:

@@ -1,21 +1,18 @@
 """Parley: its id, and the words that both directions of the protocol use."""
 
 from collections.abc import Mapping
-from typing import Any, Final, Required, TypeAlias, TypedDict
+from typing import Final, Required, TypedDict
 
 from attrs import frozen
 
 from llmcore.protocols.tools import CallIdRule, ToolNameRule
 from llmcore.schema.events import FinishReasonKind
-from llmcore.schema.json import JsonObject
+from llmcore.schema.json import JsonObject, NativeObject
 
 PROTOCOL_ID: Final = "parley"
 METADATA_KEY: Final = "parley"
 CALL_IDS: Final = CallIdRule(r"[a-zA-Z0-9_]+", 32)
 TOOL_NAMES: Final = ToolNameRule(first="a-z", rest="a-z0-9_")
-
-NativeObject: TypeAlias = dict[str, Any]
-"""A JSON object of the wire."""
 
 
 class ParleyBody(TypedDict, total=False):

@@ -10,11 +10,11 @@ from llmcore.schema import json
 from llmcore.schema.changed import changed
 from llmcore.schema.errors import InvalidRequestError, StreamError
 from llmcore.schema.events import ErrorEvent, LLMEvent, ProviderEvent
-from llmcore.schema.json import JsonValue, objects
+from llmcore.schema.json import JsonValue, NativeObject, objects
 from llmcore.schema.request import LLMRequest
 from tests.support.parley.content import on_call, on_input, on_text, on_thought
 from tests.support.parley.finish import on_close, on_open
-from tests.support.parley.names import METADATA_KEY, NativeObject
+from tests.support.parley.names import METADATA_KEY
 from tests.support.parley.state import ParleyState
 
 # -- frames -------------------------------------------------------------------------------

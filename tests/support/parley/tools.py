@@ -8,9 +8,10 @@ from llmcore.protocols.tools import (
     note_function,
 )
 from llmcore.schema.diagnostics import Diagnostics
+from llmcore.schema.json import NativeObject
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.tools import CustomTool, HostedTool, ToolChoice, ToolSpec
-from tests.support.parley.names import TOOL_CHOICES, NativeObject
+from tests.support.parley.names import TOOL_CHOICES
 
 
 def lower_tools(request: LLMRequest, diagnostics: Diagnostics) -> NativeObject:
