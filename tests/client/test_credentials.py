@@ -144,7 +144,7 @@ async def test_a_profile_that_is_not_there() -> None:
         await Credentials().token(chain("nobody"), {})
 
 
-async def test_without_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_missing_extra_raises_an_error_naming_it(monkeypatch: pytest.MonkeyPatch) -> None:
     """The error names the extra, and what does without it."""
     real = builtins.__import__
 
@@ -250,7 +250,9 @@ async def test_a_refused_google_token_is_an_error_with_the_servers_message(tmp_p
         await Credentials().token(Auth.token(nowhere), {})
 
 
-async def test_without_google_auth(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_missing_google_auth_raises_an_error_naming_the_extra(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """The error names the extra."""
     real = builtins.__import__
 

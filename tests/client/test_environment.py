@@ -82,7 +82,7 @@ def test_providers_whose_variables_are_set(environ: dict[str, str], found: list[
     assert list(configured_by(environ, None).by_name) == found
 
 
-def test_all_of_them() -> None:
+def test_all_providers_with_variables_are_found_at_once() -> None:
     """Every provider that has variables can be found by them, at once."""
     environ = {name: "k" for entry in PROVIDERS for name in entry.switches if entry.needs_key}
     places = [entry.base_url_variable for entry in PROVIDERS if not entry.needs_key]
@@ -233,7 +233,9 @@ def test_a_package_that_is_not_configured_is_not_imported(installed: list[EntryP
         ("acme_llmcore:NO_ENTRY", "not a ProviderEntry"),
     ],
 )
-def test_a_broken_announcement(installed: list[EntryPoint], value: str, said: str) -> None:
+def test_invalid_environment_variable_raises_configuration_error_naming_its_provider(
+    installed: list[EntryPoint], value: str, said: str
+) -> None:
     """It is a ConfigurationError that says whose it is."""
     installed.append(point(value))
 

@@ -105,7 +105,9 @@ def tool(content: Any) -> LLMRequest:
         (tool(UserDict({"a": Items(["x" * MUCH])})), True),
     ],
 )
-def test_what_is_large(request_: LLMRequest, expected: bool) -> None:
+def test_requests_with_many_messages_values_or_bytes_are_large(
+    request_: LLMRequest, expected: bool
+) -> None:
     """Many messages, many values anywhere, or many characters or bytes."""
     assert is_large(request_) is expected
 

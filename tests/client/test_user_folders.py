@@ -47,7 +47,9 @@ def test_the_cache_is_where_the_platform_keeps_caches(
         ({"USERPROFILE": "/h"}, "win32", "/h/AppData/Roaming/llmcore"),
     ],
 )
-def test_where_settings_are(environ: Mapping[str, str], platform: str, expected: str) -> None:
+def test_settings_are_in_the_platforms_folder_or_the_variables(
+    environ: Mapping[str, str], platform: str, expected: str
+) -> None:
     """In the platform's own place, unless the environment says another."""
     assert config_dir(environ, platform) == Path(expected)
 

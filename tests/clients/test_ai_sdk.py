@@ -37,7 +37,7 @@ def signatures(bridge: Bridge) -> list[str]:
 
 
 @every
-def test_create(bridge: Bridge, provider: str) -> None:
+def test_generate_text_returns_the_upstreams_text(bridge: Bridge, provider: str) -> None:
     """`generateText`, instructions included."""
     made = ask(bridge, "create", provider)
 
@@ -47,7 +47,7 @@ def test_create(bridge: Bridge, provider: str) -> None:
 
 
 @every
-def test_stream(bridge: Bridge, provider: str) -> None:
+def test_stream_text_passes_the_checks_of_the_package(bridge: Bridge, provider: str) -> None:
     """`streamText`; its checks of every event pass."""
     made = ask(bridge, "stream", provider)
 
@@ -56,7 +56,7 @@ def test_stream(bridge: Bridge, provider: str) -> None:
 
 
 @every
-def test_object(bridge: Bridge, provider: str) -> None:
+def test_output_object_sends_its_schema(bridge: Bridge, provider: str) -> None:
     """`Output.object` becomes a schema that the upstream holds to.
 
     For models whose names are not Claude's, the package for Anthropic forces a call instead.
@@ -71,7 +71,7 @@ def test_object(bridge: Bridge, provider: str) -> None:
 
 
 @pytest.mark.recorded_as("ai_sdk_tools", "@ai-sdk/openai")
-def test_tools(bridge: Bridge) -> None:
+def test_tool_loop_refers_to_stored_items_and_returns_thinking(bridge: Bridge) -> None:
     """As the package does it by itself: it refers to stored items, and thinking goes back."""
     made = ask(bridge, "tools")
 
@@ -80,7 +80,7 @@ def test_tools(bridge: Bridge) -> None:
 
 
 @pytest.mark.recorded_as("ai_sdk_tools_without_store", "@ai-sdk/openai")
-def test_tools_without_store(bridge: Bridge) -> None:
+def test_tool_loop_without_store_carries_encrypted_thinking(bridge: Bridge) -> None:
     """`store: false`: the thinking travels encrypted."""
     made = ask(bridge, "tools_without_store")
 
@@ -111,7 +111,9 @@ def test_tools_of_other_apis(bridge: Bridge, provider: str, name: str) -> None:
     ("provider", "shown"),
     [("openai", "tool-input-delta"), ("open-responses", "reasoning-delta")],
 )
-def test_tools_streamed(bridge: Bridge, provider: str, shown: str) -> None:
+def test_streamed_tool_loop_completes_over_three_turns(
+    bridge: Bridge, provider: str, shown: str
+) -> None:
     """Over three turns; one package shows arguments in pieces, the other bare thinking."""
     made = ask(bridge, "tools_streamed", provider)
 
@@ -128,12 +130,12 @@ def test_thinking_is_streamed_as_a_summary(bridge: Bridge) -> None:
 
 
 @pytest.mark.recorded_as("ai_sdk_options", "@ai-sdk/openai")
-def test_many_options(bridge: Bridge) -> None:
+def test_all_options_of_the_package_are_accepted(bridge: Bridge) -> None:
     """Every option that the package has a name for is taken."""
     assert ask(bridge, "many_options") == {"text": "Hello"}
 
 
-def test_previous_response(bridge: Bridge) -> None:
+def test_previous_response_id_continues_the_conversation(bridge: Bridge) -> None:
     """`previousResponseId` brings the conversation."""
     assert ask(bridge, "previous_response") == {"first": "Hello", "second": "Hello"}
     roles = [one["role"] for one in sent(bridge)["messages"]]
@@ -145,7 +147,7 @@ def test_previous_response(bridge: Bridge) -> None:
     # the second reads words only of errors whose `param` is a string, which OpenAI's are not
     [("openai", "as you wish"), ("open-responses", "Too Many Requests")],
 )
-def test_errors(bridge: Bridge, provider: str, words: str) -> None:
+def test_upstream_errors_keep_status_and_message(bridge: Bridge, provider: str, words: str) -> None:
     """The upstream's status and words arrive."""
     failed = ask(bridge, "errors", provider)
 

@@ -31,7 +31,9 @@ def named(model: str) -> Any:
 
 
 @pytest.mark.parametrize("model", list(map(named, MODELS)))
-def test_a_command(bridge: Bridge, tmp_path: Path, model: str) -> None:
+def test_shell_command_runs_and_its_output_reaches_the_upstream(
+    bridge: Bridge, tmp_path: Path, model: str
+) -> None:
     """The shell tool runs, writes a file, and its output reaches the upstream."""
     turn = Codex(tmp_path, bridge.url, model=model).run("Run the command.")
 
@@ -43,7 +45,7 @@ def test_a_command(bridge: Bridge, tmp_path: Path, model: str) -> None:
 
 
 @pytest.mark.recorded_as("codex_patch", "@openai/codex")
-def test_a_patch(bridge: Bridge, tmp_path: Path) -> None:
+def test_apply_patch_receives_the_raw_patch(bridge: Bridge, tmp_path: Path) -> None:
     """`apply_patch` gets the raw patch: one file is new, another changed."""
     project = tmp_path / "project"
     project.mkdir()
@@ -58,7 +60,7 @@ def test_a_patch(bridge: Bridge, tmp_path: Path) -> None:
     assert "made.txt" in outputs(bridge)[-1]
 
 
-def test_a_schema(bridge: Bridge, tmp_path: Path) -> None:
+def test_output_schema_is_enforced_by_the_upstream(bridge: Bridge, tmp_path: Path) -> None:
     """`--output-schema` is held to by the upstream."""
     schema = tmp_path / "schema.json"
     schema.write_text(
@@ -72,7 +74,7 @@ def test_a_schema(bridge: Bridge, tmp_path: Path) -> None:
     assert sent["response_format"]["json_schema"]["schema"]["required"] == ["yes"]
 
 
-def test_a_picture(bridge: Bridge, tmp_path: Path) -> None:
+def test_attached_image_reaches_the_upstream(bridge: Bridge, tmp_path: Path) -> None:
     """An attached picture reaches the upstream."""
     picture = tmp_path / "picture.png"
     picture.write_bytes(PIXEL)
@@ -89,7 +91,7 @@ def test_a_picture(bridge: Bridge, tmp_path: Path) -> None:
     assert "image_url" in parts
 
 
-def test_a_second_turn(bridge: Bridge, tmp_path: Path) -> None:
+def test_resumed_session_sends_its_first_turn_again(bridge: Bridge, tmp_path: Path) -> None:
     """`codex exec resume` sends the first one again."""
     codex = Codex(tmp_path, bridge.url, model="gpt-5.5")
     codex.run("Run the command.")

@@ -43,7 +43,7 @@ def test_a_response_with_its_usage(bridge: Bridge, provider: str) -> None:
 
 
 @each
-def test_a_streamed_response(bridge: Bridge, provider: str) -> None:
+def test_streamed_pieces_add_up_to_the_response(bridge: Bridge, provider: str) -> None:
     """It arrives in pieces that add up."""
     made = scene(bridge, "stream", provider)
 

@@ -16,7 +16,7 @@ def ask(bridge: Bridge, name: str) -> Any:
     return scene("openai", name, bridge.url)
 
 
-def test_create(bridge: Bridge) -> None:
+def test_create_returns_usage_and_our_request_id(bridge: Bridge) -> None:
     """A whole response with its usage and our request id."""
     made = ask(bridge, "create")
 
@@ -25,7 +25,7 @@ def test_create(bridge: Bridge) -> None:
     assert made["id"].startswith("req_")
 
 
-def test_stream(bridge: Bridge) -> None:
+def test_stream_is_accepted_by_the_packages_accumulator(bridge: Bridge) -> None:
     """The package's own accumulator takes every event."""
     made = ask(bridge, "stream")
 
@@ -34,13 +34,13 @@ def test_stream(bridge: Bridge) -> None:
     assert made["types"][-1] == "response.completed"
 
 
-def test_raw_events(bridge: Bridge) -> None:
+def test_create_with_stream_yields_raw_events(bridge: Bridge) -> None:
     """`create({stream: true})`."""
     assert ask(bridge, "raw_events")["types"].count("response.output_text.delta") == 2
 
 
 @pytest.mark.recorded_as("openai_js_parse", "openai")
-def test_parse(bridge: Bridge) -> None:
+def test_parse_sends_a_zod_schema_and_returns_the_object(bridge: Bridge) -> None:
     """A schema of zod goes up, an object comes back."""
     assert ask(bridge, "parse") == {"parsed": {"yes": True}}
     sent: Any = bridge.upstream.received[0].json
@@ -65,7 +65,7 @@ def test_tools_with_encrypted_reasoning(bridge: Bridge) -> None:
     assert signatures(bridge) == list(SIGNATURES)
 
 
-def test_tools_streamed(bridge: Bridge) -> None:
+def test_streamed_tool_loop_completes(bridge: Bridge) -> None:
     """The same by streams."""
     made = ask(bridge, "tools_streamed")
 
@@ -83,12 +83,12 @@ def signatures(bridge: Bridge) -> list[str]:
     ]
 
 
-def test_what_is_stored(bridge: Bridge) -> None:
+def test_stored_responses_are_retrieved_listed_and_deleted(bridge: Bridge) -> None:
     """Retrieved, listed, deleted."""
     assert ask(bridge, "stored") == {"same": True, "items": ["message"], "gone": 404}
 
 
-def test_errors(bridge: Bridge) -> None:
+def test_errors_are_raised_as_the_packages_classes(bridge: Bridge) -> None:
     """Each is the package's own class."""
     failed = ask(bridge, "errors")
 

@@ -166,7 +166,7 @@ def test_a_partial_says_that_it_is_not_the_end(stream: list[LLMEvent]) -> None:
 # -- the frame
 
 
-def test_the_whole_frame() -> None:
+def test_response_holds_all_fields_of_start_step_and_finish() -> None:
     """Everything that start, step and end say is in the response."""
     first, second = (
         Diagnostic(code, "x", action="noted", message="m") for code in ("first", "second")

@@ -26,7 +26,7 @@ def test_sealed_state_is_unsealed_unchanged_with_any_key(state: JsonValue, key: 
 
 
 @given(st.data())
-def test_damage_is_seen(data: st.DataObject) -> None:
+def test_damaged_seal_is_rejected(data: st.DataObject) -> None:
     """One character that is another, or a part that is missing."""
     sealed = SEALER.seal({"a": "b" * 20})
     place = data.draw(st.integers(0, len(sealed) - 1))

@@ -40,7 +40,7 @@ def call(arguments: Any) -> ToolCallPart:
         ({"city": "A", "pair": [1]}, {"city": "A", "pair": [1]}),
     ],
 )
-def test_arguments_that_fit(arguments: Any, parsed: Any) -> None:
+def test_valid_arguments_are_returned_unchanged(arguments: Any, parsed: Any) -> None:
     """They come as they are, also from text."""
     assert checked_arguments(WEATHER, call(arguments)) == parsed
 

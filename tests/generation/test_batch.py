@@ -188,7 +188,7 @@ async def test_limiter_of_the_client_is_the_only_one() -> None:
     assert client.middleware.count(limiter) == 1
 
 
-async def test_concurrency_is_bounded() -> None:
+async def test_batch_runs_at_most_max_concurrency_calls() -> None:
     running, most = 0, 0
 
     async def count(given: LLMRequest, call_next: Any) -> Any:

@@ -606,7 +606,7 @@ async def test_events_that_make_no_response_are_an_error() -> None:
         await generate(MODEL, "Hi", client=client)
 
 
-async def test_results_are_json() -> None:
+async def test_result_is_json_and_can_be_continued() -> None:
     """To be kept, and gone on from later."""
     client, _ = client_of(CALL, text_of())
     result = await generate(MODEL, "Hi", tools=[look], client=client)

@@ -73,7 +73,7 @@ class Answer:
     because: int
 
 
-async def test_generate(client: Client) -> None:
+async def test_generate_returns_text_within_the_token_limit(client: Client) -> None:
     """Text, its end, and as many tokens as were allowed at most."""
     result = await generate(MODEL, "Say hello.", client=client, **SHORT)
 
@@ -86,7 +86,7 @@ async def test_generate(client: Client) -> None:
     assert result.steps[0].requests == 1
 
 
-async def test_stream(client: Client) -> None:
+async def test_streamed_deltas_add_up_to_the_text(client: Client) -> None:
     """Deltas that add up to the text, between one start and one end."""
     async with stream(MODEL, "Count to ten.", client=client, **SHORT) as running:
         events = [event async for event in running]
@@ -100,7 +100,7 @@ async def test_stream(client: Client) -> None:
     assert violations(events) == []
 
 
-async def test_tools_in_parallel(client: Client) -> None:
+async def test_two_calls_of_one_response_run_in_parallel(client: Client) -> None:
     """Two calls in one response run at once; the model answers with their results before it."""
     both = anyio.Event()
     running: list[str] = []
@@ -149,7 +149,7 @@ async def test_tools_in_parallel(client: Client) -> None:
     assert last.usage.input_tokens > first.usage.input_tokens
 
 
-async def test_generate_object(client: Client) -> None:
+async def test_generate_object_enforces_the_schema(client: Client) -> None:
     """The model is held to the schema, and the response comes back as the type."""
     result = await generate_object(
         MODEL, "Is water wet?", schema=Answer, temperature=0.0, max_tokens=60, client=client
@@ -196,7 +196,7 @@ async def test_abort_in_the_middle(client: Client) -> None:
 
 
 @pytest.mark.parametrize("streamed", [False, True], ids=["generate", "stream"])
-async def test_timeout(client: Client, streamed: bool) -> None:
+async def test_timeout_of_a_run_frees_the_server(client: Client, streamed: bool) -> None:
     """The time of the whole run is a limit, and the server is free afterwards."""
     given: dict[str, Any] = {"prompt": "Tell a story.", "client": client, "timeout": 0.8, **ENDLESS}
     with anyio.fail_after(60), pytest.raises(RequestTimeoutError) as caught:
@@ -207,7 +207,7 @@ async def test_timeout(client: Client, streamed: bool) -> None:
     assert after.text
 
 
-async def test_leaving_early(client: Client) -> None:
+async def test_stream_left_early_frees_the_server(client: Client) -> None:
     """A caller that has enough goes, and the server is free for the next call."""
     async with stream(MODEL, "Tell a story.", client=client, **ENDLESS) as running:
         async for text in running.text_stream:

@@ -105,7 +105,7 @@ def complete(response: LLMResponse, column: Column) -> None:
 # -- text
 
 
-async def test_simple_text(column: Column) -> None:
+async def test_a_prompt_gives_the_same_text_streamed_and_whole(column: Column) -> None:
     """A prompt gives text, the same streamed inside as answered in one piece."""
     given: dict[str, Any] = {"prompt": "Hello?", "system": "Be brief.", "max_tokens": 50}
     with playing(column, HELLO) as scene:
@@ -127,7 +127,9 @@ async def test_simple_text(column: Column) -> None:
     assert whole.usage == result.usage
 
 
-async def test_streamed_text(column: Column) -> None:
+async def test_streamed_text_arrives_in_deltas_between_one_start_and_one_end(
+    column: Column,
+) -> None:
     """Deltas come one by one between one start and one end, and add up to the text."""
     with playing(column, HELLO) as scene:
         async with Client() as client, stream(scene.model, "Hello?", client=client) as running:
@@ -147,7 +149,7 @@ async def test_streamed_text(column: Column) -> None:
 # -- pictures
 
 
-async def test_image_base64(column: Column) -> None:
+async def test_image_of_base64_is_sent_as_bytes_with_its_detected_type(column: Column) -> None:
     """Bytes go along, with their type found in them."""
     with playing(column, HELLO) as scene:
         asked = Message.user("What is it?", ImagePart(data=PIXEL))
@@ -159,7 +161,7 @@ async def test_image_base64(column: Column) -> None:
     complete(result.response, column)
 
 
-async def test_image_url(column: Column) -> None:
+async def test_image_of_a_url_is_sent_as_url_and_not_fetched(column: Column) -> None:
     """The provider fetches it, from where it can; nothing is fetched here."""
     with playing(column, HELLO) as scene:
         asked = Message.user("What is it?", ImagePart(url=column.image_url))
@@ -187,7 +189,7 @@ async def test_image_url_that_cannot_be_fetched(column: Column) -> None:
     assert codes == ([] if taken else ["unsupported-content"])
 
 
-async def test_image_file(column: Column, tmp_path: Path) -> None:
+async def test_image_of_a_path_is_sent_as_bytes(column: Column, tmp_path: Path) -> None:
     """A path is read when the request is made, and sent as bytes."""
     path = tmp_path / "pixel.png"
     path.write_bytes(PIXEL)
@@ -204,7 +206,7 @@ async def test_image_file(column: Column, tmp_path: Path) -> None:
 # -- tools
 
 
-async def test_one_tool_call(column: Column) -> None:
+async def test_a_tool_call_runs_its_tool_and_sends_the_result(column: Column) -> None:
     """The tool is run, its result sent, and the response is the one after it."""
     called = Said(cities=("Rome",))
     with playing(column, called, DONE) as scene:
@@ -230,7 +232,7 @@ async def test_one_tool_call(column: Column) -> None:
     complete(result.response, column)
 
 
-async def test_parallel_tool_calls(column: Column) -> None:
+async def test_parallel_tool_calls_return_their_results_in_call_order(column: Column) -> None:
     """All run at once, and one request brings all results, in the order of the calls."""
     cities = ("Rome", "Oslo", "Lima")
     called = Said(cities=cities)
@@ -295,7 +297,9 @@ async def test_three_rounds_of_tools(column: Column) -> None:
     assert result.total_usage.output_tokens == sum(said.counts.output for said in [*rounds, DONE])
 
 
-async def test_streamed_tools(column: Column) -> None:
+async def test_tool_inputs_calls_and_results_are_streamed_between_step_events(
+    column: Column,
+) -> None:
     """Input, calls and results are events, between the marks of their steps."""
     called = Said(text="Let me look.", cities=("Rome", "Oslo"))
     with playing(column, called, DONE) as scene:
@@ -329,7 +333,7 @@ async def test_streamed_tools(column: Column) -> None:
 # -- structured output
 
 
-async def test_structured_output(column: Column) -> None:
+async def test_structured_output_sends_the_schema_and_returns_the_type(column: Column) -> None:
     """The schema goes out in the provider's own way; the object comes back as its type."""
     said = Said(text='{"name": "Alice", "age": 30}')
     with playing(column, said) as scene:
@@ -352,7 +356,7 @@ async def test_structured_output(column: Column) -> None:
 # -- reasoning
 
 
-async def test_reasoning_tokens(column: Column) -> None:
+async def test_reasoning_effort_is_sent_and_its_tokens_are_output_tokens(column: Column) -> None:
     """The effort is sent, the thinking is not text, and its tokens are part of the output."""
     said = Said(text="42.", thinking="Let me think about it.", counts=Counts(thinking=30))
     with playing(column, said) as scene:
@@ -390,7 +394,7 @@ async def failure(column: Column, *replies: Reply, **settings: Any) -> tuple[LLM
         return caught.value, len(scene.bodies)
 
 
-async def test_401(column: Column) -> None:
+async def test_a_wrong_key_raises_authentication_error_after_one_request(column: Column) -> None:
     """A wrong key fails once, at once, and the error does not show the key."""
     refused = Refused(status=401, headers={"x-request-id": "req_1"})
     error, requests = await failure(column, refused, max_retries=3)
@@ -433,7 +437,7 @@ async def test_429_with_retry_after(column: Column) -> None:
 # -- counting
 
 
-async def test_usage(column: Column) -> None:
+async def test_usage_counts_each_token_once_streamed_and_whole(column: Column) -> None:
     """Every token is counted, and none twice, streamed and whole."""
     written = 7 if column.caches_by_mark else 0
     said = Said(text="Hello.", counts=Counts(uncached=100, read=64, written=written, answer=11))
@@ -501,7 +505,7 @@ async def test_cached_tokens_from_the_second_turn_on(column: Column) -> None:
 # -- the provider's own
 
 
-async def test_provider_options(column: Column) -> None:
+async def test_provider_options_reach_their_provider_only(column: Column) -> None:
     """They reach their provider as they are, and no other."""
     given = {column.provider: column.options, "elsewhere": {"odd": True}}
     with playing(column, HELLO) as scene:

@@ -153,7 +153,7 @@ class Calls:
 
 
 @pytest.mark.parametrize("raises", [False, True])
-async def test_retry_stands_alone(raises: bool) -> None:
+async def test_retry_accepts_calls_that_raise_or_return_results(raises: bool) -> None:
     """It takes calls that raise and calls that return a Result."""
     calls, slept = Calls(ServerError("a"), NetworkError("b"), raises=raises), Slept()
     seen: list[tuple[LLMError, int, float]] = []

@@ -283,7 +283,7 @@ def test_what_is_not_a_secret_stays() -> None:
     assert safe_url("https://h/v1/x?alt=sse") == "https://h/v1/x?alt=sse"
 
 
-def test_timing_of_nothing() -> None:
+def test_exchange_without_events_has_no_timing_lanes() -> None:
     """There are no lanes."""
     assert timing([]) == {"lanes": [], "gaps": [], "first_ms": None, "total_ms": 0.0}
 

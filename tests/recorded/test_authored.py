@@ -23,7 +23,7 @@ WEATHER = ToolDefinition(
 
 
 @pytest.mark.cassette("openai/tools", provider="openai", protocol="openai-chat", tags=["tools"])
-async def test_openai_tools(cassette: CassetteFixture) -> None:
+async def test_two_parallel_calls_and_their_results_are_replayed(cassette: CassetteFixture) -> None:
     """Two parallel calls, their results, a response with cached tokens."""
     model = OpenAI.configure().chat("gpt-5.2")
     question = request(model=model, prompt="Weather in Oslo and Rome?", tools=[WEATHER])

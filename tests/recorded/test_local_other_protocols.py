@@ -83,7 +83,7 @@ async def check_tools(cassette: CassetteFixture, model: Model) -> None:
 
 
 @pytest.mark.cassette("local/responses_text", provider="local", protocol="openai-responses")
-async def test_responses_text(cassette: CassetteFixture) -> None:
+async def test_text_is_read_over_responses(cassette: CassetteFixture) -> None:
     """Text over /v1/responses."""
     await check_text(cassette, RESPONSES)
 
@@ -91,13 +91,13 @@ async def test_responses_text(cassette: CassetteFixture) -> None:
 @pytest.mark.cassette(
     "local/responses_tools", provider="local", protocol="openai-responses", tags=["tools"]
 )
-async def test_responses_tools(cassette: CassetteFixture) -> None:
+async def test_tools_are_called_over_responses_without_indexes(cassette: CassetteFixture) -> None:
     """Tools over /v1/responses, though this server numbers nothing."""
     await check_tools(cassette, RESPONSES)
 
 
 @pytest.mark.cassette("local/messages_text", provider="local", protocol="anthropic-messages")
-async def test_messages_text(cassette: CassetteFixture) -> None:
+async def test_text_is_read_over_messages(cassette: CassetteFixture) -> None:
     """Text over /v1/messages."""
     await check_text(cassette, MESSAGES)
 
@@ -105,6 +105,6 @@ async def test_messages_text(cassette: CassetteFixture) -> None:
 @pytest.mark.cassette(
     "local/messages_tools", provider="local", protocol="anthropic-messages", tags=["tools"]
 )
-async def test_messages_tools(cassette: CassetteFixture) -> None:
+async def test_tools_are_called_over_messages(cassette: CassetteFixture) -> None:
     """Tools over /v1/messages."""
     await check_tools(cassette, MESSAGES)

@@ -20,7 +20,7 @@ WEATHER = ToolDefinition(
     protocol="openai-responses",
     tags=["tools", "websocket"],
 )
-async def test_openai_websocket_tools(cassette: CassetteFixture) -> None:
+async def test_tool_loop_over_one_websocket_sends_only_new_items(cassette: CassetteFixture) -> None:
     """A call, its result, a response: over one socket, the second request with what is new."""
     model = OpenAI.configure().responses_websocket("gpt-5.2")
     question = request(model=model, prompt="Weather in Oslo?", tools=[WEATHER])

@@ -71,7 +71,7 @@ def test_it_takes_eight_lines() -> None:
     assert len(lines) <= 8
 
 
-async def test_text_and_streaming(server: Loopback) -> None:
+async def test_example_provider_answers_whole_and_streamed(server: Loopback) -> None:
     """The key comes from its variable; limits take the name that the dialect gives them."""
     wanted = request(model=model_at(server), prompt="Hi", max_tokens=9)
     async with Client(environ={"ACME_API_KEY": "k-1"}) as client:

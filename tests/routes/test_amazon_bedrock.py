@@ -144,13 +144,15 @@ def test_when_the_chain_is_asked(environ: dict[str, str], fetched: bool) -> None
         ({"profile": "p", "auth": Auth.none()}, "profile"),
     ],
 )
-def test_invalid_values(settings: dict[str, Any], named: str) -> None:
+def test_invalid_arguments_raise_configuration_error_naming_the_argument(
+    settings: dict[str, Any], named: str
+) -> None:
     """It is refused at once, by the argument's name."""
     with pytest.raises(ConfigurationError, match=named):
         AmazonBedrock.configure(**settings)
 
 
-def test_without_a_region() -> None:
+def test_missing_or_invalid_region_raises_an_error_naming_its_sources() -> None:
     """The error names argument and variables, and for an invalid region, its variable."""
     bedrock = AmazonBedrock.configure(api_key="k")
     missing = failure(hello(bedrock.model("m")))

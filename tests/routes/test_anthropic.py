@@ -27,7 +27,9 @@ def hello(model: Model, **environ: str) -> PreparedRequest:
         ({"ANTHROPIC_API_KEY": "", "ANTHROPIC_AUTH_TOKEN": "b"}, "authorization", "Bearer b"),
     ],
 )
-def test_key_or_token(environ: dict[str, str], header: str, value: str) -> None:
+def test_key_and_token_have_one_header_each(
+    environ: dict[str, str], header: str, value: str
+) -> None:
     """Each has its header, and only one of them is sent."""
     ready = hello(Anthropic.configure().model("claude-sonnet-4-5"), **environ)
 
@@ -51,7 +53,7 @@ def test_base_urls_may_end_with_the_version(base_url: str | None, url: str) -> N
     assert hello(Anthropic.configure(api_key="k", base_url=base_url).model("m")).url == url
 
 
-def test_version_and_betas() -> None:
+def test_version_is_configurable_and_betas_are_joined() -> None:
     """The version can be another; betas of provider, caller and body go out together."""
     provider = Anthropic.configure(
         api_key="k", version="2099-01-01", betas=["one", "two"], headers={"Anthropic-Beta": "three"}
@@ -79,7 +81,7 @@ def test_betas_are_a_list() -> None:
         Anthropic.configure(api_key="k", betas="one")
 
 
-def test_defaults_are_kept() -> None:
+def test_headers_of_defaults_are_merged_with_given_headers() -> None:
     """Headers of `defaults` stand beside those given, and can change the version."""
     defaults = RouteDefaults(headers={"x-b": "2", "anthropic-version": "2020-01-01"})
     provider = Anthropic.configure(api_key="k", headers={"x-a": "1"}, defaults=defaults)
@@ -89,7 +91,7 @@ def test_defaults_are_kept() -> None:
     assert ready.headers["anthropic-version"] == "2020-01-01"
 
 
-def test_a_compatible_server() -> None:
+def test_compatible_server_has_its_own_provider_id_and_no_default_auth() -> None:
     """It is a provider under its own name, signed only if auth is given."""
     bare = AnthropicCompatible.configure(name="acme", base_url="https://h")
     keyed = AnthropicCompatible.configure(name="acme", base_url="https://h", api_key="k")

@@ -114,7 +114,9 @@ def test_a_missing_resource_is_an_error_that_names_the_settings(
         ({"api_key": "k", "token_provider": lambda: "t"}, "token_provider"),
     ],
 )
-def test_what_contradicts_itself(settings: dict[str, Any], named: str) -> None:
+def test_contradictory_arguments_raise_configuration_error(
+    settings: dict[str, Any], named: str
+) -> None:
     """It is refused at once, by the argument's name."""
     with pytest.raises(ConfigurationError, match=named):
         Azure.configure(**settings)
@@ -148,7 +150,7 @@ async def test_an_entra_token_provider_is_called_for_each_request() -> None:
     assert [await provide(), await provide()] == ["first", "second"]
 
 
-def test_configured_by_variables() -> None:
+def test_variables_set_endpoint_key_and_version() -> None:
     """Endpoint, key and version."""
     entry = next(entry for entry in PROVIDERS if entry.id == "azure")
     azure: Any = entry.from_environ(

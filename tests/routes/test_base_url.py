@@ -26,7 +26,7 @@ from llmcore.schema.errors import ConfigurationError
         ("https://h/my-completions-proxy", "https://h/my-completions-proxy"),
     ],
 )
-def test_what_is_kept(given_url: str, kept: str) -> None:
+def test_base_url_loses_outer_white_space_and_final_slashes(given_url: str, kept: str) -> None:
     """White space and slashes at the end go; path, port and query stay."""
     assert checked_base_url(given_url) == kept
 

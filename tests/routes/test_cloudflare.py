@@ -52,7 +52,9 @@ BOTH_KEYS = CloudflareAIGateway.configure(account_id="acc0", api_key=SECRET, ups
 @pytest.mark.parametrize(
     "model", [BOTH_KEYS.chat("openai/gpt-5.2"), BOTH_KEYS.through(CLAUDE)], ids=["compat", "own"]
 )
-def test_a_text_request(model: Model, snapshot: SnapshotAssertion) -> None:
+def test_text_request_over_each_api_equals_the_snapshot(
+    model: Model, snapshot: SnapshotAssertion
+) -> None:
     """Over the gateway's one API, and over the upstream's own."""
     asked = request(model=model, system="Be brief.", prompt="Hello.", max_tokens=64)
 
@@ -62,7 +64,9 @@ def test_a_text_request(model: Model, snapshot: SnapshotAssertion) -> None:
 @pytest.mark.parametrize(
     "model", [BOTH_KEYS.chat("openai/gpt-5.2"), BOTH_KEYS.through(CLAUDE)], ids=["compat", "own"]
 )
-def test_a_tools_request(model: Model, snapshot: SnapshotAssertion) -> None:
+def test_tools_request_over_each_api_equals_the_snapshot(
+    model: Model, snapshot: SnapshotAssertion
+) -> None:
     asked = request(model=model, prompt="Weather in Oslo?", tools=[WEATHER], max_tokens=64)
 
     assert shown(prepare(asked, streaming=True)) == snapshot

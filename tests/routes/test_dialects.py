@@ -226,7 +226,9 @@ def test_thinking_that_must_go_back_is_there_even_if_there_was_none(name: str) -
         ("moonshot:kimi-k3", "required", 1),
     ],
 )
-def test_forcing_one_tool(name: str, choice: object, offered: int) -> None:
+def test_one_tool_is_forced_by_name_or_by_offering_it_alone(
+    name: str, choice: object, offered: int
+) -> None:
     """By its name, or by offering no other where names are not taken."""
     ready = prepared(name, **FORCED)
     tools: Any = ready.body["tools"]
@@ -328,7 +330,7 @@ def test_strict_functions_are_sent_or_reported(name: str, kept: bool) -> None:
     assert [note.path for note in ready.diagnostics] == ([] if kept else ["tools[0].strict"])
 
 
-def test_call_ids_fit() -> None:
+def test_call_ids_of_mistral_have_nine_characters_in_calls_and_results() -> None:
     """Mistral takes nine letters and digits; a call and its result keep the same one."""
     history = [
         Message.user("?"),
@@ -358,7 +360,7 @@ def test_call_ids_fit() -> None:
         ("ollama:m", False),
     ],
 )
-def test_names_of_speakers(name: str, kept: bool) -> None:
+def test_names_of_speakers_are_sent_or_reported_by_dialect(name: str, kept: bool) -> None:
     """They are sent where they are taken, and reported where not."""
     ready = prepared(name, prompt=None, messages=[Message.user("Hi", name="Ada")])
     messages: Any = ready.body["messages"]

@@ -75,7 +75,9 @@ def keyed(entry: ProviderEntry) -> dict[str, Any]:
 
 
 @everyone
-def test_a_text_request(entry: ProviderEntry, snapshot: SnapshotAssertion) -> None:
+def test_text_request_equals_the_snapshot(
+    entry: ProviderEntry, snapshot: SnapshotAssertion
+) -> None:
     """Instructions, a question, limits and sampling, whole."""
     asked = request(
         model=chat_model(entry, **keyed(entry)),
@@ -97,7 +99,9 @@ def test_a_text_request(entry: ProviderEntry, snapshot: SnapshotAssertion) -> No
 
 
 @everyone
-def test_a_tools_request(entry: ProviderEntry, snapshot: SnapshotAssertion) -> None:
+def test_streamed_tools_request_equals_the_snapshot(
+    entry: ProviderEntry, snapshot: SnapshotAssertion
+) -> None:
     """A tool loop of a thinking model, streamed."""
     model = chat_model(entry, **keyed(entry))
     said = Message.assistant(
@@ -132,7 +136,7 @@ def test_a_response_in_a_schema(entry: ProviderEntry, snapshot: SnapshotAssertio
     assert shown(prepare(asked)) == snapshot
 
 
-def test_any_compatible_server(snapshot: SnapshotAssertion) -> None:
+def test_compatible_server_needs_a_name_and_an_address_only(snapshot: SnapshotAssertion) -> None:
     """Requests to a server of which only name and address are known."""
     acme = OpenAICompatible.configure(name="acme", base_url="https://acme.example/v1/")
     asked = request(
@@ -169,7 +173,7 @@ def test_the_table_says_what_the_class_does(entry: ProviderEntry) -> None:
 
 
 @with_a_key
-def test_without_a_key(entry: ProviderEntry) -> None:
+def test_missing_key_fails_only_when_a_request_is_prepared(entry: ProviderEntry) -> None:
     """It is configured all the same; preparing a request fails and names the variables."""
     error = failure(request(model=chat_model(entry), prompt="Hi"))
 

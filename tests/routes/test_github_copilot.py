@@ -40,7 +40,7 @@ def hello(model: Model, **given: Any) -> LLMRequest:
 
 
 @pytest.mark.parametrize("model", ["claude-sonnet-4.5", "gpt-5.2"])
-def test_a_text_request(model: str, snapshot: SnapshotAssertion) -> None:
+def test_text_request_uses_the_api_of_its_model(model: str, snapshot: SnapshotAssertion) -> None:
     """Instructions and a question, over the API that serves the model."""
     asked = request(model=COPILOT.model(model), system="Be brief.", prompt="Hello.", max_tokens=64)
 
@@ -48,7 +48,9 @@ def test_a_text_request(model: str, snapshot: SnapshotAssertion) -> None:
 
 
 @pytest.mark.parametrize("model", ["claude-sonnet-4.5", "gpt-5.2"])
-def test_a_tools_request(model: str, snapshot: SnapshotAssertion) -> None:
+def test_streamed_tools_request_is_marked_as_an_agents(
+    model: str, snapshot: SnapshotAssertion
+) -> None:
     """A tool loop, streamed: it is an agent that asks."""
     history = [
         Message.user("Weather in Oslo?"),
@@ -106,7 +108,7 @@ def test_listed_endpoints_decide_before_the_name(endpoints: list[str], path: str
 # -- Messages
 
 
-def test_a_messages_request(snapshot: SnapshotAssertion) -> None:
+def test_messages_request_has_bearer_token_and_cache_marks(snapshot: SnapshotAssertion) -> None:
     """A tool loop with a picture and thinking, streamed: bearer token, marks of the cache."""
     history = [
         Message.user("Weather?", ImagePart(url=PNG)),
@@ -377,7 +379,7 @@ def test_wrong_settings_are_refused_by_name(settings: dict[str, Any], named: str
         GithubCopilot.configure(**settings)
 
 
-def test_without_a_login() -> None:
+def test_missing_login_raises_an_error_naming_the_command() -> None:
     """The error says which command to run; nothing is sent."""
     error = failure(hello(GithubCopilot.configure().model("gpt-5.2")))
 

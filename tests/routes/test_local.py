@@ -53,7 +53,7 @@ def test_the_server_is_configured() -> None:
 
 
 @pytest.mark.parametrize("name", ["context_tokens", "threads", "parallel"])
-def test_invalid_counts(name: str) -> None:
+def test_invalid_counts_raise_configuration_error_naming_the_argument(name: str) -> None:
     """They are a ConfigurationError that names the argument."""
     settings: dict[str, Any] = {name: 0}
 

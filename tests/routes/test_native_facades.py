@@ -131,7 +131,7 @@ def protocol_of(model: Model) -> str:
 
 
 @everyone
-def test_a_text_request(native: Native, snapshot: SnapshotAssertion) -> None:
+def test_text_request_equals_the_snapshot(native: Native, snapshot: SnapshotAssertion) -> None:
     """Instructions, a question, limits and sampling, whole."""
     asked = request(
         model=native.model(api_key=SECRET),
@@ -149,7 +149,9 @@ def test_a_text_request(native: Native, snapshot: SnapshotAssertion) -> None:
 
 
 @everyone
-def test_a_tools_request(native: Native, snapshot: SnapshotAssertion) -> None:
+def test_streamed_tools_request_equals_the_snapshot(
+    native: Native, snapshot: SnapshotAssertion
+) -> None:
     """A tool loop, streamed."""
     model = native.model(api_key=SECRET)
     said = Message.assistant(
@@ -219,7 +221,7 @@ def test_the_key_comes_from_the_environment(native: Native) -> None:
 
 
 @everyone
-def test_without_a_key(native: Native) -> None:
+def test_missing_key_fails_only_when_a_request_is_prepared(native: Native) -> None:
     """It is configured all the same; preparing a request fails and names the variables."""
     error = failure(greeting(native.model()))
 

@@ -40,7 +40,7 @@ def test_names_that_can_be_ids(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["", " acme", "acme:x", "acme/x", "-acme", "acme\n"])
-def test_names_that_cannot(name: str) -> None:
+def test_invalid_names_raise_configuration_error_naming_the_argument(name: str) -> None:
     """They are a ConfigurationError that names the argument."""
     with pytest.raises(ConfigurationError, match="name"):
         OpenAICompatible.configure(name=name, base_url="https://h/v1")

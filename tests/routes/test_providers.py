@@ -56,7 +56,7 @@ def test_what_makes_a_provider_configured(
     assert BY_ID[provider].is_configured(environ) is found
 
 
-def test_configuring_by_variables() -> None:
+def test_variables_set_arguments_and_empty_ones_set_nothing() -> None:
     """Each sets its argument; empty ones set nothing."""
     environ = {"OPENAI_BASE_URL": "https://h/v1/", "OPENAI_ORG_ID": "o", "OPENAI_PROJECT_ID": ""}
     openai = BY_ID["openai"].from_environ(environ)

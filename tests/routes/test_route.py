@@ -115,7 +115,7 @@ def test_it_shows_no_secret_but_has_it() -> None:
 # -- layers
 
 
-def test_headers_are_layered() -> None:
+def test_headers_of_caller_override_those_of_body_and_route() -> None:
     """The caller's word is the last, then the body's features, then the route's defaults."""
     way = route(talk(headers={"b": "built", "c": "built"}), headers={"A": "route", "b": "route"})
 
@@ -204,7 +204,7 @@ def test_preparing_changes_nothing() -> None:
 # -- diagnostics and failures
 
 
-def test_losses_are_reported() -> None:
+def test_prepared_request_reports_losses_as_diagnostics() -> None:
     """They go with the prepared request."""
     assert prepared(route(talk(LOST, NOTED))).diagnostics == (LOST, NOTED)
 

@@ -234,7 +234,7 @@ def test_where_nothing_is_sent() -> None:
         ),
     ],
 )
-def test_what_is_missing(
+def test_missing_credentials_raise_typed_errors(
     auth: Auth, context: dict[str, Any], kind: type[Exception], named: str
 ) -> None:
     """Each has its typed error."""

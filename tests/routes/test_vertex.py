@@ -50,7 +50,7 @@ MODELS = (
 
 
 @pytest.mark.parametrize("model", MODELS)
-def test_a_text_request(model: str, snapshot: SnapshotAssertion) -> None:
+def test_text_request_equals_the_snapshot(model: str, snapshot: SnapshotAssertion) -> None:
     """Instructions and a question; the model stands in the path."""
     asked = request(model=VERTEX.model(model), system="Be brief.", prompt="Hello.", max_tokens=64)
 
@@ -58,7 +58,7 @@ def test_a_text_request(model: str, snapshot: SnapshotAssertion) -> None:
 
 
 @pytest.mark.parametrize("model", MODELS)
-def test_a_tools_request(model: str, snapshot: SnapshotAssertion) -> None:
+def test_tools_request_equals_the_snapshot(model: str, snapshot: SnapshotAssertion) -> None:
     asked = request(
         model=VERTEX.model(model), prompt="Weather in Oslo?", tools=[WEATHER], max_tokens=64
     )
@@ -242,7 +242,7 @@ def test_wrong_settings_are_refused_by_name(settings: dict[str, Any], named: str
         Vertex.configure(**settings)
 
 
-def test_without_a_project() -> None:
+def test_missing_or_invalid_project_raises_an_error_naming_its_sources() -> None:
     """The error names argument and variable, and for an invalid value, its variable."""
     vertex = Vertex.configure(auth=Auth.none())
     missing = failure(hello(vertex.gemini("g")))

@@ -24,7 +24,7 @@ def grok(model: Model) -> PreparedRequest:
     return model.route.prepare(asked, streaming=False, context=context).unwrap()
 
 
-def test_responses_beside_chat() -> None:
+def test_responses_share_chats_configuration_over_another_path() -> None:
     """The same configuration, another path and protocol; unsupported options are reported."""
     xai = XAI.configure(base_url="https://h/v1", headers={"x-team": "blue"})
     ready = grok(xai.responses("grok-4.6"))

@@ -217,7 +217,7 @@ def test_damaged_json_is_a_value_or_an_error_with_a_path(name: str, data: st.Dat
         (Usage(input_tokens=3), {"input_tokens": 3}),
     ],
 )
-def test_the_written_form(value: object, data: object) -> None:
+def test_written_json_omits_defaults_and_tags_union_members(value: object, data: object) -> None:
     """Defaults are left out, members of unions carry their type, bytes are base64."""
     assert to_json(value) == data
 

@@ -103,7 +103,7 @@ def test_copies_keep_a_cause_of_our_own(way: str) -> None:
 
 
 @given(llm_errors())
-def test_any_error_pickles(error: LLMError) -> None:
+def test_error_with_subclass_fields_is_pickled(error: LLMError) -> None:
     """Fields of a subclass come along, too."""
     assert pickle.loads(pickle.dumps(error)) == error
 

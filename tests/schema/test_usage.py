@@ -102,7 +102,7 @@ def test_addition_of_usages_associates(first: Usage, second: Usage, third: Usage
 
 
 @given(usages())
-def test_nothing_adds_nothing(usage: Usage) -> None:
+def test_adding_an_empty_usage_changes_nothing(usage: Usage) -> None:
     """An empty usage changes nothing."""
     assert usage + Usage() == Usage() + usage == usage
 

@@ -183,7 +183,7 @@ def test_the_client_returns_results_or_raises_errors(model: Model) -> None:
             assert stream.partial_response.text == "Hello"
 
 
-def test_the_clients_errors(server: Loopback, model: Model) -> None:
+def test_client_errors_are_failures_exceptions_or_events(server: Loopback, model: Model) -> None:
     """A Failure, a raised error, or an event, as with the asynchronous client."""
     body = b'{"error": {"message": "no such model"}}'
     server.handler = lambda _: Answer([body], 404, {}, len(body))
@@ -378,7 +378,7 @@ def test_inside_a_trio_loop(model: Model) -> None:
     assert trio.run(cell) == "Hello"
 
 
-def test_from_twenty_threads(server: Loopback, model: Model) -> None:
+def test_calls_of_twenty_threads_are_each_sent_once(server: Loopback, model: Model) -> None:
     """At once, over one loop; every request is sent exactly once."""
     client = sync.Client()
 
@@ -469,7 +469,7 @@ def test_retry_runs_a_call_again() -> None:
     assert waits == [1, 2]
 
 
-def test_retry_gives_up() -> None:
+def test_exhausted_retries_raise_the_last_error() -> None:
     """With the last error, or the last Failure."""
 
     def call() -> str:

@@ -128,7 +128,7 @@ async def test_a_turn_with_a_patch_and_a_tool_of_a_namespace(upstream: Loopback)
     assert "tools[3]" in first.headers["x-openbridge-diagnostics"]
 
 
-async def test_a_compaction_request(upstream: Loopback) -> None:
+async def test_compaction_request_without_tools_is_accepted(upstream: Loopback) -> None:
     """No tools, and `tool_choice: auto` all the same."""
     body = {**BODY, "tools": [], "parallel_tool_calls": False}
     async with asked(settings_for(upstream.url)) as client:

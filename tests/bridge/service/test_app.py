@@ -47,7 +47,9 @@ def sent(upstream: Loopback, number: int = -1) -> Any:
 
 
 @pytest.mark.parametrize("path", ["/v1/responses", "/responses"])
-async def test_a_whole_response(settings: GatewaySettings, upstream: Loopback, path: str) -> None:
+async def test_whole_response_has_its_ids_in_headers(
+    settings: GatewaySettings, upstream: Loopback, path: str
+) -> None:
     """Its ids go into headers, ours and (none here) the upstream's."""
     async with asked(settings) as client:
         answer = await client.post(path, json=ASK)

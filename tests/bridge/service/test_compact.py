@@ -116,7 +116,7 @@ def test_a_stored_conversation_is_made_short(client: OpenAI) -> None:
     assert texts(again.output) == ["Hi", "And?"]
 
 
-def test_nothing_is_stored(client: OpenAI) -> None:
+def test_compaction_is_not_stored(client: OpenAI) -> None:
     """A client continues from the output, not from an id."""
     made = client.responses.compact(model="m-1", input="Hi")
 

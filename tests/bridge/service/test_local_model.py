@@ -71,7 +71,7 @@ def test_an_object_follows_the_schema(client: OpenAI) -> None:
     assert isinstance(response.output_parsed, Answer)
 
 
-def test_a_required_tool(client: OpenAI) -> None:
+def test_required_tool_gets_valid_arguments_and_takes_its_result(client: OpenAI) -> None:
     """The call's arguments fit its parameters, and its result can be sent back."""
     tool: Any = {
         "type": "function",

@@ -142,7 +142,7 @@ def test_the_loop_of_tools_streamed(upstream: Loopback, client: OpenAI) -> None:
     assert json.loads("".join(deltas)) == json.loads(call.arguments) == {"city": "Rome"}
 
 
-def test_what_is_stored(client: OpenAI) -> None:
+def test_stored_responses_are_retrieved_listed_and_deleted(client: OpenAI) -> None:
     """retrieve, input_items.list over its pages, delete."""
     made = client.responses.create(
         model="m-1", input=[{"role": "user", "content": f"{n}"} for n in range(5)]
@@ -186,7 +186,7 @@ def test_what_is_not_here(client: OpenAI) -> None:
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("anyio_backend", ["asyncio"])  # the client sleeps and locks with it
-async def test_the_asynchronous_client(upstream: Loopback) -> None:
+async def test_asynchronous_client_creates_streams_and_parses(upstream: Loopback) -> None:
     """create, stream and parse."""
     with listening(settings_for(upstream.url)) as url:
         async with AsyncOpenAI(base_url=url, api_key="x", max_retries=0) as client:

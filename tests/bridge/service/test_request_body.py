@@ -100,7 +100,7 @@ async def test_large_bodies_are_read_like_small_ones(size: int) -> None:
         (BODY, {"content_type": ""}, 415, "not given"),
     ],
 )
-async def test_what_is_refused(
+async def test_invalid_bodies_are_refused_with_their_status_and_place(
     data: bytes, headers: dict[str, str], status: int, says: str
 ) -> None:
     """With the status that says whose fault it is, and where."""

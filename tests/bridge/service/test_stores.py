@@ -144,7 +144,7 @@ async def test_what_is_old_is_forgotten(settings: GatewaySettings) -> None:
 
 
 @pytest.mark.anyio
-async def test_many_at_once(settings: GatewaySettings) -> None:
+async def test_concurrent_writers_lose_no_record(settings: GatewaySettings) -> None:
     """Concurrent writers lose nothing."""
     async with opened(settings) as store:
         async with anyio.create_task_group() as tasks:

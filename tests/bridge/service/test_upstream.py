@@ -75,7 +75,9 @@ def asking(found: Upstreams, provider: str) -> LLMRequest:
         ),
     ],
 )
-async def test_who_can_count(provider: str, url: str, answer: Any, key: str | None) -> None:
+async def test_tokens_are_counted_over_each_protocols_own_path(
+    provider: str, url: str, answer: Any, key: str | None
+) -> None:
     """Each by its own path, signed as its other requests, without what only generation takes."""
     transport = scripted(answer)
     found = upstreams(provider, transport)
@@ -89,7 +91,7 @@ async def test_who_can_count(provider: str, url: str, answer: Any, key: str | No
 
 
 @pytest.mark.parametrize("provider", ["openrouter"])
-async def test_who_cannot_count(provider: str) -> None:
+async def test_counting_without_an_endpoint_fails_before_any_request(provider: str) -> None:
     """Nothing is sent."""
     transport = scripted()
     found = upstreams(provider, transport)

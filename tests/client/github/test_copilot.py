@@ -225,7 +225,7 @@ def test_a_refresh_that_fails_leaves_the_old_token_while_it_is_good(
 
 
 @pytest.mark.parametrize(("said", "seconds"), [(0, 30), (-5, 30), (1e12, 86400), ("x", 1500)])
-def test_invalid_lifetimes(
+def test_tokens_with_invalid_lifetimes_are_cached_for_a_bounded_time(
     stand_in: Github, environ: dict[str, str], said: object, seconds: float
 ) -> None:
     """A token is neither fetched for every request nor kept without a limit."""
@@ -287,7 +287,9 @@ def test_a_refresh_does_not_bring_back_a_login_that_was_forgotten(
 
 
 @pytest.mark.parametrize("content", ["", "{", "[]", '{"github_token": "", "api_url": "x"}'])
-def test_a_broken_file(environ: dict[str, str], content: str) -> None:
+def test_broken_token_file_raises_an_error_naming_file_and_remedy(
+    environ: dict[str, str], content: str
+) -> None:
     """It is named, and how to mend it."""
     path = login_file(environ)
     path.parent.mkdir(parents=True)
@@ -385,7 +387,9 @@ async def test_a_call_by_a_provider_of_tokens(stand_in: Github) -> None:
     assert stand_in.chats[0].headers["authorization"] == "Bearer tid=mine"
 
 
-async def test_without_a_login(environ: dict[str, str]) -> None:
+async def test_missing_login_raises_an_error_naming_command_and_variable(
+    environ: dict[str, str],
+) -> None:
     """Nothing is sent; the error names the command and the variable."""
     async with Client(environ=environ) as client:
         model = GithubCopilot.configure().model("gpt-5.2")

@@ -66,7 +66,9 @@ async def test_the_code_is_entered(stand_in: Github) -> None:
         (answer({"message": "oops"}, 502), [5.0, 10.0]),
     ],
 )
-async def test_asking_more_slowly(stand_in: Github, said: object, pauses: list[float]) -> None:
+async def test_polling_slows_down_as_github_demands(
+    stand_in: Github, said: object, pauses: list[float]
+) -> None:
     """By what GitHub says, at least five seconds more; so where it is in trouble."""
     stand_in.polls = [said, {"access_token": "gho_new"}]
 
@@ -83,7 +85,9 @@ async def test_asking_more_slowly(stand_in: Github, said: object, pauses: list[f
         ("something_new", "something_new"),
     ],
 )
-async def test_the_login_fails(stand_in: Github, error: str, said: str) -> None:
+async def test_failed_login_raises_an_error_with_githubs_code(
+    stand_in: Github, error: str, said: str
+) -> None:
     """The error says why, and its code is GitHub's."""
     stand_in.polls = [PENDING, {"error": error}]
     with pytest.raises(AuthenticationError, match=said) as caught:

@@ -93,7 +93,7 @@ async def refused(options: HttpOptions | None, url: str) -> LLMError:
 
 
 @pytest.mark.parametrize("way", ["ca_file", "ssl_context", "SSL_CERT_FILE", "SSL_CERT_DIR"])
-async def test_a_private_authority(
+async def test_private_authority_is_trusted_by_option_and_by_variables(
     secure: TlsLoopback,
     authority: Authority,
     way: str,
@@ -419,7 +419,7 @@ async def test_http2_through_a_tunnel(
         ("socksio", HttpOptions(proxy="socks5://127.0.0.1:9"), r"llmcore-routes[socks]"),
     ],
 )
-async def test_without_the_package(
+async def test_missing_package_raises_an_error_naming_what_to_install(
     package: str, options: HttpOptions, said: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The error says what to install."""

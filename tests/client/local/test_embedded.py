@@ -226,7 +226,7 @@ def test_the_server_is_healthy_and_private(server: EmbeddedServer, client: httpx
 
 
 @pytest.mark.local_model
-def test_a_completion_repeats(client: httpx.Client) -> None:
+def test_completion_at_temperature_0_repeats_its_tokens(client: httpx.Client) -> None:
     """Temperature 0 without the prompt cache gives the same tokens every time."""
     first, second = chat(client), chat(client)
 

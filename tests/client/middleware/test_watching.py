@@ -35,7 +35,7 @@ def hooked(*responses: Any) -> tuple[Client, list[CallUsage]]:
 
 
 @pytest.mark.parametrize("streaming", [False, True])
-async def test_a_finished_call(streaming: bool) -> None:
+async def test_finished_call_reports_usage_and_cost(streaming: bool) -> None:
     """The provider's count, and what it cost."""
     client, told = hooked(answer(streaming))
     await run(client, streaming)
@@ -48,7 +48,7 @@ async def test_a_finished_call(streaming: bool) -> None:
 
 
 @pytest.mark.parametrize("streaming", [False, True])
-async def test_a_refused_call(streaming: bool) -> None:
+async def test_refused_call_reports_no_usage(streaming: bool) -> None:
     """Nothing was consumed."""
     client, told = hooked(OVERLOADED)
     await run(client, streaming)

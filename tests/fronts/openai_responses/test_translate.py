@@ -48,7 +48,7 @@ def names(translation: Any) -> list[str]:
 # -- clients
 
 
-def test_codex_is_understood() -> None:
+def test_codexs_items_and_tools_are_read_and_losses_reported() -> None:
     """Every item and tool of it, and losses are reported."""
     made = translated(CODEX)
 

@@ -108,7 +108,7 @@ def test_cache_keys_are_not_here() -> None:
         ("claude-opus-4-8", {"temperature": 1}, ["temperature"], []),
     ],
 )
-def test_sampling_by_model(
+def test_sampling_refused_by_the_model_is_dropped(
     model: str, given: dict[str, float], sent: list[str], lost: list[str]
 ) -> None:
     """A model that refuses a parameter does not get it."""
@@ -239,7 +239,7 @@ def test_a_temperature_that_is_too_high() -> None:
         ),
     ],
 )
-def test_thinking_by_model(
+def test_thinking_is_sent_in_the_form_of_the_model(
     model: str, wanted: ReasoningOptions, sent: dict[str, Any], said: list[str]
 ) -> None:
     """Effort, budget and display, in the form that the model takes."""
@@ -286,7 +286,7 @@ def test_a_budget_fits_into_the_limit(limit: int, thinking: Any, said: list[str]
     assert [code for code, _ in codes(ask(**fields))] == said
 
 
-def test_sampling_beside_thinking() -> None:
+def test_sampling_beside_thinking_is_limited_to_accepted_values() -> None:
     """A model that thinks takes no temperature but 1, and top_p only near 1."""
     options = GenerationOptions(temperature=0.2, top_k=4)
     asked = ask(generation=options, reasoning=ReasoningOptions(budget_tokens=2000))
@@ -710,7 +710,7 @@ def everything() -> Any:
     )
 
 
-def test_a_whole_body(snapshot: SnapshotAssertion) -> None:
+def test_body_of_a_full_request_equals_the_snapshot(snapshot: SnapshotAssertion) -> None:
     """Some of all, as it is sent."""
     assert body(everything(), stream=True) == snapshot
 

@@ -86,7 +86,7 @@ def test_the_policy_says_for_how_long() -> None:
         {"provider_options": {"anthropic": {"auto_cache": False}}},
     ],
 )
-def test_without_automatic_ones(fields: dict[str, Any]) -> None:
+def test_manual_cache_keeps_the_callers_breakpoints_only(fields: dict[str, Any]) -> None:
     """Only the caller's own remain, and the option does not become a field of the body."""
     asked = ask(system=[cached(TextPart("s"))], **fields)
 
@@ -94,7 +94,7 @@ def test_without_automatic_ones(fields: dict[str, Any]) -> None:
     assert "auto_cache" not in body(asked)
 
 
-def test_off_is_off() -> None:
+def test_cache_off_removes_all_breakpoints_and_reports_the_callers() -> None:
     """No breakpoint at all, the caller's own included, which is reported."""
     asked = ask(
         tools=tools("1h"),
@@ -199,7 +199,7 @@ def test_more_than_four_own_ones() -> None:
     ]
 
 
-def test_native_marks_count() -> None:
+def test_native_cache_marks_count_as_the_callers_breakpoints() -> None:
     """A raw `cache_control` on a part, and one in a native tool, are the caller's own."""
     marked = TextPart(
         "a", provider_metadata={"anthropic": {"cache_control": {"type": "ephemeral", "ttl": "1h"}}}
@@ -307,7 +307,9 @@ def test_a_mark_on_empty_text_moves() -> None:
         ("1h", None, None, ["1h", "5m", "5m"]),
     ],
 )
-def test_longer_before_shorter(first: Any, second: Any, policy: Any, expected: list[str]) -> None:
+def test_longer_breakpoints_precede_shorter_ones(
+    first: Any, second: Any, policy: Any, expected: list[str]
+) -> None:
     """None outlives one before it; automatic ones fit themselves to the caller's."""
     asked = ask(
         tools=tools(first),

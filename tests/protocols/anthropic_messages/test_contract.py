@@ -538,7 +538,7 @@ def checked(stream: list[dict[str, Any]], *, tolerant: bool = False) -> None:
     contract.check_sequence(map(contract.read_event, stream), tolerant=tolerant)
 
 
-def test_a_good_sequence() -> None:
+def test_valid_sequence_passes_the_checker_with_pings_anywhere() -> None:
     """A stream as the API sends it keeps the rules, with pings anywhere."""
     checked(GOOD)
     checked([ping for event in GOOD for ping in ({"type": "ping"}, event)])

@@ -44,7 +44,7 @@ def shaped(model: str, schema: Any = None, **fields: Any) -> LLMRequest:
 
 
 @pytest.mark.parametrize("model", ["claude-sonnet-4-5", "claude-opus-5", "claude-sonnet-5-5"])
-def test_by_the_api(model: str) -> None:
+def test_format_is_enforced_by_the_api_on_newer_models(model: str) -> None:
     """A model that can be held to a schema is."""
     sent = body(shaped(model))
 
@@ -87,7 +87,7 @@ def test_by_the_api_beside_thinking() -> None:
     assert "format" in sent["output_config"]
 
 
-def test_by_a_tool() -> None:
+def test_format_is_forced_by_a_tool_on_older_models() -> None:
     """An older model must call a tool whose input is the response."""
     sent = body(shaped(OLD))
 
@@ -171,7 +171,7 @@ def test_plain_text_needs_nothing() -> None:
     ("model", "option", "key"),
     [("my-model", "native", "output_config"), ("claude-opus-5", "tool", "tools")],
 )
-def test_the_caller_decides(model: str, option: str, key: str) -> None:
+def test_format_method_follows_the_callers_option(model: str, option: str, key: str) -> None:
     """An option says how, for models whose names do not tell."""
     asked = shaped(model, provider_options={"anthropic": {"structured_output": option}})
 

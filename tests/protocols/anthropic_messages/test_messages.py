@@ -86,7 +86,7 @@ def test_roles_alternate_with_system_text_first() -> None:
     ]
 
 
-def test_neighbours_become_one() -> None:
+def test_neighbouring_messages_of_one_role_are_merged() -> None:
     """Two messages of one side are one turn."""
     asked = ask(messages=[Message.user("a"), Message.user("b"), Message.assistant("c")])
 
@@ -521,7 +521,7 @@ def test_servers_of_other_models_get_thinking_back() -> None:
         (ToolCallPart("a", "f", "*** Patch", kind="custom"), {"input": "*** Patch"}),
     ],
 )
-def test_arguments_are_objects(call: ToolCallPart, input: Any) -> None:
+def test_arguments_that_are_not_objects_are_wrapped_in_one(call: ToolCallPart, input: Any) -> None:
     """The API takes only objects; broken JSON and freeform text are wrapped in one."""
     asked = ask(messages=[Message.user("Hi"), Message.assistant(call), Message.tool("a", "r")])
 

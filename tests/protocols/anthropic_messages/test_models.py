@@ -29,7 +29,7 @@ from llmcore.protocols.anthropic_messages.models import rules_of
         ("deepseek-chat", {"enabled", "disabled"}),
     ],
 )
-def test_thinking_by_model(model: str, thinking: set[str]) -> None:
+def test_thinking_types_follow_the_model(model: str, thinking: set[str]) -> None:
     """Each generation takes other types of thinking."""
     assert set(rules_of(model).thinking) == thinking
 
@@ -45,7 +45,7 @@ def test_thinking_by_model(model: str, thinking: set[str]) -> None:
         ("claude-sonnet-5", "max"),
     ],
 )
-def test_efforts_by_model(model: str, highest: str | None) -> None:
+def test_reasoning_efforts_follow_the_model(model: str, highest: str | None) -> None:
     """Effort came with Opus 4.5, and its higher levels later."""
     efforts = rules_of(model).efforts
 
@@ -64,7 +64,7 @@ def test_efforts_by_model(model: str, highest: str | None) -> None:
         ("qwen3-coder", True),
     ],
 )
-def test_prefill_by_model(model: str, prefill: bool) -> None:
+def test_prefill_support_follows_the_model(model: str, prefill: bool) -> None:
     """Since 4.6 no response goes on from a beginning."""
     assert rules_of(model).prefill == prefill
 

@@ -123,7 +123,7 @@ def test_any_chunking_gives_the_same_events(places: list[int]) -> None:
     assert streamed(BYTES, cut=[BYTES[a:b] for a, b in pairwise(edges)]) == EVENTS
 
 
-def test_byte_by_byte() -> None:
+def test_body_in_single_bytes_gives_the_same_response() -> None:
     """A body that comes in single bytes is the same."""
     assert streamed(BYTES, cut=[BYTES[n : n + 1] for n in range(len(BYTES))]) == EVENTS
 
@@ -263,7 +263,7 @@ def _check_pairs(messages: list[Any]) -> None:
 
 
 @pytest.mark.parametrize("model", MODELS)
-def test_an_empty_conversation(model: str) -> None:
+def test_empty_conversation_gives_a_body(model: str) -> None:
     """Even nothing gives a body; the API will say what it thinks of it."""
     asked = LLMRequest(model=Model(model, "anthropic"), messages=())
 

@@ -147,7 +147,7 @@ def test_an_mcp_tool_that_failed() -> None:
     assert returned.is_error
 
 
-def test_pages_are_sources() -> None:
+def test_pages_of_search_and_fetch_are_announced_once() -> None:
     """Pages that a search found and a fetch read are announced once each."""
     document = message(
         use("web_search", {}),
@@ -411,7 +411,7 @@ def test_the_computer_by_model(model: str, native: dict[str, Any], beta: str | N
     assert header.split(",")[1:] == ([beta] if beta else [])
 
 
-def test_remote_mcp_servers() -> None:
+def test_remote_mcp_server_is_sent_as_toolset_and_server() -> None:
     """A server is a toolset and an entry beside the tools, with only the allowed ones on."""
     tool = HostedTool.mcp(
         server_label="docs",

@@ -68,12 +68,12 @@ def everything() -> LLMRequest:
     )
 
 
-def test_a_whole_body(snapshot: SnapshotAssertion) -> None:
+def test_body_of_a_full_request_equals_the_snapshot(snapshot: SnapshotAssertion) -> None:
     """Every field in its place, in a fixed order."""
     assert json.dumps(body(everything()), indent=1) == snapshot
 
 
-def test_the_smallest_body() -> None:
+def test_smallest_request_sends_its_own_values_only() -> None:
     """Nothing is sent beyond the request's own values; the model is in the path."""
     asked = ask(cache=CachePolicy(mode="off"))
 
@@ -265,7 +265,7 @@ def test_an_arn_thinks_like_the_model_it_stands_for() -> None:
 
 
 @pytest.mark.parametrize("native", [False, True])
-def test_sampling_beside_thinking(native: bool) -> None:
+def test_sampling_is_dropped_beside_thinking(native: bool) -> None:
     """Claude refuses it, also where the caller asks for thinking natively."""
     fields: dict[str, Any] = (
         {"provider_options": {"bedrock": {"additionalModelRequestFields": {"thinking": ENABLED}}}}
@@ -527,7 +527,9 @@ def test_tools_that_anthropic_defines() -> None:
         (PROFILE, "unknown", False, False),
     ],
 )
-def test_rules_by_name(model: str, family: str, caches: bool, structured: bool) -> None:
+def test_rules_of_a_model_follow_prefixed_names_and_arns(
+    model: str, family: str, caches: bool, structured: bool
+) -> None:
     """Region prefixes and ARNs that name their model mean that model."""
     rules = rules_of(model)
 
@@ -558,7 +560,7 @@ def points(asked: LLMRequest) -> list[str]:
     ]
 
 
-def test_automatic_cache_points() -> None:
+def test_automatic_cache_points_end_tools_system_and_conversation() -> None:
     """The ends of tools, system and conversation, and of the user's turn before."""
     asked = ask(messages=TALK, system="S", tools=[LOOK])
 

@@ -208,7 +208,7 @@ def test_no_frame_raises_but_value_error(given_frames: list[tuple[str, bytes]]) 
 
 @costly
 @given(json_values())
-def test_frames_without_names(value: Any) -> None:
+def test_event_names_inside_frames_are_read(value: Any) -> None:
     """Other framings carry the event's name inside."""
     for name, payload in [BEGIN, delta(0, text="a")]:
         found = stream.decode(("", json.dumps({name: payload}).encode()))

@@ -157,7 +157,7 @@ def test_audio_is_a_file() -> None:
 
 
 @pytest.mark.parametrize("name", ["reasoning", "calls", "hosted tool", "web citations"])
-def test_whole_event_lists(name: str, snapshot: SnapshotAssertion) -> None:
+def test_streams_give_the_listed_events(name: str, snapshot: SnapshotAssertion) -> None:
     """The events of callers, one by one."""
     assert streamed(stream_of(ANSWERS[name], 6)) == snapshot
 
@@ -545,7 +545,7 @@ def test_what_is_nested_too_deeply_is_an_error() -> None:
     assert isinstance(error(whole(document({"new": deep}))), StreamError)
 
 
-def test_one_terminal_event() -> None:
+def test_frames_after_an_error_are_ignored() -> None:
     """Whatever follows an error is not read."""
     fault: Event = ("exception:throttlingException", {"message": "x"})
 

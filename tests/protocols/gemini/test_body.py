@@ -13,7 +13,7 @@ from llmcore.schema.tools import HostedTool, ToolChoice, ToolDefinition
 from tests.support.wire.gemini import ASKED, OLDER, SCHEMA, TOOL, body, built, codes, everything
 
 
-def test_a_whole_body(snapshot: SnapshotAssertion) -> None:
+def test_body_of_a_full_request_equals_the_snapshot(snapshot: SnapshotAssertion) -> None:
     """A request that says most of what can be said."""
     assert body(everything()) == snapshot
     assert built(everything()).diagnostics == ()

@@ -131,7 +131,9 @@ def test_a_call_without_a_name_is_kept_as_it_came() -> None:
         ([piece("$.a[0][1]", numberValue=1)], {"a": [[1]]}),
     ],
 )
-def test_arguments_in_pieces(partial: list[dict[str, Any]], expected: Any) -> None:
+def test_streamed_arguments_are_assembled_by_json_path(
+    partial: list[dict[str, Any]], expected: Any
+) -> None:
     """JSON paths say where each piece belongs."""
     chunks = pieces(*partial)
 
@@ -223,7 +225,7 @@ def test_code_and_its_result() -> None:
     assert response(whole(chunk(CODE, DONE, finish="STOP"))).finish_reason.reason == "stop"
 
 
-def test_code_that_failed() -> None:
+def test_failed_code_execution_is_an_error_result() -> None:
     """The outcome shows it."""
     failed = {"codeExecutionResult": {"outcome": "OUTCOME_FAILED", "output": "NameError"}}
     _, result = executed(CODE, failed)
@@ -232,7 +234,7 @@ def test_code_that_failed() -> None:
     assert result.is_error
 
 
-def test_tools_with_ids() -> None:
+def test_results_in_another_order_find_their_calls_by_id() -> None:
     """Results that come in another order find their calls."""
     search = {"toolCall": {"toolType": "GOOGLE_SEARCH_WEB", "args": {"queries": ["a"]}, "id": "1"}}
     fetch = {"toolCall": {"toolType": "URL_CONTEXT", "id": "2"}}

@@ -37,7 +37,7 @@ def cited(part: Any) -> list[str]:
 
 
 @pytest.mark.parametrize("words", ["Müller", "🎉 ja.", "Rom ist schön.", TEXT])
-def test_indexes_count_characters(words: str) -> None:
+def test_byte_indexes_become_character_indexes(words: str) -> None:
     """The service counts bytes of UTF-8; what comes out marks the same words."""
     support = {"segment": span(words), "groundingChunkIndices": [0]}
     (part,) = response(
@@ -170,7 +170,9 @@ def test_grounding_in_several_chunks() -> None:
         ),
     ],
 )
-def test_kinds_of_sources(native: dict[str, Any], expected: Source) -> None:
+def test_sources_are_read_for_pages_places_images_and_documents(
+    native: dict[str, Any], expected: Source
+) -> None:
     """Pages, places, pictures and stored documents."""
     document = chunk({"text": TEXT}, finish="STOP", candidate=grounded(chunks=(native, native)))
 

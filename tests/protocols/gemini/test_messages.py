@@ -300,7 +300,7 @@ def test_results_stand_together_in_the_order_of_the_calls() -> None:
     assert said[2]["parts"][3:] == [{"text": "wait"}]
 
 
-def test_pictures_in_results() -> None:
+def test_images_in_results_are_inside_or_after_by_model() -> None:
     """From Gemini 3 on the response holds them; before, they follow the responses."""
     history = (
         Message.user("q"),

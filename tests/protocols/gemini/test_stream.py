@@ -329,7 +329,7 @@ def test_why_a_call_was_malformed_is_kept() -> None:
 
 
 @pytest.mark.parametrize("reason", ["SAFETY", "MODEL_ARMOR", "JAILBREAK", "OTHER", "TO_COME"])
-def test_a_blocked_prompt(reason: str) -> None:
+def test_blocked_prompt_finishes_with_content_filter(reason: str) -> None:
     """No candidates come, but why: a response that the filter ended."""
     feedback = {"blockReason": reason, "safetyRatings": [{"category": "C"}]}
     document = {"promptFeedback": feedback, "usageMetadata": {"promptTokenCount": 4}}

@@ -63,7 +63,7 @@ def everything() -> LLMRequest:
     )
 
 
-def test_everything_at_once(snapshot: SnapshotAssertion) -> None:
+def test_body_of_a_full_request_equals_the_snapshot(snapshot: SnapshotAssertion) -> None:
     """The whole native body, as OpenAI takes it."""
     assert json.dumps(body(everything(), stream=True)).decode() == snapshot
     assert codes(everything()) == []

@@ -723,7 +723,7 @@ def test_results_are_paired_before_they_are_lowered() -> None:
     assert len(built(asked).diagnostics) >= 2
 
 
-def test_long_ids_fit() -> None:
+def test_long_call_ids_are_shortened_in_calls_and_results() -> None:
     """Ids of other providers are made to fit, call and result alike."""
     long_id = "toolu_" + "x" * 100
     lowered = _messages(

@@ -178,7 +178,7 @@ def test_pieces_of_one_block_are_joined() -> None:
     ]
 
 
-def test_blocks_stay_apart() -> None:
+def test_reasoning_with_another_type_index_or_id_is_another_block() -> None:
     """Another type, index or id is another block, and so is what follows a signature."""
     pieces = [
         {"type": "reasoning.text", "text": "a", "index": 0},

@@ -99,7 +99,7 @@ def test_a_stream_of_text(snapshot: SnapshotAssertion) -> None:
     assert streamed([*text_chunks("Hel", "lo"), usage_chunk()]) == snapshot
 
 
-def test_a_whole_body(snapshot: SnapshotAssertion) -> None:
+def test_whole_body_gives_the_full_event_list(snapshot: SnapshotAssertion) -> None:
     """The whole event list of a plain response that was not streamed."""
     assert whole(completion({"content": "Hello"}, usage=USAGE)) == snapshot
 

@@ -370,7 +370,7 @@ def test_cache_options_are_sent_as_key_and_retention(name: str) -> None:
     assert {k: v for k, v in native.items() if k.startswith("prompt_cache")} == fields
 
 
-def test_metadata_goes_along() -> None:
+def test_metadata_is_sent_as_labels() -> None:
     """Labels are the request's."""
     assert body(asked_of(metadata={"a": "b"}))["metadata"] == {"a": "b"}
 

@@ -384,7 +384,7 @@ def test_arguments_of_hosted_tools_that_are_not_json(arguments: str) -> None:
     assert call.arguments == {"arguments": arguments}
 
 
-def test_other_providers_tools() -> None:
+def test_tool_calls_of_xai_are_read() -> None:
     """xAI's items have a name and JSON arguments."""
     native = {
         "type": "x_search_call",

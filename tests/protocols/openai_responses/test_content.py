@@ -106,7 +106,7 @@ def test_an_annotation_alone_announces_its_source() -> None:
     assert [e.url for e in events if isinstance(e, Source)] == ["https://a.example"]
 
 
-def test_refusals_are_refusals() -> None:
+def test_refusal_parts_are_read_as_refusals() -> None:
     """The model's explanation of a refusal is not text."""
     answer = response(streamed(events_of([message(refusal_part("I cannot."))])))
 
@@ -169,7 +169,7 @@ def test_a_message_may_say_its_content_only_in_the_final_response() -> None:
 SOUND = base64.b64encode(b"RIFF").decode()
 
 
-def test_sound_in_pieces() -> None:
+def test_audio_pieces_and_transcript_become_one_file() -> None:
     """Spoken sound and its words become one file."""
     pieces = [
         {"type": "response.audio.delta", "delta": SOUND},

@@ -288,7 +288,7 @@ def test_a_missing_result_is_made_up() -> None:
 
 
 @pytest.mark.parametrize("call_id", ["x" * 65, "x" * 2000, "a|b", "é"])
-def test_call_ids_fit(call_id: str) -> None:
+def test_long_call_ids_are_shortened_in_calls_and_results(call_id: str) -> None:
     """Ids have at most 64 characters, and calls keep their results."""
     call, output = items(Message.assistant(ToolCallPart(call_id, "f")), Message.tool(call_id, "A"))
 

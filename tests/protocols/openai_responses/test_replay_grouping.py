@@ -113,7 +113,7 @@ def test_unknown_parts_go_back_into_their_message() -> None:
     assert items(said(native)) == [replayable(native)]
 
 
-def test_refusals_are_refusals() -> None:
+def test_refusal_is_sent_back_in_its_own_form_with_an_id() -> None:
     """A refusal goes back in its own form with an id, as text without."""
     hand_made = Message.assistant(RefusalPart("No."))
 
