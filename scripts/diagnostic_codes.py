@@ -175,8 +175,9 @@ _CODES: Final = {
         "Split the text, or set the provider's own option to refuse such texts.",
     ),
     "instructions-added": _Code(
-        "An instruction that names missing tools was added.",
-        "The gateway's client relies on its provider's tools, which the upstream does not have.",
+        "An instruction that names missing tools, or the JSON format, was added.",
+        "The gateway's client relies on its provider's tools, which the upstream does not have; or "
+        "JSON mode was asked for in a conversation without the word JSON, which the API refuses.",
         _NOTHING,
     ),
     "invalid-tool-arguments": _Code(
@@ -216,7 +217,7 @@ _CODES: Final = {
     ),
     "moved-tool-result-media": _Code(
         "Images or files of a tool's result follow in a user message.",
-        "The API's tool results hold only text.",
+        "The API's tool results, or its results of failed tools, hold only text.",
         _NOTHING,
     ),
     "null-as-absent": _Code(

@@ -11,9 +11,9 @@ prefill); https://platform.claude.com/docs/en/build-with-claude/extended-thinkin
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, TypeAlias
 
 from attrs import frozen
 
@@ -31,6 +31,8 @@ _LINES: Final = ("haiku", "sonnet", "opus", "fable", "mythos")
 _ALWAYS_THINKS: Final = ("fable", "mythos")
 
 Version = tuple[int, int]
+_Block: TypeAlias = dict[str, Any]
+"""A native content block."""
 
 
 @frozen(kw_only=True)
@@ -354,3 +356,32 @@ def fix_trailing_text(
         return text.rstrip(), ""
     note_continue_message(path, diagnostics)
     return text, CONTINUE_TEXT
+
+
+# -- results of failed tools ----------------------------------------------------------------
+
+
+def move_media_of_error(
+    blocks: Iterable[tuple[str, _Block]],
+    as_text: Callable[[str], _Block],
+    path: str,
+    call_id: str,
+    diagnostics: Diagnostics,
+) -> tuple[list[_Block], list[_Block]]:
+    """Return the text of a failed tool's result, and the other blocks, which follow the results.
+
+    *blocks* are the content with the kind of each, *as_text* makes a block of a text. The API
+    refuses the rest: "all content must be type `text` if `is_error` is true".
+    """
+    held: list[_Block] = []
+    after: list[_Block] = []
+    for index, (kind, block) in enumerate(blocks):
+        if kind in ("text", "json"):
+            held.append(block)
+            continue
+        label = f"{kind} {len(after) // 2 + 1} of tool call {call_id}"
+        held.append(as_text(f"[{label}: after the results]"))
+        after += [as_text(f"{label}:"), block]
+        why = "the result of a failed tool holds only text: it follows the results"
+        diagnostics.changed("moved-tool-result-media", f"{path}.content[{index}]", why)
+    return held, after

@@ -4,13 +4,14 @@ A model can be made to call a tool whose input is the response, and the stream t
 back into text. If a call cannot be required either, the format is described in instructions.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Final, Literal
 
 from attrs import field, frozen
 
 from llmcore.protocols.tool_schema import Projected, SchemaTarget, project
 from llmcore.schema import json
+from llmcore.schema.content import ContentPart, TextPart
 from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.json import JsonObject, JsonValue, str_or_none, text_or_json, without
 from llmcore.schema.options import ResponseFormat
@@ -127,11 +128,27 @@ def format_in_words(response_format: ResponseFormat, why: str, diagnostics: Diag
     diagnostics.changed(
         "response-format-in-words", "response_format", f"{why}: the format is only requested"
     )
-    words = "Answer with one JSON document and nothing else."
     if response_format.schema is None:
-        return words
+        return _WORDS
     schema = json.dumps(with_description(response_format.schema, response_format)).decode()
-    return f"{words} It must match this schema:\n{schema}"
+    return f"{_WORDS} It must match this schema:\n{schema}"
+
+
+_WORDS: Final = "Answer with one JSON document and nothing else."
+
+
+def words_of_json_mode(parts: Iterable[ContentPart], diagnostics: Diagnostics) -> str:
+    """Return instructions that name JSON; empty where a text among *parts* does.
+
+    OpenAI's APIs and others refuse a conversation without the word in JSON mode: "'messages' must
+    contain the word 'json' in some form, to use 'response_format' of type 'json_object'". Source:
+    https://developers.openai.com/api/docs/guides/structured-outputs#json-mode, read November 2026.
+    """
+    if any(isinstance(part, TextPart) and "json" in part.text.lower() for part in parts):
+        return ""
+    why = "the API requires a conversation that names JSON: an instruction asks for it"
+    diagnostics.added("instructions-added", "response_format", why)
+    return _WORDS
 
 
 # -- in the body

@@ -144,15 +144,17 @@ def _lower_message(
     if message.name:
         diagnostics.unsupported(f"{path}.name", "the API accepts no names")
     content: list[Block] = []
+    after_results: list[Block] = []
     for index, part in enumerate(message.content):
         where = f"{path}.content[{index}]"
         if message.role == "assistant":
             _lower_assistant_part(part, where, content, target, diagnostics)
         elif isinstance(part, ToolResultPart):
             toolset = toolsets.get(part.tool_call_id)
-            content.append(lower_result(part, toolset, where, target, diagnostics))
+            content.append(lower_result(part, toolset, where, target, diagnostics, after_results))
         else:
-            content.append(lower_part(part, where, target, diagnostics))
+            after_results.append(lower_part(part, where, target, diagnostics))
+    content += after_results
     if message.role in ("system", "developer"):
         return _Draft("system", content, path)
     return _Draft("assistant" if message.role == "assistant" else "user", content, path)

@@ -11,7 +11,7 @@ from typing import Any, Final, cast
 from llmcore.protocols import media
 from llmcore.protocols.anthropic_messages.names import METADATA_KEY, Block
 from llmcore.protocols.caching import cache_mark
-from llmcore.protocols.claude import ClaudeRules
+from llmcore.protocols.claude import ClaudeRules, move_media_of_error
 from llmcore.protocols.history import LoweringTarget
 from llmcore.protocols.lowering import native_citations, omitted_block, omitted_part
 from llmcore.protocols.tools import FREEFORM_FIELD, object_arguments
@@ -73,6 +73,11 @@ def lower_text(part: TextPart, path: str, diagnostics: Diagnostics) -> Block:
     if citations:
         block["citations"] = citations
     return marked(block, part)
+
+
+def text_block(text: str) -> Block:
+    """Return *text* alone."""
+    return {"type": "text", "text": text}
 
 
 def marked(block: Block, part: object) -> Block:
@@ -204,14 +209,24 @@ def lower_result(
     path: str,
     target: MessagesTarget,
     diagnostics: Diagnostics,
+    after_results: list[Block],
 ) -> Block:
-    """Return a tool's result; *toolset* is the family that the called tool belongs to."""
+    """Return a tool's result; *toolset* is the family that the called tool belongs to.
+
+    What a result of a failed tool cannot hold goes to *after_results*.
+    """
     content: str | list[Block]
     if isinstance(part.content, tuple):
         content = [
             lower_part(item, f"{path}.content[{index}]", target, diagnostics)
             for index, item in enumerate(part.parts)
         ]
+        if part.is_error:
+            kinds = [(str(block.get("type")), block) for block in content]
+            content, moved = move_media_of_error(
+                kinds, text_block, path, part.tool_call_id, diagnostics
+            )
+            after_results += moved
     else:
         content = text_or_json(part.content)
     block: Block = {"type": "tool_result", "tool_use_id": part.tool_call_id}

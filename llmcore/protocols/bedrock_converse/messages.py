@@ -132,15 +132,19 @@ def _lower_message(
         diagnostics.unsupported(f"{path}.name", "the API accepts no names")
     is_assistant = message.role == "assistant"
     blocks: list[Block] = []
+    after_results: list[Block] = []
     for index, part in enumerate(message.content):
         where = f"{path}.content[{index}]"
         if is_assistant:
             _lower_assistant_part(part, where, blocks, target, diagnostics)
+            _mark(part, blocks)
         elif isinstance(part, ToolResultPart):
-            blocks.append(lower_result(part, where, target, diagnostics))
+            blocks.append(lower_result(part, where, target, diagnostics, after_results))
+            _mark(part, blocks)
         else:
-            blocks.append(lower_part(part, where, target, diagnostics))
-        _mark(part, blocks)
+            after_results.append(lower_part(part, where, target, diagnostics))
+            _mark(part, after_results)
+    blocks += after_results
     if not is_assistant:
         blocks = _with_document_text(blocks, path, diagnostics)
     return {"role": "assistant" if is_assistant else "user", "content": blocks}

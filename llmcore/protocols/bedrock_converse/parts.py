@@ -15,6 +15,7 @@ import msgspec
 from llmcore.protocols import media
 from llmcore.protocols.bedrock_converse.models import ConverseRules
 from llmcore.protocols.bedrock_converse.names import METADATA_KEY, Block
+from llmcore.protocols.claude import move_media_of_error
 from llmcore.protocols.history import LoweringTarget
 from llmcore.protocols.lowering import native_citations, omitted_part, omitted_text
 from llmcore.protocols.tools import object_arguments
@@ -54,7 +55,7 @@ def lower_part(
     """
     match part:
         case TextPart():
-            return {"text": part.text}
+            return text_block(part.text)
         case ImagePart():
             return _lower_image(part, path, diagnostics)
         case DocumentPart():
@@ -65,6 +66,11 @@ def lower_part(
             return dict(data)
         case _:
             return {"text": omitted_part(part, path, diagnostics)}
+
+
+def text_block(text: str) -> Block:
+    """Return *text* alone."""
+    return {"text": text}
 
 
 def lower_assistant_text(part: TextPart, path: str, diagnostics: Diagnostics) -> Block:
@@ -178,13 +184,24 @@ def lower_call(call: ToolCallPart, path: str, diagnostics: Diagnostics) -> Block
 
 
 def lower_result(
-    part: ToolResultPart, path: str, target: ConverseTarget, diagnostics: Diagnostics
+    part: ToolResultPart,
+    path: str,
+    target: ConverseTarget,
+    diagnostics: Diagnostics,
+    after_results: list[Block],
 ) -> Block:
-    """Return a tool's result. Only a failure is marked: some models take no `status`."""
-    result: Block = {
-        "toolUseId": part.tool_call_id,
-        "content": _result_content(part, path, target, diagnostics),
-    }
+    """Return a tool's result. Only a failure is marked: some models take no `status`.
+
+    What a result of a failed tool cannot hold goes to *after_results*.
+    """
+    content = _result_content(part, path, target, diagnostics)
+    if part.is_error and target.rules.family == "claude":
+        kinds = [(next(iter(block)), block) for block in content]
+        content, moved = move_media_of_error(
+            kinds, text_block, path, part.tool_call_id, diagnostics
+        )
+        after_results += moved
+    result: Block = {"toolUseId": part.tool_call_id, "content": content}
     if part.is_error:
         result["status"] = "error"
     return {"toolResult": result}

@@ -124,6 +124,9 @@ def lower_response_format(
     response_format = request.response_format
     if response_format is None or response_format.type == "text":
         return {}, []
+    if rules.words_only:
+        why = "the model cannot be held to JSON"
+        return {}, [format_in_words(response_format, why, diagnostics)]
     functions = any(not isinstance(tool, HostedTool) for tool in request.tools)
     if request.tools and not rules.json_beside_tools:
         kind = "functions" if functions else "tools of the service"

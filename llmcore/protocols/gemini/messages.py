@@ -24,7 +24,7 @@ from llmcore.protocols.gemini.parts import (
     lower_result,
 )
 from llmcore.protocols.history import HistoryPolicy, native_provider_ids, repair
-from llmcore.protocols.lowering import CONTINUE_TEXT, note_continue_message
+from llmcore.protocols.lowering import CONTINUE_TEXT, note_continue_message, tagged_text
 from llmcore.schema.content import (
     TextPart,
     ToolCallPart,
@@ -76,6 +76,13 @@ def lower_messages(
     if contents and not _may_end(contents[-1], target.rules):
         note_continue_message(last, diagnostics)
         contents.append({"role": "user", "parts": [{"text": CONTINUE_TEXT}]})
+    if system and contents and target.rules.words_only:
+        why = "the model takes no instructions: they are sent as user text in a <system> tag"
+        diagnostics.changed("system-message-demoted", "system", why)
+        first = contents[0]
+        tagged = [{"text": tagged_text("system", part["text"])} for part in system]
+        contents[0] = {**first, "parts": [*tagged, *first["parts"]]}
+        system = []
     return system, contents
 
 

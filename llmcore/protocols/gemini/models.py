@@ -63,6 +63,9 @@ _CURRENT: Final = (3, 0)
 _NEWEST_ALIASES: Final = ("gemini-flash-latest", "gemini-flash-lite-latest")
 """Aliases of models that refuse a prefill; `gemini-pro-latest` is 3.1 yet."""
 
+_WORDS_ONLY: Final = re.compile(r"gemma-[123](?!\d)")
+# https://ai.google.dev/gemma/docs/core/prompt-structure; since Gemma 4 there is a system role
+
 LEVELS: Final = ("MINIMAL", "LOW", "MEDIUM", "HIGH", "XHIGH")
 """All values of `thinkingLevel`, least first."""
 
@@ -99,6 +102,9 @@ class GeminiRules:
     """Whether each part can set the resolution at which it is read."""
     prefill: bool
     """Whether a request may end with the model's turn, which the response then goes on from."""
+    words_only: bool
+    """Whether the service refuses instructions, tools and JSON mode ("Developer instruction is not
+    enabled for models/gemma-3-27b-it"), so that only the conversation can ask for anything."""
 
 
 @lru_cache(maxsize=256)
@@ -122,6 +128,7 @@ def rules_of(model_id: str) -> GeminiRules:
         media_in_results=modern and "gemini" in name,
         media_resolution=modern and "gemini" in name,
         prefill=not newest and name not in _NEWEST_ALIASES,
+        words_only=bool(_WORDS_ONLY.match(name)),
     )
 
 

@@ -56,6 +56,9 @@ def lower_tools(
     alone = not rules.combines_tools and not all(isinstance(t, HostedTool) for t in request.tools)
     for index, tool in enumerate(request.tools):
         path = f"tools[{index}]"
+        if rules.words_only:
+            diagnostics.dropped("unsupported-tool", path, "the model calls no tools")
+            continue
         if isinstance(tool, HostedTool):
             found = lower_hosted(tool, path, dialect, keys, diagnostics)
             if found is None:
@@ -70,7 +73,7 @@ def lower_tools(
             functions.append(_lower_own(tool, path, rules, diagnostics))
     tools: list[NativeObject] = [{"functionDeclarations": functions}] if functions else []
     tools += [lowered.tool for lowered in hosted]
-    calling = _lower_choice(request, bool(functions), bool(tools))
+    calling = _lower_choice(request, rules, bool(functions), bool(tools))
     if calling:
         config["functionCallingConfig"] = calling
     mixed = functions and any(lowered.runs_at_server for lowered in hosted)
@@ -133,13 +136,15 @@ def _lower_custom(
 # -- the choice
 
 
-def _lower_choice(request: LLMRequest, has_functions: bool, has_tools: bool) -> NativeObject:
+def _lower_choice(
+    request: LLMRequest, rules: GeminiRules, has_functions: bool, has_tools: bool
+) -> NativeObject:
     """Return `functionCallingConfig`.
 
     `VALIDATED` is the automatic mode that holds calls to their schemas, as `strict` asks.
     """
     choice = request.tool_choice
-    _check(choice, request, has_functions=has_functions)
+    _check(choice, request, rules, has_functions=has_functions)
     strict = any(isinstance(tool, ToolDefinition) and tool.strict for tool in request.tools)
     if choice is None or choice.mode == "auto":
         if strict:
@@ -154,7 +159,9 @@ def _lower_choice(request: LLMRequest, has_functions: bool, has_tools: bool) -> 
             return {"mode": "ANY", "allowedFunctionNames": [choice.tool_name]}
 
 
-def _check(choice: ToolChoice | None, request: LLMRequest, *, has_functions: bool) -> None:
+def _check(
+    choice: ToolChoice | None, request: LLMRequest, rules: GeminiRules, *, has_functions: bool
+) -> None:
     """Raise for a choice that the API does not have."""
     if choice is None or choice.mode in ("auto", "none"):
         return
@@ -163,6 +170,8 @@ def _check(choice: ToolChoice | None, request: LLMRequest, *, has_functions: boo
         raise unknown_tool(choice, among="functions")
     if not has_functions and not request.tools:
         raise no_tools()
+    if rules.words_only:
+        raise UnsupportedToolChoiceError(f"{request.model_id} calls no tools")
     if not has_functions:
         raise UnsupportedToolChoiceError("only functions can be required, not hosted tools")
 

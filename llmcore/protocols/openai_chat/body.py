@@ -5,10 +5,11 @@ other servers take instead, their documents, named in the dialects and beside th
 """
 
 from collections.abc import Callable
+from itertools import chain
 from typing import Final, cast
 
 from llmcore.protocols.caching import cache_mark, openai_cache_fields
-from llmcore.protocols.forced_format import format_in_words
+from llmcore.protocols.forced_format import format_in_words, words_of_json_mode
 from llmcore.protocols.lowering import (
     lower_service_tier,
     with_accepted_effort,
@@ -79,6 +80,9 @@ def _lower_asked(
     response_format, words = lower_response_format(request.response_format, dialect, diagnostics)
     if response_format:
         fields["response_format"] = response_format
+        if response_format["type"] == "json_object":
+            said = chain(request.system, *(message.content for message in request.messages))
+            words = words or words_of_json_mode(said, diagnostics)
     return fields, [words] if words else []
 
 

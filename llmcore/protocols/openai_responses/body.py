@@ -4,9 +4,13 @@ Source: https://developers.openai.com/api/reference/resources/responses/methods/
 November 2026.
 """
 
+from itertools import chain
 from typing import Final, cast
 
+from attrs import evolve
+
 from llmcore.protocols.caching import openai_cache_fields
+from llmcore.protocols.forced_format import words_of_json_mode
 from llmcore.protocols.lowering import note_missing, with_accepted_effort, with_stream_options
 from llmcore.protocols.openai_responses.continuation import (
     chains,
@@ -33,6 +37,7 @@ from llmcore.schema.json import JsonObject, NativeObject, present, without
 from llmcore.schema.options import ResponseFormat
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.result import Result
+from llmcore.schema.tools import HostedTool
 
 COUNTED: Final = (
     "model",
@@ -61,6 +66,8 @@ def _lower(
     request: LLMRequest, stream: bool, dialect: ResponsesDialect, diagnostics: Diagnostics
 ) -> NativeObject:
     request = with_accepted_effort(request, dialect.efforts, diagnostics)
+    if dialect.efforts:
+        request = _with_effort_to_search(request, diagnostics)
     given = request.options_for(METADATA_KEY, request.provider_id)
     chained, options = _chain_of(given)
     memory = {"store": True} if chained else lower_memory(options)
@@ -82,6 +89,9 @@ def _lower(
     body |= memory
     if chained and not note_lost(given, diagnostics):
         body |= continued(items, request.messages, context.policy, diagnostics)
+    json_mode = request.response_format is not None and request.response_format.type == "json"
+    if json_mode and "text" not in dialect.unsupported:
+        body["input"] = [*_json_words(request, diagnostics), *body["input"]]
     included = lower_include(request, context, diagnostics)
     if included:
         body["include"] = included
@@ -179,6 +189,17 @@ def lower_text(response_format: ResponseFormat | None, diagnostics: Diagnostics)
     return {"text": {"format": form}}
 
 
+def _json_words(request: LLMRequest, diagnostics: Diagnostics) -> list[NativeObject]:
+    """Return a message that names JSON, as the input must; the instructions do not count.
+
+    "Response input messages must contain the word 'json' in some form to use 'text.format' of type
+    'json_object'."
+    """
+    turns = (turn for turn in request.messages if turn.role not in ("system", "developer"))
+    words = words_of_json_mode(chain.from_iterable(turn.content for turn in turns), diagnostics)
+    return [{"type": "message", "role": "system", "content": words}] if words else []
+
+
 # -- parameters
 
 
@@ -232,6 +253,26 @@ def _supported(
 
 
 # -- how much to think
+
+
+def _with_effort_to_search(request: LLMRequest, diagnostics: Diagnostics) -> LLMRequest:
+    """Return *request* with an effort with which the model can search the web.
+
+    "The following tools cannot be used with reasoning.effort 'minimal': web_search." Source:
+    https://developers.openai.com/api/docs/guides/tools-web-search, read November 2026.
+    """
+    reasoning = request.reasoning
+    if reasoning is None or reasoning.effort != "minimal":
+        return request
+    if not any(isinstance(tool, HostedTool) and _searches(tool) for tool in request.tools):
+        return request
+    why = "web search cannot be used with the effort 'minimal', which became 'low'"
+    diagnostics.changed("reasoning-effort-changed", "reasoning.effort", why)
+    return evolve(request, reasoning=evolve(reasoning, effort="low"))
+
+
+def _searches(tool: HostedTool) -> bool:
+    return tool.kind == "web_search" or str(tool.options.get("type")).startswith("web_search")
 
 
 def lower_reasoning(request: LLMRequest, diagnostics: Diagnostics) -> NativeObject:

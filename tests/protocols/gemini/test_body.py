@@ -10,7 +10,17 @@ from llmcore.schema.content import TextPart
 from llmcore.schema.model import Model
 from llmcore.schema.options import CachePolicy, GenerationOptions, ResponseFormat
 from llmcore.schema.tools import HostedTool, ToolChoice, ToolDefinition
-from tests.support.wire.gemini import ASKED, OLDER, SCHEMA, TOOL, body, built, codes, everything
+from tests.support.wire.gemini import (
+    ASKED,
+    OLDER,
+    SCHEMA,
+    TOOL,
+    body,
+    built,
+    codes,
+    everything,
+    refused,
+)
 
 
 def test_body_of_a_full_request_equals_the_snapshot(snapshot: SnapshotAssertion) -> None:
@@ -201,3 +211,44 @@ def test_cached_content_stands_alone() -> None:
     assert codes(asked) == [
         ("cached-content", name) for name in ("systemInstruction", "tools", "toolConfig")
     ]
+
+
+# -- models that take only a conversation
+
+GEMMA_3 = "gemma-3-27b-it"
+
+
+def test_gemma_3_is_told_all_in_the_conversation() -> None:
+    """Its instructions are the user's text, and JSON is only asked for."""
+    form = ResponseFormat.json_schema(SCHEMA)
+    asked = evolve(
+        ASKED, model=Model(GEMMA_3, "google"), system=(TextPart("Be brief."),), response_format=form
+    )
+
+    sent = body(asked)
+    assert not {"systemInstruction", "generationConfig"} & sent.keys()
+    first, second, third = (part["text"] for part in sent["contents"][0]["parts"])
+    assert first == "<system>\nBe brief.\n</system>"
+    assert second.startswith("<system>\nAnswer with one JSON document")
+    assert third == ASKED.messages[0].text
+    assert codes(asked) == [
+        ("response-format-in-words", "response_format"),
+        ("system-message-demoted", "system"),
+    ]
+
+
+def test_gemma_3_is_offered_no_tools() -> None:
+    """The service refuses functions for it; a call cannot be required then."""
+    asked = evolve(ASKED, model=Model(GEMMA_3, "google"), tools=(TOOL, HostedTool.web_search()))
+
+    assert not {"tools", "toolConfig"} & body(asked).keys()
+    assert codes(asked) == [("unsupported-tool", f"tools[{index}]") for index in range(2)]
+    why = refused(evolve(asked, tool_choice=ToolChoice.required()))
+    assert "gemma-3-27b-it calls no tools" in str(why)
+
+
+def test_gemma_4_has_instructions() -> None:
+    """As Gemini has."""
+    asked = evolve(ASKED, model=Model("gemma-4-31b-it", "google"), system=(TextPart("Brief."),))
+
+    assert body(asked)["systemInstruction"] == {"parts": [{"text": "Brief."}]}

@@ -395,3 +395,25 @@ def test_an_invalid_request_is_a_failure() -> None:
     error = refused(asked_of(tool_choice=ToolChoice.required()))
 
     assert "no tools" in str(error)
+
+
+@pytest.mark.parametrize(
+    ("model", "tool", "effort"),
+    [
+        ("gpt-5", HostedTool.web_search(), "low"),
+        ("gpt-5", HostedTool.raw("openai", {"type": "web_search_preview"}), "low"),
+        ("gpt-5", HostedTool.code_execution(), "minimal"),
+        ("gpt-5", None, "minimal"),
+    ],
+    ids=["search", "a raw search", "another tool", "no tool"],
+)
+def test_web_search_needs_an_effort_above_minimal(
+    model: str, tool: HostedTool | None, effort: str
+) -> None:
+    """The API refuses the two together."""
+    tools = [] if tool is None else [tool]
+    asked = asked_of(model, tools=tools, reasoning=ReasoningOptions(effort="minimal"))
+
+    assert body(asked)["reasoning"] == {"effort": effort}
+    changed = [("reasoning-effort-changed", "reasoning.effort")]
+    assert codes(asked) == (changed if effort == "low" else [])
