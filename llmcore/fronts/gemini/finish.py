@@ -36,7 +36,7 @@ def finish_reason(reason: FinishReason, *, native: bool, called: bool) -> str | 
     can send the conversation back; Gemini's clients take `OTHER` for a failure.
     """
     raw = reason.raw or ""
-    if native and FINISH_REASONS.get(raw) is not None:
+    if native and raw and (raw in FINISH_REASONS or reason.reason == "other"):
         return raw
     if reason.raw == PAUSE:
         return "STOP"

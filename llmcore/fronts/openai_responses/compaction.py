@@ -13,7 +13,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from llmcore.fronts.errors import SERVER_ERROR, FrontError, invalid
+from llmcore.fronts.front import Upstream
 from llmcore.fronts.sealer import Sealer
+from llmcore.protocols.openai_responses.names import COMPACTING_PROVIDERS, PROTOCOL_ID
 from llmcore.protocols.openai_responses.parts import lower_part
 from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.events import (
@@ -50,6 +52,19 @@ _INTRODUCTION: Final = "This is a summary of the conversation before; go on from
 def wants_compaction(items: Sequence[Mapping[str, Any]]) -> bool:
     """Return whether the input ends with a `compaction_trigger`."""
     return bool(items) and items[-1].get("type") == TRIGGER
+
+
+def needs_summary(body: Mapping[str, Any], upstream: Upstream) -> bool:
+    """Return whether *body* asks for a compaction that the upstream's server cannot make.
+
+    Many servers of the Responses API do not know a `compaction_trigger`, and respond to the
+    conversation instead. An upstream without a provider's id counts as OpenAI's.
+    """
+    given = body.get("input")
+    if not isinstance(given, list) or not wants_compaction(objects(given[-1:])):
+        return False
+    native = upstream.provider is None or upstream.provider in COMPACTING_PROVIDERS
+    return not (native and upstream.protocol_id == PROTOCOL_ID)
 
 
 def summary_instruction() -> Message:

@@ -35,7 +35,6 @@ from llmcore.fronts.openai_responses.compaction import (
     carried_summary,
     summary_instruction,
     summary_message,
-    wants_compaction,
 )
 from llmcore.fronts.openai_responses.content import read_content
 from llmcore.fronts.openai_responses.errors import item_not_found
@@ -224,10 +223,15 @@ class InputReader:
         sealer: Sealer,
         protocol_id: str | None,
         diagnostics: Diagnostics,
+        compacts: bool = False,
         before: Iterable[Message] = (),
         sent_ids: Container[str] = (),
     ) -> None:
-        """Read items, of which *sent_ids* came with the request; other ids were made for them."""
+        """Read items, of which *sent_ids* came with the request; other ids were made for them.
+
+        With *compacts* the last one, a `compaction_trigger`, is read as the wish for a summary.
+        """
+        self._compacts = compacts
         self._registry = registry
         self._policy = policy
         self._protocol_id = protocol_id
@@ -249,15 +253,14 @@ class InputReader:
 
     def read(self, items: Sequence[Item]) -> tuple[Message, ...]:
         """Return *items* as messages. Raises FrontError for invalid items."""
-        asks = wants_compaction(items) and not self._native
-        for index, item in enumerate(items[:-1] if asks else items):
+        for index, item in enumerate(items[:-1] if self._compacts else items):
             path = f"input[{index}]"
             try:
                 self._read(item, path)
             except InvalidRequestError as error:
                 raise invalid(f"{path}: {error.message}", path) from error
         self._end_run()
-        return (*self._messages, summary_instruction()) if asks else tuple(self._messages)
+        return (*self._messages, *([summary_instruction()] if self._compacts else []))
 
     def _read(self, item: Item, path: str) -> None:
         type_ = str(item.get("type"))

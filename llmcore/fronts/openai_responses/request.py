@@ -17,7 +17,7 @@ from attrs import evolve
 from llmcore.fronts.billing_line import without_billing_line
 from llmcore.fronts.errors import invalid
 from llmcore.fronts.front import ClientRequest, ReadRequest, Routing, Upstream, checked_read
-from llmcore.fronts.openai_responses.compaction import wants_compaction
+from llmcore.fronts.openai_responses.compaction import needs_summary
 from llmcore.fronts.openai_responses.errors import previous_response_not_found
 from llmcore.fronts.openai_responses.messages import (
     InputReader,
@@ -165,17 +165,18 @@ def _translation(
     native = keeps_native(body, protocol_id, policy)
     offer = _offer(body, items, ToolCollector(protocol_id, policy, diagnostics, native=native))
     registry = offer.registry.over(previous.tools)
+    compacts = needs_summary(request_body, upstream)
     reader = InputReader(
         registry=registry,
         policy=policy,
         sealer=upstream.sealer,
         protocol_id=protocol_id,
         diagnostics=diagnostics,
+        compacts=compacts,
         before=previous.messages,
         sent_ids={str(item.get("id")) for item in objects(request_body.get("input"))},
     )
     messages = (*previous.messages, *reader.read(items))
-    compacts = protocol_id != PROTOCOL_ID and wants_compaction(items)
     include = _include(body, diagnostics)
     request = _request(body, offer, messages, protocol_id, diagnostics, compacts=compacts)
     return Translation(

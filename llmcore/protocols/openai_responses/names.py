@@ -200,6 +200,13 @@ HOSTED_KINDS: Final[Mapping[str, HostedToolKind]] = {
 }
 """The kinds of the tools that the provider runs, by `type`."""
 
+COMPACTING_PROVIDERS: Final = frozenset({"azure", "openai"})
+"""Providers whose servers shorten a conversation themselves, on a `compaction_trigger`.
+
+Source: https://developers.openai.com/api/reference/resources/responses/methods/compact, read
+November 2026.
+"""
+
 # -- error codes
 
 PREVIOUS_NOT_FOUND: Final = "previous_response_not_found"

@@ -5,6 +5,7 @@ from typing import Any
 
 import httpx
 import pytest
+from attrs import evolve
 
 from llmcore.bridge.model_map import model_map_from
 from tests.support.servers.front_gateways import gateway, served, service_for
@@ -226,6 +227,18 @@ def test_policies_and_state_of_the_gateway_are_not_passed_by() -> None:
             with gateway(scene.model, **settings) as url:
                 answer = httpx.post(f"{url}/v1/responses", json={**body, **fields})
             assert answer.json()["id"] != OPENAI.whole(SAID)["id"]
+
+
+@pytest.mark.parametrize(("provider", "passes"), [("openai", True), ("acme", False)])
+def test_a_compaction_passes_to_servers_that_make_it(provider: str, passes: bool) -> None:
+    """Another server gets a request for a summary, which becomes the item that the client needs."""
+    items = [{"role": "user", "content": "Hi"}, {"type": "compaction_trigger"}]
+    body = {"model": "m", "input": items, "store": False}
+    with playing(OPENAI, SAID) as scene, gateway(evolve(scene.model, provider=provider)) as url:
+        answer = httpx.post(url + "/v1/responses", json=body).json()
+
+    assert (scene.bodies[0]["input"] == items) == passes
+    assert ([item["type"] for item in answer["output"]] == ["compaction"]) == (not passes)
 
 
 def test_all_columns_are_known() -> None:

@@ -161,9 +161,17 @@ def test_reasons_to_stop_have_googles_words(reason: str, expected: str) -> None:
     assert made.whole["candidates"][0]["finishReason"] == expected
 
 
-@pytest.mark.parametrize("raw", ["RECITATION", "MALFORMED_FUNCTION_CALL", "SPII"])
-def test_the_word_of_a_gemini_upstream_stands(raw: str) -> None:
-    kind = "error" if raw.startswith("MALFORMED") else "content_filter"
+@pytest.mark.parametrize(
+    ("raw", "kind"),
+    [
+        ("RECITATION", "content_filter"),
+        ("MALFORMED_FUNCTION_CALL", "error"),
+        ("SPII", "content_filter"),
+        ("NO_IMAGE", "other"),
+        ("IMAGE_OTHER", "other"),
+    ],
+)
+def test_the_word_of_a_gemini_upstream_stands(raw: str, kind: str) -> None:
     made = written(stream(text("Hi"), reason=kind, raw=raw, protocol="gemini"))
 
     assert made.candidate["finishReason"] == raw

@@ -3,7 +3,10 @@
 from typing import Any
 
 import pytest
+from attrs import evolve
 
+from llmcore.fronts.front import ClientRequest
+from llmcore.fronts.openai_responses.request import read
 from llmcore.fronts.sealer import Sealer
 from llmcore.schema.content import ProviderPart
 from llmcore.schema.tools import ToolChoice
@@ -18,6 +21,7 @@ from tests.fronts.openai_responses.responses_kit import (
     text,
     thought,
     translated,
+    upstream_of,
 )
 
 TRIGGER = {"type": "compaction_trigger"}
@@ -145,3 +149,27 @@ def test_openai_compacts_by_itself() -> None:
     assert first.content == (ProviderPart("openai", foreign),)
     assert summary.text.endswith("They count.")
     assert last.content == (ProviderPart("openai", TRIGGER),)
+
+
+@pytest.mark.parametrize(
+    ("provider", "protocol_id", "asks"),
+    [
+        ("openai", "openai-responses", False),
+        ("azure", "openai-responses", False),
+        (None, "openai-responses", False),
+        ("openai-compatible", "openai-responses", True),
+        ("xai", "openai-responses", True),
+        ("openai", "openai-chat", True),
+    ],
+)
+def test_other_servers_of_the_api_are_asked_for_a_summary(
+    provider: str | None, protocol_id: str, asks: bool
+) -> None:
+    """They do not know the trigger, and would respond to the conversation."""
+    upstream = evolve(upstream_of(protocol_id), provider=provider)
+    body: Any = {"model": "client-model", "input": [*SAID, TRIGGER]}
+    made = read(ClientRequest(body=body), upstream).unwrap().context
+
+    assert made.compacts == asks
+    assert ("summary" in made.messages[-1].text) == asks
+    assert (ProviderPart("openai", TRIGGER) in made.messages[-1].content) == (not asks)
