@@ -287,7 +287,8 @@ _CODES: Final = {
     ),
     "repeated-tool-arguments": _Code(
         "Arguments of a tool call that the server sent several times were read once.",
-        "Each piece should contain only new text; the server sent all of the text so far in each.",
+        "Each piece should contain only new text; the server sent all of the text so far in each,"
+        " or all of it again at the end.",
         "Nothing needs to be done; the arguments are those of the last piece.",
     ),
     "response-chain": _Code(

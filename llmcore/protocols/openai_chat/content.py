@@ -422,7 +422,7 @@ def held_back(state: ChatState) -> list[LLMEvent]:
         events.append(ReasoningDelta(state.segment, state.thoughts.text))
     flush_partial_tag(state, events)
     for id_, arguments in state.calls.arguments.items():
-        text, _ = end_arguments(arguments)
+        text = arguments.text if arguments.form == "held" else end_arguments(arguments)[0]
         if text and not state.calls.calls[id_].freeform:
             events.append(ToolInputDelta(id_, text))
     return events

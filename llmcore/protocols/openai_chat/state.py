@@ -64,16 +64,19 @@ class ChatStreamContext(StreamContext, frozen=True, kw_only=True):
 
 Form = Literal["open", "deltas", "snapshots", "rest"]
 """The form of fragments; `rest` is new text after snapshots."""
+Held = Literal["held"]
+"""The form of a fragment that is held back until the next one, or the end, decides."""
 
 
 class Arguments(msgspec.Struct, frozen=True, kw_only=True):
     """The arguments of a call so far, until it is certain how the server sends them."""
 
-    form: Form = "open"
+    form: Form | Held = "open"
+    """`held` is a whole object after deltas."""
     first: str = ""
     """The first fragment: how both readings begin."""
     text: str = ""
-    """All fragments joined, while their form is unknown; of snapshots, the last one."""
+    """All fragments joined that are not emitted; of snapshots, the last one."""
     last: str = ""
     """The last fragment."""
 
@@ -81,7 +84,7 @@ class Arguments(msgspec.Struct, frozen=True, kw_only=True):
 class Thoughts(msgspec.Struct, frozen=True, kw_only=True):
     """The thinking of a segment so far, until it is certain how the server sends it."""
 
-    form: Form | Literal["held"] = "open"
+    form: Form | Held = "open"
     """`held` is a fragment that may be new text or a snapshot."""
     first: str = ""
     """The first fragment, which was emitted."""
@@ -290,10 +293,14 @@ def _with_blocks(state: ChatState, blocks: list[JsonValue]) -> ChatState:
 # each begin with the one before are snapshots once they cannot be deltas, because joined they do
 # not begin a JSON object. Where both readings are possible, as of an object that holds one with the
 # same beginning, they are held back until a later fragment decides, or the end: arguments that
-# joined are an object are deltas. Sources, read November 2026:
-# https://github.com/NousResearch/hermes-agent/issues/35592,
+# joined are an object are deltas.
+#
+# Other servers repeat the arguments once, after their deltas. A delta that is a whole object cannot
+# be the last one, since the object around it would stay open; it is held back until another comes.
+# Sources, read November 2026: https://github.com/NousResearch/hermes-agent/issues/35592,
 # https://github.com/langchain-ai/langgraphjs/issues/2570,
-# https://github.com/vercel/ai/issues/12052.
+# https://github.com/vercel/ai/issues/12052, https://github.com/elizaOS/eliza/pull/16973,
+# https://github.com/anomalyco/opencode/pull/17339.
 
 _UNDECIDED: Final = 1000
 """After so many characters that may be either, fragments are deltas: each is parsed with all."""
@@ -305,6 +312,12 @@ DELTAS: Final = Arguments(form="deltas")
 def add_fragment(so_far: Arguments, text: str) -> tuple[Arguments, str]:
     """Return the arguments with another fragment, and what can be emitted of them now."""
     match so_far.form:
+        case "deltas" if is_object(text):
+            return replace(so_far, form="held", text=text, last=text), ""
+        case "held" if text == so_far.last:
+            return replace(so_far, text=so_far.text + text), ""
+        case "held":
+            return DELTAS, so_far.text + text
         case "deltas" | "rest":
             return so_far, text
         case "snapshots":
@@ -343,9 +356,9 @@ def repeats(so_far: Arguments, text: str) -> bool:
 
 
 def end_arguments(so_far: Arguments) -> tuple[str, bool]:
-    """Return what was held back, and whether the fragments were snapshots."""
+    """Return what was held back and is new, and whether the arguments were repeated."""
     if so_far.form != "open" or so_far.text == so_far.first:
-        return "", so_far.form in ("snapshots", "rest")
+        return "", so_far.form in ("snapshots", "rest", "held")
     if not is_object(so_far.text) and is_object(so_far.last):
         return so_far.last[len(so_far.first) :], True
     return so_far.text[len(so_far.first) :], False
@@ -374,12 +387,12 @@ def is_object(text: str) -> bool:
 
 
 def repeated(name: str) -> Diagnostic:
-    """Return the report of arguments that came as snapshots."""
+    """Return the report of arguments that were repeated."""
     return Diagnostic(
         "repeated-tool-arguments",
         name,
         action="changed",
-        message="the server repeated the arguments in every fragment; they are read once",
+        message="the server sent the arguments more than once; they are read once",
     )
 
 

@@ -431,6 +431,8 @@ def _arguments_reader(call: ChatCall) -> FastReader:
             alone = len(delta) == 1 or len(_given(delta)) == 1
             if not text or type(text) is not str or not alone or name == "error":
                 break
+            if text[-1] == "}" and text[0] == "{":  # the arguments may come again
+                break
             texts.append(text)
         return texts
 

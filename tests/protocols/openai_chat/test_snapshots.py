@@ -28,6 +28,8 @@ SNAPSHOTS = {
     "both readings are possible at first": ['{"a":', '{"a":{"a":', NESTED],
     "both readings are possible until the end": ['{"a":', NESTED],
     "the rest is new only": ['{"a', '{"a":1', "}"],
+    "all of it after the deltas": ['{"ci', 'ty":"', 'Oslo"}', '{"city":"Oslo"}'],
+    "all of it twice after the deltas": ["{", '"city":"Oslo"}', *['{"city":"Oslo"}'] * 2],
 }
 ANSWERS = {
     "both readings are possible at first": NESTED,
@@ -69,6 +71,32 @@ def test_arguments_that_are_repeated_are_read_once(case: str) -> None:
 
     assert text == ANSWERS.get(case, '{"city":"Oslo"}')
     assert codes == ["repeated-tool-arguments"]
+
+
+@pytest.mark.parametrize(
+    "pieces",
+    [
+        ['{"a":[', '{"b":1}', "]}"],
+        ['{"a":', '{"b":1}', "}"],
+        ['{"a":[', '{"b":1}', ",", '{"b":1}', "]}"],
+        ['{"a":"', "{}", '"}'],
+        ['{"a":"', "{}", "{}", "{}", '"}'],
+    ],
+)
+def test_an_object_among_the_deltas_is_one_of_them(pieces: list[str]) -> None:
+    """More follows, if only the end of the object around it."""
+    _, text, codes = read(fragments(pieces))
+
+    assert (text, codes) == ("".join(pieces), [])
+
+
+def test_an_object_held_back_is_in_what_a_cut_response_has() -> None:
+    """Whether it repeats the others cannot be known."""
+    native = calls_chunks(*fragments(['{"a":[', '{"b":1}']))[:-1]
+
+    events = streamed(native, done=False)
+
+    assert "".join(deltas(events)) == '{"a":[{"b":1}'
 
 
 @pytest.mark.parametrize(
