@@ -85,7 +85,7 @@ def test_the_published_case_is_billed_as_the_provider_does() -> None:
         ("openai", "gpt-5.2", Usage(output_tokens=5)),
     ],
 )
-def test_what_is_unknown_costs_none(provider: str, model: str, used: Usage) -> None:
+def test_cost_of_an_unknown_model_is_none(provider: str, model: str, used: Usage) -> None:
     """Not 0, and not a guess."""
     assert cost_of(provider, model, used) is None
 

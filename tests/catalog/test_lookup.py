@@ -44,7 +44,7 @@ def test_models_that_people_ask_for_are_there(provider: str, model_id: str) -> N
     assert found in list_models(provider)
 
 
-def test_a_record_says_what_is_known() -> None:
+def test_record_has_limits_capabilities_prices_and_dates_as_values() -> None:
     """Limits, capabilities, prices and dates are values; nothing is a string to be parsed."""
     found = get_model_info("claude-sonnet-4-5")
 
@@ -157,7 +157,7 @@ def test_an_id_alone_means_its_makers_model(given_id: str, provider: str) -> Non
     assert found.provider == provider
 
 
-def test_an_unknown_id_is_none() -> None:
+def test_lookup_of_an_unknown_id_returns_none() -> None:
     """The catalog is advice, and has none."""
     assert get_model_info("my-own-finetune") is None
 
@@ -254,13 +254,13 @@ def test_the_latest_of_a_generation_is_the_strongest(
         assert latest.id == expected
 
 
-def test_a_capability_that_is_none_is_reported() -> None:
+def test_unknown_capability_raises_an_error() -> None:
     """A typo is not an empty response."""
     with pytest.raises(ConfigurationError, match="structured_output"):
         get_latest_model("openai", "tolls")  # type: ignore[arg-type]
 
 
-def test_nothing_is_read_before_the_first_look_up() -> None:
+def test_data_file_is_read_at_the_first_lookup() -> None:
     """Importing the library, a client and the catalog opens no data file."""
     code = (
         "import sys; opened = []\n"

@@ -247,7 +247,7 @@ def test_the_last_conversation_goes_on_with_its_model(server: Loopback) -> None:
     assert body["model"] == "m-1"
 
 
-def test_there_may_be_nothing_to_continue(
+def test_continuing_without_a_conversation_is_an_error(
     server: Loopback, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Such as before the first question, or if nothing is stored."""

@@ -191,7 +191,7 @@ def test_reasoning_goes_to_stderr_when_piped(
     ],
 )
 @pytest.mark.parametrize("options", [[], ["--json"], ["--no-stream"]])
-def test_exit_codes_tell_errors_apart(
+def test_exit_codes_differ_by_class_of_error(
     server: Loopback,
     capsys: pytest.CaptureFixture[str],
     status: int,
@@ -244,7 +244,7 @@ def test_a_provider_that_is_not_configured_is_reported_with_its_variable(
     assert hint in capsys.readouterr().err
 
 
-def test_nothing_to_ask_is_an_invalid_request(server: Loopback) -> None:
+def test_empty_prompt_is_an_invalid_request(server: Loopback) -> None:
     """An empty prompt is not sent."""
     assert main(["ask", "-m", "vllm:m-1"]) == 5
     assert server.received == []
@@ -421,7 +421,7 @@ def test_every_error_class_has_an_exit_code() -> None:
     }
 
 
-def test_explanations_say_when_to_come_back() -> None:
+def test_explanation_of_an_error_has_waiting_time_and_request_id() -> None:
     """Waiting time and request id are in the line a person reads."""
     text = explain(RateLimitError("slow down", retry_after=2.5, request_id="r-1"))
 

@@ -104,7 +104,7 @@ def test_the_doctor_checks_the_connections_beside_a_wrong_address(
     assert "✓ vllm: http" in printed
 
 
-def test_nothing_configured_is_a_warning(
+def test_doctor_warns_if_no_provider_is_configured(
     monkeypatch: pytest.MonkeyPatch, server: Loopback, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """It says what to do."""
@@ -115,7 +115,7 @@ def test_nothing_configured_is_a_warning(
 
 @pytest.mark.parametrize("option", ["--version", "--help"])
 @pytest.mark.parametrize("program", ["cli", "cli.openbridge"])
-def test_version_and_help_load_nothing(program: str, option: str) -> None:
+def test_version_and_help_do_not_import_the_library(program: str, option: str) -> None:
     """They are there at once: the library itself is not imported."""
     code = (
         f"import sys\nfrom llmcore.{program} import main\ntry:\n"

@@ -88,7 +88,7 @@ def test_a_login_that_is_refused(stand_in: Github, capsys: pytest.CaptureFixture
     assert "declined in the browser" in capsys.readouterr().err
 
 
-def test_a_place_where_nothing_can_be_kept(
+def test_login_without_a_writable_folder_raises_configuration_error(
     stand_in: Github, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It is a matter of configuration."""
@@ -132,7 +132,7 @@ def test_a_login_is_all_that_asking_needs(
     assert len(stand_in.chats) == 1
 
 
-def test_other_providers_still_want_their_key(
+def test_login_of_one_provider_leaves_others_without_a_key(
     stand_in: Github, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """A login does for its own provider only."""

@@ -76,7 +76,9 @@ def test_control_characters_are_not_sent_to_the_terminal() -> None:
 
 
 @pytest.mark.parametrize("reason", ["a file", "no cursor", "no rich"])
-def test_text_is_plain_elsewhere(reason: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_text_is_plain_without_a_terminal_a_cursor_or_rich(
+    reason: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     out: io.StringIO = Terminal()
     if reason == "a file":
         out = io.StringIO()

@@ -70,7 +70,9 @@ def kept(capsys: pytest.CaptureFixture[str], name: str = "trip") -> list[dict[st
     return entries
 
 
-def test_a_session_goes_on(server: Loopback, capsys: pytest.CaptureFixture[str]) -> None:
+def test_session_continues_with_its_messages_and_instructions(
+    server: Loopback, capsys: pytest.CaptureFixture[str]
+) -> None:
     """Each question follows all earlier messages, under the first instructions."""
     assert main([*ASK, "--system", "Be brief.", "Where is Oslo?"]) == 0
     assert main([*ASK, "--no-stream", "And Rome?"]) == 0

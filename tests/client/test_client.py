@@ -332,7 +332,7 @@ async def test_prepare_without_a_key_shows_a_placeholder_and_a_diagnostic(
     assert isinstance(await Client(environ={}).generate(request(model=model, prompt="Hi")), Failure)
 
 
-async def test_prepare_shows_the_native_request_and_sends_nothing(server: Loopback) -> None:
+async def test_prepare_returns_the_native_request_without_sending_it(server: Loopback) -> None:
     """Method, URL, headers and body are exact; the key is redacted where it is shown."""
     client = Client()
     prepared = client.prepare(request(model=model_at(server), prompt="Hi", max_tokens=5)).unwrap()

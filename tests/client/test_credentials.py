@@ -267,7 +267,7 @@ async def test_missing_google_auth_raises_an_error_naming_the_extra(
         await Credentials().token(Auth.token(GoogleCredentials()), {})
 
 
-def test_sources_cost_nothing_until_they_are_used() -> None:
+def test_credential_sources_import_nothing_before_their_use() -> None:
     """A client loads neither the libraries nor the facades that need them, nor any API."""
     code = (
         "import sys, llmcore.client.client;"

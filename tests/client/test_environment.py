@@ -178,7 +178,7 @@ def test_a_model_by_its_name() -> None:
     assert named.url == "https://api.groq.com/openai/v1/chat/completions"
 
 
-def test_with_nothing_configured_nothing_is_guessed() -> None:
+def test_client_without_configuration_has_no_default_provider() -> None:
     """The client can be made; a request without a provider raises an error that names it."""
     client = Client.from_env(environ={})
     error = client.prepare(request(model="gpt-5.2", prompt="Hi")).failure()
@@ -233,7 +233,7 @@ def test_a_package_that_is_not_configured_is_not_imported(installed: list[EntryP
         ("acme_llmcore:NO_ENTRY", "not a ProviderEntry"),
     ],
 )
-def test_invalid_environment_variable_raises_configuration_error_naming_its_provider(
+def test_broken_entry_point_raises_configuration_error_naming_its_provider(
     installed: list[EntryPoint], value: str, said: str
 ) -> None:
     """It is a ConfigurationError that says whose it is."""

@@ -166,7 +166,7 @@ async def test_a_response_that_is_not_a_list_is_an_error() -> None:
 
 
 @given(json_values())
-def test_reading_a_list_never_fails_otherwise(document: Any) -> None:
+def test_any_list_is_read_or_raises_an_llm_error(document: Any) -> None:
     try:
         page = read_models(NativeResponse(document=document))
     except StreamError:

@@ -155,7 +155,7 @@ def test_a_partial_is_the_beginning_of_what_follows(
 
 
 @given(streams())
-def test_a_partial_says_that_it_is_not_the_end(stream: list[LLMEvent]) -> None:
+def test_partial_response_has_the_finish_reason_other(stream: list[LLMEvent]) -> None:
     """Nobody takes it for a finished response."""
     partial = fed(stream).partial
 
@@ -225,7 +225,7 @@ def test_response_holds_all_fields_of_start_step_and_finish() -> None:
         (None, None, None, None),
     ],
 )
-def test_usage_comes_from_wherever_it_was_said_last(
+def test_usage_is_the_last_that_was_reported(
     at_start: int | None, at_step: int | None, at_end: int | None, expected: int | None
 ) -> None:
     """The step's own count goes first, then the stream's, then what was known before."""

@@ -70,7 +70,7 @@ def test_ids_that_share_a_long_prefix_stay_apart(rule: CallIdRule) -> None:
 
 
 @given(st.text(max_size=300), st.sampled_from(sorted(LEGAL)))
-def test_fitting_twice_changes_nothing_more(call_id: str, target: str) -> None:
+def test_fitted_call_id_is_unchanged_by_fitting_again(call_id: str, target: str) -> None:
     """A made id is legal, so it comes through unchanged the next time."""
     rule, pattern = LEGAL[target]
     made = fit(call_id, rule)

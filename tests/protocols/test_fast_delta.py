@@ -203,7 +203,7 @@ def test_frames_are_read_up_to_one_that_may_do_more(case: Case) -> None:
 
 
 @BY_NAME
-def test_nothing_open_nothing_continued(case: Case) -> None:
+def test_fast_path_reads_nothing_before_a_segment_is_open(case: Case) -> None:
     """Before anything is open, the short way reads nothing."""
     reader_of = case.protocol.stream.fast_reader
     assert reader_of is not None

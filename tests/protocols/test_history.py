@@ -762,7 +762,7 @@ def test_an_empty_part_that_carries_data_stays() -> None:
 
 @pytest.mark.parametrize("policy", POLICIES.values())
 @pytest.mark.parametrize("content", [[], [""]])
-def test_a_turn_that_says_nothing_does_no_harm(policy: HistoryPolicy, content: list[str]) -> None:
+def test_empty_messages_are_dropped_or_replaced(policy: HistoryPolicy, content: list[str]) -> None:
     """A user's empty turn gets a placeholder, a response's goes."""
     history = [
         Message.user("hi"),

@@ -115,7 +115,7 @@ def test_a_media_type_with_a_comma_is_in_no_data_url() -> None:
 
 
 @pytest.mark.parametrize("part", [ImagePart(url="https://x.test/a.png"), ImagePart(file_id="f")])
-def test_what_is_elsewhere_has_no_bytes(part: MediaPart) -> None:
+def test_media_by_url_or_file_id_has_no_bytes(part: MediaPart) -> None:
     """Nothing is downloaded here, and a provider's file stays with it."""
     assert raw_bytes(part) is None
     assert base64_data(part) is None

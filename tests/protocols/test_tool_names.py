@@ -145,7 +145,7 @@ MODELS = {
 
 
 @pytest.mark.parametrize("model", MODELS.values(), ids=MODELS)
-def test_native_requests_hold_the_replacement_and_say_so(model: Any) -> None:
+def test_replaced_tool_names_are_sent_and_reported(model: Any) -> None:
     """Also with `strict`, since nothing is lost."""
     asked = request(model=model(), prompt="Hi", tools=[ToolDefinition("get/weather")], strict=True)
 

@@ -596,7 +596,9 @@ def test_no_parameters_are_an_object_without_properties(target: SchemaTarget) ->
         ({"type": "null"}, {"type": "null"}),
     ],
 )  # fmt: skip
-def test_gemini_openapi_says_it_in_its_own_words(schema: Schema, expected: Schema) -> None:
+def test_gemini_schema_translates_keywords_or_describes_them(
+    schema: Schema, expected: Schema
+) -> None:
     """Each keyword of JSON Schema that OpenAPI lacks has a translation or a sentence."""
     result = projected(schema, SchemaTarget.GEMINI_OPENAPI)
 
@@ -653,7 +655,9 @@ def test_gemini_json_schema_keeps_what_its_list_names(schema: Schema, expected: 
           "additionalProperties": False, "required": ["a"]}),
     ],
 )  # fmt: skip
-def test_openai_strict_says_it_in_its_own_words(schema: Schema, expected: Schema) -> None:
+def test_openai_strict_schema_describes_unsupported_constraints(
+    schema: Schema, expected: Schema
+) -> None:
     """Constraints outside the list go into words; objects are closed."""
     assert projected(schema, SchemaTarget.OPENAI_STRICT) == expected
 
@@ -704,7 +708,7 @@ def test_openai_strict_makes_optional_properties_nullable(schema: Schema, expect
     ],
 )
 @pytest.mark.parametrize("target", STRICT)
-def test_what_strict_mode_cannot_say_turns_it_off(
+def test_schema_that_strict_mode_cannot_express_turns_it_off(
     schema: Schema, path: str, target: SchemaTarget
 ) -> None:
     """A free-form object is a Diagnostic that says where, not a refused request."""
@@ -762,7 +766,7 @@ def test_anthropic_strict_allows_24_optional_properties() -> None:
     assert not project(optional(25), SchemaTarget.ANTHROPIC_STRICT, "p").strict
 
 
-def test_anthropic_strict_keeps_its_list_and_tells_the_rest() -> None:
+def test_anthropic_strict_schema_describes_unsupported_bounds() -> None:
     """Bounds go into the description, as the official clients do it."""
     schema = {"type": "array", "items": {"type": "integer", "minimum": 1}, "minItems": 3}
 
@@ -782,7 +786,7 @@ def test_required_names_only_what_is_described() -> None:
     assert ("p.required", "dropped") in {(e.path, e.action) for e in result.diagnostics}
 
 
-def test_a_default_of_null_is_no_news() -> None:
+def test_default_of_null_is_dropped_and_noted() -> None:
     """It says no more than that the property may be left out."""
     schema = {"type": ["string", "null"], "default": None}
 
@@ -1008,7 +1012,7 @@ def test_any_json_pointer_is_followed(pointer: str) -> None:
 
 @pytest.mark.parametrize("target", [*GEMINI, SchemaTarget.BEDROCK, SchemaTarget.BEDROCK_NOVA])
 @pytest.mark.parametrize("schema", [NODE, MUTUAL, JSON_VALUE])
-def test_recursion_is_cut_and_said(schema: Schema, target: SchemaTarget) -> None:
+def test_recursive_schema_is_cut_and_reported(schema: Schema, target: SchemaTarget) -> None:
     """The first turn of the recursion stays; the next is any object."""
     result = project(schema, target, "p")
 
@@ -1131,7 +1135,7 @@ def test_large_schemas_end_soon_and_small(name: str, target: SchemaTarget) -> No
     assert len([code for code in codes(result) if code == "schema-too-large"]) <= 40
 
 
-def test_what_is_too_deep_is_cut_and_said() -> None:
+def test_too_deep_schema_is_cut_and_reported() -> None:
     """Nobody reads, and few can even write, JSON of a thousand levels."""
     result = project(deep(500), SchemaTarget.ANTHROPIC, "p")
 

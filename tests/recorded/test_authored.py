@@ -82,7 +82,7 @@ async def test_openrouter_reasoning_details_come_back_unchanged(cassette: Casset
     assert answer.usage.cost_usd == 0.0012
 
 
-def test_every_cassette_says_where_it_is_from() -> None:
+def test_every_cassette_names_its_origin() -> None:
     """Recorded ones name server and version, authored ones their document."""
     cassettes = sorted((Path(__file__).parent.parent.parent / "cassettes").rglob("*.json"))
     assert len(cassettes) > 10

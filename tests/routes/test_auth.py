@@ -127,7 +127,7 @@ def test_key_that_cannot_be_sent_is_not_left_out(other: Auth) -> None:
     )
 
 
-def test_ids_tell_people_what_it_is() -> None:
+def test_auth_ids_name_kind_and_variable_but_no_key() -> None:
     """By kind and variable, never by key."""
     both = Auth.all_of(Auth.bearer(SECRET), Auth.query("key", SECRET))
     either = Auth.first_of(Auth.env("A", "B"), Auth.none())

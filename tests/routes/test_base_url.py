@@ -50,7 +50,7 @@ def test_base_url_loses_outer_white_space_and_final_slashes(given_url: str, kept
         ("https://user:hunter2@h/v1", "auth=..."),
     ],
 )
-def test_common_mistakes_say_what_to_give(wrong: str, advice: str) -> None:
+def test_invalid_base_urls_raise_errors_that_name_the_argument(wrong: str, advice: str) -> None:
     """The error names the argument and what belongs there."""
     with pytest.raises(ConfigurationError, match="base_url") as caught:
         checked_base_url(wrong)

@@ -53,7 +53,7 @@ def test_a_path_may_depend_on_model_body_and_streaming() -> None:
     assert endpoint.url(CONTEXT).unwrap() == "https://h/v1/models/m-1:whole?size=1"
 
 
-def test_the_environment_may_say_where() -> None:
+def test_base_url_may_be_a_function_of_the_environment() -> None:
     """The base URL is then a function of it, and says itself what is missing."""
 
     def base_url(environ: Mapping[str, str]) -> str:
@@ -78,7 +78,7 @@ def test_without_a_usable_base_url(base_url: str | None) -> None:
 
 
 @given(st.dictionaries(st.text("abcXYZ&=% +/", min_size=1, max_size=6), st.text(max_size=8)))
-def test_the_query_says_what_it_was_given(query: dict[str, str]) -> None:
+def test_query_parameters_survive_the_url(query: dict[str, str]) -> None:
     """Whatever names and values are made of, they come back out of the URL."""
     url = Endpoint.path("/x", base_url="https://h/v1", query=query).url(CONTEXT).unwrap()
 

@@ -155,7 +155,7 @@ def test_compatible_server_needs_a_name_and_an_address_only(snapshot: SnapshotAs
 
 
 @everyone
-def test_the_table_says_what_the_class_does(entry: ProviderEntry) -> None:
+def test_table_and_class_agree_on_id_and_variables(entry: ProviderEntry) -> None:
     """Id and variables stand in both; the class has a docstring in its own module."""
     home, _, name = entry.home.partition(":")
     module = import_module(home)

@@ -148,7 +148,7 @@ def test_hostile_bytes_end_alike_in_any_slicing(
 
 
 @every_framing
-def test_empty_chunks_are_nothing(framing_id: str) -> None:
+def test_empty_chunks_give_no_frames(framing_id: str) -> None:
     """A transport may hand over empty chunks, anywhere."""
     body = encode(framing_id, [("e", b'{"a":"\\""}'), ("e", b"{}")])
     chunks = [piece for byte in body for piece in (b"", bytes([byte]))]

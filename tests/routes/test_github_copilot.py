@@ -208,7 +208,7 @@ def test_a_picture_by_url_is_reported_and_not_sent() -> None:
     assert ready.diagnostics
 
 
-def test_nothing_refers_to_stored_responses() -> None:
+def test_references_to_stored_responses_are_dropped_or_refused() -> None:
     """Such options are left out and reported, or refused in strict mode."""
     options: dict[str, JsonObject] = {
         "openai": {"previous_response_id": "resp_1"},
@@ -330,7 +330,7 @@ def test_whose_token_it_is(token: str, github: bool) -> None:
     assert token not in repr(GithubCopilot.configure(token=token))
 
 
-def test_the_exchanged_token_says_where() -> None:
+def test_base_url_comes_from_the_exchanged_token() -> None:
     """Unless an address is configured; path and query stay."""
     access = CopilotAccess(token=SECRET, base_url="https://api.business.githubcopilot.com")
     context = AuthContext(now=NOW, token=access.to_token())

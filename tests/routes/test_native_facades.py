@@ -191,7 +191,7 @@ def test_a_response_in_a_schema(native: Native, snapshot: SnapshotAssertion) -> 
 
 
 @everyone
-def test_the_table_says_what_the_class_does(native: Native) -> None:
+def test_table_and_class_agree_on_id_protocol_and_variables(native: Native) -> None:
     """Ids, protocols and variables stand in both; the class is where the table has it."""
     entry = native.entry
     home = entry.home.partition(":")[0]

@@ -46,7 +46,7 @@ def test_invalid_names_raise_configuration_error_naming_the_argument(name: str) 
         OpenAICompatible.configure(name=name, base_url="https://h/v1")
 
 
-def test_without_a_key_nothing_is_signed() -> None:
+def test_request_without_a_key_is_not_signed() -> None:
     """With one, it is a bearer key; with an auth, whatever that does."""
     url = "https://h/v1"
     ways = [

@@ -38,7 +38,7 @@ LIMITS: list[Callable[[], WebSocket]] = [
 
 
 @pytest.mark.parametrize("make", LIMITS)
-def test_limits_are_more_than_nothing(make: Callable[[], WebSocket]) -> None:
+def test_socket_limits_of_zero_are_refused(make: Callable[[], WebSocket]) -> None:
     """A socket that may not be used is a mistake."""
     with pytest.raises(ValueError, match="must be > 0"):
         make()

@@ -60,7 +60,7 @@ def test_routing_fallbacks_and_plugins() -> None:
     assert body["plugins"] == [{"id": "web"}]
 
 
-def test_without_options_nothing_of_it_is_sent() -> None:
+def test_body_without_options_has_no_openrouter_fields() -> None:
     """Nor is the deprecated switch for usage, which comes anyway."""
     for routing in (None, OpenRouterRouting()):
         assert not {"provider", "models", "plugins", "usage"} & body_of(routing=routing).keys()

@@ -277,7 +277,7 @@ def test_a_model_carries_its_route() -> None:
     assert "route" not in repr(model)
 
 
-def test_a_route_says_what_it_is() -> None:
+def test_route_has_no_auth_and_sse_framing_by_default() -> None:
     """Without an auth it signs nothing, without a framing it reads server-sent events."""
     way = Route.make(
         id="x", provider="x", protocol=talk(), endpoint=Endpoint.path("/t", base_url="https://h")

@@ -204,7 +204,7 @@ def test_with_what_was_fetched() -> None:
     assert dict(auth.sign(PLAIN, context).unwrap().headers) == ours(PLAIN, TEMPORARY)
 
 
-def test_where_nothing_is_sent() -> None:
+def test_unsent_request_has_a_placeholder_for_its_signature() -> None:
     """A placeholder stands for the signature."""
     context = AuthContext(token=TOKEN_TO_COME, now=NOW)
     ready = sigv4_of_chain("bedrock", region_of).sign(PLAIN, context).unwrap()

@@ -153,7 +153,7 @@ pieces = st.sampled_from(
     body=st.lists(pieces, max_size=40).map(b"".join),
     cuts=st.lists(st.integers(0, 200), max_size=20),
 )
-def test_any_body_in_any_slices_is_what_the_standard_says(
+def test_any_body_in_any_slices_gives_the_events_of_the_standard(
     bom: bytes, body: bytes, cuts: list[int]
 ) -> None:
     """Mixed line ends included; the blank line at the end is ours."""
@@ -174,7 +174,7 @@ unusual = st.sampled_from(
     line_end=st.sampled_from([b"\n", b"\r\n"]),
     cuts=st.lists(st.integers(0, 200), max_size=5),
 )
-def test_runs_of_like_events_are_what_the_standard_says(
+def test_runs_of_like_events_give_the_events_of_the_standard(
     runs: list[tuple[bytes, int]], line_end: bytes, cuts: list[int]
 ) -> None:
     """Also with others among them, and cut anywhere."""

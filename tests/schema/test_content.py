@@ -100,7 +100,7 @@ def test_a_local_url_beside_data_is_still_two_sources() -> None:
         ImagePart(url="./a.png", data=b"x")
 
 
-def test_a_repr_tells_how_many_bytes_there_are() -> None:
+def test_repr_of_media_states_the_number_of_bytes() -> None:
     """A log line never holds a whole picture."""
     assert "<4 bytes>" in repr(ImagePart(data=b"\x89PNG"))
     assert "PNG" not in repr(ImagePart(data=b"\x89PNG"))
@@ -132,7 +132,7 @@ def test_parts_keep_a_copy_of_json(value: JsonValue) -> None:
 
 
 @pytest.mark.parametrize("bad", [float("nan"), {1: 2}, object(), b"x"])
-def test_parts_refuse_what_json_cannot_say(bad: Any) -> None:
+def test_parts_refuse_values_that_json_lacks(bad: Any) -> None:
     """The error comes where the mistake is made, not when the request is sent."""
     for build in (
         lambda: ProviderPart("acme", bad),

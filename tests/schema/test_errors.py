@@ -149,7 +149,7 @@ def test_one_except_clause_catches_all(kind: type[LLMError]) -> None:
 
 
 @every_class
-def test_classes_say_whether_a_retry_may_help(kind: type[LLMError]) -> None:
+def test_retryable_defaults_to_that_of_the_class(kind: type[LLMError]) -> None:
     """The default follows the class; an argument overrides it."""
     assert kind("x").retryable == (kind.__name__ in RETRYABLE)
     assert kind("x", retryable=True).retryable

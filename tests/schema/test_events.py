@@ -51,7 +51,7 @@ def test_events_keep_a_copy_of_json(value: JsonValue) -> None:
 
 
 @pytest.mark.parametrize("bad", [float("nan"), {1: 2}, object()])
-def test_events_refuse_what_json_cannot_say(bad: Any) -> None:
+def test_events_refuse_values_that_json_lacks(bad: Any) -> None:
     """A protocol that passes on other values gets an error."""
     for build in (
         lambda: ProviderEvent("acme", bad),
@@ -67,7 +67,7 @@ def test_no_arguments_are_an_empty_object() -> None:
     assert ToolCall("c1", "f", None).arguments == {}
 
 
-def test_a_repr_tells_how_many_bytes_there_are() -> None:
+def test_repr_of_a_file_states_the_number_of_bytes() -> None:
     """A log line never holds a whole file."""
     assert "<3 bytes>" in repr(File(id="f", data=b"abc"))
     assert "abc" not in repr(File(id="f", data=b"abc"))

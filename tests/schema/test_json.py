@@ -176,13 +176,13 @@ def circular() -> list[Any]:
         (circular(), f"more than {MAX_DEPTH} levels"),
     ],
 )
-def test_plain_names_what_json_cannot_say(value: object, message: str) -> None:
+def test_plain_json_error_names_the_value(value: object, message: str) -> None:
     """The error tells where to look."""
     with pytest.raises(InvalidRequestError, match=message):
         plain_json(value)
 
 
-def test_plain_takes_as_many_levels_as_it_says() -> None:
+def test_nesting_up_to_max_depth_is_accepted() -> None:
     """The limit itself is allowed, for `plain` and for the exact reader."""
     assert plain_json(nested(MAX_DEPTH)) == nested(MAX_DEPTH)
     assert loads_exact(standard.dumps(nested(MAX_DEPTH))) == nested(MAX_DEPTH)

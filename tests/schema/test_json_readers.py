@@ -31,7 +31,7 @@ def test_no_number_is_not_a_count(value: float) -> None:
     assert count_or_none(value) is None
 
 
-def test_empty_text_is_none() -> None:
+def test_str_or_none_of_an_empty_text_is_none() -> None:
     """Servers fill absent fields with empty strings."""
     assert (str_or_none("a"), str_or_none(""), str_or_none(1)) == ("a", None, None)
 

@@ -29,7 +29,7 @@ def test_one_stop_text_or_several(stop: Any, kept: tuple[str, ...]) -> None:
 
 @pytest.mark.parametrize("number", [float("nan"), float("inf"), float("-inf")])
 @pytest.mark.parametrize("name", ["temperature", "top_p", "presence_penalty", "frequency_penalty"])
-def test_a_number_that_json_cannot_say_is_refused(name: str, number: float) -> None:
+def test_nan_and_infinity_are_refused(name: str, number: float) -> None:
     """It would go out as null, which leaves the choice to the provider."""
     options: dict[str, Any] = {name: number}
     with pytest.raises(InvalidRequestError, match=name):

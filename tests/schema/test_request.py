@@ -91,7 +91,7 @@ def test_messages_may_be_empty_where_the_input_is_elsewhere(given: dict[str, Any
     assert request(model="m", messages=[], **given).messages == ()
 
 
-def test_everything_can_be_said_at_once() -> None:
+def test_request_takes_all_arguments_at_once() -> None:
     """Loose arguments land where they belong."""
     tool = ToolDefinition("f")
     made = request(
@@ -281,7 +281,7 @@ def test_a_request_shares_nothing_with_what_it_was_built_from() -> None:
 
 
 @given(requests())
-def test_evolving_nothing_changes_nothing(made: LLMRequest) -> None:
+def test_evolve_without_changes_returns_an_equal_request(made: LLMRequest) -> None:
     """`evolve` runs every field through its converter again."""
     assert evolve(made) == made
 

@@ -27,7 +27,7 @@ def test_the_accessors_are_the_messages() -> None:
     assert response.tool_calls == (call,)
 
 
-def test_usage_says_nothing_where_the_provider_did_not() -> None:
+def test_usage_is_empty_where_the_provider_sent_none() -> None:
     """Its fields can be read of any response; a partial response has no usage at first."""
     told: dict[str, Usage | None] = {"nothing": None, "something": Usage(input_tokens=1)}
     responses_of = {

@@ -120,7 +120,7 @@ def test_the_breakdown_of_a_sum_adds_up(steps: list[tuple[int, int, int | None]]
 
 
 @pytest.mark.parametrize("name", [*TOKENS, "cost_usd"])
-def test_none_and_none_is_none(name: str) -> None:
+def test_sum_of_missing_counts_is_missing(name: str) -> None:
     """Two missing counts stay missing; beside a number a missing one counts as 0."""
     three: dict[str, Any] = {name: 3}
     unsaid, said = Usage(), Usage(**three)

@@ -338,7 +338,7 @@ def test_closing_a_stream_closes_its_connection(server: Loopback, model: Model) 
     assert len(server.received) == 1
 
 
-def test_in_a_block_one_may_stop_and_go_on(model: Model) -> None:
+def test_stream_in_a_with_block_continues_after_a_break(model: Model) -> None:
     """Nothing that came is lost between two loops."""
     with sync.stream(model, "Hi") as events:
         first = list(islice(events.text_stream, 1))
@@ -438,7 +438,9 @@ def test_a_plain_tool_may_call_again(server: Loopback, model: Model) -> None:
     assert result.steps[0].tool_results[0].content == "inner"
 
 
-def test_an_asynchronous_tool_is_told_to_wait_otherwise(server: Loopback, model: Model) -> None:
+def test_blocking_call_in_an_asynchronous_tool_raises_an_error(
+    server: Loopback, model: Model
+) -> None:
     """A blocking call there would never return."""
     answering(server, calls_of(("a", "ask", {})), text_of())
 

@@ -172,7 +172,9 @@ def test_ci_true_never_records(
     assert not (pytester.path / "cassettes").exists()
 
 
-def test_a_missing_cassette_says_how_to_record_it(pytester: pytest.Pytester, run: Run) -> None:
+def test_missing_cassette_error_has_the_command_that_records_it(
+    pytester: pytest.Pytester, run: Run
+) -> None:
     """In one line, ready to be copied."""
     module(pytester, STREAMS)
 

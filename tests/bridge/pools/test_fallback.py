@@ -82,7 +82,7 @@ def test_the_next_target_answers_after(failure: str, stream: bool, way: str) -> 
 
 @ways
 @streaming
-def test_an_invalid_request_is_not_sent_elsewhere(stream: bool, way: str) -> None:
+def test_invalid_request_is_not_sent_to_another_target(stream: bool, way: str) -> None:
     with pooled_gateway(BOTH, settings=way, a=fails(400, "bad field"), b=says("b")) as scene:
         answer = scene.ask(stream=stream)
 
@@ -182,7 +182,7 @@ def test_a_silent_upstream_is_given_up_for_another_if_that_is_configured(configu
         ),
     ],
 )
-def test_the_headers_of_a_429_say_how_long(headers: dict[str, str], seconds: float) -> None:
+def test_headers_of_a_429_set_the_cool_down(headers: dict[str, str], seconds: float) -> None:
     date = format_datetime(datetime(2026, 11, 22, 10, 0, 0, tzinfo=UTC), usegmt=True)
     limited = fails(429, headers={"date": date, **headers})
     with pooled_gateway(BOTH, a=limited, b=says("b")) as scene:
@@ -220,7 +220,7 @@ def test_one_target_alone_is_asked_whatever_its_health() -> None:
     assert statuses == [500, 502, 200]
 
 
-def test_a_rate_limited_pool_says_when_to_come_back() -> None:
+def test_rate_limited_pool_answers_with_retry_after() -> None:
     limited = fails(429, headers={"retry-after": "100"})
     with pooled_gateway(BOTH, a=limited, b=limited) as scene:
         assert scene.ask().status_code == 429

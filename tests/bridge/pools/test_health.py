@@ -58,7 +58,7 @@ def test_each_failure_has_its_cool_down(error: LLMError, reason: str, seconds: f
         errors.ConfigurationError("x"),
     ],
 )
-def test_errors_of_the_request_show_nothing(error: LLMError) -> None:
+def test_errors_of_the_request_leave_the_health_of_the_target(error: LLMError) -> None:
     assert reason_of(error) is None
     assert after_failure(HEALTHY, error, 100.0, SETTINGS) is HEALTHY
 
@@ -84,7 +84,7 @@ def test_a_rate_limit_does_not_open_the_circuit() -> None:
     assert state_of(health, 100.0, SETTINGS) == "cooling"
 
 
-def test_a_response_that_began_before_the_failure_shows_nothing() -> None:
+def test_response_that_began_before_the_failure_leaves_the_cool_down() -> None:
     health = after_failure(HEALTHY, errors.ServerError("x"), 100.0, SETTINGS)
 
     assert after_success(health, 99.0) is health

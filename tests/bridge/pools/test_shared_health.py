@@ -99,7 +99,7 @@ def test_what_is_packed_is_read_again(known: dict[str, Health]) -> None:
 
 
 @given(st.binary(max_size=40))
-def test_a_value_that_cannot_be_read_holds_nothing(data: bytes) -> None:
+def test_unreadable_value_is_read_as_an_object(data: bytes) -> None:
     assert isinstance(unpacked(data), dict)
 
 

@@ -233,7 +233,7 @@ async def test_a_responses_upstream_may_leave_events_out(variant: str, wandering
     ],
 )
 @pytest.mark.parametrize("texts", [(), ("Hel",)])
-async def test_the_end_says_why(
+async def test_response_end_has_its_reason_and_usage(
     reason: str, status: str, detail: str | None, texts: tuple[str, ...]
 ) -> None:
     """Also of a response without a word; its usage is kept."""

@@ -554,7 +554,7 @@ async def test_a_hosted_tool_can_be_a_function_that_the_client_runs(
 MCP = {"type": "mcp", "server_label": "docs", "server_url": "https://docs.example/mcp"}
 
 
-async def test_the_version_says_what_was_built(settings: GatewaySettings) -> None:
+async def test_version_lists_the_build_and_its_libraries(settings: GatewaySettings) -> None:
     """Its libraries too; nothing of the environment."""
     async with asked(settings) as client:
         version = (await client.get("/version")).json()
@@ -606,7 +606,7 @@ PATHS = [
 
 
 @pytest.mark.parametrize("method", ["GET", "POST", "DELETE", "HEAD", "OPTIONS", "PUT", "TRACE"])
-async def test_no_path_leads_round_the_key(settings: GatewaySettings, method: str) -> None:
+async def test_no_spelling_of_a_path_avoids_the_key(settings: GatewaySettings, method: str) -> None:
     """However it is written."""
     async with asked(evolve(settings, client_api_keys=("sk-client",))) as client:
         answers = [await client.request(method, path) for path in PATHS]
@@ -614,7 +614,7 @@ async def test_no_path_leads_round_the_key(settings: GatewaySettings, method: st
     assert {answer.status_code for answer in answers} == {401}
 
 
-async def test_nothing_of_one_key_is_another_keys(
+async def test_responses_and_items_of_one_key_are_not_found_by_another(
     upstream: Loopback, settings: GatewaySettings
 ) -> None:
     """By no call that takes the id of a response or of an item."""
@@ -657,7 +657,7 @@ async def test_other_peoples_names_are_not_answered_without_a_key(
     assert (evil.status_code, allowed.status_code) == (403, 200)
 
 
-async def test_too_many_requests_are_told_when_to_come_back(settings: GatewaySettings) -> None:
+async def test_request_over_the_limit_gets_429_with_retry_after(settings: GatewaySettings) -> None:
     """429 with retry-after, counted for each key."""
     limited = evolve(settings, client_api_keys=("sk-a", "sk-b"), limits=Limits(rate_per_minute=1))
     async with asked(limited) as client:
@@ -835,7 +835,7 @@ async def test_every_request_is_logged_with_its_ids(
 # -- Faults of ours
 
 
-async def test_a_fault_of_ours_is_a_500_that_tells_nothing(
+async def test_internal_error_is_a_500_without_details(
     settings: GatewaySettings, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """The log has the rest, under the same request id."""

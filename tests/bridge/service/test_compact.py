@@ -80,7 +80,7 @@ def test_items_are_made_short(client: OpenAI, upstream: Loopback) -> None:
     assert [one["role"] for one in sent[-3:]] == ["tool", "user", "user"]
 
 
-def test_the_conversation_goes_on_from_it(client: OpenAI, upstream: Loopback) -> None:
+def test_conversation_continues_from_the_compaction(client: OpenAI, upstream: Loopback) -> None:
     """The output is the next request's input, also of the next compaction."""
     made = client.responses.compact(model="m-1", input=SAID)
     kept = window(made.output)
@@ -146,7 +146,7 @@ def test_what_cannot_be_made_short(
 
 
 @pytest.mark.anyio
-async def test_without_a_whole_summary_there_is_none() -> None:
+async def test_incomplete_summary_is_an_error() -> None:
     """A conversation must not be replaced by half of it."""
     cut = [chat_chunk(delta={"content": "They"}), chat_chunk(finish_reason="length"), DONE]
     scripts = iter([streamed(cut), streamed(chat_stream([])), refused(429, "slow down")])
@@ -177,7 +177,7 @@ async def test_an_upstream_that_does_not_count() -> None:
 
 
 @pytest.mark.anyio
-async def test_what_is_left_out_of_it_is_reported() -> None:
+async def test_omissions_of_a_compaction_are_reported() -> None:
     """In the header of every response."""
     with serve(chat_handler) as upstream:
         async with asked(settings_for(upstream.url)) as client:

@@ -10,7 +10,7 @@ from llmcore.bridge.configuration.settings import GatewaySettings, is_loopback
 from llmcore.schema.errors import ConfigurationError
 
 
-def test_nothing_set_is_a_gateway_for_this_machine() -> None:
+def test_defaults_listen_on_loopback_and_store_in_sqlite() -> None:
     """The defaults listen on loopback and keep responses in SQLite."""
     settings = settings_from({})
 

@@ -219,7 +219,7 @@ def test_an_upstream_that_dies_gives_a_terminal_event(
     assert events[-1]["response"]["output"] is not None
 
 
-def test_the_checker_found_nothing_wrong_in_all_of_that(cut_url: tuple[Loopback, str]) -> None:
+def test_streams_of_all_tests_kept_the_grammar(cut_url: tuple[Loopback, str]) -> None:
     """The grammar of Responses streams held, whatever broke."""
     assert "openbridge_stream_violations_total 0.0" in metrics(cut_url[1])
 

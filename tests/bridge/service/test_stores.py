@@ -449,7 +449,7 @@ def test_several_processes_may_open_a_new_file_at_once(tmp_path: Path) -> None:
 
 
 @pytest.mark.anyio
-async def test_the_file_of_an_older_version_goes_on(tmp_path: Path) -> None:
+async def test_records_of_an_older_version_are_readable_and_counted(tmp_path: Path) -> None:
     """Its records are readable, and counted."""
     path = tmp_path / "state.db"
     with contextlib.closing(sqlite3.connect(path)) as db:
@@ -671,7 +671,7 @@ async def test_redis_that_hangs_is_not_waited_for_by_everybody(
     assert max(failures) < len(failures) * 0.5 / 4
 
 
-def test_a_url_that_is_none_is_refused() -> None:
+def test_invalid_url_is_refused_without_its_password() -> None:
     """Before any connection, and without showing the password in it."""
     with pytest.raises(ConfigurationError, match="OPENBRIDGE_REDIS_URL"):
         RedisResponseStore("http://user:secret@host", ttl_s=60)

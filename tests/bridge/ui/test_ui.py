@@ -70,7 +70,7 @@ async def test_costs_are_by_the_configured_prices(tmp_path: Path) -> None:
 
 
 @pytest.mark.anyio
-async def test_nothing_is_kept_unless_recording_is_on() -> None:
+async def test_exchanges_are_kept_only_while_recording_is_on() -> None:
     """The page says how to switch it on."""
     with serve(chat_handler) as upstream:
         async with asked(settings_for(upstream.url)) as client:
@@ -204,7 +204,7 @@ def test_a_public_address_has_the_page_only_if_asked(
 
 
 @pytest.mark.anyio
-async def test_without_the_page_there_is_nothing() -> None:
+async def test_disabled_page_serves_neither_page_nor_data() -> None:
     """Neither page nor data."""
     with serve(chat_handler) as upstream:
         async with asked(settings_for(upstream.url, ui="off")) as client:

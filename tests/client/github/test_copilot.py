@@ -299,7 +299,7 @@ def test_broken_token_file_raises_an_error_naming_file_and_remedy(
         tokens(CopilotLogin(), environ, Clock()).token()
 
 
-def test_a_broken_token_in_the_file_is_had_again(stand_in: Github, environ: dict[str, str]) -> None:
+def test_broken_token_in_the_file_is_replaced(stand_in: Github, environ: dict[str, str]) -> None:
     """It can be replaced, other than the login."""
     path = write_login(environ, stored(stand_in))
     kept = {**json.loads(path.read_text()), "exchanged": {"token": 1}}
@@ -308,7 +308,7 @@ def test_a_broken_token_in_the_file_is_had_again(stand_in: Github, environ: dict
     assert had(tokens(CopilotLogin(), environ, Clock())) == "tid=1"
 
 
-def test_a_place_where_nothing_can_be_written(
+def test_unwritable_folder_warns_and_uses_the_token(
     stand_in: Github,
     environ: dict[str, str],
     monkeypatch: pytest.MonkeyPatch,
@@ -400,7 +400,7 @@ async def test_missing_login_raises_an_error_naming_command_and_variable(
     assert "GITHUB_COPILOT_TOKEN" in error.message
 
 
-async def test_a_token_that_is_refused_early_is_had_again_once(
+async def test_token_refused_early_is_exchanged_once_more(
     stand_in: Github, environ: dict[str, str]
 ) -> None:
     """Copilot may refuse a token before its time: another is exchanged, stored and sent."""

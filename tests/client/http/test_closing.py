@@ -128,7 +128,7 @@ def moody(received: Received) -> Answer:
             return Answer(chat_stream(), headers=SSE)
 
 
-async def test_nothing_grows_with_the_number_of_calls(server: Loopback) -> None:
+async def test_objects_and_sockets_do_not_grow_with_calls(server: Loopback) -> None:
     """After streams that end well, badly, early and not at all, no object is left over."""
     server.handler = moody
     model = model_at(server.url)

@@ -62,7 +62,7 @@ def test_no_piece_is_large() -> None:
 
 
 @pytest.mark.parametrize("encoding", ["gzip", "deflate"])
-def test_an_empty_body_is_nothing(encoding: str) -> None:
+def test_empty_body_with_a_coding_is_empty(encoding: str) -> None:
     """Errors often have a header for compression and no body."""
     assert inflate([], encoding) == []
     assert inflate([b""], encoding) == []

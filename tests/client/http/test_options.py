@@ -247,7 +247,7 @@ async def test_a_proxy_behind_tls(secure: TlsLoopback, authority: Authority) -> 
         assert relay.targets[0].startswith("CONNECT ")
 
 
-async def test_a_proxy_that_wants_a_password(
+async def test_proxy_gets_the_password_of_its_url(
     secure: TlsLoopback, authority: Authority, relay: Proxy
 ) -> None:
     """It gets it from its URL, which is not shown."""
@@ -334,7 +334,7 @@ def test_what_is_not_a_proxy(value: str) -> None:
         HttpOptions(proxy=value)
 
 
-def test_two_ways_to_say_whom_to_trust() -> None:
+def test_two_settings_of_trust_raise_configuration_error() -> None:
     """They contradict each other."""
     with pytest.raises(ConfigurationError, match="ca_file or ssl_context"):
         HttpOptions(ca_file="x.pem", ssl_context=ssl.create_default_context())

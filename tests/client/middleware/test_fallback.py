@@ -137,7 +137,7 @@ async def test_no_fallback_follows_the_first_event() -> None:
     assert len(transport.requests) == 1
 
 
-async def test_a_stream_that_only_started_has_said_nothing() -> None:
+async def test_stream_that_fails_after_its_start_falls_back() -> None:
     """The first chunk names the response; the overload comes after it."""
     overloaded = b'data: {"error": {"message": "overloaded", "code": 503}}\n\n'
     empty = chat_chunk(delta={"role": "assistant", "content": ""})
@@ -153,7 +153,7 @@ async def test_a_stream_that_only_started_has_said_nothing() -> None:
 
 
 @both
-async def test_if_all_fail_the_first_error_tells_of_the_others(streaming: bool) -> None:
+async def test_first_error_has_notes_about_the_others_if_all_fail(streaming: bool) -> None:
     """In its notes: the first model is the one that was asked for."""
     client, _ = client_of([Fallback("n", "o")], OVERLOADED, NetworkError("gone"), LIMITED)
     error = (await run(client, streaming)).failure()

@@ -93,7 +93,7 @@ def test_what_a_server_states_is_a_bucket(
     assert bucket.wait_s(1000, 5.0 + reset_s) == 0
 
 
-def test_a_server_that_says_too_little_states_nothing() -> None:
+def test_incomplete_limit_headers_are_ignored() -> None:
     """No bucket without a count, without a time, or when the time is over."""
     assert bucket_by_headers(10, None, 60, 0, 0) is None
     assert bucket_by_headers(10, 0, None, 0, 0) is None
@@ -175,7 +175,7 @@ async def test_the_headers_of_the_provider_set_the_pace(streaming: bool) -> None
 
 
 @both
-async def test_a_429_stops_everybody_for_as_long_as_it_says(streaming: bool) -> None:
+async def test_call_after_a_429_waits_for_its_retry_after(streaming: bool) -> None:
     """The others do not run into it, too."""
     time = FakeClock()
     client, _ = client_of([RateLimiter(clock=time.clock)], LIMITED, answer(streaming))
@@ -390,7 +390,7 @@ async def test_only_one_call_is_the_probe() -> None:
     assert breaker.state("loop") == "closed"
 
 
-async def test_an_old_call_says_nothing_of_now() -> None:
+async def test_call_from_before_the_opening_does_not_close_the_circuit() -> None:
     """A stream from before the circuit opened does not close it by ending well."""
     time = FakeClock()
     client, breaker, _ = broken_client(time, answer(True), OVERLOADED, OVERLOADED)

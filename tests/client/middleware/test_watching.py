@@ -130,7 +130,7 @@ async def test_a_stream_that_is_forgotten_is_reported_once() -> None:
     check_left(told)
 
 
-async def test_a_stream_that_was_never_read_is_not_told() -> None:
+async def test_unread_stream_is_not_reported() -> None:
     """No call was sent."""
     client, told = hooked()
     client.stream(WANTED)

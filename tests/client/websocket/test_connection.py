@@ -171,7 +171,7 @@ async def test_closing_sends_a_close_frame() -> None:
     assert server.closed == [(0, 1000)]
 
 
-async def test_an_idle_socket_tells_what_came() -> None:
+async def test_idle_socket_reports_messages_before_its_next_use() -> None:
     """Whether it can still be used is known before anything is sent."""
     with sockets(acts("a", 0.03, "b", "c", 0.1, Close(1001))) as server:
         connection = await opened(server)

@@ -678,7 +678,7 @@ async def test_pings_are_answered_between_turns() -> None:
     assert inputs(server) == [["message"], ["message"]]
 
 
-async def test_what_a_server_says_between_responses_belongs_to_none() -> None:
+async def test_messages_between_responses_are_discarded() -> None:
     """A notice, a ping: it is read and gone before the next request."""
 
     def chatty(_asked: Native, response_id: str) -> Iterable[Action]:
@@ -697,7 +697,7 @@ async def test_what_a_server_says_between_responses_belongs_to_none() -> None:
 
 
 @pytest.mark.parametrize("greeting", [1, None], ids=["notice", "answer"])
-async def test_what_a_server_says_before_the_first_request_answers_nothing(
+async def test_messages_before_the_first_request_answer_no_request(
     greeting: int | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A notice is skipped. A whole response closes the socket; the request goes by HTTP."""

@@ -221,6 +221,6 @@ def test_any_body_is_read_or_refused_by_its_place(value: Any) -> None:
         assert isinstance(result, Success) or result.failure().status == 400
 
 
-def test_the_writer_of_nothing_fails() -> None:
+def test_response_without_events_is_an_error() -> None:
     """A response without events is an error, not an empty message."""
     assert Written([]).failed

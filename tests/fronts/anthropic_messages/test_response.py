@@ -436,7 +436,7 @@ def test_a_response_that_never_ends_is_an_error() -> None:
     assert "before it was complete" in made.events[-1]["error"]["message"]
 
 
-def test_a_response_of_nothing_that_ended_well_is_a_message_of_nothing() -> None:
+def test_empty_finished_response_is_an_empty_message() -> None:
     """As Anthropic itself answers."""
     made = written(stream())
 

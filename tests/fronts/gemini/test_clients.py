@@ -251,7 +251,7 @@ def test_errors_have_googles_form(error: FrontError, status: int, word: str) -> 
     assert (caught.value.code, caught.value.status, caught.value.message) == (status, word, "m")
 
 
-def test_a_rate_limit_says_when_to_come_back() -> None:
+def test_rate_limit_error_has_the_time_to_wait() -> None:
     made = front.error(from_llm_error(RateLimitError("slow down", retry_after=12.5)))
     error: Any = made.body["error"]
 

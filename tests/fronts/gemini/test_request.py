@@ -514,7 +514,7 @@ def test_what_would_change_the_response_is_refused(body: Any) -> None:
     "config",
     [{"candidateCount": 1}, {"responseModalities": ["TEXT"]}, {"temperature": None}],
 )
-def test_settings_that_say_what_is_so_anyway_are_taken(config: Any) -> None:
+def test_settings_equal_to_the_default_are_accepted(config: Any) -> None:
     assert read({"generationConfig": config}).request is not None
 
 

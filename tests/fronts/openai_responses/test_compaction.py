@@ -130,7 +130,7 @@ def test_a_marker_without_a_summary_is_left_out() -> None:
 
 
 @pytest.mark.parametrize("instructions", [None, "Be brief."])
-def test_nothing_cannot_be_made_short(instructions: str | None) -> None:
+def test_compaction_of_an_empty_conversation_is_refused(instructions: str | None) -> None:
     """A summary of it would be made up."""
     error = refused({"input": [TRIGGER], "instructions": instructions})
 

@@ -98,7 +98,7 @@ def response_having(**fields: Any) -> Callable[[Events], Events]:
     return change
 
 
-def test_a_good_stream_breaks_nothing() -> None:
+def test_valid_stream_passes_the_checker() -> None:
     """Nor does its beginning, as long as it runs."""
     events = good()
 

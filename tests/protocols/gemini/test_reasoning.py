@@ -76,6 +76,6 @@ def test_thinking_is_a_level_or_a_budget_by_model(
     assert len(said.entries) == notes
 
 
-def test_nothing_asked_is_nothing_said() -> None:
+def test_request_without_reasoning_sends_no_thinking_config() -> None:
     """The provider's default stands."""
     assert lower_reasoning(asking(None), rules_of("gemini-2.0-flash"), Diagnostics()) == {}

@@ -88,7 +88,7 @@ def test_a_frame_that_is_not_json() -> None:
     assert failed.partial.text == "half"
 
 
-def test_nothing_says_that_nothing_follows() -> None:
+def test_chunk_with_a_finish_reason_does_not_end_the_stream() -> None:
     """There is not an end sentinel: the end of the bytes marks the last chunk."""
     assert not stream.terminal(chunk(finish="STOP"))
 
@@ -228,7 +228,7 @@ def test_parts_of_a_response(name: str) -> None:
         assert response(events).message.content == expected
 
 
-def test_files_have_what_the_service_says_of_them() -> None:
+def test_files_keep_their_name_and_thought() -> None:
     """Name and thought go home with the file."""
     part = {
         "inlineData": {"mimeType": "image/png", "data": PNG64, "displayName": "n"},
@@ -382,7 +382,9 @@ def test_a_whole_body_without_a_finish_reason_is_whole() -> None:
         ({"trafficType": "ON_DEMAND"}, (7, 5, 12)),
     ],
 )
-def test_usage_is_what_was_said_last(late: dict[str, Any], expected: tuple[int, int, int]) -> None:
+def test_usage_is_that_of_the_last_chunk_with_counts(
+    late: dict[str, Any], expected: tuple[int, int, int]
+) -> None:
     """Counts start anew in each chunk; one that counts nothing leaves them as they are."""
     usage = response(streamed([*text_chunks("a", "b"), {"usageMetadata": late}])).usage
 
@@ -468,7 +470,7 @@ def test_what_is_nested_too_deeply_is_an_error() -> None:
 # -- purity and pace
 
 
-def test_a_delta_changes_only_what_it_says() -> None:
+def test_delta_leaves_the_response_info_unchanged() -> None:
     """The per-token path: the response's state stays the same object."""
     state, _ = stream.step(stream.initial(ASKED), decoded(chunk({"text": "a"})))
     more = decoded(chunk({"text": "b"}))

@@ -235,7 +235,7 @@ def test_a_server_may_count_logprobs() -> None:
 
 
 @pytest.mark.parametrize("wanted", [None, ResponseFormat.text()])
-def test_text_is_what_comes_anyway(wanted: ResponseFormat | None) -> None:
+def test_text_format_is_not_sent(wanted: ResponseFormat | None) -> None:
     """So nothing is sent."""
     assert "response_format" not in body(_asked(response_format=wanted))
 

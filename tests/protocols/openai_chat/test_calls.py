@@ -281,7 +281,7 @@ def test_the_whole_call_in_the_finish_chunk_arrives() -> None:
     assert part == ToolCallPart("a", "one", {"city": "A"})
 
 
-def test_an_empty_call_without_a_name_is_none() -> None:
+def test_empty_call_without_a_name_is_ignored() -> None:
     """LiteLLM's proxy has sent one after thinking."""
     nothing = call(-1, id=None, name=None, arguments="{}")
 
@@ -290,7 +290,7 @@ def test_an_empty_call_without_a_name_is_none() -> None:
     assert made.name == "one"
 
 
-def test_a_fragment_that_says_nothing_is_nothing() -> None:
+def test_empty_fragment_of_a_call_is_ignored() -> None:
     """Some servers announce calls with an empty list entry."""
     chunks = calls_chunks({}, call(0), call(0, id="a", name="one", arguments="{}"), {})
 

@@ -68,7 +68,7 @@ def test_sound_has_the_format_that_was_asked_for() -> None:
     assert file.media_type == "audio/pcm"
 
 
-def test_audio_without_any_content_is_none() -> None:
+def test_audio_without_content_is_ignored() -> None:
     """Snowflake fills in all fields of every message."""
     empty = {"id": "", "data": "", "transcript": "", "expires_at": 0}
 

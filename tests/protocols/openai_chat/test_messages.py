@@ -545,7 +545,7 @@ def test_blocks_that_text_cut_in_two_are_whole_again() -> None:
     ]
 
 
-def test_details_of_another_provider_stay_at_home() -> None:
+def test_reasoning_details_of_another_provider_are_not_sent() -> None:
     """Opaque data is good only where it came from; its visible text may go."""
     part = ReasoningPart(
         "Hm.", provider_metadata={"openai": {"reasoning_details": [{"type": "x"}]}}
@@ -695,7 +695,7 @@ def test_words_beside_results_follow_them() -> None:
         ({"error": "gone"}, '{"error":"gone"}'),
     ],
 )
-def test_failed_results_say_so(content: object, expected: str) -> None:
+def test_failed_result_begins_with_error(content: object, expected: str) -> None:
     """Chat has no flag for an error, so the words must tell."""
     lowered = _messages(
         Message.user("Go"),

@@ -130,7 +130,7 @@ def test_a_signature_ends_up_on_its_part(signed: Any) -> None:
     assert part == ReasoningPart("Hm.", signature="abcd")
 
 
-def test_a_signature_of_nothing_is_ignored() -> None:
+def test_signature_without_reasoning_is_ignored() -> None:
     """Outside of thinking there is nothing it could sign."""
     answer = response(streamed([chunk({"content": "a"}), chunk({"signature": "s"}, "stop")]))
 

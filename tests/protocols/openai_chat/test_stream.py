@@ -376,7 +376,7 @@ def test_wherever_it_comes_it_counts_once(chunks: list[Any], done: bool) -> None
     assert answer.usage.total_tokens == 12
 
 
-def test_no_usage_is_none() -> None:
+def test_missing_usage_is_none() -> None:
     """A server that counts nothing is not taken to have counted 0."""
     assert response(streamed(text_chunks("Hello"))).usage == Usage()
 
@@ -725,7 +725,7 @@ def test_the_answering_model_is_named() -> None:
     assert response(events).message.origin is not None
 
 
-def test_a_server_that_names_nothing_gets_what_was_asked_for() -> None:
+def test_missing_model_is_that_of_the_request() -> None:
     """Without id and model in the chunks the request's model counts."""
     bare = {"choices": [{"delta": {"content": "a"}, "finish_reason": "stop"}]}
 

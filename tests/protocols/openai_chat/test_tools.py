@@ -105,7 +105,7 @@ def test_freeform_tools_have_their_own_form() -> None:
     ]
 
 
-def test_freeform_tools_are_functions_elsewhere() -> None:
+def test_freeform_tools_are_functions_on_servers_without_them() -> None:
     """One string, the grammar in words, and a diagnostic."""
     grammar = Grammar(syntax="regex", definition="a+")
     asked = _asked(CustomTool("a", "Says a.", grammar=grammar))
@@ -229,7 +229,7 @@ def test_parallel_calls_that_cannot_be_chosen_are_reported() -> None:
 CONSTRAINED = evolve(COMPATIBLE, constrained_tools=True)
 
 
-def test_a_call_is_had_from_a_schema() -> None:
+def test_call_is_forced_by_a_response_schema() -> None:
     """No tools, a schema that only a call fits, and the functions in words."""
     asked = _asked(WEATHER, CLOCK, tool_choice=ToolChoice.required(), system="Be brief.")
 

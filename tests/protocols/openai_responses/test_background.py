@@ -110,7 +110,7 @@ CURSORS: dict[str, tuple[Any, ResumeRequest]] = {
 
 
 @pytest.mark.parametrize("name", CURSORS)
-def test_the_request_that_goes_on(name: str) -> None:
+def test_resuming_sends_a_get_after_the_last_event(name: str) -> None:
     """A GET of the response, as a stream, after the last event."""
     place, wanted = CURSORS[name]
 
@@ -118,7 +118,7 @@ def test_the_request_that_goes_on(name: str) -> None:
 
 
 @pytest.mark.parametrize("metadata", [{}, {"openai": {}}, {"openai": {"resume": {}}}])
-def test_nothing_to_resume_is_an_error(metadata: Any) -> None:
+def test_resuming_a_response_without_background_is_an_error(metadata: Any) -> None:
     """It says which responses can be resumed."""
     with pytest.raises(InvalidRequestError, match="background"):
         resume(metadata)

@@ -92,7 +92,7 @@ def everything() -> LLMRequest:
     )
 
 
-def test_a_request_that_says_everything(snapshot: SnapshotAssertion) -> None:
+def test_body_of_a_full_request_equals_the_snapshot(snapshot: SnapshotAssertion) -> None:
     """The whole native body."""
     assert body(everything(), stream=True) == snapshot
 

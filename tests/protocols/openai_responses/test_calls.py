@@ -368,7 +368,7 @@ FAILED: dict[str, Native] = {
 
 
 @pytest.mark.parametrize("name", FAILED)
-def test_failed_tools_say_so(name: str) -> None:
+def test_result_of_a_failed_tool_is_an_error(name: str) -> None:
     """The result of a tool that failed is an error."""
     (result,) = [e for e in whole(document([FAILED[name]])) if isinstance(e, ToolResult)]
 
@@ -420,7 +420,7 @@ def test_a_program_may_end_in_a_later_response() -> None:
 
 
 @pytest.mark.parametrize("name", ["hosted code_interpreter", "hosted shell", "own apply_patch"])
-def test_input_that_is_never_said_whole_is_closed(name: str) -> None:
+def test_input_without_its_end_event_is_closed(name: str) -> None:
     """Where only the pieces came, the JSON around them ends with the response."""
     events = [e for e in events_of(ANSWERS[name]) if not e["type"].endswith(".done")]
     last = {**events[-1], "response": {**events[-1]["response"], "output": []}}

@@ -274,7 +274,7 @@ def test_notifications_may_come_first() -> None:
 
 
 @pytest.mark.parametrize("kind", ["keepalive", None])
-def test_what_says_nothing_is_not_passed_on(kind: str | None) -> None:
+def test_pings_give_no_events(kind: str | None) -> None:
     """Pings make no events."""
     events = events_of([message("Hi.")])
     ping: Native = {} if kind is None else {"type": kind, "sequence_number": 3}

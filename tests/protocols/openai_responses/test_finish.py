@@ -31,7 +31,7 @@ from tests.support.wire.responses import (
 # -- the beginning
 
 
-def test_the_start_says_who_answers() -> None:
+def test_start_event_has_response_id_and_model() -> None:
     """The response's id and the model that answers, which may be another."""
     start = streamed(events_of([message("Hi.")]))[0]
 
@@ -162,7 +162,7 @@ def test_a_response_in_the_background_is_not_a_response_yet(status: str) -> None
     }
 
 
-def test_what_the_response_says_of_itself() -> None:
+def test_facts_of_the_response_are_kept_as_metadata() -> None:
     """Facts about it are kept, what repeats the request is not."""
     facts: dict[str, Any] = {
         "conversation": {"id": "conv_1"},
@@ -241,7 +241,7 @@ def test_usage_has_inclusive_totals_and_the_native_object(name: str) -> None:
 
 
 @pytest.mark.parametrize("usage", [None, {}])
-def test_no_usage_is_none(usage: Any) -> None:
+def test_missing_usage_is_none(usage: Any) -> None:
     """Which is not 0."""
     assert response(whole(document([message("Hi.")], usage=usage))).usage == Usage()
 
@@ -378,7 +378,7 @@ def test_whole_bodies_without_a_response_are_errors(name: str) -> None:
     assert type(error(whole(native))) is kind
 
 
-def test_what_a_failed_response_had_said_is_kept() -> None:
+def test_failed_response_keeps_its_text() -> None:
     """Its text is in the partial response, its half-written calls are not."""
     output = [reasoning("Hm."), message("Hello."), function_call('{"ci')]
     native = document(output, "failed", error={"code": "server_error", "message": "Broken."})
@@ -416,7 +416,7 @@ def test_types_may_stand_in_the_frames_name_only() -> None:
 
 
 @pytest.mark.parametrize("kind", [None, [], {"a": 1}, 7])
-def test_a_type_that_is_not_a_name_is_none(kind: Any) -> None:
+def test_invalid_event_type_falls_back_to_the_frame_name(kind: Any) -> None:
     """The frame's name counts instead; without one, the event is ignored or an error."""
     answer = events_of([message("Hi.")])
 

@@ -30,7 +30,7 @@ def test_hidden_reasoning_is_a_part_without_text() -> None:
     assert (part.text, part.encrypted) == ("", "enc==")
 
 
-def test_open_reasoning_tells_its_parts_from_a_summarys() -> None:
+def test_replayed_reasoning_separates_texts_from_summaries() -> None:
     """Texts and summaries go back into lists of their own."""
     parts = thoughts(reasoning("Sum.", content=["Raw."]))
 

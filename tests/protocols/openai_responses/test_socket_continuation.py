@@ -65,7 +65,7 @@ def results(answer: Message) -> list[Message]:
 # -- messages
 
 
-def test_a_whole_message_is_the_body_without_what_says_how_it_travels() -> None:
+def test_socket_message_is_the_body_without_transport_fields() -> None:
     """The fields lie flat beside the type; `stream` and `background` have no meaning there."""
     native = body(ASKED, stream=True)
 
@@ -141,7 +141,7 @@ CHANGES: dict[str, LLMRequest] = {
 
 
 @pytest.mark.parametrize("changed", CHANGES.values(), ids=list(CHANGES))
-def test_what_every_request_says_anew_may_change(changed: LLMRequest) -> None:
+def test_changed_parameters_do_not_prevent_continuation(changed: LLMRequest) -> None:
     """A response is continued with the parameters of the new request, and none of its own."""
     kept = memory(ASKED, *CALL)
 
@@ -149,7 +149,7 @@ def test_what_every_request_says_anew_may_change(changed: LLMRequest) -> None:
     assert len(json.loads(turn(changed).continuation(kept))["input"]) == 1
 
 
-def test_the_same_arguments_may_be_spelled_otherwise() -> None:
+def test_arguments_spelled_differently_do_not_prevent_continuation() -> None:
     """Arguments go back parsed and written anew, without the blanks of the model."""
     call = function_call('{ "city" : "A" }')
 
@@ -192,7 +192,7 @@ def test_a_turn_on_stored_memory_is_not_remembered() -> None:
 
 
 @given(st.lists(st.sampled_from(["A", "B", "C"]), min_size=1, max_size=6), st.integers(0, 5))
-def test_a_request_goes_on_exactly_where_it_begins_with_what_was_said(
+def test_request_is_continued_only_if_it_begins_with_the_history(
     texts: list[str], change: int
 ) -> None:
     """Any other text anywhere in the history is noticed."""
