@@ -9,7 +9,7 @@ import logging
 import signal
 import sys
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, Protocol, TypeAlias
 
@@ -24,36 +24,46 @@ from llmcore.schema.errors import ConfigurationError
 ReadSettings: TypeAlias = Callable[[], GatewaySettings]
 """Reads all settings anew. Raises ConfigurationError."""
 
-_FIXED: Final = ("host", "port", "workers", "state", "seal_key", "telemetry", "ui", "ui_record")
-_FIXED_LIMITS: Final = (
-    "max_body_bytes",
-    "max_header_bytes",
-    "body_s",
-    "shutdown_s",
-    "max_background",
-)
-_FIXED_ACCOUNTS: Final = ("spend_kept_s", "spend_queue_rows")
-"""Settings that a running gateway cannot change."""
+_FIXED: Final = {
+    "host": "server.host",
+    "port": "server.port",
+    "workers": "server.workers",
+    "state": "state",
+    "seal_key": "server.seal_key",
+    "telemetry": "server.telemetry",
+    "ui": "server.ui",
+    "ui_record": "server.ui_record",
+}
+_FIXED_LIMITS: Final = {
+    "max_body_bytes": "limits.max_body_bytes",
+    "max_header_bytes": "limits.max_header_bytes",
+    "body_s": "limits.body_seconds",
+    "shutdown_s": "server.shutdown_seconds",
+    "max_background": "limits.max_background",
+}
+_FIXED_ACCOUNTS: Final = {"spend_kept_s": "spend.keep_days", "spend_queue_rows": "spend.queue_rows"}
+"""Settings that a running gateway cannot change, and their names in the file."""
 
 
 def with_fixed_settings(
     old: GatewaySettings, new: GatewaySettings
 ) -> tuple[GatewaySettings, tuple[str, ...]]:
-    """Return *new* with the fixed settings of *old*, and the names of those that differ."""
+    """Return *new* with the fixed settings of *old*, and the names of those that differ.
+
+    The names are those of the configuration file.
+    """
     differing: list[str] = []
 
-    def kept(fixed: Sequence[str], before: object, after: object, prefix: str) -> dict[str, Any]:
+    def kept(fixed: Mapping[str, str], before: object, after: object) -> dict[str, Any]:
         values = {name: getattr(before, name) for name in fixed}
-        differing.extend(prefix + n for n, v in values.items() if v != getattr(after, n))
+        differing.extend(fixed[n] for n, v in values.items() if v != getattr(after, n))
         return values
 
     settings = evolve(
         new,
-        limits=evolve(new.limits, **kept(_FIXED_LIMITS, old.limits, new.limits, "limits.")),
-        accounts=evolve(
-            new.accounts, **kept(_FIXED_ACCOUNTS, old.accounts, new.accounts, "accounts.")
-        ),
-        **kept(_FIXED, old, new, ""),
+        limits=evolve(new.limits, **kept(_FIXED_LIMITS, old.limits, new.limits)),
+        accounts=evolve(new.accounts, **kept(_FIXED_ACCOUNTS, old.accounts, new.accounts)),
+        **kept(_FIXED, old, new),
     )
     return settings, tuple(differing)
 

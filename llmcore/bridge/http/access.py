@@ -166,6 +166,7 @@ class CallerRates:
     """Counts requests by caller: a bucket of a minute's requests that fills steadily."""
 
     def __init__(self, per_minute: int, *, clock: Callable[[], float] = time.monotonic) -> None:
+        self.per_minute = per_minute
         self._size = float(per_minute)
         self._clock = clock
         self._buckets: OrderedDict[str, _Bucket] = OrderedDict()
@@ -215,6 +216,7 @@ class AccessMiddleware:
         self._app = app
         self._served = served
         self._service = service
+        self._rates = CallerRates(service.settings.limits.rate_per_minute)
         self._configure()
 
     def _configure(self) -> None:
@@ -224,7 +226,8 @@ class AccessMiddleware:
         lookup = service.accounts.lookup if accounts.issued_keys else None
         self._keys = Keys(settings.client_api_keys, lookup, service.client_keys)
         self._admin = AdminKey(accounts.admin_key)
-        self._rates = CallerRates(settings.limits.rate_per_minute)
+        if settings.limits.rate_per_minute != self._rates.per_minute:
+            self._rates = CallerRates(settings.limits.rate_per_minute)
         self._allowed_hosts = settings.allowed_hosts
         self._max_header_bytes = settings.limits.max_header_bytes
 

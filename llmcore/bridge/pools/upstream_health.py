@@ -65,7 +65,10 @@ class UpstreamHealth:
         self.configure(settings, upstreams)
 
     def configure(self, settings: CoolDownSettings, upstreams: Sequence[UpstreamSettings]) -> None:
-        """Use other settings from now on; upstreams that changed lose their recorded failures."""
+        """Use other settings from now on.
+
+        Upstreams that changed lose their recorded failures, and begin a new minute of requests.
+        """
         changed = {
             upstream.name
             for upstream in upstreams
@@ -75,8 +78,10 @@ class UpstreamHealth:
             del self._known[name]
         self._settings = settings
         self._limits = {upstream.name: upstream for upstream in upstreams}
+        kept = {name: rate for name, rate in self._rates.items() if name not in changed}
         self._rates = {
-            upstream.name: per_minute(upstream.requests_per_minute, self._clock())
+            upstream.name: kept.get(upstream.name)
+            or per_minute(upstream.requests_per_minute, self._clock())
             for upstream in upstreams
             if upstream.requests_per_minute is not None
         }

@@ -25,7 +25,7 @@ _GROUPS: Final[Mapping[str, Callable[[SpendRow], str]]] = {
     "model": lambda row: row.model,
     "provider": lambda row: row.provider,
     "upstream": lambda row: row.upstream or row.provider,
-    "target": lambda row: f"{row.provider}/{row.target}",
+    "target": lambda row: f"{row.upstream or row.provider}/{row.target}",
     "outcome": lambda row: row.outcome,
     "day": _day,
     "month": lambda row: _day(row)[:7],

@@ -82,7 +82,7 @@ def test_the_upstream_that_answers_is_paid(starting: Starting) -> None:
         used = admin(scene, f"/admin/keys/{key['id']}")["used"]
 
     assert answer.status_code == 200
-    assert (row["upstream"], row["target"]) == ("b", "openai-compatible/up-b")
+    assert (row["upstream"], row["target"]) == ("b", "b/up-b")
     assert row["cost_usd"] == pytest.approx(3 * 1e-6 + 2 * 1e-3)
     assert used["usd"] == row["cost_usd"]
 

@@ -137,6 +137,23 @@ def test_what_needs_a_restart_is_reported_and_the_rest_is_used(tmp_path: Path) -
 
 
 @pytest.mark.slow
+def test_a_change_of_other_settings_does_not_reset_the_rates_of_callers(tmp_path: Path) -> None:
+    limit = "[limits]\nrate_limit_per_minute = 2\n"
+    with serve(says("old")) as upstream:
+        replace(tmp_path, config(upstream.url, more=limit))
+        with gateway(tmp_path) as running:
+            assert [text(running) for _ in range(3)] == ["old", "old", "429"]
+            replace(tmp_path, config(upstream.url, more=f"{limit}idle_seconds = 9\n"))
+            wait_for(running, "configuration_reloaded")
+            assert text(running) == "429"
+
+            raised = limit.replace("2", "3")
+            replace(tmp_path, config(upstream.url, more=raised))
+            wait_for(running, "configuration_reloaded", 2)
+            assert text(running) == "old"
+
+
+@pytest.mark.slow
 def test_clients_that_are_removed_are_refused_at_once(tmp_path: Path) -> None:
     clients = '[[clients]]\nname = "ann"\nkey = "key-of-ann"\n'
     with serve(says("in")) as upstream:
@@ -177,7 +194,12 @@ def test_which_settings_are_kept_until_a_restart() -> None:
 
     found, needs_restart = with_fixed_settings(old, new)
 
-    assert needs_restart == ("limits.max_body_bytes", "accounts.spend_queue_rows", "port", "state")
+    assert needs_restart == (
+        "limits.max_body_bytes",
+        "spend.queue_rows",
+        "server.port",
+        "state",
+    )
     assert found == evolve(
         old, retries=9, limits=Limits(idle_s=3.0), accounts=AccountSettings(budget_usd=2.0)
     )

@@ -105,6 +105,17 @@ async def test_requests_a_minute_count_over_all_workers(scene: Scene) -> None:
     assert await one.enter(A) is not None
 
 
+async def test_a_reload_does_not_begin_a_new_minute_for_an_upstream_that_did_not_change() -> None:
+    health = UpstreamHealth(CoolDownSettings(), Metrics(), [upstream(rate=1)], clock=Clock())
+    assert await health.enter(A) is not None
+
+    health.configure(CoolDownSettings(), [upstream(rate=1)])
+    assert await health.enter(A) is None
+
+    health.configure(CoolDownSettings(), [upstream(rate=2)])
+    assert await health.enter(A) is not None
+
+
 async def test_a_request_that_the_rate_refuses_holds_no_place(scene: Scene) -> None:
     one, two = scene.health("one", upstream(5, 1)), scene.health("two", upstream(5, 1))
     assert await one.enter(A) is not None
