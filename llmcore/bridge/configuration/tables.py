@@ -369,8 +369,20 @@ def _check_models(document: ConfigDocument, tables: FileTables, providers: froze
             if owners.setdefault(alias, name) != name:
                 message = f"has {alias!r}, which is a name of {owners[alias]!r} already"
                 raise document.error(("models", name, "aliases"), message)
+    _check_overflow(document, tables, owners)
+
+
+def _check_overflow(
+    document: ConfigDocument, tables: FileTables, owners: Mapping[str, str]
+) -> None:
+    """Refuse overflow to a name without an owner in *owners*, and back to the same model."""
     for name, model in tables.models.items():
-        larger = model.on_context_overflow
+        keys: Keys = ("models", name, "on_context_overflow")
+        seen, larger = {name}, model.on_context_overflow
         if larger is not None and owners.get(larger, name) == name:
-            message = f"names {larger!r}, which is not another model of this file"
-            raise document.error(("models", name, "on_context_overflow"), message)
+            raise document.error(keys, f"names {larger!r}, which is not another model of this file")
+        while larger is not None and (owner := owners.get(larger)) is not None:
+            if owner in seen:
+                raise document.error(keys, f"leads back to {owner!r}: name only larger models")
+            seen.add(owner)
+            larger = tables.models[owner].on_context_overflow

@@ -173,6 +173,19 @@ key_file = "b.key"
 """
 
 
+CYCLE = """[models.s]
+targets = ["groq/s"]
+on_context_overflow = "m"
+[models.m]
+targets = ["groq/m"]
+on_context_overflow = "large"
+[models.l]
+targets = ["groq/l"]
+aliases = ["large"]
+on_context_overflow = "m"
+"""
+
+
 @pytest.mark.parametrize(
     ("text", "says"),
     [
@@ -237,6 +250,10 @@ key_file = "b.key"
         (
             "[models.m]\ntargets = ['groq/x']\non_context_overflow = 'big'\n",
             r"line 3: .*names 'big', which is not another model",
+        ),
+        (
+            CYCLE,
+            r"line 3: models\.s\.on_context_overflow leads back to 'm': name only larger models",
         ),
         ("[prefixes]\n'x-' = { upstream = 'nobody' }\n", r"line 2: .*names the upstream 'nobody'"),
         ("[prices]\nx = 1\n", r"line 2: prices\.x is not a table"),
