@@ -3,6 +3,9 @@
 The body of the request is sent as it came, except for the name of the model; the bytes of the
 response are forwarded as they arrive. A copy of them is read as events, for metrics, logs and
 retries, and to know how the response ended. Fields that this library does not know are kept.
+
+Streams of Chat Completions state their usage only if they are asked to. They always are, and the
+chunk with the usage is left out for clients that did not ask.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -47,6 +50,7 @@ _FORWARDED_HEADERS: Final = ("anthropic-beta", "anthropic-version", "openai-beta
 _FORWARDED_QUERY: Final = ("beta",)
 _ROUTE_FIELDS: Final = ("model", "anthropic_version")
 """Fields that the route sets, not the client. Vertex AI has the model in its path."""
+_STREAM_OPTIONS: Final = "stream_options"
 _PLACEHOLDER: Final = Message.user("?")
 _SEALS: Final = (f'"{SEAL}'.encode(), b'"b2IxL')
 """The beginning of sealed state in a body, plain and in base64."""
@@ -63,6 +67,10 @@ class RelayedRequest(LLMRequest[Any]):
     """A request whose native body takes the place of its messages."""
 
     body: JsonObject = field(factory=dict)
+    usage_options: JsonObject = field(factory=dict)
+    """The `stream_options` by which the upstream is asked for the usage of a stream."""
+    hides_usage: bool = False
+    """Whether the client did not ask for the usage of its stream."""
 
     @classmethod
     def to(cls, model: Model, route: Route[Any], *, skims: bool) -> Self:
@@ -79,20 +87,26 @@ class RelayedRequest(LLMRequest[Any]):
 
         relaying: Protocol[Any, Any, Any] = changed(
             protocol,
-            body=BodyBuilder(build=build),
+            body=BodyBuilder(build=build, optional=protocol.body.optional),
             whole=_skimming(protocol) if skims else protocol.whole,
         )
         relayed = Model(model.id, model.provider, route=changed(route, protocol=relaying))
-        return cls(model=relayed, messages=(_PLACEHOLDER,))
+        streamed = protocol.body.build(_blank(model.id, model.provider), True)
+        options = streamed.map(lambda built: built.body.get(_STREAM_OPTIONS) or {})
+        return cls(model=relayed, messages=(_PLACEHOLDER,), usage_options=options.value_or({}))
 
     def of(self, request: ClientRequest) -> Self:
         """Return the request with the body of *request*, and its headers that are forwarded."""
         headers, query = request.headers, request.query
         sent = {name: headers[name] for name in _FORWARDED_HEADERS if name in headers}
         named = {name: query[name] for name in _FORWARDED_QUERY if name in query}
+        asking = _asking_for_usage(request.body, self.usage_options)
+        hides = asking is not None
+        body = request.body if asking is None else asking
         if not (sent or named):
-            return changed(self, body=request.body)
-        return changed(self, body=request.body, http=HttpOverlay(headers=sent, query=named))
+            return changed(self, body=body, hides_usage=hides)
+        overlay = HttpOverlay(headers=sent, query=named)
+        return changed(self, body=body, hides_usage=hides, http=overlay)
 
 
 def _skimming(
@@ -110,10 +124,23 @@ def _route_fields(
     protocol: Protocol[Any, Any, Any], model_id: str, provider: str, streaming: bool
 ) -> Result[JsonObject, LLMError]:
     """Return the fields that the route sets in every body."""
-    request = LLMRequest(model=Model(model_id, provider), messages=(_PLACEHOLDER,))
-    return protocol.body.build(request, streaming).map(
+    return protocol.body.build(_blank(model_id, provider), streaming).map(
         lambda built: {name: built.body[name] for name in _ROUTE_FIELDS if name in built.body}
     )
+
+
+def _blank(model_id: str, provider: str) -> LLMRequest:
+    return LLMRequest(model=Model(model_id, provider), messages=(_PLACEHOLDER,))
+
+
+def _asking_for_usage(body: JsonObject, usage: JsonObject) -> JsonObject | None:
+    """Return *body* with the options *usage*; None if it is not that of a stream, or has them."""
+    options = body.get(_STREAM_OPTIONS) or {}
+    if not usage or body.get("stream") is not True or not isinstance(options, Mapping):
+        return None
+    if options.get("include_usage") is True:
+        return None
+    return {**body, _STREAM_OPTIONS: {**options, **usage}}
 
 
 def _native(body: JsonObject, fields: JsonObject) -> JsonObject:
@@ -133,7 +160,7 @@ class RelayPlan(msgspec.Struct, frozen=True, kw_only=True):
     """A request that is forwarded unchanged, and how errors of the gateway itself are written."""
 
     info: RunLabels
-    request: LLMRequest
+    request: RelayedRequest
     route: Route[Any]
     """The route of the request's model."""
     writer: Callable[[], FrontWriter]
@@ -158,7 +185,9 @@ class RelayRun:
         self.error: LLMError | None = None
         self._plan = plan
         self._context = context
-        self._copy = RelayedBytes(plan.route, streamed=plan.info.streamed)
+        self._copy = RelayedBytes(
+            plan.route, streamed=plan.info.streamed, hides_usage=plan.request.hides_usage
+        )
         self._call = UpstreamCall(context, plan.info.upstream, plan.limits, self._attempt)
         self._usage: Usage | None = None
         self._refusal: WholeBody | None = None

@@ -102,6 +102,23 @@ def _run_after(frames: bytes, form: DeltaForm) -> _Run | None:
     return None if read is None else _Run(form, head + mark, end, read, payload)
 
 
+# -- frames of usage
+
+_NO_CHOICES: Final = re.compile(rb'"choices"\s*:\s*\[\s*\]')
+_FRAME: Final = re.compile(rb".+?(?:\n\n|\n\r\n|\r\r|\Z)", re.DOTALL)
+
+
+def _is_usage(frame: bytes) -> bool:
+    """Return whether a chunk of Chat Completions has the usage of the stream, and no choice."""
+    try:
+        chunk = json.loads(frame.partition(b"data:")[2])
+    except ValueError:  # an upstream's frame of another form, which the client gets as it is
+        return False
+    if not isinstance(chunk, Mapping):
+        return False
+    return chunk.get("choices") == [] and isinstance(chunk.get("usage"), Mapping)
+
+
 # -- the bytes
 
 
@@ -110,7 +127,9 @@ class RelayedBytes:
 
     _next_chunk: Callable[[], Awaitable[bytes]]
 
-    def __init__(self, route: Route[Any], *, streamed: bool) -> None:
+    def __init__(self, route: Route[Any], *, streamed: bool, hides_usage: bool = False) -> None:
+        """With *hides_usage*, frames of nothing but a chat's usage are not for the client."""
+        self._hides_usage = hides_usage
         self.status = 0
         self.headers: Mapping[str, str] = {}
         self.exhausted = False
@@ -158,8 +177,14 @@ class RelayedBytes:
 
     def take_last(self) -> bytes:
         """Return what `take` returns, followed by an incomplete frame."""
-        held, self._held = bytes(self._held), bytearray()
+        held, self._held = self._shown(bytes(self._held)), bytearray()
         return self.take() + held
+
+    def _shown(self, frames: bytes) -> bytes:
+        """Return those of *frames* that are for the client."""
+        if not self._hides_usage or _NO_CHOICES.search(frames) is None:
+            return frames
+        return b"".join(frame for frame in _FRAME.findall(frames) if not _is_usage(frame))
 
     def take_error(self) -> bytes:
         """Return the body of an error, without the gateway's credentials if it quotes them."""
@@ -228,7 +253,7 @@ class RelayedBytes:
         while True:
             if self._unread:
                 data, sent = self._unread.pop(0)
-                self._unsent.append(sent)
+                self._unsent.append(self._shown(sent))
                 yield data
                 continue
             if self._failure is not None:
@@ -240,7 +265,7 @@ class RelayedBytes:
             except StopAsyncIteration:
                 yield self._rest()
                 return
-            self._unsent.append(data)
+            self._unsent.append(self._shown(data))
             yield data  # even if empty: the call limits the time of a frame that never ends
 
     def _rest(self) -> bytes:

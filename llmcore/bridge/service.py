@@ -246,7 +246,7 @@ class Service:
         except LLMError as error:
             raise from_llm_error(error) from error
 
-    def relayed(self, request: ClientRequest, model: Model, route: Route[Any]) -> LLMRequest:
+    def relayed(self, request: ClientRequest, model: Model, route: Route[Any]) -> RelayedRequest:
         """Return the request that sends the body of *request* to *model*, a result of `model`."""
         known = self._relayed.get(id(model))
         if known is None or known[0] is not model:

@@ -9,7 +9,7 @@ from attrs import evolve
 
 from llmcore.bridge.model_map import model_map_from
 from tests.support.servers.front_gateways import gateway, served, service_for
-from tests.support.servers.loopback import Answer, Received, serve
+from tests.support.servers.loopback import Answer, Handler, Received, serve
 from tests.support.wire.matrix import (
     ANTHROPIC,
     COLUMNS,
@@ -65,7 +65,8 @@ def asked(front: str, *, stream: bool) -> tuple[Column, str, dict[str, Any]]:
     column, path, body = REQUESTS[front]
     if front == "gemini":
         return column, STREAMED if stream else path, body
-    return column, path, {**body, "stream": True} if stream else body
+    asks_usage = {"stream_options": {"include_usage": True}} if front == "openai-chat" else {}
+    return column, path, {**body, "stream": True, **asks_usage} if stream else body
 
 
 @fronts
@@ -95,6 +96,66 @@ def test_the_body_goes_up_and_the_bytes_come_down_as_they_came(front: str, strea
     assert up.get("model", column.model_id) == column.model_id
     assert f'tokens_total{{kind="input",provider="up"}} {SAID.counts.input}.0' in counted
     assert 'responses_total{outcome="completed",provider="up"} 1.0' in counted
+
+
+CHUNKS = (
+    b'data: {"id":"c","choices":[],"prompt_filter_results":[]}\n\n',
+    b'data: {"id":"c","choices":[{"index":0,"delta":{"content":"a"}}],"usage":null}\n\n',
+    b'data: {"id":"c","choices":[{"index":0,"delta":{"content":"b"}}],"usage":null}\n\n',
+    b'data: {"id":"c","choices":[{"index":0,"delta":{},"finish_reason":"stop"}],"usage":null}\n\n',
+)
+USAGE = (
+    b'data: {"id":"c","choices": [ ],"usage":{"prompt_tokens":70,"completion_tokens":9,'
+    b'"total_tokens":79}}\n\n'
+)
+DONE = b"data: [DONE]\n\n"
+
+
+def streamed_chat(handler: Handler, **fields: Any) -> tuple[httpx.Response, list[Any], str]:
+    """Return the answer to a streamed Chat request, the bodies that went up, and the metrics."""
+    body = {"model": "fast", "messages": [{"role": "user", "content": "Hi"}], "stream": True}
+    with serve(handler) as server:
+        service = service_for(
+            COMPATIBLE.model_at(server.url), model_map_from({"models": {"fast": "up/m"}}, "up")
+        )
+        with served(service) as url:
+            answer = httpx.post(f"{url}/v1/chat/completions", json=body | fields)
+        metrics = service.metrics.exposition().decode()
+    return answer, [one.json for one in server.received], metrics
+
+
+@pytest.mark.parametrize("size", [1, 7, 100, 10_000], ids=lambda size: f"reads of {size} bytes")
+def test_the_usage_of_a_chat_stream_is_known_and_hidden_from_a_client_that_did_not_ask(
+    size: int,
+) -> None:
+    """A chunk without choices, which only clients that ask for it expect."""
+    sent = b"".join((*CHUNKS, USAGE, DONE))
+
+    def handler(_received: Received) -> Answer:
+        parts = [sent[at : at + size] for at in range(0, len(sent), size)]
+        return Answer(parts, headers={"content-type": "text/event-stream"})
+
+    answer, (up,), metrics = streamed_chat(handler, stream_options={"include_obfuscation": False})
+
+    assert up["stream_options"] == {"include_obfuscation": False, "include_usage": True}
+    assert answer.content == b"".join((*CHUNKS, DONE))
+    assert 'tokens_total{kind="input",provider="up"} 70.0' in metrics
+    assert 'tokens_total{kind="output",provider="up"} 9.0' in metrics
+
+
+def test_an_upstream_that_rejects_the_question_for_usage_gets_the_request_without_it() -> None:
+    def handler(received: Received) -> Answer:
+        body: Any = received.json
+        if "stream_options" in body:
+            error = {"message": "Unrecognized request argument supplied: stream_options"}
+            data = json.dumps({"error": error | {"type": "invalid_request_error"}}).encode()
+            return Answer([data], 400, {"content-type": "application/json"}, len(data))
+        return Answer([*CHUNKS, DONE], headers={"content-type": "text/event-stream"})
+
+    answer, up, _ = streamed_chat(handler)
+
+    assert answer.content == b"".join((*CHUNKS, DONE))
+    assert ["stream_options" in body for body in up] == [True, False]
 
 
 @fronts
