@@ -22,7 +22,7 @@ from llmcore.client.client import Client
 from llmcore.generation.batch import BatchRun, finished, requests_in, run_batch
 from llmcore.schema import json
 from llmcore.schema.codec import from_json, to_json
-from llmcore.schema.errors import ConfigurationError, LLMError
+from llmcore.schema.errors import InvalidRequestError, LLMError
 from llmcore.schema.model import Model
 from llmcore.schema.response import LLMResponse
 from llmcore.schema.result import Failure, Result
@@ -87,10 +87,10 @@ def _handle(path: str) -> BatchHandle:
         return from_json(BatchHandle, json.loads(data))
     except OSError as error:
         message = f"cannot read {path}: {error.strerror or error}"
-        raise ConfigurationError(message, cause=error) from error
+        raise InvalidRequestError(message, cause=error) from error
     except (ValueError, LLMError) as error:
         message = f"{path} is not the handle of a batch: {error}"
-        raise ConfigurationError(message, cause=error) from error
+        raise InvalidRequestError(message, cause=error) from error
 
 
 def _model(args: argparse.Namespace, client: Client) -> Model | str | None:

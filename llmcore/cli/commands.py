@@ -89,6 +89,9 @@ def parser_of(
     if not words:
         parser.print_help(sys.stderr)
         parser.exit(2)
+    if chosen == "help":  # which `--help` is the option for
+        asked = [word for word in words[1:2] if word in commands]
+        _with_options(prog, about, commands, set(asked)).parse_args([*asked, "--help"])
     if chosen is not None and chosen not in commands:
         parser.error(f"there is no command {chosen!r}{nearest_hint(chosen, commands)}")
     return parser

@@ -11,7 +11,7 @@ from llmcore.cli.options import CAPABILITIES
 from llmcore.cli.program import json_output, json_text, nearest_hint, note, say
 from llmcore.schema.errors import InvalidRequestError
 
-_HEADS = ("MODEL", "RELEASED", "CONTEXT", "OUTPUT", "IN $/M", "OUT $/M", "CAN")
+_HEADS = ("MODEL", "RELEASED", "CONTEXT", "OUTPUT", "IN $/M", "OUT $/M", "CAPABILITIES")
 
 
 def run(args: argparse.Namespace) -> int:

@@ -153,7 +153,8 @@ def add_sessions(parser: argparse.ArgumentParser) -> None:
         added.set_defaults(run=command("sessions:run"), action=name)
         return added
 
-    add("list", "print every session")
+    listing = add("list", "print every session")
+    listing.add_argument("--json", action="store_true", help="print one JSON object per line")
     show = add("show", "print a session as readable text")
     show.add_argument("name")
     export = add("export", "print sessions as JSON lines")
@@ -227,7 +228,8 @@ def add_doctor(parser: argparse.ArgumentParser) -> None:
 
 
 def add_providers(parser: argparse.ArgumentParser) -> None:
-    """Add the handler of `llmcore providers`, which has no options."""
+    """Add the options of `llmcore providers`."""
+    parser.add_argument("--json", action="store_true", help="print one JSON object per line")
     parser.set_defaults(run=command("providers:run"))
 
 

@@ -34,13 +34,7 @@ class Parser(argparse.ArgumentParser):
             self.print_help(sys.stderr)
             self.exit(2, f"\n{self.prog}: error: {printable(message)}\n")
         found = re.match("unrecognized arguments: (--[^ =]+)", message)
-        hint = ""
-        if found:
-            from difflib import get_close_matches  # not needed otherwise
-
-            hint = "".join(
-                f": did you mean {near}?" for near in get_close_matches(found[1], self.options(), 1)
-            )
+        hint = _option_hint(found[1], self.options()) if found else ""
         super().error(printable(message + hint))
 
     def options(self) -> "set[str]":
@@ -55,6 +49,17 @@ class Parser(argparse.ArgumentParser):
                     yield from command.arguments()
             else:
                 yield action
+
+
+def _option_hint(typed: str, options: Collection[str]) -> str:
+    """Return the end of a message about the option *typed*: those that it begins, or is near to."""
+    from difflib import get_close_matches  # not needed otherwise
+
+    begun = sorted(option for option in options if option.startswith(typed))
+    names = {option.removeprefix("--"): option for option in options}
+    close = get_close_matches(typed.removeprefix("--"), names, 1)
+    meant = " or ".join(begun or (names[name] for name in close))
+    return f": did you mean {meant}?" if meant else ""
 
 
 def nearest_hint(name: str, known: Collection[str]) -> str:

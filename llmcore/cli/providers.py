@@ -5,23 +5,44 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from llmcore.cli.program import say
+from llmcore.cli.program import json_output, json_text, say
 from llmcore.cli.stored_keys import with_stored_keys
 from llmcore.client.environment import provider_entries
 from llmcore.client.github.login import login_file
 from llmcore.routes.github_credentials import PROVIDER
 from llmcore.routes.providers import ProviderEntry
+from llmcore.schema.json import JsonObject
 
 
-def run(_args: argparse.Namespace) -> int:
+def run(args: argparse.Namespace) -> int:
     """Print a line for each provider."""
     entries = provider_entries()
     width = max(len(entry.id) for entry in entries)
     environ = with_stored_keys(os.environ)
+    if args.json:
+        out = json_output()
+        for entry in entries:
+            print(json_text(_facts(entry, environ)), file=out)
+        return 0
     for entry in entries:
-        ready = entry.is_configured(environ) or login_of(entry, environ) is not None
-        say(f"{'✓' if ready else ' '} {entry.id:{width}}  {describe(entry, environ)}")
+        mark = "✓" if _is_ready(entry, environ) else " "
+        say(f"{mark} {entry.id:{width}}  {describe(entry, environ)}")
     return 0
+
+
+def _is_ready(entry: ProviderEntry, environ: Mapping[str, str]) -> bool:
+    return entry.is_configured(environ) or login_of(entry, environ) is not None
+
+
+def _facts(entry: ProviderEntry, environ: Mapping[str, str]) -> JsonObject:
+    """Return what `--json` prints of *entry*."""
+    return {
+        "id": entry.id,
+        "configured": _is_ready(entry, environ),
+        "variables": list(entry.switches),
+        "protocols": list(entry.protocols),
+        "docs": entry.docs,
+    }
 
 
 def login_of(entry: ProviderEntry, environ: Mapping[str, str]) -> Path | None:

@@ -8,7 +8,8 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Final, TypeAlias
 
 from llmcore.cli.conversation import open_store
-from llmcore.cli.program import escaped, json_input, json_output, note, say
+from llmcore.cli.program import escaped, json_input, json_output, json_text, note, say
+from llmcore.schema.codec import to_json
 from llmcore.schema.errors import InvalidRequestError
 from llmcore.sessions.contract.entries import (
     EntryFileRef,
@@ -32,10 +33,15 @@ async def run(args: argparse.Namespace) -> int:
         return await _ACTIONS[args.action](store, args)
 
 
-async def _list(store: SessionStore, _args: argparse.Namespace) -> int:
-    found = await store.runs()
+async def _list(store: SessionStore, args: argparse.Namespace) -> int:
+    found = sorted(await store.runs(), key=lambda run: run.updated_at, reverse=True)
+    if args.json:
+        out = json_output()
+        for run_ in found:
+            print(json_text(to_json(run_)), file=out)
+        return 0
     width = max([len(run.run_id) for run in found], default=0)
-    for run_ in sorted(found, key=lambda run: run.updated_at, reverse=True):
+    for run_ in found:
         say(f"{run_.run_id:{width}}  {run_.last_seq:5} entries  {run_.updated_at}")
     return 0
 

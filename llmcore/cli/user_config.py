@@ -35,11 +35,16 @@ class Template:
     def fill(self, text: str, values: Mapping[str, str]) -> str:
         """Return the prompt with `$input` and *values* in it; *text* follows one without `$input`.
 
-        Raises InvalidRequestError for a placeholder without a value.
+        Raises InvalidRequestError for a placeholder without a value, and for a value without one.
         """
         if self.prompt is None:
             return text
         template = string.Template(self.prompt)
+        known = [name for name in template.get_identifiers() if name != "input"]
+        for name in values:
+            if name not in known:
+                hint = nearest_hint(name, known) if known else ""
+                raise InvalidRequestError(f"the template has no parameter {name!r}{hint}")
         try:
             filled = template.substitute({"input": text, **values})
         except KeyError as error:

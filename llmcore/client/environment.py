@@ -55,6 +55,16 @@ def _loaded(point: EntryPoint) -> ProviderEntry:
     return entry
 
 
+def provider_over(provider: str, protocol: str | None) -> str:
+    """Return the name of *provider* with the API of *protocol*, such as `openai-chat`.
+
+    It is the provider's id alone if that means this protocol, or if nothing else is known.
+    """
+    entry = next((entry for entry in provider_entries() if entry.id == provider), None)
+    api = "" if entry is None or protocol is None else entry.api_of(protocol)
+    return f"{provider}-{api}" if api else provider
+
+
 def configured_by(environ: Mapping[str, str], default: str | None) -> ConfiguredProviders:
     """Return the providers whose variables *environ* sets, by id and in order.
 

@@ -8,6 +8,7 @@ from typing import Final, Self, Unpack
 import anyio.to_thread
 from attrs import evolve
 
+from llmcore.client.environment import provider_over
 from llmcore.client.media_files import load_files
 from llmcore.generation.generate import completed
 from llmcore.generation.loop import Run
@@ -79,6 +80,7 @@ class Conversation:
         self.store = MemoryStore() if store is None else store
         self.run_id = run_id
         self._entries = tuple(entries)
+        self._last_model: Model | str | None = None  # as it was given, with its route
         self._owned: SessionStore | None = None
 
     @classmethod
@@ -138,10 +140,16 @@ class Conversation:
 
     @property
     def model(self) -> str | None:
-        """The model of the last response, as `provider:model`; None before the first."""
+        """The model of the last response, as `provider:model`; None before the first.
+
+        If the response came over another than the provider's usual API, it is named, too:
+        `openai-chat:gpt-5.2`.
+        """
         origins = (message.origin for message in reversed(self.messages))
         origin = next(filter(None, origins), None)
-        return None if origin is None else f"{origin.provider}:{origin.model}"
+        if origin is None:
+            return None
+        return f"{provider_over(origin.provider, origin.protocol)}:{origin.model}"
 
     # -- runs
 
@@ -155,7 +163,8 @@ class Conversation:
         """Send the next question, and store it with what follows. Raises LLMError.
 
         The arguments are those of `llmcore.generate`; `messages` are the new ones. Without a model
-        it is that of the last response. An error of the store has the response as its `partial`.
+        it is that of the run before, or of the last stored response. An error of the store has the
+        response as its `partial`.
         """
         plan, question = await anyio.to_thread.run_sync(
             self._plan, "generate", model, prompt, settings
@@ -187,7 +196,7 @@ class Conversation:
     ) -> tuple[RunPlan, LLMRequest]:
         """Return the plan of a run after the stored messages, and the new request by itself."""
         if model is None and settings.get("request") is None:
-            model = self.model
+            model = self._last_model or self.model
         plan = plan_of(function, model, prompt, settings)
         question = load_files(plan.first_request())
         return plan.with_request(self.asking(question)), question
@@ -242,3 +251,4 @@ class Conversation:
     async def _keep_run(self, question: LLMRequest, result: GenerateResult[None]) -> None:
         new = result.messages[len(self.messages) :]
         await self.keep(question, new, [step.response for step in result.steps])
+        self._last_model = question.model

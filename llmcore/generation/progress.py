@@ -9,7 +9,8 @@ from contextlib import contextmanager
 def progress_bar(total: int | None, *, shown: bool) -> Iterator[Callable[[], None]]:
     """Return a function to call once for each call that is done; *total* is None if unknown.
 
-    It shows a bar where the package `rich` is installed, else a count.
+    It shows a bar where the package `rich` is installed, else a count. Where stderr is not a
+    terminal, only the end is shown.
     """
     if not shown:
         yield lambda: None
@@ -32,6 +33,8 @@ def _count_on_stderr(total: int | None) -> Callable[[], None]:
         nonlocal done
         done += 1
         end = "\n" if done == total else ""
+        if not end and not sys.stderr.isatty():
+            return
         shown = done if total is None else f"{done}/{total}"
         print(f"\r{shown}", end=end, file=sys.stderr, flush=True)  # noqa: T201
 

@@ -10,7 +10,7 @@ gateways and OAuth require it.
 from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Final
-from urllib.parse import urlsplit
+from urllib.parse import urlsplit, urlunsplit
 
 from attrs import evolve, frozen
 
@@ -18,7 +18,7 @@ from llmcore.protocols import anthropic_messages
 from llmcore.protocols.anthropic_messages import MessagesBody
 from llmcore.protocols.protocol import Built
 from llmcore.routes.auth import Auth, choose_auth
-from llmcore.routes.base_url import checked_base_url
+from llmcore.routes.base_url import BaseUrlVariable, checked_base_url
 from llmcore.routes.defaults import RouteDefaults, with_headers
 from llmcore.routes.endpoint import Endpoint
 from llmcore.routes.openai_compatible import checked_name
@@ -67,13 +67,16 @@ class Anthropic(ConfigurableProvider):
         """Configure Anthropic; everything has a default.
 
         `api_key` is short for `auth=Auth.header("x-api-key", api_key)`: give one of the two.
-        Without either, it is ANTHROPIC_API_KEY or ANTHROPIC_AUTH_TOKEN when a request is prepared.
+        Without either, it is ANTHROPIC_API_KEY or ANTHROPIC_AUTH_TOKEN when a request is prepared,
+        and the base URL is that of ANTHROPIC_BASE_URL, if it is set.
         `betas` are the beta features of every request; those that a body needs are added.
         """
         self._set_fields(
             route=_route(
                 PROVIDER,
-                base_url=BASE_URL if base_url is None else base_url,
+                base_url=BaseUrlVariable("ANTHROPIC_BASE_URL", BASE_URL, _without_version)
+                if base_url is None
+                else base_url,
                 auth=_chosen(api_key, auth, AUTH),
                 version=version,
                 betas=betas,
@@ -154,7 +157,7 @@ def _chosen(api_key: str | None, auth: Auth | None, fallback: Auth) -> Auth:
 def _route(
     provider: str,
     *,
-    base_url: str,
+    base_url: str | BaseUrlVariable,
     auth: Auth,
     version: str,
     betas: Sequence[str],
@@ -170,8 +173,9 @@ def _route(
         others = {k: v for k, v in below.headers.items() if k.lower() != BETA_HEADER}
         all_betas = ",".join([*betas, *named])
         below = evolve(below, headers={**others, BETA_HEADER: all_betas})
-    where = checked_base_url(base_url)
-    path = "/messages" if urlsplit(where).path.endswith("/v1") else "/v1/messages"
+    where = checked_base_url(base_url) if isinstance(base_url, str) else base_url
+    versioned = isinstance(where, str) and urlsplit(where).path.endswith("/v1")
+    path = "/messages" if versioned else "/v1/messages"
     return Route.make(
         id=f"{provider}-messages",
         provider=provider,
@@ -180,3 +184,9 @@ def _route(
         auth=auth,
         defaults=below,
     )
+
+
+def _without_version(base_url: str) -> str:
+    """Return *base_url* checked and without `/v1` at the end of its path, which the path has."""
+    parts = urlsplit(checked_base_url(base_url))
+    return urlunsplit(parts._replace(path=parts.path.removesuffix("/v1")))

@@ -1,6 +1,10 @@
-"""Checks and normalises the base URLs of users when a provider is configured."""
+"""Checks and normalises the base URLs of users, given in code or by the environment."""
 
+from collections.abc import Callable, Mapping
+from functools import lru_cache
 from urllib.parse import SplitResult, urlsplit, urlunsplit
+
+from attrs import frozen
 
 from llmcore.schema.errors import ConfigurationError
 
@@ -23,6 +27,37 @@ def checked_base_url(base_url: str) -> str:
             f"base_url ends in {operation!r}, which is added to it: give base_url={before!r}"
         )
     return urlunsplit((parts.scheme, parts.netloc, path, parts.query, ""))
+
+
+@frozen
+class BaseUrlVariable:
+    """A provider's base URL, unless an environment variable has another when a request is prepared.
+
+    Like a key, it is looked up by each request; a `base_url` that is given in code is used instead.
+    """
+
+    name: str
+    """The variable."""
+    usual: str
+    """The provider's own base URL."""
+    finish: Callable[[str], str] = checked_base_url
+    """Checks the value and makes a base URL of it."""
+
+    def __call__(self, environ: Mapping[str, str]) -> str:
+        """Return the base URL of *environ*; ConfigurationError, naming the variable, for others."""
+        given = environ.get(self.name, "").strip()
+        if not given:
+            return self.usual
+        try:
+            return _finished(self.finish, given)
+        except ConfigurationError as error:
+            message = f"{error.message} (from {self.name})"
+            raise ConfigurationError(message, cause=error) from error
+
+
+@lru_cache(maxsize=64)
+def _finished(finish: Callable[[str], str], base_url: str) -> str:
+    return finish(base_url)
 
 
 def _split(base_url: str) -> SplitResult:

@@ -19,7 +19,7 @@ from llmcore.protocols import openai_chat
 from llmcore.protocols.openai_chat import ChatBody
 from llmcore.protocols.openai_chat.models import COMPATIBLE, ChatDialect
 from llmcore.routes.auth import Auth, choose_auth
-from llmcore.routes.base_url import checked_base_url
+from llmcore.routes.base_url import BaseUrlVariable, checked_base_url
 from llmcore.routes.defaults import RouteDefaults, with_headers
 from llmcore.routes.endpoint import Endpoint
 from llmcore.routes.provider import ConfigurableProvider
@@ -35,6 +35,8 @@ class Profile:
     """The provider's id, as in `provider_options` and in `provider:model`."""
     base_url: str
     """The URL before `/chat/completions`."""
+    base_url_variable: str | None = None
+    """The environment variable that may hold another base URL."""
     key_variables: tuple[str, ...] = ()
     """Environment variables that may hold the key; the first that is set counts."""
     needs_key: bool = True
@@ -61,7 +63,11 @@ class Profile:
         defaults: RouteDefaults | None = None,
     ) -> Route[ChatBody]:
         """Return the configured route; ConfigurationError for invalid arguments."""
-        where = checked_base_url(self.base_url if base_url is None else base_url)
+        where: str | BaseUrlVariable = checked_base_url(
+            self.base_url if base_url is None else base_url
+        )
+        if base_url is None and self.base_url_variable is not None:
+            where = BaseUrlVariable(self.base_url_variable, self.base_url)
         return Route.make(
             id=f"{self.id}-chat",
             provider=self.id,
@@ -91,7 +97,7 @@ class ProfileProvider(ConfigurableProvider):
         """Configure the provider; everything has a default.
 
         `api_key` is short for `auth=Auth.bearer(api_key)`: give one of the two. Without either,
-        the key is looked up in the environment when a request is prepared.
+        the key is looked up in the environment when a request is prepared, and so is the base URL.
         """
         self._set_route(
             self.profile.route(

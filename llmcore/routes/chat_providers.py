@@ -323,6 +323,7 @@ class ZAI(ChatProvider):
     profile = Profile(
         id="zai",
         base_url="https://api.z.ai/api/paas/v4",
+        base_url_variable="ZAI_BASE_URL",
         key_variables=("ZAI_API_KEY",),
         dialect=evolve(
             COMPATIBLE,

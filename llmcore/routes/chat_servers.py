@@ -20,6 +20,7 @@ class LlamaCpp(ChatProvider):
     profile = Profile(
         id="llamacpp",
         base_url="http://localhost:8080/v1",
+        base_url_variable="LLAMACPP_BASE_URL",
         key_variables=("LLAMA_API_KEY",),
         needs_key=False,
         dialect=evolve(
@@ -46,6 +47,7 @@ class LMStudio(ChatProvider):
     profile = Profile(
         id="lmstudio",
         base_url="http://localhost:1234/v1",
+        base_url_variable="LMSTUDIO_BASE_URL",
         key_variables=("LM_API_TOKEN",),
         needs_key=False,
         dialect=evolve(
@@ -72,6 +74,7 @@ class Ollama(ChatProvider):
     profile = Profile(
         id="ollama",
         base_url="http://localhost:11434/v1",
+        base_url_variable="OLLAMA_BASE_URL",
         key_variables=("OLLAMA_API_KEY",),
         needs_key=False,
         dialect=evolve(
@@ -101,6 +104,7 @@ class VLLM(ChatProvider):
     profile = Profile(
         id="vllm",
         base_url="http://localhost:8000/v1",
+        base_url_variable="VLLM_BASE_URL",
         key_variables=("VLLM_API_KEY",),
         needs_key=False,
         dialect=evolve(

@@ -15,7 +15,7 @@ from attrs import frozen
 from llmcore.protocols import gemini
 from llmcore.protocols.gemini import GeminiBody
 from llmcore.routes.auth import Auth, choose_auth
-from llmcore.routes.base_url import checked_base_url
+from llmcore.routes.base_url import BaseUrlVariable, checked_base_url
 from llmcore.routes.defaults import RouteDefaults, with_headers
 from llmcore.routes.endpoint import Endpoint, EndpointContext
 from llmcore.routes.provider import ConfigurableProvider
@@ -51,9 +51,13 @@ class Google(ConfigurableProvider):
 
         `api_key` is short for `auth=Auth.header("x-goog-api-key", api_key)`: give one of the two.
         Without either, it is GEMINI_API_KEY or GOOGLE_API_KEY when a request is prepared. A
-        `base_url` without a path gets `/v1beta`.
+        `base_url` without a path gets `/v1beta`; without one it is that of GEMINI_BASE_URL, if set.
         """
-        where = BASE_URL if base_url is None else _versioned(checked_base_url(base_url))
+        where = (
+            BaseUrlVariable("GEMINI_BASE_URL", BASE_URL, _versioned)
+            if base_url is None
+            else _versioned(base_url)
+        )
         of_key = partial(Auth.header, "x-goog-api-key")
         self._set_fields(
             route=Route.make(
@@ -80,6 +84,8 @@ def generate_path(context: EndpointContext) -> str:
 
 
 def _versioned(base_url: str) -> str:
+    """Return *base_url* checked, with the API's version if it has no path."""
+    base_url = checked_base_url(base_url)
     parts = urlsplit(base_url)
     if parts.path:
         return base_url

@@ -28,6 +28,7 @@ from llmcore.schema.model import Model
 PROFILE: Final = Profile(
     id="openai",
     base_url="https://api.openai.com/v1",
+    base_url_variable="OPENAI_BASE_URL",
     key_variables=("OPENAI_API_KEY",),
     dialect=OPENAI,
 )
@@ -55,7 +56,8 @@ class OpenAI(ConfigurableProvider):
         """Configure OpenAI; everything has a default.
 
         `api_key` is short for `auth=Auth.bearer(api_key)`: give one of the two. Without
-        either, the key is that of OPENAI_API_KEY when a request is prepared.
+        either, the key is that of OPENAI_API_KEY when a request is prepared, and the base URL that
+        of OPENAI_BASE_URL, if it is set.
         """
         account = {"openai-organization": organization, "openai-project": project}
         account_headers = present(account)

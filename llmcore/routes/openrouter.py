@@ -113,6 +113,7 @@ class OpenRouter(ChatProvider):
     profile = Profile(
         id=PROVIDER,
         base_url="https://openrouter.ai/api/v1",
+        base_url_variable="OPENROUTER_BASE_URL",
         key_variables=("OPENROUTER_API_KEY",),
         dialect=DIALECT,
     )

@@ -50,6 +50,8 @@ class ProviderEntry:
     protocols: tuple[str, ...] = ("openai-chat",)
     read_later: tuple[str, ...] = ()
     """Variables of the address, such as an account, that are read when a request is prepared."""
+    chooses_api: bool = False
+    """Whether its `model` chooses the API by the model's name."""
     login: str | None = None
     """The command that logs in, where that does instead of a key."""
     note: str = ""
@@ -82,6 +84,12 @@ class ProviderEntry:
             message = f"the provider {self.id!r} has no class with `configure` at {self.home!r}"
             raise ConfigurationError(message, provider=self.id, cause=error) from error
         return configure
+
+    def api_of(self, protocol: str) -> str:
+        """Return the API of *protocol*, as in `split_api`; empty if the id alone means it."""
+        api = _APIS_OF_PROTOCOLS.get(protocol, "")
+        usual = protocol in self.protocols[:1] or protocol not in self.protocols
+        return "" if usual or self.chooses_api else api
 
     def from_environ(self, environ: Mapping[str, str]) -> Facade:
         """Return the provider, configured by *environ*. Keys are looked up when they are used.
@@ -259,6 +267,7 @@ PROVIDERS: Final = (
         docs="https://docs.cloud.google.com/vertex-ai/generative-ai/docs",
         other_switches=("GOOGLE_CLOUD_PROJECT",),
         protocols=("gemini", "anthropic-messages", "openai-chat", "openai-responses"),
+        chooses_api=True,
         note="Gemini, partners' and open models; extra `vertex`",
         read_later=("GOOGLE_CLOUD_LOCATION",),
     ),
@@ -351,6 +360,11 @@ RETRIEVAL_PROVIDERS: Final = (
 
 _APIS: Final = ("chat", "responses-websocket", "responses", "messages", "invoke")
 """The APIs that the name of a provider may end with; facades have a method for each."""
+_APIS_OF_PROTOCOLS: Final = {
+    "openai-chat": "chat",
+    "openai-responses": "responses",
+    "anthropic-messages": "messages",
+}
 
 
 def split_api(name: str) -> tuple[str, str]:

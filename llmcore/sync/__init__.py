@@ -26,6 +26,7 @@ from llmcore.sync.calls import generate_object as generate_object
 from llmcore.sync.calls import generate_speech as generate_speech
 from llmcore.sync.calls import rerank as rerank
 from llmcore.sync.calls import retry as retry
+from llmcore.sync.calls import run_batch as run_batch
 from llmcore.sync.calls import stream as stream
 from llmcore.sync.calls import stream_object as stream_object
 from llmcore.sync.calls import stream_speech as stream_speech

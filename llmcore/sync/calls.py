@@ -9,8 +9,8 @@ import time
 from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar, Unpack, overload
 
+from llmcore.generation import batch, many, media, objects, retrieval
 from llmcore.generation import generate as generation
-from llmcore.generation import many, media, objects, retrieval
 from llmcore.generation.retry import RetryPolicy
 from llmcore.generation.retry import retry as asynchronous_retry
 from llmcore.generation.settings import Settings
@@ -26,6 +26,8 @@ generate = blocking(generation.generate, __name__)
 """Call a model, run the tools it calls, send their results, and return the result."""
 generate_many = blocking(many.generate_many, __name__)
 """Return what `generate` returns for each of many prompts, in their order."""
+run_batch = blocking(batch.run_batch, __name__)
+"""Run requests by ids of your own, and return how many succeeded."""
 generate_object = blocking(objects.generate_object, __name__)
 """Do what `generate` does, and return the response parsed and validated in `output`."""
 embed = blocking(retrieval.embed, __name__)

@@ -31,12 +31,14 @@ class CassetteFixture:
     def client(self, **options: Any) -> Client:
         """Return a client over this cassette; *options* are those of `Client`.
 
+        Without `providers` it is `Client.from_env`, which finds names such as `openai:gpt-5.2`.
         When replaying, it finds a placeholder for every key that it looks up in the
         environment: no test needs a real one, nor can use it.
         """
         if self.record_mode == "replay":
             options.setdefault("environ", PlaceholderKeys(os.environ))
-        return Client(transport=self.transport, **options)
+        make_client = Client if "providers" in options else Client.from_env
+        return make_client(transport=self.transport, **options)
 
     def __repr__(self) -> str:
         return f"CassetteFixture({self.name!r}, {self.record_mode})"

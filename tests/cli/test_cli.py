@@ -354,6 +354,11 @@ def test_providers_shows_who_is_configured(
     assert lines["openai"].startswith(" ")
     assert "OPENAI_API_KEY" in lines["openai"]
 
+    assert main(["providers", "--json"]) == 0
+    facts = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [fact["id"] for fact in facts if fact["configured"]] == ["vllm"]
+    assert facts[0]["variables"] == ["OPENAI_API_KEY"]
+
 
 def test_local_status_and_remove(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
@@ -478,7 +483,13 @@ def test_command_without_what_it_needs_prints_its_help(
 
 @pytest.mark.parametrize(
     ("option", "hint"),
-    [("--temprature=3", ": did you mean --temperature?"), ("--zzz", "arguments: --zzz")],
+    [
+        ("--temprature=3", ": did you mean --temperature?"),
+        ("--temp=3", ": did you mean --temperature or --template?"),
+        ("--verson", ": did you mean --version?"),
+        ("--verbose", "arguments: --verbose"),
+        ("--zzz", "arguments: --zzz"),
+    ],
 )
 def test_misspelled_option_is_refused_with_the_nearest(
     option: str, hint: str, capsys: pytest.CaptureFixture[str]
@@ -487,6 +498,28 @@ def test_misspelled_option_is_refused_with_the_nearest(
         main(["ask", option, "Hi"])
 
     assert capsys.readouterr().err.endswith(f"{hint}\n")
+
+
+@pytest.mark.parametrize(
+    ("program", "words", "told"),
+    [
+        (main, ["help"], "list known models"),
+        (main, ["help", "models"], "usage: llmcore models"),
+        (openbridge.main, ["help", "serve"], "usage: openbridge serve"),
+        (main, ["help", "modls"], "list known models"),
+    ],
+)
+def test_help_is_a_command_too(
+    program: Callable[[list[str]], int],
+    words: list[str],
+    told: str,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        program(words)
+
+    assert ended.value.code == 0
+    assert told in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("program", [main, openbridge.main])

@@ -95,6 +95,12 @@ def test_a_template_without_a_value_is_refused(prompt: str) -> None:
         Template(prompt=prompt).fill("x", {})
 
 
+def test_a_value_that_the_template_has_no_parameter_for_is_refused() -> None:
+    """A misspelt name is reported before the parameter that it leaves without a value."""
+    with pytest.raises(InvalidRequestError, match=r"no parameter 'langauge': did you mean 'lang"):
+        Template(prompt="To $language: $input").fill("x", {"langauge": "German"})
+
+
 @pytest.mark.parametrize(
     ("command", "told"),
     [

@@ -192,6 +192,9 @@ def test_sessions_are_listed_shown_and_deleted(
 
     assert main(["sessions", "list"]) == 0
     assert "trip      2 entries" in capsys.readouterr().out
+    assert main(["sessions", "list", "--json"]) == 0
+    listed = json.loads(capsys.readouterr().out)
+    assert (listed["run_id"], listed["last_seq"]) == ("trip", 2)
     assert main(["sessions", "show", "trip"]) == 0
     assert capsys.readouterr().out == "user: Hi there\nassistant: Hello\n"
     assert main(["sessions", "delete", "trip"]) == 0

@@ -4,14 +4,21 @@ from pathlib import Path
 
 import pytest
 
-from llmcore import Conversation, ImagePart, Message
+from llmcore import Client, Conversation, ImagePart, Message, OpenAI
+from llmcore.client.environment import provider_over
 from llmcore.schema.content import ToolResultPart
 from llmcore.schema.errors import InvalidRequestError, LLMError, ServerError
 from llmcore.sessions.contract.run_rules import check_run
 from llmcore.sessions.memory_store import MemoryStore
 from llmcore.sessions.sqlite_store import SQLiteStore
 from llmcore.sessions.store import SeqConflictError
+from llmcore.testing import scripted
 from llmcore.testing.fake_model import Delay, FakeModel, call
+
+CHAT_ANSWER = {
+    "model": "gpt-5.2",
+    "choices": [{"message": {"role": "assistant", "content": "There."}, "finish_reason": "stop"}],
+}
 
 
 def get_weather(city: str) -> str:
@@ -88,6 +95,54 @@ async def test_calls_and_results_of_tools_are_stored(*, streamed: bool) -> None:
     (tool_result,) = chat.messages[2].content
     assert isinstance(tool_result, ToolResultPart)
     assert tool_result.content == "sunny in Oslo"
+
+
+@pytest.mark.anyio
+async def test_run_without_a_model_is_sent_to_that_of_the_run_before() -> None:
+    """Over the same API and to the same address, which a name would not contain."""
+    network = scripted(CHAT_ANSWER, CHAT_ANSWER)
+    client = Client(transport=network, environ={})
+    server = OpenAI(api_key="sk-1", base_url="http://server/v1").chat("m")
+    chat = Conversation()
+    await chat.generate(server, "Where is Oslo?", client=client)
+    await chat.generate(prompt="And Rome?", client=client)
+
+    assert [request.url for request in network.requests] == [
+        "http://server/v1/chat/completions",
+        "http://server/v1/chat/completions",
+    ]
+
+
+@pytest.mark.anyio
+async def test_stored_conversation_is_continued_over_the_api_of_its_last_response() -> None:
+    network = scripted(CHAT_ANSWER, CHAT_ANSWER)
+    client = Client.from_env(environ={"OPENAI_API_KEY": "sk-1"}, transport=network)
+    store = MemoryStore()
+    chat = await Conversation.open(store, "trip")
+    await chat.generate("openai-chat:gpt-5.2", "Where is Oslo?", client=client)
+    again = await Conversation.open(store, "trip")
+    await again.generate(prompt="And Rome?", client=client)
+
+    assert again.model == "openai-chat:gpt-5.2"
+    assert network.requests[1].url == "https://api.openai.com/v1/chat/completions"
+
+
+@pytest.mark.parametrize(
+    ("provider", "protocol", "name"),
+    [
+        ("openai", "openai-responses", "openai"),
+        ("openai", "openai-chat", "openai-chat"),
+        ("xai", "openai-responses", "xai-responses"),
+        ("bedrock", "anthropic-messages", "bedrock-messages"),
+        ("groq", "openai-chat", "groq"),
+        ("vertex", "anthropic-messages", "vertex"),
+        ("somebody", "openai-chat", "somebody"),
+    ],
+)
+def test_name_of_a_provider_has_the_api_unless_it_is_the_usual_one(
+    provider: str, protocol: str, name: str
+) -> None:
+    assert provider_over(provider, protocol) == name
 
 
 @pytest.mark.anyio

@@ -1,5 +1,6 @@
 """`generate_many`: many prompts, a bounded number at a time."""
 
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -119,15 +120,26 @@ async def test_a_concurrency_of_zero_is_refused() -> None:
         await generate_many("m", ["a"], concurrency=0)
 
 
+@pytest.mark.parametrize("terminal", [True, False])
 @pytest.mark.parametrize("missing", [(), ("rich.console", "rich.progress")])
 async def test_progress_counts_on_stderr(
-    missing: Sequence[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    missing: Sequence[str],
+    terminal: bool,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """Standard output is the program's own; without rich, there is a count."""
+    """Standard output is the program's own; without rich, there is a count.
+
+    A log file gets the end only.
+    """
     without(monkeypatch, *missing)
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: terminal)
     with serve(echo) as server:
         await generate_many(model_at(server.url), ["a", "b"], progress=True)
     shown = capsys.readouterr()
 
     assert shown.out == ""
-    assert ("\r1/2\r2/2\n" if missing else "100%") in shown.err
+    if missing:
+        assert shown.err == ("\r1/2\r2/2\n" if terminal else "\r2/2\n")
+    else:
+        assert "100%" in shown.err

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from attrs.exceptions import FrozenInstanceError
 
+from llmcore import Client, OpenAI, request
 from llmcore.routes.providers import PROVIDERS, ProviderEntry
 from llmcore.schema.errors import ConfigurationError
 
@@ -106,3 +107,38 @@ def test_a_misspelt_setting_is_answered_with_the_nearest(entry: ProviderEntry) -
         kind(**{name.replace("_", "") + "s": "x"})
     with pytest.raises(TypeError, match="unexpected keyword argument 'zzz'"):
         kind(zzz=1)
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [entry for entry in PROVIDERS if entry.base_url_variable is not None],
+    ids=lambda entry: entry.id,
+)
+def test_base_url_of_the_environment_counts_in_code_too(entry: ProviderEntry) -> None:
+    """`OpenAI()` sends its key where `Client.from_env()` would; `base_url=` takes precedence."""
+    assert entry.base_url_variable is not None
+    environ = {
+        entry.base_url_variable: "https://proxy.test/v1",
+        "OPENAI_API_VERSION": "",
+        **dict.fromkeys(entry.key_variables, "k"),
+    }
+    client = Client(environ=environ)
+
+    def url_of(provider: Any) -> str:
+        return client.prepare(request(model=provider.model("m"), prompt="Hi")).unwrap().url
+
+    given = entry.load()(base_url="https://given.test/v1")
+    assert url_of(entry.load()()) == url_of(entry.from_environ(environ))
+    assert url_of(entry.load()()).startswith("https://proxy.test/")
+    assert url_of(given).startswith("https://given.test/")
+
+
+def test_wrong_base_url_of_the_environment_is_reported_with_its_variable() -> None:
+    client = Client(environ={"OPENAI_BASE_URL": "localhost:8000", "OPENAI_API_KEY": "k"})
+
+    outcome = client.prepare(request(model=OpenAI().chat("m"), prompt="Hi"))
+
+    assert outcome.failure().message == (
+        "base_url 'localhost:8000' is not an http(s) URL: write it like 'https://host/v1' "
+        "(from OPENAI_BASE_URL)"
+    )

@@ -5,6 +5,7 @@ import logging
 from llmcore.client.event_stream import EventStream
 from llmcore.client.middleware.chain import Next
 from llmcore.client.middleware.clock import SYSTEM_CLOCK, Clock
+from llmcore.client.middleware.continuation import FELL_BACK
 from llmcore.client.middleware.outcome import CallOutcome
 from llmcore.client.middleware.pricing import Price, listed_price
 from llmcore.client.middleware.target import ModelChoice, target_of
@@ -61,7 +62,7 @@ class CallLog:
                 duration_s = self._clock.monotonic() - started
                 fields = self._fields(request, target, outcome)
                 fields |= {"llm_streaming": next.streaming, "llm_duration_s": duration_s}
-                self._logger.log(level, _line(fields), extra=fields)
+                self._logger.log(level, _line(fields, outcome), extra=fields)
 
         return next(request).watch(end=lambda result: end(CallOutcome.of(result)))
 
@@ -110,11 +111,14 @@ def _words(request: LLMRequest, outcome: CallOutcome) -> dict[str, object]:
     }
 
 
-def _line(fields: dict[str, object]) -> str:
-    """Return the log line: the most important of *fields*."""
+def _line(fields: dict[str, object], outcome: CallOutcome) -> str:
+    """Return the log line: the most important of *fields*, and which other model answered."""
     ended = fields["llm_error"] or fields["llm_finish_reason"]
     tokens = f"{fields['llm_input_tokens']}+{fields['llm_output_tokens']} tokens"
     where = f"{fields['llm_provider']}/{fields['llm_model']}"
+    response = outcome.response
+    if response is not None and any(note.code == FELL_BACK for note in response.diagnostics):
+        where = f"{where} -> {response.provider}/{response.model}"
     line = f"{where}: {ended}, {fields['llm_duration_s']:.3f} s, {tokens}"
     cost = fields["llm_cost_usd"]
     return line if cost is None else f"{line}, ${cost:.6f}"

@@ -200,8 +200,8 @@ class MessageReader:
             return ()
         if self._same_api:
             return (AudioPart(file_id=audio_id),)
-        why = "the upstream does not have the sound that the id names"
-        self._diagnostics.left_out(f"{path}.audio", "sound", why)
+        why = "the upstream does not have the audio that the id names"
+        self._diagnostics.left_out(f"{path}.audio", "audio", why)
         return ()
 
     # -- thinking

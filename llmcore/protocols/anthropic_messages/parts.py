@@ -58,7 +58,7 @@ def lower_part(
             return _lower_document(part, path, target, diagnostics)
         case AudioPart():
             return omitted_block(
-                "sound", path, "the API does not accept it", diagnostics, part.transcript
+                "audio", path, "the API does not accept it", diagnostics, part.transcript
             )
         case ProviderPart(provider=provider, data=Mapping() as data) if provider in target.keys:
             return native_block(part, data)

@@ -100,11 +100,11 @@ def _lower_image(part: ImagePart, path: str, diagnostics: Diagnostics) -> Block:
 def _lower_audio(part: AudioPart, path: str, diagnostics: Diagnostics) -> Block:
     media_type, source = _media(part)
     if isinstance(source, str):
-        return _omitted("sound", path, source, diagnostics, part.transcript)
+        return _omitted("audio", path, source, diagnostics, part.transcript)
     name = media.audio_format(media_type)
     if name is None:
         return _omitted(
-            "sound", path, f"the API accepts no {media_type}", diagnostics, part.transcript
+            "audio", path, f"the API accepts no {media_type}", diagnostics, part.transcript
         )
     return {"audio": {"format": name, "source": source}}
 
@@ -231,7 +231,7 @@ def _lower_output(
     item: ToolOutputPart, path: str, target: ConverseTarget, diagnostics: Diagnostics
 ) -> Block:
     if isinstance(item, AudioPart):
-        return _omitted("sound", path, "a tool's result holds none", diagnostics, item.transcript)
+        return _omitted("audio", path, "a tool's result holds none", diagnostics, item.transcript)
     return lower_part(item, path, target, diagnostics)
 
 

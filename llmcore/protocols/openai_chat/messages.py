@@ -284,7 +284,7 @@ def _lower_audio_id(
         if audio_id and context.policy.same_api(message.origin):
             return {"audio": {"id": audio_id}}
         where = f"{path}.content[{index}]"
-        diagnostics.left_out(where, "sound", "it can only be sent back by its id")
+        diagnostics.left_out(where, "audio", "it can only be sent back by its id")
     return {}
 
 

@@ -91,18 +91,18 @@ def _lower_audio(
 ) -> NativeObject:
     if not dialect.audio_formats:
         return omitted_block(
-            "sound", path, "the server does not accept it", diagnostics, part.transcript
+            "audio", path, "the server does not accept it", diagnostics, part.transcript
         )
     found = media.base64_data(part)
     if found is None:
         return omitted_block(
-            "sound", path, "only its bytes can be given", diagnostics, part.transcript
+            "audio", path, "only its bytes can be given", diagnostics, part.transcript
         )
     form = media.audio_format(found[0])
     if form is None or form not in dialect.audio_formats:
         taken = ", ".join(sorted(dialect.audio_formats))
         return omitted_block(
-            "sound", path, f"the server takes {taken}, not {found[0]}", diagnostics, part.transcript
+            "audio", path, f"the server takes {taken}, not {found[0]}", diagnostics, part.transcript
         )
     return {"type": "input_audio", "input_audio": {"data": found[1], "format": form}}
 

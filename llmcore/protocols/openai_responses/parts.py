@@ -54,7 +54,7 @@ def lower_part(
         case AudioPart(transcript=transcript):
             return [
                 _omitted(
-                    "sound", path, "the Responses API does not accept it", diagnostics, transcript
+                    "audio", path, "the Responses API does not accept it", diagnostics, transcript
                 )
             ]
         case DocumentPart():

@@ -10,6 +10,7 @@ from llmcore import Client, ConfigurationError, Success
 from llmcore.catalog.cost import cost_of
 from llmcore.client.middleware.call_log import CallLog
 from llmcore.client.middleware.cost_budget import CostBudget
+from llmcore.client.middleware.fallback import Fallback
 from llmcore.client.middleware.pricing import listed_price
 from llmcore.client.middleware.response_cache import ResponseCache
 from llmcore.client.middleware.usage_hook import CallUsage, UsageHook
@@ -172,6 +173,19 @@ async def test_a_call_is_one_line_of_facts(
         "llm_status_code": None,
         "llm_error_code": None,
     }
+
+
+@both
+async def test_line_names_the_model_that_responded_in_place_of_another(
+    streaming: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG, "llmcore.calls")
+    log = CallLog(clock=FakeClock().clock, price=cent_a_token)
+    await run(client_of([log, Fallback("n")], OVERLOADED, answer(streaming))[0], streaming)
+
+    (record,) = caplog.records
+    assert record.getMessage() == "loop/m -> loop/m-1: stop, 0.000 s, 3+2 tokens, $0.050000"
+    assert vars(record)["llm_model"] == "m"
 
 
 @both

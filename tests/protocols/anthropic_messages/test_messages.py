@@ -325,7 +325,7 @@ def test_media_is_sent_in_every_form_of_the_api(part: Any, block: dict[str, Any]
     ("part", "words"),
     [
         (ImagePart(data=b"BM0000", media_type="image/bmp"), "[an image, left out]"),
-        (AudioPart(data=b"RIFF", transcript="hello"), "[sound, left out: hello]"),
+        (AudioPart(data=b"RIFF", transcript="hello"), "[audio, left out: hello]"),
         (DocumentPart(data=b"x", media_type="video/mp4"), "[a document, left out]"),
         (DocumentPart(url="https://x.example/a.mp4"), "[a document, left out]"),
         (

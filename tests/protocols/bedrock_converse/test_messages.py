@@ -136,7 +136,7 @@ def test_results_come_first_and_in_call_order() -> None:
             (TextPart("see"), ImagePart(data=PNG)),
             [{"text": "see"}, {"image": {"format": "png", "source": {"bytes": b64(PNG)}}}],
         ),
-        ((AudioPart(data=b"ID3", transcript="la"),), [{"text": "[sound, left out: la]"}]),
+        ((AudioPart(data=b"ID3", transcript="la"),), [{"text": "[audio, left out: la]"}]),
     ],
 )
 def test_tool_results_are_json_text_or_pictures(content: Any, expected: Any) -> None:
@@ -363,7 +363,7 @@ def test_other_families_go_on_from_a_beginning() -> None:
             DocumentPart(data=b"PK", media_type="application/zip"),
             {"text": "[a document, left out]"},
         ),
-        (AudioPart(data=b"x", media_type="audio/midi"), {"text": "[sound, left out]"}),
+        (AudioPart(data=b"x", media_type="audio/midi"), {"text": "[audio, left out]"}),
         (ProviderPart("openai", {"type": "x"}), {"text": "[a part of openai, left out]"}),
     ],
 )

@@ -151,7 +151,7 @@ def test_each_part_is_lowered_to_its_item(name: str) -> None:
 OMITTED: dict[str, tuple[Any, str]] = {
     "sound": (
         AudioPart(data=b"RIFFxxxxWAVE", transcript="Hello."),
-        "[sound, left out: Hello.]",
+        "[audio, left out: Hello.]",
     ),
     "video": (DocumentPart(url="https://a.example/b.mp4"), "[a video, left out]"),
     "foreign part": (
