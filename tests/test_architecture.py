@@ -106,7 +106,6 @@ SMALL_FOR_A_REASON = {
     "llmcore/client/cost.py": "the client and its middleware both stand on it",
     "llmcore/client/middleware/clock.py": "what tests of middleware replace",
     "llmcore/generation/generate.py": "the function that most users look for first",
-    "llmcore/generation/progress.py": "`generate_many` and `run_batch` both show it",
     "llmcore/version.py": "the build backend and the library both read it",
 }
 """Modules of under 40 lines that cannot be a section of another one, and why."""

@@ -24,14 +24,15 @@ OWN_FILES = {
 everyone = pytest.mark.parametrize("entry", PROVIDERS, ids=lambda entry: entry.id)
 
 
-def shown(test: str) -> set[str]:
-    """Return the ids of providers that *test* has a snapshot of."""
+def shown(kind: str) -> set[str]:
+    """Return the ids of providers of whose requests of *kind* there are snapshots."""
+    heading = re.compile(rf"^# name: test_(?:\w+_)?{kind}_request\w*\[(.+)\]$", re.M)
     found: set[str] = set()
     for file in ("test_facades.ambr", "test_native_facades.ambr"):
-        names = re.findall(rf"^# name: {test}\[(.+)\]$", (SNAPSHOTS / file).read_text(), re.M)
+        names = heading.findall((SNAPSHOTS / file).read_text())
         found |= {entry.id for entry in PROVIDERS for name in names if is_of(name, entry.id)}
     for provider, file in OWN_FILES.items():
-        if f"# name: {test}[" in (SNAPSHOTS / file).read_text():
+        if heading.search((SNAPSHOTS / file).read_text()):
             found.add(provider)
     return found
 
@@ -44,10 +45,10 @@ def is_of(name: str, provider: str) -> bool:
 
 
 @everyone
-@pytest.mark.parametrize("test", ["test_a_text_request", "test_a_tools_request"])
-def test_its_requests_are_shown(entry: ProviderEntry, test: str) -> None:
+@pytest.mark.parametrize("kind", ["text", "tools"])
+def test_its_requests_are_shown(entry: ProviderEntry, kind: str) -> None:
     """The exact native request: text alone, and a loop with tools."""
-    assert entry.id in shown(test)
+    assert entry.id in shown(kind)
 
 
 @everyone
