@@ -19,6 +19,7 @@ from llmcore.fronts.openai_forms import logprob_list, token_bytes
 from llmcore.fronts.reading import (
     Fields,
     decoded,
+    is_remote,
     remote,
     report_unknown,
     required,
@@ -58,7 +59,7 @@ _OTHERS: Final = {"video_url": "video/mp4", "document_url": None}
 _DETAILS: Final = ("auto", "low", "high", "original")
 _FIELDS: Final = frozenset(
     {"cache_control", "detail", "file", "image_url", "input_audio", "prompt_cache_breakpoint"}
-    | {"refusal", "text", "thinking", "type"}
+    | {"file_data", "file_id", "file_url", "filename", "refusal", "text", "thinking", "type"}
     | _OTHERS.keys()
 )
 """Fields of parts."""
@@ -101,10 +102,32 @@ def _read_part(
     if isinstance(part, str):
         return TextPart(part)
     native = object_or_empty(part)
-    if protocol_id in (None, PROTOCOL_ID) and str_or_none(native.get("type")) in _OTHERS:
+    if protocol_id in (None, PROTOCOL_ID) and _is_unread(native):
         return ProviderPart(METADATA_KEY, native)
     report_unknown(native, _FIELDS, path, diagnostics)
     return with_mark(_read_native(native, path), native, path, protocol_id, diagnostics)
+
+
+_READ: Final = _TEXTS | {"file", "image_url", "input_audio", "input_file", "input_image"}
+_READ_OF_MODEL: Final = frozenset({"refusal", "thinking"})
+
+
+def _is_unread(native: Fields) -> bool:
+    """Return whether a part goes to another server of the API as it is.
+
+    These are parts that OpenAI's API does not have, audio by its address or as a data URL (Qwen's
+    API), and files by their address (OpenRouter's). Sources, read November 2026:
+    https://www.alibabacloud.com/help/en/model-studio/qwen-omni,
+    https://openrouter.ai/docs/features/multimodal.
+    """
+    kind = str_or_none(native.get("type"))
+    if kind == "input_audio":
+        data = str_or_none(object_or_empty(native.get(kind)).get("data"))
+        return data is not None and is_remote(data)
+    if kind == "file":
+        data = str_or_none(object_or_empty(native.get(kind)).get("file_data"))
+        return data is not None and is_remote(data) and not media.is_data_url(data)
+    return kind is not None and kind not in _READ | _READ_OF_MODEL
 
 
 def _read_native(native: Fields, path: str) -> ContentPart:
@@ -123,6 +146,8 @@ def _read_native(native: Fields, path: str) -> ContentPart:
             return _audio(object_or_empty(native.get("input_audio")), f"{path}.input_audio")
         case "file":
             return _file(object_or_empty(native.get("file")), f"{path}.file")
+        case "input_file":
+            return _file(native, path)
         case str(kind) if kind in _OTHERS:
             where = f"{path}.{kind}.url"
             url = remote(_address(native.get(kind), where), where)
@@ -157,6 +182,8 @@ def _image(native: Fields, path: str) -> ImagePart:
 def _audio(native: Fields, path: str) -> AudioPart:
     data, form = required(native, "data", str, f"{path}."), native.get("format")
     known = _AUDIO_TYPES.get(str(form), f"audio/{form}" if isinstance(form, str) else None)
+    if is_remote(data):
+        return AudioPart(url=data, media_type=known)
     return AudioPart(data=decoded(data, f"{path}.data"), media_type=known)
 
 

@@ -8,6 +8,7 @@ import pytest
 from llmcore.fronts.openai_chat.messages import with_kept_state
 from llmcore.fronts.policy import TranslationPolicy
 from llmcore.schema.content import (
+    AudioPart,
     DocumentPart,
     ImagePart,
     ProviderPart,
@@ -189,15 +190,47 @@ def test_media_of_users_are_read_as_parts() -> None:
     assert parts[6] == DocumentPart(url="https://a.example/x", media_type="video/mp4")
 
 
-def test_parts_of_imitators_go_up_unread_to_servers_of_the_same_api() -> None:
+@pytest.mark.parametrize(
+    ("native", "elsewhere"),
+    [
+        (
+            {"type": "document_url", "document_url": "https://a.example/x.pdf"},
+            DocumentPart(url="https://a.example/x.pdf"),
+        ),
+        (
+            {"type": "file", "file": {"file_data": "https://a.example/x.pdf", "filename": "x"}},
+            DocumentPart(url="https://a.example/x.pdf", name="x"),
+        ),
+        (
+            {"type": "input_audio", "input_audio": {"data": "data:;base64,aGk=", "format": "mp3"}},
+            AudioPart(url="data:;base64,aGk=", media_type="audio/mpeg"),
+        ),
+        ({"type": "input_video", "input_video": {"data": "aGk="}}, None),
+    ],
+    ids=["document_url", "a file by address", "audio as a data URL", "of the future"],
+)
+def test_parts_of_imitators_go_up_unread_to_servers_of_the_same_api(
+    native: dict[str, Any], elsewhere: Any
+) -> None:
     """Fields that OpenAI's API lacks are between the client and its vendor."""
-    native = {"type": "document_url", "document_url": "https://a.example/x.pdf"}
     asked = {"role": "user", "content": [native]}
 
     (same,) = messages_of(asked, protocol_id="openai-chat")
     assert same.content == (ProviderPart("openai", native),)
-    (other,) = messages_of(asked)
-    assert other.content == (DocumentPart(url="https://a.example/x.pdf"),)
+    if elsewhere is None:
+        assert refused({"messages": [asked]}).param == "messages[0].content[0].type"
+    else:
+        (other,) = messages_of(asked)
+        assert other.content == (elsewhere,)
+
+
+def test_a_file_in_the_form_of_responses_is_a_file() -> None:
+    """As texts and images in that form are."""
+    (message,) = messages_of(
+        {"role": "user", "content": [{"type": "input_file", "file_data": PDF, "filename": "a.pdf"}]}
+    )
+
+    assert message.content == (DocumentPart(url=PDF, name="a.pdf"),)
 
 
 @pytest.mark.parametrize(
