@@ -245,6 +245,11 @@ _CODES: Final = {
         "`OPENBRIDGE_CACHE_PROMPT_MARKS` is set, and the request had none.",
         "Send marks of your own, or unset the variable.",
     ),
+    "property-name-changed": _Code(
+        "A property of a tool was sent under another name.",
+        "The API does not allow its characters or its length.",
+        "Nothing needs to be done: calls come back with the property's own name.",
+    ),
     "provider-part-dropped": _Code(
         "A part native to one provider was left out.",
         "Only that provider can read it.",

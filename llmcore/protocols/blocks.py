@@ -9,6 +9,8 @@ is in their packages; what a call of a tool becomes is here:
     a call of a freeform tool         buffers, unwraps the text     the same, of kind `custom`
     a call of a tool that stands      passes on, or buffers where   TextStart Delta* End
       for the response                  the response is wrapped
+    a call of a tool with renamed     buffers, puts the names back      the same
+      properties
     a call with its input             holds the input, which the    the same
                                         first delta replaces
 """
@@ -21,6 +23,7 @@ from msgspec.structs import replace
 
 from llmcore.protocols.forced_format import unwrapped
 from llmcore.protocols.persistent import PersistentList, to_list, with_entry, without_entry
+from llmcore.protocols.property_names import Names, with_own_names
 from llmcore.protocols.response_parts import StreamContext
 from llmcore.protocols.tools import freeform_text, synthetic_call_id
 from llmcore.schema.changed import changed
@@ -72,7 +75,9 @@ class Block(msgspec.Struct, frozen=True, kw_only=True):
     input: JsonValue = None
     """A tool's input that came with the start, while no delta has replaced it."""
     held: bool = False
-    """Whether a tool's input is buffered until it is complete, because it must be unwrapped."""
+    """Whether a tool's input is buffered until it is complete, because it must be changed."""
+    properties: Names = {}
+    """The tool's own names of properties, for those that were sent in their place."""
     signature: PersistentList | None = None
     """The pieces or versions of its signature."""
     encrypted: PersistentList | None = None
@@ -158,11 +163,12 @@ def start_call(
     """
     name, context = str_or_none(call.get("name")) or "", state.context
     kind: Kind
+    properties = {} if executed else context.properties.get(name, {})
     if not executed and name == context.format_tool:
         kind, held = "format", context.wrapped
     else:
-        held = not executed and name in context.freeform
-        kind = "freeform" if held else "tool"
+        kind = "freeform" if not executed and name in context.freeform else "tool"
+        held = kind == "freeform" or bool(properties)
     block = Block(
         kind=kind,
         fast_path=SLOW if held or given is not None else fast_path,
@@ -170,6 +176,7 @@ def start_call(
         native=call,
         input=given,
         held=held,
+        properties=properties,
     )
     if kind == "format":
         segment = f"text_{state.blocks}"
@@ -207,6 +214,8 @@ def end_call(
     text = _buffered_input(block)
     if block.kind == "freeform":
         text = freeform_text(json_or_text(text))
+    elif text and block.properties:
+        text = with_own_names(text, block.properties)
     if text:
         events.append(ToolInputDelta(block.segment, text))
     native: JsonObject = present(block.native, but=known)

@@ -7,6 +7,7 @@ import msgspec
 
 from llmcore.protocols.forced_format import FormatPlan, format_tool
 from llmcore.protocols.persistent import with_entry
+from llmcore.protocols.property_names import Names
 from llmcore.protocols.tools import freeform_tools
 from llmcore.schema.changed import changed
 from llmcore.schema.content import TokenLogprob
@@ -51,9 +52,16 @@ class StreamContext(msgspec.Struct, frozen=True, kw_only=True):
     """The tool whose input is the response's text."""
     wrapped: bool = False
     """Whether that input holds the response in a property."""
+    properties: Mapping[str, Names] = {}
+    """By tool, its own names of properties for those that were sent in their place."""
 
 
-def stream_context(request: LLMRequest, plan: FormatPlan | None = None) -> StreamContext:
+def stream_context(
+    request: LLMRequest,
+    plan: FormatPlan | None = None,
+    *,
+    properties: Mapping[str, Names] | None = None,
+) -> StreamContext:
     """Return the context of the response to *request*, whose format was forced by *plan*."""
     by_tool = plan is not None and plan.by == "tool"
     return StreamContext(
@@ -63,6 +71,7 @@ def stream_context(request: LLMRequest, plan: FormatPlan | None = None) -> Strea
         freeform=freeform_tools(request),
         format_tool=format_tool(request) if by_tool else None,
         wrapped=plan is not None and plan.wrapped,
+        properties=properties or {},
     )
 
 

@@ -48,6 +48,7 @@ from llmcore.protocols.claude import (
 from llmcore.protocols.forced_format import lower_format, with_description
 from llmcore.protocols.history import HistoryPolicy, native_provider_ids
 from llmcore.protocols.lowering import lower_service_tier, note_missing
+from llmcore.protocols.property_names import fit_properties
 from llmcore.protocols.protocol import Built
 from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.errors import InvalidRequestError, LLMError
@@ -101,6 +102,7 @@ def _lower(
     diagnostics: Diagnostics,
 ) -> tuple[dict[str, Any], tuple[str, ...]]:
     """Return the body, and the beta features of its tools."""
+    request = fit_properties(request, diagnostics)
     options = _options(request)
     keys = native_provider_ids(request, METADATA_KEY, PROTOCOL_ID)
     tools = lower_tools(request, rules, keys, diagnostics)

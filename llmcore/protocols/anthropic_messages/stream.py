@@ -61,6 +61,7 @@ from llmcore.protocols.blocks import Block, close_block, end_format_call, last_o
 from llmcore.protocols.failures.error_body import has_error_fields
 from llmcore.protocols.failures.errors import error_from_body
 from llmcore.protocols.persistent import PersistentList, to_list
+from llmcore.protocols.property_names import own_properties
 from llmcore.protocols.protocol import DeltaForm, FastReader, Frame, TextReader
 from llmcore.protocols.response_parts import empty_response, stream_context, truncated
 from llmcore.schema import json
@@ -124,7 +125,10 @@ Step: TypeAlias = tuple[MessagesState, Sequence[LLMEvent]]
 
 def initial(request: LLMRequest) -> MessagesState:
     """Return the state before the first event."""
-    return MessagesState(context=stream_context(request, plan_format(request)))
+    properties = own_properties(request)
+    return MessagesState(
+        context=stream_context(request, plan_format(request), properties=properties)
+    )
 
 
 # -- stepping -----------------------------------------------------------------------------

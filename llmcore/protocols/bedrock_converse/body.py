@@ -22,6 +22,7 @@ from llmcore.protocols.bedrock_converse.messages import lower_messages, target_o
 from llmcore.protocols.bedrock_converse.models import (
     ConverseRules,
     base_model,
+    is_claude,
     plan_format,
     rules_of,
 )
@@ -54,6 +55,7 @@ from llmcore.protocols.claude import (
 from llmcore.protocols.forced_format import lower_format
 from llmcore.protocols.history import native_provider_ids
 from llmcore.protocols.lowering import lower_service_tier, note_missing
+from llmcore.protocols.property_names import fit_properties
 from llmcore.protocols.protocol import Built, collect_diagnostics
 from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.errors import LLMError
@@ -81,6 +83,8 @@ def from_request(request: LLMRequest, stream: bool) -> Result[Built[ConverseBody
 def _lower(request: LLMRequest, stream: bool, diagnostics: Diagnostics) -> dict[str, Any]:
     options = request.options_for(METADATA_KEY, request.provider_id)
     rules = rules_of(base_model(request))
+    if is_claude(request):
+        request = fit_properties(request, diagnostics)
     tools = lower_tools(
         request, rules, native_provider_ids(request, METADATA_KEY, PROTOCOL_ID), diagnostics
     )

@@ -142,6 +142,11 @@ def base_model(request: LLMRequest) -> str:
     return named if isinstance(named, str) else request.model_id
 
 
+def is_claude(request: LLMRequest) -> bool:
+    """Return whether the model of *request* is known to be one of Claude's."""
+    return rules_of(base_model(request)).family == "claude"
+
+
 def plan_format(request: LLMRequest) -> FormatPlan:
     """Return how the response gets its wanted shape; the same for the body and the stream.
 

@@ -35,11 +35,12 @@ from llmcore.protocols.bedrock_converse.content import (
     on_text,
 )
 from llmcore.protocols.bedrock_converse.finish import closing_events, with_facts, with_usage
-from llmcore.protocols.bedrock_converse.models import plan_format
+from llmcore.protocols.bedrock_converse.models import is_claude, plan_format
 from llmcore.protocols.bedrock_converse.names import METADATA_KEY, PROTOCOL_ID
 from llmcore.protocols.bedrock_converse.state import ConverseState, Event, keep_delta
 from llmcore.protocols.blocks import Block, last_opened, open_block
 from llmcore.protocols.failures.errors import error_from_body
+from llmcore.protocols.property_names import own_properties
 from llmcore.protocols.protocol import FastReader, Frame
 from llmcore.protocols.response_parts import (
     empty_response,
@@ -105,7 +106,10 @@ Step: TypeAlias = tuple[ConverseState, Sequence[LLMEvent]]
 
 def initial(request: LLMRequest) -> ConverseState:
     """Return the state before the first event."""
-    return ConverseState(context=stream_context(request, plan_format(request)))
+    properties = own_properties(request) if is_claude(request) else {}
+    return ConverseState(
+        context=stream_context(request, plan_format(request), properties=properties)
+    )
 
 
 # -- stepping -----------------------------------------------------------------------------
