@@ -57,6 +57,12 @@ def gateway() -> Iterator[str]:
             yield url.removesuffix("/v1")
 
 
+SCROLLED_INSIDE = """[...document.querySelectorAll(".scroll")]
+    .filter((part) => part.scrollHeight > part.clientHeight + 1)
+    .map((part) => [part.scrollHeight, part.clientHeight])"""
+"""Lists that scroll inside of the page, which is hard to notice on a telephone."""
+
+
 def enter_key(page: Any, key: str = "key-one") -> None:
     """Give the page a key."""
     page.fill("#key", key)
@@ -73,12 +79,14 @@ def test_requests_appear_and_open(size: tuple[int, int, str], browser: Any, gate
         headers = {"authorization": "Bearer key-one"}
         httpx.post(f"{gateway}/v1/chat/completions", json=body, headers=headers)
         page.locator("table tbody tr").first.wait_for()
-        httpx.post(
-            f"{gateway}/v1/chat/completions", json={**body, "model": REFUSED}, headers=headers
-        )
+        for model in ("m",) * 5 + (REFUSED,):
+            asked = {**body, "model": model}
+            httpx.post(f"{gateway}/v1/chat/completions", json=asked, headers=headers)
         show = page.get_by_role("button", name="Show request").first
         box = show.bounding_box()
         assert box["x"] + box["width"] <= size[0]  # without scrolling
+        page.locator("table tbody tr").nth(6).wait_for()
+        assert page.evaluate(SCROLLED_INSIDE) == []
         show.click()
         page.locator("section.exchange").wait_for()
         assert page.locator("summary", has_text="The upstream's request").count() == 1
