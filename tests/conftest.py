@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from tests.support.programs.browser import chromium
 from tests.support.strategies.examples import (
     leave_out_local_constants,
     register_profiles,
@@ -40,6 +41,13 @@ def worker_of(config: pytest.Config) -> tuple[int, int]:
     """Return the number of this worker of pytest-xdist, from 0, and how many there are."""
     given = getattr(config, "workerinput", {"workerid": "gw0", "workercount": 1})
     return int(given["workerid"].removeprefix("gw")), given["workercount"]
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    """Run one Chromium for the tests of a module."""
+    with chromium() as running:
+        yield running
 
 
 @pytest.hookimpl(tryfirst=True)

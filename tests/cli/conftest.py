@@ -1,8 +1,13 @@
-"""Keep what the command line stores in a folder of each test's own."""
+"""Keep what the command line stores in a folder of each test's own, and run a server."""
 
+import io
+import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+from tests.support.servers.loopback import Loopback, chat_handler, serve
 
 
 @pytest.fixture(autouse=True)
@@ -11,3 +16,14 @@ def _own_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv(name, str(tmp_path / name.lower()))
     monkeypatch.delenv("LLMCORE_CONFIG_DIR", raising=False)
     monkeypatch.setenv("PYTHON_KEYRING_BACKEND", "keyring.backends.null.Keyring")
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Loopback]:
+    """Run a Chat server, configured in the environment as vLLM."""
+    for name in [name for name in os.environ if name.endswith(("_API_KEY", "_TOKEN", "_BASE_URL"))]:
+        monkeypatch.delenv(name)
+    monkeypatch.setattr("sys.stdin", io.StringIO(""))
+    with serve(chat_handler) as running:
+        monkeypatch.setenv("VLLM_BASE_URL", running.url + "/v1")
+        yield running

@@ -2,9 +2,7 @@
 
 import io
 import json
-import os
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,24 +17,11 @@ from tests.support.servers.loopback import (
     Loopback,
     Received,
     chat_chunk,
-    chat_handler,
     chat_stream,
-    serve,
 )
 
 PNG = b"\x89PNG\r\n\x1a\n"
 ASK = ["ask", "-q", "-m", "vllm:m-1"]
-
-
-@pytest.fixture
-def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Loopback]:
-    """Run a Chat server, configured in the environment as vLLM."""
-    for name in [name for name in os.environ if name.endswith(("_API_KEY", "_TOKEN", "_BASE_URL"))]:
-        monkeypatch.delenv(name)
-    monkeypatch.setattr("sys.stdin", io.StringIO(""))
-    with serve(chat_handler) as running:
-        monkeypatch.setenv("VLLM_BASE_URL", running.url + "/v1")
-        yield running
 
 
 def messages(server: Loopback) -> list[dict[str, Any]]:

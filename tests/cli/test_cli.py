@@ -28,21 +28,8 @@ from tests.support.servers.loopback import (
     Answer,
     Loopback,
     chat_chunk,
-    chat_handler,
     chat_stream,
-    serve,
 )
-
-
-@pytest.fixture
-def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Loopback]:
-    """Run a Chat server, configured in the environment as vLLM."""
-    for name in [name for name in os.environ if name.endswith(("_API_KEY", "_TOKEN", "_BASE_URL"))]:
-        monkeypatch.delenv(name)
-    monkeypatch.setattr("sys.stdin", io.StringIO(""))
-    with serve(chat_handler) as running:
-        monkeypatch.setenv("VLLM_BASE_URL", running.url + "/v1")
-        yield running
 
 
 def error_answer(status: int, message: str) -> Answer:

@@ -4,7 +4,6 @@ import io
 import json
 import os
 import stat
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,18 +14,7 @@ from llmcore.cli.stored_keys import keys_file, with_stored_keys
 from llmcore.cli.user_config import Template, config_file
 from llmcore.schema.errors import InvalidRequestError
 from tests.support.programs.packages import without
-from tests.support.servers.loopback import Loopback, chat_handler, serve
-
-
-@pytest.fixture
-def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Loopback]:
-    """Run a Chat server, configured in the environment as vLLM."""
-    for name in [name for name in os.environ if name.endswith(("_API_KEY", "_TOKEN", "_BASE_URL"))]:
-        monkeypatch.delenv(name)
-    monkeypatch.setattr("sys.stdin", io.StringIO(""))
-    with serve(chat_handler) as running:
-        monkeypatch.setenv("VLLM_BASE_URL", running.url + "/v1")
-        yield running
+from tests.support.servers.loopback import Loopback
 
 
 def body(server: Loopback) -> dict[str, Any]:

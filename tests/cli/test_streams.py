@@ -1,13 +1,11 @@
 """Standard streams of the command lines: what reaches a terminal, and what happens without one."""
 
-import io
 import json
-import os
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,24 +13,13 @@ import pytest
 
 from llmcore.cli import main, openbridge
 from llmcore.cli.program import escaped, printable
-from tests.support.servers.loopback import Answer, Loopback, chat_handler, chat_stream, serve
+from tests.support.servers.loopback import Answer, Loopback, chat_stream
 
 SSE = {"content-type": "text/event-stream"}
 LLMCORE = [sys.executable, "-m", "llmcore.cli"]
 OPENBRIDGE = [sys.executable, "-c", "from llmcore.cli.openbridge import main; exit(main())"]
 EVIL = "a\x1b]52;c;ZXZpbA==\x07b\x1b[2J\rc\x9b31m\x7f\nd\te"
 HARMLESS = "a]52;c;ZXZpbA==b[2Jc31m\nd\te"
-
-
-@pytest.fixture
-def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Loopback]:
-    """Run a Chat server, configured in the environment as vLLM."""
-    for name in [name for name in os.environ if name.endswith(("_API_KEY", "_TOKEN", "_BASE_URL"))]:
-        monkeypatch.delenv(name)
-    monkeypatch.setattr("sys.stdin", io.StringIO(""))
-    with serve(chat_handler) as running:
-        monkeypatch.setenv("VLLM_BASE_URL", running.url + "/v1")
-        yield running
 
 
 def answer_with(server: Loopback, *texts: str) -> None:

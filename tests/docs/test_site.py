@@ -1,14 +1,12 @@
 """The built site in a browser, wide and narrow, light and dark: nothing is cut, broken or dead."""
 
 import os
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.docs import site_pages
-from tests.support.programs.browser import chromium
 
 ROOT = Path(__file__).parents[2]
 FAULTS = r"""() => {
@@ -34,12 +32,6 @@ def site() -> Path:
     if built := os.environ.get("BUILT_SITE"):
         return ROOT / built
     pytest.skip("make docs builds the site, and runs these tests")
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with chromium() as running:
-        yield running
 
 
 def test_links_and_anchors_of_the_built_site_lead_somewhere(site: Path) -> None:

@@ -1,7 +1,6 @@
 """Arguments of tools, and characters that were cut in two."""
 
 import json
-from collections.abc import Sequence
 
 import pytest
 from hypothesis import given
@@ -15,7 +14,6 @@ from llmcore.schema.content import (
     TokenLogprob,
 )
 from llmcore.schema.events import (
-    LLMEvent,
     ReasoningDelta,
     ReasoningEnd,
     ReasoningStart,
@@ -28,32 +26,13 @@ from llmcore.schema.events import (
     ToolInputStart,
 )
 from llmcore.schema.json import MAX_DEPTH, JsonValue, parse_arguments
-from llmcore.schema.response import LLMResponse
+from tests.folds.segments_kit import answer, completed, said
 from tests.support.strategies.values import (
     chunkings,
     framed,
     json_objects,
     texts,
 )
-
-
-def completed(*inner: LLMEvent) -> list[LLMEvent]:
-    """Complete a stream whose one step is *inner*, and return what became of the step."""
-    stream = complete_segments(framed(inner))
-    assert violations(stream) == []
-    return stream[2:-2]
-
-
-def answer(events: Sequence[LLMEvent]) -> LLMResponse:
-    """Return the response of bare events."""
-    return collect(complete_segments(events)).unwrap()
-
-
-def said(events: Sequence[LLMEvent], id_: str) -> str:
-    """Return what the deltas of a segment say."""
-    deltas = (TextDelta, ReasoningDelta, ToolInputDelta)
-    return "".join(e.text for e in events if isinstance(e, deltas) and e.id == id_)
-
 
 # -- tool arguments
 

@@ -38,8 +38,8 @@ from llmcore.schema.events import (
     ToolInputEnd,
     ToolInputStart,
 )
-from llmcore.schema.response import LLMResponse
 from llmcore.schema.usage import Usage
+from tests.folds.segments_kit import answer, completed, said
 from tests.support.opcodes import uncollected
 from tests.support.strategies.values import (
     SEGMENT_STYLES,
@@ -51,25 +51,6 @@ from tests.support.strategies.values import (
     segment_lists,
     texts,
 )
-
-
-def completed(*inner: LLMEvent) -> list[LLMEvent]:
-    """Complete a stream whose one step is *inner*, and return what became of the step."""
-    stream = complete_segments(framed(inner))
-    assert violations(stream) == []
-    return stream[2:-2]
-
-
-def answer(events: Sequence[LLMEvent]) -> LLMResponse:
-    """Return the response of bare events."""
-    return collect(complete_segments(events)).unwrap()
-
-
-def said(events: Sequence[LLMEvent], id_: str) -> str:
-    """Return what the deltas of a segment say."""
-    deltas = (TextDelta, ReasoningDelta, ToolInputDelta)
-    return "".join(e.text for e in events if isinstance(e, deltas) and e.id == id_)
-
 
 # -- one segment, spelled in every way
 

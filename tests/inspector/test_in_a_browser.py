@@ -1,7 +1,6 @@
 """The inspector's page in a headless Chromium: it shows everything, and runs nothing of it."""
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -10,17 +9,11 @@ import pytest
 from llmcore.inspector.exchange import ReceivedResponse, exchange
 from llmcore.inspector.files import difference, read_document
 from llmcore.inspector.page import page
-from tests.support.programs.browser import SIZES, chromium, opened
+from tests.support.programs.browser import SIZES, opened
 
 pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[2]
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with chromium() as running:
-        yield running
 
 
 @pytest.mark.parametrize("size", SIZES)

@@ -1,9 +1,8 @@
 """Laws of ledgers, for any order of reservations, settlements, deaths of workers and time."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import TypeAlias
 
-import pytest
 from attrs import define, field
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -12,7 +11,7 @@ from llmcore.bridge.state.ledger import Increment, Ledger, Meter, Settlement
 from llmcore.bridge.state.ledger_redis import RedisLedger
 from llmcore.bridge.state.ledger_sql import SqliteLedgerDatabase, SqlLedger
 from tests.bridge.accounts.test_ledgers import Clock
-from tests.support.servers.redis_servers import RedisServer, running_redis
+from tests.support.servers.redis_servers import RedisServer
 
 METERS = tuple(Meter(name=f"budget:{n}", limit=100 * (n + 1), keep_s=1e6) for n in range(2))
 LEASE_S = 30.0
@@ -109,12 +108,6 @@ def test_levels_are_what_is_held_and_used(steps: list[Step]) -> None:
     ledger = SqlLedger(SqliteLedgerDatabase(None, setting="X", clock=clock))
     run(ledger, clock, steps)
     ledger.close()
-
-
-@pytest.fixture(scope="module")
-def redis() -> Iterator[RedisServer]:
-    with running_redis() as running:
-        yield running
 
 
 @given(steps=STEPS)

@@ -19,8 +19,8 @@ from llmcore.bridge.state.ledger_sql import (
 )
 from llmcore.bridge.state.store import StateUnavailableError
 from llmcore.storage.postgres import MAX_CONNECTIONS
-from tests.support.servers.postgres_servers import PostgresServer, running_postgres
-from tests.support.servers.redis_servers import RedisServer, running_redis
+from tests.support.servers.postgres_servers import PostgresServer
+from tests.support.servers.redis_servers import RedisServer
 
 BUDGET = Meter(name="budget:k", limit=100, keep_s=1000.0)
 RATE = Meter(name="rate:k", limit=60, drains_per_s=1.0, keep_s=120.0)
@@ -32,18 +32,6 @@ class Clock:
 
     def __call__(self) -> float:
         return self.now
-
-
-@pytest.fixture(scope="module")
-def redis() -> Iterator[RedisServer]:
-    with running_redis() as running:
-        yield running
-
-
-@pytest.fixture(scope="module")
-def postgres() -> Iterator[PostgresServer]:
-    with running_postgres() as running:
-        yield running
 
 
 @pytest.fixture

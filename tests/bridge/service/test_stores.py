@@ -9,7 +9,7 @@ import sqlite3
 import stat
 import threading
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, closing
 from pathlib import Path
@@ -36,8 +36,7 @@ from llmcore.bridge.state.store import (
 from llmcore.bridge.state.stores import store_for
 from llmcore.fronts.openai_responses.state import Record
 from llmcore.schema.errors import ConfigurationError
-from tests.support.servers.postgres_servers import PostgresServer, running_postgres
-from tests.support.servers.redis_servers import RedisServer, running_redis
+from tests.support.servers.redis_servers import running_redis
 
 RECORD = Record(
     id="resp_1",
@@ -47,18 +46,6 @@ RECORD = Record(
     conversation={"model": "m", "messages": []},
     items={"msg_1": {"id": "msg_1", "text": "héllo"}},
 )
-
-
-@pytest.fixture(scope="module")
-def redis() -> Iterator[RedisServer]:
-    with running_redis() as running:
-        yield running
-
-
-@pytest.fixture(scope="module")
-def postgres() -> Iterator[PostgresServer]:
-    with running_postgres() as running:
-        yield running
 
 
 @pytest.fixture(params=["memory", "sqlite", "redis", "postgres"])

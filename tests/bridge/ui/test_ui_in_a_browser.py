@@ -7,7 +7,7 @@ import httpx
 import pytest
 
 from llmcore.bridge.configuration.settings import AccountSettings
-from tests.support.programs.browser import SIZES, chromium, opened
+from tests.support.programs.browser import SIZES, opened
 from tests.support.servers.bridge_service import listening, settings_for
 from tests.support.servers.loopback import Answer, Received, chat_chunk, chat_handler, serve
 
@@ -38,12 +38,6 @@ def handler(received: Received) -> Answer:
         ]
         return Answer(script, headers={"content-type": "text/event-stream"})
     return chat_handler(received)
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with chromium() as running:
-        yield running
 
 
 @pytest.fixture

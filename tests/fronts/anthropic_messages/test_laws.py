@@ -12,7 +12,7 @@ from llmcore.protocols.protocol import protocol_by_id
 from llmcore.schema import json
 from llmcore.schema.content import ReasoningPart, RefusalPart, TextPart, ToolCallPart
 from llmcore.schema.errors import LLMError
-from llmcore.schema.events import LLMEvent, StreamStart, ToolResult
+from llmcore.schema.events import LLMEvent, StreamStart
 from llmcore.schema.messages import Message
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.response import LLMResponse
@@ -32,21 +32,8 @@ from tests.fronts.anthropic_messages.messages_kit import (
     written,
 )
 from tests.support.strategies.examples import costly
+from tests.support.strategies.values import network_streams as streams
 from tests.support.strategies.values import requests
-from tests.support.strategies.values import streams as any_streams
-
-
-def streams(*, may_fail: bool = True) -> st.SearchStrategy[list[LLMEvent]]:
-    """Streams as the network brings them: no result of a hosted tool names a local file."""
-    return any_streams(may_fail=may_fail).map(
-        lambda events: [event for event in events if not _names_file(event)]
-    )
-
-
-def _names_file(event: LLMEvent) -> bool:
-    content = event.content if isinstance(event, ToolResult) else ()
-    parts = content if isinstance(content, tuple) else ()
-    return any(getattr(part, "path", None) is not None for part in parts)
 
 
 def said(message: Message) -> str:

@@ -34,7 +34,7 @@ from tests.fronts.anthropic_messages.messages_kit import (
     sdk_stream,
     written,
 )
-from tests.fronts.openai_responses.responses_kit import call, stream, text, thought
+from tests.support.events import call, stream, text, thought
 
 
 def test_calls_that_come_interleaved_are_blocks_one_after_another() -> None:

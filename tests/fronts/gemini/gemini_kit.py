@@ -2,14 +2,13 @@
 
 import base64
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import httpx2
 from google import genai
 from google.genai import types
 
-from llmcore.folds.segments import complete_segments
 from llmcore.fronts.errors import FrontError
 from llmcore.fronts.front import ClientRequest, ReadRequest, ResponseIdentity, Upstream
 from llmcore.fronts.gemini import front, grammar
@@ -19,21 +18,7 @@ from llmcore.fronts.policy import TranslationPolicy
 from llmcore.fronts.sealer import Sealer
 from llmcore.schema import json
 from llmcore.schema.events import (
-    Finish,
-    FinishReason,
     LLMEvent,
-    ReasoningDelta,
-    ReasoningEnd,
-    ReasoningStart,
-    StepFinish,
-    StepStart,
-    StreamStart,
-    TextDelta,
-    TextEnd,
-    TextStart,
-    ToolInputDelta,
-    ToolInputEnd,
-    ToolInputStart,
 )
 from llmcore.schema.messages import Message
 from llmcore.schema.model import Model
@@ -99,50 +84,6 @@ def messages_of(*contents: Any, protocol_id: str = "openai-chat") -> tuple[Messa
 def codes(made: ReadRequest[GeminiContext]) -> list[str]:
     """Return the codes of a request's diagnostics."""
     return [diagnostic.code for diagnostic in made.diagnostics]
-
-
-# -- events
-
-
-def stream(
-    *segments: Sequence[LLMEvent] | LLMEvent,
-    reason: str = "stop",
-    raw: str | None = None,
-    protocol: str | None = "openai-chat",
-    **finish: Any,
-) -> list[LLMEvent]:
-    """Return the events of one response, completed as the client completes them."""
-    inner = [event for one in segments for event in (one if isinstance(one, Sequence) else (one,))]
-    why = FinishReason(reason, raw)  # type: ignore[arg-type]
-    return complete_segments(
-        [
-            StreamStart(provider="acme", model="test-model", id="up_1", protocol=protocol),
-            StepStart(),
-            *inner,
-            StepFinish(finish_reason=why, usage=finish.get("usage")),
-            Finish(finish_reason=why, **finish),
-        ]
-    )
-
-
-def text(*pieces: str, id: str = "t", **end: Any) -> list[LLMEvent]:
-    """Return a text segment."""
-    start = TextStart(id, refusal=end.get("refusal", False))
-    return [start, *(TextDelta(id, piece) for piece in pieces), TextEnd(id, **end)]
-
-
-def thought(*pieces: str, id: str = "r", **end: Any) -> list[LLMEvent]:
-    """Return a segment of thinking."""
-    deltas = [ReasoningDelta(id, piece) for piece in pieces]
-    return [ReasoningStart(id), *deltas, ReasoningEnd(id, **end)]
-
-
-def call(
-    name: str, *pieces: str, id: str = "call_1", kind: Any = "function", **end: Any
-) -> list[LLMEvent]:
-    """Return a call of a tool that the client runs."""
-    start = ToolInputStart(id, name, kind=kind, provider_executed=end.pop("hosted", False))
-    return [start, *(ToolInputDelta(id, piece) for piece in pieces), ToolInputEnd(id, **end)]
 
 
 # -- responses

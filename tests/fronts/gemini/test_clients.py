@@ -22,17 +22,14 @@ from tests.fronts.gemini.gemini_kit import (
     HELLO,
     STREAM_PATH,
     asked,
-    call,
     echo,
     heard,
     messages_of,
     read,
     sdk,
-    stream,
-    text,
-    thought,
     written,
 )
+from tests.support.events import call, stream, text, thought
 
 # -- responses
 

@@ -26,7 +26,7 @@ from llmcore.schema.content import (
     ToolResultPart,
 )
 from llmcore.schema.errors import LLMError
-from llmcore.schema.events import LLMEvent, ToolResult
+from llmcore.schema.events import LLMEvent
 from llmcore.schema.messages import Message
 from llmcore.schema.options import ResponseFormat
 from llmcore.schema.request import LLMRequest
@@ -45,21 +45,8 @@ from tests.fronts.gemini.gemini_kit import (
 )
 from tests.support.strategies.examples import costly
 from tests.support.strategies.values import json_values, requests
-from tests.support.strategies.values import streams as any_streams
+from tests.support.strategies.values import network_streams as streams
 from tests.support.wire import gemini as wire
-
-
-def streams(*, may_fail: bool = True) -> st.SearchStrategy[list[LLMEvent]]:
-    """Streams as the network brings them: no result of a hosted tool names a local file."""
-    return any_streams(may_fail=may_fail).map(
-        lambda events: [event for event in events if not _names_file(event)]
-    )
-
-
-def _names_file(event: LLMEvent) -> bool:
-    content = event.content if isinstance(event, ToolResult) else ()
-    parts = content if isinstance(content, tuple) else ()
-    return any(getattr(part, "path", None) is not None for part in parts)
 
 
 def decoded(body: bytes, *, streaming: bool) -> LLMResponse | LLMError:

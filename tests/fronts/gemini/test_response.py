@@ -19,7 +19,8 @@ from llmcore.schema.events import (
     ToolResult,
 )
 from llmcore.schema.usage import Usage
-from tests.fronts.gemini.gemini_kit import SEES_THOUGHTS, call, stream, text, thought, written
+from tests.fronts.gemini.gemini_kit import SEES_THOUGHTS, written
+from tests.support.events import call, stream, text, thought
 
 # -- parts
 

@@ -9,7 +9,7 @@ import pytest
 from llmcore.fronts.openai_chat.grammar import violations
 from tests.fronts.openai_chat.chat_kit import Written
 from tests.fronts.openai_chat.test_response import USAGE, WITH_USAGE
-from tests.fronts.openai_responses.responses_kit import call, stream, text, thought
+from tests.support.events import call, stream, text, thought
 
 Chunks = list[dict[str, Any]]
 

@@ -33,7 +33,7 @@ from tests.fronts.openai_chat.chat_kit import (
     refused,
     sdk_streamed,
 )
-from tests.fronts.openai_responses.responses_kit import call, stream, text, thought
+from tests.support.events import call, stream, text, thought
 
 CALL = {
     "id": "call_1",

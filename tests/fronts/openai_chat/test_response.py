@@ -24,7 +24,7 @@ from llmcore.schema.events import (
 )
 from llmcore.schema.usage import Usage
 from tests.fronts.openai_chat.chat_kit import Written, echoed, refused, sdk_streamed, sdk_whole
-from tests.fronts.openai_responses.responses_kit import call, stream, text, thought
+from tests.support.events import call, stream, text, thought
 
 USAGE = Usage.make(input_tokens=1200, output_tokens=90, cache_read_tokens=1000, reasoning_tokens=30)
 WITH_USAGE = {"stream": True, "stream_options": {"include_usage": True}}

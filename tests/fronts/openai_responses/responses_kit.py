@@ -1,10 +1,9 @@
 """Requests through the gateway's pure half, with everything that must hold of what it writes."""
 
 import itertools
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from llmcore.folds.segments import complete_segments
 from llmcore.fronts.encoding import named_event
 from llmcore.fronts.errors import FrontError
 from llmcore.fronts.front import ClientRequest, ResponseIdentity, Upstream
@@ -16,21 +15,7 @@ from llmcore.fronts.policy import TranslationPolicy
 from llmcore.fronts.sealer import Sealer
 from llmcore.schema.content import ReasoningPart
 from llmcore.schema.events import (
-    Finish,
-    FinishReason,
     LLMEvent,
-    ReasoningDelta,
-    ReasoningEnd,
-    ReasoningStart,
-    StepFinish,
-    StepStart,
-    StreamStart,
-    TextDelta,
-    TextEnd,
-    TextStart,
-    ToolInputDelta,
-    ToolInputEnd,
-    ToolInputStart,
 )
 from llmcore.schema.messages import Message
 from llmcore.schema.model import Model
@@ -108,51 +93,6 @@ def messages_of(*items: Any, **options: Any) -> tuple[Message, ...]:
 def codes(translation: Translation) -> list[str]:
     """Return the codes of a translation's diagnostics."""
     return [diagnostic.code for diagnostic in translation.diagnostics]
-
-
-# -- events
-
-
-def stream(
-    *segments: Sequence[LLMEvent] | LLMEvent,
-    reason: str = "stop",
-    raw: str | None = None,
-    protocol: str | None = "openai-chat",
-    **finish: Any,
-) -> list[LLMEvent]:
-    """Return the events of one response, completed as the client completes them."""
-    inner = [event for one in segments for event in (one if isinstance(one, Sequence) else (one,))]
-    why = FinishReason(reason, raw)  # type: ignore[arg-type]
-    return complete_segments(
-        [
-            StreamStart(provider="acme", model="test-model", id="up_1", protocol=protocol),
-            StepStart(),
-            *inner,
-            StepFinish(finish_reason=why, usage=finish.get("usage")),
-            Finish(finish_reason=why, **finish),
-        ]
-    )
-
-
-def text(*pieces: str, id: str = "t", **end: Any) -> list[LLMEvent]:
-    """Return a text segment."""
-    start = TextStart(id, refusal=end.get("refusal", False))
-    return [start, *(TextDelta(id, piece) for piece in pieces), TextEnd(id, **end)]
-
-
-def thought(*pieces: str, id: str = "r", **end: Any) -> list[LLMEvent]:
-    """Return a segment of thinking."""
-    deltas = [ReasoningDelta(id, piece) for piece in pieces]
-    return [ReasoningStart(id), *deltas, ReasoningEnd(id, **end)]
-
-
-def call(
-    name: str, *pieces: str, id: str = "call_1", kind: Any = "function", **end: Any
-) -> list[LLMEvent]:
-    """Return a call of a tool that the client runs."""
-    hosted, own = end.pop("hosted", False), end.pop("begins_with", {})
-    start = ToolInputStart(id, name, kind=kind, provider_executed=hosted, provider_metadata=own)
-    return [start, *(ToolInputDelta(id, piece) for piece in pieces), ToolInputEnd(id, **end)]
 
 
 # -- folding

@@ -13,16 +13,13 @@ from llmcore.schema.tools import ToolChoice
 from tests.fronts.openai_responses.responses_kit import (
     Folded,
     asked,
-    call,
     folded,
     messages_of,
     refused,
-    stream,
-    text,
-    thought,
     translated,
     upstream_of,
 )
+from tests.support.events import call, stream, text, thought
 
 TRIGGER = {"type": "compaction_trigger"}
 SAID: list[dict[str, Any]] = [

@@ -8,15 +8,8 @@ import pytest
 
 from llmcore.fronts.openai_responses.grammar import ResponsesChecker, violations
 from llmcore.schema.content import Citation
-from tests.fronts.openai_responses.responses_kit import (
-    ASK,
-    call,
-    folded,
-    stream,
-    text,
-    thought,
-    translated,
-)
+from tests.fronts.openai_responses.responses_kit import ASK, folded, translated
+from tests.support.events import call, stream, text, thought
 
 Events = list[dict[str, Any]]
 

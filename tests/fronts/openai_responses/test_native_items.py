@@ -12,7 +12,8 @@ from llmcore.fronts.policy import TranslationPolicy
 from llmcore.protocols.protocol import protocol_by_id
 from llmcore.schema import json
 from llmcore.schema.result import Success
-from tests.fronts.openai_responses.responses_kit import call, folded, refused, stream, translated
+from tests.fronts.openai_responses.responses_kit import folded, refused, translated
+from tests.support.events import call, stream
 
 RESPONSES = "openai-responses"
 HELLO = {"role": "user", "content": "Hello"}

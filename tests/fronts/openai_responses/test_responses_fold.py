@@ -40,15 +40,12 @@ from llmcore.schema.usage import Usage
 from tests.fronts.openai_responses.responses_kit import (
     ASK,
     ENCRYPTED,
-    call,
     continued,
     folded,
     opaque,
-    stream,
-    text,
-    thought,
     translated,
 )
+from tests.support.events import call, stream, text, thought
 
 PATCH_TOOL = {"type": "custom", "name": "apply_patch"}
 SUMMARY = {"reasoning": {"summary": "auto"}}

@@ -5,7 +5,6 @@ from typing import Any
 import pytest
 from attrs import evolve
 from hypothesis import given
-from hypothesis import strategies as st
 
 from llmcore.folds.response import collect
 from llmcore.fronts.openai_responses.state import StoredConversation
@@ -22,7 +21,7 @@ from llmcore.schema.content import (
     ToolResultPart,
 )
 from llmcore.schema.errors import LLMError
-from llmcore.schema.events import LLMEvent, ToolResult
+from llmcore.schema.events import LLMEvent
 from llmcore.schema.messages import Message
 from llmcore.schema.model import Model
 from llmcore.schema.request import request
@@ -39,20 +38,7 @@ from tests.fronts.openai_responses.responses_kit import (
     translated,
 )
 from tests.support.strategies.examples import costly
-from tests.support.strategies.values import streams as any_streams
-
-
-def streams(*, may_fail: bool = True) -> st.SearchStrategy[list[LLMEvent]]:
-    """Streams as the network brings them: no result of a hosted tool names a local file."""
-    return any_streams(may_fail=may_fail).map(
-        lambda events: [event for event in events if not _names_file(event)]
-    )
-
-
-def _names_file(event: LLMEvent) -> bool:
-    content = event.content if isinstance(event, ToolResult) else ()
-    parts = content if isinstance(content, tuple) else ()
-    return any(getattr(part, "path", None) is not None for part in parts)
+from tests.support.strategies.values import network_streams as streams
 
 
 def decoded(made: Folded) -> LLMResponse | LLMError:

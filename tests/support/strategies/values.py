@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from llmcore.folds.segments import complete_segments
 from llmcore.schema import events
-from llmcore.schema.events import LLMEvent
+from llmcore.schema.events import LLMEvent, ToolResult
 from llmcore.schema.json import ProviderMetadata
 from tests.support.strategies.requests import (
     assistant_messages,
@@ -271,6 +271,19 @@ def streams(*, may_fail: bool = True) -> st.SearchStrategy[list[LLMEvent]]:
     return bare_streams(may_fail=may_fail).map(complete_segments)
 
 
+def network_streams(*, may_fail: bool = True) -> st.SearchStrategy[list[LLMEvent]]:
+    """Streams as the network brings them: no result of a hosted tool names a local file."""
+    return streams(may_fail=may_fail).map(
+        lambda events: [event for event in events if not _names_file(event)]
+    )
+
+
+def _names_file(event: LLMEvent) -> bool:
+    content = event.content if isinstance(event, ToolResult) else ()
+    parts = content if isinstance(content, tuple) else ()
+    return any(getattr(part, "path", None) is not None for part in parts)
+
+
 __all__ = [
     "SEGMENT_STYLES",
     "Segment",
@@ -309,6 +322,7 @@ __all__ = [
     "messages",
     "models",
     "moments",
+    "network_streams",
     "origins",
     "output_parts",
     "parameter_schemas",
