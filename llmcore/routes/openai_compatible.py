@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping
 from functools import cache
+from typing import Final
 from urllib.parse import urlsplit
 
 from attrs import evolve, frozen
@@ -94,9 +95,18 @@ class OpenAICompatible(ConfigurableProvider):
 
 
 def _dialect_at(base_url: str) -> ChatDialect:
-    """Return the dialect of the provider at *base_url*; any other may be llama.cpp."""
-    unknown = evolve(COMPATIBLE, counts_tokens=True)  # other servers answer 404 to a count
-    return _dialects().get(_host_of(base_url), unknown)
+    """Return the dialect of the provider at *base_url*."""
+    return _dialects().get(_host_of(base_url), _UNKNOWN)
+
+
+_UNKNOWN: Final = evolve(
+    COMPATIBLE,
+    counts_tokens=True,  # it may be llama.cpp; others answer 404 to a count
+    # Many models must get their thinking back beside calls, on every host: "The `reasoning_content`
+    # in the thinking mode must be passed back to the API" (DeepSeek V4, MiMo), "reasoning_content
+    # is missing in assistant tool call message" (Kimi).
+    reasoning_replay="own",
+)
 
 
 def _host_of(base_url: str) -> str:

@@ -15,8 +15,10 @@ from llmcore.routes.openai import OpenAI
 from llmcore.routes.openai_compatible import OpenAICompatible
 from llmcore.routes.openrouter import OpenRouter
 from llmcore.routes.xai import XAI
+from llmcore.schema.content import ReasoningPart, TextPart
 from llmcore.schema.errors import ConfigurationError
 from llmcore.schema.events import Finish, TextDelta, ToolCall
+from llmcore.schema.messages import Message, Origin
 from llmcore.schema.request import request
 from llmcore.schema.tools import ToolDefinition
 from llmcore.testing import scripted
@@ -116,6 +118,17 @@ async def test_text_tools_and_streaming_through_a_new_provider(server: Loopback)
     assert said == ["Hel", "lo"]
     assert {one.headers["authorization"] for one in server.received} == {"Bearer sk-acme"}
     assert {one.path for one in server.received} == {"/v1/chat/completions"}
+
+
+def test_server_of_unknown_host_gets_its_thinking_back() -> None:
+    origin = Origin(provider="acme", model="m-1", protocol="openai-chat")
+    said = Message.assistant(ReasoningPart("Hm."), TextPart("Hi"), origin=origin)
+    model = OpenAICompatible(name="acme", base_url="https://h/v1", api_key="k").model("m-1")
+    asked = request(model=model, messages=[Message.user("Hi"), said, Message.user("Go")])
+
+    sent = Client().prepare(asked).unwrap().body["messages"][1]
+
+    assert sent == {"role": "assistant", "content": "Hi", "reasoning_content": "Hm."}
 
 
 @pytest.mark.parametrize(

@@ -144,7 +144,8 @@ def _clean_part(
 ) -> ContentPart | None:
     """Return *part* in a form that the target can read; None if there is none."""
     if isinstance(part, ReasoningPart):
-        return _clean_reasoning(part, path, policy, diagnostics, trusted=trusted)
+        own = policy.same_api(message.origin)
+        return _clean_reasoning(part, path, policy, diagnostics, trusted=trusted, own=own)
     native = policy.same_api(message.origin)
     if isinstance(part, ProviderPart):
         ours = part.provider in (policy.provider, policy.metadata_key, policy.protocol)
@@ -169,10 +170,12 @@ def _clean_reasoning(
     diagnostics: Diagnostics,
     *,
     trusted: bool,
+    own: bool = True,
 ) -> ReasoningPart | None:
     """Return reasoning in the form that the target accepts; None if it accepts none."""
-    if policy.reasoning == "drop":
-        why = "the target accepts no reasoning from earlier responses"
+    if policy.reasoning == "drop" or (policy.reasoning == "own" and not own):
+        whose = "" if own else " of other providers"
+        why = f"the target accepts no reasoning from earlier responses{whose}"
         diagnostics.dropped("reasoning-dropped", path, why)
         return None
     kept = part if trusted else _without_proof(part, policy)

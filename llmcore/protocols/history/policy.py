@@ -41,9 +41,9 @@ class HistoryPolicy(msgspec.Struct, frozen=True, kw_only=True):
     `drop_blank`: those of nothing but white space go too, whatever they carry."""
     empty_user_text: bool = False
     """Whether a user's message may be an empty text and nothing else."""
-    reasoning: Literal["drop", "signed", "any"] = "any"
+    reasoning: Literal["drop", "signed", "own", "any"] = "any"
     """Which reasoning the target takes back: none; only with a signature, encrypted data or
-    an item id of its own; or bare text too."""
+    an item id of its own; or bare text too: of its own API, or of any."""
     reasoning_may_end_turn: bool = True
     """Whether an assistant message may end with reasoning."""
     item_ids: bool = True

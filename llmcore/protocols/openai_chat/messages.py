@@ -6,15 +6,20 @@ https://openrouter.ai/docs/use-cases/reasoning-tokens,
 https://docs.mistral.ai/capabilities/reasoning.
 """
 
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import Mapping, Sequence
+from typing import Final, Literal
 
 from llmcore.protocols.caching import OPENAI_BREAKPOINT, mark_breakpoint
 from llmcore.protocols.history import HistoryPolicy, Repaired, repair
 from llmcore.protocols.history.policy import LoweringTarget, native_provider_ids
 from llmcore.protocols.lowering import omitted_block, result_text
-from llmcore.protocols.openai_chat.models import ChatDialect
-from llmcore.protocols.openai_chat.names import METADATA_KEY, PROTOCOL_ID, rejoin_details
+from llmcore.protocols.openai_chat.models import ChatDialect, ReasoningReplay
+from llmcore.protocols.openai_chat.names import (
+    METADATA_KEY,
+    PROTOCOL_ID,
+    REASONING_FIELDS,
+    rejoin_details,
+)
 from llmcore.protocols.openai_chat.parts import content_of, lower_part
 from llmcore.protocols.tools import freeform_arguments
 from llmcore.schema.content import (
@@ -55,7 +60,7 @@ def target_of(request: LLMRequest, dialect: ChatDialect) -> ChatTarget:
         system_messages=dialect.system_messages,
         developer_role=dialect.developer_role,
         empty_text="drop_empty",
-        reasoning="drop" if dialect.reasoning_replay == "forbidden" else "any",
+        reasoning=_REASONING.get(dialect.reasoning_replay, "any"),
     )
     return ChatTarget(
         dialect=dialect,
@@ -63,6 +68,12 @@ def target_of(request: LLMRequest, dialect: ChatDialect) -> ChatTarget:
         keys=native_provider_ids(request, METADATA_KEY),
         breakpoints=dialect.takes_breakpoints(request.model_id),
     )
+
+
+_REASONING: Final[Mapping[ReasoningReplay, Literal["drop", "own"]]] = {
+    "forbidden": "drop",
+    "own": "own",
+}
 
 
 def lower_messages(
@@ -243,15 +254,22 @@ def _lower_reasoning(message: Message, context: ChatTarget) -> NativeObject:
         return {}
     if dialect.reasoning_field in ("content", "reasoning_text"):  # a part; a field with its proof
         return {}
-    if dialect.reasoning_field == "reasoning_details":
+    field: str = dialect.reasoning_field
+    own = dialect.reasoning_replay == "own"
+    if own or field == "reasoning_details":
         details = _details(message, context)
         if details:
             return {"reasoning_details": details}
-        field = "reasoning"
-    else:
-        field = dialect.reasoning_field
+        field = _field_of(message) or field if own else "reasoning"
     text = message.reasoning or ""
     return {field: text} if text or dialect.reasoning_replay == "required" else {}
+
+
+def _field_of(message: Message) -> str | None:
+    """Return the field in which the thinking of *message* came, where it is not the usual one."""
+    metadata = (part.provider_metadata.get(METADATA_KEY, {}) for part in message.content)
+    found = (data.get("reasoning_field") for data in metadata)
+    return next((name for name in found if name in REASONING_FIELDS), None)
 
 
 def _details(message: Message, context: ChatTarget) -> list[JsonValue]:

@@ -23,7 +23,7 @@ from llmcore.schema.options import ServiceTier
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.tools import CustomTool, ToolDefinition
 
-ReasoningReplay = Literal["forbidden", "accepted", "required"]
+ReasoningReplay = Literal["forbidden", "own", "accepted", "required"]
 ReasoningField = Literal[
     "reasoning_content", "reasoning", "reasoning_details", "reasoning_text", "content"
 ]
@@ -149,7 +149,9 @@ class ChatDialect:
     type `thinking`, as Mistral has them, and `reasoning_text` goes only with its proof,
     `reasoning_opaque`."""
     reasoning_replay: ReasoningReplay = "forbidden"
-    """Whether it may or must go back. `required` puts the field on every assistant message."""
+    """Whether it may or must go back. `own` is for servers of which nothing is known: they get back
+    the thinking that they sent, in the field in which it came. `required` puts the field on every
+    assistant message."""
     think_tags: bool = False
     """Whether `<think>...</think>` in the text is thinking."""
 

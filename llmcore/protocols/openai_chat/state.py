@@ -258,7 +258,8 @@ def close_segment(state: ChatState, events: list[LLMEvent]) -> ChatState:
             state = _with_blocks(state, details)
             metadata = {}
         else:
-            metadata = {METADATA_KEY: {"reasoning_details": details}} if details else {}
+            found = {"reasoning_details": details} if details else _unusual_field(state)
+            metadata = {METADATA_KEY: found} if found else {}
         events.append(
             ReasoningEnd(
                 state.segment,
@@ -272,6 +273,14 @@ def close_segment(state: ChatState, events: list[LLMEvent]) -> ChatState:
         )
     events.append(TextEnd(state.segment, state.text, citations=tuple(to_list(state.citations))))
     return replace(state, mode="", fast_field="", text="", citations=None)
+
+
+def _unusual_field(state: ChatState) -> JsonObject:
+    """Return the field of the open thinking, if it must go back there and not in the usual one."""
+    dialect, field = state.context.dialect, state.fast_field
+    if dialect.reasoning_replay != "own" or field in ("", dialect.reasoning_field):
+        return {}
+    return {"reasoning_field": field}
 
 
 def _with_blocks(state: ChatState, blocks: list[JsonValue]) -> ChatState:

@@ -8,6 +8,7 @@ from attrs import evolve
 
 from llmcore.protocols import openai_chat
 from llmcore.protocols.openai_chat import COMPATIBLE, OPENAI, ChatDialect
+from llmcore.protocols.openai_chat.names import REASONING_FIELDS
 from llmcore.schema.content import (
     AudioPart,
     ContentPart,
@@ -439,6 +440,50 @@ def test_thinking_goes_back_where_it_is_taken(field: Any) -> None:
         field: "Hm.",
     }
     assert field not in _replayed(dialect, TextPart("a"))
+
+
+UNKNOWN = evolve(COMPATIBLE, reasoning_replay="own")
+
+
+@pytest.mark.parametrize("field", ["reasoning_content", "reasoning", "thinking"])
+@pytest.mark.parametrize("stream", [True, False])
+def test_an_unknown_server_gets_its_thinking_back_in_the_same_field(
+    field: str, stream: bool
+) -> None:
+    """Beside a call, where the models of many servers need it."""
+    calls = [call(0, id="a", name="one", arguments="{}")]
+    message = {field: "Hm.", "tool_calls": calls}
+    pieces: list[dict[str, Any]] = [{field: "H"}, {field: "m."}, {"tool_calls": calls}]
+    chunks = [*map(chunk, pieces), chunk({}, "stop")]
+    body = completion(message)
+    events = streamed(chunks, dialect=UNKNOWN) if stream else whole(body, dialect=UNKNOWN)
+
+    native = _replayed(UNKNOWN, *response(events).message.content)
+
+    assert {name for name in REASONING_FIELDS if name in native} == {field}
+    assert native[field] == "Hm."
+
+
+def test_an_unknown_server_gets_no_thinking_of_others() -> None:
+    """It may not know the field, as no server does that sent none."""
+    messages = (
+        Message.user("Hi"),
+        Message.assistant(ReasoningPart("Hm."), TextPart("a"), origin=FOREIGN),
+        Message.user("Go"),
+    )
+
+    assert _messages(*messages, dialect=UNKNOWN)[1] == {"role": "assistant", "content": "a"}
+    assert codes(_asked(*messages), UNKNOWN) == [("reasoning-dropped", "messages[1].content[0]")]
+
+
+def test_an_unknown_server_gets_its_blocks_of_thinking_back() -> None:
+    """MiniMax and gateways need them as they came."""
+    blocks = [{"type": "reasoning.text", "text": "Hm.", "index": 0}]
+    message = {"content": "a", "reasoning_details": blocks}
+
+    made = response(whole(completion(message), dialect=UNKNOWN)).message
+
+    assert _replayed(UNKNOWN, *made.content)["reasoning_details"] == blocks
 
 
 def test_thinking_stays_where_it_is_forbidden() -> None:
