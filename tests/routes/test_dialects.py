@@ -430,7 +430,7 @@ def test_a_format_is_sent_or_put_into_the_prompt(
     name: str, wanted: ResponseFormat, kind: str | None
 ) -> None:
     """A schema that the server does not enforce goes into the prompt."""
-    ready = prepared(name, response_format=wanted)
+    ready = prepared(name, prompt="Answer in JSON.", response_format=wanted)
     sent: Any = ready.body.get("response_format") or {}
     expected = {"json": "json_object"}.get(wanted.type, wanted.type)
 
