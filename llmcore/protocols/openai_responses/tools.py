@@ -8,7 +8,7 @@ https://developers.openai.com/api/reference/resources/responses/methods/create (
 from collections.abc import Callable, Iterable
 from typing import Final
 
-from llmcore.protocols.openai_responses.names import METADATA_KEY
+from llmcore.protocols.openai_responses.names import HOSTED_KINDS, METADATA_KEY
 from llmcore.protocols.tool_schema import SchemaTarget, project
 from llmcore.protocols.tools import no_tools, unknown_tool
 from llmcore.schema.diagnostics import Diagnostics
@@ -52,7 +52,7 @@ def _nothing_to_call(request: LLMRequest) -> InvalidRequestError | UnsupportedTo
 
 
 def _lower_choice(choice: ToolChoice, tools: list[NativeObject]) -> object:
-    """Return a choice; a hosted tool is named by its type, an MCP server by its label."""
+    """Return a choice; a hosted tool is named by its kind or type, an MCP server by its label."""
     if choice.mode != "named":
         return choice.mode
     name = choice.tool_name
@@ -60,10 +60,11 @@ def _lower_choice(choice: ToolChoice, tools: list[NativeObject]) -> object:
         if tool.get("name") == name and tool.get("type") in ("function", "custom"):
             return {"type": tool["type"], "name": name}
     for tool in tools:
-        if tool.get("type") == "mcp" and tool.get("server_label") == name:
-            return {"type": "mcp", "server_label": name}
-        if tool.get("type") == name:
-            return {"type": name}
+        type_ = str(tool.get("type"))
+        if type_ == "mcp" and name in ("mcp", tool.get("server_label")):
+            return {"type": "mcp", "server_label": tool.get("server_label")}
+        if name in (type_, HOSTED_KINDS.get(type_)):
+            return {"type": type_}
     raise unknown_tool(choice)
 
 

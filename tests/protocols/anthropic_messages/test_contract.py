@@ -4,7 +4,7 @@ from contextlib import suppress
 from typing import Any, get_args
 
 import pytest
-from anthropic.types.beta import BetaContentBlockParam
+from anthropic.types.beta import BetaContentBlockParam, BetaMessage, BetaThinkingConfigParam
 from hypothesis import given
 from hypothesis import strategies as st
 from typing_extensions import get_type_hints
@@ -256,6 +256,31 @@ def test_every_block_of_the_sdk_has_a_class() -> None:
 
     assert words - {tag(one) for one in get_args(blocks.ContentBlock)} == set()
     assert said - {tag(one) for one in get_args(blocks.ResponseBlock)} == set()
+
+
+def test_thinking_of_the_sdk_is_written_as_it_was_read() -> None:
+    """Each type, with all fields that the SDK has for it."""
+    for type_ in get_args(BetaThinkingConfigParam):
+        fields = get_type_hints(type_, include_extras=False)
+        given = {name: _THINKING[name] for name in fields if name != "type"}
+        thinking = {"type": get_args(fields["type"])[0], **given}
+
+        assert round_trip(tolerant=True, thinking=thinking)["thinking"] == thinking
+
+
+_THINKING: dict[str, Any] = {
+    "budget_tokens": 2048,
+    "display": "omitted",
+    "block_binding": {"prefix_mismatch_behavior": "drop_block"},
+}
+
+
+def test_responses_of_the_sdk_are_written_as_they_were_read() -> None:
+    """All fields, those of the token counts included, but for blocks, which have their own test."""
+    for document in documents(BetaMessage):
+        given = {**document, "content": []}
+
+        assert contract.write(contract.read_response(given, tolerant=True)) == given
 
 
 def tag(block: Any) -> str:

@@ -234,6 +234,16 @@ CHOICES: dict[str, tuple[tuple[ToolSpec, ...], ToolChoice, Any]] = {
         ToolChoice.named("docs"),
         {"type": "mcp", "server_label": "docs"},
     ),
+    "mcp by its kind": (
+        (HostedTool.mcp(server_label="docs", server_url="https://mcp.example"),),
+        ToolChoice.named("mcp"),
+        {"type": "mcp", "server_label": "docs"},
+    ),
+    "hosted by its kind": (
+        (HostedTool.code_execution(),),
+        ToolChoice.named("code_execution"),
+        {"type": "code_interpreter"},
+    ),
     "function before hosted": (
         (HostedTool.shell(), ToolDefinition("shell")),
         ToolChoice.named("shell"),

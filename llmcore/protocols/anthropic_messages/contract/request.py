@@ -272,6 +272,7 @@ class ThinkingEnabled:
     type: ClassVar[str] = "enabled"
     budget_tokens: int
     display: str | None = None
+    block_binding: JsonObject | None = None
 
 
 @frozen(kw_only=True)

@@ -70,6 +70,7 @@ class MessagesUsage:
     inference_geo: str | None = None
     speed: str | None = None
     iterations: tuple[JsonObject, ...] | None = None
+    fallback_credit: JsonObject | None = None
 
 
 @frozen(kw_only=True)
