@@ -4,8 +4,8 @@ The body of the request is sent as it came, except for the name of the model; th
 response are forwarded as they arrive. A copy of them is read as events, for metrics, logs and
 retries, and to know how the response ended. Fields that this library does not know are kept.
 
-Streams of Chat Completions state their usage only if they are asked to. They always are, and the
-chunk with the usage is left out for clients that did not ask.
+Upstreams of Chat Completions send the usage of a stream only where `stream_options` requests it.
+Each stream is requested with it; clients that did not request it get the stream without it.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -68,9 +68,9 @@ class RelayedRequest(LLMRequest[Any]):
 
     body: JsonObject = field(factory=dict)
     usage_options: JsonObject = field(factory=dict)
-    """The `stream_options` by which the upstream is asked for the usage of a stream."""
+    """The `stream_options` that request the usage of a stream."""
     hides_usage: bool = False
-    """Whether the client did not ask for the usage of its stream."""
+    """Whether the client did not request the usage of its stream."""
 
     @classmethod
     def to(cls, model: Model, route: Route[Any], *, skims: bool) -> Self:

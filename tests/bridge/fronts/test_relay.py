@@ -125,10 +125,10 @@ def streamed_chat(handler: Handler, **fields: Any) -> tuple[httpx.Response, list
 
 
 @pytest.mark.parametrize("size", [1, 7, 100, 10_000], ids=lambda size: f"reads of {size} bytes")
-def test_the_usage_of_a_chat_stream_is_known_and_hidden_from_a_client_that_did_not_ask(
+def test_the_usage_of_a_chat_stream_is_counted_and_not_sent_to_a_client_that_did_not_request_it(
     size: int,
 ) -> None:
-    """A chunk without choices, which only clients that ask for it expect."""
+    """The chunk with it has no choices, which other clients do not expect."""
     sent = b"".join((*CHUNKS, USAGE, DONE))
 
     def handler(_received: Received) -> Answer:
@@ -143,7 +143,7 @@ def test_the_usage_of_a_chat_stream_is_known_and_hidden_from_a_client_that_did_n
     assert 'tokens_total{kind="output",provider="up"} 9.0' in metrics
 
 
-def test_an_upstream_that_rejects_the_question_for_usage_gets_the_request_without_it() -> None:
+def test_an_upstream_that_rejects_stream_options_gets_the_request_without_them() -> None:
     def handler(received: Received) -> Answer:
         body: Any = received.json
         if "stream_options" in body:
