@@ -19,6 +19,7 @@ from attrs import evolve
 
 from llmcore.bridge.configuration.settings import GatewaySettings
 from llmcore.bridge.http.logs import log
+from llmcore.bridge.http.metrics import Metrics
 from llmcore.schema.errors import ConfigurationError
 
 ReadSettings: TypeAlias = Callable[[], GatewaySettings]
@@ -72,6 +73,7 @@ class Reconfigurable(Protocol):
     """A service whose settings can be replaced while it runs."""
 
     settings: GatewaySettings
+    metrics: Metrics
 
     def reconfigure(self, settings: GatewaySettings) -> None:
         """Use *settings* for what begins from now on; ConfigurationError if they cannot work."""
@@ -104,9 +106,11 @@ class Reloader:
             settings, fixed = with_fixed_settings(service.settings, found)
             service.reconfigure(settings)
         except ConfigurationError as error:
+            service.metrics.configuration_valid.set(0)
             log(logging.ERROR, "configuration_refused", error=str(error))
             return False
         self._seen = _stamps(settings)
+        service.metrics.configuration_valid.set(1)
         log(logging.INFO, "configuration_reloaded", needs_restart=list(fixed) or None)
         return True
 

@@ -40,6 +40,7 @@ from llmcore.bridge.upstream_call import RunContext, retry_policy, total_deadlin
 from llmcore.client.large_requests import is_large, run_in_thread_if
 from llmcore.client.transport import Transport
 from llmcore.fronts.errors import (
+    FrontError,
     from_llm_error,
     overloaded,
     state_unavailable,
@@ -201,6 +202,7 @@ class Service:
     async def maintain(self) -> None:
         """Keep what changes while the gateway runs up to date, until cancelled."""
         async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self._report_store)
             if self.reloader is not None:
                 tasks.start_soon(self.reloader.reload_on_signals)
             while True:
@@ -332,6 +334,11 @@ class Service:
         if self._sealer is None:
             self._sealer = Sealer(await self.from_store(self.store.sealing_key()))
         return self._sealer
+
+    async def _report_store(self) -> None:
+        """Log that the store cannot be reached, before a request needs it."""
+        with suppress(FrontError):
+            await self.from_store(self.store.check())
 
     async def from_store(self, work: Awaitable[_T]) -> _T:
         """Return what the store returns; FrontError, 503, if it cannot be reached."""

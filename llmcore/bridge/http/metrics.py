@@ -60,6 +60,10 @@ class Metrics:
         self._count_responses()
         self._count_spend()
         self.state_errors = self._counter("state_errors", "Failures of the stores.")
+        self.configuration_valid = self._gauge(
+            "configuration_valid", "1; 0 since changed settings were refused.", mode="livemin"
+        )
+        self.configuration_valid.set(1)
         self.violations = self._counter(
             "stream_violations", "Events of ours that broke the grammar of their API."
         )

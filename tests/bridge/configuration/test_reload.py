@@ -61,6 +61,12 @@ def text(running: Gateway, model: str = "m") -> str:
     return str(answer.json()["choices"][0]["message"]["content"])
 
 
+def validity(running: Gateway) -> str:
+    """Return the gauge by which monitoring notices a refused change."""
+    exposition = httpx.get(running.url.removesuffix("/v1") + "/metrics", timeout=30).text
+    return exposition.partition("\nopenbridge_configuration_valid ")[2].partition("\n")[0]
+
+
 def hang_up(running: Gateway) -> None:
     running.process.send_signal(signal.SIGHUP)
 
@@ -108,16 +114,20 @@ def test_a_bad_file_is_refused_with_its_line_and_the_old_settings_stay(tmp_path:
         replace(tmp_path, config(upstream.url))
         with gateway(tmp_path) as running:
             assert text(running) == "old"
+            valid = [validity(running)]
             replace(tmp_path, config("http://127.0.0.1:1", more="[limits]\nidle_secs = 3\n"))
             refused = wait_for(running, "configuration_refused")
+            valid.append(validity(running))
             assert text(running) == "old"
             (tmp_path / "openbridge.toml").unlink()
             missing = wait_for(running, "configuration_refused", 2)
             assert text(running) == "old"
             replace(tmp_path, config(upstream.url, more='aliases = ["n"]\n'))
             wait_for(running, "configuration_reloaded")
+            valid.append(validity(running))
             assert text(running, "n") == "old"
 
+    assert valid == ["1.0", "0.0", "1.0"]
     assert "openbridge.toml line 13: limits.idle_secs is not a setting" in str(refused["error"])
     assert "missing" in str(missing["error"])
     assert "sk-very-secret" not in str(running.lines)

@@ -240,6 +240,25 @@ def test_two_gateways_share_a_redis(tmp_path: Path) -> None:
     assert (recovered.status_code, found.status_code) == (200, 200)
 
 
+@pytest.mark.slow
+def test_a_store_that_cannot_be_opened_is_reported_at_the_start(tmp_path: Path) -> None:
+    """Before a request needs it: most often its folder is missing, or of another user."""
+    (tmp_path / "file").touch()
+    path = str(tmp_path / "file" / "responses.sqlite3")
+    variables = {
+        "OPENBRIDGE_UPSTREAM_BASE_URL": "http://127.0.0.1:1",
+        "OPENBRIDGE_STATE_PATH": path,
+    }
+    with gateway(tmp_path, **variables) as running:
+        deadline = time.monotonic() + 20
+        while not (found := [line for line in running.lines if line["level"] == "error"]):
+            assert time.monotonic() < deadline, running.lines
+            time.sleep(0.02)
+
+    assert found[0]["event"] == "state_unavailable"
+    assert path in found[0]["error"]
+
+
 def test_a_store_that_fails_in_the_middle_fails_the_response(tmp_path: Path) -> None:
     """The client hears of it in place of the completion, and nothing half-written is left."""
     with running_redis() as redis:
