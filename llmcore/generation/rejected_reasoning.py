@@ -5,10 +5,12 @@ a change of these the provider rejects the whole conversation (OpenAI: 400
 `invalid_encrypted_content`).
 """
 
+from collections.abc import Mapping
+
 from attrs import evolve
 
 from llmcore.protocols.openai_responses.names import REJECTED_REASONING
-from llmcore.schema.content import ContentPart, ReasoningPart
+from llmcore.schema.content import ContentPart, ProviderPart, ReasoningPart
 from llmcore.schema.errors import LLMError, ProviderError
 from llmcore.schema.messages import Message
 from llmcore.schema.request import LLMRequest
@@ -24,6 +26,8 @@ def is_rejected_reasoning(error: LLMError) -> bool:
 def without_opaque_reasoning(request: LLMRequest) -> LLMRequest:
     """Return *request* with its reasoning stripped of encrypted data, signatures and item ids.
 
+    Native items of reasoning are left out whole.
+
     The text stays; if the provider does not accept it without a signature, history repair drops
     it and reports a Diagnostic.
     """
@@ -31,9 +35,17 @@ def without_opaque_reasoning(request: LLMRequest) -> LLMRequest:
 
 
 def _readable(message: Message) -> Message:
-    if not any(isinstance(part, ReasoningPart) for part in message.content):
+    if not any(isinstance(part, ReasoningPart) or _is_native(part) for part in message.content):
         return message
-    return evolve(message, content=tuple(map(_without_opaque, message.content)))
+    kept = (part for part in message.content if not _is_native(part))
+    return evolve(message, content=tuple(map(_without_opaque, kept)))
+
+
+def _is_native(part: ContentPart) -> bool:
+    """Return whether *part* is reasoning as the provider's own item, which is of no use without."""
+    if not isinstance(part, ProviderPart) or not isinstance(part.data, Mapping):
+        return False
+    return part.data.get("type") == "reasoning" and part.data.get("encrypted_content") is not None
 
 
 def _without_opaque(part: ContentPart) -> ContentPart:

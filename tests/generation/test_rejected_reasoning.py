@@ -8,13 +8,18 @@ import pytest
 
 from llmcore.client.client import Client
 from llmcore.generation.generate import generate
-from llmcore.generation.rejected_reasoning import is_rejected_reasoning
+from llmcore.generation.rejected_reasoning import (
+    is_rejected_reasoning,
+    without_opaque_reasoning,
+)
 from llmcore.generation.retry import RetryPolicy
 from llmcore.generation.stream import stream
 from llmcore.protocols.failures.errors import error_from_body
 from llmcore.routes.openai import OpenAI
+from llmcore.schema.content import ProviderPart, TextPart
 from llmcore.schema.errors import InvalidRequestError
 from llmcore.schema.messages import Message
+from llmcore.schema.request import LLMRequest
 from tests.support.servers.loopback import Answer, Loopback, Received, serve
 from tests.support.wire.responses import (
     document,
@@ -125,3 +130,13 @@ def test_rejected_reasoning_is_known_by_code_or_message(document: Any) -> None:
     """Proxies replace the code by a number, and keep the message."""
     assert is_rejected_reasoning(error_from_body(provider="openai", body=document))
     assert not is_rejected_reasoning(error_from_body(provider="openai", body={"error": "No."}))
+
+
+def test_a_native_item_of_reasoning_is_left_out() -> None:
+    """As a gateway reads it from a client; what is not encrypted stays."""
+    item = {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "gAAA"}
+    found = {"type": "web_search_call", "id": "ws_1"}
+    parts = (ProviderPart("openai", item), ProviderPart("openai", found), TextPart("Hi."))
+    asked = LLMRequest(model="m", messages=(Message.assistant(parts),))
+
+    assert without_opaque_reasoning(asked).messages[0].content == parts[1:]

@@ -41,7 +41,7 @@ from llmcore.fronts.openai_responses.errors import item_not_found
 from llmcore.fronts.openai_responses.state import FindItem
 from llmcore.fronts.policy import TranslationPolicy
 from llmcore.fronts.reading import AnsweredCalls, own_file, report_unknown
-from llmcore.fronts.sealer import Sealer
+from llmcore.fronts.sealer import PREFIX, Sealer
 from llmcore.fronts.tool_registry import ToolRegistry, function_name
 from llmcore.protocols.media import decode_base64
 from llmcore.protocols.openai_chat.names import PROTOCOL_ID as CHAT
@@ -206,7 +206,7 @@ _TOOL_SEARCH: Final = frozenset({"tool_search_call", "tool_search_output"})
 _UNREADABLE: Final = COMPACTIONS | {TRIGGER}
 """Items that only the server that made them can read, or that are requests to OpenAI's server."""
 _ID_NOT_NEEDED: Final = frozenset(
-    {*COMPACTIONS, TRIGGER, "apply_patch_call", "mcp_approval_response", "shell_call"}
+    {*COMPACTIONS, TRIGGER, "apply_patch_call", "mcp_approval_response", "reasoning", "shell_call"}
     | {"shell_call_output", "tool_search_call", "tool_search_output"}
 )
 """Items that the API takes without an id; those of other hosted tools need one."""
@@ -355,6 +355,9 @@ class InputReader:
 
     def _read_reasoning(self, item: Item, path: str) -> None:
         sealed = str_or_none(item.get("encrypted_content"))
+        if sealed is not None and self._native and not sealed.startswith(PREFIX):
+            self._run.add(EchoedHostedItem(native=item, path=path))  # the upstream's own
+            return
         if sealed is not None and self._run.add_state(sealed, f"{path}.encrypted_content"):
             return
         # what is shown of thinking goes back as thinking, never as text
@@ -424,7 +427,7 @@ class InputReader:
     def _add_response(self, origin: Origin | None, echoes: Sequence[Echo]) -> None:
         """Add a response, split at tools that the provider ran, which become calls with results."""
         parts: list[ContentPart] = []
-        for echo in echoes:
+        for echo in self._without_last_reasoning(echoes):
             if not isinstance(echo, EchoedHostedItem):
                 parts.append(echo)
                 continue
@@ -440,6 +443,16 @@ class InputReader:
         if parts:
             self._messages.append(Message.assistant(tuple(parts), origin=origin))
             self._remember(parts)
+
+    def _without_last_reasoning(self, echoes: Sequence[Echo]) -> Sequence[Echo]:
+        """Return *echoes* without native reasoning at their end, which the API refuses."""
+        for end in range(len(echoes), 0, -1):
+            last = echoes[end - 1]
+            if not isinstance(last, EchoedHostedItem) or last.native.get("type") != "reasoning":
+                return echoes[:end]
+            why = "reasoning can only be replayed with the items after it"
+            self._diagnostics.dropped("reasoning-dropped", last.path, why)
+        return ()
 
     def _remember(self, parts: Iterable[ContentPart]) -> None:
         for part in parts:

@@ -167,3 +167,41 @@ def test_a_user_s_empty_text_goes_as_it_is() -> None:
     body = built(translated({"input": "", "instructions": "Write."}, protocol_id=RESPONSES))
 
     assert body["input"] == [{"type": "message", "role": "user", "content": ""}]
+
+
+THOUGHT: dict[str, Any] = {
+    "type": "reasoning",
+    "id": "rs_1",
+    "summary": [{"type": "summary_text", "text": "Hm."}],
+    "encrypted_content": "gAAAAA",
+}
+A_TEXT = {"type": "message", "role": "assistant", "content": "Hi."}
+A_CALL = {"type": "function_call", "call_id": "call_1", "name": "f", "arguments": "{}"}
+A_RESULT = {"type": "function_call_output", "call_id": "call_1", "output": "19 C"}
+WITHOUT_ID = {name: item for name, item in THOUGHT.items() if name != "id"}
+
+
+@pytest.mark.parametrize(
+    "items",
+    [
+        [THOUGHT, A_TEXT],
+        [THOUGHT, A_CALL, A_RESULT],
+        [WITHOUT_ID, A_CALL, A_RESULT, WITHOUT_ID, A_TEXT],
+    ],
+    ids=["before a text", "before a call", "without ids"],
+)
+def test_reasoning_of_the_upstreams_own_goes_up_as_it_came(items: list[Any]) -> None:
+    """As in a conversation that was begun without the gateway."""
+    made = translated({"input": [*items, HELLO]}, protocol_id=RESPONSES)
+
+    assert built(made)["input"] == [*items, {"type": "message", **HELLO}]
+    assert made.diagnostics == ()
+
+
+@pytest.mark.parametrize("rest", [[], [HELLO]])
+def test_reasoning_that_nothing_follows_is_left_out(rest: list[Any]) -> None:
+    """The API would refuse the request."""
+    made = translated({"input": [HELLO, A_TEXT, THOUGHT, *rest]}, protocol_id=RESPONSES)
+
+    assert [item.get("type") for item in built(made)["input"]] == ["message"] * (2 + len(rest))
+    assert [note.path for note in made.diagnostics] == ["input[2]"]
