@@ -74,14 +74,14 @@ def _hint(
         return f": use `from {elsewhere[name]} import {name}`"
     import difflib  # not needed otherwise
 
-    known = {**exported, **elsewhere}
-    lower = {spelling.lower(): spelling for spelling in known}
+    homes = {**exported, **elsewhere}
+    lower = {spelling.lower(): spelling for spelling in homes}
     near = difflib.get_close_matches(name.lower(), lower, 1)
-    meant = _OTHER_NAMES.get(name) or (lower[near[0]] if near else None)
-    if meant not in known:
+    nearest = _OTHER_NAMES.get(name) or (lower[near[0]] if near else None)
+    if nearest not in homes:
         return ""
-    home = package if meant in exported else known[meant]
-    return f": did you mean {meant!r}? Use `from {home} import {meant}`"
+    home = package if nearest in exported else homes[nearest]
+    return f": did you mean {nearest!r}? Use `from {home} import {nearest}`"
 
 
 def _is_from_import(name: str) -> bool:

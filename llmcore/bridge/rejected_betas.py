@@ -166,18 +166,18 @@ def _without_betas(headers: Mapping[str, str], prefixes: tuple[str, ...]) -> Map
 
 def _stripped(body: Mapping[str, Any], fields: AbstractSet[str]) -> dict[str, Any]:
     """Return a native body without *fields* of its own, of `output_config`, of tools and marks."""
-    made: dict[str, Any] = _less(body, fields)
+    stripped: dict[str, Any] = _less(body, fields)
     config = body.get("output_config")
     if isinstance(config, Mapping):
-        made["output_config"] = _less(config, fields)
-        if not made["output_config"]:
-            del made["output_config"]
+        stripped["output_config"] = _less(config, fields)
+        if not stripped["output_config"]:
+            del stripped["output_config"]
     if isinstance(body.get("tools"), list):
-        made["tools"] = [_less(tool, fields) for tool in body["tools"]]
+        stripped["tools"] = [_less(tool, fields) for tool in body["tools"]]
     for name in ("system", "tools", "messages"):
-        if name in made:
-            made[name] = _with_marks(made[name], fields)
-    return made
+        if name in stripped:
+            stripped[name] = _with_marks(stripped[name], fields)
+    return stripped
 
 
 def _less(native: Any, fields: AbstractSet[str]) -> Any:

@@ -98,31 +98,32 @@ def unconfigured(
     It names the variables to set, if *provider*, the prefix of the id or the catalog shows which
     provider is meant, or the provider whose name is nearest to a misspelt one.
     """
-    known = f"(configured: {', '.join(configured) or 'none'})"
+    listing = f"(configured: {', '.join(configured) or 'none'})"
     entries = {entry.id: entry for entry in provider_entries()}
     prefix, colon, _ = model_id.partition(":")
-    named = provider or (prefix if colon else None)
-    own, api = split_api(named or "")
-    entry = entries.get(PROVIDER_ALIASES.get(own, own))
+    stated = provider or (prefix if colon else None)
+    provider_id, api = split_api(stated or "")
+    entry = entries.get(PROVIDER_ALIASES.get(provider_id, provider_id))
     if entry is not None and api and entry.id in configured:
-        message = f"the provider {own!r} has no API {api!r}: write '{own}:...' for its own"
+        remedy = f"write '{provider_id}:...' for its own"
+        message = f"the provider {provider_id!r} has no API {api!r}: {remedy}"
     elif entry is not None:
-        message = f"the provider {own!r} is not configured {known}: {_remedy(entry)}"
-    elif named and (near := nearest_provider(named, configured)):
-        message = f"the provider {named!r} is not configured {known}: did you mean {near!r}?"
+        message = f"the provider {provider_id!r} is not configured {listing}: {_remedy(entry)}"
+    elif stated and (near := nearest_provider(stated, configured)):
+        message = f"the provider {stated!r} is not configured {listing}: did you mean {near!r}?"
     elif provider == _FAKE:
         message = "the model of a FakeModel needs its client: write client=fake.client"
     elif provider:
-        message = f"the provider {provider!r} is not configured {known}"
+        message = f"the provider {provider!r} is not configured {listing}"
     elif (info := get_model_info(model_id)) is not None and info.provider in entries:
         owner = f"{model_id!r} is a model of the provider {info.provider!r}"
-        message = f"{owner}, which is not configured {known}: {_remedy(entries[info.provider])}"
+        message = f"{owner}, which is not configured {listing}: {_remedy(entries[info.provider])}"
     elif not model_id:
-        message = f"there is no default provider {known}: {_ANY_REMEDY}"
+        message = f"there is no default provider {listing}: {_ANY_REMEDY}"
     else:
         message = (
             f"which provider has the model {model_id!r}? Write 'PROVIDER:{model_id}' or "
-            f"provider=..., or give the client a default_provider {known}"
+            f"provider=..., or give the client a default_provider {listing}"
         )
     return ConfigurationError(message)
 

@@ -41,18 +41,18 @@ def with_facts(live: LiveModel, provider: str, models: "Sequence[ModelInfo]" = (
     from llmcore.catalog.lookup import get_model_info
     from llmcore.catalog.model_info import ModelInfo
 
-    known = get_model_info(live.id, provider, models=models)
-    if known is None:
-        known = ModelInfo(id=live.id, provider=provider, display_name=live.id)
+    info = get_model_info(live.id, provider, models=models)
+    if info is None:
+        info = ModelInfo(id=live.id, provider=provider, display_name=live.id)
     return evolve(
-        known,
+        info,
         id=live.id,
         provider=provider,
-        display_name=live.display_name or known.display_name,
-        context_window=live.context_window or known.context_window,
-        max_output=live.max_output or known.max_output,
-        endpoints=live.endpoints or known.endpoints,
-        release_date=known.release_date or live.created,
+        display_name=live.display_name or info.display_name,
+        context_window=live.context_window or info.context_window,
+        max_output=live.max_output or info.max_output,
+        endpoints=live.endpoints or info.endpoints,
+        release_date=info.release_date or live.created,
     )
 
 

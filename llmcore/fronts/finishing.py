@@ -76,17 +76,17 @@ def token_counts(usage: Usage | None) -> TokenCounts | None:
     """
     if usage is None or (usage.input_tokens is None and usage.output_tokens is None):
         return None
-    stated = (usage.cache_read_tokens or 0) + (usage.cache_write_tokens or 0)
-    given = stated if usage.input_tokens is None else usage.input_tokens
-    made = usage.output_tokens or 0
-    read = min(given, usage.cache_read_tokens or 0)
-    write = min(given - read, usage.cache_write_tokens or 0)
+    cached = (usage.cache_read_tokens or 0) + (usage.cache_write_tokens or 0)
+    input_tokens = cached if usage.input_tokens is None else usage.input_tokens
+    output_tokens = usage.output_tokens or 0
+    read = min(input_tokens, usage.cache_read_tokens or 0)
+    write = min(input_tokens - read, usage.cache_write_tokens or 0)
     return TokenCounts(
-        input=given,
+        input=input_tokens,
         cache_read=read,
         cache_write=write,
         cache_write_1h=min(write, usage.cache_write_1h_tokens or 0),
-        output=made,
-        reasoning=min(made, usage.reasoning_tokens or 0),
-        total=given + made if usage.total_tokens is None else usage.total_tokens,
+        output=output_tokens,
+        reasoning=min(output_tokens, usage.reasoning_tokens or 0),
+        total=input_tokens + output_tokens if usage.total_tokens is None else usage.total_tokens,
     )

@@ -84,17 +84,17 @@ def _plan(model: Model | str | None, prompt: Prompt, settings: Settings) -> RunP
     return evolve(plan_of("generate_many", model, None, settings), messages=tuple(prompt))
 
 
-async def _kept_outcome(plan: RunPlan, key: str, kept: Checkpoint | None) -> Outcome:
+async def _kept_outcome(plan: RunPlan, key: str, checkpoint: Checkpoint | None) -> Outcome:
     """Return the kept result of *plan*, or run it and keep the result, unless it failed."""
-    found = None if kept is None else await kept.get(key, "")
-    if found is not None:
-        return Success(from_json(GenerateResult[Any], found))
+    stored = None if checkpoint is None else await checkpoint.get(key, "")
+    if stored is not None:
+        return Success(from_json(GenerateResult[Any], stored))
     try:
         result = await completed(plan)
     except LLMError as error:
         return Failure(error)
-    if kept is not None:
-        await kept.add(key, "", to_json(result))
+    if checkpoint is not None:
+        await checkpoint.add(key, "", to_json(result))
     return Success(result)
 
 

@@ -54,13 +54,17 @@ def with_settings_in_repr(cls: type[_T]) -> type[_T]:
 
 def _repr_of_settings(self: Any) -> str:
     shown: list[str] = []
-    for one in signature(type(self)).parameters.values():
-        value = getattr(self, one.name, getattr(self, f"_{one.name}", one.default))
-        if one.kind is one.VAR_POSITIONAL:
+    for parameter in signature(type(self)).parameters.values():
+        value = getattr(
+            self, parameter.name, getattr(self, f"_{parameter.name}", parameter.default)
+        )
+        if parameter.kind is parameter.VAR_POSITIONAL:
             shown += map(repr, value)
-        elif value is not one.default and value != one.default:
+        elif value is not parameter.default and value != parameter.default:
             text = getattr(value, "__qualname__", None) or repr(value)
-            shown.append(text if one.default is one.empty else f"{one.name}={text}")
+            shown.append(
+                text if parameter.default is parameter.empty else f"{parameter.name}={text}"
+            )
     return f"{type(self).__name__}({', '.join(shown)})"
 
 

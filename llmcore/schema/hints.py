@@ -212,22 +212,22 @@ def _explanation(
     parameters = list(inspect.signature(function).parameters.values())
     if parameters and parameters[0].name in ("self", "cls"):
         parameters, args = parameters[1:], args[1:]
-    named = {one.name: one for one in parameters if one.kind not in _VARIADIC}
+    by_name = {one.name: one for one in parameters if one.kind not in _VARIADIC}
     takes_any = any(one.kind is one.VAR_KEYWORD for one in parameters)
-    foreign = [one for one in settings if one not in named]
+    foreign = [one for one in settings if one not in by_name]
     unknown = next((one for one in foreign if not takes_any or one in hints.instead), None)
     if unknown is not None:
-        known = tuple(named)
+        known = tuple(by_name)
         hint = hint_for(unknown, known, hints.instead) or f"it takes {', '.join(known) or 'none'}"
         return f"{name}() got an unexpected keyword argument {unknown!r}: {hint}"
-    by_position = [one for one in named.values() if one.kind is not one.KEYWORD_ONLY]
+    by_position = [one for one in by_name.values() if one.kind is not one.KEYWORD_ONLY]
     if len(args) > len(by_position):
-        return _of_surplus(name, named, by_position, len(args), hints)
-    absent = [one for one in list(named)[len(args) :] if one not in settings]
-    needed = [one for one in absent if named[one].default is inspect.Parameter.empty]
+        return _of_surplus(name, by_name, by_position, len(args), hints)
+    absent = [one for one in list(by_name)[len(args) :] if one not in settings]
+    needed = [one for one in absent if by_name[one].default is inspect.Parameter.empty]
     if needed:
-        given = [one for one in named if one not in absent]
-        example = _example(name, [one for one in named if one in given or one in needed])
+        given = [one for one in by_name if one not in absent]
+        example = _example(name, [one for one in by_name if one in given or one in needed])
         return f"{name}() needs {' and '.join(needed)}: write {example}"
     return ""
 

@@ -242,16 +242,17 @@ def request(
         "top_logprobs": top_logprobs,
         "service_tier": service_tier,
     }
-    given = present(single)
-    if generation is not None and given:
+    options = present(single)
+    if generation is not None and options:
         raise InvalidRequestError(
-            f"{', '.join(given)} and generation=... are both given: put all options into generation"
+            f"{', '.join(options)} and generation=... are both given: "
+            "put all options into generation"
         )
     if reasoning is not None and reasoning_effort is not None:
         raise InvalidRequestError("give either reasoning_effort or reasoning, and not both")
     if reasoning_effort is not None:
         reasoning = ReasoningOptions(effort=reasoning_effort)
-    made: LLMRequest[Body_co] = LLMRequest(
+    built: LLMRequest[Body_co] = LLMRequest(
         model=model,
         provider=provider,
         messages=(Message.user(prompt),) if prompt is not None else messages or (),
@@ -259,7 +260,7 @@ def request(
         tools=tools,
         tool_choice=as_tool_choice(tool_choice),
         parallel_tool_calls=parallel_tool_calls,
-        generation=generation or (GenerationOptions(**given) if given else _NO_OPTIONS),  # type: ignore[arg-type]
+        generation=generation or (GenerationOptions(**options) if options else _NO_OPTIONS),  # type: ignore[arg-type]
         response_format=as_response_format(response_format),
         reasoning=as_reasoning_options(reasoning),
         cache=as_cache_policy(cache) or _NO_POLICY,
@@ -268,11 +269,11 @@ def request(
         http=http or _NO_OVERLAY,
         strict=strict,
     )
-    if not (made.messages or made.system or made.provider_options or made.http.body):
+    if not (built.messages or built.system or built.provider_options or built.http.body):
         raise InvalidRequestError(
             "messages is empty: give at least one message, such as Message.user('Hi')"
         )
-    return made
+    return built
 
 
 def _check_prompt(prompt: object, *, given: bool) -> None:

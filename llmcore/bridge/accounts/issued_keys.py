@@ -149,20 +149,20 @@ class KeyLookup:
         return None
 
     async def _key(self, id_: str) -> IssuedKey | None:
-        found = self._found.get(id_)
-        if found is not None:
-            age = self._monotonic() - found.at
-            if age < _FRESH_S or (found.reading and age < _STALE_S):
-                return found.key
-            found.reading = True
+        cached = self._found.get(id_)
+        if cached is not None:
+            age = self._monotonic() - cached.at
+            if age < _FRESH_S or (cached.reading and age < _STALE_S):
+                return cached.key
+            cached.reading = True
         begun = self._monotonic()
         try:
             data = await anyio.to_thread.run_sync(
                 partial(self._ledger.key, id_), limiter=self._threads
             )
         finally:
-            if found is not None:
-                found.reading = False
+            if cached is not None:
+                cached.reading = False
         key = None if data is None else unpacked_key(data)
         self._found[id_] = _Found(key, begun)
         self._found.move_to_end(id_)

@@ -145,29 +145,29 @@ class Values:
 
         The result can be empty, and so can its keys.
         """
-        found = self._find(name, blank=True)
-        if found is None:
+        setting = self._find(name, blank=True)
+        if setting is None:
             return None
-        given = found.value.split(",") if isinstance(found.value, str) else found.value
-        if not isinstance(given, list) or not all(isinstance(key, str) for key in given):
-            raise found.fault("must be a text in quotes, or a list of texts")
-        return tuple(key.strip() for key in given)
+        listed = setting.value.split(",") if isinstance(setting.value, str) else setting.value
+        if not isinstance(listed, list) or not all(isinstance(key, str) for key in listed):
+            raise setting.fault("must be a text in quotes, or a list of texts")
+        return tuple(key.strip() for key in listed)
 
     @_recorded
     def words(self, name: str, default: tuple[str, ...] = ()) -> tuple[str, ...]:
         """Return a list of words: of the file, or separated by commas; `none` is the empty list."""
-        found = self._find(name)
-        if found is None:
+        setting = self._find(name)
+        if setting is None:
             return default
-        if found.is_typed:
-            if not isinstance(found.value, list) or not all(
-                isinstance(word, str) for word in found.value
+        if setting.is_typed:
+            if not isinstance(setting.value, list) or not all(
+                isinstance(word, str) for word in setting.value
             ):
-                raise found.fault("must be a list of texts")
-            return tuple(found.value)
-        if found.value.lower() == "none":
+                raise setting.fault("must be a list of texts")
+            return tuple(setting.value)
+        if setting.value.lower() == "none":
             return ()
-        return tuple(word for word in (part.strip() for part in found.value.split(",")) if word)
+        return tuple(word for word in (part.strip() for part in setting.value.split(",")) if word)
 
     @_recorded
     def path(self, name: str) -> Path | None:
@@ -192,20 +192,22 @@ class Values:
         most: float = MOST,
     ) -> _T:
         """Return the setting as a number from *least* to *most*."""
-        found = self._find(name)
-        if found is None:
+        setting = self._find(name)
+        if setting is None:
             return default
         expected = "is not a whole number" if kind is int else "is not a number"
-        if found.is_typed and isinstance(found.value, str):
-            raise found.fault_of_value(f"{expected}: write it without quotes")
-        if found.is_typed and type(found.value) not in (int, float):
-            raise found.fault_of_value(expected)
+        if setting.is_typed and isinstance(setting.value, str):
+            raise setting.fault_of_value(f"{expected}: write it without quotes")
+        if setting.is_typed and type(setting.value) not in (int, float):
+            raise setting.fault_of_value(expected)
         try:
-            value = kind(str(found.value))
+            value = kind(str(setting.value))
         except ValueError as error:
-            raise found.fault_of_value(expected) from error
+            raise setting.fault_of_value(expected) from error
         if not least <= cast("float", value) <= most:
-            raise ConfigurationError(f"{found.label}={found.value} must be {_bounds(least, most)}")
+            raise ConfigurationError(
+                f"{setting.label}={setting.value} must be {_bounds(least, most)}"
+            )
         return value
 
     @_recorded

@@ -152,18 +152,18 @@ def _check_type(headers: Mapping[str, str]) -> None:
 
 def _encodings(headers: Mapping[str, str]) -> tuple[str, ...]:
     """Return the codings in the order in which they were applied."""
-    given = headers.get("content-encoding")
-    if given is None:
+    header = headers.get("content-encoding")
+    if header is None:
         return ()
-    named = given.lower().split(",")
-    found = tuple(name.strip().removeprefix("x-") for name in named)
-    kept = tuple(name for name in found if name not in ("", "identity"))
-    if unknown := [name for name in kept if name not in _ENCODINGS]:
+    listed = header.lower().split(",")
+    names = tuple(name.strip().removeprefix("x-") for name in listed)
+    encodings = tuple(name for name in names if name not in ("", "identity"))
+    if unknown := [name for name in encodings if name not in _ENCODINGS]:
         message = f"content-encoding {unknown[0][:40]!r} is not one of {', '.join(_ENCODINGS)}"
-    elif len(kept) > 2:
+    elif len(encodings) > 2:
         message = "more than two content codings"
     else:
-        return kept
+        return encodings
     raise FrontError(
         status=415,
         type="invalid_request_error",

@@ -90,11 +90,11 @@ class Balance:
         the turn, so that turns alternate as evenly as the weights allow.
         """
         now = self._clock.monotonic()
-        usable = [one for one in self._configurations if one.closed_until <= now]
-        for one in usable:
-            one.credit += one.weight
-        order = sorted(usable, key=lambda one: -one.credit)
+        usable = [target for target in self._configurations if target.closed_until <= now]
+        for target in usable:
+            target.credit += target.weight
+        order = sorted(usable, key=lambda target: -target.credit)
         if order:
-            order[0].credit -= sum(one.weight for one in usable)
-        closed = [one for one in self._configurations if one.closed_until > now]
-        return [*order, *sorted(closed, key=lambda one: one.closed_until)]
+            order[0].credit -= sum(target.weight for target in usable)
+        closed = [target for target in self._configurations if target.closed_until > now]
+        return [*order, *sorted(closed, key=lambda target: target.closed_until)]

@@ -205,23 +205,23 @@ def json_schema(schema: object) -> NativeObject:
 
     Types come in upper case, and 64-bit integers as text. `nullable` stands: all protocols read it.
     """
-    given = camel_keys(schema)
-    found: NativeObject = {}
-    for name, value in given.items():
+    native = camel_keys(schema)
+    converted: NativeObject = {}
+    for name, value in native.items():
         if name == "type" and isinstance(value, str):
             if value != "TYPE_UNSPECIFIED":
-                found[name] = value.lower()
+                converted[name] = value.lower()
         elif name in _NAMED and isinstance(value, dict):
-            found[name] = {key: json_schema(item) for key, item in value.items()}
+            converted[name] = {key: json_schema(item) for key, item in value.items()}
         elif name in _MANY and isinstance(value, list):
-            found[name] = [json_schema(item) for item in value]
+            converted[name] = [json_schema(item) for item in value]
         elif name in _ONE and isinstance(value, dict):
-            found[name] = json_schema(value)
+            converted[name] = json_schema(value)
         elif name in _COUNTS and isinstance(value, str) and value.isdecimal():
-            found[name] = int(value)
+            converted[name] = int(value)
         else:
-            found[_KEYWORDS.get(name, name)] = value
-    return found
+            converted[_KEYWORDS.get(name, name)] = value
+    return converted
 
 
 _NAMED: Final = frozenset({"properties", "defs", "$defs"})

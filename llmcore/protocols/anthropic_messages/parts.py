@@ -172,13 +172,13 @@ def _document_source(part: DocumentPart) -> dict[str, Any] | str:
     text = media.text_data(part)
     if text is not None:
         return {"type": "text", "media_type": "text/plain", "data": text}
-    found = media.base64_data(part)
-    if found is not None and found[0] != "application/pdf":
-        return f"the API accepts PDF and text, not {found[0]}"
-    named = media.media_type_of(part)
-    if found is None and named not in (None, "application/pdf"):
-        return f"the API opens addresses of PDF, not of {named}"
-    return _source(part, found)
+    data = media.base64_data(part)
+    if data is not None and data[0] != "application/pdf":
+        return f"the API accepts PDF and text, not {data[0]}"
+    media_type = media.media_type_of(part)
+    if data is None and media_type not in (None, "application/pdf"):
+        return f"the API opens addresses of PDF, not of {media_type}"
+    return _source(part, data)
 
 
 # -- calls of tools, and their results

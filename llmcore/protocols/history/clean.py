@@ -178,18 +178,18 @@ def _clean_reasoning(
         why = f"the target accepts no reasoning from earlier responses{whose}"
         diagnostics.dropped("reasoning-dropped", path, why)
         return None
-    kept = part if trusted else _without_proof(part, policy)
-    if not (kept.text or _is_backed(kept, policy) or _has_data(kept, policy)):
+    cleaned = part if trusted else _without_proof(part, policy)
+    if not (cleaned.text or _is_backed(cleaned, policy) or _has_data(cleaned, policy)):
         diagnostics.dropped("reasoning-dropped", path, "nothing of it is readable for the target")
         return None
-    if policy.reasoning == "signed" and not _is_backed(kept, policy):
+    if policy.reasoning == "signed" and not _is_backed(cleaned, policy):
         why = "the target accepts only reasoning with a valid signature"
         diagnostics.dropped("reasoning-dropped", path, why)
         return None
-    if kept is not part:
+    if cleaned is not part:
         why = "its signature or encrypted data is valid only for the model that made it"
         diagnostics.dropped("opaque-data-dropped", path, why)
-    return kept
+    return cleaned
 
 
 def _is_backed(part: ReasoningPart, policy: HistoryPolicy) -> bool:

@@ -151,15 +151,15 @@ def end_message(state: ChatState, events: list[LLMEvent]) -> ChatState:
 
 def _released(several: Several) -> tuple[Several, list[NativeObject]]:
     """Return *several* without the fragments of the call that its result answers, and these."""
-    found = several.numbers.get(several.call_id) if several.call_id is not None else None
-    if several.call_id is None or found is None:
+    numbers_of_call = several.numbers.get(several.call_id) if several.call_id is not None else None
+    if several.call_id is None or numbers_of_call is None:
         return several, []
-    held, own = several.held, []
-    for number in to_list(found):
-        own.append(held[number])
-        held = without_entry(held, number)
+    fragments, released = several.held, []
+    for number in to_list(numbers_of_call):
+        released.append(fragments[number])
+        fragments = without_entry(fragments, number)
     numbers = without_entry(several.numbers, several.call_id)
-    return replace(several, held=held, numbers=numbers), own
+    return replace(several, held=fragments, numbers=numbers), released
 
 
 def _content(pieces: list[JsonValue]) -> JsonValue:

@@ -114,18 +114,18 @@ def look_up(root: JsonObject, reference: str) -> JsonObject | None:
     """Return the schema that *reference* (a JSON pointer, `#/$defs/Name`) points to in *root*."""
     if not reference.startswith("#"):
         return None
-    found: JsonValue = root
+    value: JsonValue = root
     for step in unquote(reference[1:]).split("/")[1:]:
         key = step.replace("~1", "/").replace("~0", "~")
-        if isinstance(found, Mapping):
-            found = found.get(key)
-        elif isinstance(found, list) and key.isdecimal() and int(key) < len(found):
-            found = found[int(key)]
+        if isinstance(value, Mapping):
+            value = value.get(key)
+        elif isinstance(value, list) and key.isdecimal() and int(key) < len(value):
+            value = value[int(key)]
         else:
             return None
     if reference != "#" and not reference.startswith("#/"):
         return None
-    return found if isinstance(found, Mapping) else None
+    return value if isinstance(value, Mapping) else None
 
 
 def overlay(target: JsonObject, beside: JsonObject) -> Schema:

@@ -150,21 +150,21 @@ def _requests(converter: cattrs.Converter) -> None:
         MessagesRequest, converter, _cattrs_omit_if_default=True, **kept
     )
     read: Any = make_dict_structure_fn(MessagesRequest, converter, **kept)
-    known = fields_dict(MessagesRequest).keys() - kept.keys()
+    known_names = fields_dict(MessagesRequest).keys() - kept.keys()
 
     def unstructure(request: MessagesRequest) -> dict[str, Any]:
-        written = body(request)
-        messages = written.pop("messages")
-        extra = {k: v for k, v in request.extra_fields.items() if k not in written}
-        return {**written, **plain_object(extra), "messages": messages}
+        native = body(request)
+        messages = native.pop("messages")
+        extra = {k: v for k, v in request.extra_fields.items() if k not in native}
+        return {**native, **plain_object(extra), "messages": messages}
 
     def structure(data: object, _: object) -> MessagesRequest:
         given = object_of(data)
-        extra = {name: given.pop(name) for name in list(given) if name not in known}
+        extra = {name: given.pop(name) for name in list(given) if name not in known_names}
         from_fields: MessagesRequest = read(given, MessagesRequest)
         if not extra:
             return from_fields
-        values = {name: getattr(from_fields, name) for name in known}
+        values = {name: getattr(from_fields, name) for name in known_names}
         return MessagesRequest(**values, extra_fields=extra)
 
     converter.register_unstructure_hook(MessagesRequest, unstructure)
