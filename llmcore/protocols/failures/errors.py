@@ -12,7 +12,10 @@ https://platform.claude.com/docs/en/api/errors, https://ai.google.dev/gemini-api
 https://docs.aws.amazon.com/bedrock/latest/userguide/troubleshooting-api-error-codes.html,
 https://openrouter.ai/docs/api/reference/errors-and-debugging,
 https://api-docs.deepseek.com/quick_start/error_codes, https://console.groq.com/docs/errors,
-https://help.aliyun.com/zh/model-studio/error-code (`Throttling...`),
+https://help.aliyun.com/zh/model-studio/error-code (`Throttling...`, `AllocationQuota...`),
+https://www.volcengine.com/docs/82379/1299023 (`SensitiveContentDetected`, `AccountOverdueError`),
+https://developers.cloudflare.com/workers-ai/platform/errors,
+https://docs.litellm.ai/docs/exception_mapping (`budget_exceeded`),
 https://docs.databricks.com/aws/en/dev-tools/error-codes (`REQUEST_LIMIT_EXCEEDED`),
 https://docs.z.ai/api-reference/api-code (numbers from 1000),
 https://platform.minimax.io/docs/api-reference/errorcode (numbers, here behind `base_resp_`).
@@ -227,7 +230,8 @@ _RULES = (
             " credit_balance_exhausted organization_spend_limit_exceeded"
             " project_spend_limit_exceeded organization_usage_limit_exceeded"
             " enforced_spend_limit_reached exceeded_current_quota_error Arrearage"
-            " ServiceQuotaExceededException 1113 1309 base_resp_1008"
+            " ServiceQuotaExceededException 1113 1309 base_resp_1008 AllocationQuota.FreeTierOnly"
+            " AccountOverdueError SetLimitExceeded budget_exceeded"
         ),
         _words(
             r"credit balance is too low",
@@ -235,6 +239,8 @@ _RULES = (
             r"insufficient (?:account )?(?:balance|credits?|funds|quota)",
             r"(?:used all available|run out of|out of|no remaining|requires more) credits",
             r"credits are depleted",
+            r"balance is insufficient",
+            r"daily free allocation",
             r"spend(?:ing)? limit",
             r"余额不足",
         ),
@@ -245,6 +251,9 @@ _RULES = (
         _codes(
             "content_filter content_policy_violation moderation_blocked refusal"
             " ResponsibleAIPolicyViolation image_content_policy_violation data_inspection_failed"
+            " SensitiveContentDetected InputTextSensitiveContentDetected"
+            " OutputTextSensitiveContentDetected InputImageSensitiveContentDetected"
+            " OutputImageSensitiveContentDetected"
             " bio_policy misalignment_policy_violation 1300 1301 base_resp_1026 base_resp_1027"
         ),
         _words(
@@ -276,11 +285,12 @@ _RULES = (
     _Rule(
         errors.NotFoundError,
         frozenset({_UNKNOWN, 400}),
-        _codes("model_not_found DeploymentNotFound invalid_model"),
+        _codes("model_not_found DeploymentNotFound invalid_model model_not_supported"),
         _words(
             r"\bmodel:? (?:[`'\"]?[\w./:@-]+[`'\"]? )?(?:is |was )?(?:not found|does not exist)",
             r"is not a valid model",
             r"model identifier is invalid",
+            r"no such model",
         ),
     ),
     _Rule(

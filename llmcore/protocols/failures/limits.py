@@ -42,9 +42,9 @@ def retry_after(
     """Return the seconds the provider asks us to wait, at least 0; None if it does not state them.
 
     Reads `retry-after-ms`, then `retry-after` as seconds or HTTP-date (RFC 9110, 10.2.3),
-    then Google's `RetryInfo` in the error body, then the wording of *message*, then the resets of
-    the limits of which nothing remains. What is negative, longer than a year or cannot be read
-    counts as unsaid.
+    then Google's `RetryInfo` in the error body or a field such as `retry_after`, then the wording
+    of *message*, then the resets of the limits of which nothing remains. What is negative, longer
+    than a year or cannot be read counts as unsaid.
     """
     names = lowered(headers)
     for wait_s in _stated_waits(names, body, message):
@@ -98,6 +98,26 @@ def _retry_delays(body: JsonValue) -> Iterator[float | None]:
         delay = detail.get("retryDelay") if isinstance(detail, Mapping) else None
         if isinstance(delay, str):
             yield duration_s(delay)
+    metadata = error.get("metadata") if isinstance(error, Mapping) else None
+    for holder in (error, metadata, outer):
+        yield from _waits_in(holder)
+
+
+_WAIT_FIELDS = {
+    "retry_after": 1.0,
+    "retry_after_seconds": 1.0,
+    "retry_after_ms": 0.001,
+    "estimated_time": 1.0,
+}
+"""Fields of gateways' errors, with the seconds of their unit; `estimated_time` is Hugging Face's,
+while a model is loaded."""
+
+
+def _waits_in(holder: JsonValue) -> Iterator[float | None]:
+    for name, unit_s in _WAIT_FIELDS.items():
+        value = holder.get(name) if isinstance(holder, Mapping) else None
+        wait = None if isinstance(value, bool | Mapping | list) else _number(str(value))
+        yield None if wait is None else wait * unit_s
 
 
 # -- Durations and dates ----------------------------------------------------------------
@@ -112,8 +132,8 @@ _PART = (
 _DURATION_PART = re.compile(_PART, re.ASCII | re.IGNORECASE)
 _DURATION = re.compile(rf"{_PART}(?:[\s,]*{_PART})*", re.ASCII | re.IGNORECASE)
 _TRY_AGAIN = re.compile(
-    r"\b(?:(?:try again|retry)(?: your request)? (?:in|after)|wait(?: for)?)(?: about| at least)? "
-    rf"(?P<wait>{_DURATION.pattern})",
+    r"\b(?:(?:try again|retry)(?: your request)? (?:in|after):?|wait(?: for)?)"
+    rf"(?: about| at least)? (?P<wait>{_DURATION.pattern})",
     re.ASCII | re.IGNORECASE,
 )
 _UNIT_S = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
@@ -315,6 +335,10 @@ _OVERFLOW = _Wordings(
     r"input length \(\d+ tokens\) exceeds",
     r"number of input tokens\b.{0,60}cannot exceed",
     r"exceeded model token limit|model max length exceeded",
+    # SiliconFlow, Volcengine, LiteLLM's proxy.
+    r"length of prompt_tokens\b.{0,40}must be less than",
+    r"exceed max message tokens",
+    r"\bcontextwindowexceedederror\b",
     r"too many (?:input )?tokens",
     # Text Generation Inference (Hugging Face, Together), DashScope.
     r"`inputs`.{0,40}(?:must be <=|must have less than)",
@@ -349,6 +373,7 @@ _LIMIT = tuple(
         r"limit (?:for this model )?is N",
         r"must be <= N",
         r"must have less than N",
+        r"must be less than max_seq_len \(N",
         r"model token limit: N",
         r"max length: ?N",
         r"max size: N tokens",
@@ -377,6 +402,7 @@ _ACTUAL = tuple(
         r"received N",
         r"current length is N",
         r"number of input tokens N",
+        r"length of prompt_tokens \(N",
         r"keep the first N tokens",
         r"given: N",
     )

@@ -61,6 +61,31 @@ def vllm_body(message: str) -> JsonValue:
 
 OVERFLOWS: list[tuple[str, int, JsonValue, int | None, int | None]] = [
     (
+        "siliconflow",
+        400,
+        {
+            "code": 20015,
+            "message": "length of prompt_tokens (140000) must be less than max_seq_len (131072).",
+            "data": None,
+        },
+        131_072,
+        140_000,
+    ),
+    (
+        "volcengine",
+        400,
+        openai_body("Total tokens of image and text exceed max message tokens. Request id: 02"),
+        None,
+        None,
+    ),
+    (
+        "litellm",
+        400,
+        openai_body("litellm.ContextWindowExceededError: litellm.BadRequestError: Too much."),
+        None,
+        None,
+    ),
+    (
         "openai chat",
         400,
         openai_body(

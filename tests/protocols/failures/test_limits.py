@@ -85,6 +85,7 @@ def test_the_wait_that_google_asks_for(delay: JsonValue, wait_s: float | None) -
         ("Please try again in 1h2m3s", 3723),
         ("Please retry in 38.6s.", 38.6),
         ("Please retry after 6 seconds.", 6),
+        ("Rate limit exceeded. Retry after: 12 seconds", 12),
         ("Rate limit is exceeded. Try again in 1 seconds.", 1),
         ("try again in 2 minutes", 120),
         ("Try again in 1 hour, 5 minutes", 3900),
@@ -100,6 +101,22 @@ def test_the_wait_that_google_asks_for(delay: JsonValue, wait_s: float | None) -
 def test_the_wait_that_a_message_asks_for(message: str, wait_s: float | None) -> None:
     """OpenAI, Groq and Azure say it in words."""
     assert (None if wait_s is None else pytest.approx(wait_s)) == retry_after({}, None, message)
+
+
+@pytest.mark.parametrize(
+    ("body", "wait_s"),
+    [
+        ({"error": {"message": "Slow down", "retry_after": 12}}, 12),
+        ({"error": {"message": "Slow down"}, "retry_after": "12"}, 12),
+        ({"error": {"metadata": {"retry_after_seconds": 12.5}}}, 12.5),
+        ({"detail": "Slow down", "retry_after_ms": 1500}, 1.5),
+        ({"error": "Model x is currently loading", "estimated_time": 20.0}, 20),
+        ({"error": {"retry_after": None}, "retry_after": True}, None),
+        ({"error": {"retry_after": "soon", "retry_after_ms": []}}, None),
+    ],
+)
+def test_the_wait_that_a_field_of_the_body_states(body: JsonValue, wait_s: float | None) -> None:
+    assert wait_s == retry_after({}, body)
 
 
 def test_headers_come_before_the_body_and_the_body_before_the_message() -> None:
