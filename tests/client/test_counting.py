@@ -27,6 +27,8 @@ from llmcore.routes.chat_servers import LlamaCpp
 from llmcore.routes.defaults import ModelLimits, RouteDefaults
 from llmcore.routes.vertex import Vertex
 from llmcore.schema.json import JsonObject
+from llmcore.schema.options import ResponseFormat
+from llmcore.schema.tools import HostedTool
 from llmcore.testing import scripted
 from tests.support.servers.loopback import chat_whole
 
@@ -91,6 +93,49 @@ async def test_tokens_are_counted_by_the_provider(provider: str) -> None:
     assert isinstance(body, dict)
     assert fields <= body.keys()
     assert "Where is Oslo?" in json.dumps(body)
+
+
+ANSWER = ResponseFormat.json_schema({"type": "object", "properties": {"a": {"type": "string"}}})
+EDITS: JsonObject = {"edits": [{"type": "clear_tool_uses_20250919"}]}
+DOCS = HostedTool.mcp(server_label="docs", server_url="https://mcp.example")
+
+
+@pytest.mark.parametrize(
+    ("model", "options", "counted"),
+    [
+        (
+            Anthropic.configure(api_key="k").model("claude-opus-5"),
+            {"anthropic": {"context_management": EDITS, "speed": "fast", "inference_geo": "us"}},
+            {"output_config", "mcp_servers", "tools", "context_management", "speed"},
+        ),
+        (
+            OpenAI.configure(api_key="k").model("gpt-5.2"),
+            {"openai": {"previous_response_id": "resp_1", "safety_identifier": "me"}},
+            {"text", "tools", "previous_response_id"},
+        ),
+    ],
+    ids=["anthropic", "openai"],
+)
+async def test_all_that_makes_tokens_is_counted(
+    model: Model, options: Any, counted: set[str]
+) -> None:
+    """Formats, servers whose tools are named, and what the provider stores or leaves out."""
+    transport = scripted({"input_tokens": 14})
+    asked = request(
+        model=model,
+        prompt="Hi",
+        tools=[DOCS],
+        response_format=ANSWER,
+        provider_options=options,
+        max_tokens=9,
+    )
+
+    (await Client(transport=transport).count_tokens(asked)).unwrap()
+
+    body = transport.bodies[0]
+    assert isinstance(body, dict)
+    fields = body.keys() - {"model", "messages", "input", "parallel_tool_calls", "cache_control"}
+    assert fields == counted
 
 
 async def test_a_count_at_bedrock_is_signed_for_its_own_path() -> None:

@@ -58,7 +58,10 @@ from llmcore.schema.options import ResponseFormat, merge_json
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.result import Failure, Result, Success
 
-COUNTED: Final = ("model", "messages", "system", "tools", "tool_choice", "thinking")
+COUNTED: Final = (
+    *("model", "messages", "system", "tools", "tool_choice", "thinking", "output_config"),
+    *("cache_control", "speed", "mcp_servers", "context_management", "compaction"),
+)
 """The fields of the body that `POST /v1/messages/count_tokens` accepts."""
 
 _BETA_OPTIONS: Final = ("beta_headers", "beta_features", "betas")

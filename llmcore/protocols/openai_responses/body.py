@@ -49,6 +49,8 @@ COUNTED: Final = (
     "reasoning",
     "text",
     "truncation",
+    "previous_response_id",
+    "conversation",
 )
 """Fields of the body that `POST /responses/input_tokens` takes."""
 
