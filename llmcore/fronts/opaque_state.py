@@ -203,7 +203,7 @@ def restore(
     found = [waiting.take(_name(entry)) for entry in state.entries]
     parts: list[ContentPart] = []
     for entry, named in zip(state.entries, found, strict=True):
-        echo = waiting.take_unnamed_call() if named is None and _is_call(entry) else named
+        echo = waiting.take(_UNNAMED_CALL) if named is None and _is_call(entry) else named
         edited = waiting.take_text() if echo is None and _is_text(entry) else None
         if edited is not None and entry.keys() - _KEY:
             why = "the text is not the one that its data came with"
@@ -238,10 +238,6 @@ class _PendingEchoes:
             if isinstance(echo, TextPart):
                 return echo
         return None
-
-    def take_unnamed_call(self) -> Echo | None:
-        """Return the next call that came back without its id, and remove it."""
-        return self.take(_UNNAMED_CALL)
 
     def rest(self) -> list[Echo]:
         return list(self._left.values())

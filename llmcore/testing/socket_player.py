@@ -34,7 +34,9 @@ class PlayedSocket:
     async def send(self, message: bytes) -> None:
         """Compare *message* with the recorded one."""
         await anyio.lowlevel.checkpoint()
-        number = 1 + sum(played.direction == "client" for played in self._played())
+        number = 1 + sum(
+            played.direction == "client" for played in self._interaction.messages[: self._next]
+        )
         recorded = self._peek()
         if recorded is None or recorded.direction != "client":
             what = "is one too many" if recorded is None else "comes before the recorded response"
@@ -89,9 +91,6 @@ class PlayedSocket:
     @property
     def _name(self) -> str:
         return f"the WebSocket {self._interaction.request.url}"
-
-    def _played(self) -> Sequence[SocketMessage]:
-        return self._interaction.messages[: self._next]
 
     def _peek(self) -> SocketMessage | None:
         messages = self._interaction.messages

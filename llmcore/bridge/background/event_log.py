@@ -102,7 +102,7 @@ class EventLog:
     @property
     def is_full(self) -> bool:
         """Whether a piece should be written now."""
-        return self._unwritten_bytes() >= _PIECE_BYTES
+        return sum(map(len, self._unwritten())) >= _PIECE_BYTES
 
     async def flush(self) -> None:
         """Write the events that the store does not have yet.
@@ -130,9 +130,6 @@ class EventLog:
         if start < 0:  # they were discarded: readers of the store find a gap, which is an error
             self._written, start = self._written - start, 0
         return [self._recent[place] for place in range(start, len(self._recent))]
-
-    def _unwritten_bytes(self) -> int:
-        return sum(map(len, self._unwritten()))
 
     async def _drop_old(self) -> None:
         gone = []

@@ -17,7 +17,7 @@ from llmcore.client.configured_models import ModelSource
 from llmcore.client.environment import provider_entries, unknown_provider
 from llmcore.client.middleware.telemetry import Telemetry
 from llmcore.client.transport import Transport
-from llmcore.routes.auth import Auth, AuthContext
+from llmcore.routes.auth import Auth, AuthContext, always
 from llmcore.routes.http_request import HttpRequest
 from llmcore.routes.providers import ProviderEntry
 from llmcore.routes.route import Route
@@ -86,7 +86,7 @@ class KeyedSource:
         if not isinstance(route, Route):
             return model
         sign = partial(_sign, route.auth, self.variable, self.key)
-        auth = evolve(route.auth, sign=sign, fetch=self.key, fetch_when=_always)
+        auth = evolve(route.auth, sign=sign, fetch=self.key, fetch_when=always)
         return Model(model.id, model.provider, route=route.with_(auth=auth))
 
 
@@ -97,10 +97,6 @@ def _sign(
     text = key.current if context.shown else context.token
     environ = {**context.environ, variable: text or ""}
     return auth.sign(request, evolve(context, environ=environ))
-
-
-def _always(_environ: Mapping[str, str]) -> bool:
-    return True
 
 
 def _upstream(upstream: UpstreamSettings, settings: GatewaySettings) -> ModelSource:

@@ -144,7 +144,10 @@ _COLUMNS: Final = {
 def as_table(report: Sequence[JsonObject], by: Sequence[str]) -> str:
     """Return *report* as lines for people."""
     head = [*by, *_COLUMNS.values()]
-    lines = [[*(str(line[name]) for name in by), *map(_cell, _picked(line))] for line in report]
+    lines = [
+        [*(str(line[name]) for name in by), *(_cell(line[name]) for name in _COLUMNS)]
+        for line in report
+    ]
     widths = [max(map(len, column)) for column in zip(head, *lines, strict=True)]
     return "\n".join(
         "  ".join(
@@ -153,10 +156,6 @@ def as_table(report: Sequence[JsonObject], by: Sequence[str]) -> str:
         ).rstrip()
         for line in [head, *lines]
     )
-
-
-def _picked(line: JsonObject) -> Iterator[object]:
-    return (line[name] for name in _COLUMNS)
 
 
 def _cell(value: object) -> str:

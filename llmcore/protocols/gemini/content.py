@@ -261,7 +261,7 @@ def _supports(
         for support in objects(grounding.get("groundingSupports")):
             segment = object_or_empty(support.get("segment"))
             found += [(segment, citation) for citation in _citations(support, chunks)]
-    return found + [(quotation, _quotation(quotation)) for quotation in quotations]
+    return found + [(quotation, _citation(_quoted(quotation))) for quotation in quotations]
 
 
 def _citations(support: NativeObject, chunks: list[NativeObject]) -> list[Citation]:
@@ -284,10 +284,6 @@ def _citation(origin: _Origin, score: Any = None) -> Citation:
         document_id=origin.document,
         provider_metadata={} if score is None else {METADATA_KEY: {"confidenceScore": score}},
     )
-
-
-def _quotation(quotation: NativeObject) -> Citation:
-    return _citation(_quoted(quotation))
 
 
 class _FullText:
