@@ -20,6 +20,7 @@ one `ErrorEvent`, after which nothing is read. A response that was not streamed 
 `Protocol.whole` instead of framing, `decode` and `step`.
 """
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
@@ -178,10 +179,15 @@ class ResponseDecoder:
         self._state = self._machine.initial(self._request)
 
     def whole(self, body: bytes) -> list[LLMEvent]:
-        """Return the events of a response that was not streamed."""
+        """Return the events of a response that was not streamed.
+
+        Some servers stream with the content type of JSON, or end a document with `data: [DONE]`.
+        """
         try:
             document = json.loads(body)
         except ValueError as error:
+            if self._framing.id == "sse" and _SSE_FIELD.search(body):
+                return [*self.feed(body), *self.end()]
             return self.fail(_unreadable(body, error))
         try:
             events = self._completed(self._whole(document, self._request))
@@ -357,6 +363,9 @@ class ResponseDecoder:
             for key, data in self.cursor.items():
                 metadata[key] = {**metadata.get(key, {}), **data}
             error.partial = evolve(partial, provider_metadata=metadata)
+
+
+_SSE_FIELD: Final = re.compile(rb"\A\s*(?:data|event|id)?:|\n\r?\ndata: ?\[DONE\]\s*\Z")
 
 
 def _unreadable(data: bytes, error: Exception) -> StreamError:

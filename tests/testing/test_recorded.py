@@ -66,6 +66,36 @@ def test_a_document_in_place_of_a_stream_is_decoded() -> None:
     assert answer.text == "Hi"
 
 
+@pytest.mark.parametrize("streaming", [True, False])
+def test_a_stream_with_the_content_type_of_json_is_decoded(streaming: bool) -> None:
+    """Proxies send it, and OpenAI's SDK reads it."""
+    expected = _decoded(STREAM, SSE, streaming=True)
+
+    for body in (STREAM, b": ping\n\n" + STREAM, b"event: message\n" + STREAM):
+        assert _decoded(body, JSON, streaming=streaming) == expected
+    cut = _decoded(STREAM[: STREAM.index(b"stop")], JSON, streaming=streaming)
+    assert isinstance(cut, StreamError)
+
+
+@pytest.mark.parametrize("headers", [SSE, JSON])
+def test_a_document_before_the_sentinel_of_a_stream_is_decoded(headers: dict[str, str]) -> None:
+    """As a gateway answers that streams to itself."""
+    document = json.dumps(completion({"content": "Hi"})).encode()
+
+    answer = _decoded(document + b"\n\ndata: [DONE]\n\n", headers, streaming=False)
+
+    assert isinstance(answer, LLMResponse)
+    assert answer.text == "Hi"
+
+
+def test_a_document_that_is_not_json_stays_an_error() -> None:
+    """Words that only contain the name of a field are not a stream."""
+    failed = _decoded(b"Bad gateway, data: none", JSON, streaming=True)
+
+    assert isinstance(failed, StreamError)
+    assert "is not JSON" in failed.message
+
+
 def test_the_usual_framing_is_used_without_a_content_type() -> None:
     """Chat Completions streams server-sent events."""
     assert isinstance(_decoded(STREAM, {}, streaming=True), LLMResponse)
