@@ -1,6 +1,6 @@
-"""Exits with 0 if the gateway of this machine responses, for Docker's HEALTHCHECK.
+"""Exits with 0 if the gateway of this machine answers, for Docker's HEALTHCHECK.
 
-`/healthz` needs no key. A gateway whose store is away still responses requests that need none, so
+`/healthz` needs no key. A gateway whose store is away still answers requests that need none, so
 that is not a reason to restart it.
 """
 

@@ -7,7 +7,7 @@ import weakref
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from functools import lru_cache, partial
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 import anyio
 
@@ -38,6 +38,7 @@ from llmcore.bridge.translated_run import ResponsePlan, TranslatedRun
 from llmcore.bridge.upstream import Upstreams
 from llmcore.bridge.upstream_call import RunContext, retry_policy, total_deadline
 from llmcore.client.large_requests import is_large, run_in_thread_if
+from llmcore.client.loop_task import LoopTask
 from llmcore.client.transport import Transport
 from llmcore.fronts.errors import (
     FrontError,
@@ -61,6 +62,9 @@ _T = TypeVar("_T")
 
 _HEALTH_S = 1.0
 """Seconds for which the result of a health check of the store is reused."""
+_HEALTH_WAIT_S = 1.0
+"""The longest wait for that result."""
+_DEGRADED: Final[JsonObject] = {"status": "degraded", "state": "unavailable"}
 _MAINTENANCE_S = 1.0
 """Seconds between two checks for changed settings and keys."""
 _MODELS_KEPT = 256
@@ -120,9 +124,11 @@ class Service:
         self._use(settings, model_map, upstreams)
         self._sealer = None if settings.seal_key is None else Sealer(settings.seal_key.encode())
         self._running = 0
-        self._checking = anyio.Lock()
+        self._check: LoopTask | None = None
+        """The health check that is under way."""
+        self._checked = anyio.Event()
         self._checked_until = -math.inf
-        self._health: JsonObject = {}
+        self._health: JsonObject = _DEGRADED
         self._threads = anyio.CapacityLimiter(_LARGE_AT_ONCE)
 
     def _use(self, settings: GatewaySettings, model_map: ModelMap, upstreams: Upstreams) -> None:
@@ -193,6 +199,8 @@ class Service:
     async def aclose(self) -> None:
         """Close connections and stores, once background responses have ended and are charged."""
         await self.background.aclose(self.settings.limits.shutdown_s)
+        if self._check is not None:
+            await self._check.stop()
         await self._shared_limits.release()
         await self.accounts.aclose()
         for upstreams in (self._upstreams, *self._retired):
@@ -359,19 +367,31 @@ class Service:
     async def health(self) -> JsonObject:
         """Return whether the store can be reached; a result is reused for a second.
 
-        Callers need no key, so each call must not cost a call of the store.
+        Callers need no key, so each call must not cost a call of the store. They have time limits,
+        so a store that takes longer than a second counts as unavailable.
         """
-        async with self._checking:
-            if anyio.current_time() >= self._checked_until:
-                try:
-                    await self.store.check()
-                    await self.accounts.check()
-                except StateUnavailableError:
-                    self._health = {"status": "degraded", "state": "unavailable"}
-                else:
-                    self._health = {"status": "ok", "state": "ok"}
-                self._checked_until = anyio.current_time() + _HEALTH_S
+        if self._check is None and anyio.current_time() >= self._checked_until:
+            self._checked = anyio.Event()
+            self._check = LoopTask(self._check_stores)
+        if self._check is None:
             return self._health
+        with anyio.move_on_after(_HEALTH_WAIT_S):
+            await self._checked.wait()
+            return self._health
+        return _DEGRADED
+
+    async def _check_stores(self) -> None:
+        try:
+            await self.store.check()
+            await self.accounts.check()
+        except StateUnavailableError:
+            self._health = _DEGRADED
+        else:
+            self._health = {"status": "ok", "state": "ok"}
+        finally:
+            self._checked_until = anyio.current_time() + _HEALTH_S
+            self._check = None
+            self._checked.set()
 
     def version(self) -> JsonObject:
         """Return the version and what is configured, without secrets."""

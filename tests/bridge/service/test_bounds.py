@@ -315,6 +315,30 @@ async def test_the_store_is_not_kept_busy_by_health_checks(settings: GatewaySett
     assert checks == 1
 
 
+@pytest.mark.anyio
+async def test_a_store_that_does_not_answer_does_not_hold_health_checks(
+    settings: GatewaySettings,
+) -> None:
+    """Else probes with a time limit of a few seconds would have each gateway restarted."""
+    service = Service.from_settings(settings)
+    answers, answered = anyio.Event(), anyio.Event()
+
+    class Silent(MemoryResponseStore):
+        async def check(self) -> None:
+            await answers.wait()
+            answered.set()
+
+    service.store = Silent(ttl_s=60, max_entries=1, max_bytes=1)
+    with anyio.fail_after(20):
+        silent = [(await service.health())["status"] for _ in range(2)]
+        answers.set()
+        await answered.wait()
+        later = (await service.health())["status"]
+    await service.aclose()
+
+    assert (silent, later) == (["degraded", "degraded"], "ok")
+
+
 # -- Connections
 
 
