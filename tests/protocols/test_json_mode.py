@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from llmcore.schema.content import ToolCallPart
+from llmcore.schema.content import TextPart, ToolCallPart
 from llmcore.schema.messages import Message
 from llmcore.schema.model import Model
 from llmcore.schema.options import ResponseFormat
@@ -56,12 +56,32 @@ def test_a_conversation_with_the_word_stays_as_it_is(fields: Any) -> None:
     assert chat.codes(asked(**fields)) == responses.codes(asked(**fields)) == []
 
 
-def test_instructions_count_only_for_chat_completions() -> None:
-    """They are one of its messages, but no part of the input of the Responses API."""
-    said = asked(system="Write JSON.", prompt="Hello")
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"system": "Write JSON.", "prompt": "Hello"},
+        {"messages": [Message("system", (TextPart("Write JSON."),)), Message.user("Hello")]},
+    ],
+    ids=["system", "a message"],
+)
+def test_instructions_that_name_json_are_a_message(fields: Any) -> None:
+    """As in Chat Completions: the Responses API does not count its `instructions`."""
+    said = asked(**fields)
 
-    assert WORDS not in str(chat.body(said))
-    assert responses.body(said)["input"][0]["content"] == WORDS
+    for found in (chat.body(said)["messages"], responses.body(said)["input"]):
+        assert (found[0]["role"], found[0]["content"]) == ("system", "Write JSON.")
+        assert WORDS not in str(found)
+    assert "instructions" not in responses.body(said)
+    assert chat.codes(said) == responses.codes(said) == []
+
+
+def test_instructions_of_a_stored_conversation_stay_so() -> None:
+    """It would keep the message, where instructions are of one request only."""
+    options = {"openai": {"previous_response_id": "resp_1"}}
+    sent = responses.body(asked(system="Write JSON.", prompt="Hello", provider_options=options))
+
+    assert sent["instructions"] == "Write JSON."
+    assert sent["input"][0]["content"] == WORDS
 
 
 def test_other_formats_need_no_words() -> None:

@@ -31,6 +31,7 @@ from llmcore.protocols.openai_responses.names import (
 from llmcore.protocols.openai_responses.tools import lower_tools
 from llmcore.protocols.protocol import Built, collect_diagnostics
 from llmcore.protocols.tool_schema import SchemaTarget, project
+from llmcore.schema.content import TextPart
 from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.errors import LLMError
 from llmcore.schema.json import JsonObject, NativeObject, present, without
@@ -93,7 +94,7 @@ def _lower(
         body |= continued(items, request.messages, context.policy, diagnostics)
     json_mode = request.response_format is not None and request.response_format.type == "json"
     if json_mode and "text" not in dialect.unsupported:
-        body["input"] = [*_json_words(request, diagnostics), *body["input"]]
+        _name_json(body, request, diagnostics, moves=_STORED.isdisjoint(given) and not chained)
     included = lower_include(request, context, diagnostics)
     if included:
         body["include"] = included
@@ -191,15 +192,31 @@ def lower_text(response_format: ResponseFormat | None, diagnostics: Diagnostics)
     return {"text": {"format": form}}
 
 
-def _json_words(request: LLMRequest, diagnostics: Diagnostics) -> list[NativeObject]:
-    """Return a message that names JSON, as the input must; the instructions do not count.
+def _name_json(
+    body: NativeObject, request: LLMRequest, diagnostics: Diagnostics, *, moves: bool
+) -> None:
+    """Begin the input with a message that names JSON, as it must: the instructions do not count.
 
-    "Response input messages must contain the word 'json' in some form to use 'text.format' of type
-    'json_object'."
+    They become that message if they name it and may move. "Response input messages must contain the
+    word 'json' in some form to use 'text.format' of type 'json_object'."
     """
-    turns = (turn for turn in request.messages if turn.role not in ("system", "developer"))
-    words = words_of_json_mode(chain.from_iterable(turn.content for turn in turns), diagnostics)
-    return [{"type": "message", "role": "system", "content": words}] if words else []
+    parts = list(chain.from_iterable(turn.content for turn in request.messages))
+    instructions = TextPart(body.get("instructions", ""))
+    if moves and words_of_json_mode(parts, Diagnostics()) and _names_json(instructions):
+        words = body.pop("instructions")
+    else:
+        words = words_of_json_mode(parts, diagnostics)
+    if words:
+        message = {"type": "message", "role": "system", "content": words}
+        body["input"] = [message, *body["input"]]
+
+
+def _names_json(part: TextPart) -> bool:
+    return not words_of_json_mode([part], Diagnostics())
+
+
+_STORED: Final = frozenset({"conversation", "previous_response_id"})
+"""Options that continue what the server stores: it would store the message, too."""
 
 
 # -- parameters
