@@ -344,9 +344,10 @@ class Service:
         return self._sealer
 
     async def _report_store(self) -> None:
-        """Log that the store cannot be reached, before a request needs it."""
+        """Log that the store cannot be reached, before a request needs it; else read its key."""
         with suppress(FrontError):
             await self.from_store(self.store.check())
+            await self.sealer()
 
     async def from_store(self, work: Awaitable[_T]) -> _T:
         """Return what the store returns; FrontError, 503, if it cannot be reached."""

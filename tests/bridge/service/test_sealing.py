@@ -7,10 +7,14 @@ import zlib
 from pathlib import Path
 from typing import Any
 
+import anyio
+import httpx
 import pytest
 from attrs import evolve
 
-from llmcore.bridge.configuration.settings import GatewaySettings
+from llmcore.bridge.configuration.settings import GatewaySettings, StateSettings
+from llmcore.bridge.http.app import make_app
+from llmcore.bridge.service import Service
 from llmcore.fronts.sealer import PREFIX
 from llmcore.schema import json
 from llmcore.schema.json import JsonObject
@@ -98,3 +102,24 @@ async def test_a_configured_key_needs_no_store(
 
     assert refused.status_code == 503
     assert refused.json()["error"]["code"] == "state_unavailable"
+
+
+async def test_the_stores_key_is_read_at_the_start_so_that_the_store_may_fail_afterwards(
+    settings: GatewaySettings, tmp_path: Path
+) -> None:
+    memory = StateSettings(backend="memory")
+    working = Service.from_settings(evolve(settings, state=memory))
+    failing = Service.from_settings(evolve(settings, state=sqlite_state(tmp_path / "no" / "x")))
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(working.maintain)
+        await anyio.wait_all_tasks_blocked()
+        tasks.cancel_scope.cancel()
+    (tmp_path / "no").touch()  # no folder, so that the file cannot be opened
+    store, working.store = working.store, failing.store
+    transport = httpx.ASGITransport(app=make_app(working))
+    async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
+        answer = await client.post("/v1/responses", json={**ASK, "input": "Hi"})
+    working.store = store
+    await working.aclose()
+
+    assert answer.status_code == 200
