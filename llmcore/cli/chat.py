@@ -22,8 +22,10 @@ from llmcore.cli.failures import explain
 from llmcore.cli.markdown_printer import ChatPrinter
 from llmcore.cli.program import note, say
 from llmcore.cli.request_options import Options, make_client, model_of
+from llmcore.client.environment import provider_over
 from llmcore.generation.conversation import Conversation
 from llmcore.generation.execution import AnyTool
+from llmcore.routes.route import route_of
 from llmcore.schema.content import ContentPart
 from llmcore.schema.errors import InvalidRequestError, LLMError
 from llmcore.schema.messages import Message
@@ -58,6 +60,11 @@ def chat(options: Options) -> int:
     return 0
 
 
+def _name_of(model: Model) -> str:
+    """Return the name with which `--model` means *model*: `openai-chat:gpt-5.2`."""
+    return f"{provider_over(model.provider, route_of(model).protocol.id)}:{model.id}"
+
+
 class Chat:
     """The state of a chat: model, conversation, tools, attachments of the next question."""
 
@@ -77,7 +84,7 @@ class Chat:
 
     def loop(self) -> None:
         """Read lines and respond to them until the end."""
-        note(f"{self.model.provider}:{self.model.id} in {self._conversation.run_id!r}; /help")
+        note(f"{_name_of(self.model)} in {self._conversation.run_id!r}; /help")
         while True:
             try:
                 line = self._reader.read("> ").strip()
@@ -153,7 +160,7 @@ class Chat:
         if name:
             resolved = self.options.config.model_named(name)
             self.model = model_of(resolved, self.client, local=False, keyless=False)
-        say(f"{self.model.provider}:{self.model.id}")
+        say(_name_of(self.model))
 
     def set_system(self, text: str) -> None:
         """Show the instructions, or begin a new conversation with others: /system Be brief."""

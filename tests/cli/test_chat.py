@@ -158,6 +158,19 @@ def test_commands_change_what_is_asked(
     assert "6 tokens in, 4 out, unknown cost of 2 responses" in capsys.readouterr().out
 
 
+def test_name_of_a_model_has_the_api_that_was_chosen(
+    server: Loopback, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What is shown can be given to `--model`."""
+    monkeypatch.setenv("OPENAI_API_KEY", "k")
+    monkeypatch.setenv("OPENAI_BASE_URL", os.environ["VLLM_BASE_URL"])
+    assert chat("/model openai-chat:m-2\n/model openai:m-2\n", monkeypatch) == 0
+
+    shown = capsys.readouterr()
+    assert shown.out.splitlines() == ["openai-chat:m-2", "openai:m-2"]
+    assert shown.err.startswith("vllm:m-1 in ")
+
+
 def test_a_chat_is_saved_under_a_name_and_goes_on(
     server: Loopback, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
