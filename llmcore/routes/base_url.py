@@ -29,7 +29,7 @@ def checked_base_url(base_url: str) -> str:
     return urlunsplit((parts.scheme, parts.netloc, path, parts.query, ""))
 
 
-@frozen
+@frozen(repr=False)
 class BaseUrlVariable:
     """A provider's base URL, unless an environment variable has another when a request is prepared.
 
@@ -42,6 +42,9 @@ class BaseUrlVariable:
     """The provider's own base URL."""
     finish: Callable[[str], str] = checked_base_url
     """Checks the value and makes a base URL of it."""
+
+    def __repr__(self) -> str:
+        return f"{self.name} or {self.usual!r}"
 
     def __call__(self, environ: Mapping[str, str]) -> str:
         """Return the base URL of *environ*; ConfigurationError, naming the variable, for others."""

@@ -31,6 +31,7 @@ from attrs import evolve, field
 from llmcore.protocols.protocol import Built, Protocol
 from llmcore.protocols.tools import fit_tool_names
 from llmcore.routes.auth import NO_KEY, Auth, AuthContext
+from llmcore.routes.base_url import BaseUrlVariable
 from llmcore.routes.defaults import RouteDefaults
 from llmcore.routes.endpoint import Endpoint, EndpointContext
 from llmcore.routes.framing import Framing
@@ -221,7 +222,8 @@ class Route(Generic[Body_co]):
 
     def __repr__(self) -> str:
         address = self.endpoint.base_url
-        at = f", base_url={address!r}" if isinstance(address, str) else ""
+        shown = isinstance(address, str | BaseUrlVariable)
+        at = f", base_url={address!r}" if shown else ""
         return f"Route({self.id!r}, provider={self.provider!r}, protocol={self.protocol.id}{at})"
 
     @staticmethod

@@ -200,7 +200,7 @@ def test_a_configured_provider_is_shown_short() -> None:
     shown = repr(OpenAI(api_key="sk-secret"))
     assert shown == (
         "OpenAI(chat_route=Route('openai-chat', provider='openai', protocol=openai-chat, "
-        "base_url='https://api.openai.com/v1'))"
+        "base_url=OPENAI_BASE_URL or 'https://api.openai.com/v1'))"
     )
 
 
