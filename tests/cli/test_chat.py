@@ -161,7 +161,7 @@ def test_commands_change_what_is_asked(
 def test_name_of_a_model_has_the_api_that_was_chosen(
     server: Loopback, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """What is shown can be given to `--model`."""
+    """The name is one that `--model` takes."""
     monkeypatch.setenv("OPENAI_API_KEY", "k")
     monkeypatch.setenv("OPENAI_BASE_URL", os.environ["VLLM_BASE_URL"])
     assert chat("/model openai-chat:m-2\n/model openai:m-2\n", monkeypatch) == 0
