@@ -100,7 +100,14 @@ def _blocks_of_requests() -> list[dict[str, Any]]:
     for kind in filter(typing_extensions.is_typeddict, get_args(BetaContentBlockParam)):
         whole = documents(kind)
         found += [*whole, _least(whole[0], kind)]
-    return found
+    return [_accepted(block) for block in found]
+
+
+def _accepted(block: dict[str, Any]) -> dict[str, Any]:
+    """Return *block* without `is_error` where it has media, which a failed tool's may not have."""
+    content = block.get("content", ()) if block["type"] == "tool_result" else ()
+    media = any(isinstance(part, dict) and part["type"] != "text" for part in content)
+    return {k: v for k, v in block.items() if k != "is_error"} if media else block
 
 
 SENT_BLOCKS = _blocks_of_requests()
