@@ -49,7 +49,14 @@ from llmcore.schema.events import (
     TextDelta,
     ToolInputDelta,
 )
-from llmcore.schema.json import NativeObject, object_or_empty, objects, present, str_or_none
+from llmcore.schema.json import (
+    NativeObject,
+    index_or_none,
+    object_or_empty,
+    objects,
+    present,
+    str_or_none,
+)
 from llmcore.schema.options import merge_json
 from llmcore.schema.request import LLMRequest
 
@@ -62,6 +69,11 @@ def delta_of(choice: NativeObject) -> NativeObject:
     if choice.get("delta") is None and choice.get("message") is None and isinstance(text, str):
         return {"content": text}
     return object_or_empty(choice.get("delta"))
+
+
+def number_of(choice: NativeObject) -> int:
+    """Return the number of *choice* among those of a response."""
+    return index_or_none(choice.get("index")) or 0
 
 
 def is_copy(message: NativeObject, delta: NativeObject) -> bool:

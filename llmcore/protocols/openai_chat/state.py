@@ -186,6 +186,8 @@ class ChatState(msgspec.Struct, frozen=True, kw_only=True):
     """The state of a response that is being read."""
 
     context: ChatStreamContext
+    choice: int | None = None
+    """The number of the choice that is the response: the first one that came."""
     mode: Mode = ""
     segment: str = ""
     """The open segment's id."""
@@ -403,6 +405,14 @@ def repeated(name: str) -> Diagnostic:
         action="changed",
         message="the server sent the arguments more than once; they are read once",
     )
+
+
+NO_CALL: Final = Diagnostic(
+    "tool-call-missing",
+    "tool_choice",
+    action="noted",
+    message="a tool call was required, but the response has none; it stays text",
+)
 
 
 # -- thinking that a server repeats from its beginning

@@ -37,6 +37,7 @@ from llmcore.protocols.openai_chat.content import (
     flush_partial_tag,
     held_back,
     is_copy,
+    number_of,
     on_content,
     on_extra,
     on_media,
@@ -67,6 +68,7 @@ from llmcore.protocols.openai_chat.names import (
 )
 from llmcore.protocols.openai_chat.sources import on_annotations, on_pages, on_sources
 from llmcore.protocols.openai_chat.state import (
+    NO_CALL,
     ChatCall,
     ChatState,
     ChatStreamContext,
@@ -86,7 +88,13 @@ from llmcore.schema.events import (
     TextDelta,
     ToolInputDelta,
 )
-from llmcore.schema.json import JsonValue, NativeObject, object_or_empty, objects, str_or_none
+from llmcore.schema.json import (
+    JsonValue,
+    NativeObject,
+    object_or_empty,
+    objects,
+    str_or_none,
+)
 from llmcore.schema.request import LLMRequest
 
 # -- frames -------------------------------------------------------------------------------
@@ -170,10 +178,13 @@ def step(state: ChatState, chunk: NativeObject) -> Step:
         return state, (_error(state, chunk),)
     events: list[LLMEvent] = []
     state = on_start(state, chunk, events)
-    for choice in objects(chunk.get("choices")):
+    choices = objects(chunk.get("choices"))
+    if state.choice is None and choices:
+        state = replace(state, choice=min(map(number_of, choices)))
+    for choice in choices:
         if choice.get("error"):
             return state, (*events, _error(state, choice))
-        if choice.get("index") in (0, "0", None):
+        if number_of(choice) == state.choice:
             state = _on_choice(state, choice, events)
         else:
             events.append(ProviderEvent(state.context.provider, {"choice": choice}))
@@ -292,7 +303,7 @@ def halt(state: ChatState) -> Sequence[LLMEvent]:
     diagnostics: tuple[Diagnostic, ...] = ()
     if state.context.constrained:
         state = forced_call(state, events)
-        diagnostics = () if state.calls.calls else (_NO_CALL,)
+        diagnostics = () if state.calls.calls else (NO_CALL,)
     diagnostics += end_calls(state.calls, events)
     flush_audio(state, events)
     if info.extra:
@@ -302,14 +313,6 @@ def halt(state: ChatState) -> Sequence[LLMEvent]:
     usage = None if info.usage is None else map_usage(info.usage, tier)
     metadata = {METADATA_KEY: dict(info.metadata)} if info.metadata else {}
     return (*events, *finish_events(reason, usage, metadata, info.raw, diagnostics))
-
-
-_NO_CALL: Final = Diagnostic(
-    "tool-call-missing",
-    "tool_choice",
-    action="noted",
-    message="a tool call was required, but the response has none; it stays text",
-)
 
 
 # -- a whole body -------------------------------------------------------------------------
@@ -387,6 +390,8 @@ _OTHER_SHAPES: Final = (
 def fast_reader(state: ChatState) -> FastReader | None:
     """Return how to read the chunks that only continue the open segment or call."""
     field, call = state.fast_field, state.calls.current
+    if state.choice:
+        return None
     if field == "tool_calls":
         return None if call is None else _arguments_reader(call)
     if not field:

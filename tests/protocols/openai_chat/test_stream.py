@@ -270,6 +270,19 @@ def test_unknown_fields_of_a_delta_are_passed_on() -> None:
     assert ProviderEvent("openai", {"delta": {"mood": "good"}}) in events
 
 
+@pytest.mark.parametrize("index", [1, -1])
+def test_a_choice_with_another_number_is_the_response_if_it_is_the_only_one(index: int) -> None:
+    """Some servers count from 1; nothing of it may be lost."""
+    chunks = [*text_chunks("Hel", "lo"), usage_chunk()]
+    body = completion({"content": "Hello"})
+    for one in (*chunks[:-1], body):
+        one["choices"][0]["index"] = index
+
+    for events in (streamed(chunks), whole(body)):
+        assert response(events).text == "Hello"
+        assert response(events).finish_reason.reason == "stop"
+
+
 def test_other_choices_are_passed_on() -> None:
     """`n` above 1 has no neutral form: the first choice is the response."""
     second = chunk({"content": "b"})
