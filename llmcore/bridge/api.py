@@ -6,15 +6,20 @@ are the gateway's, the same for all operations.
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Final
 
 import msgspec
 
 from llmcore.bridge.accounts.issued_key import IssuedKey
 from llmcore.bridge.response_run import ErrorForm, SentResponse
+from llmcore.client.large_requests import LARGE_REQUEST_VALUES, holds_much
 from llmcore.fronts.front import ClientRequest
 from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.frozen import frozen
 from llmcore.schema.json import JsonObject
+
+LARGEST_SMALL_BODY: Final = 2 * LARGE_REQUEST_VALUES
+"""The most bytes of which is known, without looking, that they do not hold many values."""
 
 
 class Caller(msgspec.Struct, frozen=True, kw_only=True):
@@ -41,6 +46,13 @@ class OperationRequest(msgspec.Struct, frozen=True, kw_only=True):
     """The parameters that the path holds."""
     diagnostics: tuple[Diagnostic, ...] = ()
     """Everything that the gateway has changed in it."""
+    body_bytes: int = LARGEST_SMALL_BODY + 1
+    """The size of the body, where that is known."""
+
+    @property
+    def is_large(self) -> bool:
+        """Whether reading the body takes more than a few milliseconds."""
+        return self.body_bytes > LARGEST_SMALL_BODY and holds_much(self.request.body)
 
     @property
     def body(self) -> JsonObject:

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
-from typing import Any, Final, Generic, TypeAlias, TypeVar
+from typing import Any, Final, Generic, TypeAlias, TypeVar, cast
 
 import anyio.lowlevel
 import msgspec
@@ -25,7 +25,6 @@ from llmcore.bridge.savings import (
 from llmcore.bridge.service import Service, new_id
 from llmcore.bridge.translated_run import ResponsePlan, StoredResponse
 from llmcore.bridge.upstream_call import CallLimits
-from llmcore.client.large_requests import holds_much
 from llmcore.fronts.encoding import COMMENT_FRAME
 from llmcore.fronts.errors import FrontError, invalid
 from llmcore.fronts.front import (
@@ -71,11 +70,15 @@ class ChosenModel(msgspec.Struct, frozen=True, kw_only=True):
     """The name by which the client calls the model."""
     streaming: bool
     target: UpstreamModel
-    model: Model
     upstream: Upstream
     info: ResponseIdentity
     """The facts of the response that headers and logs name."""
     limits: CallLimits = CallLimits()
+
+    @property
+    def model(self) -> Model:
+        """The upstream's model."""
+        return cast("Model", self.upstream.model)
 
 
 MakeResponse: TypeAlias = Callable[[OperationRequest, ChosenModel], Awaitable[ResponseRun]]
@@ -120,7 +123,7 @@ class Generation(Generic[Context]):
         call = self.marked(call, chosen)
         if route := self.relay_route(call.request, chosen):
             return self.relayed(call, chosen, route)
-        read = await self.read(call.request, chosen)
+        read = await self.read(call.request, chosen, large=call.is_large)
         await self.check(read.request)
         writer = self.front.writer(chosen.info, read.context, chosen.upstream)
         cached = self.cached(call, chosen, read.request)
@@ -166,22 +169,11 @@ class Generation(Generic[Context]):
     async def _chosen(
         self, routing: Routing, target: UpstreamModel, info: ResponseIdentity
     ) -> ChosenModel:
-        service = self._service
-        model = service.model(target)
-        route = model.route
-        upstream = Upstream(
-            model=model,
-            provider=model.provider,
-            protocol_id=route.protocol.id if isinstance(route, Route) else None,
-            policy=service.policy,
-            sealer=await service.sealer(),
-            new_id=new_id,
-        )
+        upstream = await self._service.upstream(target)
         return ChosenModel(
             name=routing.model,
             streaming=routing.streaming,
             target=target,
-            model=model,
             upstream=upstream,
             info=info,
         )
@@ -241,11 +233,10 @@ class Generation(Generic[Context]):
         chosen: ChosenModel,
         reading: Reading[Context] | None = None,
         *,
-        large: bool = False,
+        large: bool,
     ) -> ReadRequest[Context]:
         """Return the request that *request* amounts to; *large* ones are read in a thread."""
         step = partial(reading or self.front.read, request, chosen.upstream)
-        large = large or holds_much(request.body)
         read = (await self._service.run_in_thread_if(step, large=large)).unwrap()
         if len(read.request.messages) > _MANY_MESSAGES:  # building the upstream's takes as long
             await anyio.lowlevel.checkpoint()
@@ -328,7 +319,7 @@ class Generation(Generic[Context]):
 
     async def count(self, call: OperationRequest) -> Outcome:
         """Return how many tokens a request has."""
-        return await self.counted(call, partial(self.read, call.request))
+        return await self.counted(call, partial(self.read, call.request, large=call.is_large))
 
     async def counted(
         self,

@@ -2,7 +2,7 @@
 
 import logging
 import math
-import secrets
+import os
 import weakref
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
@@ -46,7 +46,7 @@ from llmcore.fronts.errors import (
     overloaded,
     state_unavailable,
 )
-from llmcore.fronts.front import ClientRequest
+from llmcore.fronts.front import ClientRequest, Upstream
 from llmcore.fronts.policy import RegisteredTool, TranslationPolicy
 from llmcore.fronts.sealer import Sealer
 from llmcore.generation.retrieval import embed_many
@@ -78,7 +78,7 @@ def new_id(prefix: str, conversation: str = "") -> str:
 
     It begins with the digits of its *conversation*, if there are any.
     """
-    digits = secrets.token_hex(20 if conversation else 20 + DIGITS // 2)
+    digits = os.urandom(20 if conversation else 20 + DIGITS // 2).hex()
     return f"{prefix}_{conversation}{digits}"
 
 
@@ -142,7 +142,9 @@ class Service:
         self.policy = _policy(settings, (*read_tools(settings.tools_path), *self._own_tools))
         self.counter = TokenCounter(upstreams)
         self._upstreams = upstreams
-        self._models = lru_cache(maxsize=_MODELS_KEPT)(partial(_model_of, upstreams))
+        self._read_for = lru_cache(maxsize=_MODELS_KEPT)(
+            partial(_upstream_of, upstreams, self.policy)
+        )
         self._relayed: dict[int, tuple[Model, RelayedRequest]] = {}
         self._context = RunContext(
             settings=settings,
@@ -249,15 +251,15 @@ class Service:
             message = f"{self._running} responses are under way, which is the limit here"
             raise overloaded(message)
 
-    def model(self, target: UpstreamModel) -> Model:
-        """Return the model of *target*; FrontError if its provider rejects the name."""
+    async def upstream(self, target: UpstreamModel) -> Upstream:
+        """Return what requests to *target* are read for; FrontError if the name is rejected."""
         try:
-            return self._models(target)
+            return self._read_for(target, self._sealer or await self.sealer())
         except LLMError as error:
             raise from_llm_error(error) from error
 
     def relayed(self, request: ClientRequest, model: Model, route: Route[Any]) -> RelayedRequest:
-        """Return the request that sends the body of *request* to *model*, a result of `model`."""
+        """Return the request that sends the body of *request* to *model*, that of an upstream."""
         known = self._relayed.get(id(model))
         if known is None or known[0] is not model:
             if len(self._relayed) >= _MODELS_KEPT:
@@ -442,8 +444,18 @@ class Admission:
         self.release()
 
 
-def _model_of(upstreams: Upstreams, target: UpstreamModel) -> Model:
-    return upstreams.client.providers[target.provider].model(target.model)
+def _upstream_of(
+    upstreams: Upstreams, policy: TranslationPolicy, target: UpstreamModel, sealer: Sealer
+) -> Upstream:
+    model = upstreams.client.providers[target.provider].model(target.model)
+    return Upstream(
+        model=model,
+        provider=model.provider,
+        protocol_id=model.route.protocol.id if isinstance(model.route, Route) else None,
+        policy=policy,
+        sealer=sealer,
+        new_id=new_id,
+    )
 
 
 def _client_keys(settings: GatewaySettings) -> Mapping[str, RotatingKey]:

@@ -240,8 +240,8 @@ class TranslatedRun:
         if self._writer.error is not None:
             raise from_llm_error(self._writer.error) from self._writer.error
         response = self._writer.whole()
-        step = partial(json.dumps, response)
-        body = await run_in_thread_if(step, large=holds_much(response))
+        large = self.plan.is_large or holds_much(self.response.message)
+        body = await run_in_thread_if(partial(json.dumps, response), large=large)
         return WholeBody(body=body, headers=self.headers)
 
     def _failed_events(self, error: LLMError) -> Sequence[Event]:

@@ -34,7 +34,7 @@ class ChatCompletions(Generation[ChatContext]):
         route = self.relay_route(call.request, chosen)
         if route is not None and not has_foreign_forms(call.body):
             return self.relayed(call, chosen, route)
-        read = await self.read(call.request, chosen)
+        read = await self.read(call.request, chosen, large=call.is_large)
         await self.check(read.request)
         owner, diagnostics = call.caller.owner, Diagnostics()
         lookup = partial(self._states.get, owner)

@@ -21,7 +21,7 @@ from llmcore.bridge.service import Service, new_id
 from llmcore.client.large_requests import holds_much, is_large, run_in_thread_if
 from llmcore.fronts.encoding import JSON_LINES
 from llmcore.fronts.errors import FrontError, invalid, method_not_allowed
-from llmcore.fronts.front import ClientRequest, Event, ReadRequest, ResponseIdentity, Upstream
+from llmcore.fronts.front import Event, ReadRequest, ResponseIdentity, Upstream
 from llmcore.fronts.openai_responses import front
 from llmcore.fronts.openai_responses.compaction import as_response_request, compacted, user_items
 from llmcore.fronts.openai_responses.errors import (
@@ -107,7 +107,7 @@ class Responses(Generation[Translation]):
                 read,
                 writer,
                 stored=self._remembering(call, read, writer, memory),
-                is_large=holds_much(read.context.echo),
+                is_large=call.is_large and holds_much(read.context.echo),
                 encoding=JSON_LINES,
             )
 
@@ -139,8 +139,9 @@ class Responses(Generation[Translation]):
         writer: ResponsesWriter,
         memory: "TurnMemory",
     ) -> "_Remembered":
-        large, put = is_large(read.request), self._store.put
-        stored = _Stored(writer, put, call.caller.owner, large) if read.context.store else None
+        stored = None
+        if read.context.store:
+            stored = _Stored(writer, self._store.put, call.caller.owner, is_large(read.request))
         return _Remembered(writer, memory.remember, stored)
 
     # -- reading
@@ -152,7 +153,7 @@ class Responses(Generation[Translation]):
         known: Mapping[str, StoredConversation] = MappingProxyType({}),
     ) -> ReadRequest[Translation]:
         """Return a request that can be answered, as far as is known before it is sent."""
-        read = await self._remembered(call.request, call.caller, chosen, known)
+        read = await self._remembered(call, chosen, known)
         await self.check(read.request)
         if read.context.store:
             await self._service.from_store(self._store.check())
@@ -173,7 +174,7 @@ class Responses(Generation[Translation]):
                 evolve(read, streaming=True),
                 writer,
                 stored=_Stored(writer, ending.keep, owner, is_large(read.request)),
-                is_large=holds_much(read.context.echo),
+                is_large=call.is_large and holds_much(read.context.echo),
                 encoding=JSON_LINES,
             )
 
@@ -197,7 +198,7 @@ class Responses(Generation[Translation]):
 
     async def _compacted(self, call: OperationRequest, chosen: ChosenModel) -> ResponseRun:
         request = evolve(call.request, body=as_response_request(call.body))
-        read = await self._remembered(request, call.caller, chosen)
+        read = await self._remembered(replace(call, request=request), chosen)
         diagnostics, context = Diagnostics(), read.context
         items = user_items(context.before, context.input_items, new_id, diagnostics)
         noted = evolve(context, diagnostics=(*context.diagnostics, *diagnostics.entries))
@@ -213,16 +214,16 @@ class Responses(Generation[Translation]):
     ) -> ResponseRun:
         context = read.context
         writer = ResponsesWriter(chosen.info, context, chosen.upstream, form=form)
-        large = is_large(read.request)
-        put, owner = self._store.put, call.caller.owner
-        stored = _Stored(writer, put, owner, large) if context.store else None
+        stored = None
+        if context.store:
+            stored = _Stored(writer, self._store.put, call.caller.owner, is_large(read.request))
         return self.run(
             call,
             chosen,
             read,
             writer,
             stored=stored,
-            is_large=holds_much(context.echo),
+            is_large=call.is_large and holds_much(context.echo),
             cached=None if form is not None else self.cached(call, chosen, read.request),
         )
 
@@ -230,24 +231,23 @@ class Responses(Generation[Translation]):
         """`POST /responses/input_tokens`."""
         request = evolve(call.request, body={**call.body, "store": False, "stream": False})
         call = replace(call, request=request)
-        return await self.counted(call, partial(self._remembered, request, call.caller))
+        return await self.counted(call, partial(self._remembered, call))
 
     async def _remembered(
         self,
-        request: ClientRequest,
-        caller: Caller,
+        call: OperationRequest,
         chosen: ChosenModel,
         known: Mapping[str, StoredConversation] = MappingProxyType({}),
     ) -> ReadRequest[Translation]:
-        """Return the request that *request* amounts to, with what it refers to.
+        """Return the request that *call* amounts to, with what it refers to.
 
         That is one of the *known* conversations, or stored.
         """
-        large = holds_much(request.body)
-        stored = await self._stored_context(request.body, caller, known, large=large)
+        large = call.is_large
+        stored = await self._stored_context(call.body, call.caller, known, large=large)
         large = large or holds_much(stored.previous and stored.previous.messages)
         read = partial(read_with_stored, stored=stored)
-        return await self.read(request, chosen, read, large=large)
+        return await self.read(call.request, chosen, read, large=large)
 
     async def _stored_context(
         self,

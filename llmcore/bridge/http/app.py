@@ -275,7 +275,10 @@ class _OperationApp:
             note_request(scope, request)
             made = await self._operation.handle(
                 OperationRequest(
-                    caller=caller_of(scope), request=request, path=scope["path_params"]
+                    caller=caller_of(scope),
+                    request=request,
+                    path=scope["path_params"],
+                    body_bytes=held.count,
                 )
             )
             match made:
@@ -340,6 +343,9 @@ _CREDENTIALS = frozenset(
 
 def _client_request(scope: Scope, body: JsonObject) -> ClientRequest:
     """Return the request as its client sent it, without its credentials."""
-    headers = {n: value for n, value in headers_of(scope).items() if n not in _CREDENTIALS}
-    query = {name: value for name, value in query_of(scope).items() if name != "key"}
+    headers, query = headers_of(scope), query_of(scope)
+    if not _CREDENTIALS.isdisjoint(headers):
+        headers = {n: value for n, value in headers.items() if n not in _CREDENTIALS}
+    if "key" in query:
+        query = {name: value for name, value in query.items() if name != "key"}
     return ClientRequest(body=body, path=scope["path"], query=query, headers=headers)

@@ -25,10 +25,13 @@ _QUERY: Final = "openbridge.query"
 def headers_of(scope: Scope) -> Mapping[str, str]:
     """Return the headers of a request by name in lower case; repeated ones are joined by commas."""
     if (known := scope.get(_HEADERS)) is None:
-        known = scope[_HEADERS] = {}
-        for name, value in scope["headers"]:
-            key, text = name.decode("latin-1"), value.decode("latin-1")
-            known[key] = f"{known[key]},{text}" if key in known else text
+        given = scope["headers"]
+        known = {name.decode("latin-1"): value.decode("latin-1") for name, value in given}
+        if len(known) < len(given):
+            for key in known:
+                same = (value for name, value in given if name == key.encode("latin-1"))
+                known[key] = b",".join(same).decode("latin-1")
+        scope[_HEADERS] = known
     return known
 
 

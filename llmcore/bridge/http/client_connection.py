@@ -6,6 +6,7 @@ gateway's own server calls back instead; with other servers `while_connected` wa
 
 import logging
 from collections.abc import Awaitable, Callable
+from functools import cache
 from typing import Final
 
 import anyio
@@ -52,7 +53,7 @@ async def while_connected(
         if client is None:
             await _while_no_disconnect(receive, work, ended)
             return
-        with anyio.CancelScope() as connected:
+        with _asyncio_scope()() as connected:
             leave = _leaving(connected, ended)
             client.watch(leave)
             try:
@@ -61,6 +62,15 @@ async def while_connected(
                 client.unwatch(leave)
     except* OSError:  # what servers raise on sending to a client that disconnected
         log(logging.INFO, "client_gone")
+
+
+@cache
+def _asyncio_scope() -> type[anyio.CancelScope]:
+    """Return the class of scopes on asyncio, which the gateway's own server runs on.
+
+    `anyio.CancelScope` itself looks for the library of the running event loop each time.
+    """
+    return type(anyio.CancelScope())
 
 
 def _leaving(connected: anyio.CancelScope, ended: Callable[[], bool]) -> Callable[[], None]:

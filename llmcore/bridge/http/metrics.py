@@ -1,9 +1,14 @@
-"""The gateway's metrics, for Prometheus."""
+"""The gateway's metrics, for Prometheus.
+
+Of a single process, counters and gauges keep what each response changes in values of their own,
+since those of the Prometheus client take a lock and five calls; `exposition` hands them on. Several
+processes share the client's files, which each change is written to at once.
+"""
 
 import os
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
-from typing import Literal, TypeVar
+from typing import Literal, Protocol
 
 from prometheus_client import (
     CollectorRegistry,
@@ -22,8 +27,6 @@ from llmcore.schema.usage import Usage
 
 CONTENT_TYPE = CONTENT_TYPE_LATEST
 
-_Metric = TypeVar("_Metric", Counter, Histogram)
-
 _PREFIX = "openbridge_"
 _MAX_SERIES = 1000
 """Pairs of key and model: clients can ask for any name of a model."""
@@ -39,16 +42,71 @@ def share_metrics(folder: Path) -> None:
     values.ValueClass = values.MultiProcessValue()  # type: ignore[no-untyped-call]
 
 
+def _is_shared() -> bool:
+    return _FOLDER in os.environ
+
+
 def forget_process(pid: int) -> None:
     """Remove the gauges of a process that has ended from the exposed metrics; counts are kept."""
-    if _FOLDER in os.environ:
+    if _is_shared():
         multiprocess.mark_process_dead(pid)  # type: ignore[no-untyped-call]
 
 
-def _quickly_labelled(metric: _Metric) -> _Metric:
-    """Return *metric*, whose series are found in a cache: its own search locks and copies."""
-    metric.labels = lru_cache(maxsize=_MAX_SERIES)(metric.labels)  # type: ignore[method-assign]
-    return metric
+class _Series(Protocol):
+    def publish(self) -> None: ...
+
+
+class _Adds(Protocol):
+    def inc(self, amount: float = 1) -> None: ...
+
+
+class _Count:
+    """A series of a counter."""
+
+    def __init__(self, series: Counter) -> None:
+        self._series = series
+        self._added = 0.0
+
+    def inc(self, amount: float = 1) -> None:
+        """Add *amount*."""
+        self._added += amount
+
+    def publish(self) -> None:
+        """Add to Prometheus' counter what was added since the last time."""
+        added, self._added = self._added, 0.0
+        if added:
+            self._series.inc(added)
+
+
+class _Level:
+    """A gauge without labels."""
+
+    def __init__(self, gauge: Gauge) -> None:
+        self._gauge = gauge
+        self.value = 0
+
+    def set(self, value: int) -> None:
+        """Set the value."""
+        self.value = value
+
+    def publish(self) -> None:
+        """Set Prometheus' gauge to the value."""
+        self._gauge.set(self.value)
+
+
+class _LabelledCounter:
+    """The series of a counter, by their labels."""
+
+    def __init__(self, counter: Counter, published: list[_Series]) -> None:
+        def labels(*values: str) -> _Adds:
+            if _is_shared():
+                return counter.labels(*values)
+            series = _Count(counter.labels(*values))
+            published.append(series)
+            return series
+
+        self.labels = cache(labels)
+        """Returns the series of some values, in the order of the labels."""
 
 
 class Metrics:
@@ -56,15 +114,16 @@ class Metrics:
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry(auto_describe=True)
+        self._published: list[_Series] = []
         self._count_requests()
         self._count_responses()
         self._count_spend()
-        self.state_errors = self._counter("state_errors", "Failures of the stores.")
+        self.state_errors = self._plain_counter("state_errors", "Failures of the stores.")
         self.configuration_valid = self._gauge(
             "configuration_valid", "1; 0 since changed settings were refused.", mode="livemin"
         )
         self.configuration_valid.set(1)
-        self.violations = self._counter(
+        self.violations = self._plain_counter(
             "stream_violations", "Events of ours that broke the grammar of their API."
         )
 
@@ -77,7 +136,7 @@ class Metrics:
         )
 
     def _count_responses(self) -> None:
-        self.running = self._gauge("running_responses", "Under way.")
+        self.running = self._level("running_responses", "Under way.")
         self.background_responses = self._gauge("background_responses", "Under way or waiting.")
         self.responses = self._counter(
             "responses",
@@ -117,10 +176,10 @@ class Metrics:
         )
         self.key_tokens = self._counter("key_tokens", "Tokens of responses.", *labels, "kind")
         self.key_cost = self._counter("key_cost_usd", "Cost of responses, where known.", *labels)
-        self.spend_dropped = self._counter(
+        self.spend_dropped = self._plain_counter(
             "spend_dropped", "Rows of spend that were lost because the store did not answer."
         )
-        self.spend_waiting = self._gauge("spend_waiting", "Rows of spend that are to be written.")
+        self.spend_waiting = self._level("spend_waiting", "Rows of spend that are to be written.")
         self._keys_seen: set[tuple[str, str]] = set()
 
     def count_spend(self, row: SpendRow) -> None:
@@ -135,10 +194,21 @@ class Metrics:
         self.key_tokens.labels(*labels, "output").inc(row.output_tokens)
         self.key_cost.labels(*labels).inc((row.cost_nano or 0) / NANO)
 
-    def _counter(self, name: str, description: str, *labels: str) -> Counter:
-        return _quickly_labelled(
-            Counter(_PREFIX + name, description, labels, registry=self.registry)
-        )
+    def _counter(self, name: str, description: str, *labels: str) -> _LabelledCounter:
+        counter = Counter(_PREFIX + name, description, labels, registry=self.registry)
+        return _LabelledCounter(counter, self._published)
+
+    def _plain_counter(self, name: str, description: str) -> Counter:
+        """Return a counter without labels, which several threads may add to."""
+        return Counter(_PREFIX + name, description, registry=self.registry)
+
+    def _level(self, name: str, description: str) -> _Level | Gauge:
+        gauge = self._gauge(name, description)
+        if _is_shared():
+            return gauge
+        level = _Level(gauge)
+        self._published.append(level)
+        return level
 
     def _gauge(
         self,
@@ -151,9 +221,12 @@ class Metrics:
         return Gauge(name, description, labels, registry=self.registry, multiprocess_mode=mode)
 
     def _histogram(self, name: str, description: str, *labels: str) -> Histogram:
-        return _quickly_labelled(
-            Histogram(_PREFIX + name, description, labels, buckets=_SECONDS, registry=self.registry)
+        histogram = Histogram(
+            _PREFIX + name, description, labels, buckets=_SECONDS, registry=self.registry
         )
+        # The client's own search for a series locks and copies.
+        histogram.labels = lru_cache(maxsize=_MAX_SERIES)(histogram.labels)  # type: ignore[method-assign]
+        return histogram
 
     def count_tokens(self, provider: str, usage: Usage | None) -> None:
         """Add the tokens of a response."""
@@ -163,7 +236,9 @@ class Metrics:
 
     def exposition(self) -> bytes:
         """Return everything in Prometheus' text format, of all processes that share it."""
-        if _FOLDER not in os.environ:
+        if not _is_shared():
+            for series in self._published:
+                series.publish()
             return generate_latest(self.registry)
         shared = CollectorRegistry()
         multiprocess.MultiProcessCollector(shared)  # type: ignore[no-untyped-call]

@@ -1,7 +1,7 @@
 """Around every request: its id, its line in the log, its place in the metrics."""
 
 import logging
-import secrets
+import os
 import time
 from collections.abc import Awaitable
 
@@ -55,7 +55,7 @@ class ObservabilityMiddleware:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Run the application for one request."""
-        request_id = f"req_{secrets.token_hex(16)}"
+        request_id = f"req_{os.urandom(16).hex()}"
         token = REQUEST_ID.set(request_id)
         started = time.monotonic()
         status = 0

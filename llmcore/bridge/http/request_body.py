@@ -68,7 +68,8 @@ class HeldBytes:
     def __init__(self, all_bytes: BodyBytes, caller: str) -> None:
         self._all = all_bytes
         self._caller = caller
-        self._held = 0
+        self.count = 0
+        """How many there are, decompressed."""
 
     def __enter__(self) -> Callable[[int], None]:
         return self.add
@@ -78,11 +79,11 @@ class HeldBytes:
 
     def release(self) -> None:
         """Stop counting the bytes."""
-        self._all.release(self._caller, self._held)
+        self._all.release(self._caller, self.count)
 
     def add(self, count: int) -> None:
         """Count further bytes; FrontError, 503, where it is too much."""
-        self._held += count
+        self.count += count
         self._all.add(self._caller, count)
 
 

@@ -75,7 +75,9 @@ class FeedEntry:
 
     def read(self, response: LLMResponse) -> None:
         """Set tokens and cost to those of the upstream's response."""
-        self.response = changed(response, message=_NO_CONTENT, sources=(), raw=None)
+        if response.message.content or response.sources or response.raw is not None:
+            response = changed(response, message=_NO_CONTENT, sources=(), raw=None)
+        self.response = response
 
     @property
     def usage(self) -> Usage | None:

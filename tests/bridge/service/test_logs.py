@@ -2,11 +2,16 @@
 
 import json
 import logging
+import os
 import re
 import subprocess
 import sys
+import threading
+import time
 
-from llmcore.bridge.http.logs import LOGGER, REQUEST_ID, JsonFormatter, LineFormatter
+import pytest
+
+from llmcore.bridge.http.logs import LOGGER, REQUEST_ID, JsonFormatter, LineFormatter, log
 
 
 def test_a_line_is_one_json_object() -> None:
@@ -40,6 +45,22 @@ def test_a_line_for_people_has_time_event_and_facts_and_nothing_that_moves_the_c
 
     assert re.fullmatch(r"\d\d:\d\d:\d\d request method=POST status=200 error=.*", text)
     assert text.endswith('error=a\\nb\\u001b[2J "c"')
+
+
+def test_other_formatters_find_the_usual_fields(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """The record is made without `logging`'s own constructor."""
+    with caplog.at_level(logging.INFO, LOGGER.name):
+        log(logging.WARNING, "upstream_retry", attempt=2, left_out=None, text="x" * 3000)
+    (record,) = caplog.records
+    fields = ("name", "levelname", "module", "filename", "lineno", "processName", "msecs")
+    text = logging.Formatter(" ".join(f"%({name})s" for name in fields)).format(record)
+
+    assert re.fullmatch(r"llmcore\.bridge WARNING logs logs\.py 0 MainProcess \d+\.0", text)
+    assert (record.process, record.threadName) == (os.getpid(), threading.current_thread().name)
+    assert abs(record.created - time.time()) < 60
+    assert vars(record)["facts"] == {"attempt": 2, "text": "x" * 2000}
 
 
 OTHERS = """

@@ -11,8 +11,10 @@ import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
+from llmcore.bridge.api import LARGEST_SMALL_BODY, Caller, OperationRequest
 from llmcore.bridge.http.request_body import BodyBytes, read_object
 from llmcore.fronts.errors import FrontError
+from llmcore.fronts.front import ClientRequest
 from llmcore.schema.json import JsonObject
 
 BODY = b'{"model":"m","input":"Hi"}'
@@ -150,6 +152,18 @@ async def test_a_body_that_does_not_arrive_is_given_up() -> None:
         await read_object(stalled(), JSON, limit=1000, seconds=0.05, received=uncounted)
 
     assert caught.value.status == 408
+
+
+@pytest.mark.parametrize(
+    ("size", "large"), [(LARGEST_SMALL_BODY, False), (LARGEST_SMALL_BODY + 1, True)]
+)
+def test_a_body_of_few_bytes_is_small_without_a_look_at_its_values(size: int, large: bool) -> None:
+    """A larger one is counted, as is one of which the size is unknown."""
+    request = ClientRequest(body={"input": ["x"] * LARGEST_SMALL_BODY})
+    caller = Caller(owner="o", counted_as="o")
+
+    assert OperationRequest(caller=caller, request=request, body_bytes=size).is_large is large
+    assert OperationRequest(caller=caller, request=request).is_large
 
 
 def test_bodies_under_way_are_bounded_for_each_caller_and_for_all() -> None:

@@ -1,0 +1,49 @@
+"""Counts and levels, which reach Prometheus when its metrics are read; headers of requests."""
+
+import re
+
+from prometheus_client import REGISTRY, generate_latest
+
+from llmcore.bridge.http.asgi import headers_of
+from llmcore.bridge.http.metrics import Metrics
+
+
+def shown(metrics: Metrics, name: str) -> dict[str, float]:
+    """Return the series of a metric, by their labels."""
+    lines = re.findall(rf"^openbridge_{name}(?:{{(.*)}})? (\S+)$", metrics.exposition().decode(), 8)
+    return {labels: float(value) for labels, value in lines}
+
+
+def test_counts_are_shown_once_however_often_they_are_read() -> None:
+    metrics = Metrics()
+    metrics.retries.labels("openai").inc()
+    metrics.retries.labels("openai").inc()
+    metrics.retries.labels("groq").inc(0)
+    before = shown(metrics, "upstream_retries_total")
+    shown(metrics, "requests_total")
+    metrics.retries.labels("openai").inc(0.5)
+
+    assert before == {'provider="openai"': 2.0, 'provider="groq"': 0.0}
+    assert shown(metrics, "upstream_retries_total")['provider="openai"'] == 2.5
+
+
+def test_a_level_is_the_last_that_was_set() -> None:
+    metrics = Metrics()
+    for running in (1, 2, 1):
+        metrics.running.set(running)
+
+    assert shown(metrics, "running_responses") == {"": 1.0}
+
+
+def test_metrics_of_a_gateway_are_in_a_registry_of_their_own() -> None:
+    Metrics()
+
+    assert b"openbridge" not in generate_latest(REGISTRY)
+
+
+def test_repeated_headers_are_joined_in_order_and_others_stay_as_they_came() -> None:
+    given = [(b"accept", b"a"), (b"x-one", b"\xe4"), (b"accept", b"b, c"), (b"accept", b"d")]
+    scope = {"headers": given}
+
+    assert headers_of(scope) == {"accept": "a,b, c,d", "x-one": "\xe4"}
+    assert headers_of({"headers": given[:2]}) == {"accept": "a", "x-one": "\xe4"}
