@@ -13,12 +13,12 @@ can be sent between two of them.
 """
 
 import re
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
-from typing import Any, Final
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, Final, Self
 
 from attrs import define, field, frozen
 
-from llmcore.client.transport import Exchange
+from llmcore.client.transport import Chunks, Exchange
 from llmcore.protocols.protocol import DeltaForm, TextReader
 from llmcore.routes.http_request import HttpRequest
 from llmcore.routes.route import Route
@@ -247,26 +247,29 @@ class RelayedBytes:
         self._limited = limited
         return limited
 
-    async def copied(self, chunks: AsyncIterator[bytes]) -> AsyncGenerator[bytes, None]:
-        """Yield the bytes that the call reads, from *chunks* and the end of a run."""
+    def copied(self, chunks: Chunks) -> Chunks:
+        """Return what iterates over the bytes that the call reads, from *chunks* and runs."""
         self._next_chunk = chunks.__anext__
-        while True:
-            if self._unread:
-                data, sent = self._unread.pop(0)
-                self._unsent.append(self._shown(sent))
-                yield data
-                continue
-            if self._failure is not None:
-                raise self._failure
-            if self.exhausted:
-                return
-            try:
-                data = self._frames(await self._next_chunk())
-            except StopAsyncIteration:
-                yield self._rest()
-                return
-            self._unsent.append(self._shown(data))
-            yield data  # even if empty: the call limits the time of a frame that never ends
+        return _CopiedChunks(self, chunks)
+
+    async def next_read(self) -> bytes:
+        """Return the next bytes that the call reads; StopAsyncIteration after the last."""
+        if self._unread:
+            data, sent = self._unread.pop(0)
+            self._unsent.append(self._shown(sent))
+            return data
+        if self._failure is not None:
+            raise self._failure
+        if self.exhausted:
+            raise StopAsyncIteration
+        try:
+            data = self._frames(await self._next_chunk())
+        except StopAsyncIteration:
+            if rest := self._rest():
+                return rest
+            raise
+        self._unsent.append(self._shown(data))
+        return data  # even if empty: the call limits the time of a frame that never ends
 
     def _rest(self) -> bytes:
         """Return the incomplete frame at the end of the bytes; `take_last` returns it, too."""
@@ -294,6 +297,23 @@ class RelayedBytes:
 
 
 @frozen
+class _CopiedChunks:
+    """The chunks of a response, whose bytes are kept as they are read."""
+
+    copy: RelayedBytes
+    inner: Chunks
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> bytes:
+        return await self.copy.next_read()
+
+    async def aclose(self) -> None:
+        await self.inner.aclose()
+
+
+@frozen
 class _CopiedExchange:
     """An exchange whose bytes are kept as they are read."""
 
@@ -315,7 +335,7 @@ class _CopiedExchange:
     def limit_reads(self, seconds: float | None, /) -> bool:
         return self.copy.limited(self.inner.limit_reads(seconds))
 
-    def chunks(self) -> AsyncGenerator[bytes, None]:
+    def chunks(self) -> Chunks:
         return self.copy.copied(self.inner.chunks())
 
     async def aclose(self) -> None:

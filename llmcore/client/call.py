@@ -18,14 +18,14 @@ Every exit frees the connection, which is reused if the response was read to its
 import contextlib
 import math
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TypeAlias, TypeVar
 
 import anyio
 import msgspec
 from attrs import define
 
-from llmcore.client.transport import Exchange, Transport
+from llmcore.client.transport import Chunks, Exchange, Transport
 from llmcore.folds.response import Accumulator
 from llmcore.protocols.failures.errors import error_from_response
 from llmcore.protocols.failures.limits import rate_limit_from
@@ -84,7 +84,7 @@ class _Response:
     """A response whose headers have arrived."""
 
     exchange: Exchange
-    chunks: AsyncGenerator[bytes, None] | None
+    chunks: Chunks | None
     """None after they were read to the end, or while they are being closed."""
     decoder: ResponseDecoder
     streamed: bool
@@ -339,7 +339,7 @@ async def _read_whole(response: _Response) -> Sequence[LLMEvent]:
     return response.decoder.whole(b"".join(chunks))
 
 
-async def _read_out(chunks: AsyncGenerator[bytes, None]) -> None:
+async def _read_out(chunks: Chunks) -> None:
     """Read the rest of the body after the last event, so that the connection can be reused.
 
     The end of the body has nearly always arrived already. The rest is not waited for beyond a
@@ -390,7 +390,7 @@ def _hint(route: Route, url: str, model_id: str, error: LLMError) -> str:
     return f"; for a server of Chat Completions use {chat}"
 
 
-async def _close(exchange: Exchange, chunks: AsyncGenerator[bytes, None]) -> None:
+async def _close(exchange: Exchange, chunks: Chunks) -> None:
     with anyio.CancelScope(shield=True):
         await chunks.aclose()
         await exchange.aclose()  # a generator that never started closes nothing

@@ -3,11 +3,23 @@
 Connection pools are transports, and so are cassette players.
 """
 
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Mapping, Sequence
 from typing import Protocol, runtime_checkable
 
 from llmcore.routes.http_request import HttpRequest
 from llmcore.routes.transport import Timeouts, WebSocket
+
+
+class Chunks(Protocol):
+    """The pieces of a body as they arrive, such as an asynchronous generator."""
+
+    def __aiter__(self) -> AsyncIterator[bytes]: ...
+
+    def __anext__(self) -> Awaitable[bytes]: ...
+
+    def aclose(self) -> Awaitable[None]:
+        """End the iteration before the end of the body. Idempotent."""
+        ...
 
 
 class Exchange(Protocol):
@@ -33,7 +45,7 @@ class Exchange(Protocol):
         """
         ...
 
-    def chunks(self) -> AsyncGenerator[bytes, None]:
+    def chunks(self) -> Chunks:
         """Iterate over the body. Raises NetworkError if it breaks off."""
         ...
 

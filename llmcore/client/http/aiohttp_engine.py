@@ -9,7 +9,8 @@ import base64
 import functools
 import io
 import select
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
+import weakref
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote, urlsplit, urlunsplit
@@ -17,12 +18,14 @@ from urllib.parse import unquote, urlsplit, urlunsplit
 import aiohttp
 from aiohttp.client_proto import ResponseHandler
 from aiohttp.streams import StreamReader
+from multidict import CIMultiDict
 from yarl import URL
 
 from llmcore.client.http import engine
 from llmcore.client.http.decompression import Inflated
 from llmcore.client.http.errors import translate
 from llmcore.client.http.wire import joined_headers, wire_headers, wire_url
+from llmcore.client.transport import Chunks
 from llmcore.routes.http_request import HttpRequest
 from llmcore.routes.transport import Timeouts
 from llmcore.schema.diagnostics import Diagnostic
@@ -99,9 +102,8 @@ class AiohttpResponse:
     diagnostics: tuple[Diagnostic, ...] = ()
 
     def __init__(self, native: aiohttp.ClientResponse, request: HttpRequest) -> None:
-        self._native = native
         self._request = request
-        self._body = _Body(native)
+        self._body = _Body(native, request)
         self.status: int = native.status
         self.headers: Mapping[str, str] = joined_headers(native.raw_headers)
 
@@ -110,35 +112,31 @@ class AiohttpResponse:
         self._body.limit_reads(seconds)
         return True
 
-    async def chunks(self) -> AsyncGenerator[bytes, None]:
+    def chunks(self) -> Chunks:
         """Iterate over the body, decompressed. Closes the response when the iteration ends."""
         encoding = self.headers.get("content-encoding", "").strip().lower()
-        raw = self._body
-        body: AsyncIterator[bytes] = (
-            Inflated(raw, encoding) if encoding not in ("", "identity") else raw
-        )
+        return self._body if encoding in ("", "identity") else self._inflated(encoding)
+
+    async def _inflated(self, encoding: str) -> AsyncGenerator[bytes, None]:
         try:
-            async for chunk in body:
+            async for chunk in Inflated(self._body, encoding):
                 yield chunk
-        except Exception as error:
+        except ValueError as error:
             raise _translated(error, self._request) from error
         finally:
-            self._close()
+            await self._body.aclose()
 
     async def aclose(self) -> None:
         """Close the connection if the body was not read to its end. Idempotent."""
-        self._close()
-
-    def _close(self) -> None:
-        self._body.limit_reads(None)
-        if self._native.connection is not None or not self._native.closed:  # not read to its end
-            self._native.close()
+        await self._body.aclose()
 
 
 class _Body:
     """Iterates over a body. One timer limits all reads, which is cheaper than one for each."""
 
-    def __init__(self, native: aiohttp.ClientResponse) -> None:
+    def __init__(self, native: aiohttp.ClientResponse, request: HttpRequest) -> None:
+        self._native = native
+        self._request = request
         self._content = native.content
         self._loop = asyncio.get_running_loop()
         self._limit: float | None = None
@@ -150,11 +148,32 @@ class _Body:
 
     async def __anext__(self) -> bytes:
         self._waiting_since = self._loop.time()
-        chunk = await self._content.readany()
+        try:
+            chunk = await self._content.readany()
+        except BaseException as error:
+            self._close()
+            if isinstance(error, Exception):
+                raise _translated(error, self._request) from error
+            raise
         self._waiting_since = None
         if not chunk:
+            self._close()
             raise StopAsyncIteration
         return chunk
+
+    async def aclose(self) -> None:
+        self._close()
+
+    def __del__(self) -> None:
+        """Close the connection of a body that was dropped, in its loop: any thread may be here."""
+        if self._native.connection is not None and not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(self._native.close)
+
+    def _close(self) -> None:
+        """Close the connection if the body was not read to its end."""
+        self.limit_reads(None)
+        if self._native.connection is not None or not self._native.closed:
+            self._native.close()
 
     def limit_reads(self, seconds: float | None) -> None:
         self._limit = seconds
@@ -162,9 +181,9 @@ class _Body:
             self._timer.cancel()
             self._timer = None
         if seconds is not None:
-            self._timer = self._loop.call_later(seconds, self._look)
+            self._timer = self._loop.call_later(seconds, _look, weakref.ref(self))
 
-    def _look(self) -> None:
+    def look(self) -> None:
         """Fail a read that has waited too long, and look again when the next one may have."""
         limit, now = self._limit, self._loop.time()
         if limit is None:
@@ -174,7 +193,13 @@ class _Body:
             error = RequestTimeoutError("no data arrived in time (read)", error_code="read")
             self._content.set_exception(error)
         else:
-            self._timer = self._loop.call_at(since + limit, self._look)
+            self._timer = self._loop.call_at(since + limit, _look, weakref.ref(self))
+
+
+def _look(body: "weakref.ref[_Body]") -> None:
+    """Have *body* look for a late read. The timer does not keep a body that was dropped."""
+    if (kept := body()) is not None:
+        kept.look()
 
 
 class _Content(StreamReader):
@@ -319,6 +344,19 @@ class _Connection(ResponseHandler):
         return bool(self._unread.poll(0))  # also once the socket is closed
 
 
+class _Request(aiohttp.ClientRequest):
+    """A request with the given headers, to which aiohttp is to add none."""
+
+    _skip_auto_headers = CIMultiDict((name, None) for name in _NOT_ADDED)
+
+    def update_headers(self, headers: Any) -> None:
+        """Set the given headers, which include `host`."""
+        self.headers = CIMultiDict(headers)
+
+    def update_auto_headers(self, skip_auto_headers: Any) -> None:
+        """Add none."""
+
+
 def _new_session(socket: str | None) -> aiohttp.ClientSession:
     kept: dict[str, Any] = {"limit": 0, "keepalive_timeout": engine.IDLE_SECONDS}
     connector: aiohttp.BaseConnector = (
@@ -329,7 +367,7 @@ def _new_session(socket: str | None) -> aiohttp.ClientSession:
     return aiohttp.ClientSession(
         connector=connector,
         cookie_jar=aiohttp.DummyCookieJar(),
-        skip_auto_headers=_NOT_ADDED,
+        request_class=_Request,
         max_line_size=_MAX_FIELD_BYTES,
         max_field_size=_MAX_FIELD_BYTES,
     )

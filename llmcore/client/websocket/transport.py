@@ -12,7 +12,7 @@ from types import MappingProxyType
 from attrs import evolve
 
 from llmcore.client.pool import PerLoop
-from llmcore.client.transport import Exchange, OpensSockets, Transport
+from llmcore.client.transport import Chunks, Exchange, OpensSockets, Transport
 from llmcore.client.websocket.pool import PooledSocket, SocketPool
 from llmcore.protocols.openai_responses.continuation import (
     RemoteHistory,
@@ -237,7 +237,7 @@ class FallbackExchange:
         """Limit every further read of the body; False if that is not supported."""
         return self._inner.limit_reads(seconds)
 
-    def chunks(self) -> AsyncGenerator[bytes, None]:
+    def chunks(self) -> Chunks:
         """Iterate over the body."""
         return self._inner.chunks()
 
