@@ -54,10 +54,15 @@ class Preparation:
     _environ: Mapping[str, str]
     _rejected: dict[_Server, frozenset[str]] = field(factory=dict, init=False)
     """Optional fields of bodies that a server has rejected."""
+    _signing: AuthContext = field(init=False)
+    """The context of each signature, without time and token."""
+
+    def __attrs_post_init__(self) -> None:
+        self._signing = AuthContext(environ=self._environ)
 
     def context(self, token: str | None) -> AuthContext:
         """Return what requests are signed with now."""
-        return AuthContext(environ=self._environ, now=datetime.now(UTC), token=token)
+        return changed(self._signing, now=datetime.now(UTC), token=token)
 
     async def ready(
         self, pending: PendingRequest, cursor: ProviderMetadata | None
@@ -144,6 +149,8 @@ def native_request(
     prepared = route.prepare(resolved, streaming=streaming, context=context, rejected=rejected)
     if isinstance(prepared, Failure):
         return prepared
-    return with_checked_accounts(prepared.value, route).map(
-        lambda ready: with_overflow_note(ready, models)
-    )
+    checked = with_checked_accounts(prepared.value, route)
+    if isinstance(checked, Failure):
+        return checked
+    noted = with_overflow_note(checked.value, models)
+    return checked if noted is checked.value else Success(noted)

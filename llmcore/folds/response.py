@@ -1,12 +1,14 @@
 """Collects events into a response."""
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, ClassVar
+from functools import lru_cache
+from typing import Any, ClassVar, Final
 
 from attrs import evolve
 
 from llmcore.folds.parts import part_of, without_opaque
 from llmcore.schema import json
+from llmcore.schema.changed import changed
 from llmcore.schema.content import (
     ContentPart,
     ReasoningPart,
@@ -269,18 +271,22 @@ class Accumulator:
         diagnostics = [*start.diagnostics, *unfinished, *self._diagnostics]
         if finish is not None:
             diagnostics.extend(finish.diagnostics)
-        return LLMResponse(
+        message = _empty_message(start.provider, model, start.protocol)
+        metadata = finish.message_metadata if finish else {}
+        if parts or metadata:
+            message = Message(
+                "assistant", tuple(parts), origin=message.origin, provider_metadata=metadata
+            )
+        return changed(
+            _RESPONSE,
             id=start.id,
             provider=start.provider,
             model=model,
-            message=Message(
-                "assistant",
-                tuple(parts),
-                origin=Origin(provider=start.provider, model=model, protocol=start.protocol),
-                provider_metadata=finish.message_metadata if finish else {},
-            ),
-            finish_reason=finish.finish_reason if finish else FinishReason("other"),
-            usage=self._usage or (finish.usage or start.usage if finish else self._estimate(start)),
+            message=message,
+            finish_reason=finish.finish_reason if finish else _UNFINISHED,
+            usage=self._usage
+            or (finish.usage or start.usage if finish else self._estimate(start))
+            or _NO_USAGE,
             diagnostics=tuple(diagnostics),
             sources=tuple(self._sources),
             rate_limit=start.rate_limit,
@@ -345,6 +351,21 @@ class Accumulator:
                 message=f"the stream ended within a call of {start.name}: {text}",
             )
         )
+
+
+@lru_cache(maxsize=64)
+def _empty_message(provider: str, model: str, protocol: str | None) -> Message:
+    """Return the message of a response without content."""
+    return Message(
+        "assistant", (), origin=Origin(provider=provider, model=model, protocol=protocol)
+    )
+
+
+_UNFINISHED: Final = FinishReason("other")
+_NO_USAGE: Final = Usage()
+_RESPONSE: Final = LLMResponse(
+    provider="", model="", message=Message("assistant", ()), finish_reason=_UNFINISHED
+)
 
 
 def _merged(first: ProviderMetadata, second: ProviderMetadata) -> ProviderMetadata:

@@ -173,14 +173,25 @@ def skimmed(
         return None
     if reasoned and usage.reasoning_tokens is None:
         return None
-    start = StreamStart(
-        provider=request.provider_id,
-        model=str_or_none(model) or request.model_id,
-        id=str_or_none(response_id),
-        protocol=protocol_id,
-        usage=begun,
+    return (
+        changed(
+            _START,
+            provider=request.provider_id,
+            model=str_or_none(model) or request.model_id,
+            id=str_or_none(response_id),
+            protocol=protocol_id,
+            usage=begun,
+        ),
+        changed(_STEP_FINISH, finish_reason=reason, usage=usage),
+        changed(
+            _FINISH, finish_reason=reason, usage=usage, provider_metadata=metadata, raw=document
+        ),
     )
-    return (start, *finish_events(reason, usage, metadata, document))
+
+
+_START: Final = StreamStart(provider="", model="")
+_STEP_FINISH: Final = StepFinish(finish_reason=FinishReason("stop"))
+_FINISH: Final = Finish(finish_reason=FinishReason("stop"))
 
 
 # -- service tiers
@@ -239,17 +250,18 @@ def read_counts(
 
     The first path that leads to a count is taken.
     """
-    return {name: _first_count(usage, paths) for name, paths in fields.items()}
-
-
-def _first_count(usage: Mapping[str, Any], paths: Iterable[tuple[str, ...]]) -> int | None:
-    for path in paths:
-        value = usage.get(path[0])
-        for name in path[1:]:
-            value = value.get(name) if type(value) is dict else None
-        if value is not None and (found := count_or_none(value)) is not None:
-            return found
-    return None
+    counts: dict[str, int | None] = dict.fromkeys(fields)
+    for field, paths in fields.items():
+        for path in paths:
+            value = usage.get(path[0])
+            if value is None:
+                continue
+            for name in path[1:]:
+                value = value.get(name) if type(value) is dict else None
+            if value is not None and (found := count_or_none(value)) is not None:
+                counts[field] = found
+                break
+    return counts
 
 
 def inclusive_usage(

@@ -45,16 +45,14 @@ else:
     def changed(value: _T, /, **changes: object) -> _T:
         """Return a copy of the slotted attrs *value* with *changes*, unchecked."""
         kind = type(value)
-        new, fields_of = _SHAPES.get(kind) or _shape(kind)
-        copy = new(*fields_of(value))
-        for name, item in changes.items():
-            setattr(copy, name, item)
+        new, names, fields_of = _SHAPES.get(kind) or _shape(kind)
+        copy = new(**dict(zip(names, fields_of(value), strict=True), **changes))
         copy.__class__ = kind
         return copy
 
 
 _SHAPES: dict[type, Any] = {}
-"""For each class: the thawed class, made of its fields in order, and a getter of them all."""
+"""For each class: the thawed class, made of its fields, their names, and a getter of them all."""
 
 
 def _shape(kind: type) -> Any:
@@ -62,5 +60,6 @@ def _shape(kind: type) -> Any:
     several = attrgetter(*names)
     get = several if len(names) > 1 else lambda value: (several(value),)
     plain: Any = make_class("Fields", names, eq=False, repr=False)
-    shape = _SHAPES[kind] = (thawed(kind, init=plain.__init__), get)
+    arguments = [attribute.alias for attribute in fields(plain)]
+    shape = _SHAPES[kind] = (thawed(kind, init=plain.__init__), arguments, get)
     return shape

@@ -127,6 +127,8 @@ def _too_deep(value: JsonValue) -> bool:
             if isinstance(item, dict | list)
             for child in (item.values() if isinstance(item, dict) else item)
         ]
+        if not level:
+            return False
     return any(isinstance(item, dict | list) for item in level)
 
 
@@ -166,7 +168,20 @@ def plain_json(value: object, where: str = "value") -> JsonValue:
     Raises InvalidRequestError, naming the path, for values that JSON cannot represent and for
     nesting deeper than MAX_DEPTH.
     """
-    return _plain(value, where, MAX_DEPTH)
+    copy = _written_and_read(value) if type(value) is dict or type(value) is list else None
+    return _plain(value, where, MAX_DEPTH) if copy is None else copy
+
+
+def _written_and_read(value: object) -> JsonValue | None:
+    """Return a copy of *value*, made without a step for each member of it.
+
+    None where JSON cannot hold it just as it is, or it is nested deeply.
+    """
+    try:
+        copy: JsonValue = orjson.loads(orjson.dumps(value))
+    except (TypeError, ValueError):
+        return None
+    return None if copy != value or _too_deep(copy) else copy
 
 
 _COPIED: Final = frozenset({str, bool, type(None)})

@@ -14,7 +14,8 @@ or matched on; `unwrap` is for code that prefers exceptions.
 from collections.abc import Callable
 from typing import Final, Generic, NoReturn, Self, TypeAlias, TypeVar
 
-from llmcore.schema.frozen import frozen
+import msgspec
+
 from llmcore.schema.hints import with_names_of_others
 
 _T = TypeVar("_T")
@@ -35,8 +36,7 @@ _with_hints: Final = with_names_of_others(
 
 
 @_with_hints
-@frozen(repr=False)
-class Success(Generic[_T_co]):
+class Success(msgspec.Struct, Generic[_T_co], frozen=True):
     """A success and its value."""
 
     value: _T_co
@@ -71,8 +71,7 @@ class Success(Generic[_T_co]):
 
 
 @_with_hints
-@frozen(repr=False)
-class Failure(Generic[_E_co]):
+class Failure(msgspec.Struct, Generic[_E_co], frozen=True):
     """A failure and its error."""
 
     error: _E_co

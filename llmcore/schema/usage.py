@@ -1,10 +1,11 @@
 """Counts of tokens, their cost and estimates, defined alike for all providers; rate limits."""
 
 from datetime import datetime
-from typing import Self, TypeVar
+from typing import Any, Self, TypeVar
 
 from attrs import field, fields
 
+from llmcore.schema.changed import changed
 from llmcore.schema.display import readable
 from llmcore.schema.frozen import frozen
 from llmcore.schema.hints import with_call_hints, with_hints
@@ -83,23 +84,26 @@ class Usage:
         No count becomes negative: if the cached tokens exceed the input (some providers count them
         separately), they are added to input and total. Counts below 0 are treated as missing.
         """
-        input_tokens, output_tokens = _count(input_tokens), _count(output_tokens)
-        total_tokens, reasoning_tokens = _count(total_tokens), _count(reasoning_tokens)
-        read, write = _count(cache_read_tokens), _count(cache_write_tokens)
+        input_tokens, output_tokens = _counts(input_tokens, output_tokens)
+        total_tokens, reasoning_tokens = _counts(total_tokens, reasoning_tokens)
+        read, write, write_1h = _counts(
+            cache_read_tokens, cache_write_tokens, cache_write_1h_tokens
+        )
         cached = (read or 0) + (write or 0)
         if input_tokens is not None and cached > input_tokens:
             input_tokens += cached
             total_tokens = None if output_tokens is not None else total_tokens
         if total_tokens is None and input_tokens is not None and output_tokens is not None:
             total_tokens = input_tokens + output_tokens
-        return cls(
+        return changed(
+            _UNKNOWN if cls is Usage else cls(),
             input_tokens=input_tokens,
             output_tokens=output_tokens,
             total_tokens=total_tokens,
             uncached_input_tokens=None if input_tokens is None else input_tokens - cached,
             cache_read_tokens=read,
             cache_write_tokens=write,
-            cache_write_1h_tokens=_count(cache_write_1h_tokens),
+            cache_write_1h_tokens=write_1h,
             reasoning_tokens=reasoning_tokens,
             cost_usd=cost_usd,
             service_tier=service_tier,
@@ -140,14 +144,20 @@ class Usage:
         )
 
 
+_UNKNOWN: Any = Usage()
+
+
 def _common(left: str | None, right: str | None) -> str | None:
     if left is None or right is None or left == right:
         return right if left is None else left
     return "mixed"
 
 
-def _count(tokens: int | None) -> int | None:
-    return None if tokens is None or tokens < 0 else tokens
+def _counts(*tokens: int | None) -> tuple[int | None, ...]:
+    """Return *tokens*, those below 0 as missing."""
+    if min(filter(None, tokens), default=0) >= 0:
+        return tokens
+    return tuple(None if count is None or count < 0 else count for count in tokens)
 
 
 def _sum(left: _Number | None, right: _Number | None) -> _Number | None:
