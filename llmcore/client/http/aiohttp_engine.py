@@ -142,6 +142,7 @@ class _Body:
         self._limit: float | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._waiting_since: float | None = None
+        self._reference: weakref.ref[_Body] = weakref.ref(self)
 
     def __aiter__(self) -> "_Body":
         return self
@@ -181,7 +182,7 @@ class _Body:
             self._timer.cancel()
             self._timer = None
         if seconds is not None:
-            self._timer = self._loop.call_later(seconds, _look, weakref.ref(self))
+            self._timer = self._loop.call_later(seconds, _look, self._reference)
 
     def look(self) -> None:
         """Fail a read that has waited too long, and look again when the next one may have."""
@@ -193,7 +194,7 @@ class _Body:
             error = RequestTimeoutError("no data arrived in time (read)", error_code="read")
             self._content.set_exception(error)
         else:
-            self._timer = self._loop.call_at(since + limit, _look, weakref.ref(self))
+            self._timer = self._loop.call_at(since + limit, _look, self._reference)
 
 
 def _look(body: "weakref.ref[_Body]") -> None:
