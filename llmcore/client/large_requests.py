@@ -9,7 +9,6 @@ from typing import Any, Final, TypeVar
 
 import anyio
 import anyio.to_thread
-import orjson
 
 from llmcore.schema.content import (
     AudioPart,
@@ -58,17 +57,15 @@ def holds_much(*values: object) -> bool:
     They are JSON values, messages and tools. Counting stops when the result is known.
     """
     members = chars = 0
-    pending: list[Any] = list(values)
+    pending: list[Any] = [values]
     while pending:
         value = pending.pop()
         kind = type(value)
         inner: Iterable[Any]
-        if (kind is dict or kind is list) and (data := _written(value)) is not None:
-            members, chars, inner = members + 1 + data.count(b","), chars + len(data), ()
+        if kind is list or kind is tuple:
+            members, inner = members + len(value), value
         elif kind is dict:
             members, inner = members + len(value), value.values()
-        elif kind is list or kind is tuple:
-            members, inner = members + len(value), value
         elif kind is Message:  # as many as in JSON
             members, inner = members + 1 + len(value.content), value.content
         else:
@@ -87,17 +84,6 @@ def holds_much(*values: object) -> bool:
             elif item and kind not in _SMALL:
                 pending.append(item)
     return members > LARGE_REQUEST_VALUES or chars > _LARGE_CHARS
-
-
-def _written(value: object) -> bytes | None:
-    """Return *value* as JSON, which takes less time than looking at each member.
-
-    None if it holds values of other classes, such as bytes.
-    """
-    try:
-        return orjson.dumps(value)
-    except TypeError:
-        return None
 
 
 _SMALL: Final = frozenset({type(None), bool, int, float})

@@ -174,7 +174,7 @@ def _clean_reasoning(
 ) -> ReasoningPart | None:
     """Return reasoning in the form that the target accepts; None if it accepts none."""
     if policy.reasoning == "drop" or (policy.reasoning == "own" and not own):
-        whose = "" if own else " of other providers"
+        whose = " of other providers" if policy.reasoning == "own" else ""
         why = f"the target accepts no reasoning from earlier responses{whose}"
         diagnostics.dropped("reasoning-dropped", path, why)
         return None
