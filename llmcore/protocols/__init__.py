@@ -14,6 +14,5 @@ of them by their ids), a package for each (`openai_chat`, `openai_responses`, `a
 * for calls that one document answers: `unary` (their requests, as JSON or with files, and what all
   responses have), `embeddings` (and rankings), `images`, `audio` (transcripts and speech),
   `model_lists`, `files` (and contents that Gemini keeps), `batches`;
-* for both: `claude` and `claude_tools` (rules of Claude's models, for all providers),
-  `property_names` (of tools, that Claude's APIs refuse).
+* for both: `claude` and `claude_tools` (rules of Claude's models, for all providers).
 """

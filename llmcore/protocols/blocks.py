@@ -21,9 +21,9 @@ from typing import Any, Final, Literal, TypeAlias, TypeVar
 import msgspec
 from msgspec.structs import replace
 
+from llmcore.protocols.claude_tools import Names, with_own_names
 from llmcore.protocols.forced_format import unwrapped
 from llmcore.protocols.persistent import PersistentList, to_list, with_entry, without_entry
-from llmcore.protocols.property_names import Names, with_own_names
 from llmcore.protocols.response_parts import StreamContext
 from llmcore.protocols.tools import freeform_text, synthetic_call_id
 from llmcore.schema.changed import changed

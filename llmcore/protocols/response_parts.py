@@ -5,9 +5,9 @@ from typing import Any, Final
 
 import msgspec
 
+from llmcore.protocols.claude_tools import Names
 from llmcore.protocols.forced_format import FormatPlan, format_tool
 from llmcore.protocols.persistent import with_entry
-from llmcore.protocols.property_names import Names
 from llmcore.protocols.tools import freeform_tools
 from llmcore.schema.changed import changed
 from llmcore.schema.content import TokenLogprob

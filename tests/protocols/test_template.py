@@ -39,15 +39,14 @@ EXTRA_MODULES = {
         "continuation": "the server keeps responses, and requests go on from one",
     },
     "openai-chat": {
-        "executed": "servers state in ways of their own that they ran a call",
-        "sources": "servers list the pages that they found in fields of their own",
+        "executed": "servers state in ways of their own which calls they ran and pages they found",
     },
-    "anthropic-messages": {"contract": "the API as strict values, for fronts and tests"},
+    "anthropic-messages": {"contract": "the API as strict values, for users and tests"},
 }
 """Modules that one API alone needs, and why."""
 SIDES = {
     **dict.fromkeys((*REQUEST, "replay_grouping"), "request"),
-    **dict.fromkeys((*RESPONSE, "call_inputs", "executed", "sources"), "response"),
+    **dict.fromkeys((*RESPONSE, "call_inputs", "executed"), "response"),
 }
 
 CONSTANTS = ("PROTOCOL_ID", "METADATA_KEY", "CALL_IDS", "TOOL_NAMES")

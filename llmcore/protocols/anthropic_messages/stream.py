@@ -58,10 +58,10 @@ from llmcore.protocols.anthropic_messages.names import (
 )
 from llmcore.protocols.anthropic_messages.state import Event, MessagesState
 from llmcore.protocols.blocks import Block, close_block, end_format_call, last_opened, replace_block
+from llmcore.protocols.claude_tools import own_properties
 from llmcore.protocols.failures.error_body import has_error_fields
 from llmcore.protocols.failures.errors import error_from_body
 from llmcore.protocols.persistent import PersistentList, to_list
-from llmcore.protocols.property_names import own_properties
 from llmcore.protocols.protocol import DeltaForm, FastReader, Frame, TextReader
 from llmcore.protocols.response_parts import empty_response, stream_context, truncated
 from llmcore.schema import json

@@ -52,10 +52,10 @@ from llmcore.protocols.claude import (
     refused_sampling,
     without_excluded_budget,
 )
+from llmcore.protocols.claude_tools import fit_properties
 from llmcore.protocols.forced_format import lower_format
 from llmcore.protocols.history import native_provider_ids
 from llmcore.protocols.lowering import lower_service_tier, note_missing
-from llmcore.protocols.property_names import fit_properties
 from llmcore.protocols.protocol import Built, collect_diagnostics
 from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.errors import LLMError

@@ -39,8 +39,8 @@ from llmcore.protocols.bedrock_converse.models import is_claude, plan_format
 from llmcore.protocols.bedrock_converse.names import METADATA_KEY, PROTOCOL_ID
 from llmcore.protocols.bedrock_converse.state import ConverseState, Event, keep_delta
 from llmcore.protocols.blocks import Block, last_opened, open_block
+from llmcore.protocols.claude_tools import own_properties
 from llmcore.protocols.failures.errors import error_from_body
-from llmcore.protocols.property_names import own_properties
 from llmcore.protocols.protocol import FastReader, Frame
 from llmcore.protocols.response_parts import (
     empty_response,

@@ -11,8 +11,8 @@ In reading order:
   differ);
 * building the request: `body`, `messages`, `parts`, `tools`;
 * reading the response: `state` (and arguments that servers repeat), `content` (text,
-  thinking, media), `sources` (citations, pages), `calls`, `executed` (calls that the provider ran),
-  `finish` (response info, usage, finish reason), `stream`.
+  thinking, media), `calls`, `executed` (calls that the provider ran, citations, pages), `finish`
+  (response info, usage, finish reason), `stream`.
 """
 
 from functools import partial

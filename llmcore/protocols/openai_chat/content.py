@@ -24,13 +24,13 @@ from typing import Any, Final
 from msgspec.structs import replace
 
 from llmcore.protocols.media import decode_pieces
+from llmcore.protocols.openai_chat.executed import announce_page
 from llmcore.protocols.openai_chat.names import (
     BLOCK_FIELDS,
     METADATA_KEY,
     OF_TOKENS,
     REASONING_FIELDS,
 )
-from llmcore.protocols.openai_chat.sources import announce_page
 from llmcore.protocols.openai_chat.state import (
     ChatState,
     add_thought,

@@ -50,8 +50,11 @@ from llmcore.protocols.openai_chat.content import (
 from llmcore.protocols.openai_chat.executed import (
     end_several,
     is_of_several,
+    on_annotations,
     on_executed_tools,
+    on_pages,
     on_several,
+    on_sources,
 )
 from llmcore.protocols.openai_chat.finish import map_reason, map_usage, on_info, on_start
 from llmcore.protocols.openai_chat.models import (
@@ -66,7 +69,6 @@ from llmcore.protocols.openai_chat.names import (
     PROTOCOL_ID,
     REASONING_FIELDS,
 )
-from llmcore.protocols.openai_chat.sources import on_annotations, on_pages, on_sources
 from llmcore.protocols.openai_chat.state import (
     NO_CALL,
     ChatCall,

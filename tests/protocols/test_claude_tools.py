@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from llmcore.protocols.property_names import replaced_properties
+from llmcore.protocols.claude_tools import replaced_properties
 from llmcore.schema.content import ToolCallPart
 from llmcore.schema.events import ToolInputDelta
 from llmcore.schema.messages import Message
