@@ -8,8 +8,8 @@ import anyio
 from attrs import evolve
 
 from llmcore.client.unary import UnaryCalls
-from llmcore.protocols.model_lists import LiveModel
 from llmcore.protocols.protocol import NativeRequest, NativeResponse, UnaryProtocol
+from llmcore.protocols.unary import LiveModel
 from llmcore.routes.auth import Auth
 from llmcore.routes.endpoint import Endpoint
 from llmcore.routes.model_lists import model_list_route

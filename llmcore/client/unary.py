@@ -21,8 +21,15 @@ from llmcore.client.credentials import Credentials
 from llmcore.client.transport import Exchange
 from llmcore.client.transports import Transports
 from llmcore.protocols.failures.errors import error_from_response
-from llmcore.protocols.model_lists import Item, Page, PageRequest
-from llmcore.protocols.protocol import BodyKind, NativeResponse, Request, Response_co
+from llmcore.protocols.protocol import (
+    BodyKind,
+    Item,
+    NativeResponse,
+    Page,
+    PageRequest,
+    Request,
+    Response_co,
+)
 from llmcore.routes.auth import Auth, AuthContext
 from llmcore.routes.defaults import RouteDefaults
 from llmcore.routes.http_request import HttpRequest

@@ -11,8 +11,8 @@ of them by their ids), a package for each (`openai_chat`, `openai_responses`, `a
 * for responses: `response_parts` (what every stream machine needs; whole responses without their
   content), `blocks` (streams of numbered content blocks), `persistent` (lists and maps that grow
   without being copied), `failures` (errors of every API, limits that headers state);
-* for calls that one document answers: `unary` (their requests, as JSON or with files, and what all
-  responses have), `embeddings` (and rankings), `images`, `audio` (transcripts and speech),
-  `model_lists`, `files` (and contents that Gemini keeps), `batches`;
+* for calls that one document answers: `unary` (their requests, as JSON or with files, what all
+  responses have, and lists of models), `embeddings` (and rankings), `images`, `audio`
+  (transcripts and speech), `files` (and contents that Gemini keeps), `batches`;
 * for both: `claude` and `claude_tools` (rules of Claude's models, for all providers).
 """

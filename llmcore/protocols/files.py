@@ -32,8 +32,13 @@ from urllib.parse import quote, unquote, urlsplit
 
 from attrs import evolve, field, frozen
 
-from llmcore.protocols.model_lists import Page, PageRequest
-from llmcore.protocols.protocol import NativeRequest, NativeResponse, UnaryProtocol
+from llmcore.protocols.protocol import (
+    NativeRequest,
+    NativeResponse,
+    Page,
+    PageRequest,
+    UnaryProtocol,
+)
 from llmcore.protocols.unary import multipart, plain_media_type
 from llmcore.schema.cached_contents import CachedContent
 from llmcore.schema.diagnostics import Diagnostic, Diagnostics

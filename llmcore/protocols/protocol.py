@@ -284,6 +284,29 @@ class UnaryProtocol(Generic[Request, Response_co]):
     """The form of the responses."""
 
 
+# -- lists in pages
+
+Item = TypeVar("Item")
+
+
+@frozen(kw_only=True)
+class PageRequest:
+    """The request for one page of a list."""
+
+    after: str | None = None
+    """The mark that the page before gave; None for the first page."""
+
+
+@frozen(kw_only=True)
+class Page(Generic[Item]):
+    """One page of a list."""
+
+    items: tuple[Item, ...]
+    """The items, in the provider's order."""
+    after: str | None = None
+    """The mark of the next page; None after the last one."""
+
+
 # -- the protocols by their ids, each imported when it is first asked for
 
 _MODULES = {

@@ -2,7 +2,8 @@
 
 from typing import Any, Final, TypeAlias
 
-from llmcore.protocols.model_lists import LiveModel, Page, PageRequest, paged
+from llmcore.protocols.protocol import Page, PageRequest
+from llmcore.protocols.unary import LiveModel, paged
 from llmcore.routes.route import Route
 from llmcore.routes.unary import UnaryRoute, rebased
 from llmcore.schema.errors import ConfigurationError

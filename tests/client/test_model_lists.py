@@ -11,8 +11,8 @@ from hypothesis import given
 from llmcore import AmazonBedrock, Anthropic, Azure, Client, Google, OpenAI, OpenRouter
 from llmcore.catalog.model_info import ModelInfo
 from llmcore.catalog.own_models import models_from
-from llmcore.protocols.model_lists import read_models
 from llmcore.protocols.protocol import NativeResponse
+from llmcore.protocols.unary import read_models
 from llmcore.routes.chat_servers import VLLM
 from llmcore.routes.vertex import Vertex
 from llmcore.schema.errors import ConfigurationError, StreamError
