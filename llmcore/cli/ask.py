@@ -22,7 +22,7 @@ from llmcore.generation.objects import generate_object
 from llmcore.generation.results import GenerateResult
 from llmcore.generation.stream import stream
 from llmcore.generation.type_schema import to_plain
-from llmcore.schema.errors import InvalidRequestError, LLMError
+from llmcore.schema.errors import LLMError
 from llmcore.schema.messages import Message
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.response import LLMResponse
@@ -36,15 +36,13 @@ MAX_TOOL_ROUNDS = 10
 def run(args: argparse.Namespace) -> int:
     """Send the prompt, print the response, and return the exit code.
 
-    In a terminal, without anything to ask, it is a chat.
+    In a terminal, without anything to ask, it is a chat, unless an option sets the form of the output.
     """
     options = Options.of(args)
-    if not options.has_input and sys.stdin.isatty():
+    if not (options.has_input or args.schema or args.json) and sys.stdin.isatty():
         from llmcore.cli.chat import chat
 
         return chat(options)
-    if args.schema and args.json:
-        raise InvalidRequestError("give either --schema or --json: --schema prints JSON by itself")
     return anyio.run(_ask, options)
 
 

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 from typing import Final
 
+from llmcore.cli.failures import UsageError
 from llmcore.client.media_files import MAX_FILE_BYTES
 from llmcore.protocols.media import media_type_of, sniffed
 from llmcore.schema.content import AudioPart, ContentPart, DocumentPart, ImagePart, TextPart
@@ -143,7 +144,7 @@ def user_object(reference: str) -> object:
     """
     home, _, name = reference.rpartition(":")
     if not home or not name.isidentifier():
-        raise InvalidRequestError(f"{reference!r} is not module:name, such as tools:get_weather")
+        raise UsageError(f"{reference!r} is not module:name, such as tools:get_weather")
     try:
         module = _module_in(Path(home)) if home.endswith(".py") else _module_named(home)
         found: object = getattr(module, name)

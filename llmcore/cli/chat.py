@@ -37,8 +37,6 @@ from llmcore.sync.streams import StreamResult
 
 def run(args: argparse.Namespace) -> int:
     """Chat until the end of the input, and return the exit code."""
-    if args.schema:
-        raise InvalidRequestError("--schema is an option of `llmcore ask`: a chat answers in text")
     return chat(Options.of(args))
 
 

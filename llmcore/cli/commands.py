@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from importlib import import_module
 from typing import Final, TypeAlias
 
-from llmcore.cli.program import Parser, ShowVersion, nearest_hint
+from llmcore.cli.program import Parser, ShowVersion, add_command, nearest_hint
 
 Commands: TypeAlias = Mapping[str, tuple[str, str]]
 """For each command the module in `llmcore.cli` whose `add_options`, or the function named after a
@@ -51,7 +51,7 @@ def parser(argv: Sequence[str] | None = None) -> argparse.ArgumentParser:
     return parser_of("llmcore", _ABOUT, COMMANDS, argv)
 
 
-_FILES: Final = ("file", "requests", "handle", "images", "mask", "responses")
+_FILES: Final = ("file", "responses")
 """Arguments that are files without a placeholder `FILE`."""
 
 
@@ -68,7 +68,7 @@ def print_script(prog: str, about: str, commands: Commands, shell: str) -> int:
         from llmcore.schema.errors import missing_extra  # loads the library
 
         raise missing_extra("completion", "cli", error) from error
-    complete = _with_options(prog, about, commands)
+    complete = parser_with_options(prog, about, commands)
     for argument in complete.arguments():
         if "FILE" in str(argument.metavar) or argument.dest in _FILES:
             argument.complete = shtab.FILE  # type: ignore[attr-defined]  # read by shtab
@@ -85,27 +85,27 @@ def parser_of(
     """
     words = sys.argv[1:] if argv is None else argv
     chosen = next((word for word in words if not word.startswith("-")), None)
-    parser = _with_options(prog, about, commands, {chosen} if chosen is not None else set())
+    parser = parser_with_options(prog, about, commands, {chosen} if chosen is not None else set())
     if not words:
         parser.print_help(sys.stderr)
         parser.exit(2)
     if chosen == "help":  # which `--help` is the option for
         asked = [word for word in words[1:2] if word in commands]
-        _with_options(prog, about, commands, set(asked)).parse_args([*asked, "--help"])
+        parser_with_options(prog, about, commands, set(asked)).parse_args([*asked, "--help"])
     if chosen is not None and chosen not in commands:
         parser.error(f"there is no command {chosen!r}{nearest_hint(chosen, commands)}")
     return parser
 
 
-def _with_options(
+def parser_with_options(
     prog: str, about: str, commands: Commands, chosen: "set[str] | None" = None
 ) -> Parser:
     """Return the parser with the options of the commands *chosen*; None for those of all."""
-    parser = Parser(prog=prog, description=about, allow_abbrev=False)
+    parser = Parser(prog=prog, description=about)
     parser.add_argument("--version", action=ShowVersion)
     added = parser.add_subparsers(required=True, metavar="COMMAND")
     for name, (home, meaning) in commands.items():
-        command = added.add_parser(name, help=meaning, description=meaning, allow_abbrev=False)
+        command = add_command(added, name, meaning)
         if chosen is None or name in chosen:
             module, _, function = home.partition(":")
             home_module = import_module(f"llmcore.cli.{module}")

@@ -3,23 +3,22 @@
 import argparse
 import os
 
-from llmcore.cli.program import json_text, note, say
+from llmcore.cli.program import add_command, json_text, note, say
 from llmcore.cli.user_config import KEYS, check, config_file, read_config, write_config
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the actions of the command."""
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.epilog = "keys:\n" + "\n".join(f"  {key:22} {about}" for key, about in KEYS.items())
     parser.set_defaults(run=_show)
     actions = parser.add_subparsers(metavar="ACTION")
-    actions.add_parser("path", help="print the path of the file").set_defaults(run=_path)
-    setting = actions.add_parser("set", help="set a key")
-    setting.add_argument("key", help=f"one of {', '.join(KEYS)}")
-    setting.add_argument("value")
+    add_command(actions, "path", "print the path of the file").set_defaults(run=_path)
+    setting = add_command(actions, "set", "set a key")
+    setting.add_argument("key", metavar="KEY", help=f"one of {', '.join(KEYS)}")
+    setting.add_argument("value", metavar="VALUE")
     setting.set_defaults(run=_set)
-    removing = actions.add_parser("unset", help="remove a key")
-    removing.add_argument("key")
+    removing = add_command(actions, "unset", "remove a key")
+    removing.add_argument("key", metavar="KEY", help="as for `set`")
     removing.set_defaults(run=_unset)
 
 

@@ -2,11 +2,16 @@
 
 from typing import Final
 
-from llmcore.client.environment import provider_entries
 from llmcore.schema import errors
 from llmcore.sessions.contract.errors import ContractError
 
+
+class UsageError(errors.InvalidRequestError):
+    """The options of a command are invalid, or contradict each other."""
+
+
 EXIT_CODES: Final[tuple[tuple[type[errors.LLMError], int], ...]] = (
+    (UsageError, 2),
     (errors.AuthenticationError, 3),
     (errors.AccessDeniedError, 3),
     (errors.RateLimitError, 4),
@@ -23,7 +28,7 @@ EXIT_CODES: Final[tuple[tuple[type[errors.LLMError], int], ...]] = (
     (errors.ConfigurationError, 9),
     (ContractError, 5),
 )
-"""The first matching class decides; other errors are 1. 2 is wrong usage, 130 is Ctrl-C."""
+"""The first matching class decides; other errors are 1. Ctrl-C is 130, as in shells."""
 
 
 def exit_code(error: errors.LLMError) -> int:
@@ -34,6 +39,8 @@ def exit_code(error: errors.LLMError) -> int:
 def _remedy(error: errors.LLMError) -> str:
     """Return what to do in the shell."""
     if isinstance(error, errors.AuthenticationError) and error.status_code == 401:
+        from llmcore.client.environment import provider_entries  # what has failed has loaded it
+
         entries = {entry.id: entry for entry in provider_entries()}
         entry = entries.get(error.provider or "")
         if entry is not None and entry.key_variables:
@@ -49,6 +56,8 @@ def explain(error: errors.LLMError) -> str:
 
     That is the variable of a key that was refused, the time until a retry, and the request's id.
     """
+    if isinstance(error, UsageError):
+        return f"error: {error.message}"
     text = f"{type(error).__name__}: {error}{_remedy(error)}"
     if error.retry_after:
         text += f" — try again in {error.retry_after:g} s"

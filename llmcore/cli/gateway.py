@@ -20,6 +20,7 @@ import anyio
 from attrs import evolve
 
 from llmcore.bridge.configuration.settings import GatewaySettings, StateSettings
+from llmcore.cli.failures import UsageError
 from llmcore.cli.gateway_clients import (
     ANY_KEY,
     OTHERS_KEYS,
@@ -99,7 +100,7 @@ def run_program(args: argparse.Namespace) -> int:
 
     words = args.words[1:] if args.words[:1] == ["--"] else args.words
     if not words:
-        raise InvalidRequestError("name the program: openbridge run -- claude")
+        raise UsageError("name the program: openbridge run -- claude")
     key = f"ob-{secrets.token_hex(16)}"
     settings = settings_of(
         args,

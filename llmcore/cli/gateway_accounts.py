@@ -22,6 +22,7 @@ from llmcore.bridge.spend.report import (
 from llmcore.bridge.state.ledger import Ledger
 from llmcore.bridge.state.store import StateUnavailableError
 from llmcore.bridge.state.stores import ledger_for
+from llmcore.cli.failures import UsageError
 from llmcore.cli.gateway_config import settings_of_store
 from llmcore.cli.program import json_output, json_text, note, say
 from llmcore.schema.errors import ConfigurationError, InvalidRequestError
@@ -77,16 +78,16 @@ def _later(text: str) -> float:
         found = moment(text, now)
     except InvalidRequestError as error:
         message = f"{text!r} is neither a date, such as 2030-01-31, nor a time such as 30d"
-        raise InvalidRequestError(message, cause=error) from error
+        raise UsageError(message, cause=error) from error
     if found <= now:
-        raise InvalidRequestError(f"{text!r} is in the past; `keys revoke` ends a key now")
+        raise UsageError(f"{text!r} is in the past; `keys revoke` ends a key now")
     return found
 
 
 def _seconds(text: str) -> float:
     number, unit = text[:-1], text[-1:]
     if unit not in _UNITS or not number.isdecimal():
-        raise InvalidRequestError(f"{text!r} is not a time such as 12h, 30d or 4w")
+        raise UsageError(f"{text!r} is not a time such as 12h, 30d or 4w")
     return int(number) * _UNITS[unit]
 
 
@@ -137,7 +138,7 @@ def _update(ledger: Ledger, args: argparse.Namespace) -> None:
     }
     changes = {**_limits(args), **dict.fromkeys(removed)}
     if not changes:
-        raise InvalidRequestError("name what is to change, such as --budget-usd 20")
+        raise UsageError("name what is to change, such as --budget-usd 20")
     KeyRegistry(ledger).update(args.id, changes)
     _show(ledger, args)
 

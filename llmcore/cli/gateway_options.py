@@ -4,7 +4,7 @@ import argparse
 from pathlib import Path
 from typing import Final
 
-from llmcore.cli.program import command
+from llmcore.cli.program import add_command, command
 
 _KEY_ACTIONS: Final = (
     ("create", "print a new key; its limits are options"),
@@ -14,6 +14,7 @@ _KEY_ACTIONS: Final = (
     ("revoke", "revoke a key, for good"),
     ("rotate", "print a new text for a key"),
 )
+PERIODS: Final = ("day", "week", "month", "total")
 REMOVABLE: Final = (
     "models",
     "expires",
@@ -23,20 +24,27 @@ REMOVABLE: Final = (
     "budget-tokens",
 )
 GROUPS: Final = "key, owner, model, provider, upstream, target, outcome, day, month"
+_BY: Final = f"what makes a row, comma-separated: {GROUPS}; key,model if not set"
 
 
 def add_serve(parser: argparse.ArgumentParser) -> None:
     """Add the options of `openbridge serve`."""
-    parser.add_argument("--host", help="the address to listen on (OPENBRIDGE_HOST)")
-    parser.add_argument("--port", help="the port; 0 takes a free one (OPENBRIDGE_PORT)")
-    parser.add_argument("--workers", help="how many processes serve (OPENBRIDGE_WORKERS)")
+    parser.add_argument(
+        "--host", metavar="ADDRESS", help="the address to listen on (OPENBRIDGE_HOST)"
+    )
+    parser.add_argument(
+        "--port", metavar="N", help="the port; 0 takes a free one (OPENBRIDGE_PORT)"
+    )
+    parser.add_argument(
+        "--workers", metavar="N", help="how many processes serve (OPENBRIDGE_WORKERS)"
+    )
     _add_common(parser)
     parser.set_defaults(run=command("gateway:serve"))
 
 
 def add_run(parser: argparse.ArgumentParser) -> None:
     """Add the options of `openbridge run`."""
-    parser.add_argument("--model", help="the model that the program is to ask for")
+    parser.add_argument("--model", metavar="NAME", help="the model that the program is to ask for")
     _add_common(parser)
     parser.add_argument("words", nargs=argparse.REMAINDER, metavar="-- PROGRAM ...")
     parser.set_defaults(run=command("gateway:run_program"))
@@ -44,7 +52,9 @@ def add_run(parser: argparse.ArgumentParser) -> None:
 
 def add_replay(parser: argparse.ArgumentParser) -> None:
     """Add the options of `openbridge replay`."""
-    parser.add_argument("file", type=Path, help="a request's JSON body, or a cassette of requests")
+    parser.add_argument(
+        "file", type=Path, metavar="FILE", help="a request's JSON body, or a cassette of requests"
+    )
     parser.add_argument(
         "--responses",
         type=Path,
@@ -58,14 +68,20 @@ def add_replay(parser: argparse.ArgumentParser) -> None:
 def add_config(config: argparse.ArgumentParser) -> None:
     """Add the actions of `openbridge config`."""
     actions = config.add_subparsers(required=True, metavar="ACTION")
-    check = actions.add_parser("check", help="check everything that is configured")
+    check = add_command(actions, "check", "check everything that is configured")
     _add_common(check)
     check.set_defaults(run=command("gateway_config:check"))
-    show = actions.add_parser("show", help="print the effective settings, without secrets")
+    show = add_command(actions, "show", "print the effective settings, without secrets")
     _add_common(show)
     show.set_defaults(run=command("gateway_config:show"))
-    init = actions.add_parser("init", help="write a commented example to openbridge.toml")
-    init.add_argument("file", nargs="?", type=Path, default=Path("openbridge.toml"))
+    init = add_command(actions, "init", "write a commented example of the configuration file")
+    init.add_argument(
+        "file",
+        nargs="?",
+        type=Path,
+        default=Path("openbridge.toml"),
+        help="openbridge.toml if not set",
+    )
     init.add_argument("--force", action="store_true", help="replace an existing file")
     init.set_defaults(run=command("gateway_config:init"))
 
@@ -74,7 +90,7 @@ def add_keys(keys: argparse.ArgumentParser) -> None:
     """Add the actions of `openbridge keys`."""
     actions = keys.add_subparsers(required=True, metavar="ACTION")
     for name, about in _KEY_ACTIONS:
-        parser = actions.add_parser(name, help=about)
+        parser = add_command(actions, name, about)
         parser.set_defaults(run=command("gateway_accounts:run"), action=name)
         if name not in ("create", "list"):
             parser.add_argument("id", help="the id of the key")
@@ -86,7 +102,8 @@ def add_keys(keys: argparse.ArgumentParser) -> None:
                 action="append",
                 default=[],
                 choices=REMOVABLE,
-                help="remove a limit; repeatable",
+                metavar="LIMIT",
+                help=f"remove a limit, repeatable: {', '.join(REMOVABLE)}",
             )
         if name == "rotate":
             parser.add_argument(
@@ -99,10 +116,14 @@ def add_keys(keys: argparse.ArgumentParser) -> None:
 def add_usage(usage: argparse.ArgumentParser) -> None:
     """Add the options of `openbridge usage`."""
     usage.set_defaults(run=command("gateway_accounts:run"), action="usage")
-    usage.add_argument("--by", default="key,model", help=f"comma-separated: {GROUPS}")
-    usage.add_argument("--since", default="30d", help="7d, 24h, 2w or a date; by default 30d")
-    usage.add_argument("--until", help="a date, or how long ago; by default now")
-    usage.add_argument("--format", choices=("table", "csv", "json"), default="table")
+    usage.add_argument("--by", default="key,model", metavar="FIELDS", help=_BY)
+    usage.add_argument(
+        "--since", default="30d", metavar="TIME", help="7d, 24h, 2w or a date; by default 30d"
+    )
+    usage.add_argument("--until", metavar="TIME", help="a date, or how long ago; by default now")
+    usage.add_argument(
+        "--format", choices=("table", "csv", "json"), default="table", help="table if not set"
+    )
     _add_common(usage)
 
 
@@ -112,19 +133,30 @@ def add_usage(usage: argparse.ArgumentParser) -> None:
 def _add_limits(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--name", help="whose it is, or what it is for")
     parser.add_argument("--owner", help="the person or team that spend is attributed to")
-    parser.add_argument("--models", help="comma-separated names; one may end with *")
+    parser.add_argument(
+        "--models", metavar="NAMES", help="comma-separated names; one may end with *"
+    )
     parser.add_argument("--expires", metavar="TIME", help="in 30d, 12h or 4w, or a date")
-    parser.add_argument("--requests-per-minute", type=int)
-    parser.add_argument("--tokens-per-minute", type=int)
-    parser.add_argument("--budget-usd", type=float, help="US dollars of each period")
-    parser.add_argument("--budget-tokens", type=int, help="tokens of each period")
-    parser.add_argument("--period", choices=("day", "week", "month", "total"))
+    parser.add_argument("--requests-per-minute", type=int, metavar="N", help="the most requests")
+    parser.add_argument("--tokens-per-minute", type=int, metavar="N", help="the most tokens")
+    parser.add_argument("--budget-usd", type=float, metavar="USD", help="US dollars of each period")
+    parser.add_argument("--budget-tokens", type=int, metavar="N", help="tokens of each period")
+    parser.add_argument(
+        "--period",
+        choices=PERIODS,
+        metavar="PERIOD",
+        help=f"of the budgets: {', '.join(PERIODS)}; month if not set",
+    )
 
 
 def _add_common(parser: argparse.ArgumentParser) -> None:
     """Add the options that every command has."""
-    parser.add_argument("--upstream", metavar="PROVIDER", help="(OPENBRIDGE_UPSTREAM)")
-    parser.add_argument("--model-map", metavar="FILE", help="(OPENBRIDGE_MODEL_MAP_PATH)")
+    parser.add_argument(
+        "--upstream", metavar="PROVIDER", help="what requests are sent to (OPENBRIDGE_UPSTREAM)"
+    )
+    parser.add_argument(
+        "--model-map", metavar="FILE", help="JSON with names of models (OPENBRIDGE_MODEL_MAP_PATH)"
+    )
     parser.add_argument(
         "--config", metavar="FILE", help="instead of openbridge.toml (OPENBRIDGE_CONFIG)"
     )

@@ -8,9 +8,9 @@ import anyio
 from attrs import frozen
 
 from llmcore.cli.conversation import open_store
+from llmcore.cli.failures import UsageError
 from llmcore.cli.program import json_output, json_text, note, say
 from llmcore.cli.sessions import describe
-from llmcore.schema.errors import InvalidRequestError
 from llmcore.sessions.contract.entries import MessageEntry
 from llmcore.sessions.store import SessionStore
 
@@ -21,7 +21,7 @@ _SHORT = 500
 def run(args: argparse.Namespace) -> int:
     """Print the last matching exchanges, oldest first; the exit code is 1 without any."""
     if args.count < 0:
-        raise InvalidRequestError("-n must be 0 or more")
+        raise UsageError("-n must be 0 or more")
     found = anyio.run(_find, args)
     for exchange in found:
         if args.json:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from llmcore.cli.attachments import attachment
+from llmcore.cli.failures import UsageError
 from llmcore.cli.options import IMAGE, SPEECH, TRANSCRIPTION
 from llmcore.cli.printing import describe
 from llmcore.cli.program import json_output, json_text, note, say
@@ -98,7 +99,7 @@ async def _call(
 def _words(given: list[str], missing: str) -> str:
     text = "\n\n".join(part for part in (" ".join(given), stdin_text()) if part)
     if not text:
-        raise InvalidRequestError(f"there is nothing to do: {missing}, or put text on stdin")
+        raise UsageError(f"there is nothing to do: {missing}, or put text on stdin")
     return text
 
 

@@ -8,7 +8,7 @@ import argparse
 from collections.abc import Mapping
 from typing import Any, Final
 
-from llmcore.cli.program import command
+from llmcore.cli.program import add_command, command
 
 PROTOCOLS: Final = (
     "openai-chat",
@@ -23,20 +23,25 @@ LOGINS: Final = ("github-copilot",)
 """Choices that the library defines; a test compares them."""
 
 IMAGE: Final[Mapping[str, Mapping[str, Any]]] = {
-    "images": {"flags": ("-i", "--image"), "action": "append", "help": "an image to edit"},
-    "mask": {"help": "an image whose transparent areas may change"},
-    "n": {"flags": ("-n",), "type": int, "help": "how many images are made"},
+    "images": {
+        "flags": ("-i", "--image"),
+        "action": "append",
+        "metavar": "FILE",
+        "help": "an image to edit; repeatable",
+    },
+    "mask": {"metavar": "FILE", "help": "an image whose transparent areas may change"},
+    "n": {"flags": ("-n",), "type": int, "metavar": "N", "help": "how many images are made"},
     "size": {"help": "such as 1536x1024, or 2K"},
-    "aspect_ratio": {"help": "such as 16:9"},
+    "aspect_ratio": {"metavar": "RATIO", "help": "such as 16:9"},
     "quality": {"help": "the provider's word, such as high"},
     "background": {"help": "transparent, opaque or auto"},
-    "output_format": {"help": "png, jpeg or webp"},
+    "output_format": {"metavar": "FORMAT", "help": "png, jpeg or webp"},
 }
 SPEECH: Final[Mapping[str, Mapping[str, Any]]] = {
     "voice": {"help": "the provider's name of the voice, such as alloy or Kore"},
-    "output_format": {"help": "mp3, wav, opus, aac, flac or pcm"},
-    "instructions": {"help": "the manner of speaking"},
-    "speed": {"type": float, "help": "1.0 is the usual speed"},
+    "output_format": {"metavar": "FORMAT", "help": "mp3, wav, opus, aac, flac or pcm"},
+    "instructions": {"metavar": "TEXT", "help": "the manner of speaking"},
+    "speed": {"type": float, "metavar": "FACTOR", "help": "1.0 is the usual speed"},
     "language": {"help": "the language of the text, such as en"},
 }
 TRANSCRIPTION: Final[Mapping[str, Mapping[str, Any]]] = {
@@ -44,7 +49,7 @@ TRANSCRIPTION: Final[Mapping[str, Mapping[str, Any]]] = {
     "prompt": {"help": "names and words that occur, or the text before"},
     "timestamps": {"action": "append", "choices": GRANULARITIES, "help": "print times"},
     "diarize": {"action": "store_true", "help": "print who speaks"},
-    "temperature": {"type": float, "help": "from 0 to 1"},
+    "temperature": {"type": float, "metavar": "T", "help": "from 0 to 1"},
 }
 """The settings that are options, by their names."""
 
@@ -52,15 +57,17 @@ TRANSCRIPTION: Final[Mapping[str, Mapping[str, Any]]] = {
 SHELLS: Final = ("bash", "zsh", "tcsh", "fish")
 _WHERE: Final = """\
 Where the script belongs:
-  bash  {0} completion bash > ~/.local/share/bash-completion/completions/{0}
-  zsh   {0} completion zsh > _{0}, in a folder of $fpath
-  fish  {0} completion fish > ~/.config/fish/completions/{0}.fish"""
+  bash  `{0} completion bash > ~/.local/share/bash-completion/completions/{0}`
+  zsh   `{0} completion zsh > _{0}`, in a folder of $fpath
+  fish  `{0} completion fish > ~/.config/fish/completions/{0}.fish`"""
 
 
 def add_ask(parser: argparse.ArgumentParser) -> None:
     """Add the options of `llmcore ask`."""
     _add_request_options(parser)
-    parser.add_argument("--json", action="store_true", help="print events as JSON lines")
+    outputs = parser.add_mutually_exclusive_group()
+    _add_schema(outputs)
+    outputs.add_argument("--json", action="store_true", help="print events as JSON lines")
     _add_session_options(parser)
     parser.add_argument("-q", "--quiet", action="store_true", help="print the response only")
     parser.set_defaults(run=command("ask:run"))
@@ -70,12 +77,13 @@ def add_chat(parser: argparse.ArgumentParser) -> None:
     """Add the options of `llmcore chat`."""
     _add_request_options(parser)
     _add_session_options(parser)
-    parser.set_defaults(run=command("chat:run"), json=False, quiet=False)
+    parser.set_defaults(run=command("chat:run"), json=False, quiet=False, schema=None)
 
 
 def add_prepare(parser: argparse.ArgumentParser) -> None:
     """Add the options of `llmcore prepare`."""
     _add_request_options(parser)
+    _add_schema(parser)
     parser.add_argument("--curl", action="store_true", help="print it as a curl command")
     parser.set_defaults(run=command("prepare:run"))
 
@@ -83,7 +91,7 @@ def add_prepare(parser: argparse.ArgumentParser) -> None:
 def add_batch(parser: argparse.ArgumentParser) -> None:
     """Add the options of `llmcore batch`."""
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
-    here = commands.add_parser("run", help="run requests here, and print their responses")
+    here = add_command(commands, "run", "run requests here, and print their responses")
     _add_requests(here)
     here.add_argument(
         "-c",
@@ -93,22 +101,24 @@ def add_batch(parser: argparse.ArgumentParser) -> None:
     )
     here.add_argument("--concurrency", type=int, default=20, metavar="N", help="20 if not set")
     here.set_defaults(run=command("batch:run"))
-    submit = commands.add_parser("submit", help="submit a batch, and print its handle")
+    submit = add_command(commands, "submit", "submit a batch, and print its handle")
     _add_requests(submit)
     submit.set_defaults(run=command("batch:submit"))
     for name, text in (
         ("status", "print how far a batch is"),
         ("results", "print the responses of a batch"),
     ):
-        added = commands.add_parser(name, help=text)
-        added.add_argument("handle", help="the file that `submit` printed, or - for stdin")
+        added = add_command(commands, name, text)
+        added.add_argument(
+            "handle", metavar="FILE", help="the file that `submit` printed, or - for stdin"
+        )
         added.set_defaults(run=command(f"batch:{name}"))
 
 
 def add_image(parser: argparse.ArgumentParser) -> None:
     """Add the options of `llmcore image`."""
     parser.add_argument("prompt", nargs="*", help="what is to be seen; text on stdin is appended")
-    _add_model_and_settings(parser, IMAGE)
+    _add_model_and_settings(parser, IMAGE, "openai:gpt-image-2")
     _add_output(parser)
     parser.set_defaults(run=command("media:image"))
 
@@ -116,7 +126,7 @@ def add_image(parser: argparse.ArgumentParser) -> None:
 def add_speech(parser: argparse.ArgumentParser) -> None:
     """Add the options of `llmcore speak`."""
     parser.add_argument("text", nargs="*", help="the text to read out; text on stdin is appended")
-    _add_model_and_settings(parser, SPEECH)
+    _add_model_and_settings(parser, SPEECH, "openai:gpt-4o-mini-tts")
     _add_output(parser)
     parser.set_defaults(run=command("media:speak"))
 
@@ -124,7 +134,7 @@ def add_speech(parser: argparse.ArgumentParser) -> None:
 def add_transcription(parser: argparse.ArgumentParser) -> None:
     """Add the options of `llmcore transcribe`."""
     parser.add_argument("recording", metavar="FILE|URL|-", help="the recording, - for stdin")
-    _add_model_and_settings(parser, TRANSCRIPTION)
+    _add_model_and_settings(parser, TRANSCRIPTION, "openai:whisper-1")
     parser.add_argument("--json", action="store_true", help="print text and times as JSON")
     parser.set_defaults(run=command("media:transcribe_recording"))
 
@@ -149,14 +159,14 @@ def add_sessions(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(required=True, metavar="ACTION")
 
     def add(name: str, about: str) -> argparse.ArgumentParser:
-        added = actions.add_parser(name, help=about)
+        added = add_command(actions, name, about)
         added.set_defaults(run=command("sessions:run"), action=name)
         return added
 
     listing = add("list", "print every session")
     listing.add_argument("--json", action="store_true", help="print one JSON object per line")
     show = add("show", "print a session as readable text")
-    show.add_argument("name")
+    show.add_argument("name", metavar="NAME")
     export = add("export", "print sessions as JSON lines")
     export.add_argument("names", nargs="*", metavar="NAME", help="all sessions if none is given")
     export.add_argument(
@@ -167,16 +177,23 @@ def add_sessions(parser: argparse.ArgumentParser) -> None:
     importing.add_argument(
         "--as", dest="name", metavar="NAME", help="import as one session with this name"
     )
-    add("delete", "delete a session").add_argument("name")
-    schema = actions.add_parser("schema", help="print the JSON Schema of exported lines")
+    add("delete", "delete a session").add_argument("name", metavar="NAME")
+    schema = add_command(actions, "schema", "print the JSON Schema of exported lines")
     schema.set_defaults(run=command("sessions:schema"))
 
 
 def add_inspect(parser: argparse.ArgumentParser) -> None:
     """Add the options of `llmcore inspect`."""
-    parser.add_argument("file", help="a cassette, an exported session, a stream, or printed events")
+    parser.add_argument(
+        "file", metavar="FILE", help="a cassette, an exported session, a stream, or printed events"
+    )
     parser.add_argument("--diff", metavar="FILE", help="show what differs in this other file")
-    parser.add_argument("--protocol", choices=PROTOCOLS, help="the API of a recorded stream")
+    parser.add_argument(
+        "--protocol",
+        choices=PROTOCOLS,
+        metavar="API",
+        help=f"the API of a recorded stream: {', '.join(PROTOCOLS)}",
+    )
     parser.add_argument("-o", "--output", metavar="FILE", help="write the page here; - for stdout")
     parser.add_argument("--open", action="store_true", help="open the page in a browser")
     parser.set_defaults(run=command("inspect:run"))
@@ -196,7 +213,8 @@ def add_models(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         choices=CAPABILITIES,
-        help="only models with this capability; repeatable",
+        metavar="NAME",
+        help=f"only models with this capability, repeatable: {', '.join(CAPABILITIES)}",
     )
     parser.add_argument("--json", action="store_true", help="print one JSON object per line")
     parser.set_defaults(run=command("models:run"))
@@ -236,16 +254,18 @@ def add_providers(parser: argparse.ArgumentParser) -> None:
 def add_keys(parser: argparse.ArgumentParser) -> None:
     """Add the actions of `llmcore keys`."""
     actions = parser.add_subparsers(required=True, metavar="ACTION")
-    setting = actions.add_parser(
-        "set", help="store a key, typed or on stdin: in the keyring, else in a private file"
+    setting = add_command(
+        actions, "set", "store a key, typed or on stdin: in the keyring, else in a private file"
     )
-    setting.add_argument("provider", help="such as openai; or the name of a variable")
+    setting.add_argument(
+        "provider", metavar="PROVIDER", help="such as openai, or the name of a variable"
+    )
     setting.set_defaults(run=command("keys:set_key"))
-    actions.add_parser("list", help="list stored keys, not their values").set_defaults(
+    add_command(actions, "list", "list stored keys, not their values").set_defaults(
         run=command("keys:list_keys")
     )
-    removing = actions.add_parser("remove", help="remove a stored key")
-    removing.add_argument("provider")
+    removing = add_command(actions, "remove", "remove a stored key")
+    removing.add_argument("provider", metavar="PROVIDER", help="as for `set`")
     removing.set_defaults(run=command("keys:remove"))
 
 
@@ -254,7 +274,6 @@ def add_completion(parser: argparse.ArgumentParser) -> None:
     program = parser.prog.split()[0]
     home = "openbridge" if program == "openbridge" else "commands"
     parser.add_argument("shell", choices=SHELLS)
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.epilog = _WHERE.format(program)
     parser.set_defaults(run=command(f"{home}:print_completion"))
 
@@ -264,11 +283,12 @@ def add_completion(parser: argparse.ArgumentParser) -> None:
 
 def _add_request_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("prompt", nargs="*", help="the user message; text on stdin is appended")
-    parser.add_argument(
+    models = parser.add_mutually_exclusive_group()
+    models.add_argument(
         "-m", "--model", metavar="PROVIDER:ID", help="such as openai:gpt-5.2, or an alias"
     )
-    parser.add_argument("--local", action="store_true", help="ask the embedded local model")
-    parser.add_argument("-s", "--system", help="the system prompt")
+    models.add_argument("--local", action="store_true", help="ask the embedded local model")
+    parser.add_argument("-s", "--system", metavar="TEXT", help="the system prompt")
     parser.add_argument(
         "--image",
         action="append",
@@ -294,11 +314,6 @@ def _add_request_options(parser: argparse.ArgumentParser) -> None:
         help="a value in the template; repeatable",
     )
     parser.add_argument(
-        "--schema",
-        metavar="SCHEMA",
-        help="a response of JSON: a JSON Schema, its file, module:Class, or `name, age int`",
-    )
-    parser.add_argument(
         "--tool",
         action="append",
         default=[],
@@ -318,6 +333,14 @@ def _add_request_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def _add_schema(options: "argparse._ActionsContainer") -> None:
+    options.add_argument(
+        "--schema",
+        metavar="SCHEMA",
+        help="a response of JSON: a JSON Schema, its file, module:Class, or `name, age int`",
+    )
+
+
 def _add_session_options(parser: argparse.ArgumentParser) -> None:
     group = parser.add_mutually_exclusive_group()
     group.add_argument(
@@ -331,7 +354,9 @@ def _add_session_options(parser: argparse.ArgumentParser) -> None:
 
 def _add_requests(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "requests", help='lines of JSON: {"id": "a", "prompt": "..."}, or with a whole "request"'
+        "requests",
+        metavar="FILE",
+        help='lines of JSON: {"id": "a", "prompt": "..."}, or with a whole "request"',
     )
     parser.add_argument(
         "-m",
@@ -342,14 +367,14 @@ def _add_requests(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_model_and_settings(
-    parser: argparse.ArgumentParser, options: Mapping[str, Mapping[str, Any]]
+    parser: argparse.ArgumentParser, options: Mapping[str, Mapping[str, Any]], example: str
 ) -> None:
     parser.add_argument(
         "-m",
         "--model",
         metavar="PROVIDER:ID",
         required=True,
-        help="such as openai:gpt-image-2, openai:gpt-4o-mini-tts or openai:whisper-1; or an alias",
+        help=f"such as {example}, or an alias",
     )
     for name, given in options.items():
         rest = {key: value for key, value in given.items() if key != "flags"}

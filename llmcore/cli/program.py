@@ -15,7 +15,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
 from importlib import import_module
 from io import TextIOWrapper
-from typing import Final, NoReturn, TextIO
+from typing import Any, Final, NoReturn, TextIO, TypeVar
 
 from llmcore.version import VERSION
 
@@ -26,7 +26,13 @@ INTERRUPTED: Final = 130
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser whose errors repeat what was typed without its control characters."""
+    """A parser whose errors repeat what was typed without its control characters.
+
+    Options cannot be shortened, or a new option could change what a script means.
+    """
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**{"formatter_class": HelpFormatter, "allow_abbrev": False, **settings})
 
     def error(self, message: str) -> NoReturn:
         """Print *message* and usage, or help if a required argument is missing; exit with 2."""
@@ -49,6 +55,57 @@ class Parser(argparse.ArgumentParser):
                     yield from command.arguments()
             else:
                 yield action
+
+
+class HelpFormatter(argparse.HelpFormatter):
+    """Help whose lines end neither within an option nor within a command in backticks."""
+
+    def add_argument(self, action: argparse.Action) -> None:
+        """Add an argument; texts of commands begin behind the longest name."""
+        super().add_argument(action)
+        if isinstance(action.choices, dict):
+            longest = max(map(len, action.choices))
+            indent = self._current_indent + self._indent_increment
+            self._action_max_length = max(self._action_max_length, longest + indent)
+
+    def _split_lines(self, text: str, width: int) -> list[str]:
+        return _wrapped(" ".join(text.split()), width)
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        """Return *text* with its own line ends; the rest of a row of a table is indented."""
+        lines = (_wrapped(line, width, _column(line)) for line in text.splitlines())
+        return "\n".join(indent + part for line in lines for part in line)
+
+
+_LAST_GAP: Final = re.compile(r"^.*?\S {2,}|^ *")
+
+
+def _column(line: str) -> int:
+    """Return where the last cell of a row of a table begins, which two spaces precede."""
+    found = _LAST_GAP.match(line)
+    return found.end() if found else 0
+
+
+def _wrapped(text: str, width: int, indent: int = 0) -> list[str]:
+    import textwrap  # for help only
+
+    kept = re.sub("`[^`]+`", lambda found: found[0].replace(" ", "\xa0"), text)
+    lines = textwrap.wrap(
+        kept,
+        width,
+        subsequent_indent=" " * indent,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+    return [line.replace("\xa0", " ") for line in lines]
+
+
+_P = TypeVar("_P", bound=argparse.ArgumentParser)
+
+
+def add_command(commands: "argparse._SubParsersAction[_P]", name: str, about: str) -> _P:
+    """Add a command, whose `--help` begins with the text *about* of the list of commands."""
+    return commands.add_parser(name, help=about, description=about)
 
 
 def _option_hint(typed: str, options: Collection[str]) -> str:

@@ -12,6 +12,7 @@ from attrs import frozen
 
 from llmcore.catalog.model_names import PROVIDER_ALIASES
 from llmcore.cli.attachments import attachment, schema_of, user_object
+from llmcore.cli.failures import UsageError
 from llmcore.cli.stored_keys import with_stored_keys
 from llmcore.cli.user_config import Template, UserConfig, read_config
 from llmcore.client.client import Client
@@ -50,11 +51,11 @@ class Options:
 
     @classmethod
     def of(cls, args: argparse.Namespace) -> "Options":
-        """Return the options *args*. Raises ConfigurationError, InvalidRequestError."""
+        """Return the options *args*. Raises ConfigurationError, UsageError."""
         config = read_config(os.environ)
         template = config.template(args.template) if args.template else Template()
         if args.param and not args.template:
-            raise InvalidRequestError("-p NAME=VALUE fills a template: give -t NAME")
+            raise UsageError("-p NAME=VALUE fills a template: give -t NAME")
         return cls(args=args, config=config, template=template)
 
     def model(
@@ -78,7 +79,7 @@ class Options:
     def question(self, model: Model, *, new: bool = True) -> LLMRequest:
         """Return the request to *model*; instructions of the configuration are those of *new* ones.
 
-        Raises InvalidRequestError without a prompt.
+        Raises UsageError without a prompt.
         """
         args = self.args
         piped = "" if "-" in args.attach else stdin_text()
@@ -86,7 +87,7 @@ class Options:
         text = self.template.fill(text, dict(map(_parameter, args.param)))
         parts = [*map(_image, args.image), *map(attachment, args.attach)]
         if not text and not parts:
-            raise InvalidRequestError("there is nothing to ask: give a prompt, or text on stdin")
+            raise UsageError("there is nothing to ask: give a prompt, or text on stdin")
         return request(
             model=model,
             system=self.system(new=new),
@@ -123,7 +124,7 @@ def _function(reference: str) -> ToolInput:
 def _parameter(text: str) -> tuple[str, str]:
     name, equals, value = text.partition("=")
     if not equals:
-        raise InvalidRequestError(f"-p {text!r} is not NAME=VALUE")
+        raise UsageError(f"-p {text!r} is not NAME=VALUE")
     return name, value
 
 
@@ -155,8 +156,6 @@ def model_of(name: str | None, client: Client, *, local: bool, keyless: bool) ->
     if local:
         from llmcore.routes.local import Local
 
-        if name:
-            raise InvalidRequestError("give either --local or --model, and not both")
         return Local().model()
     named, colon, model_id = (name or "").partition(":")
     if colon and not (named.strip() and model_id.strip()):

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from attrs import frozen
 
+from llmcore.cli.failures import UsageError
 from llmcore.cli.program import nearest_hint
 from llmcore.client.user_folders import config_dir, write_for_owner
 from llmcore.schema.errors import ConfigurationError, InvalidRequestError
@@ -109,20 +110,20 @@ def read_config(environ: Mapping[str, str]) -> UserConfig:
     for key, value in values.items():
         try:
             check(key, value)
-        except InvalidRequestError as error:
+        except UsageError as error:
             raise ConfigurationError(f"{path}: {error.message}", cause=error) from error
     return UserConfig(values)
 
 
 def check(key: str, value: str) -> None:
-    """Raise InvalidRequestError unless *key* can be set to *value*."""
+    """Raise UsageError unless *key* can be set to *value*."""
     pattern = ".".join(
         "NAME" if index == 1 else word for index, word in enumerate(key.split(".")) if word
     )
     if pattern not in KEYS:
-        raise InvalidRequestError(f"there is no key {key!r}{nearest_hint(key, KEYS)}")
+        raise UsageError(f"there is no key {key!r}{nearest_hint(key, KEYS)}")
     if key == "log" and value not in ("on", "off"):
-        raise InvalidRequestError(f"log is on or off, not {value!r}")
+        raise UsageError(f"log is on or off, not {value!r}")
 
 
 def write_config(environ: Mapping[str, str], values: Mapping[str, str]) -> Path:

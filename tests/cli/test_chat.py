@@ -230,7 +230,23 @@ def test_a_chat_works_without_the_packages_of_the_extra(
 
 def test_a_schema_is_for_ask(server: Loopback, monkeypatch: pytest.MonkeyPatch) -> None:
     """A chat answers in text."""
-    assert chat("Hi\n", monkeypatch, "--schema", "name") == 5
+    with pytest.raises(SystemExit, match="2"):
+        chat("Hi\n", monkeypatch, "--schema", "name")
+
+
+@pytest.mark.parametrize("options", [["--schema", "name"], ["--json"]])
+def test_a_form_of_output_begins_no_chat(
+    server: Loopback,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    options: list[str],
+) -> None:
+    terminal = io.StringIO("")
+    monkeypatch.setattr(terminal, "isatty", lambda: True)
+    monkeypatch.setattr("sys.stdin", terminal)
+
+    assert main(["ask", "-m", "vllm:m-1", *options]) == 2
+    assert "nothing to ask" in capsys.readouterr().err
 
 
 # -- Markdown

@@ -1,5 +1,6 @@
 """The command line, against a real server on loopback."""
 
+import argparse
 import io
 import json
 import os
@@ -15,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from llmcore.cli import main, openbridge
+from llmcore.cli.commands import COMMANDS, Commands, parser_with_options
 from llmcore.cli.failures import EXIT_CODES, exit_code, explain
 from llmcore.cli.printing import describe
 from llmcore.client.client import Client
@@ -231,10 +233,53 @@ def test_a_provider_that_is_not_configured_is_reported_with_its_variable(
     assert hint in capsys.readouterr().err
 
 
-def test_empty_prompt_is_an_invalid_request(server: Loopback) -> None:
-    """An empty prompt is not sent."""
-    assert main(["ask", "-m", "vllm:m-1"]) == 5
+def test_a_missing_prompt_is_wrong_usage(
+    server: Loopback, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Nothing is sent, and the message has no name of a class."""
+    assert main(["ask", "-m", "vllm:m-1"]) == 2
     assert server.received == []
+    assert capsys.readouterr().err.startswith("llmcore: error: there is nothing to ask")
+
+
+@pytest.mark.parametrize("name", ["ask", "chat", "prepare"])
+def test_two_models_are_wrong_usage(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        main([name, "--local", "--model", "vllm:m-1", "Hi"])
+
+    assert "not allowed with argument" in capsys.readouterr().err
+
+
+def _help_pages(prog: str, commands: Commands) -> Iterator[str]:
+    parsers: list[argparse.ArgumentParser] = [parser_with_options(prog, "", commands)]
+    while parsers:
+        parser = parsers.pop()
+        yield parser.format_help()
+        choices = [action.choices for action in parser._actions]
+        parsers += [one for each in choices if isinstance(each, dict) for one in each.values()]
+
+
+@pytest.mark.parametrize("columns", ["60", "80"])
+def test_lines_of_help_end_neither_in_an_option_nor_in_a_command(
+    monkeypatch: pytest.MonkeyPatch, columns: str
+) -> None:
+    """So that each can be copied."""
+    monkeypatch.setenv("COLUMNS", columns)
+    pages = [*_help_pages("llmcore", COMMANDS), *_help_pages("openbridge", openbridge.COMMANDS)]
+
+    lines = [line for page in pages for line in page.splitlines()]
+    assert len(pages) > 40
+    assert [line for line in lines if line.count("`") % 2] == []
+    assert [line for line in lines if re.search(r"[a-z]-$", line)] == []
+    assert [line for line in lines if len(line) > int(columns) and "`" not in line] == []
+
+
+def test_options_of_subcommands_cannot_be_shortened(capsys: pytest.CaptureFixture[str]) -> None:
+    """Or a new option could change what a script means."""
+    with pytest.raises(SystemExit, match="2"):
+        main(["batch", "run", "--conc", "3", "requests.jsonl"])
+
+    assert "did you mean --concurrency?" in capsys.readouterr().err
 
 
 def test_prepare_prints_and_sends_nothing(
