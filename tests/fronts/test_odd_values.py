@@ -1,16 +1,25 @@
-"""Requests with a value of another type somewhere: every front reads them or refuses them."""
+"""Requests and responses with a value of another type somewhere.
+
+Every front reads such requests or refuses them, and writes such responses.
+"""
 
 import copy
+import json
 from collections.abc import Iterator
+from functools import cache
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from llmcore.fronts.errors import MAX_MESSAGE
-from llmcore.fronts.front import ClientRequest, Upstream, front_by_id
+from llmcore.fronts.front import FRONT_IDS, ClientRequest, Upstream, front_by_id
 from llmcore.fronts.policy import TranslationPolicy
 from llmcore.schema.result import Failure
+from llmcore.testing import recorded_events, write_as_front
 from llmcore.testing.fronts import SEALER
+from tests.support.wire.sdk_responses import PROTOCOL_IDS, answers
 
 PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAQAAAC1HAwCAAAA=="
 SCHEMA = {"type": "object", "properties": {"city": {"type": "string"}}}
@@ -297,3 +306,45 @@ def test_an_option_that_must_be_an_object_or_a_list_is_refused(
 
     assert isinstance(result, Failure)
     assert result.error.message.startswith(f"{name} must be a ")
+
+
+# -- responses
+
+
+@cache
+def native_responses(protocol_id: str) -> tuple[dict[str, Any], ...]:
+    return tuple(answers(protocol_id))
+
+
+def check_written(protocol_id: str, body: dict[str, Any]) -> None:
+    """Raise unless every front writes *body*, streamed and whole."""
+    events = recorded_events(
+        protocol_id,
+        status=200,
+        headers={"content-type": "application/json"},
+        body=json.dumps(body).encode(),
+        streaming=False,
+    )
+    for front_id in FRONT_IDS:
+        json.loads(write_as_front(front_id, events, streaming=False))
+        assert write_as_front(front_id, events, streaming=True)
+
+
+@pytest.mark.parametrize("protocol_id", PROTOCOL_IDS)
+@given(data=st.data())
+def test_response_with_an_odd_value_is_written_by_every_front(
+    protocol_id: str, data: st.DataObject
+) -> None:
+    body = data.draw(st.sampled_from(native_responses(protocol_id)))
+    path = data.draw(st.sampled_from(list(places(body))))
+    odd = data.draw(st.sampled_from([odd for odd in ODD_VALUES if odd != "\ud800"]))
+
+    check_written(protocol_id, replaced(body, path, odd))
+
+
+@pytest.mark.parametrize("status", [None, 1, [], {"type": "completed"}])
+def test_item_whose_status_is_not_a_text_is_written_by_every_front(status: object) -> None:
+    item = {"type": "web_search_call", "id": "ws_1", "status": status, "action": {"type": "search"}}
+    response = {"id": "resp_1", "model": "m", "status": "completed", "output": [item]}
+
+    check_written("openai-responses", response)

@@ -317,7 +317,7 @@ def _hosted_native_item(
     native: Mapping[str, Any], files: list[File], item_id: str, status: str
 ) -> dict[str, Any]:
     item = {**native, "id": item_id}
-    if status == "in_progress" or item.get("status") in _UNDER_WAY:
+    if status == "in_progress" or _is_under_way(item):
         item = dict(with_status(item, status))
     if item["type"] == "image_generation_call":
         item["result"] = image_result(files[0]) if files else None
@@ -387,7 +387,7 @@ def show_native(
 def show_item(item: Item, writer: EventWriter) -> None:
     """Write all events of an item."""
     type_ = str(item["type"])
-    item = with_status(item, "completed") if item.get("status") in _UNDER_WAY else item
+    item = with_status(item, "completed") if _is_under_way(item) else item
     begun = item if type_ in WHOLE_TYPES else with_status(item, "in_progress")
     drawn = type_ == "image_generation_call" and "result" in item
     writer.item_added({**begun, "result": None} if drawn else begun)
@@ -400,6 +400,10 @@ WHOLE_TYPES: Final = frozenset({"apply_patch_call_output", "program_output"})
 """Items that the API has only complete: their `status` is a final one."""
 _UNDER_WAY: Final = frozenset({"calling", "generating", "in_progress", "interpreting", "searching"})
 """Statuses of incomplete items. Some servers leave them so in a complete response."""
+
+
+def _is_under_way(item: Item) -> bool:
+    return str_or_none(item.get("status")) in _UNDER_WAY
 
 
 def with_status(item: Item, status: str) -> Item:
