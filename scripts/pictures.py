@@ -12,6 +12,7 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from textwrap import wrap
 from typing import Any, Final
 from xml.sax.saxutils import escape
 
@@ -29,7 +30,24 @@ FOLDER: Final = ROOT / "docs" / "pictures"
 WIDTH: Final = 860
 INK, PALE, LINE = "#1f2933", "#f3f6fa", "#9aa8b8"
 COLOURS: Final = ("#2563a8", "#8a4b08", "#1d7a4f", "#8b2f6b", "#5a4fb0", "#a12b2b")
-"""All have a contrast of more than 4.5 to white, so that they can be read in either theme."""
+"""All have a contrast of more than 4.5 to white, and those below to the dark boxes."""
+MUTED: Final = "#5b6875"
+DARK: Final = {
+    "#ffffff": "#171b22",
+    PALE: "#232a35",
+    LINE: "#7b8a9c",
+    INK: "#e4eaf1",
+    MUTED: "#a3b0be",
+    **dict(
+        zip(
+            COLOURS,
+            ("#7fb5f0", "#e2a55c", "#62cf9c", "#e391c6", "#aca3f5", "#f19090"),
+            strict=True,
+        )
+    ),
+}
+"""The colour in a dark theme for each one. A browser takes the theme of the page around the image
+(`color-scheme`), or else that of the system."""
 
 
 @define
@@ -74,6 +92,7 @@ class Picture:
         style = (
             "text{font-family:system-ui,sans-serif}.b{font-weight:600}.m{text-anchor:middle}"
             ".e{text-anchor:end}.c{font-family:ui-monospace,Menlo,Consolas,monospace;white-space:pre}"
+            f"@media (prefers-color-scheme:dark){{{_dark_rules()}}}"
         )
         head = (
             f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {self.height}" '
@@ -82,6 +101,14 @@ class Picture:
             f'<rect width="{WIDTH}" height="{self.height}" rx="10" fill="{PALE}"/>'
         )
         return "\n".join([head, *self.parts, "</svg>\n"])
+
+
+def _dark_rules() -> str:
+    return "".join(
+        f'[{name}="{light}"]{{{name}:{dark}}}'
+        for light, dark in DARK.items()
+        for name in ("fill", "stroke")
+    )
 
 
 def shortened(text: str, length: int) -> str:
@@ -170,9 +197,8 @@ def frames_to_events() -> Picture:
         seen = seen + len(new)
         y = 52 + number * 58
         picture.box(20, y, 480, 48, COLOURS[0])
-        line = "data: " + frame
-        for row in range(2):
-            picture.text(30, y + 18 + row * 17, line[row * 60 : row * 60 + 60], style="c", size=12)
+        for row, line in enumerate(wrap("data: " + frame, 62)):
+            picture.text(30, y + 18 + row * 17, line, style="c", size=12)
         picture.arrow(502, y + 24, 534, y + 24)
         picture.box(536, y, 304, 48, COLOURS[2])
         for row, words in enumerate(_lines(new)):
@@ -344,7 +370,9 @@ def _room(picture: Picture, x: int, y: int, name: str, words: str, colour: str) 
     picture.box(x, y, 390, 40, colour)
     picture.text(x + 12, y + 25, name, style="b", colour=colour)
     plain = re.split(r"[;:]", words.replace("`", ""))[0]
-    picture.text(x + 110, y + 25, shortened(plain, 47), size=11)
+    lines = wrap(plain, 47)
+    for row, line in enumerate(lines):
+        picture.text(x + 110, y + 32 - 7 * len(lines) + 14 * row, line, size=11)
 
 
 # -- record and replay
@@ -365,7 +393,7 @@ def cassettes() -> Picture:
         picture.text(415, y + 72, words, style="m", size=12)
         picture.box(620, y + 30, 220, 54, colour if recording else LINE)
         target = "the provider" if recording else "no network, no key"
-        picture.text(730, y + 62, target, style="m", colour=INK if recording else "#5b6875")
+        picture.text(730, y + 62, target, style="m", colour=INK if recording else MUTED)
         picture.arrow(214, y + 57, 296, y + 57)
         if recording:
             picture.arrow(534, y + 57, 616, y + 57)

@@ -13,7 +13,7 @@ import sys
 from textwrap import wrap
 from typing import Final
 
-from scripts.pictures import FOLDER, Picture, shortened
+from scripts.pictures import COLOURS, FOLDER, INK, MUTED, Picture, shortened
 
 COMMANDS: Final = (
     ["ask", "--local", "--temperature", "0", "--max-tokens", "64", "Why is the sky blue?"],
@@ -30,7 +30,7 @@ def main() -> None:
     shown: list[tuple[str, str]] = []
     for arguments in COMMANDS:
         words = [f'"{word}"' if " " in word else word for word in arguments]
-        shown.append(("#1d7a4f", f"$ llmcore {' '.join(words)}"))
+        shown.append((COLOURS[2], f"$ llmcore {' '.join(words)}"))
         command = [sys.executable, "-m", "llmcore.cli", *arguments]
         ran = subprocess.run(  # noqa: S603 (the commands above)
             command, check=False, capture_output=True, text=True
@@ -40,11 +40,11 @@ def main() -> None:
         if arguments[0] == "ask":  # a paragraph is one line
             wrapped = [part for line in wrapped for part in wrap(line, 100)]
         lines = [shortened(line, 104) for line in wrapped]
-        shown += [("#1f2933", line) for line in lines[:LINES]]
-        shown += [("#5b6875", f"… {len(lines) - LINES} more lines")] * (len(lines) > LINES)
+        shown += [(INK, line) for line in lines[:LINES]]
+        shown += [(MUTED, f"… {len(lines) - LINES} more lines")] * (len(lines) > LINES)
     picture = Picture("The command line of llmcore", 40 + 20 * len(shown))
     for row, (colour, line) in enumerate(shown):
-        picture.parts.append(f'<g class="l" style="animation-delay:{row * 0.3:.1f}s">')
+        picture.parts.append(f'<g class="l" style="animation-delay:{row * 0.1:.1f}s">')
         picture.text(20, 34 + row * 20, line, style="c", colour=colour, size=13)
         picture.parts.append("</g>")
     svg = picture.svg().replace(
