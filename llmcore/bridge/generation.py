@@ -133,8 +133,8 @@ class Generation(Generic[Context]):
         """Return *call* with marks for the upstream's cache of prompts, where they are wanted."""
         if not self._service.settings.cache.prompt_marks:
             return call
-        protocol, owner = chosen.upstream.protocol_id, call.caller.owner
-        request, diagnostics = with_prompt_cache_marks(call.request, self.front.id, protocol, owner)
+        model, owner = chosen.model, call.caller.owner
+        request, diagnostics = with_prompt_cache_marks(call.request, self.front.id, model, owner)
         return replace(call, request=request, diagnostics=(*call.diagnostics, *diagnostics))
 
     def cached(

@@ -8,7 +8,7 @@ import hashlib
 import logging
 import zlib
 from collections.abc import Callable, Mapping
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any, Final, Literal, TypeAlias
 
 import anyio.to_thread
@@ -26,13 +26,16 @@ from llmcore.fronts.front import ClientRequest
 from llmcore.protocols.anthropic_messages.names import PROTOCOL_ID as MESSAGES
 from llmcore.protocols.openai_chat.names import PROTOCOL_ID as CHAT
 from llmcore.protocols.openai_responses.names import PROTOCOL_ID as RESPONSES
+from llmcore.protocols.protocol import Protocol
 from llmcore.routes.route import Route
 from llmcore.schema import json
 from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.errors import LLMError
 from llmcore.schema.events import LLMEvent
 from llmcore.schema.json import JsonObject
+from llmcore.schema.messages import Message
 from llmcore.schema.model import Model
+from llmcore.schema.options import CachePolicy
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.response import LLMResponse
 from llmcore.schema.result import Result, Success
@@ -43,6 +46,13 @@ MAX_RESPONSE_BYTES: Final = 4 * 1024 * 1024
 _KEPT_REASONS: Final = frozenset({"stop", "length", "tool_calls"})
 _BEDROCK: Final = "bedrock-converse"
 _KEY_CHARS: Final = 32
+_NATIVE_MARKS: Final[Mapping[str, bytes]] = {
+    MESSAGES: b'"cache_control"',
+    _BEDROCK: b'"cachePoint"',
+    CHAT: b'"prompt_cache_key"',
+    RESPONSES: b'"prompt_cache_key"',
+}
+"""What a marked request has, by the protocol of its upstream."""
 
 # -- the response cache
 
@@ -173,22 +183,41 @@ Marked: TypeAlias = tuple[ClientRequest, tuple[Diagnostic, ...]]
 
 
 def with_prompt_cache_marks(
-    request: ClientRequest, front_id: str, protocol_id: str | None, owner: str
+    request: ClientRequest, front_id: str, model: Model, owner: str
 ) -> Marked:
-    """Return *request* with marks for the upstream to cache its prompt; unchanged if it has some.
+    """Return *request* with marks for *model* to cache its prompt; unchanged if it has some.
 
     Requests of the Messages API to Anthropic or Bedrock get `cache_control`, which caches up to the
     last message (https://platform.claude.com/docs/en/build-with-claude/prompt-caching). Requests
     of OpenAI's APIs to an upstream of these get a `prompt_cache_key` of the conversation's
     beginning (https://developers.openai.com/api/docs/guides/prompt-caching), read November 2026.
+    Models and servers that take no such marks get none.
     """
-    to_anthropic = front_id == MESSAGES and protocol_id in (MESSAGES, _BEDROCK)
+    protocol = model.route.protocol if isinstance(model.route, Route) else None
+    if protocol is None:
+        return request, ()
+    to_anthropic = front_id == MESSAGES and protocol.id in (MESSAGES, _BEDROCK)
+    to_openai = front_id in (CHAT, RESPONSES) and protocol.id in (CHAT, RESPONSES)
+    if not (to_anthropic or to_openai) or not _takes_marks(protocol, model.id, model.provider):
+        return request, ()
     if to_anthropic and b'"cache_control"' not in json.dumps(request.body):
         return _marked(request, "cache_control", {"type": "ephemeral"})
-    to_openai = front_id in (CHAT, RESPONSES) and protocol_id in (CHAT, RESPONSES)
     if to_openai and request.body.get("prompt_cache_key") is None:
         return _marked(request, "prompt_cache_key", _beginning(request.body, owner))
     return request, ()
+
+
+@lru_cache(maxsize=256)
+def _takes_marks(protocol: Protocol[Any, Any, Any], model_id: str, provider: str) -> bool:
+    """Return whether requests to a model are sent with the marks that they ask for."""
+    asking = LLMRequest(
+        model=Model(model_id, provider),
+        messages=(Message.user("?"),),
+        cache=CachePolicy(key="?"),
+    )
+    mark = _NATIVE_MARKS[protocol.id]
+    built = protocol.body.build(asking, False)
+    return built.map(lambda made: mark in json.dumps(made.body)).value_or(False)
 
 
 def _marked(request: ClientRequest, name: str, value: Any) -> Marked:

@@ -10,7 +10,7 @@ import httpx
 import pytest
 from attrs import evolve
 
-from llmcore import Anthropic, OpenAI
+from llmcore import AmazonBedrock, Anthropic, Google, Model, OpenAI, OpenAICompatible
 from llmcore.bridge import savings
 from llmcore.bridge.configuration.reading import settings_from
 from llmcore.bridge.configuration.settings import CacheSettings, GatewaySettings
@@ -300,42 +300,53 @@ MARKED_BODY = {
 }
 
 
+ANTHROPIC = Anthropic.configure(api_key="k").model("claude-sonnet-5")
+BEDROCK = AmazonBedrock.configure(region="us-east-1", api_key="k")
+GEMINI = Google.configure(api_key="k").model("gemini-3-pro")
+COMPATIBLE = OpenAICompatible.configure(name="up", base_url="http://up/v1", api_key="k").model("m")
+OPENAI = OpenAI.configure(api_key="k")
+CHAT_BODY, RESPONSES_BODY = REQUESTS["chat"][1], REQUESTS["responses"][1]
+
+
 @pytest.mark.parametrize(
-    ("front", "protocol", "body", "added"),
+    ("front", "model", "body", "added"),
     [
-        ("anthropic-messages", "anthropic-messages", MESSAGES_BODY, "cache_control"),
-        ("anthropic-messages", "bedrock-converse", MESSAGES_BODY, "cache_control"),
-        ("anthropic-messages", "anthropic-messages", MARKED_BODY, None),
-        ("anthropic-messages", "openai-chat", MESSAGES_BODY, None),
-        ("openai-chat", "openai-chat", REQUESTS["chat"][1], "prompt_cache_key"),
-        ("openai-chat", "openai-responses", REQUESTS["chat"][1], "prompt_cache_key"),
-        ("openai-responses", "openai-chat", REQUESTS["responses"][1], "prompt_cache_key"),
+        ("anthropic-messages", ANTHROPIC, MESSAGES_BODY, "cache_control"),
         (
-            "openai-responses",
-            "openai-responses",
-            {**REQUESTS["responses"][1], "prompt_cache_key": "mine"},
-            None,
+            "anthropic-messages",
+            BEDROCK.model("anthropic.claude-sonnet-4-5-20250929-v1:0"),
+            MESSAGES_BODY,
+            "cache_control",
         ),
-        ("openai-chat", "anthropic-messages", REQUESTS["chat"][1], None),
-        ("gemini", "gemini", {"contents": []}, None),
+        ("anthropic-messages", BEDROCK.model("meta.llama4-scout-v1:0"), MESSAGES_BODY, None),
+        ("anthropic-messages", ANTHROPIC, MARKED_BODY, None),
+        ("anthropic-messages", OPENAI.chat("m"), MESSAGES_BODY, None),
+        ("openai-chat", OPENAI.chat("m"), CHAT_BODY, "prompt_cache_key"),
+        ("openai-chat", OPENAI.responses("m"), CHAT_BODY, "prompt_cache_key"),
+        ("openai-responses", OPENAI.chat("m"), RESPONSES_BODY, "prompt_cache_key"),
+        ("openai-responses", OPENAI.responses("m"), RESPONSES_BODY, "prompt_cache_key"),
+        ("openai-responses", OPENAI.chat("m"), {**RESPONSES_BODY, "prompt_cache_key": "x"}, None),
+        ("openai-chat", COMPATIBLE, CHAT_BODY, None),
+        ("openai-responses", COMPATIBLE, RESPONSES_BODY, None),
+        ("openai-chat", ANTHROPIC, CHAT_BODY, None),
+        ("gemini", GEMINI, {"contents": []}, None),
     ],
 )
-def test_marks_are_added_to_requests_that_have_none(
-    front: str, protocol: str, body: dict[str, Any], added: str | None
+def test_marks_are_added_to_requests_that_have_none_for_models_that_take_them(
+    front: str, model: Model, body: dict[str, Any], added: str | None
 ) -> None:
     asked = ClientRequest(body=body)
-    made, notes = with_prompt_cache_marks(asked, front, protocol, "me")
+    made, notes = with_prompt_cache_marks(asked, front, model, "me")
 
     assert set(made.body) - set(body) == ({added} if added else set())
     assert [(note.action, note.path) for note in notes] == ([("added", added)] if added else [])
-    assert with_prompt_cache_marks(made, front, protocol, "me") == (made, ())
+    assert with_prompt_cache_marks(made, front, model, "me") == (made, ())
 
 
 def test_the_key_of_a_conversation_stays_and_differs_from_others() -> None:
     def key(body: dict[str, Any], owner: str = "me") -> object:
-        made, _ = with_prompt_cache_marks(
-            ClientRequest(body=body), "openai-chat", "openai-chat", owner
-        )
+        asked = ClientRequest(body=body)
+        made, _ = with_prompt_cache_marks(asked, "openai-chat", OPENAI.chat("m"), owner)
         return made.body["prompt_cache_key"]
 
     first = {"model": "m", "messages": [{"role": "system", "content": "S"}, {"role": "user"}]}
@@ -344,6 +355,24 @@ def test_the_key_of_a_conversation_stays_and_differs_from_others() -> None:
 
     assert key(first) == key(later)
     assert len({str(key(first)), str(key(other)), str(key(first, "you"))}) == 3
+
+
+@pytest.mark.parametrize("relay", [True, False])
+@pytest.mark.parametrize("front", ["chat", "responses"])
+def test_a_compatible_server_gets_no_key_and_nothing_is_reported(
+    front: str, relay: bool, upstream: Loopback
+) -> None:
+    """Most of them would refuse the field, or drop it."""
+    with serve(upstream.handler) as server:
+        provider = OpenAICompatible.configure(name="up", base_url=f"{server.url}/v1", api_key="k")
+        cache = CacheSettings(prompt_marks=True)
+        with gateway(provider.model("m-1"), cache=cache, relay=relay) as url:
+            answer = httpx.post(f"{url}/v1{REQUESTS[front][0]}", json=REQUESTS[front][1])
+        sent: Any = server.received[0].json
+
+    assert answer.status_code == 200
+    assert "prompt_cache_key" not in sent
+    assert "cache" not in answer.headers.get("x-openbridge-diagnostics", "")
 
 
 @pytest.mark.parametrize("relay", [True, False])
