@@ -52,7 +52,7 @@ _NATIVE_MARKS: Final[Mapping[str, bytes]] = {
     CHAT: b'"prompt_cache_key"',
     RESPONSES: b'"prompt_cache_key"',
 }
-"""What a marked request has, by the protocol of its upstream."""
+"""The field of a marked request, by the protocol of its upstream."""
 
 # -- the response cache
 

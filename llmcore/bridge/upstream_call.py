@@ -5,7 +5,7 @@ import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 import anyio
 import msgspec
@@ -22,7 +22,7 @@ from llmcore.fronts.policy import TranslationPolicy
 from llmcore.generation.model_call import ModelCall
 from llmcore.generation.retry import RetryPolicy
 from llmcore.routes.transport import Timeouts
-from llmcore.schema.errors import LLMError
+from llmcore.schema.errors import LLMError, RequestTimeoutError
 from llmcore.schema.events import ErrorEvent, Finish, LLMEvent, StreamStart
 from llmcore.schema.frozen import frozen
 from llmcore.schema.response import LLMResponse
@@ -31,7 +31,7 @@ _FIRST_DELAY_S = 0.5
 _MAX_DELAY_S = 20.0
 _LEAST_S = 0.001
 """The shortest time limit of a try: 0 would mean unlimited."""
-
+_TOTAL: Final = "total"
 
 Attempt: TypeAlias = Callable[[Timeouts], EventStream]
 """Makes the stream of one try, within time limits."""
@@ -137,6 +137,7 @@ class UpstreamCall:
             self.request_id = first.request_id or self.request_id
         if isinstance(last, ErrorEvent):
             self.request_id = last.error.request_id or self.request_id
+            self._name_whole_limit(last.error)
             self._context.health.failed(self._target, last.error)
         self._is_ended = isinstance(last, Finish | ErrorEvent)
         return batch
@@ -180,6 +181,12 @@ class UpstreamCall:
         if self._deadline == math.inf:
             return limits
         return evolve(limits, total=max(self._deadline - anyio.current_time(), _LEAST_S))
+
+    def _name_whole_limit(self, error: LLMError) -> None:
+        """Let *error* state the limit that is configured, of which its try had the rest."""
+        total_s = self._context.settings.limits.total_s
+        if isinstance(error, RequestTimeoutError) and error.error_code == _TOTAL and total_s:
+            error.message = Timeouts(total=total_s).expired(_TOTAL).message
 
     def _on_retry(self, error: LLMError, attempt: int, delay: float) -> None:
         self._context.health.failed(self._target, error)

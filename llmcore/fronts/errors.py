@@ -139,13 +139,28 @@ _BY_UPSTREAM_STATUS: Final[Mapping[int | None, tuple[int, str, str | None]]] = {
 for a server that is unavailable than for one that failed."""
 
 
+_OWN_WORDS: Final[Mapping[type[LLMError], str]] = {
+    errors.AuthenticationError: (
+        "the upstream did not accept the key of the gateway; the gateway's log has the reason"
+    ),
+    errors.NetworkError: "the upstream cannot be reached, or the connection to it broke",
+}
+"""Messages in place of those that name addresses, or quote an HTTP library or parts of a key."""
+_LIMITS_OF_TRANSPORTS: Final = frozenset({"connect", "pool", "read", "write"})
+"""Codes of time limits whose messages are an HTTP library's."""
+
+
 def from_llm_error(error: LLMError) -> FrontError:
-    """Return the error of a request whose upstream failed with *error*."""
+    """Return the error of a request whose upstream failed with *error*.
+
+    Its message is the provider's. Messages about the gateway's own connections and keys,
+    which are meant for its operator, are replaced; its cause, or its log, has them.
+    """
     status, type_, code = _form(error)
     too_long = error if isinstance(error, errors.ContextLengthError) else None
     return FrontError(
         status=status,
-        message=error.message,
+        message=_told(error),
         type=type_,
         code=code or error.error_code,
         retry_after=error.retry_after,
@@ -153,6 +168,17 @@ def from_llm_error(error: LLMError) -> FrontError:
         actual_tokens=too_long.actual_tokens if too_long else None,
         limit_tokens=too_long.limit_tokens if too_long else None,
     )
+
+
+def _told(error: LLMError) -> str:
+    """Return the message of *error* for a client."""
+    timed_out = isinstance(error, errors.RequestTimeoutError) and error.status_code is None
+    if timed_out and error.error_code in _LIMITS_OF_TRANSPORTS:
+        return f"the upstream did not answer in time ({error.error_code})"
+    if isinstance(error, errors.StreamError) and error.cause is not None:
+        return "the response of the upstream cannot be read"
+    own = (_OWN_WORDS[kind] for kind in type(error).__mro__ if kind in _OWN_WORDS)
+    return next(own, error.message)
 
 
 def _form(error: LLMError) -> tuple[int, str, str | None]:

@@ -30,13 +30,13 @@ from tests.support.error_kinds import ERROR_KINDS
 
 @pytest.mark.parametrize("kind", ERROR_KINDS, ids=lambda kind: kind.__name__)
 def test_every_error_has_a_status_and_all_four_fields(kind: type) -> None:
-    """A status that says whose fault it is, and the message."""
+    """A status that says whose fault it is, and a message."""
     error = from_llm_error(kind("words"))
     response = failure_response(error)
 
     assert response.status == error.status >= 400
     assert response.body == {
-        "error": {"message": "words", "type": error.type, "param": None, "code": error.code}
+        "error": {"message": error.message, "type": error.type, "param": None, "code": error.code}
     }
 
 

@@ -176,8 +176,19 @@ class BackgroundResponses:
 
     async def _end(self, response: BackgroundResponse) -> None:
         """Free everything, and note a failure if the response has not ended."""
+        run = response.run
         try:
-            await response.run.aclose()
+            await run.aclose()
+            log(
+                logging.INFO,
+                "background_response",
+                model=run.info.model,
+                provider=run.info.upstream.provider,
+                response_id=response.record.id,
+                outcome=run.outcome,
+                upstream_request_id=run.upstream_request_id,
+                error=None if run.error is None else str(run.error),
+            )
             await response.log.flush()
             await self.lifecycle.end(failed(response.record, response.reason))
             await self.lifecycle.keep_place(response.record.id, response.log)

@@ -26,6 +26,7 @@ from llmcore.bridge.http.asgi import (
     headers_of,
     query_of,
 )
+from llmcore.bridge.http.logs import error_text
 from llmcore.bridge.http.metrics import CONTENT_TYPE
 from llmcore.bridge.http.observability import ObservabilityMiddleware, log_fields, name_operation
 from llmcore.bridge.http.request_body import BodyBytes, HeldBytes, read_object
@@ -251,7 +252,7 @@ class _OperationApp:
         try:
             response = await self._respond(scope, receive)
         except FrontError as error:
-            log_fields(scope)["error"] = str(error)
+            log_fields(scope)["error"] = error_text(error)
             response = error_response(error, error_form(self._served, scope))
         await response(scope, receive, send)
 

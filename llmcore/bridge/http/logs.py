@@ -16,6 +16,9 @@ from typing import Any, Final, TextIO
 
 import orjson
 
+from llmcore.fronts.errors import FrontError
+from llmcore.schema.errors import LLMError
+
 LOGGER = logging.getLogger("llmcore.bridge")
 
 _MAX_FACT_CHARS = 2000
@@ -31,6 +34,13 @@ _LEVELS = {
     "warning": logging.WARNING,
     "error": logging.ERROR,
 }
+
+
+def error_text(error: FrontError) -> str:
+    """Return *error* for a log line: in full, where clients get less than the upstream's error."""
+    cause = error.__cause__
+    hidden = isinstance(cause, LLMError) and cause.message not in error.message
+    return str(cause if hidden else error)
 
 
 def log(level: int, event: str, **facts: object) -> None:

@@ -20,7 +20,7 @@ from llmcore.bridge.accounts.charges import Charge
 from llmcore.bridge.api import Caller, OperationRequest
 from llmcore.bridge.apis.responses import Responses, TurnMemory
 from llmcore.bridge.http.asgi import Receive, Scope, Send
-from llmcore.bridge.http.logs import LOGGER, REQUEST_ID, log
+from llmcore.bridge.http.logs import LOGGER, REQUEST_ID, error_text, log
 from llmcore.bridge.http.request_body import BodyBytes, parsed_message
 from llmcore.bridge.http.responses import diagnostic_codes, gateway_failed
 from llmcore.bridge.response_run import ResponseRun, has_ended
@@ -160,7 +160,7 @@ class SocketConnection:
             await self._run_request(create, fields)
         except FrontError as error:
             status = error.status
-            fields["error"] = str(error)
+            fields["error"] = error_text(error)
             self._memory.forget(create.previous)
             await self._send_error(error, create.lane)
         except OSError:

@@ -325,7 +325,7 @@ async def test_sizes_and_types_are_checked(settings: GatewaySettings) -> None:
 @pytest.mark.parametrize("stream", [True, False])
 @pytest.mark.parametrize(
     ("status", "message", "told"),
-    [(429, "slow down", 429), (400, "bad thing", 400), (500, "broken", 502), (401, "key?", 502)],
+    [(429, "slow down", 429), (400, "bad thing", 400), (500, "broken", 502), (409, "twice", 502)],
 )
 async def test_an_upstream_that_refuses_is_a_plain_error(
     upstream: Loopback,
@@ -521,6 +521,24 @@ async def test_all_tries_together_have_one_limit(
 
     assert (answer.status_code, answer.json()["error"]["code"]) == (504, "upstream_timeout")
     assert 1 <= len(upstream.received) <= 3
+
+
+@pytest.mark.parametrize("stream", [True, False])
+@pytest.mark.parametrize("relay", [True, False])
+async def test_error_of_the_limit_of_all_tries_states_the_configured_limit(
+    upstream: Loopback, settings: GatewaySettings, relay: bool, stream: bool
+) -> None:
+    """Not what the tries before the last one have left of it."""
+    upstream.handler = lambda _: (
+        refused(500, "broken") if len(upstream.received) == 1 else streamed([5.0])
+    )
+    asking = evolve(settings, limits=Limits(total_s=1.5), retries=1, relay=relay)
+    body = {"model": "m-1", "messages": [{"role": "user", "content": "Hi"}], "stream": stream}
+    async with asked(asking) as client:
+        answer = await client.post("/v1/chat/completions", json=body)
+
+    assert len(upstream.received) == 2
+    assert answer.json()["error"]["message"] == "the time limit 'total' of 1.5 seconds expired"
 
 
 @pytest.mark.parametrize("kind", ["web_search", "mcp"])

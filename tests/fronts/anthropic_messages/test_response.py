@@ -374,7 +374,6 @@ def test_what_a_search_found_elsewhere_is_text_for_another_upstream() -> None:
         (errors.OverloadedError("Overloaded"), 529, "overloaded_error", "Overloaded"),
         (errors.RateLimitError("Slow down", retry_after=3), 429, "rate_limit_error", "Slow down"),
         (errors.QuotaExceededError("No credit"), 402, "billing_error", "No credit"),
-        (errors.AuthenticationError("Bad key"), 502, "api_error", "Bad key"),
         (errors.ServerError("Broke"), 502, "api_error", "Broke"),
         (errors.RequestTimeoutError("Late"), 504, "timeout_error", "Late"),
         (errors.NotFoundError("No model"), 404, "not_found_error", "No model"),

@@ -9,21 +9,61 @@ from llmcore.fronts.errors import FrontError, from_llm_error
 from llmcore.fronts.openai_forms import envelope
 from llmcore.fronts.openai_responses.errors import response_error
 from llmcore.fronts.policy import TranslationPolicy
-from llmcore.schema.errors import InvalidRequestError, RateLimitError, ServerError, error_types
+from llmcore.routes.transport import Timeouts
+from llmcore.schema.errors import (
+    AuthenticationError,
+    InvalidRequestError,
+    LLMError,
+    NetworkError,
+    RateLimitError,
+    RequestTimeoutError,
+    ServerError,
+    StreamError,
+    error_types,
+)
 from tests.fronts.openai_responses.responses_kit import asked, translated
 from tests.support.error_kinds import ERROR_KINDS
 
 
 @pytest.mark.parametrize("kind", ERROR_KINDS, ids=lambda kind: kind.__name__)
 def test_every_error_has_a_form(kind: type) -> None:
-    """A status that says whose fault it is, and the message."""
+    """A status that says whose fault it is, and a message: that of the error, if clients get it."""
     told = from_llm_error(kind("words"))
 
     assert 400 <= told.status < 600
+    assert (told.message == "words") == (kind not in (AuthenticationError, NetworkError))
     assert envelope(told) == {
-        "error": {"message": "words", "type": told.type, "param": None, "code": told.code}
+        "error": {"message": told.message, "type": told.type, "param": None, "code": told.code}
     }
-    assert response_error(kind("words"))["message"] == "words"
+    assert response_error(kind("words"))["message"] == told.message
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        NetworkError("the connection to http://10.0.0.7:8000 failed: [Errno 111]"),
+        RequestTimeoutError("http://10.0.0.7:8000 did not answer in time", error_code="connect"),
+        RequestTimeoutError("http://10.0.0.7:8000 did not answer in time", error_code="read"),
+        StreamError("not JSON: '<html>http://10.0.0.7:8000'", cause=ValueError("x")),
+        AuthenticationError("wrong key sk-a***z for http://10.0.0.7:8000"),
+    ],
+    ids=lambda error: f"{type(error).__name__} {error.error_code}",
+)
+def test_words_about_the_gateways_own_connection_are_not_for_clients(error: LLMError) -> None:
+    """In each front, and in a response that failed after it began."""
+    told = from_llm_error(error)
+
+    assert told.message.startswith("the ")
+    for text in (told.message, response_error(error)["message"]):
+        assert "10.0.0.7" not in str(text)
+
+
+def test_words_of_a_provider_and_of_a_configured_limit_are_for_clients() -> None:
+    """Also where the provider reports a timeout."""
+    server = RequestTimeoutError("we took too long", status_code=408, error_code="read")
+
+    assert from_llm_error(server).message == "we took too long"
+    assert "'idle' of 300 seconds" in from_llm_error(Timeouts().expired("idle")).message
 
 
 def test_what_helps_the_client_is_kept() -> None:
