@@ -166,6 +166,13 @@ def test_error_types_of_classes_with_slots_are_those_that_are_raised() -> None:
     subprocess.run([sys.executable, "-c", program], check=True)
 
 
+def test_every_error_class_of_the_library_is_tested() -> None:
+    """Of those that other tests have imported as well."""
+    own = {kind for kind in error_types().values() if kind.__module__.startswith("llmcore.")}
+
+    assert own == set(ERROR_KINDS)
+
+
 def test_error_types_are_found_by_name() -> None:
     """The codec finds every class, subclasses of subclasses included."""
     assert error_types()["OverloadedError"] is errors.OverloadedError
