@@ -31,10 +31,13 @@ _LONGEST_S: Final = 3600.0
 _SHORTEST_S: Final = 0.1
 
 RATE_LIMITED: Final = "rate_limited"
-_OF_THE_KEY: Final = (AuthenticationError, AccessDeniedError, QuotaExceededError)
+_OF_THE_KEY: Final = (AuthenticationError, QuotaExceededError)
+_OF_THE_MODEL: Final = (AccessDeniedError, NotFoundError)
+"""Some of these are caused by one request, such as by what it contains or refers to."""
 _REASONS: Final[Mapping[type[LLMError], str]] = {
     AuthenticationError: "key_refused",
-    AccessDeniedError: "key_refused",
+    AccessDeniedError: "access_denied",
+    NotFoundError: "not_found",
     QuotaExceededError: "no_quota",
     RateLimitError: RATE_LIMITED,
     RequestTimeoutError: "timed_out",
@@ -93,11 +96,15 @@ def is_of_the_key(error: LLMError) -> bool:
 def after_failure(
     health: Health, error: LLMError, now: float, settings: CoolDownSettings
 ) -> Health:
-    """Return the health after a request that failed with *error*."""
+    """Return the health after a request that failed with *error*.
+
+    Limits of rates, and refusals that one request may have caused, do not open the circuit.
+    """
     reason = reason_of(error)
     if reason is None:
         return health
-    failures = health.failures if isinstance(error, RateLimitError) else health.failures + 1
+    counts = not isinstance(error, (RateLimitError, *_OF_THE_MODEL))
+    failures = health.failures + counts
     if is_of_the_key(error):
         wait_s = settings.key_s
     elif failures >= settings.breaker_failures:
@@ -140,4 +147,4 @@ def state_of(health: Health, now: float, settings: CoolDownSettings) -> str:
 
 def moves_on(error: LLMError) -> bool:
     """Return whether another target may answer where *error* is final for this one."""
-    return isinstance(error, (*_OF_THE_KEY, NotFoundError))
+    return isinstance(error, (*_OF_THE_KEY, *_OF_THE_MODEL))

@@ -73,11 +73,35 @@ def test_the_next_target_answers_after(failure: str, stream: bool, way: str) -> 
     assert body["model"] == "up-b"
     assert scene.upstreams["b"].received[0].headers["authorization"] == "Bearer sk-b"
     assert 'upstream_fallbacks_total{failed="a",next="b"}' in metrics
-    if failure == "404":  # of one model: nothing about the upstream
-        assert scene.counts == {"a": 2, "b": 2}
-    else:
-        assert scene.counts == {"a": 1, "b": 2}, "a cools down"
-        assert "x-openbridge-failed" not in again.headers
+    assert scene.counts == {"a": 1, "b": 2}, "a cools down"
+    assert "x-openbridge-failed" not in again.headers
+
+
+@pytest.mark.parametrize(("status", "others_too"), [(401, True), (403, False), (404, False)])
+def test_a_target_that_does_not_have_its_model_leaves_the_other_models_of_its_upstream(
+    status: int, others_too: bool
+) -> None:
+    """A refused key concerns all of them."""
+    models = BOTH + '[models.other]\ntargets = ["a/good", "b/good"]\n'
+
+    def has_one(received: Received) -> Answer:
+        body: Any = received.json
+        return says("from a")(received) if body["model"] == "good" else fails(status)(received)
+
+    with pooled_gateway(models, a=has_one, b=says("from b")) as scene:
+        scene.ask()
+        other = scene.ask(model="other")
+
+    assert text_of(other) == ("from b" if others_too else "from a")
+
+
+def test_targets_that_all_lack_the_model_return_their_error_and_no_request_waits() -> None:
+    """However often they are asked."""
+    with pooled_gateway(BOTH, a=fails(404, "no up-a"), b=fails(404, "no up-b")) as scene:
+        answers = [scene.ask() for _ in range(8)]
+
+    assert {answer.status_code for answer in answers} == {404}
+    assert all("no up-" in answer.text for answer in answers)
 
 
 @ways

@@ -13,6 +13,7 @@ from llmcore.bridge.pools.health import (
     after_failure,
     after_success,
     claimed,
+    is_of_the_key,
     merged,
     reason_of,
     state_of,
@@ -30,7 +31,8 @@ SETTINGS = CoolDownSettings(failure_s=5, key_s=300, breaker_failures=3, breaker_
         (errors.RateLimitError("x", status_code=429, retry_after=42), "rate_limited", 42),
         (errors.RateLimitError("x", retry_after=1e9), "rate_limited", 3600),
         (errors.AuthenticationError("x", status_code=401), "key_refused", 300),
-        (errors.AccessDeniedError("x", status_code=403), "key_refused", 300),
+        (errors.AccessDeniedError("x", status_code=403), "access_denied", 5),
+        (errors.NotFoundError("x", status_code=404), "not_found", 5),
         (errors.QuotaExceededError("x", status_code=402), "no_quota", 300),
         (errors.ServerError("x", status_code=500), "failing", 5),
         (errors.OverloadedError("x", status_code=529, retry_after=9), "failing", 9),
@@ -53,7 +55,6 @@ def test_each_failure_has_its_cool_down(error: LLMError, reason: str, seconds: f
         errors.InvalidRequestError("x", status_code=400),
         errors.ContextLengthError("x", status_code=400),
         errors.ContentFilterError("x"),
-        errors.NotFoundError("x", status_code=404),
         errors.RequestTimeoutError("x", error_code="total"),
         errors.ConfigurationError("x"),
     ],
@@ -77,11 +78,23 @@ def test_failures_in_a_row_open_the_circuit_and_one_request_tries() -> None:
     assert after_success(trying, 160.0) is HEALTHY
 
 
-def test_a_rate_limit_does_not_open_the_circuit() -> None:
+@pytest.mark.parametrize(
+    "error",
+    [errors.RateLimitError("x"), errors.NotFoundError("x"), errors.AccessDeniedError("x")],
+    ids=lambda error: type(error).__name__,
+)
+def test_what_one_request_may_have_caused_does_not_open_the_circuit(error: LLMError) -> None:
     health = HEALTHY
     for _ in range(10):
-        health = after_failure(health, errors.RateLimitError("x"), 100.0, SETTINGS)
+        health = after_failure(health, error, 100.0, SETTINGS)
     assert state_of(health, 100.0, SETTINGS) == "cooling"
+
+
+def test_a_refusal_of_one_model_leaves_the_others_of_its_key() -> None:
+    assert not is_of_the_key(errors.NotFoundError("x"))
+    assert not is_of_the_key(errors.AccessDeniedError("x"))
+    assert is_of_the_key(errors.AuthenticationError("x"))
+    assert is_of_the_key(errors.QuotaExceededError("x"))
 
 
 def test_response_that_began_before_the_failure_leaves_the_cool_down() -> None:
