@@ -73,7 +73,7 @@ class HelpFormatter(argparse.HelpFormatter):
 
     def _fill_text(self, text: str, width: int, indent: str) -> str:
         """Return *text* with its own line ends; the rest of a row of a table is indented."""
-        lines = (_wrapped(line, width, _column(line)) for line in text.splitlines())
+        lines = (_wrapped(line, width, _column(line)) or [""] for line in text.split("\n"))
         return "\n".join(indent + part for line in lines for part in line)
 
 

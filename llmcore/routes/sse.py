@@ -148,10 +148,10 @@ class SseDecoder:
         for event in text[:-2].split(b"\n\n"):
             head, _, data = event.partition(b"data: ")
             name = names.get(head)
+            if name is None and len(names) < _MOST_NAMES and _NAMED.fullmatch(head):
+                name = names[head] = head[7:-1].decode("utf-8", "replace")
             if name is None or _LF in data or not data:
                 frames += _lines(event + b"\n")
-                if len(names) < _MOST_NAMES and _NAMED.fullmatch(head):
-                    names[head] = head[7:-1].decode("utf-8", "replace")
             else:
                 frames.append((name, data))
                 if head != self._head:
