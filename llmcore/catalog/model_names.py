@@ -22,6 +22,32 @@ from typing import Final
 PROVIDER_ALIASES: Final = {"gemini": "google"}
 """Other names of providers, with their ids."""
 
+NAMES_ELSEWHERE: Final = {
+    "amazon_bedrock": "bedrock",
+    "anthropic_bedrock": "bedrock",
+    "azure_ai": "azure",
+    "azure_openai": "azure",
+    "bedrock_converse": "bedrock",
+    "fireworks_ai": "fireworks",
+    "github_copilot": "github-copilot",
+    "google-gla": "google",
+    "google-vertex": "vertex",
+    "google_genai": "google",
+    "google_vertexai": "vertex",
+    "grok": "xai",
+    "hosted_vllm": "vllm",
+    "lm_studio": "lmstudio",
+    "mistralai": "mistral",
+    "moonshotai": "moonshot",
+    "ollama_chat": "ollama",
+    "openai_like": "openai",
+    "text-completion-openai": "openai",
+    "together_ai": "together",
+    "vertex_ai": "vertex",
+}
+"""Ids of providers in the prefixes of LiteLLM (`vertex_ai/`), LangChain (`google_genai:`) and
+pydantic-ai (`google-gla:`), with those of this library. Errors name these."""
+
 FAMILIES: Final = {
     **{
         name: ("anthropic", rf"claude-{family}-[\d-]+")

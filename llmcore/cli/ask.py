@@ -36,7 +36,7 @@ MAX_TOOL_ROUNDS = 10
 def run(args: argparse.Namespace) -> int:
     """Send the prompt, print the response, and return the exit code.
 
-    In a terminal, without anything to ask, it is a chat, unless an option sets the form of the output.
+    In a terminal, without anything to ask, it is a chat, unless an option sets the output's form.
     """
     options = Options.of(args)
     if not (options.has_input or args.schema or args.json) and sys.stdin.isatty():

@@ -130,13 +130,15 @@ class ConfiguredProviders:
             return before, after
         if model_id and not self.default_was_chosen:
             from llmcore.catalog.lookup import get_model_info  # reads a data file
+            from llmcore.client.environment import names_a_provider  # loads the catalog's modules
 
             for provider in self.by_name:
                 if get_model_info(model_id, provider, models=models) is not None:
                     return provider, self._without_provider(model_id, provider)
             if after and _is_meant(split_api(before)[0], self.default):
                 return before, after
-            if get_model_info(model_id) is not None and self._serves_own_models(self.default):
+            is_known = get_model_info(model_id) is not None or names_a_provider(model_id)
+            if is_known and self._serves_own_models(self.default):
                 return None, model_id
         return self.default, model_id
 

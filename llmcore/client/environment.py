@@ -1,6 +1,7 @@
 """Providers found in the environment: by their variables, and by entry points of packages."""
 
 import difflib
+import re
 from collections.abc import Collection, Iterable, Mapping
 from functools import cache, partial
 from importlib.metadata import EntryPoint, entry_points
@@ -9,7 +10,7 @@ from typing import Final
 from attrs import evolve
 
 from llmcore.catalog.lookup import get_model_info
-from llmcore.catalog.model_names import PROVIDER_ALIASES
+from llmcore.catalog.model_names import NAMES_ELSEWHERE, PROVIDER_ALIASES
 from llmcore.client.configured_models import ConfiguredProviders
 from llmcore.routes.providers import (
     PROVIDERS,
@@ -109,6 +110,8 @@ def unconfigured(
         message = f"the provider {provider_id!r} has no API {api!r}: {remedy}"
     elif entry is not None:
         message = f"the provider {provider_id!r} is not configured {listing}: {_remedy(entry)}"
+    elif (meant := _written_elsewhere(provider, model_id)) is not None:
+        message = f"which provider has the model {model_id!r}? Write {meant!r} {listing}"
     elif stated and (near := nearest_provider(stated, configured)):
         message = f"the provider {stated!r} is not configured {listing}: did you mean {near!r}?"
     elif provider == _FAKE:
@@ -126,6 +129,24 @@ def unconfigured(
             f"provider=..., or give the client a default_provider {listing}"
         )
     return ConfigurationError(message)
+
+
+def names_a_provider(model_id: str) -> bool:
+    """Return whether *model_id* begins with a provider and a slash, as model names of LiteLLM."""
+    return _written_elsewhere(None, model_id) is not None
+
+
+def _written_elsewhere(provider: str | None, model_id: str) -> str | None:
+    """Return the name here of a model as LiteLLM, LangChain or pydantic-ai write it."""
+    prefix, separator, rest = [*re.split("([:/])", model_id, maxsplit=1), "", ""][:3]
+    retrieval = {entry.id for entry in RETRIEVAL_PROVIDERS}
+    known = {entry.id for entry in provider_entries()} - retrieval
+    meant = NAMES_ELSEWHERE.get(prefix) or PROVIDER_ALIASES.get(prefix, prefix)
+    is_known_here = separator == ":" and prefix not in NAMES_ELSEWHERE
+    if provider or not (separator and rest) or is_known_here or meant not in known:
+        return None
+    owner = get_model_info(model_id)
+    return None if owner is not None and owner.provider == prefix else f"{meant}:{rest}"
 
 
 def nearest_provider(name: str, others: Iterable[str] = (), *, cutoff: float = 0.6) -> str | None:

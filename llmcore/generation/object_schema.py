@@ -27,9 +27,15 @@ WRAPPER: Final = "value"
 
 _MAX_REFERENCES = 16
 _PATH = re.compile(r" - at `(\$[^`]*)`$")
+_STATEMENTS = frozenset({"type", "title", "description", "const", "$ref", "$schema", "$id"})
+"""The keywords of JSON Schema whose values are text."""
 _AT_ROOT = ("$defs", "definitions", "$schema", "$id")
 _COUNTS = {"minItems", "maxItems", "uniqueItems", "contains", "minContains", "maxContains"}
 _COLLECTIONS = (list, set, frozenset, collections.abc.Sequence, collections.abc.Collection)
+
+
+def _is_word(value: object) -> bool:
+    return isinstance(value, str | type)
 
 
 @frozen
@@ -62,6 +68,12 @@ class ObjectSchema:
         if not isinstance(given, Mapping):
             return cls.of_type(given)
         schema = plain_object(given)
+        if schema and _STATEMENTS.isdisjoint(schema) and all(map(_is_word, schema.values())):
+            name = next(iter(schema))
+            raise InvalidRequestError(
+                "schema is not a JSON Schema: write {'type': 'object', 'properties': "
+                f"{{{name!r}: {{'type': 'string'}}}}}}, or give a class"
+            )
         try:
             check_schema(schema)
         except ValueError as error:

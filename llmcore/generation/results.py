@@ -101,6 +101,17 @@ class StepResult:
     **dict.fromkeys(("all_messages", "new_messages"), "they are `.messages`, without a call"),
     model="it is `.response.model`",
     id="it is `.response.id`",
+    raw="it is `.response.raw`",
+    logprobs="they are of each part: `.response.message.content[0].logprobs`",
+    stop_reason="write `.finish_reason`",
+    **dict.fromkeys(("function_call", "function_calls"), "write `.tool_calls`"),
+    **dict.fromkeys(("chat_history", "history"), "write `.messages`"),
+    **dict.fromkeys(("thinking", "reasoning_content"), "write `.reasoning`"),
+    **dict.fromkeys(
+        ("total_tokens", "token_usage"), "write `.usage`, such as `.usage.total_tokens`"
+    ),
+    **dict.fromkeys(("unwrap", "value"), "it is the result itself; failures raise an error"),
+    text_stream="the response is complete: call llmcore.stream, or llmcore.sync.stream",
 )
 @frozen(kw_only=True)
 class GenerateResult(Generic[_T_co]):

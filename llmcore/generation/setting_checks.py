@@ -1,6 +1,6 @@
 """Validators of settings: the errors state what to pass instead."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeAlias
 
 from attrs import Attribute
@@ -64,6 +64,8 @@ def sequence_of(name: str, given: object) -> tuple[Any, ...]:
         return ()
     if isinstance(given, str) or not isinstance(given, Iterable):
         raise InvalidRequestError(f"{name} must be a list, not {_kind_of(given)}")
+    if isinstance(given, Mapping):
+        raise InvalidRequestError(f"{name} must be a list, not a dict: write {name}=[...]")
     return tuple(given)
 
 

@@ -362,14 +362,21 @@ _INSTEAD: Final = {
     "max_new_tokens": "max_tokens",
     "instructions": "system",
     "input": "prompt",
+    "num_predict": "max_tokens",
+    "system_instruction": "system",
+    "custom_llm_provider": "provider",
+    "function_call": "tool_choice",
+    "cache_control": "cache",
     "history": "messages",
     "chat_history": "messages",
     "contents": "messages",
     "num_retries": "max_retries",
     "functions": "tools",
     **dict.fromkeys(("deps", "context"), "tool_context"),
-    "model_settings": "write its settings one by one, such as temperature=...",
-    "config": "write its settings one by one, such as temperature=...",
+    **dict.fromkeys(
+        ("model_settings", "config", "generation_config", "options"),
+        "write its settings one by one, such as temperature=...",
+    ),
     "drop_params": "not needed: what is left out is listed in result.diagnostics",
     "mock_response": "use FakeModel of llmcore.testing",
     **dict.fromkeys(("max_steps", "max_turns", "max_iterations"), "max_tool_rounds"),
@@ -378,6 +385,28 @@ _INSTEAD: Final = {
     "extra_body": "write http=HttpOverlay(body=...)",
     **dict.fromkeys(("extra_headers", "headers"), "write http=HttpOverlay(headers=...)"),
     **dict.fromkeys(("extra_query", "query"), "write http=HttpOverlay(query=...)"),
+    **dict.fromkeys(("streaming", "on_token"), "call llmcore.stream, or llmcore.sync.stream"),
+    **dict.fromkeys(("async_", "is_async"), "llmcore.generate is awaited; llmcore.sync blocks"),
+    **dict.fromkeys(("stop_words", "stop_token"), "stop"),
+    **dict.fromkeys(("retry", "max_attempts"), "max_retries"),
+    **dict.fromkeys(
+        ("session", "session_id", "conversation_id", "memory", "thread_id"),
+        "hold a Conversation: chat.generate(model, prompt)",
+    ),
+    **dict.fromkeys(
+        ("budget", "max_budget"), "give the client one: Client(middleware=[CostBudget(usd=...)])"
+    ),
+    **dict.fromkeys(
+        ("http_client", "proxies", "proxy", "verify", "ssl_verify"),
+        "give it to the client: Client(http=HttpOptions(...))",
+    ),
+    **dict.fromkeys(("tags", "run_name", "trace_id"), "write metadata={NAME: text}"),
+    **dict.fromkeys(
+        ("prompt_template", "variables", "template"), "insert the values into the prompt yourself"
+    ),
+    "thinking_budget": "write reasoning=ReasoningOptions(budget_tokens=...)",
+    "previous_response_id": "continue with messages=[*result.messages, Message.user(...)]",
+    **dict.fromkeys(("text", "format", "json_mode"), "write response_format='json'"),
     "stream": "call llmcore.stream, or llmcore.sync.stream",
     "n": "call generate once for each response",
     **dict.fromkeys(
@@ -385,7 +414,14 @@ _INSTEAD: Final = {
         "configure the provider, such as OpenAI(api_key=..., base_url=...).model('gpt-5.2')",
     ),
     **dict.fromkeys(
-        ("schema", "response_model", "output_type", "result_type", "text_format"),
+        (
+            "schema",
+            "response_model",
+            "response_schema",
+            "output_type",
+            "result_type",
+            "text_format",
+        ),
         "call generate_object(model, prompt, schema=...)",
     ),
     **dict.fromkeys(
@@ -398,7 +434,17 @@ _INSTEAD: Final = {
         ("verbose", "debug"), "set the variable LLMCORE_LOG=debug, or use the middleware CallLog"
     ),
     **dict.fromkeys(
-        ("store", "modalities", "verbosity", "truncation", "safety_settings", "betas"),
+        (
+            "store",
+            "modalities",
+            "verbosity",
+            "truncation",
+            "safety_settings",
+            "betas",
+            "logit_bias",
+            "min_p",
+            "repetition_penalty",
+        ),
         "write provider_options={PROVIDER: {...}} for native fields",
     ),
 }

@@ -29,7 +29,7 @@ with_stream_hints: Final = with_names_of_others(
     **dict.fromkeys(
         ("get_final_message", "final_message"), "it is that of the last response: `.response()`"
     ),
-    **dict.fromkeys(("text_deltas", "stream_text", "texts"), "write `.text_stream`"),
+    **dict.fromkeys(("text_deltas", "stream_text", "texts", "textStream"), "write `.text_stream`"),
 )
 
 

@@ -22,7 +22,11 @@ from llmcore.schema.model import Model
 _OF_MODELS: Final = "its models have it, such as those of .model('ID')"
 
 _CALL: Final = "write llmcore.generate(model, prompt), or llmcore.sync.generate"
-_OF_SDKS: Final = {"chat": "completions", "responses": "create", "messages": "create"}
+_OF_SDKS: Final = {
+    "chat": ("completions", "create", "send_message"),
+    "responses": ("create", "parse", "stream"),
+    "messages": ("create", "stream"),
+}
 """The attributes of these methods in SDKs, as in `client.chat.completions`."""
 
 _OF_CALLS: Final = "it is a setting of calls, such as generate(model, prompt, {}=...)"
@@ -35,6 +39,21 @@ _with_call_hints: Final = with_call_hints(
     default_query="query",
     model="name it by its method model('ID')",
     http_client="give it to the client: Client(http=...)",
+    **dict.fromkeys(("auth_token", "bearer_token"), "write auth=Auth.bearer(...)"),
+    **dict.fromkeys(
+        ("aws_access_key_id", "aws_access_key"),
+        "AWS credentials are those of the environment, or of profile=...",
+    ),
+    **dict.fromkeys(("project", "vertexai"), "write Vertex(project=..., location=...)"),
+)
+
+_with_model_hints: Final = with_call_hints(
+    "write .generate(prompt, ...) of the model it returns",
+    model="model_id",
+    **dict.fromkeys(
+        ("messages", "input", "temperature", "max_tokens", "stream", "tools", "api_key"),
+        "give it the model's id alone: llmcore.generate(provider.model('ID'), prompt, ...)",
+    ),
 )
 
 P = ParamSpec("P")
@@ -48,6 +67,12 @@ Made = TypeVar("Made")
         "write llmcore.generate(provider.model('ID'), prompt), or llmcore.sync.generate",
     ),
     embeddings="write llmcore.embed(provider.model('ID'), text)",
+    beta="what it has in an SDK is in the methods without `beta` here",
+    audio="write llmcore.transcribe(provider.model('ID'), file), or llmcore.generate_speech",
+    images="write llmcore.generate_image(provider.model('ID'), prompt)",
+    batches="write Batches(client).submit(requests)",
+    files="write client.upload_file(...)",
+    GenerativeModel="a model is `.model('ID')`",
     models="a model is `.model('ID')`; `client.list_models(...)` lists those of a provider",
 )
 class ConfigurableProvider:
@@ -62,9 +87,13 @@ class ConfigurableProvider:
         """Have wrong calls of the facade explained, also those of the vendor's SDK."""
         if "__init__" in vars(cls):
             _with_call_hints(cls)
-        for name, path in _OF_SDKS.items():
+        for name in ("chat", "responses", "messages", "model"):
             if name in vars(cls):
-                setattr(vars(cls)[name], path, Elsewhere(f"{cls.__name__}().{name}.{path}", _CALL))
+                setattr(cls, name, _with_model_hints(vars(cls)[name]))
+        for name, attributes in _OF_SDKS.items():
+            for path in attributes if name in vars(cls) else ():
+                elsewhere = Elsewhere(f"{cls.__name__}().{name}.{path}", _CALL)
+                setattr(vars(cls)[name], path, elsewhere)
 
     @classmethod
     def configure(cls: Callable[P, Made], *args: P.args, **settings: P.kwargs) -> Made:

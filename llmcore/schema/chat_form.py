@@ -34,19 +34,46 @@ _FIELDS: Final = {
 }
 
 
+_TEXT: Final = 'write {"type": "text", "text": ...}'
+_IMAGE: Final = 'write ImagePart.of(...), or {"type": "image_url", "image_url": {"url": ...}}'
+_RESULT: Final = 'write a message {"role": "tool", "tool_call_id": ..., "content": ...}'
+_CALLS: Final = 'write the field "tool_calls" of an assistant message'
+_INSTEAD: Final[Mapping[object, str]] = {
+    None: _TEXT,
+    **dict.fromkeys(("input_text", "output_text"), _TEXT),
+    **dict.fromkeys(("image_url", "input_image", "image"), _IMAGE),
+    **dict.fromkeys(
+        ("input_file", "document", "file"),
+        'write DocumentPart.of(...), or {"type": "file", "file": {"file_data": ...}}',
+    ),
+    **dict.fromkeys(("audio", "input_audio", "media"), "write AudioPart.of(...)"),
+    **dict.fromkeys(("tool_result", "function_call_output"), _RESULT),
+    **dict.fromkeys(("tool_use", "function_call"), _CALLS),
+}
+"""Parts and items of the other APIs by their type, with their form here."""
+_ROLES_ELSEWHERE: Final = {
+    "human": "user",
+    "ai": "assistant",
+    "model": "assistant",
+    "bot": "assistant",
+    "function": "tool",
+}
+
+
 def content_of(message: Mapping[str, Any]) -> tuple[ContentPart, ...]:
     """Return the parts of a message; InvalidRequestError for what is not one."""
     role = message.get("role")
     fields = _FIELDS.get(role) if isinstance(role, str) else None
     if fields is None:
-        fault = f"role {role!r} is not" if "role" in message else "the message needs a role,"
-        raise InvalidRequestError(f"{fault} one of {', '.join(_FIELDS)}")
+        raise InvalidRequestError(_fault_of_role(message, role))
     unknown = sorted(k for k, value in message.items() if k not in fields and value is not None)
     if unknown:
         raise InvalidRequestError(
             f"a {role} message has no field {', '.join(map(repr, unknown))}; "
             f"its fields are {', '.join(sorted(fields))}"
         )
+    if message.get("content") is None and role != "assistant":
+        raise InvalidRequestError(f"a {role} message needs content, which is text or a list")
     content = _parts(message.get("content"), where=f"the content of a {role} message")
     if role == "tool":
         return (_result(message, content),)
@@ -54,6 +81,15 @@ def content_of(message: Mapping[str, Any]) -> tuple[ContentPart, ...]:
     if refusal is not None:
         content += (RefusalPart(_text(refusal, "refusal")),)
     return (*content, *map(_call, message.get("tool_calls") or ()))
+
+
+def _fault_of_role(message: Mapping[str, Any], role: object) -> str:
+    kind = message.get("type")
+    meant = _ROLES_ELSEWHERE.get(str(kind if role is None else role))
+    other = _INSTEAD.get(kind, "") if isinstance(kind, str) else ""
+    hint = f"write role {meant!r}" if meant else other
+    fault = f"role {role!r} is not" if "role" in message else "the message needs a role,"
+    return f"{fault} one of {', '.join(_FIELDS)}" + (f": {hint}" if hint else "")
 
 
 def _parts(content: object, where: str) -> tuple[ContentPart, ...]:
@@ -80,8 +116,13 @@ def _part(part: Any, where: str) -> ContentPart:
             return DocumentPart(file_id=file_id)
         case {"type": "file", "file": {"file_data": str(url), **more}}:
             return DocumentPart(url=url, name=cast("str | None", more.get("filename")))
-    shown = part.get("type") if isinstance(part, Mapping) else type(part).__name__
-    raise InvalidRequestError(f"{where} has a part that cannot be read: {shown!r}")
+    fault = f"{where} has a part that cannot be read"
+    if not isinstance(part, Mapping):
+        hint = "the parts of a dict are dicts, or write Message.user(...)"
+        raise InvalidRequestError(f"{fault}: {type(part).__name__!r}; {hint}")
+    stated = part.get("type")
+    hint = _INSTEAD.get(stated if isinstance(stated, str) else None) or ""
+    raise InvalidRequestError(f"{fault}: {stated!r}{'; ' * bool(hint)}{hint}")
 
 
 def _call(call: object) -> ToolCallPart:
@@ -96,7 +137,9 @@ def _call(call: object) -> ToolCallPart:
 
 
 def _result(message: Mapping[str, Any], content: tuple[ContentPart, ...]) -> ToolResultPart:
-    call_id = _text(message.get("tool_call_id"), "tool_call_id")
+    if message.get("tool_call_id") is None:
+        raise InvalidRequestError("a tool message needs tool_call_id, the id of its tool call")
+    call_id = _text(message["tool_call_id"], "tool_call_id")
     texts = "".join(part.text for part in content if isinstance(part, TextPart))
     if any(not isinstance(part, TextPart) for part in content):
         raise InvalidRequestError("the content of a tool message is text")
@@ -116,6 +159,23 @@ def _bytes(text: str, where: str) -> bytes:
         raise InvalidRequestError(f"{where} has data that is not base64", cause=error) from error
 
 
+_HOSTED: Final = ("search", "code_", "computer", "mcp", "fetch")
+"""Parts of the names of tools that providers run."""
+
+
+def _hint_on_tool(tool: Mapping[str, Any]) -> str:
+    """Return what to write for a definition in the form of another API."""
+    if "input_schema" in tool:
+        return ', with "parameters" in place of "input_schema"'
+    if "parameters" in tool:
+        return ': "type" is missing'
+    if "function_declarations" in tool or "functionDeclarations" in tool:
+        return ", one for each of the function declarations"
+    if any(word in str(name) for name in (tool.get("type"), *tool) for word in _HOSTED):
+        return "; a tool of the provider is a HostedTool, such as HostedTool.web_search()"
+    return ""
+
+
 def function_of(tool: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the fields of a function tool: name, description, parameters, strict.
 
@@ -129,6 +189,7 @@ def function_of(tool: Mapping[str, Any]) -> Mapping[str, Any]:
         case _:
             raise InvalidRequestError(
                 'a tool given as a dict must be {"type": "function", "function": {"name": ...}}'
+                + _hint_on_tool(tool)
             )
     unknown = sorted(set(found) - {"name", "description", "parameters", "strict"})
     if unknown:

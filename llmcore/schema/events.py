@@ -36,6 +36,7 @@ from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.display import readable
 from llmcore.schema.errors import LLMError
 from llmcore.schema.frozen import frozen
+from llmcore.schema.hints import with_names_of_others
 from llmcore.schema.json import JsonValue, ProviderMetadata, plain_json, tool_arguments
 from llmcore.schema.usage import RateLimitInfo, Usage
 
@@ -119,6 +120,13 @@ def attach_native(events: Iterable["LLMEvent"], frame: JsonValue) -> None:
         object.__setattr__(event, "_native", frame)
 
 
+@with_names_of_others(
+    **dict.fromkeys(
+        ("choices", "delta", "content", "text", "message", "candidates", "output_text"),
+        "a stream yields typed events: iterate over its `.text_stream` for the text alone, or "
+        "look for events of the class TextDelta, which have `.text`",
+    )
+)
 @readable
 @frozen(kw_only=True)
 class StreamStart(_Event):

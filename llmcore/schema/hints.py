@@ -48,7 +48,7 @@ def with_hints(**instead: str) -> Callable[[type[_T]], type[_T]]:
             raise _no_attribute(self, name, type(self), instead)
 
         setattr(cls, "__getattr__", __getattr__)  # noqa: B010  (type checkers must not see it)
-        return cls
+        return _not_subscriptable(cls, instead)
 
     return decorate
 
@@ -63,9 +63,23 @@ def with_names_of_others(**instead: str) -> Callable[[type[_T]], type[_T]]:
         for name, hint in instead.items():
             setattr(cls, name, _Foreign(name, hint))
         setattr(cls, "__dir__", _own_names)  # noqa: B010  (mypy refuses the assignment)
-        return cls
+        return _not_subscriptable(cls, instead)
 
     return decorate
+
+
+def _not_subscriptable(cls: type[_T], instead: Mapping[str, str]) -> type[_T]:
+    """Have the TypeErrors of `value["text"]`, for values that are dicts elsewhere, state a hint."""
+
+    def __getitem__(self: object, key: object) -> NoReturn:  # noqa: N807  (set on the class)
+        fault = f"{type(self).__name__} values have attributes instead of keys and items"
+        own = isinstance(key, str) and not key.startswith("_") and key in dir(self)
+        hint = f"write `.{key}`" if own else instead.get(str(key), "")
+        raise TypeError(f"{fault}: {hint}" if hint else fault)
+
+    if not hasattr(cls, "__getitem__"):
+        setattr(cls, "__getitem__", __getitem__)  # noqa: B010  (type checkers must not see it)
+    return cls
 
 
 def _own_names(self: object) -> list[str]:
@@ -95,6 +109,15 @@ class Hinted(type):
 
     _instead: Mapping[str, str] = {}
     """Hints by the names of other libraries; each class may have its own."""
+
+    def __dir__(cls) -> list[str]:
+        """Return the attributes without those of other libraries, which `_Foreign` explains."""
+        names = type.__dir__(cls)
+        return [
+            name
+            for name in names
+            if not isinstance(inspect.getattr_static(cls, name, None), _Foreign)
+        ]
 
     if not TYPE_CHECKING:  # type checkers report wrong attributes by themselves
 
@@ -221,6 +244,10 @@ def _explanation(
         hint = hint_for(unknown, known, hints.instead) or f"it takes {', '.join(known) or 'none'}"
         return f"{name}() got an unexpected keyword argument {unknown!r}: {hint}"
     by_position = [one for one in by_name.values() if one.kind is not one.KEYWORD_ONLY]
+    twice = next((one.name for one in by_position[: len(args)] if one.name in settings), None)
+    if twice is not None:
+        wanted = [one.name for one in by_position]
+        return f"{name}() got {twice!r} twice: write {_example(name, wanted, len(wanted))}"
     if len(args) > len(by_position):
         return _of_surplus(name, by_name, by_position, len(args), hints)
     absent = [one for one in list(by_name)[len(args) :] if one not in settings]
@@ -251,8 +278,9 @@ def _of_surplus(
         return f"{fault}: {hints.positional}"
     others = [one for one in named.values() if one not in by_position]
     others.sort(key=lambda one: one.default is not inspect.Parameter.empty)  # needed ones first
+    needed = sum(one.default is one.empty for one in (*by_position, *others))
     wanted = [one.name for one in (*by_position, *others)]
-    return f"{fault}: write {_example(name, wanted[:given], count)}"
+    return f"{fault}: write {_example(name, wanted[: max(given, needed)], count)}"
 
 
 def _example(name: str, arguments: Sequence[str], by_position: int = 0) -> str:

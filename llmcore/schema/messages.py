@@ -20,7 +20,7 @@ from llmcore.schema.content import (
 from llmcore.schema.display import readable
 from llmcore.schema.errors import InvalidRequestError
 from llmcore.schema.frozen import frozen
-from llmcore.schema.hints import Hinted, with_call_hints
+from llmcore.schema.hints import Hinted, with_call_hints, with_names_of_others
 from llmcore.schema.json import ProviderMetadata, plain_metadata
 
 Role = Literal["system", "user", "assistant", "tool", "developer"]
@@ -62,6 +62,14 @@ def _content(value: PartInput) -> tuple[ContentPart, ...]:
     text="content",
     parts="content",
     tool_calls="put ToolCallPart values into content",
+)
+@with_names_of_others(
+    **dict.fromkeys(
+        ("model_dump", "to_dict", "dict", "json"),
+        "its JSON is `to_json(message)`, from llmcore.schema.codec",
+    ),
+    **dict.fromkeys(("parts", "contents"), "write `.content`"),
+    get="read its attributes, such as `.text`",
 )
 @readable
 @frozen
@@ -186,7 +194,7 @@ def as_message(value: MessageInput) -> Message:
         return Message(value["role"], content, name=name)
     raise InvalidRequestError(
         f"messages must be Message values, such as Message.user('Hi'), or dicts; "
-        f"got a {type(value).__name__}"
+        f"got a {type(value).__name__}{': give its messages' * hasattr(value, 'messages')}"
     )
 
 

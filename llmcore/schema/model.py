@@ -40,7 +40,19 @@ class ConfiguredRoute(Protocol[Body_co]):
 
 @with_names_of_others(
     **dict.fromkeys(
-        ("invoke", "ainvoke", "complete", "acomplete", "run", "ask", "chat", "prompt", "create"),
+        (
+            "invoke",
+            "ainvoke",
+            "complete",
+            "acomplete",
+            "run",
+            "ask",
+            "chat",
+            "prompt",
+            "create",
+            "predict",
+            "run_sync",
+        ),
         "write `await model.generate(prompt)`, or `llmcore.sync.generate(model, prompt)`",
     ),
     generate_object="write llmcore.generate_object(model, prompt, schema=...)",

@@ -61,12 +61,16 @@ def _messages(value: Iterable[MessageInput]) -> tuple[Message, ...]:
         return cast("tuple[Message, ...]", value)
     if isinstance(value, Message | Mapping):
         return (as_message(cast("MessageInput", value)),)
+    if isinstance(value, str) or not isinstance(value, Iterable):
+        value = (cast("MessageInput", value),)  # which is refused
     return tuple(map(as_message, value))
 
 
 def _tools(value: Iterable[ToolSpecInput]) -> tuple[ToolSpec, ...]:
     if not isinstance(value, Iterable):
-        raise InvalidRequestError(f"tools must be a list, not a {type(value).__name__}")
+        raise InvalidRequestError(
+            f"tools must be a list, not a {type(value).__name__}: write tools=[...]"
+        )
     return tuple(map(as_tool_spec, value))
 
 

@@ -371,6 +371,8 @@ def as_tool_choice(value: ToolChoiceInput | None) -> ToolChoice | None:
     match value:
         case {"type": "function", "function": {"name": str(name)}}:
             return ToolChoice.named(name)
+        case "any" | {"type": "any"}:
+            raise InvalidRequestError("tool_choice: write 'required' if any tool must be called")
         case Mapping():
             raise InvalidRequestError(
                 "tool_choice must be a ToolChoice, such as ToolChoice.named('get_weather'), or "

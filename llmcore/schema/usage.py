@@ -19,6 +19,12 @@ _Number = TypeVar("_Number", int, float)
     **dict.fromkeys(("completion_tokens", "completion", "output"), "write `.output_tokens`"),
     total="write `.total_tokens`",
     **dict.fromkeys(
+        ("cache_read_input_tokens", "cached_tokens", "prompt_tokens_details"),
+        "write `.cache_read_tokens`",
+    ),
+    cache_creation_input_tokens="write `.cache_write_tokens`",
+    completion_tokens_details="write `.reasoning_tokens`",
+    **dict.fromkeys(
         ("cost", "total_cost", "price"),
         "the cost is `.cost` of the result; `.cost_usd` is what the provider stated, if it did",
     ),

@@ -83,7 +83,7 @@ def test_a_dict_is_read_as_a_message(given_: dict[str, Any], message: Message) -
         ({"role": "user", "content": [{"type": "video"}]}, "'video'"),
         ({"role": "user", "content": ["Hi"]}, "'str'"),
         ({"role": "assistant", "tool_calls": [{"id": "c"}]}, "a tool call needs"),
-        ({"role": "tool", "content": "x"}, "tool_call_id is a NoneType"),
+        ({"role": "tool", "content": "x"}, "needs tool_call_id"),
         (
             {
                 "role": "user",
