@@ -2,9 +2,12 @@
 
     openbridge:key:<name>        an issued key; their names are the set openbridge:keys
     openbridge:meter:<name>      a hash: level, at (when it was that), drains (a second)
+    openbridge:meters            a sorted set: the names of meters, by when they can be deleted
     openbridge:holds:<worker>    a hash of the worker's reservations: "<id> <meter>" -> amount
     openbridge:workers           a sorted set: each worker, by the end of its lease
     openbridge:spend             a sorted set: "<id> <row>", by the time of the row
+
+No key has a time to live: a Redis that is full would delete meters, and so forget what was used.
 
 Numbers of scripts are doubles, which hold every integer up to 2**53: nine million dollars in
 nano-dollars.
@@ -33,7 +36,7 @@ end
 local function level_of(name)
   local found = redis.call('HMGET', P .. 'meter:' .. name, 'level', 'at', 'drains')
   if not found[1] then return 0 end
-  local drained = found[1] - found[3] * math.max(0, now - found[2])
+  local drained = found[1] - (found[3] or 0) * math.max(0, now - found[2])
   return math.max(0, drained)
 end
 local function text(number) return string.format('%%.17g', number) end
@@ -43,7 +46,10 @@ local function add(name, amount, drains, keep)
   local at = math.max(now, tonumber(redis.call('HGET', key, 'at') or 0))
   redis.call('HSET', key, 'level', text(level), 'at', text(at))
   if drains then redis.call('HSET', key, 'drains', drains) end
-  if keep then redis.call('PEXPIRE', key, keep) end
+  if keep then redis.call('ZADD', P .. 'meters', now + keep, name) end
+end
+local function give_back(name, amount)
+  if redis.call('EXISTS', P .. 'meter:' .. name) == 1 then add(name, -amount) end
 end
 """
 _RESERVE: Final = """
@@ -79,7 +85,7 @@ local holds = P .. 'holds:' .. ARGV[3]
 for i = 4, #ARGV do
   local field = ARGV[2] .. ' ' .. ARGV[i]
   local held = tonumber(redis.call('HGET', holds, field) or 0)
-  if redis.call('HDEL', holds, field) == 1 then add(ARGV[i], -held) end
+  if redis.call('HDEL', holds, field) == 1 then give_back(ARGV[i], held) end
 end
 return 1
 """
@@ -89,13 +95,23 @@ for _, worker in ipairs(redis.call('ZRANGEBYSCORE', P .. 'workers', '-inf', now)
   local holds = P .. 'holds:' .. worker
   local all = redis.call('HGETALL', holds)
   for i = 1, #all, 2 do
-    local name = string.match(all[i], '^%S+ (.*)$')
-    if redis.call('EXISTS', P .. 'meter:' .. name) == 1 then
-      add(name, -tonumber(all[i + 1]))
-    end
+    give_back(string.match(all[i], '^%S+ (.*)$'), tonumber(all[i + 1]))
   end
   redis.call('DEL', holds)
   redis.call('ZREM', P .. 'workers', worker)
+end
+local old = redis.call('ZRANGEBYSCORE', P .. 'meters', '-inf', now, 'LIMIT', 0, 500)
+local held = {}
+for _, worker in ipairs(#old > 0 and redis.call('ZRANGE', P .. 'workers', 0, -1) or {}) do
+  for _, field in ipairs(redis.call('HKEYS', P .. 'holds:' .. worker)) do
+    held[string.match(field, '^%S+ (.*)$')] = true
+  end
+end
+for _, name in ipairs(old) do
+  if not held[name] then
+    redis.call('DEL', P .. 'meter:' .. name)
+    redis.call('ZREM', P .. 'meters', name)
+  end
 end
 return 1
 """
@@ -245,9 +261,9 @@ class RedisLedger:
         return self._connections.run(lambda redis: self._scripts[script](args=args, client=redis))
 
 
-def _rest(meter: Meter) -> tuple[str, int]:
-    """Return how fast a meter drains a second, and the milliseconds that it is kept."""
-    return repr(meter.drains_per_s), round(meter.keep_s * 1000)
+def _rest(meter: Meter) -> tuple[str, str]:
+    """Return how fast a meter drains a second, and the seconds that it is kept."""
+    return repr(meter.drains_per_s), repr(meter.keep_s)
 
 
 def _row(found: tuple[bytes, float]) -> StoredRow:

@@ -236,6 +236,67 @@ def test_a_worker_that_was_given_up_still_settles_what_it_used(
     assert alive.levels([BUDGET]) == [40]
 
 
+def test_a_meter_is_forgotten_after_its_time_unless_something_is_reserved_of_it(
+    ledger: Ledger, clock: Clock
+) -> None:
+    """A reservation counts until its response ends, however long that takes."""
+    places = Meter(name="running:u", limit=2, keep_s=10.0)
+    day = Meter(name="budget:day", limit=100, keep_s=10.0)
+    ledger.reserve("a", "w", [Increment(places, 1)])
+    ledger.reserve("", "w", [Increment(day, 60)])
+    for _ in range(3):
+        clock.now += 20
+        ledger.renew("w", 30.0)
+
+    assert ledger.levels([places, day]) == [1, 0]
+    ledger.release("a", "w", [places])
+    assert ledger.levels([places]) == [0]
+    clock.now += 20
+    ledger.renew("w", 30.0)
+    assert ledger.reserve("b", "w", [Increment(places, 2)]) is None
+
+
+def test_a_full_redis_forgets_responses_and_neither_budgets_nor_rates(redis: RedisServer) -> None:
+    """With the policy that the documentation names, it deletes what expires soonest."""
+    ledger = RedisLedger(redis.url)
+    ledger.renew("w", 3600.0)
+    ledger.reserve("", "w", [Increment(BUDGET, 60), Increment(RATE, 60)])
+    with redis.client() as client:
+        used = int(client.info("memory")["used_memory"])
+        client.config_set("maxmemory-policy", "volatile-ttl")
+        client.config_set("maxmemory", used + 2_000_000)
+        try:
+            for number in range(2_000):
+                client.set(f"openbridge:response:{number}", b"x" * 4_000, ex=30 * 86_400)
+            evicted = int(client.info("stats")["evicted_keys"])
+            levels = ledger.levels([BUDGET, RATE])
+        finally:
+            client.config_set("maxmemory", 0)
+            client.flushall()
+            ledger.close()
+
+    assert evicted > 500
+    assert levels[0] == 60
+    assert levels[1] > 0
+
+
+def test_what_is_given_back_to_a_deleted_meter_of_redis_leaves_it_usable(
+    redis: RedisServer,
+) -> None:
+    """An operator may have deleted it."""
+    ledger = RedisLedger(redis.url)
+    ledger.reserve("a", "w", [Increment(BUDGET, 50)])
+    with redis.client() as client:
+        client.delete(f"openbridge:meter:{BUDGET.name}")
+    ledger.release("a", "w", [BUDGET])
+
+    assert ledger.levels([BUDGET]) == [0]
+    assert ledger.reserve("b", "w", [Increment(BUDGET, 100)]) is None
+    with redis.client() as client:
+        client.flushall()
+    ledger.close()
+
+
 def test_reservations_at_once_never_exceed_the_limit(opening: Opening) -> None:
     """From several connections, as from several machines."""
     granted: list[str] = []
