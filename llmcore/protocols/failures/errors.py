@@ -280,17 +280,33 @@ _RULES = (
             r"valid api key",
             r"authentication fail",
             r"security token included in the request is (?:invalid|expired)",
+            r"key was reported as leaked",
+            r"organization has been disabled",
+        ),
+    ),
+    _Rule(
+        errors.AccessDeniedError,
+        frozenset({_UNKNOWN, 400}),
+        _codes("unsupported_country_region_territory"),
+        _words(
+            r"(?:location|region|country)[\w, ]* (?:is )?not supported",
+            r"\Aoperation not allowed\.?\Z",  # Bedrock: the account does not have the model
         ),
     ),
     _Rule(
         errors.NotFoundError,
         frozenset({_UNKNOWN, 400}),
-        _codes("model_not_found DeploymentNotFound invalid_model model_not_supported"),
+        _codes(
+            "model_not_found DeploymentNotFound invalid_model model_not_supported"
+            " model_decommissioned"
+        ),
         _words(
             r"\bmodel:? (?:[`'\"]?[\w./:@-]+[`'\"]? )?(?:is |was )?(?:not found|does not exist)",
             r"is not a valid model",
             r"model identifier is invalid",
             r"no such model",
+            r"model\b.{0,200} has been (?:decommissioned|deprecated|retired)",
+            r"model id .{1,200} with on-demand throughput isn.t supported",
         ),
     ),
     _Rule(

@@ -453,6 +453,25 @@ def test_the_message_decides_last(message: str, kind: type[LLMError]) -> None:
         ),
         (400, {"message": "The provided model identifier is invalid."}, NotFoundError),
         (400, said("The model `gpt-9.1` does not exist or you have no access."), NotFoundError),
+        (400, said("Gone.", code="model_decommissioned"), NotFoundError),
+        (400, said("The model `x/y` has been decommissioned. See our page."), NotFoundError),
+        (
+            400,
+            {
+                "message": "Invocation of model ID anthropic.x-1:0 with on-demand throughput "
+                "isn\u2019t supported. Retry your request with an inference profile."
+            },
+            NotFoundError,
+        ),
+        (
+            400,
+            said("User location is not supported for the API use.", status="FAILED_PRECONDITION"),
+            AccessDeniedError,
+        ),
+        (400, {"message": "Operation not allowed"}, AccessDeniedError),
+        (400, said("Operation not allowed in messages.3"), InvalidRequestError),
+        (400, said("This organization has been disabled."), AuthenticationError),
+        (403, said("Your API key was reported as leaked.", code=403), AuthenticationError),
         (500, said("The answer is late.", type="overloaded_error"), OverloadedError),
         (503, said("llama-3 is currently over capacity."), OverloadedError),
         (503, said("Service tier capacity exceeded for this model."), OverloadedError),
