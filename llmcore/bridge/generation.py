@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from llmcore.bridge.api import Caller, OperationRequest, Outcome
 from llmcore.bridge.configuration.settings import KeepAlive
 from llmcore.bridge.model_map import UpstreamModel
+from llmcore.bridge.model_names import no_model
 from llmcore.bridge.pools.affinity import conversation_of
 from llmcore.bridge.relay import RelayPlan, holds_sealed_state
 from llmcore.bridge.response_run import ResponseRun, RunLabels
@@ -350,9 +351,11 @@ class Generation(Generic[Context]):
         return self.front.models(listed, call.query)
 
     async def model(self, call: OperationRequest) -> JsonObject:
-        """Return one model; 404 if no provider has it."""
+        """Return one model; 404 if no provider has it, or the key does not allow it."""
         name = call.path["model_id"]
         self._service.names.pool(name)
+        if not allows(call.caller, self._service.names.plain(name)):
+            raise no_model(name)
         return self.front.model(self._listed(name))
 
     def _listed(self, name: str) -> ListedModel:

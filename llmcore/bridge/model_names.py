@@ -57,7 +57,7 @@ class ModelNames:
             return known
         pool = self.find(name)
         if pool is None or not all(_is_safe(target.model) for target in pool.targets):
-            raise _no_model(name)
+            raise no_model(name)
         if len(self._pools) < _POOLS_KEPT and len(name) < _LONG_NAME:
             self._pools[name] = pool
         return pool
@@ -107,7 +107,8 @@ def _is_safe(model: str) -> bool:
     return model.isprintable() and not {".", ".."} & set(model.split("/"))
 
 
-def _no_model(name: str) -> FrontError:
+def no_model(name: str) -> FrontError:
+    """Return the error of a request for a model that its client cannot use, 404."""
     return FrontError(
         status=404,
         message=f"The model '{name[:200]}' does not exist here: see GET /v1/models",

@@ -15,6 +15,7 @@ from llmcore.bridge.configuration.settings import GatewaySettings
 from llmcore.bridge.http.logs import log
 from llmcore.bridge.http.metrics import Metrics
 from llmcore.bridge.model_map import UpstreamModel
+from llmcore.bridge.pools.health import is_of_the_model
 from llmcore.bridge.pools.upstream_health import UpstreamHealth
 from llmcore.client.client import Client
 from llmcore.client.event_stream import EventStream
@@ -138,7 +139,9 @@ class UpstreamCall:
         if isinstance(last, ErrorEvent):
             self.request_id = last.error.request_id or self.request_id
             self._name_whole_limit(last.error)
-            self._context.health.failed(self._target, last.error)
+            # The only target is always asked; its names of models may be made up by clients.
+            if self._limits.elsewhere or not is_of_the_model(last.error):
+                self._context.health.failed(self._target, last.error)
         self._is_ended = isinstance(last, Finish | ErrorEvent)
         return batch
 

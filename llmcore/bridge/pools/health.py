@@ -93,6 +93,11 @@ def is_of_the_key(error: LLMError) -> bool:
     return isinstance(error, _OF_THE_KEY)
 
 
+def is_of_the_model(error: LLMError) -> bool:
+    """Return whether *error* is a refusal of one model, or of what one request contains."""
+    return isinstance(error, _OF_THE_MODEL)
+
+
 def after_failure(
     health: Health, error: LLMError, now: float, settings: CoolDownSettings
 ) -> Health:
@@ -103,7 +108,7 @@ def after_failure(
     reason = reason_of(error)
     if reason is None:
         return health
-    counts = not isinstance(error, (RateLimitError, *_OF_THE_MODEL))
+    counts = not (isinstance(error, RateLimitError) or is_of_the_model(error))
     failures = health.failures + counts
     if is_of_the_key(error):
         wait_s = settings.key_s
@@ -147,4 +152,4 @@ def state_of(health: Health, now: float, settings: CoolDownSettings) -> str:
 
 def moves_on(error: LLMError) -> bool:
     """Return whether another target may answer where *error* is final for this one."""
-    return isinstance(error, (*_OF_THE_KEY, *_OF_THE_MODEL))
+    return is_of_the_key(error) or is_of_the_model(error)

@@ -148,8 +148,14 @@ async def test_only_issued_keys_are_admitted(settings: GatewaySettings, ledger: 
         other = await client.post("/v1/responses", json=body(model="m-2"), headers=mine)
         count = "/v1/responses/input_tokens"
         counted = await client.post(count, json={"model": "m-2", "input": "x"}, headers=mine)
+        embedded = await client.post(
+            "/v1/embeddings", json={"model": "m-2", "input": "x"}, headers=mine
+        )
+        shown = await client.get("/v1/models/m-2", headers=mine)
+        own = await client.get("/v1/models/m-1", headers=mine)
 
-    assert ok.status_code == 200
+    assert ok.status_code == own.status_code == 200
+    assert (embedded.status_code, shown.status_code) == (403, 404)
     assert [none.status_code, unknown.status_code] == [401, 401]
     assert other.status_code == counted.status_code == 403
     assert other.json()["error"]["code"] == "model_not_allowed"

@@ -95,6 +95,23 @@ def test_a_target_that_does_not_have_its_model_leaves_the_other_models_of_its_up
     assert text_of(other) == ("from b" if others_too else "from a")
 
 
+@pytest.mark.parametrize("status", [403, 404])
+def test_models_that_clients_make_up_change_nothing_about_the_health_of_their_upstream(
+    status: int,
+) -> None:
+    """Neither the metric nor the report, which would have a line for each of them."""
+    routing = '[routing]\nupstream = "a"\n'
+    with pooled_gateway("", settings=routing, a=fails(status)) as scene:
+        answers = [scene.ask(model=f"made-up-{number}") for number in range(3)]
+        health = scene.root("/healthz?deep=1").json()["upstreams"]
+        metrics = scene.root("/metrics").text
+
+    assert {answer.status_code for answer in answers} <= {status, 502}
+    assert list(health) == ["a"]
+    assert health["a"]["state"] == "ok"
+    assert "upstream_failures_total{" not in metrics
+
+
 def test_targets_that_all_lack_the_model_return_their_error_and_no_request_waits() -> None:
     """However often they are asked."""
     with pooled_gateway(BOTH, a=fails(404, "no up-a"), b=fails(404, "no up-b")) as scene:
