@@ -6,6 +6,7 @@ starts its own. Asynchronous views can call `generate` and `stream` themselves.
 
 import sys
 from collections.abc import Iterator
+from secrets import token_hex
 
 from django.conf import settings
 from django.core.management import execute_from_command_line
@@ -36,5 +37,5 @@ def ask_streaming(request: HttpRequest) -> StreamingHttpResponse:
 urlpatterns = [path("ask", ask), path("ask-streaming", ask_streaming)]
 
 if __name__ == "__main__":
-    settings.configure(DEBUG=True, ROOT_URLCONF=__name__, ALLOWED_HOSTS=["localhost"])
+    settings.configure(DEBUG=True, ROOT_URLCONF=__name__, SECRET_KEY=token_hex())
     execute_from_command_line(sys.argv)

@@ -7,6 +7,8 @@ import inspect
 import json
 import re
 import runpy
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
@@ -140,6 +142,24 @@ def test_django_app_answers_whole_and_streamed() -> None:
     assert json.loads(app.ask(request).content) == {"answer": "Hello"}
     assert b"".join(app.ask_streaming(request)) == b"Hello"
     assert [str(one.pattern) for one in app.urlpatterns] == ["ask", "ask-streaming"]
+
+
+@pytest.mark.slow
+def test_django_app_shows_the_error_of_a_request_without_a_question() -> None:
+    """The page with the error needs settings that the app makes itself."""
+    program = (
+        "import sys; sys.argv[1:] = ['check']",
+        f"exec(open({str(EXAMPLES / 'django_app.py')!r}).read())",
+        "from django.test import Client",
+        "client = Client(raise_request_exception=False, headers={'host': 'localhost'})",
+        "print(client.get('/ask').content.decode())",
+    )
+
+    done = subprocess.run(
+        [sys.executable, "-c", "\n".join(program)], capture_output=True, text=True, check=True
+    )
+
+    assert "MultiValueDictKeyError" in done.stdout
 
 
 def test_celery_task_returns_the_text_and_retries_errors_that_may_pass(
