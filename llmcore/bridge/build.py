@@ -35,10 +35,10 @@ def _revision() -> str | None:
 
 
 def _versions() -> Mapping[str, str]:
-    found = {}
+    versions = {}
     for name in _LIBRARIES:
         try:
-            found[name] = version(name)
+            versions[name] = version(name)
         except PackageNotFoundError:  # an extra that is not installed
             continue
-    return found
+    return versions

@@ -141,13 +141,13 @@ class ChoicesRun:
         """
         while self._live and not self._ended:
             pieces = await _all([run.next_bytes for run in self._live])
-            both = list(zip(self._live, pieces, strict=True))
-            failed = next((piece for run, piece in both if run.error is not None), b"")
+            pairs = list(zip(self._live, pieces, strict=True))
+            failed = next((piece for run, piece in pairs if run.error is not None), b"")
             self._ended = bool(failed)
-            good = b"".join(piece for run, piece in both if run.error is None)
-            self._live = [run for run, piece in both if piece]
-            if good or failed:
-                return good + failed
+            succeeded = b"".join(piece for run, piece in pairs if run.error is None)
+            self._live = [run for run, piece in pairs if piece]
+            if succeeded or failed:
+                return succeeded + failed
         if self._ended:
             return b""
         self._ended = True

@@ -105,5 +105,5 @@ def _without(fields: dict[str, Any], name: str) -> dict[str, Any]:
     outer, _, inner = name.partition(".")
     if inner and isinstance(fields.get(outer), dict):
         fields = {**fields, outer: _without(dict(fields[outer]), inner)}
-    gone = {name, inner}
-    return {key: value for key, value in fields.items() if key not in gone}
+    names = {name, inner}
+    return {key: value for key, value in fields.items() if key not in names}

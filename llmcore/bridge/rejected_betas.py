@@ -80,8 +80,8 @@ def without_rejected_betas(
     fields = {
         name for name, begins in _BETAS_OF.items() if any(b.startswith(begins) for b in refused)
     }
-    gone = tuple(named) or ("",)
-    return _rebuilt(_with_betas(request, kept), fields, gone), note
+    rejected_prefixes = tuple(named) or ("",)
+    return _rebuilt(_with_betas(request, kept), fields, rejected_prefixes), note
 
 
 def _is_named(beta: str, words: str) -> bool:
@@ -117,11 +117,11 @@ def _without_fields(
     route = _route(request)
     built = None if route is None else route.protocol.body.build(request, False).value_or(None)
     body = {} if built is None else built.body
-    found = sorted(name for name in fields if _stripped(body, {name}) != body)
-    if not found:
+    rejected = sorted(name for name in fields if _stripped(body, {name}) != body)
+    if not rejected:
         return None
     why = "the upstream does not know these fields; the request was sent again without them"
-    note = Diagnostic("parameter-removed", ", ".join(found), action="dropped", message=why)
+    note = Diagnostic("parameter-removed", ", ".join(rejected), action="dropped", message=why)
     return _rebuilt(request, fields, ()), note
 
 
@@ -131,16 +131,18 @@ def _route(request: LLMRequest) -> Route[Any] | None:
     return route if isinstance(route, Route) and route.protocol.id == PROTOCOL_ID else None
 
 
-def _rebuilt(request: LLMRequest, fields: AbstractSet[str], gone: tuple[str, ...]) -> LLMRequest:
+def _rebuilt(
+    request: LLMRequest, fields: AbstractSet[str], prefixes: tuple[str, ...]
+) -> LLMRequest:
     """Return *request* with a body without *fields*.
 
-    The header leaves out the features of these fields and those that begin with one of *gone*.
+    The header leaves out the features of these fields and those that begin with one of *prefixes*.
     """
     route = _route(request)
     if route is None or not isinstance(request.model, Model):
         return request
     builder = route.protocol.body
-    unnamed = gone + tuple(prefix for name in fields for prefix in _BETAS_OF[name])
+    unnamed = prefixes + tuple(prefix for name in fields for prefix in _BETAS_OF[name])
 
     def build(request: LLMRequest, streaming: bool) -> Result[Built[Any], LLMError]:
         return builder.build(request, streaming).map(

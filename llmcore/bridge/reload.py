@@ -99,11 +99,11 @@ class Reloader:
         service = self._service
         self._seen = await anyio.to_thread.run_sync(_stamps, service.settings)
         try:
-            found = await anyio.to_thread.run_sync(self._read)
-            if service.settings.config_path is not None and found.config_path is None:
+            read_now = await anyio.to_thread.run_sync(self._read)
+            if service.settings.config_path is not None and read_now.config_path is None:
                 message = f"{service.settings.config_path} is missing"
                 raise ConfigurationError(message)  # noqa: TRY301  (logged as any other)
-            settings, fixed = with_fixed_settings(service.settings, found)
+            settings, fixed = with_fixed_settings(service.settings, read_now)
             service.reconfigure(settings)
         except ConfigurationError as error:
             service.metrics.configuration_valid.set(0)

@@ -47,11 +47,11 @@ def estimate_of(
     models: Sequence[ModelInfo] = (),
     at: datetime | None = None,
 ) -> RequestEstimate:
-    """Return what *request*, whose model is resolved, is going to take.
+    """Return the tokens and the cost of *request*, whose model is resolved.
 
     *count* is an exact one of `client.count_tokens`; without it the tokens are estimated, rather
-    too high. *window* is the route's own limit. *models*, your own, go before the catalog's;
-    *at* is the time of the call, for prices that change.
+    too high. *window* is the route's own limit. *models* of your own take precedence over the
+    catalog's; *at* is the time of the call, for prices that change.
     """
     provider = request.provider_id
     info = get_model_info(request.model_id, provider or None, models=models)

@@ -154,5 +154,5 @@ def _find_anywhere(model_id: str) -> int | None:
         number = _find(rest, provider) if rest and provider in catalog().by_provider else None
         if number is not None:
             return number
-    found = (_find(model_id, provider) for provider in catalog().by_provider)
-    return next((number for number in found if number is not None), None)
+    positions = (_find(model_id, provider) for provider in catalog().by_provider)
+    return next((number for number in positions if number is not None), None)

@@ -70,14 +70,14 @@ _DATE = re.compile(r"[-@](?:20\d{6}|20\d\d-\d\d-\d\d)$")
 @lru_cache(maxsize=1024)
 def names_of(model_id: str, provider: str) -> tuple[str, ...]:
     """Return the names to look for *model_id* of *provider* under, the most exact first."""
-    found: dict[str, None] = {}
+    names: dict[str, None] = {}
     for before, after in product(_starts(model_id.lower(), provider), _ENDS):
         name = before
         for pattern in after:
             name = pattern.sub("", name)
         if name:
-            found[name] = None
-    return tuple(found)
+            names[name] = None
+    return tuple(names)
 
 
 _ENDS = ((), (_VERSION,), (_DATE,), (_VERSION, _DATE))

@@ -147,11 +147,11 @@ def user_object(reference: str) -> object:
         raise UsageError(f"{reference!r} is not module:name, such as tools:get_weather")
     try:
         module = _module_in(Path(home)) if home.endswith(".py") else _module_named(home)
-        found: object = getattr(module, name)
+        value: object = getattr(module, name)
     except Exception as error:  # the user's code can raise anything
         message = f"cannot import {reference}: {type(error).__name__}: {error}"
         raise InvalidRequestError(message, cause=error) from error
-    return found
+    return value
 
 
 def _module_named(name: str) -> object:

@@ -66,8 +66,8 @@ async def status(args: argparse.Namespace) -> int:
     """Print how far a batch is."""
     handle = _handle(args.handle)
     async with make_client() as client:
-        found = (await Batches(client).status(handle)).unwrap()
-    print(json_text(to_json(found), indent=2), file=json_output())
+        batch_status = (await Batches(client).status(handle)).unwrap()
+    print(json_text(to_json(batch_status), indent=2), file=json_output())
     return 0
 
 

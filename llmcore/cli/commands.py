@@ -90,8 +90,8 @@ def parser_of(
         parser.print_help(sys.stderr)
         parser.exit(2)
     if chosen == "help":  # which `--help` is the option for
-        asked = [word for word in words[1:2] if word in commands]
-        parser_with_options(prog, about, commands, set(asked)).parse_args([*asked, "--help"])
+        named = [word for word in words[1:2] if word in commands]
+        parser_with_options(prog, about, commands, set(named)).parse_args([*named, "--help"])
     if chosen is not None and chosen not in commands:
         parser.error(f"there is no command {chosen!r}{nearest_hint(chosen, commands)}")
     return parser

@@ -64,10 +64,10 @@ async def latest(store: SessionStore) -> str:
 
     Raises InvalidRequestError if the store is empty.
     """
-    found = max(await store.runs(), key=lambda run: run.updated_at, default=None)
-    if found is None:
+    newest = max(await store.runs(), key=lambda run: run.updated_at, default=None)
+    if newest is None:
         raise InvalidRequestError("there is no conversation to continue: ask without -c first")
-    return found.run_id
+    return newest.run_id
 
 
 def _log_store(environ: Mapping[str, str]) -> SessionStore:

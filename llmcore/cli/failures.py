@@ -28,7 +28,10 @@ EXIT_CODES: Final[tuple[tuple[type[errors.LLMError], int], ...]] = (
     (errors.ConfigurationError, 9),
     (ContractError, 5),
 )
-"""The first matching class decides; other errors are 1. Ctrl-C is 130, as in shells."""
+"""The exit code of an error is that of the first class it belongs to, or else 1.
+
+Ctrl-C is 130, as in shells.
+"""
 
 
 def exit_code(error: errors.LLMError) -> int:

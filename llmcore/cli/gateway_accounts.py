@@ -75,13 +75,13 @@ def _later(text: str) -> float:
     if text[-1:] in _UNITS:
         return now + _seconds(text)
     try:
-        found = moment(text, now)
+        expiry = moment(text, now)
     except InvalidRequestError as error:
         message = f"{text!r} is neither a date, such as 2030-01-31, nor a time such as 30d"
         raise UsageError(message, cause=error) from error
-    if found <= now:
+    if expiry <= now:
         raise UsageError(f"{text!r} is in the past; `keys revoke` ends a key now")
-    return found
+    return expiry
 
 
 def _seconds(text: str) -> float:

@@ -22,15 +22,15 @@ def run(args: argparse.Namespace) -> int:
     """Print the last matching exchanges, oldest first; the exit code is 1 without any."""
     if args.count < 0:
         raise UsageError("-n must be 0 or more")
-    found = anyio.run(_find, args)
-    for exchange in found:
+    exchanges = anyio.run(_find, args)
+    for exchange in exchanges:
         if args.json:
             print(json_text(exchange.as_json()), file=json_output())
         else:
             _print(exchange, None if args.full else _SHORT)
-    if not found:
+    if not exchanges:
         note("nothing that is stored matches")
-    return 0 if found else 1
+    return 0 if exchanges else 1
 
 
 @frozen(kw_only=True)
@@ -74,17 +74,17 @@ class _Exchange:
 async def _find(args: argparse.Namespace) -> list[_Exchange]:
     async with open_store(os.environ) as store:
         runs = sorted(await store.runs(), key=lambda run: run.updated_at, reverse=True)
-        found: list[_Exchange] = []
+        matching: list[_Exchange] = []
         for run_ in runs:
             if args.session not in (None, run_.run_id):
                 continue
-            if args.count and len(found) >= args.count and run_.updated_at < found[-1].time:
+            if args.count and len(matching) >= args.count and run_.updated_at < matching[-1].time:
                 break  # the others are older than what is found
             exchanges = await _exchanges(store, run_.run_id)
-            found += [item for item in exchanges if item.matches(args.words, args.model)]
-            found.sort(key=lambda item: item.time, reverse=True)
-            found = found[: args.count or None]
-    return found[::-1]
+            matching += [item for item in exchanges if item.matches(args.words, args.model)]
+            matching.sort(key=lambda item: item.time, reverse=True)
+            matching = matching[: args.count or None]
+    return matching[::-1]
 
 
 async def _exchanges(store: SessionStore, name: str) -> list[_Exchange]:

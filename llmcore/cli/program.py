@@ -39,8 +39,8 @@ class Parser(argparse.ArgumentParser):
         if message.startswith("the following arguments are required"):
             self.print_help(sys.stderr)
             self.exit(2, f"\n{self.prog}: error: {printable(message)}\n")
-        found = re.match("unrecognized arguments: (--[^ =]+)", message)
-        hint = _option_hint(found[1], self.options()) if found else ""
+        match = re.match("unrecognized arguments: (--[^ =]+)", message)
+        hint = _option_hint(match[1], self.options()) if match else ""
         super().error(printable(message + hint))
 
     def options(self) -> "set[str]":
@@ -247,7 +247,7 @@ def json_text(value: object, *, indent: int | None = None) -> str:
 
 def escaped(text: str) -> str:
     """Return the JSON document *text* with its remaining control characters escaped."""
-    return _BEYOND_ASCII_CONTROLS.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+    return _BEYOND_ASCII_CONTROLS.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
 def json_output() -> TextIO:

@@ -55,9 +55,9 @@ def login_of(entry: ProviderEntry, environ: Mapping[str, str]) -> Path | None:
 
 def describe(entry: ProviderEntry, environ: Mapping[str, str]) -> str:
     """Return a text about how *entry* is configured, or how to configure it."""
-    found = [name for name in entry.switches if environ.get(name, "").strip()]
-    if found:
-        return f"configured by {found[0]}"
+    variables_set = [name for name in entry.switches if environ.get(name, "").strip()]
+    if variables_set:
+        return f"configured by {variables_set[0]}"
     login = login_of(entry, environ)
     if login is not None:
         return f"configured by the login in {login}"

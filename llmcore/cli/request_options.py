@@ -115,10 +115,10 @@ class Options:
 
 
 def _function(reference: str) -> ToolInput:
-    found = user_object(reference)
-    if not callable(found) and not isinstance(found, Tool):
-        raise InvalidRequestError(f"{reference} is a {type(found).__name__}, not a function")
-    return found
+    value = user_object(reference)
+    if not callable(value) and not isinstance(value, Tool):
+        raise InvalidRequestError(f"{reference} is a {type(value).__name__}, not a function")
+    return value
 
 
 def _parameter(text: str) -> tuple[str, str]:

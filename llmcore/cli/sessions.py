@@ -34,14 +34,14 @@ async def run(args: argparse.Namespace) -> int:
 
 
 async def _list(store: SessionStore, args: argparse.Namespace) -> int:
-    found = sorted(await store.runs(), key=lambda run: run.updated_at, reverse=True)
+    runs = sorted(await store.runs(), key=lambda run: run.updated_at, reverse=True)
     if args.json:
         out = json_output()
-        for run_ in found:
+        for run_ in runs:
             print(json_text(to_json(run_)), file=out)
         return 0
-    width = max([len(run.run_id) for run in found], default=0)
-    for run_ in found:
+    width = max([len(run.run_id) for run in runs], default=0)
+    for run_ in runs:
         say(f"{run_.run_id:{width}}  {run_.last_seq:5} entries  {run_.updated_at}")
     return 0
 
@@ -55,7 +55,7 @@ async def _show(store: SessionStore, args: argparse.Namespace) -> int:
 
 
 async def _export(store: SessionStore, args: argparse.Namespace) -> int:
-    names = args.names or [found.run_id for found in await store.runs()]
+    names = args.names or [run.run_id for run in await store.runs()]
     exported = {name: await export_lines(store, name) for name in names}
     missing = [name for name, lines in exported.items() if not lines]
     if missing:  # checked before an older export is overwritten

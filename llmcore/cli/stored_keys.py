@@ -92,9 +92,9 @@ def _from_keyring(name: str) -> str | None:
     if ring is None:
         message = f"the key of {name} is in a keyring that is not there: run `llmcore keys set`"
         raise ConfigurationError(message)
-    found: list[str | None] = []
-    _on_keyring(lambda: found.append(ring.get_password(_SERVICE, name)))
-    return found[0]
+    passwords: list[str | None] = []
+    _on_keyring(lambda: passwords.append(ring.get_password(_SERVICE, name)))
+    return passwords[0]
 
 
 def _on_keyring(action: Callable[[], None]) -> None:

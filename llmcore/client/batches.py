@@ -132,18 +132,18 @@ class Batches:
         if not status.done:
             message = f"the batch {handle.id} is running: ask for its status until it is done"
             raise InvalidRequestError(message, provider=handle.provider)
-        asked = dict(requests or {})
+        requests_by_id = dict(requests or {})
         inline = tuple(protocol.inline(native))
         paths = protocol.results(_quoted(handle.id), native)
         if status.state == "failed" and not (inline or paths):
             reason = "; ".join(status.errors) or "the provider states no reason"
             raise ProviderError(f"the batch {handle.id} failed: {reason}", provider=route.provider)
         for line in inline:
-            yield self._read(route, protocol.item(line), asked, handle)
+            yield self._read(route, protocol.item(line), requests_by_id, handle)
         for path in paths:
             get = NativeRequest(path=path, method="GET")
             for line in objects(await self._call(route, get, response_kind="json-lines")):
-                yield self._read(route, protocol.item(line), asked, handle)
+                yield self._read(route, protocol.item(line), requests_by_id, handle)
 
     # -- requests
 
@@ -167,8 +167,8 @@ class Batches:
         return next(iter(models.values())), bodies
 
     def _place_of(self, handle: BatchHandle) -> tuple[Route[Any], BatchProtocol]:
-        asked = LLMRequest(model=handle.model, provider=handle.provider, messages=())
-        route = route_of(self._model or self._client.resolve(asked).unwrap())
+        request = LLMRequest(model=handle.model, provider=handle.provider, messages=())
+        route = route_of(self._model or self._client.resolve(request).unwrap())
         if (route.provider, route.protocol.id) != (handle.provider, handle.protocol):
             raise ConfigurationError(
                 f"the batch {handle.id} is one of {handle.protocol} at {handle.provider!r}, not of "
@@ -201,7 +201,7 @@ class Batches:
         self,
         route: Route[Any],
         item: BatchItem,
-        asked: Mapping[str, LLMRequest],
+        requests: Mapping[str, LLMRequest],
         handle: BatchHandle,
     ) -> tuple[str, Result[LLMResponse, LLMError]]:
         if item.body is None:
@@ -211,7 +211,7 @@ class Batches:
                 status=item.status,
             )
             return item.id, Failure(error)
-        request = asked.get(item.id, LLMRequest(model=handle.model, messages=()))
+        request = requests.get(item.id, LLMRequest(model=handle.model, messages=()))
         named = evolve(request, model=handle.model, provider=handle.provider)
         decoder = ResponseDecoder(route.protocol, route.framing, named)
         decoder.whole(json.dumps(item.body))

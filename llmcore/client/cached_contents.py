@@ -63,7 +63,7 @@ class CachedContents:
             model = self._client.resolve(request).unwrap()
             route = _checked(route_of(model))
             ready = self._client.prepare(evolve(request, model=model, provider=None)).unwrap()
-            asked = CachedContentRequest(
+            content_request = CachedContentRequest(
                 url=ready.http.url,
                 body=ready.body,
                 ttl=ttl,
@@ -73,7 +73,7 @@ class CachedContents:
             )
         except LLMError as error:
             return Failure(error)
-        made = await self._call(route, CACHE_CREATING, asked)
+        made = await self._call(route, CACHE_CREATING, content_request)
         return made.map(lambda content: self._owned(evolve(content, model=model.id), route))
 
     async def list(
@@ -84,8 +84,8 @@ class CachedContents:
             route = self._route(provider)
         except LLMError as error:
             return Failure(error)
-        found = await self._client.unary.all_pages(UnaryRoute.beside(route, CACHE_LISTING))
-        return found.map(lambda items: tuple(self._owned(item, route) for item in items))
+        listed = await self._client.unary.all_pages(UnaryRoute.beside(route, CACHE_LISTING))
+        return listed.map(lambda items: tuple(self._owned(item, route) for item in items))
 
     async def get(self, name: str, provider: str | None = None) -> Result[CachedContent, LLMError]:
         """Return the cached content *name* of *provider*, or of the default provider."""
@@ -93,8 +93,8 @@ class CachedContents:
             route = self._route(provider)
         except LLMError as error:
             return Failure(error)
-        found = await self._call(route, CACHE_READING, name, name)
-        return found.map(lambda content: self._owned(content, route))
+        read = await self._call(route, CACHE_READING, name, name)
+        return read.map(lambda content: self._owned(content, route))
 
     async def update(
         self, content: CachedContent, *, ttl: timedelta
@@ -105,8 +105,8 @@ class CachedContents:
             request = CachedContentRequest(name=content.name, ttl=ttl)
         except LLMError as error:
             return Failure(error)
-        found = await self._call(route, CACHE_UPDATING, request, content.name)
-        return found.map(lambda kept: self._owned(evolve(kept, model=content.model), route))
+        updated = await self._call(route, CACHE_UPDATING, request, content.name)
+        return updated.map(lambda kept: self._owned(evolve(kept, model=content.model), route))
 
     async def delete(self, content: CachedContent) -> Result[None, LLMError]:
         """Delete *content*; InvalidRequestError, before sending, if it is another account's."""

@@ -243,11 +243,11 @@ class Client(UnaryMethods):
             raise resolved.error
         from llmcore.catalog.lookup import get_model_info  # a data file is behind it
 
-        found = resolved.value
-        known = get_model_info(found.id, found.provider, models=self.models)
+        resolved_model = resolved.value
+        known = get_model_info(resolved_model.id, resolved_model.provider, models=self.models)
         if known is not None and mode not in (known.tool_choice_modes or (mode,)):
             return False
-        return route_of(found).takes_tool_choice(found.id, mode)
+        return route_of(resolved_model).takes_tool_choice(resolved_model.id, mode)
 
     @takes_requests
     async def generate(

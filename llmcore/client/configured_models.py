@@ -53,7 +53,7 @@ class ConfiguredProviders:
         """Return *providers* with a chosen *default*; ConfigurationError if it is none of them."""
         if not isinstance(providers, Mapping):
             raise ConfigurationError(f"providers must be a dict by id: {_EXAMPLE}")
-        wrong = next((name for name, one in providers.items() if not _is_source(one)), None)
+        wrong = next((name for name, source in providers.items() if not _is_source(source)), None)
         if wrong is not None:  # its value may be a key, which is not repeated
             raise ConfigurationError(f"the provider {wrong!r} must be configured: {_EXAMPLE}")
         made = cls(dict(providers), on_request=on_request)
@@ -76,11 +76,11 @@ class ConfiguredProviders:
             return Success(model)
         try:
             provider, model_id = self._place_of(request, models)
-            found = self._model(provider, model_id, models)
+            resolved = self._model(provider, model_id, models)
         except LLMError as error:
             return Failure(error)
-        if found is not None:
-            return Success(found)
+        if resolved is not None:
+            return Success(resolved)
         from llmcore.client.environment import unconfigured  # loads the catalog's modules
 
         asked_for = "" if model_id == PROBE_MODEL else model_id

@@ -175,15 +175,15 @@ class AwsChain(_OncePerProcess):
                 cause=error,
             ) from error
         try:
-            found = Session(profile=self._profile).get_credentials()
+            credentials = Session(profile=self._profile).get_credentials()
         except Exception as error:  # an invalid file, a missing profile
             raise _refused(error) from error
-        if found is None:
+        if credentials is None:
             raise AuthenticationError(
                 "no AWS credentials: set AWS_BEARER_TOKEN_BEDROCK, or AWS_ACCESS_KEY_ID and "
                 "AWS_SECRET_ACCESS_KEY, or configure the provider with api_key=... or profile=..."
             )
-        return found
+        return credentials
 
 
 def _refused(error: Exception) -> AuthenticationError:

@@ -31,17 +31,17 @@ def provider_entries() -> tuple[ProviderEntry, ...]:
     Those of a package that is installed later are found by the next process.
     Raises ConfigurationError for an invalid entry point.
     """
-    found = {entry.id: entry for entry in (*PROVIDERS, *RETRIEVAL_PROVIDERS)}
+    entries = {entry.id: entry for entry in (*PROVIDERS, *RETRIEVAL_PROVIDERS)}
     points = entry_points(group=ENTRY_POINT_GROUP)
     for point in sorted(points, key=lambda point: (point.name, point.value)):
         entry = _loaded(point)
-        if entry.id in found:
+        if entry.id in entries:
             raise ConfigurationError(
                 f"the entry point {point.value!r} offers the provider {entry.id!r}, "
-                f"which is {found[entry.id].home!r} already"
+                f"which is {entries[entry.id].home!r} already"
             )
-        found[entry.id] = entry
-    return tuple(found.values())
+        entries[entry.id] = entry
+    return tuple(entries.values())
 
 
 def _loaded(point: EntryPoint) -> ProviderEntry:
@@ -73,7 +73,7 @@ def configured_by(environ: Mapping[str, str], default: str | None) -> Configured
     of the user's at their usual address, the local model, those with a login) are there on request.
     Keys are read later, when a request is prepared.
     """
-    found = {
+    configured = {
         entry.id: entry.from_environ(environ)
         for entry in provider_entries()
         if entry.is_configured(environ)
@@ -83,8 +83,8 @@ def configured_by(environ: Mapping[str, str], default: str | None) -> Configured
         for entry in provider_entries()
         if entry.works_without_variables
     }
-    made = ConfiguredProviders.of(found, default, on_request)
-    return made if made.default_was_chosen else evolve(made, default=next(iter(found), None))
+    made = ConfiguredProviders.of(configured, default, on_request)
+    return made if made.default_was_chosen else evolve(made, default=next(iter(configured), None))
 
 
 _FAKE: Final = "fake"

@@ -65,9 +65,9 @@ class Files:
             over = UnaryRoute.beside(self.route, self._protocol().listing)
         except LLMError as error:
             return Failure(error)
-        found = await self.calls.all_pages(over, self.timeouts)
+        listed = await self.calls.all_pages(over, self.timeouts)
         account = self.account
-        return found.map(lambda files: tuple(evolve(file, account=account) for file in files))
+        return listed.map(lambda files: tuple(evolve(file, account=account) for file in files))
 
     async def delete(self, file: StoredFile) -> Result[None, LLMError]:
         """Delete *file*; InvalidRequestError if it is another provider's or account's."""

@@ -43,8 +43,8 @@ async def model_response(
         loaded = await anyio.to_thread.run_sync(load_unary_files, named)
     except LLMError as error:
         return Failure(error)
-    found = await calls.call(route, loaded, timeouts)
-    return found.map(lambda response: _with_cost(response, model, models))
+    answered = await calls.call(route, loaded, timeouts)
+    return answered.map(lambda response: _with_cost(response, model, models))
 
 
 async def speech_stream(

@@ -102,17 +102,17 @@ class UnaryCalls:
         self, route: UnaryRoute[PageRequest, Page[Item]], timeouts: Timeouts | None = None
     ) -> Result[tuple[Item, ...], LLMError]:
         """Return the items of a list, page after page, of at most 100 pages."""
-        found: list[Item] = []
+        items: list[Item] = []
         after: str | None = None
         for _ in range(_MOST_PAGES):
             page = await self.call(route, PageRequest(after=after), timeouts)
             if isinstance(page, Failure):
                 return page
-            found += page.value.items
+            items += page.value.items
             after = page.value.after
             if after is None:
                 break
-        return Success(tuple(found))
+        return Success(tuple(items))
 
     async def opened(
         self,

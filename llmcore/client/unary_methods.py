@@ -88,9 +88,9 @@ class UnaryMethods(ABC):
         from llmcore.client.model_lists import listed_models, with_facts
 
         model = resolved.value
-        found = await listed_models(self.unary, route_of(model), timeouts)
-        return found.map(
-            lambda live: tuple(with_facts(one, model.provider, self.models) for one in live)
+        listed = await listed_models(self.unary, route_of(model), timeouts)
+        return listed.map(
+            lambda live: tuple(with_facts(entry, model.provider, self.models) for entry in live)
         )
 
     async def load_models(
@@ -176,10 +176,10 @@ class UnaryMethods(ABC):
         The recording is what `generate_speech` would return as a whole. A ConfigurationError where
         the API answers with a document, as those of Gemini and Mistral do. No middleware is run.
         """
-        found = self._model_of(request)
-        if isinstance(found, Failure):
-            return found
-        return await speech_stream(self.unary, request, found.value, timeouts)
+        resolved = self._model_of(request)
+        if isinstance(resolved, Failure):
+            return resolved
+        return await speech_stream(self.unary, request, resolved.value, timeouts)
 
     async def _model_response(
         self,
@@ -187,10 +187,12 @@ class UnaryMethods(ABC):
         request: _Request,
         timeouts: Timeouts | None,
     ) -> Result[_Response, LLMError]:
-        found = self._model_of(request)
-        if isinstance(found, Failure):
-            return found
-        return await model_response(self.unary, find, request, found.value, self.models, timeouts)
+        resolved = self._model_of(request)
+        if isinstance(resolved, Failure):
+            return resolved
+        return await model_response(
+            self.unary, find, request, resolved.value, self.models, timeouts
+        )
 
     def _model_of(self, request: UnaryRequest) -> Result[Model, LLMError]:
         if not isinstance(request, UnaryRequest):
@@ -216,20 +218,20 @@ class UnaryMethods(ABC):
         upload = await upload_of(source, filename, media_type, purpose)
         if isinstance(upload, Failure):
             return upload
-        found = self._files(provider)
-        return found if isinstance(found, Failure) else await found.value.upload(upload.value)
+        files = self._files(provider)
+        return files if isinstance(files, Failure) else await files.value.upload(upload.value)
 
     async def list_files(
         self, provider: str | None = None
     ) -> Result[tuple[StoredFile, ...], LLMError]:
         """Return the files that *provider* stores for the account."""
-        found = self._files(provider)
-        return found if isinstance(found, Failure) else await found.value.list()
+        files = self._files(provider)
+        return files if isinstance(files, Failure) else await files.value.list()
 
     async def delete_file(self, file: StoredFile) -> Result[None, LLMError]:
         """Delete *file*; InvalidRequestError, before sending, if it is another account's."""
-        found = self._files(file.provider)
-        return found if isinstance(found, Failure) else await found.value.delete(file)
+        files = self._files(file.provider)
+        return files if isinstance(files, Failure) else await files.value.delete(file)
 
     async def file_at(
         self, file: StoredFile, provider: str | None = None
@@ -238,14 +240,14 @@ class UnaryMethods(ABC):
 
         InvalidRequestError if it is another provider's or account's and has no `data`.
         """
-        found = self._files(provider)
-        return found if isinstance(found, Failure) else await found.value.here(file)
+        files = self._files(provider)
+        return files if isinstance(files, Failure) else await files.value.here(file)
 
     def _files(self, provider: str | None) -> "Result[Files, LLMError]":
         from llmcore.client.files import Files
 
         model = self._resolved(PROBE_MODEL, provider or self.default_provider)
-        return model.map(lambda found: Files(self.unary, route_of(found)))
+        return model.map(lambda resolved: Files(self.unary, route_of(resolved)))
 
     def _resolved(self, model: Model | str, provider: str | None) -> Result[Model, LLMError]:
         return self.resolve(LLMRequest(model=model, provider=provider, messages=()))

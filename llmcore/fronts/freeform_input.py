@@ -82,10 +82,10 @@ class FreeformInput:
         """Find the one field that is streamed; other forms are buffered until their end."""
         at = _Cursor(head, 1)
         for wanted in (f'"{FREEFORM_FIELD}"', ":", '"'):
-            found = at.skip(wanted)
-            if found is None:
+            after = at.skip(wanted)
+            if after is None:
                 return ""
-            if not found:
+            if not after:
                 return self._hold()
         self._mode = "string"
         self._rest = ""
@@ -207,8 +207,8 @@ class _Cursor:
 
 def _next_special(text: str, place: int) -> int:
     """Return where the next quote or escape is, or the end."""
-    found = _SPECIAL.search(text, place)
-    return found.start() if found else len(text)
+    match = _SPECIAL.search(text, place)
+    return match.start() if match else len(text)
 
 
 def _string_in(text: str) -> str:

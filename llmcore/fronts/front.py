@@ -256,8 +256,8 @@ class GrammarChecker:
         With `complete=False` the stream may stop anywhere, as one that is still running does.
         """
         checker = cls()
-        found = [problem for event in events for problem in checker.feed(event)]
-        return [*found, *(checker.finish() if complete else ())]
+        problems = [problem for event in events for problem in checker.feed(event)]
+        return [*problems, *(checker.finish() if complete else ())]
 
     def feed(self, event: Event) -> Sequence[str]:
         """Return the violations of the grammar by *event*."""

@@ -33,8 +33,8 @@ def search_queries(call: ToolCall | ToolCallPart) -> list[str]:
 
 def found_pages(result: ToolResult | ToolResultPart | None) -> list[Mapping[str, Any]]:
     """Return the pages that a search found, each an object with its `url`."""
-    found = result.content if result is not None else None
-    pages = objects(found) or objects(object_or_empty(found).get("sources"))
+    content = result.content if result is not None else None
+    pages = objects(content) or objects(object_or_empty(content).get("sources"))
     return [page for page in pages if str_or_none(page.get("url"))]
 
 

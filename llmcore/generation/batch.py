@@ -148,11 +148,11 @@ class _Run:
 
     async def _outcome(self, id_: str, llm_request: LLMRequest) -> Result[LLMResponse, LLMError]:
         digest = hashlib.sha256(json.dumps(to_json(llm_request))).hexdigest()
-        found = None if self._kept is None else await self._kept.get(id_, digest)
+        stored = None if self._kept is None else await self._kept.get(id_, digest)
         so_far = self.summary
-        if found is not None:
+        if stored is not None:
             self.summary = evolve(so_far, resumed=so_far.resumed + 1)
-            return Success(from_json(LLMResponse, found))
+            return Success(from_json(LLMResponse, stored))
         call = partial(self._client.generate, llm_request, timeouts=self._timeouts)
         outcome = await retry(call, self._policy)
         so_far = self.summary

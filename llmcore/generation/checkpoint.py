@@ -48,15 +48,15 @@ class Checkpoint:
 
         Raises InvalidRequestError if it answers a request of another digest than *request*.
         """
-        found = await anyio.to_thread.run_sync(lambda: self._run(lambda db: _row(db, id_)))
-        if found is None:
+        row = await anyio.to_thread.run_sync(lambda: self._run(lambda db: _row(db, id_)))
+        if row is None:
             return None
-        if found[0] != request:
+        if row[0] != request:
             raise InvalidRequestError(
                 f"{self.path} has a response to another request of the id {id_!r}: use another "
                 "id, or another file"
             )
-        return json.loads(found[1])
+        return json.loads(row[1])
 
     async def add(self, id_: str, request: str, result: JsonValue) -> None:
         """Store the result for *id_*; it is on the disk when this returns."""
@@ -82,8 +82,8 @@ class Checkpoint:
 
 def _row(db: sqlite3.Connection, id_: str) -> tuple[str, bytes] | None:
     query = "SELECT request, result FROM results WHERE id = ?"
-    found: tuple[str, bytes] | None = db.execute(query, (id_,)).fetchone()
-    return found
+    row: tuple[str, bytes] | None = db.execute(query, (id_,)).fetchone()
+    return row
 
 
 def _page(db: sqlite3.Connection, after: str) -> list[tuple[str, bytes]]:

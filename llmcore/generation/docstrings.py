@@ -22,7 +22,7 @@ def arguments_of(docstring: str | None) -> dict[str, str]:
 
     An entry is `name: text` or `name (type): text`; deeper indented lines continue it.
     """
-    found: dict[str, list[str]] = {}
+    lines_of: dict[str, list[str]] = {}
     current: list[str] = []
     indent: int | None = None
     for line in _section(inspect.cleandoc(docstring or "").split("\n")):
@@ -30,11 +30,11 @@ def arguments_of(docstring: str | None) -> dict[str, str]:
         indent = depth if indent is None else indent
         entry = _ENTRY.fullmatch(line.strip()) if depth <= indent else None
         if entry is not None:
-            current = found.setdefault(entry["name"], [])
+            current = lines_of.setdefault(entry["name"], [])
             current.append(entry["text"])
         else:
             current.append(line.strip())
-    return {name: " ".join(" ".join(lines).split()) for name, lines in found.items()}
+    return {name: " ".join(" ".join(lines).split()) for name, lines in lines_of.items()}
 
 
 def _section(lines: list[str]) -> Iterator[str]:

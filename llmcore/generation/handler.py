@@ -80,9 +80,9 @@ def handler_of(function: Function, parameters: JsonObject) -> Handler:
     _reject_generators(function)
     declared = parameters.get("properties")
     names = set(declared) if isinstance(declared, Mapping) else set[str]()
-    asked = _parameters(function)
-    injected = frozenset(name for name in asked if name in INJECTED and name not in names)
-    supplied = [name for name in asked if name not in injected]
+    parameter_names = _parameters(function)
+    injected = frozenset(name for name in parameter_names if name in INJECTED and name not in names)
+    supplied = [name for name in parameter_names if name not in injected]
     takes_all = supplied[0] if len(supplied) == 1 and supplied[0] not in names else None
     try:
         hints = _hints(function)

@@ -29,13 +29,13 @@ def problems(schema: JsonObject, value: JsonValue) -> list[str]:
 
     Paths begin with `$`, the value itself. Raises ValueError if *schema* is not a JSON Schema.
     """
-    found: list[str] = []
+    problems_found: list[str] = []
     for error in _validator(json.canonical(schema)).iter_errors(value):
         path = ".".join(["$", *map(str, error.instance_path)])
-        found.append(f"{path}: {error.message[:MAX_TEXT]}")
-        if len(found) == MAX_PROBLEMS:
+        problems_found.append(f"{path}: {error.message[:MAX_TEXT]}")
+        if len(problems_found) == MAX_PROBLEMS:
             break
-    return found
+    return problems_found
 
 
 @lru_cache(maxsize=512)

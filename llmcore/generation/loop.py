@@ -31,14 +31,14 @@ from llmcore.generation.model_call import ModelCall
 from llmcore.generation.next_step import NextStep, checked_step
 from llmcore.generation.rejected_reasoning import without_opaque_reasoning
 from llmcore.generation.results import GenerateResult, StepResult, any_met, total_usage
-from llmcore.generation.run_events import RunEvents, with_fields
+from llmcore.generation.run_events import RunEvents
 from llmcore.generation.run_spans import RunSpans
 from llmcore.generation.settings import RunPlan
 from llmcore.routes.transport import Timeouts
 from llmcore.schema.content import ToolCallPart
 from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.errors import AbortError, InvalidRequestError, LLMError
-from llmcore.schema.events import ErrorEvent, Finish, LLMEvent
+from llmcore.schema.events import ErrorEvent, Finish, LLMEvent, with_fields
 from llmcore.schema.messages import Message
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.response import LLMResponse

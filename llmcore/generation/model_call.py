@@ -101,9 +101,9 @@ class ModelCall:
         if self._delivered:
             return False
         if not self._drops_reasoning(error):
-            left = self._deadline - anyio.current_time()
+            seconds_left = self._deadline - anyio.current_time()
             delay = await next_delay(
-                self._policy, error, self.requests - 1, within=left, on_retry=self._on_retry
+                self._policy, error, self.requests - 1, within=seconds_left, on_retry=self._on_retry
             )
             if delay is None:
                 return False

@@ -55,16 +55,16 @@ class _Pruner:
 
     def _flat(self, schemas: Iterable[JsonObject]) -> list[JsonObject]:
         """Return *schemas* with all schemas that they reference or combine."""
-        found: list[JsonObject] = []
+        flat: list[JsonObject] = []
         seen: set[int] = set()
         queue = list(schemas)
         while queue:
             schema = queue.pop()
             if id(schema) not in seen:
                 seen.add(id(schema))
-                found.append(schema)
+                flat.append(schema)
                 queue.extend(self._parts(schema))
-        return found
+        return flat
 
     def _parts(self, schema: JsonObject) -> Iterator[JsonObject]:
         for keyword in ("anyOf", "oneOf", "allOf"):
@@ -78,11 +78,11 @@ def referred(root: JsonObject, reference: str) -> JsonValue:
     """Return the value at *reference* in *root*; None if there is none."""
     if not reference.startswith("#"):
         return None
-    found: JsonValue = root
+    value: JsonValue = root
     for step in reference[1:].split("/")[1:]:
         name = step.replace("~1", "/").replace("~0", "~")
-        found = found.get(name) if isinstance(found, Mapping) else None
-    return found
+        value = value.get(name) if isinstance(value, Mapping) else None
+    return value
 
 
 _TYPE_KEYWORDS = ("type", "enum", "const", "anyOf", "oneOf", "allOf", "$ref")

@@ -1,23 +1,19 @@
 """The events of a run: those of its steps, with the numbers of the run and one `StreamStart`."""
 
 from collections.abc import Iterable, Sequence
-from typing import Any, TypeVar
 
 from attrs import evolve
 
 from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.events import (
-    Finish,
     LLMEvent,
     StepFinish,
     StepStart,
     StreamStart,
-    attach_native,
+    with_fields,
 )
 
 _FRAME = {StreamStart, StepStart, StepFinish}
-
-_Event = TypeVar("_Event", StepStart, StepFinish, Finish)
 
 
 class RunEvents:
@@ -55,10 +51,3 @@ class RunEvents:
                 self._started = True
                 changed_events += [event, *self.early]
         return changed_events
-
-
-def with_fields(event: _Event, **changes: Any) -> _Event:
-    """Return *event* with *changes* and the same native frame."""
-    copy = evolve(event, **changes)
-    attach_native([copy], event.native)
-    return copy

@@ -45,8 +45,8 @@ class RunSpans:
     @classmethod
     def of(cls, client: Client, request: LLMRequest) -> Self:
         """Return the spans of a run of *request*, by the `Telemetry` of *client*."""
-        found = (item for item in client.middleware if isinstance(item, Telemetry))
-        telemetry = next(found, None)
+        installed = (item for item in client.middleware if isinstance(item, Telemetry))
+        telemetry = next(installed, None)
         model = None if telemetry is None else client.resolve(request).value_or(None)
         if model is None:
             return cls(telemetry, request.provider_id, request.model_id)

@@ -29,8 +29,8 @@ def setting_meanings() -> Mapping[str, str]:
         source = inspect.getsource(settings)
     except OSError:  # a frozen program
         return {}
-    found = {name: " ".join(text.split()) for name, text in _DOCUMENTED_KEY.findall(source)}
-    return {name: found[name] for name in Settings.__annotations__ if name in found}
+    meanings = {name: " ".join(text.split()) for name, text in _DOCUMENTED_KEY.findall(source)}
+    return {name: meanings[name] for name in Settings.__annotations__ if name in meanings}
 
 
 def with_settings_listed(function: _F, *, without: frozenset[str] = frozenset()) -> _F:
@@ -39,7 +39,11 @@ def with_settings_listed(function: _F, *, without: frozenset[str] = frozenset())
     *without* are settings that it does not take.
     """
     signature = inspect.signature(function)
-    own = [one for one in signature.parameters.values() if one.kind is not one.VAR_KEYWORD]
+    own = [
+        parameter
+        for parameter in signature.parameters.values()
+        if parameter.kind is not parameter.VAR_KEYWORD
+    ]
     listed = [
         inspect.Parameter(
             name, inspect.Parameter.KEYWORD_ONLY, default=_default(name), annotation=annotation

@@ -177,10 +177,10 @@ class _Reading:
         for data, delay in self._response.pieces:
             ms += delay
             try:
-                found = list(frames.feed(data))
+                new_frames = list(frames.feed(data))
             except LLMError:  # the decoder reports it
-                found = []
-            now = [_Step(ms, len(frame[1]), self._framing.native(frame)) for frame in found]
+                new_frames = []
+            now = [_Step(ms, len(frame[1]), self._framing.native(frame)) for frame in new_frames]
             _assign(now or [_Step(ms, len(data), None)], self._decoder.feed(data), steps)
         if not self._response.timed:
             for number, step in enumerate(steps):
@@ -339,8 +339,8 @@ def _costs(response: LLMResponse, cost: float) -> dict[str, float]:
     """Return the shares of input and output in *cost*, in the proportion of their list prices."""
     counted = evolve(response.usage, cost_usd=None)
     listed = response_cost(evolve(response, usage=counted))
-    asked = evolve(counted, output_tokens=0, reasoning_tokens=None)
-    of_input = response_cost(evolve(response, usage=asked))
+    prompt_usage = evolve(counted, output_tokens=0, reasoning_tokens=None)
+    of_input = response_cost(evolve(response, usage=prompt_usage))
     if not cost or not listed or of_input is None:
         return {}
     return {"input": cost * of_input / listed, "output": cost * (listed - of_input) / listed}

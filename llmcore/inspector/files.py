@@ -97,11 +97,11 @@ def _is_event(value: Mapping[str, object]) -> bool:
 def of_cassette(cassette: Cassette, name: str) -> Document:
     """Return the document of a cassette: an exchange for each interaction."""
     provider = cassette.metadata.provider or ""
-    found = [
+    exchanges = [
         _interaction(item, f"{number}", provider, cassette.metadata.protocol)
         for number, item in enumerate(cassette.interactions, 1)
     ]
-    return {"title": name, "kind": "cassette", "exchanges": found}
+    return {"title": name, "kind": "cassette", "exchanges": exchanges}
 
 
 def _interaction(item: AnyInteraction, name: str, provider: str, protocol: str | None) -> Document:
@@ -129,12 +129,12 @@ def _interaction(item: AnyInteraction, name: str, provider: str, protocol: str |
 def _response_of(item: Interaction) -> ReceivedResponse:
     response = item.response
     if isinstance(response, NoResponse):
-        left = LLMError("the caller left before a response came")
+        unanswered = LLMError("the caller left before a response came")
         return ReceivedResponse(
             headers={"content-type": "text/event-stream"},
             pieces=(),
             head_ms=response.delay_ms,
-            failure=response.failure or left,
+            failure=response.failure or unanswered,
         )
     failure = response.failure
     if response.abandoned:
@@ -190,7 +190,7 @@ def of_events(name: str, lines: Sequence[Any]) -> Document:
     ]
     last = events[-1]["data"] if events else {}
     usage, error = last.get("usage"), last.get("error")
-    found = {
+    exchange = {
         "name": name,
         "provider": "",
         "protocol": "",
@@ -204,7 +204,7 @@ def of_events(name: str, lines: Sequence[Any]) -> Document:
         "text": "".join(event["text"] for event in events if event["type"] == "text-delta"),
         "error": None if error is None else {"kind": "error", "data": error},
     }
-    return {"title": name, "kind": "events", "exchanges": [found]}
+    return {"title": name, "kind": "events", "exchanges": [exchange]}
 
 
 def of_session(name: str, entries: Sequence[MessageEntry]) -> Document:
@@ -224,8 +224,8 @@ def of_session(name: str, entries: Sequence[MessageEntry]) -> Document:
 
 
 def _value(text: str) -> Any:
-    found = _json(text.encode())
-    return text if found is None else found
+    parsed = _json(text.encode())
+    return text if parsed is None else parsed
 
 
 # -- differences
@@ -250,14 +250,14 @@ def difference(first: Document, second: Document) -> list[Document]:
 
 def _parts(document: Document, number: int) -> dict[str, str]:
     exchanges = document["exchanges"]
-    found = exchanges[number] if number < len(exchanges) else {"stages": []}
-    stages = {stage["title"]: stage for stage in found["stages"]}
+    exchange = exchanges[number] if number < len(exchanges) else {"stages": []}
+    stages = {stage["title"]: stage for stage in exchange["stages"]}
     return {
         "Request": _pretty(stages.get("Request")),
-        "Response": _pretty(found.get("message")),
-        "Usage": _pretty(found.get("usage")),
-        "Diagnostics": _pretty(found.get("diagnostics")),
-        "Error": _pretty(found.get("error")),
+        "Response": _pretty(exchange.get("message")),
+        "Usage": _pretty(exchange.get("usage")),
+        "Diagnostics": _pretty(exchange.get("diagnostics")),
+        "Error": _pretty(exchange.get("error")),
     }
 
 

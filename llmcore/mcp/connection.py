@@ -308,14 +308,14 @@ class ServerConnection:
                 self._idle.set()
 
     def _error(self, error: Exception) -> LLMError:
-        found = as_llm_error(self.name, error)
+        known = as_llm_error(self.name, error)
         http = self._http
-        if http is None or not isinstance(found, ProviderError | StreamError):
-            return found
+        if http is None or not isinstance(known, ProviderError | StreamError):
+            return known
         if http.error is not None:
             return as_llm_error(self.name, http.error)
         if http.status is None:
-            return found
+            return known
         return of_status(self.name, http.status, error, http.login_url)
 
     # -- connecting

@@ -223,12 +223,14 @@ async def _authorization_response(stream: SocketStream) -> dict[str, str] | None
             except (anyio.EndOfStream, anyio.BrokenResourceError):
                 break
     target = urlsplit([*data.split(b" ", 2), b"", b""][1].decode("latin-1"))
-    found = {name: values[0] for name, values in parse_qs(target.query).items()}
-    is_response = target.path == "/callback" and ("code" in found or "error" in found)
+    parameters = {name: values[0] for name, values in parse_qs(target.query).items()}
+    is_response = target.path == "/callback" and ("code" in parameters or "error" in parameters)
     status, text = ("200 OK", "You can close this page.") if is_response else ("404 Not Found", "")
     head = f"HTTP/1.1 {status}\r\nContent-Type: text/plain\r\nContent-Length: {len(text)}\r\n"
     try:
         await stream.send(f"{head}Connection: close\r\n\r\n{text}".encode())
     except (anyio.BrokenResourceError, anyio.ClosedResourceError):
-        return found if is_response else None  # the browser went away after it had sent the code
-    return found if is_response else None
+        return (
+            parameters if is_response else None
+        )  # the browser went away after it had sent the code
+    return parameters if is_response else None

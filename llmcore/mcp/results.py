@@ -65,8 +65,8 @@ def _is_content(structured: JsonValue, blocks: "Sequence[Block]") -> bool:
         block.model_dump(mode="json", by_alias=True, exclude_none=True) for block in blocks
     ]
     members = structured.values() if isinstance(structured, Mapping) else ()
-    found = [_without_nulls(value) for value in (structured, *members)]
-    return native in found or (len(native) == 1 and native[0] in found)
+    accepted = [_without_nulls(value) for value in (structured, *members)]
+    return native in accepted or (len(native) == 1 and native[0] in accepted)
 
 
 def _without_nulls(value: JsonValue) -> JsonValue:

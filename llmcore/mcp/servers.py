@@ -109,10 +109,10 @@ def servers_of(document: JsonValue) -> dict[str, McpServer]:
 
     Raises ConfigurationError for another form.
     """
-    found = document.get("mcpServers") if isinstance(document, Mapping) else None
-    if not isinstance(found, Mapping):
+    servers = document.get("mcpServers") if isinstance(document, Mapping) else None
+    if not isinstance(servers, Mapping):
         raise ConfigurationError('the servers are an object, under the key "mcpServers"')
-    return {str(name): _server_of(str(name), entry) for name, entry in found.items()}
+    return {str(name): _server_of(str(name), entry) for name, entry in servers.items()}
 
 
 def _server_of(name: str, entry: JsonValue) -> McpServer:

@@ -151,11 +151,11 @@ def _transcribe(request: TranscriptionRequest, *, form: _Form) -> NativeRequest:
         return send(body | {form.url: url})
     if audio.file_id is not None and form.file_id is not None:
         return send(body | {form.file_id: audio.file_id})
-    found = raw_data(audio)
-    if found is None:
+    recording = raw_data(audio)
+    if recording is None:
         what = "URLs" if url is not None else "file ids"
         raise InvalidRequestError(f"the API takes no {what} of recordings: send the bytes")
-    media_type, data = found
+    media_type, data = recording
     file = FileUpload(data=data, filename=f"audio.{_ending(media_type)}", media_type=media_type)
     return send(body, files=[("file", file)])
 
@@ -164,11 +164,11 @@ def _build_openrouter(request: TranscriptionRequest) -> NativeRequest:
     diagnostics = Diagnostics()
     body = _OPENROUTER.settings(request, diagnostics)
     url = remote_url(request.audio)
-    found = base64_data(request.audio)
+    encoded = base64_data(request.audio)
     if url is not None:
         body["input_audio"] = {"url": url}
-    elif found is not None:
-        body["input_audio"] = {"data": found[1], "format": _ending(found[0])}
+    elif encoded is not None:
+        body["input_audio"] = {"data": encoded[1], "format": _ending(encoded[0])}
     else:
         raise InvalidRequestError("the API takes no file ids of recordings: send the bytes")
     return posted(request, _TEXT_PATH, body, diagnostics)
@@ -234,7 +234,7 @@ def _language(document: JsonObject) -> str | None:
 def _duration(document: JsonObject) -> float | None:
     usage = object_or_empty(document.get("usage"))
     stated = (document.get("duration"), usage.get("seconds"), usage.get("prompt_audio_seconds"))
-    return next((found for value in stated if (found := _seconds(value)) is not None), None)
+    return next((seconds for value in stated if (seconds := _seconds(value)) is not None), None)
 
 
 # -- the APIs
@@ -358,8 +358,8 @@ def _read_gemini(response: NativeResponse, request: SpeechRequest) -> SpeechResp
 
     Its type has their rate, as in `audio/L16;codec=pcm;rate=24000`.
     """
-    found = read_media(response, "audio")
-    audio = AudioPart(data=b"".join(data for _, data in found), media_type=found[0][0])
+    pieces = read_media(response, "audio")
+    audio = AudioPart(data=b"".join(data for _, data in pieces), media_type=pieces[0][0])
     return SpeechResponse(audio=audio, **response_fields(response, request, google_usage(response)))
 
 

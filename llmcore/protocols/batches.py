@@ -92,10 +92,10 @@ class BatchProtocol:
 def batch_id(document: JsonValue) -> str:
     """Return the id of a new batch or file; StreamError for another document."""
     native = object_or_empty(document)
-    found = str_or_none(native.get("id")) or str_or_none(native.get("name"))
-    if found is None:
+    id_ = str_or_none(native.get("id")) or str_or_none(native.get("name"))
+    if id_ is None:
         raise StreamError("the response names no batch", retryable=False, raw=document)
-    return found
+    return id_
 
 
 def request_lines(bodies: Mapping[str, JsonObject], path: str) -> bytes:
@@ -152,8 +152,8 @@ def _messages(errors: JsonValue) -> tuple[str, ...]:
 
 def _files(content: str, names: tuple[str, ...]) -> Callable[[str, JsonObject], tuple[str, ...]]:
     def paths(_id: str, native: JsonObject) -> tuple[str, ...]:
-        found = (str_or_none(native.get(name)) for name in names)
-        return tuple(content.format(file) for file in found if file)
+        file_ids = (str_or_none(native.get(name)) for name in names)
+        return tuple(content.format(file) for file in file_ids if file)
 
     return paths
 

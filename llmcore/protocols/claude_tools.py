@@ -162,8 +162,8 @@ def _mcp(options: dict[str, Any], path: str, diagnostics: Diagnostics) -> Claude
     if allowed:
         toolset["default_config"] = {"enabled": False}
         toolset["configs"] = {name: {"enabled": True} for name in allowed}
-    found = native_tool({**toolset, **options})
-    return ClaudeTool(definition=found.definition, servers=(server,), betas=found.betas)
+    tool = native_tool({**toolset, **options})
+    return ClaudeTool(definition=tool.definition, servers=(server,), betas=tool.betas)
 
 
 # -- names of properties
@@ -179,13 +179,13 @@ _other: Final = re.compile(r"[^a-zA-Z0-9_.-]")
 
 def replaced_properties(request: LLMRequest) -> dict[str, Names]:
     """Return, for each tool with names that are refused, what is sent for each of them."""
-    found: dict[str, Names] = {}
+    replaced: dict[str, Names] = {}
     for tool in request.tools:
         if isinstance(tool, ToolDefinition):
             names = tool.parameters.get("properties")
             if isinstance(names, Mapping) and not all(map(_allowed, names)):
-                found[tool.name] = _replacements(names)
-    return found
+                replaced[tool.name] = _replacements(names)
+    return replaced
 
 
 def own_properties(request: LLMRequest) -> dict[str, Names]:

@@ -218,13 +218,13 @@ def read_embeddings(response: NativeResponse, request: EmbeddingRequest) -> Embe
 def _vectors(document: JsonObject) -> Sequence[Any]:
     if isinstance(document.get("data"), list):
         return [entry.get("embedding") for entry in _in_order(objects(document["data"]))]
-    found = document.get("embeddings")
-    if isinstance(found, dict):
-        found = found.get("float")
-    if isinstance(found, list):
+    vectors = document.get("embeddings")
+    if isinstance(vectors, dict):
+        vectors = vectors.get("float")
+    if isinstance(vectors, list):
         return [
             object_or_empty(item).get("values") if isinstance(item, dict) else item
-            for item in found
+            for item in vectors
         ]
     predictions = objects(document.get("predictions"))
     if predictions:
@@ -304,18 +304,18 @@ def batches(request: EmbeddingRequest, protocol: EmbeddingProtocol) -> list[Embe
     Tokens are estimated, rather too high. A text that is too large alone is a request of its own,
     for the provider to cut or refuse.
     """
-    found: list[list[str]] = [[]]
+    parts: list[list[str]] = [[]]
     room = math.inf if protocol.max_tokens is None else protocol.max_tokens
     tokens = 0.0
     for text in request.inputs:
         size = estimated_text_tokens(text) + 1
-        full = len(found[-1]) == protocol.max_inputs or tokens + size > room
-        if found[-1] and full:
-            found.append([])
+        full = len(parts[-1]) == protocol.max_inputs or tokens + size > room
+        if parts[-1] and full:
+            parts.append([])
             tokens = 0.0
-        found[-1].append(text)
+        parts[-1].append(text)
         tokens += size
-    return [evolve(request, inputs=texts) for texts in found]
+    return [evolve(request, inputs=texts) for texts in parts]
 
 
 def joined(responses: Sequence[EmbeddingResponse]) -> EmbeddingResponse:

@@ -126,8 +126,8 @@ def listed(path: str, size: str, mark: str, page: PageRequest) -> NativeRequest:
 
 def _read_list(provider: str, response: NativeResponse, page: PageRequest) -> Page[StoredFile]:
     document = object_or_empty(response.document)
-    found = document.get("data", document.get("files", []))
-    files = tuple(read_file(entry, provider) for entry in objects(found))
+    entries = document.get("data", document.get("files", []))
+    files = tuple(read_file(entry, provider) for entry in objects(entries))
     return Page(items=files, after=_after(document, files, page))
 
 
@@ -329,15 +329,15 @@ def read_cached_content(native: JsonObject) -> CachedContent:
 
 
 def _read_cached(response: NativeResponse, _asked: object) -> CachedContent:
-    found = read_cached_content(object_or_empty(response.document))
-    return evolve(found, diagnostics=response.diagnostics)
+    content = read_cached_content(object_or_empty(response.document))
+    return evolve(content, diagnostics=response.diagnostics)
 
 
 def _read_cached_list(response: NativeResponse, _asked: PageRequest) -> Page[CachedContent]:
     document = object_or_empty(response.document)
-    found = objects(document.get("cachedContents"))
+    entries = objects(document.get("cachedContents"))
     token = str_or_none(document.get("nextPageToken")) or None
-    return Page(items=tuple(map(read_cached_content, found)), after=token)
+    return Page(items=tuple(map(read_cached_content, entries)), after=token)
 
 
 # -- the operations

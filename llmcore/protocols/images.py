@@ -161,10 +161,10 @@ def _resolution(
 
 
 def _upload(image: ImagePart) -> FileUpload:
-    found = raw_data(image)
-    if found is None:
+    typed_bytes = raw_data(image)
+    if typed_bytes is None:
         raise InvalidRequestError("the API takes no URLs and no file ids of images: send the bytes")
-    media_type, data = found
+    media_type, data = typed_bytes
     name = f"image.{media_type.rpartition('/')[2]}"
     return FileUpload(data=data, filename=name, media_type=media_type)
 
@@ -216,8 +216,8 @@ def _image(entry: JsonObject, default: str | None) -> ImagePart | None:
 
 
 def _read_gemini(response: NativeResponse, request: ImageRequest) -> ImageResponse:
-    found = read_media(response, "image")
-    images = tuple(ImagePart(data=data, media_type=media_type) for media_type, data in found)
+    typed_images = read_media(response, "image")
+    images = tuple(ImagePart(data=data, media_type=media_type) for media_type, data in typed_images)
     return ImageResponse(
         images=images, **response_fields(response, request, google_usage(response))
     )

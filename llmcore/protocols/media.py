@@ -57,8 +57,8 @@ def media_type_of(part: MediaPart) -> str | None:
         return _plain_type(part.media_type)
     if part.url is not None and is_data_url(part.url):
         return _data_url_type(part.url) or sniffed(raw_bytes(part) or b"")
-    if part.data is not None and (found := sniffed(part.data)):
-        return found
+    if part.data is not None and (media_type := sniffed(part.data)):
+        return media_type
     name = part.name if isinstance(part, DocumentPart) else None
     return _type_by_name(name) or _type_by_name(_path_of(part.url or ""))
 
@@ -201,8 +201,10 @@ def base64_data(part: MediaPart) -> tuple[str, str] | None:
 
     Raises InvalidRequestError if the MIME type is unknown or the URL is invalid.
     """
-    found = raw_data(part)
-    return None if found is None else (found[0], base64.b64encode(found[1]).decode())
+    typed_bytes = raw_data(part)
+    return (
+        None if typed_bytes is None else (typed_bytes[0], base64.b64encode(typed_bytes[1]).decode())
+    )
 
 
 def data_url(part: MediaPart) -> str | None:
@@ -210,14 +212,14 @@ def data_url(part: MediaPart) -> str | None:
 
     Raises InvalidRequestError for a MIME type with a comma, which would begin the data.
     """
-    found = base64_data(part)
-    if found is None:
+    encoded = base64_data(part)
+    if encoded is None:
         return None
-    if "," in found[0]:
+    if "," in encoded[0]:
         raise InvalidRequestError(
-            f"{noun_of(part)} has {found[0]!r}, which is not a MIME type: leave the comma out"
+            f"{noun_of(part)} has {encoded[0]!r}, which is not a MIME type: leave the comma out"
         )
-    return f"data:{found[0]};base64,{found[1]}"
+    return f"data:{encoded[0]};base64,{encoded[1]}"
 
 
 def text_data(part: MediaPart) -> str | None:
@@ -396,14 +398,14 @@ def decode_pieces(pieces: Iterable[str]) -> bytes:
 
     A piece that is not base64 has none.
     """
-    found: list[bytes] = []
+    decoded: list[bytes] = []
     rest = ""
     for piece in pieces:
         rest += piece
         end = len(rest) // 4 * 4
-        found.append(decode_leniently(rest[:end]))
+        decoded.append(decode_leniently(rest[:end]))
         rest = rest[end:]
-    return b"".join([*found, decode_leniently(rest + "=" * (-len(rest) % 4))])
+    return b"".join([*decoded, decode_leniently(rest + "=" * (-len(rest) % 4))])
 
 
 def decode_leniently(text: object) -> bytes:

@@ -118,10 +118,10 @@ class _Tree(Mapping[_K, _V]):
         return node.get(key)
 
     def __getitem__(self, key: _K) -> _V:
-        found = self._find(key)
-        if found is None:
+        entry = self._find(key)
+        if entry is None:
             raise KeyError(key)
-        return cast("_V", found[1])
+        return cast("_V", entry[1])
 
     def __iter__(self) -> Iterator[_K]:
         entries = sorted(_entries(self._root), key=itemgetter(1))

@@ -258,8 +258,8 @@ def read_counts(
                 continue
             for name in path[1:]:
                 value = value.get(name) if type(value) is dict else None
-            if value is not None and (found := count_or_none(value)) is not None:
-                counts[field] = found
+            if value is not None and (count := count_or_none(value)) is not None:
+                counts[field] = count
                 break
     return counts
 

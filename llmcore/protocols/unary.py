@@ -227,9 +227,9 @@ def content_body(text: str, media: Sequence[MediaPart], config: JsonObject) -> J
 
 
 def _lowered(part: MediaPart) -> JsonObject:
-    found = base64_data(part)
-    if found is not None:
-        return {"inlineData": {"mimeType": part.media_type or found[0], "data": found[1]}}
+    encoded = base64_data(part)
+    if encoded is not None:
+        return {"inlineData": {"mimeType": part.media_type or encoded[0], "data": encoded[1]}}
     known = part.media_type or media_type_of(part)
     return {"fileData": {"fileUri": part.url or part.file_id, "mimeType": known}}
 
@@ -240,14 +240,14 @@ def read_media(response: NativeResponse, kind: str) -> list[tuple[str, bytes]]:
     Raises ContentFilterError if they were withheld, StreamError if there are none.
     """
     document = object_or_empty(response.document)
-    found = [
+    media = [
         (media_type, data)
         for media_type, data in _inline(document)
         if media_type.partition("/")[0] == kind
     ]
-    if not found:
+    if not media:
         raise _no_media(document, kind)
-    return found
+    return media
 
 
 def _inline(document: JsonObject) -> Iterator[tuple[str, bytes]]:
@@ -341,12 +341,12 @@ def read_models(response: NativeResponse) -> Page[LiveModel]:
     Raises StreamError for a document without a list.
     """
     document = response.document
-    found: JsonValue = document  # Together returns the bare list
+    listed: JsonValue = document  # Together returns the bare list
     if isinstance(document, dict):
-        found = next((document[name] for name in _LISTS if name in document), None)
-    if not isinstance(found, list):
+        listed = next((document[name] for name in _LISTS if name in document), None)
+    if not isinstance(listed, list):
         raise StreamError("the response is not a list of models", retryable=False)
-    models = tuple(model for entry in objects(found) if (model := _model(entry)) is not None)
+    models = tuple(model for entry in objects(listed) if (model := _model(entry)) is not None)
     return Page(items=models, after=_after(object_or_empty(document)))
 
 
@@ -377,14 +377,14 @@ def _model(entry: JsonObject) -> LiveModel | None:
 
 
 def _first_text(entry: JsonObject, names: Iterable[str]) -> str | None:
-    found = (entry.get(name) for name in names)
-    return next((value for value in found if isinstance(value, str) and value), None)
+    values = (entry.get(name) for name in names)
+    return next((value for value in values if isinstance(value, str) and value), None)
 
 
 def _first_count(sources: Iterable[JsonObject], names: Iterable[str]) -> int | None:
     named = tuple(names)
-    found = (source.get(name) for source in sources for name in named)
-    counts = (value for value in found if isinstance(value, int) and not isinstance(value, bool))
+    values = (source.get(name) for source in sources for name in named)
+    counts = (value for value in values if isinstance(value, int) and not isinstance(value, bool))
     return next((value for value in counts if value > 0), None)
 
 

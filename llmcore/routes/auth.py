@@ -110,7 +110,9 @@ class Auth:
 
         def sign(request: HttpRequest, context: AuthContext) -> Result[HttpRequest, LLMError]:
             given = _checked(key, f"the api_key for the header {name!r}", context)
-            return given.map(lambda good: request.with_header(name, prefix + good, secret=True))
+            return given.map(
+                lambda checked_key: request.with_header(name, prefix + checked_key, secret=True)
+            )
 
         return cls(id=id or f"header {name}", sign=sign, repeats=True)
 
@@ -120,7 +122,7 @@ class Auth:
 
         def sign(request: HttpRequest, context: AuthContext) -> Result[HttpRequest, LLMError]:
             given = _checked(key, f"the api_key for the parameter {name!r}", context)
-            return given.map(lambda good: request.with_query(name, good, secret=True))
+            return given.map(lambda checked_key: request.with_query(name, checked_key, secret=True))
 
         return cls(id=f"query {name}", sign=sign)
 
@@ -129,12 +131,12 @@ class Auth:
         """Send the key in the first of *variables* that is set."""
 
         def sign(request: HttpRequest, context: AuthContext) -> Result[HttpRequest, LLMError]:
-            found = (context.environ[name] for name in variables if context.environ.get(name))
-            key = next(found, context.missing_key)
+            keys = (context.environ[name] for name in variables if context.environ.get(name))
+            key = next(keys, context.missing_key)
             if key is None:
                 return Failure(_no_key(variables))
             return _checked(key, " or ".join(variables), context).map(
-                lambda good: request.with_header(header, prefix + good, secret=True)
+                lambda checked_key: request.with_header(header, prefix + checked_key, secret=True)
             )
 
         name = f"env {' or '.join(variables)}"
@@ -152,7 +154,7 @@ class Auth:
 
         def sign(request: HttpRequest, context: AuthContext) -> Result[HttpRequest, LLMError]:
             return _checked(context.token, "the fetched token", context).map(
-                lambda good: request.with_header(header, prefix + good, secret=True)
+                lambda token: request.with_header(header, prefix + token, secret=True)
             )
 
         return cls(id="token", sign=sign, fetch=fetch, repeats=True)

@@ -78,15 +78,15 @@ class Azure(ConfigurableProvider):
         scope `https://cognitiveservices.azure.com/.default` and is awaited for each request.
         """
         where = _place(resource_name, base_url, dated=_is_dated(api_version))
-        asked = {} if api_version == V1 else {"api-version": api_version}
+        version_query = {} if api_version == V1 else {"api-version": api_version}
         chat = Route.make(
             id="azure-chat",
             provider=PROVIDER,
             protocol=openai_chat.protocol,
             endpoint=Endpoint.path(
-                deployment_path if asked else "/chat/completions",
+                deployment_path if version_query else "/chat/completions",
                 base_url=where,
-                query={**asked, **(query or {})},
+                query={**version_query, **(query or {})},
             ),
             auth=_auth(api_key, auth, token_provider),
             defaults=with_headers(defaults, headers),

@@ -229,12 +229,12 @@ def _checked(account_id: str, source: str) -> str:
 
 def _with_account(url: str, account_id: str | None, environ: Mapping[str, str]) -> str:
     if account_id is None:
-        found = environ.get(ACCOUNT_VARIABLE, "").strip()
-        if not found:
+        from_environ = environ.get(ACCOUNT_VARIABLE, "").strip()
+        if not from_environ:
             raise ConfigurationError(
                 f"no account: set {ACCOUNT_VARIABLE}, or configure the provider with account_id=..."
             )
-        account_id = _checked(found, ACCOUNT_VARIABLE)
+        account_id = _checked(from_environ, ACCOUNT_VARIABLE)
     return url.replace("{account}", account_id)
 
 

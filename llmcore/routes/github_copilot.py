@@ -119,7 +119,7 @@ def _of_copilot(protocol: Protocol[Any, Any, Any]) -> Protocol[Any, Any, Any]:
         headers: dict[str, str] = {"x-initiator": initiator(request.messages)}
         if has_images(request.messages):
             headers["copilot-vision-request"] = "true"
-        asked, diagnostics = _without_memory(request)
+        without_memory, diagnostics = _without_memory(request)
 
         def finish(built: Built[Any]) -> Built[Any]:
             return evolve(
@@ -128,7 +128,7 @@ def _of_copilot(protocol: Protocol[Any, Any, Any]) -> Protocol[Any, Any, Any]:
                 diagnostics=(*diagnostics, *built.diagnostics),
             )
 
-        return inner(asked, streaming).map(finish)
+        return inner(without_memory, streaming).map(finish)
 
     return evolve(protocol, body=evolve(protocol.body, build=build))
 

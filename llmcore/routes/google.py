@@ -75,10 +75,13 @@ class Google(ConfigurableProvider):
         return self.route.model(model_id)
 
 
-def generate_path(context: EndpointContext) -> str:
-    """Return the path of a call, which names the model and whether the response is streamed."""
+def generate_path(context: EndpointContext, below: str = "") -> str:
+    """Return the path of a call, which names the model and whether the response is streamed.
+
+    *below* is the parent of models that are not named by a whole resource.
+    """
     model = context.model_id
-    name = quote(model if "/" in model else f"models/{model}", safe="/")
+    name = quote(model if "/" in model else f"{below}models/{model}", safe="/@")
     verb = "streamGenerateContent?alt=sse" if context.streaming else "generateContent"
     return f"/{name}:{verb}"
 

@@ -143,8 +143,8 @@ def _without(
 ) -> Built[Body_co]:
     """Return *built* without the *rejected* fields, with *diagnostics* before its own."""
     body = cast("JsonObject", built.body)
-    gone = [name for name in rejected if name in body]
-    if not (gone or diagnostics):
+    dropped = [name for name in rejected if name in body]
+    if not (dropped or diagnostics):
         return built
     left_out = (
         Diagnostic(
@@ -153,11 +153,11 @@ def _without(
             action="noted",
             message=f"the server rejected {name}, so it is sent without it",
         )
-        for name in gone
+        for name in dropped
     )
     return evolve(
         built,
-        body=cast("Body_co", without(body, *gone)),
+        body=cast("Body_co", without(body, *dropped)),
         diagnostics=(*diagnostics, *built.diagnostics, *left_out),
     )
 
@@ -332,22 +332,22 @@ class Route(Generic[Body_co]):
         prepared = unsigned.prepare(request, streaming=False, context=context)
         if isinstance(prepared, Failure):
             return prepared
-        asked = prepared.value
-        body = cast("JsonObject", asked.body)
-        found = counting.request(asked.http.url, body, request.model_id)
-        if found is None:
+        native = prepared.value
+        body = cast("JsonObject", native.body)
+        counted = counting.request(native.http.url, body, request.model_id)
+        if counted is None:
             return Failure(cannot)
-        http = evolve(asked.http, url=found[0], body=json.dumps(found[1]))
+        http = evolve(native.http, url=counted[0], body=json.dumps(counted[1]))
         return self._signed(http, context).map(lambda signed: signed.request)
 
     def _limited(self, request: LLMRequest) -> tuple[LLMRequest, tuple[Diagnostic, ...]]:
         """Return *request*, `max_tokens` lowered to the route's limits, and a note of that."""
-        asked = request.generation.max_tokens
-        most = None if asked is None else self.defaults.limits.most_output
-        if asked is None or most is None or asked <= most:
+        wanted = request.generation.max_tokens
+        most = None if wanted is None else self.defaults.limits.most_output
+        if wanted is None or most is None or wanted <= most:
             return request, ()
         lowered = changed(request, generation=evolve(request.generation, max_tokens=most))
-        message = f"max_tokens lowered from {asked} to the {most} that the route allows"
+        message = f"max_tokens lowered from {wanted} to the {most} that the route allows"
         return lowered, (
             Diagnostic(
                 "max-tokens-lowered", "generation.max_tokens", action="changed", message=message
@@ -446,10 +446,10 @@ class Route(Generic[Body_co]):
 
     def _signed(self, unsigned: HttpRequest, context: AuthContext) -> Result[_Signed, LLMError]:
         checked = sendable(unsigned)
-        signed = checked.bind(lambda good: self.auth.sign(good, context)).map(_Signed)
+        signed = checked.bind(lambda sound: self.auth.sign(sound, context)).map(_Signed)
         if isinstance(signed, Failure) and signed.error.error_code == NO_KEY and context.shown:
             missing = signed.error.message
-            signed = checked.bind(lambda good: self.auth.sign(good, context.without_key())).map(
+            signed = checked.bind(lambda sound: self.auth.sign(sound, context.without_key())).map(
                 lambda request: _Signed(request, (_key_missing(missing),))
             )
         return signed.bind(

@@ -72,15 +72,17 @@ class UnaryRoute(Generic[Request, Response_co]):
             defaults=route.defaults,
         )
 
-    def prepare(self, asked: Request, *, context: AuthContext) -> Result[PreparedCall, LLMError]:
-        """Return the native request of *asked*; nothing is sent."""
+    def prepare(
+        self, operation: Request, *, context: AuthContext
+    ) -> Result[PreparedCall, LLMError]:
+        """Return the native request of *operation*; nothing is sent."""
         try:
-            native = self.protocol.build(asked)
+            native = self.protocol.build(operation)
         except LLMError as error:
             error.provider = error.provider or self.provider
             return Failure(error)
         losses = [note for note in native.diagnostics if note.action != "noted"]
-        if losses and getattr(asked, "strict", False):
+        if losses and getattr(operation, "strict", False):
             text = "; ".join(map(str, losses))
             message = f"strict request cannot be sent as it is: {text}"
             return Failure(InvalidRequestError(message, provider=self.provider))

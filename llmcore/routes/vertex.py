@@ -30,11 +30,13 @@ from llmcore.protocols.gemini import GeminiBody
 from llmcore.protocols.openai_chat import COMPATIBLE, ChatBody
 from llmcore.protocols.openai_responses import ResponsesBody
 from llmcore.protocols.protocol import Built, Protocol, with_bodies
+from llmcore.protocols.unary import VERTEX_MODELS
 from llmcore.routes.auth import Auth, GoogleCredentials, choose_auth
 from llmcore.routes.base_url import checked_base_url
 from llmcore.routes.chat_providers import Mistral
 from llmcore.routes.defaults import RouteDefaults, with_headers
 from llmcore.routes.endpoint import BaseUrlOf, Endpoint, EndpointContext
+from llmcore.routes.google import generate_path
 from llmcore.routes.provider import ConfigurableProvider
 from llmcore.routes.route import Route
 from llmcore.routes.xai import grok_responses
@@ -56,6 +58,7 @@ _NAME: Final = re.compile(r"[a-z0-9][a-z0-9.:-]*")
 _MISTRAL_NAMES: Final = ("mistral", "codestral")
 _OVER_RESPONSES: Final = re.compile(r"meta/muse-.*|openai/(?!gpt-oss).*")
 """Partners' models that have no other API than Responses."""
+_gemini_path: Final = partial(generate_path, below=VERTEX_MODELS)
 
 
 @frozen(init=False)
@@ -100,7 +103,7 @@ class Vertex(ConfigurableProvider):
             provider=PROVIDER,
             protocol=gemini.make(gemini.VERTEX),
             endpoint=Endpoint.path(
-                gemini_path,
+                _gemini_path,
                 base_url=own_url or place(),
                 query=query,
             ),
@@ -149,7 +152,7 @@ class Vertex(ConfigurableProvider):
     def chat(self, model_id: str) -> Model[ChatBody]:
         """Return the model *model_id*, with its publisher, reached over Chat Completions.
 
-        Open models (`meta/llama-...-maas`) and Grok (`xai/grok-4.3`, at `global`) are.
+        It serves open models (`meta/llama-...-maas`) and Grok (`xai/grok-4.3`, at `global`).
         """
         return self.chat_route.model(model_id)
 
@@ -184,14 +187,6 @@ class Vertex(ConfigurableProvider):
         if slash and publisher not in _RESOURCES:
             return self.chat(model_id)
         return (self.claude if model_id.startswith("claude") else self.gemini)(model_id)
-
-
-def gemini_path(context: EndpointContext) -> str:
-    """Return the path of a call to Gemini."""
-    model = context.model_id
-    name = quote(model if "/" in model else f"publishers/google/models/{model}", safe="/@")
-    verb = "streamGenerateContent?alt=sse" if context.streaming else "generateContent"
-    return f"/{name}:{verb}"
 
 
 def predict_path(publisher: str, context: EndpointContext) -> str:

@@ -44,11 +44,11 @@ class CachedContent:
 
     def check_use(self, provider: str, model: str) -> None:
         """Raise InvalidRequestError if requests to *model* of *provider* cannot refer to it."""
-        for owner, asked in ((self.provider, provider), (_bare(self.model), _bare(model))):
-            if owner != asked:
+        for owner, used in ((self.provider, provider), (_bare(self.model), _bare(model))):
+            if owner != used:
                 raise InvalidRequestError(
                     f"the cached content {self.name!r} belongs to {owner} and cannot be used with "
-                    f"{asked}: create one there",
+                    f"{used}: create one there",
                     provider=provider,
                 )
 

@@ -183,15 +183,15 @@ def function_of(tool: Mapping[str, Any]) -> Mapping[str, Any]:
     """
     match tool:
         case {"type": "function", "function": Mapping() as function}:
-            found: Mapping[str, Any] = function
+            fields: Mapping[str, Any] = function
         case {"type": "function", "name": str()}:  # as Responses has it
-            found = {name: value for name, value in tool.items() if name != "type"}
+            fields = {name: value for name, value in tool.items() if name != "type"}
         case _:
             raise InvalidRequestError(
                 'a tool given as a dict must be {"type": "function", "function": {"name": ...}}'
                 + _hint_on_tool(tool)
             )
-    unknown = sorted(set(found) - {"name", "description", "parameters", "strict"})
+    unknown = sorted(set(fields) - {"name", "description", "parameters", "strict"})
     if unknown:
         raise InvalidRequestError(f"a function has no field {', '.join(map(repr, unknown))}")
-    return found
+    return fields

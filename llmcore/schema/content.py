@@ -51,9 +51,9 @@ class Citation:
     document_id: str | None = None
     """The cited document, where the provider names one."""
     start_index: int | None = None
-    """Where the text that cites begins."""
+    """The index of the first character of the text that cites."""
     end_index: int | None = None
-    """Where it ends: the first character after it."""
+    """The index after the last character of the text that cites."""
     provider_metadata: ProviderMetadata = native_metadata()
     """Native data of the provider that is kept for later requests, by provider."""
 

@@ -237,8 +237,8 @@ def missing_extra(
     requiring: str, extra: str, cause: ImportError | None = None
 ) -> ConfigurationError:
     """Return the error for *requiring*, which needs packages of *extra* that are not installed."""
-    found = "" if cause is None else f" ({cause})"
-    return ConfigurationError(f"{requiring} requires: {install_extra(extra)}{found}", cause=cause)
+    detail = "" if cause is None else f" ({cause})"
+    return ConfigurationError(f"{requiring} requires: {install_extra(extra)}{detail}", cause=cause)
 
 
 def install_extra(extra: str) -> str:
@@ -248,11 +248,11 @@ def install_extra(extra: str) -> str:
 
 def error_types() -> dict[str, type[LLMError]]:
     """Return all error classes by name, including `LLMError`."""
-    found: dict[str, type[LLMError]] = {}
+    types: dict[str, type[LLMError]] = {}
     queue: list[type[LLMError]] = [LLMError]
     while queue:
         kind = queue.pop()
         # A class with slots is made twice: the first one is listed before it until it is collected.
-        found.setdefault(kind.__name__, kind)
+        types.setdefault(kind.__name__, kind)
         queue.extend(kind.__subclasses__())
-    return found
+    return types

@@ -19,9 +19,9 @@ a second `StepStart` of the same step, with `continues`; no segment is open ther
 
 from collections.abc import Iterable
 from enum import StrEnum
-from typing import TYPE_CHECKING, ClassVar, Literal, TypeAlias, Union
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias, TypeVar, Union
 
-from attrs import field
+from attrs import evolve, field
 
 from llmcore.schema.content import (
     Citation,
@@ -118,6 +118,16 @@ def attach_native(events: Iterable["LLMEvent"], frame: JsonValue) -> None:
     """Set the `native` frame of newly made *events*."""
     for event in events:
         object.__setattr__(event, "_native", frame)
+
+
+_AnyEvent = TypeVar("_AnyEvent", bound="_Event")
+
+
+def with_fields(event: _AnyEvent, **changes: Any) -> _AnyEvent:
+    """Return *event* with *changes* and the same native frame."""
+    copy: _AnyEvent = evolve(event, **changes)  # type: ignore[misc]  # each subclass is frozen
+    object.__setattr__(copy, "_native", event.native)
+    return copy
 
 
 @with_names_of_others(

@@ -235,26 +235,26 @@ def _explanation(
     parameters = list(inspect.signature(function).parameters.values())
     if parameters and parameters[0].name in ("self", "cls"):
         parameters, args = parameters[1:], args[1:]
-    by_name = {one.name: one for one in parameters if one.kind not in _VARIADIC}
-    takes_any = any(one.kind is one.VAR_KEYWORD for one in parameters)
-    foreign = [one for one in settings if one not in by_name]
-    unknown = next((one for one in foreign if not takes_any or one in hints.instead), None)
+    by_name = {item.name: item for item in parameters if item.kind not in _VARIADIC}
+    takes_any = any(item.kind is item.VAR_KEYWORD for item in parameters)
+    foreign = [setting for setting in settings if setting not in by_name]
+    unknown = next((item for item in foreign if not takes_any or item in hints.instead), None)
     if unknown is not None:
         known = tuple(by_name)
         hint = hint_for(unknown, known, hints.instead) or f"it takes {', '.join(known) or 'none'}"
         return f"{name}() got an unexpected keyword argument {unknown!r}: {hint}"
-    by_position = [one for one in by_name.values() if one.kind is not one.KEYWORD_ONLY]
-    twice = next((one.name for one in by_position[: len(args)] if one.name in settings), None)
+    by_position = [item for item in by_name.values() if item.kind is not item.KEYWORD_ONLY]
+    twice = next((item.name for item in by_position[: len(args)] if item.name in settings), None)
     if twice is not None:
-        wanted = [one.name for one in by_position]
+        wanted = [item.name for item in by_position]
         return f"{name}() got {twice!r} twice: write {_example(name, wanted, len(wanted))}"
     if len(args) > len(by_position):
         return _of_surplus(name, by_name, by_position, len(args), hints)
-    absent = [one for one in list(by_name)[len(args) :] if one not in settings]
-    needed = [one for one in absent if by_name[one].default is inspect.Parameter.empty]
+    absent = [item for item in list(by_name)[len(args) :] if item not in settings]
+    needed = [item for item in absent if by_name[item].default is inspect.Parameter.empty]
     if needed:
-        given = [one for one in by_name if one not in absent]
-        example = _example(name, [one for one in by_name if one in given or one in needed])
+        given = [item for item in by_name if item not in absent]
+        example = _example(name, [item for item in by_name if item in given or item in needed])
         return f"{name}() needs {' and '.join(needed)}: write {example}"
     return ""
 
@@ -276,13 +276,13 @@ def _of_surplus(
     fault = f"{name}() takes {taken if count else 'its arguments by name'}"
     if hints.positional:
         return f"{fault}: {hints.positional}"
-    others = [one for one in named.values() if one not in by_position]
-    others.sort(key=lambda one: one.default is not inspect.Parameter.empty)  # needed ones first
-    needed = sum(one.default is one.empty for one in (*by_position, *others))
-    wanted = [one.name for one in (*by_position, *others)]
+    others = [item for item in named.values() if item not in by_position]
+    others.sort(key=lambda item: item.default is not inspect.Parameter.empty)  # needed ones first
+    needed = sum(item.default is item.empty for item in (*by_position, *others))
+    wanted = [item.name for item in (*by_position, *others)]
     return f"{fault}: write {_example(name, wanted[: max(given, needed)], count)}"
 
 
 def _example(name: str, arguments: Sequence[str], by_position: int = 0) -> str:
-    shown = [*arguments[:by_position], *(f"{one}=..." for one in arguments[by_position:])]
+    shown = [*arguments[:by_position], *(f"{item}=..." for item in arguments[by_position:])]
     return f"{name}({', '.join(shown)})"

@@ -321,8 +321,8 @@ def texts(value: Any) -> list[str]:
 
 def all_objects(value: Any) -> list[dict[str, Any]] | None:
     """Return a list whose values are all objects; None for anything else."""
-    found = objects(value)
-    return found if isinstance(value, list) and len(found) == len(value) else None
+    dicts = objects(value)
+    return dicts if isinstance(value, list) and len(dicts) == len(value) else None
 
 
 _SCALARS: Final = frozenset({str, bool, type(None)})

@@ -36,8 +36,8 @@ def png_of(image: Any) -> bytes:
     if callable(getattr(image, "savefig", None)):
         image.savefig(sink, format="png")
     elif callable(getattr(image, "_repr_png_", None)):
-        found = image._repr_png_()  # the protocol of IPython, which PIL has too
-        sink.write(found[0] if isinstance(found, tuple) else found or b"")
+        png = image._repr_png_()  # the protocol of IPython, which PIL has too
+        sink.write(png[0] if isinstance(png, tuple) else png or b"")
     elif callable(getattr(image, "save", None)):
         image.save(sink, format="PNG")
     else:

@@ -295,7 +295,7 @@ def _check_prompt(prompt: object, *, given: bool) -> None:
     if isinstance(prompt, str):
         is_empty = not prompt or prompt.isspace()
     elif isinstance(prompt, Sequence):
-        if any(isinstance(one, Message | Mapping) for one in prompt):
+        if any(isinstance(item, Message | Mapping) for item in prompt):
             raise InvalidRequestError("the prompt is a list of messages: give it as messages=[...]")
         is_empty = not prompt
     else:

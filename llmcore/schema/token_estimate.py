@@ -186,7 +186,7 @@ def _ascii_text(text: bytes) -> float:
     """Return the tokens of ASCII *text*, by its length or its characters, whichever gives more."""
     by_character, rest = 0.0, text
     for characters, tokens in _TOKENS_OF_CHARACTERS:
-        left = rest.translate(None, characters)
-        by_character += (len(rest) - len(left)) * tokens
-        rest = left
+        remaining = rest.translate(None, characters)
+        by_character += (len(rest) - len(remaining)) * tokens
+        rest = remaining
     return max(len(text) / _ASCII_CHARS_PER_TOKEN, by_character + len(rest) * _SIGN_TOKENS)

@@ -116,10 +116,10 @@ class MemoryStore:
 
     def _forget_expired(self) -> None:
         now = self._clock()
-        gone = [
+        expired = [
             run_id
             for run_id, run in self._runs.items()
             if run.expires_at is not None and run.expires_at <= now
         ]
-        for run_id in gone:
+        for run_id in expired:
             del self._runs[run_id]

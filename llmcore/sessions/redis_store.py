@@ -188,22 +188,22 @@ class RedisStore:
 
     def _read(self, run_id: str, after: int, limit: int | None) -> tuple[StoredEntry, ...]:
         key = self._keys(run_id).entries
-        found: list[StoredEntry] = []
-        while limit is None or len(found) < limit:
-            start = after + len(found)
-            wanted = _PAGE if limit is None else min(_PAGE, limit - len(found))
+        entries: list[StoredEntry] = []
+        while limit is None or len(entries) < limit:
+            start = after + len(entries)
+            wanted = _PAGE if limit is None else min(_PAGE, limit - len(entries))
             texts = self._client.lrange(key, start, start + wanted - 1)
-            found.extend(
+            entries.extend(
                 StoredEntry(seq, entry_from_text(text)) for seq, text in enumerate(texts, start + 1)
             )
             if len(texts) < wanted:
                 break
-        return tuple(found)
+        return tuple(entries)
 
     def _runs(self) -> tuple[RunInfo, ...]:
         pattern = f"{_escaped(self._prefix)}:{{*}}:entries"
         names = sorted({key.decode() for key in self._client.scan_iter(pattern, count=_PAGE)})
-        found: list[RunInfo] = []
+        runs: list[RunInfo] = []
         for start in range(0, len(names), _PAGE):
             some = names[start : start + _PAGE]
             with self._client.pipeline(transaction=False) as pipe:
@@ -214,8 +214,8 @@ class RedisStore:
                 replies = iter(pipe.execute())
             for name, length, first, last in zip(some, replies, replies, replies, strict=True):
                 if first is not None and last is not None:  # it may have expired since the scan
-                    found.append(self._info(name, length, first, last))
-        return tuple(found)
+                    runs.append(self._info(name, length, first, last))
+        return tuple(runs)
 
     def _info(self, key: str, length: int, first: bytes, last: bytes) -> RunInfo:
         return RunInfo(

@@ -224,11 +224,11 @@ _APPEND = """INSERT INTO runs VALUES (?, ?, ?, ?, ?) ON CONFLICT (run_id) DO UPD
 
 def _answered(db: sqlite3.Connection, run_id: str, ids: Sequence[str]) -> dict[str, bool]:
     """Return which of *ids* are calls of the run, and whether they have results."""
-    found: dict[str, bool] = {}
+    answered: dict[str, bool] = {}
     for start in range(0, len(ids), _IDS_A_QUERY):
         some = ids[start : start + _IDS_A_QUERY]
         marks = ", ".join("?" * len(some))
         query = f"""SELECT tool_call_id, answered FROM tool_calls
             WHERE run_id = ? AND tool_call_id IN ({marks})"""  # noqa: S608 -- question marks only
-        found.update((id_, bool(done)) for id_, done in db.execute(query, (run_id, *some)))
-    return found
+        answered.update((id_, bool(done)) for id_, done in db.execute(query, (run_id, *some)))
+    return answered

@@ -67,7 +67,7 @@ class PostgresDatabase:
             return self._run(work)
 
     def _run(self, work: Callable[[Any], _T]) -> _T:
-        for left in reversed(range(_TRIES)):
+        for tries_left in reversed(range(_TRIES)):
             connection, is_new = self._connection()
             try:
                 with connection.transaction(), connection.cursor() as cursor:
@@ -77,7 +77,7 @@ class PostgresDatabase:
                     error, self._driver.errors.DeadlockDetected
                 ) or _closed_before_use(error, is_new=is_new)
                 connection.close()
-                if not left or not repeats:
+                if not tries_left or not repeats:
                     raise
             except BaseException:
                 connection.close()

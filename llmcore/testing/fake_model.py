@@ -112,9 +112,9 @@ class FakeModel:
 
     def assert_all_given(self) -> None:
         """Raise ScriptEndedError if a response was not used."""
-        left = len(self._responses) - len(self.requests)
-        if left > 0:
-            raise ScriptEndedError(f"{left} responses of the fake model were not used")
+        unused = len(self._responses) - len(self.requests)
+        if unused > 0:
+            raise ScriptEndedError(f"{unused} responses of the fake model were not used")
 
 
 class _Playing:

@@ -156,7 +156,7 @@ class Player(HttpxCompatible):
         which = (
             "differs from the recorded one"
             if self._order == "recorded"
-            else "is none of those still to come; the most similar one"
+            else "matches none of those still to come; the most similar one"
         )
         return f"Request {number} {which}:\n\n{redact(difference(nearest, sent), secrets)}"
 

@@ -108,12 +108,12 @@ def find_secrets(
     keys, and for texts in the shape of well-known keys.
     """
     values = dict(_forbidden_values(known, environ, not_secret))
-    found = (
+    secrets = (
         Finding(what, where)
         for where, text in _texts(data, "")
         for what in _found_in(text, values, not_secret)
     )
-    return tuple(dict.fromkeys(found))
+    return tuple(dict.fromkeys(secrets))
 
 
 def _found_in(text: str, values: Mapping[str, str], not_secret: Collection[str]) -> Iterator[str]:

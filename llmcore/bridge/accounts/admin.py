@@ -100,11 +100,11 @@ def used(ledger: Ledger, key: IssuedKey) -> JsonObject:
     """Return what is used and reserved of a key's budgets in the current period."""
     meters = budget_meters(key, time.time())
     levels = ledger.levels(meters) if meters else ()
-    found: dict[str, float] = {}
+    spent: dict[str, float] = {}
     for meter, level in zip(meters, levels, strict=True):
         unit = meter.name.split(":")[1]
-        found[unit] = level / NANO if unit == "usd" else int(level)
-    return found
+        spent[unit] = level / NANO if unit == "usd" else int(level)
+    return spent
 
 
 async def _done(step: Callable[[], _T]) -> _T:

@@ -173,15 +173,15 @@ class Accounts:
 
     def _recover(self, journal: SpendJournal) -> None:
         for orphan in journal.orphans():
-            found = orphan.settlements
+            settlements = orphan.settlements
             try:
-                for start in range(0, len(found), _RECOVERED_AT_ONCE):
-                    self.ledger.settle(found[start : start + _RECOVERED_AT_ONCE])
+                for start in range(0, len(settlements), _RECOVERED_AT_ONCE):
+                    self.ledger.settle(settlements[start : start + _RECOVERED_AT_ONCE])
             except BaseException:
                 orphan.leave()
                 raise
             orphan.settled()
-            log(logging.INFO, "spend_recovered", rows=len(found))
+            log(logging.INFO, "spend_recovered", rows=len(settlements))
 
     async def aclose(self) -> None:
         """Write what is queued, and close the ledger."""
@@ -262,10 +262,10 @@ class Accounts:
         if any(_is_money(meter) for meter in meters):
             for target in targets:
                 tier = request.generation.service_tier
-                found = prices.largest_cost(target, tokens, time.time(), tier)
-                if found is None:
+                largest = prices.largest_cost(target, tokens, time.time(), tier)
+                if largest is None:
                     raise _unpriced(target)
-                cost = max(cost, found)
+                cost = max(cost, largest)
         return _Expected(*tokens, cost)
 
     # -- after the response
@@ -366,8 +366,8 @@ def _usage(run: ResponseRun, response: LLMResponse) -> Usage | None:
         return usage
     if response.provider:
         return CallOutcome(response=response).usage_of(request)
-    asked = Usage.make(input_tokens=estimated_tokens(request), output_tokens=0)
-    return evolve(asked, estimated=True)
+    prompt_usage = Usage.make(input_tokens=estimated_tokens(request), output_tokens=0)
+    return evolve(prompt_usage, estimated=True)
 
 
 # -- meters

@@ -149,8 +149,8 @@ def _new_text(id_: str) -> str:
 
 def key_id(text: str) -> str | None:
     """Return the id in the text of a key; None for a text that no issued key has."""
-    found = _TEXT.fullmatch(text)
-    return None if found is None else found["id"]
+    match = _TEXT.fullmatch(text)
+    return None if match is None else match["id"]
 
 
 def digest_of(text: str) -> str:

@@ -103,7 +103,7 @@ _GEMINI_HEADERS: Final = frozenset({"x-goog-api-key", "x-goog-api-client"})
 
 def unknown_path(error: FrontError, api_id: str, path: str) -> FrontError:
     """Return *error*, of a path that leads nowhere, with what to send instead."""
-    hints = [f": {_INSTEAD[one]}" for one in path.split("/") if one in _INSTEAD]
+    hints = [f": {_INSTEAD[segment]}" for segment in path.split("/") if segment in _INSTEAD]
     hint = hints[0] if hints else ""
     return evolve(error, message=f"{error.message}{hint}. The gateway serves {SERVED[api_id]}.")
 

@@ -132,12 +132,12 @@ class EventLog:
         return [self._recent[place] for place in range(start, len(self._recent))]
 
     async def _drop_old(self) -> None:
-        gone = []
+        dropped = []
         while self._kept_bytes > MAX_LOG_BYTES and len(self._pieces) > 1:
-            gone.append(piece_name(self._response_id, self.first_piece))
+            dropped.append(piece_name(self._response_id, self.first_piece))
             self._kept_bytes -= self._pieces.popleft()
             self.first_piece += 1
-        await self._store.forget(gone)
+        await self._store.forget(dropped)
 
     def _trim_memory(self) -> None:
         """Free the memory of events that the store has, and of any beyond the bound."""

@@ -139,10 +139,10 @@ def parse_document(path: Path, text: str) -> ConfigDocument:
     try:
         return ConfigDocument(path, tomllib.loads(text), text)
     except tomllib.TOMLDecodeError as error:
-        found = _SYNTAX_ERROR.fullmatch(str(error))
+        syntax_error = _SYNTAX_ERROR.fullmatch(str(error))
         message, line = str(error), str(text.count("\n") + 1)
-        if found:
-            message, line = found["message"], found["line"] or line
+        if syntax_error:
+            message, line = syntax_error["message"], syntax_error["line"] or line
         raise ConfigurationError(f"{path.name} line {line}: {message}", cause=error) from error
     except (ValueError, RecursionError) as error:  # a number of 5,000 digits, 1,000 lists in lists
         message = f"{path.name}: has a value that cannot be read ({error})"

@@ -126,11 +126,11 @@ def _found_upstream(read: Values, tables: FileTables) -> str:
         return first.name if first.provider == COMPATIBLE else first.provider
     if read.text("UPSTREAM_BASE_URL"):
         return COMPATIBLE
-    found = next(
+    upstream = next(
         (entry.id for entry in provider_entries() if entry.is_configured(read.environ)), None
     )
-    if found is not None:
-        return found
+    if upstream is not None:
+        return upstream
     if find_spec("xllamacpp") is not None:
         return "local"
     raise ConfigurationError(

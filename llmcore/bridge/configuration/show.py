@@ -23,11 +23,14 @@ _HIDDEN: Final = "[set]"
 
 def shown(settings: GatewaySettings, values: Values) -> str:
     """Return *settings* in the form of the file, with the origin of each of *values*."""
-    found = {**values.results, "UPSTREAM": settings.upstream, "HOST": settings.host}
+    shown_values = {**values.results, "UPSTREAM": settings.upstream, "HOST": settings.host}
     lines: list[str] = []
     for section, names in SECTIONS.items():
         if names:
-            lines += [f"[{section}]", *(_setting(name, found.get(name), values) for name in names)]
+            lines += [
+                f"[{section}]",
+                *(_setting(name, shown_values.get(name), values) for name in names),
+            ]
             lines.append("")
     return "\n".join([*lines, *_tables(settings)]).rstrip()
 

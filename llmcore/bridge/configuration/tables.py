@@ -143,8 +143,8 @@ class FileTables:
     clients: tuple[ClientSettings, ...] = ()
 
     def __bool__(self) -> bool:
-        found = (self.upstreams, self.models, self.prefixes, self.prices, self.clients)
-        return any(found)
+        entries = (self.upstreams, self.models, self.prefixes, self.prices, self.clients)
+        return any(entries)
 
 
 _SourceT = TypeVar("_SourceT", bound=KeySource)
@@ -179,19 +179,19 @@ class _Tables:
 
     def names(self, table: str) -> Sequence[str]:
         """Return the keys of a table of tables."""
-        found = self.document.tables.get(table, {})
-        if not isinstance(found, dict):
+        entries = self.document.tables.get(table, {})
+        if not isinstance(entries, dict):
             raise self.document.error((table,), "is not a table")
-        return list(found)
+        return list(entries)
 
     def entries(self, table: str, kind: type[_SourceT]) -> tuple[_SourceT, ...]:
         """Return each entry of an array of tables."""
-        found = self.document.tables.get(table, [])
-        if not isinstance(found, list):
+        entries = self.document.tables.get(table, [])
+        if not isinstance(entries, list):
             raise self.document.error((table,), f"is not an array of tables: write [[{table}]]")
         return tuple(
             evolve(self.table((table, at), kind), place=self.document.place((table, at)))
-            for at in range(len(found))
+            for at in range(len(entries))
         )
 
     def table(self, keys: Keys, kind: type[_T]) -> _T:
@@ -202,10 +202,10 @@ class _Tables:
 
     def value(self, keys: Keys) -> Any:
         """Return the value at *keys*."""
-        found: Any = self.document.tables
+        value: Any = self.document.tables
         for key in keys:
-            found = found[key]
-        return found
+            value = value[key]
+        return value
 
     def converted(self, keys: Keys, value: Any, kind: type[_T]) -> _T:
         """Return *value* as a *kind*."""
@@ -340,7 +340,7 @@ def _weight(target: TargetSettings, tables: FileTables) -> float:
     named = {upstream.name: upstream.weight for upstream in tables.upstreams}
     if target.upstream in named:
         return named[target.upstream] if target.weight is None else target.weight
-    members = [one.weight for one in tables.upstreams if one.provider == target.upstream]
+    members = [member.weight for member in tables.upstreams if member.provider == target.upstream]
     return (1.0 if target.weight is None else target.weight) * (sum(members) if members else 1.0)
 
 

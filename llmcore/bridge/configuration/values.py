@@ -127,18 +127,18 @@ class Values:
 
     def label(self, name: str, *, blank: bool = False) -> str:
         """Return where the setting is, blank or not: its variable, or its line in the file."""
-        found = self._find(name, blank=blank)
-        return f"{_PREFIX}{name}" if found is None else found.label
+        setting = self._find(name, blank=blank)
+        return f"{_PREFIX}{name}" if setting is None else setting.label
 
     @_recorded
     def text(self, name: str) -> str | None:
         """Return the setting's text; None if it is absent or blank."""
-        found = self._find(name)
-        if found is None:
+        setting = self._find(name)
+        if setting is None:
             return None
-        if not isinstance(found.value, str):
-            raise found.fault("must be a text in quotes")
-        return found.value.strip()
+        if not isinstance(setting.value, str):
+            raise setting.fault("must be a text in quotes")
+        return setting.value.strip()
 
     def keys(self, name: str) -> tuple[str, ...] | None:
         """Return the keys in the setting, separated by commas or as a list; None if it is absent.
@@ -176,8 +176,8 @@ class Values:
         if text is None:
             return None
         path = named_path(text, self.label(name))
-        found = self._find(name)
-        if found is not None and found.is_typed and self.document is not None:
+        setting = self._find(name)
+        if setting is not None and setting.is_typed and self.document is not None:
             return self.document.path.parent / path
         return path
 
@@ -213,14 +213,14 @@ class Values:
     @_recorded
     def flag(self, name: str, *, default: bool = False) -> bool:
         """Return the setting as a boolean; *default* if it is absent."""
-        found = self._find(name)
-        if found is None:
+        setting = self._find(name)
+        if setting is None:
             return default
-        if isinstance(found.value, bool):
-            return found.value
-        text = str(found.value).lower()
-        if found.is_typed or text not in _TRUE | _FALSE:
-            raise found.fault_of_value("is neither true nor false")
+        if isinstance(setting.value, bool):
+            return setting.value
+        text = str(setting.value).lower()
+        if setting.is_typed or text not in _TRUE | _FALSE:
+            raise setting.fault_of_value("is neither true nor false")
         return text in _TRUE
 
     @_recorded
@@ -237,14 +237,14 @@ class Values:
 
         In the file it is a list of such texts. *words* are the values that each front can have.
         """
-        found = {}
+        word_of_front = {}
         for pair in self.words(name):
             front, _, word = (part.strip() for part in pair.lower().partition("="))
             if word not in words.get(front, ()):
                 known = "; ".join(f"{front}={'|'.join(words[front])}" for front in words)
                 raise ConfigurationError(f"{self.label(name)}: {pair!r} is none of {known}")
-            found[front] = word
-        return found
+            word_of_front[front] = word
+        return word_of_front
 
     def refuse_unknown(self) -> None:
         """Raise ConfigurationError for a setting that was not read, such as a misspelt one."""

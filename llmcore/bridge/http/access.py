@@ -149,10 +149,10 @@ def is_allowed_host(host: str, allowed: tuple[str, ...]) -> bool:
     Without a client key it must: a web page whose own name was made to lead here would
     otherwise speak for its visitor.
     """
-    found = _HOST.fullmatch(host)
-    if found is None:
+    match = _HOST.fullmatch(host)
+    if match is None:
         return False
-    name = found["name"].lower()
+    name = match["name"].lower()
     return is_loopback(name) or name in map(str.lower, allowed)
 
 

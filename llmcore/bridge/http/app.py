@@ -140,12 +140,12 @@ class _Routed:
             if scope["type"] == "websocket":
                 await self._socket(scope["path"])(scope, receive, send)
                 return
-            found = self._router.find(scope["method"], scope["path"])
+            route = self._router.find(scope["method"], scope["path"])
         except FrontError as error:
             await error_response(*self._shown(error, scope))(scope, receive, send)
             return
-        scope["path_params"] = found.parameters
-        await found.target(scope, receive, send)
+        scope["path_params"] = route.parameters
+        await route.target(scope, receive, send)
 
     def _shown(self, error: FrontError, scope: Scope) -> tuple[FrontError, ErrorForm]:
         """Return the error of a request that leads nowhere, and the form that its API has."""

@@ -57,9 +57,9 @@ class BodyBytes:
     def release(self, caller: str, count: int) -> None:
         """Stop counting so many bytes of *caller*."""
         self._total -= count
-        left = self._of.pop(caller, 0) - count
-        if left:
-            self._of[caller] = left
+        remaining = self._of.pop(caller, 0) - count
+        if remaining:
+            self._of[caller] = remaining
 
 
 class HeldBytes:

@@ -42,10 +42,10 @@ class Router(Generic[T]):
     def find(self, method: str, path: str) -> Found[T]:
         """Return what answers; FrontError, 404 or 405, if nothing does. HEAD is read as GET."""
         method = "GET" if method == "HEAD" else method
-        found = self._fixed.get((method, path)) or self._match(method, path)
-        if found is None:
+        match = self._fixed.get((method, path)) or self._match(method, path)
+        if match is None:
             raise self._nothing(method, path)
-        return found
+        return match
 
     def _match(self, method: str, path: str) -> Found[T] | None:
         for taken, match, target in self._patterns:

@@ -12,9 +12,10 @@ NOT_READ: Final = "the client does not read"
 
 
 class StreamWriter:
-    """Bytes on their way to a client.
+    """Sends the body of a response to a client.
 
-    Several tasks may write: the one that reads the response, and one that fills its silence.
+    Several tasks may write: the one that reads the response, and one that sends heartbeats while
+    no event comes.
     """
 
     def __init__(self, send: Send, headers: Callable[[], Headers]) -> None:
@@ -24,11 +25,11 @@ class StreamWriter:
         self.is_transmitting = False
         """Whether a write waits for the client to take what was written before."""
         self._transmitted: anyio.Event | None = None
-        """Where a task waits for the write of another one."""
+        """Set when the write that another task waits for has ended."""
         self.wrote_at = time.monotonic()
         """When the last write began."""
         self.begun = False
-        """Whether the head is sent: an HTTP error is too late."""
+        """Whether the head is sent, after which no HTTP error can be."""
         self.ended = False
         """Whether the last byte is written."""
 
@@ -45,7 +46,7 @@ class StreamWriter:
             self._free()
 
     async def _turn(self) -> None:
-        """Wait until no task transmits. A lock would cost more than the write."""
+        """Wait until no other task transmits. A lock would cost more than the write."""
         while self.is_transmitting:
             self._transmitted = self._transmitted or anyio.Event()
             await self._transmitted.wait()

@@ -37,7 +37,7 @@ def conversation_of(request: ClientRequest) -> str:
 
 def _beginning(body: JsonObject) -> bytes:
     """Return the instructions and the first message of the user, which later turns repeat."""
-    found: list[JsonValue] = [
+    beginning: list[JsonValue] = [
         body[name]
         for name in ("instructions", "system", "systemInstruction", "system_instruction")
         if name in body
@@ -45,10 +45,10 @@ def _beginning(body: JsonObject) -> bytes:
     for name in ("messages", "input", "contents"):
         turns = body.get(name)
         if isinstance(turns, str):
-            found.append(turns)
+            beginning.append(turns)
         elif isinstance(turns, Sequence):
-            found += _first_turns(turns)
-    return json.dumps(_unmarked(found))
+            beginning += _first_turns(turns)
+    return json.dumps(_unmarked(beginning))
 
 
 def _unmarked(value: Any) -> Any:

@@ -41,11 +41,11 @@ def choose(
     """
     waiting: list[UpstreamModel] = []
     for rank in pool.ranks:
-        left = [target for target in rank if target.weight > 0 and target not in without]
-        free = [target for target in left if free_at(target) <= now]
-        if free:
-            return Choice(_preferred(free, conversation))
-        waiting += left
+        candidates = [target for target in rank if target.weight > 0 and target not in without]
+        free_now = [target for target in candidates if free_at(target) <= now]
+        if free_now:
+            return Choice(_preferred(free_now, conversation))
+        waiting += candidates
     if not waiting:
         return None
     soonest = min(waiting, key=free_at)

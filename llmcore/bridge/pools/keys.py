@@ -32,8 +32,8 @@ def check_key_source(source: KeySource, *, owner: str, folder: Path) -> None:
         fault = _file_fault(_path(source.key_file, folder))
     elif source.key_command:
         program = source.key_command[0]
-        found = folder / program if os.sep in program else program
-        if shutil.which(found) is None:
+        executable = folder / program if os.sep in program else program
+        if shutil.which(executable) is None:
             fault = f"the program {program} of key_command is not found, or not executable"
     if fault:
         raise ConfigurationError(f"{source.place and source.place + ': '}the {owner}: {fault}")

@@ -63,13 +63,13 @@ class SharedHealth:
         """Exchange once; return whether no other worker wrote at the same time."""
         health = self._health
         data = await self._values.value(VALUE)
-        found = unpacked(data)
-        health.learn(found)
+        shared = unpacked(data)
+        health.learn(shared)
         changed = frozenset(health.changed)
         if not changed:
             return True
         own = {name: health.health(name) for name in changed}
-        new = packed({**found, **own}, health.now())
+        new = packed({**shared, **own}, health.now())
         if not await self._values.swap(VALUE, data, new, _KEPT_S):
             return False
         health.changed -= {name for name in changed if health.health(name) is own[name]}

@@ -101,14 +101,14 @@ class SharedLimits:
 
     async def release(self) -> None:
         """Give back the slots that could not be given back before."""
-        left, self._left = self._left, []
-        if not left:
+        unreleased, self._left = self._left, []
+        if not unreleased:
             return
         try:
-            step = partial(self._release, left)
+            step = partial(self._release, unreleased)
             await anyio.to_thread.run_sync(step, limiter=self._threads)
         except StateUnavailableError as error:
-            self._left += left  # giving back twice does nothing
+            self._left += unreleased  # giving back twice does nothing
             self._log(error)
 
     def _release(self, slots: Sequence[Slot]) -> None:

@@ -205,9 +205,9 @@ class UpstreamHealth:
         """Return the health of an upstream, or of `upstream/model`."""
         return self._known.get(name, HEALTHY)
 
-    def learn(self, found: Mapping[str, Health]) -> None:
+    def learn(self, shared: Mapping[str, Health]) -> None:
         """Add the health that other workers have recorded."""
-        for name, health in found.items():
+        for name, health in shared.items():
             if name not in self.changed:
                 self._known[name] = merged(self.health(name), health)
 
@@ -230,14 +230,14 @@ class UpstreamHealth:
 
     def _report(self, name: str, now: float) -> JsonObject:
         health = self.health(name)
-        found: dict[str, str | float | int] = {"state": state_of(health, now, self._settings)}
+        report: dict[str, str | float | int] = {"state": state_of(health, now, self._settings)}
         if health is not HEALTHY:
-            found["reason"] = health.reason
-            found["failures"] = health.failures
-            found["seconds"] = round(max(0.0, health.free_at - now), 1)
+            report["reason"] = health.reason
+            report["failures"] = health.failures
+            report["seconds"] = round(max(0.0, health.free_at - now), 1)
         if "/" not in name:
-            found["running"] = self._running[name]
-        return {**found}
+            report["running"] = self._running[name]
+        return {**report}
 
 
 def _names(target: UpstreamModel) -> tuple[str, str]:

@@ -112,11 +112,11 @@ def moment(text: str, now: float) -> float:
     if ago is not None:
         return now - timedelta(**{_UNITS[ago["unit"]]: int(ago["count"])}).total_seconds()
     try:
-        found = datetime.fromisoformat(text.strip())
+        parsed = datetime.fromisoformat(text.strip())
     except ValueError as error:
         message = f"{text!r} is neither a time, such as 2026-11-01, nor how long ago, such as 7d"
         raise InvalidRequestError(message, cause=error) from error
-    return (found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp()
+    return (parsed if parsed.tzinfo else parsed.replace(tzinfo=UTC)).timestamp()
 
 
 def as_csv(report: Sequence[JsonObject]) -> str:

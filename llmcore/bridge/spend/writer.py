@@ -102,10 +102,10 @@ class SpendWriter:
             self._hurried = True
             self._changed.notify_all()
             while self._written < target:
-                left = deadline - time.monotonic()
-                if left <= 0 or self._thread is None:
+                remaining_s = deadline - time.monotonic()
+                if remaining_s <= 0 or self._thread is None:
                     return False
-                self._changed.wait(left)
+                self._changed.wait(remaining_s)
             return True
 
     def close(self, seconds: float) -> None:
@@ -118,14 +118,14 @@ class SpendWriter:
             self.flush(seconds)
             with self._changed:
                 self._thread = None
-                left = len(self._queue)
+                unwritten = len(self._queue)
                 self._changed.notify_all()
             thread.join(seconds)
-            if left and (self._journal is None or self._journal_fails):
-                self._events.dropped(left)
-                log(logging.ERROR, "spend_lost", rows=left)
-            elif left:
-                log(logging.WARNING, "spend_left_in_journal", rows=left)
+            if unwritten and (self._journal is None or self._journal_fails):
+                self._events.dropped(unwritten)
+                log(logging.ERROR, "spend_lost", rows=unwritten)
+            elif unwritten:
+                log(logging.WARNING, "spend_left_in_journal", rows=unwritten)
         if self._journal is not None:
             with self._changed:
                 self._journal.close()

@@ -56,6 +56,6 @@ class CallStates:
         return None if kept is None else kept.sealed
 
     def _drop(self, key: tuple[str, str]) -> None:
-        gone = self._kept.pop(key, None)
-        if gone is not None:
-            self._bytes -= len(gone.sealed)
+        dropped = self._kept.pop(key, None)
+        if dropped is not None:
+            self._bytes -= len(dropped.sealed)

@@ -178,12 +178,12 @@ class RedisLedger:
         for increment in increments:
             meter = increment.meter
             given += [meter.name, increment.amount, meter.limit, *_rest(meter)]
-        found = self._run(_RESERVE, given)
-        if not found:
+        exceeded = self._run(_RESERVE, given)
+        if not exceeded:
             return None
-        name = found[0].decode()
+        name = exceeded[0].decode()
         over = next(each for each in increments if each.meter.name == name)
-        return ExceededMeter(meter=over.meter, level=float(found[1]), amount=over.amount)
+        return ExceededMeter(meter=over.meter, level=float(exceeded[1]), amount=over.amount)
 
     def settle(self, settlements: Sequence[Settlement]) -> None:
         """Write the rows of responses, with the use of each in place of its reservation.
@@ -228,11 +228,11 @@ class RedisLedger:
         def read(redis: Any) -> Sequence[StoredRow]:
             offset = 0
             while True:
-                found = redis.zrangebyscore(
+                members = redis.zrangebyscore(
                     _SPEND, repr(start), f"({until!r}", offset, _PAGE, withscores=True
                 )
-                rows = [row for row in map(_row, found) if (row.at, row.id) > after]
-                if rows or not found:
+                rows = [row for row in map(_row, members) if (row.at, row.id) > after]
+                if rows or not members:
                     return rows
                 offset += _PAGE
 
@@ -266,6 +266,6 @@ def _rest(meter: Meter) -> tuple[str, str]:
     return repr(meter.drains_per_s), repr(meter.keep_s)
 
 
-def _row(found: tuple[bytes, float]) -> StoredRow:
-    id_, _, data = found[0].partition(b" ")
-    return StoredRow(id=id_.decode(), at=found[1], data=data)
+def _row(member: tuple[bytes, float]) -> StoredRow:
+    id_, _, data = member[0].partition(b" ")
+    return StoredRow(id=id_.decode(), at=member[1], data=data)

@@ -130,8 +130,8 @@ class SqlLedger:
     def key(self, name: str) -> bytes | None:
         """Return an issued key; None if there is none."""
         query = "select value from openbridge_keys where name = ?"
-        found = self._db.read(lambda execute: execute(query, (name,)))
-        return bytes(found[0][0]) if found else None
+        rows = self._db.read(lambda execute: execute(query, (name,)))
+        return bytes(rows[0][0]) if rows else None
 
     def keys(self) -> Mapping[str, bytes]:
         """Return all issued keys by their names."""
@@ -237,8 +237,8 @@ class SqlLedger:
 
     def rows(self, since: float, until: float, after: tuple[float, str]) -> Sequence[StoredRow]:
         """Return a page of rows from *since* on and before *until*, by time and id."""
-        found = self._db.read(lambda execute: execute(_ROWS, (since, until, *after, PAGE)))
-        return [StoredRow(id=id_, at=at, data=bytes(data)) for id_, at, data in found]
+        rows = self._db.read(lambda execute: execute(_ROWS, (since, until, *after, PAGE)))
+        return [StoredRow(id=id_, at=at, data=bytes(data)) for id_, at, data in rows]
 
     def forget(self, before: float) -> int:
         """Delete rows that are older than *before*, some at a time; return how many."""
@@ -256,8 +256,8 @@ def _added(execute: Execute, meter: Meter, amount: float, now: float, limit: flo
 
 
 def _level(execute: Execute, meter: Meter, now: float) -> float:
-    found = execute(_LEVEL, (now, meter.name))
-    return float(found[0][0]) if found else 0.0
+    rows = execute(_LEVEL, (now, meter.name))
+    return float(rows[0][0]) if rows else 0.0
 
 
 class _ExcessError(Exception):

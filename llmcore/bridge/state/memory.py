@@ -89,8 +89,8 @@ class MemoryResponseStore:
     async def items(self, names: Sequence[str], owner: str) -> Mapping[str, JsonObject]:
         """Return the stored output items among *names* that belong to *owner*, by id."""
         homes = ((name, self._live(self._home_of_item.get(name, ""))) for name in names)
-        found = [(name, kept.items[name]) for name, kept in homes if kept and name in kept.items]
-        return unpacked_items(found, owner)
+        items = [(name, kept.items[name]) for name, kept in homes if kept and name in kept.items]
+        return unpacked_items(items, owner)
 
     async def value(self, name: str) -> bytes | None:
         """Return the named value; None if it does not exist or has expired."""

@@ -108,8 +108,8 @@ class PostgresResponseStore:
         """Return the record; None if it does not exist or has expired."""
 
         def read(db: Any) -> Record | None:
-            found = rows_of(db, _GET, (response_id,))
-            return unpacked(found[0][0]) if found else None
+            rows = rows_of(db, _GET, (response_id,))
+            return unpacked(rows[0][0]) if rows else None
 
         return await self._run(read)
 
@@ -121,8 +121,8 @@ class PostgresResponseStore:
         """Return the stored output items among *names* that belong to *owner*, by id."""
 
         def read(db: Any) -> Mapping[str, JsonObject]:
-            found = rows_of(db, _ITEMS, (list(names),))
-            return unpacked_items([(name, data) for name, data in found], owner)
+            rows = rows_of(db, _ITEMS, (list(names),))
+            return unpacked_items([(name, data) for name, data in rows], owner)
 
         return await self._run(read) if names else {}
 
@@ -163,8 +163,8 @@ class PostgresResponseStore:
             made = secrets.token_bytes(SEALING_KEY_BYTES)
             add = "insert into openbridge_secrets values ('sealing', ?) on conflict do nothing"
             rows_of(db, add, (made,))
-            found = rows_of(db, "select value from openbridge_secrets where name = 'sealing'")
-            return bytes(found[0][0])
+            rows = rows_of(db, "select value from openbridge_secrets where name = 'sealing'")
+            return bytes(rows[0][0])
 
         return await self._run(read)
 

@@ -143,8 +143,8 @@ class RedisResponseStore:
             return {}
 
         def read(redis: Any) -> Mapping[str, JsonObject]:
-            found = zip(names, redis.mget(list(map(_item, names))), strict=True)
-            return unpacked_items([(name, data) for name, data in found if data], owner)
+            items = zip(names, redis.mget(list(map(_item, names))), strict=True)
+            return unpacked_items([(name, data) for name, data in items if data], owner)
 
         return await self._run(read)
 

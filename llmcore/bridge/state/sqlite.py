@@ -182,13 +182,13 @@ class SqliteResponseStore:
         """Return the stored output items among *names* that belong to *owner*, by id."""
 
         def read(db: sqlite3.Connection) -> Mapping[str, JsonObject]:
-            found = db.execute(
+            rows = db.execute(
                 "select items.id, items.data from items "
                 "join responses on responses.id = response_id "
                 "where items.id in (select value from json_each(?)) and expires > ?",
                 (json.dumps(names).decode(), self._clock()),
             )
-            return unpacked_items(found, owner)
+            return unpacked_items(rows, owner)
 
         return await self._run(read) if names else {}
 
@@ -254,8 +254,8 @@ class SqliteResponseStore:
         def read(db: sqlite3.Connection) -> bytes:
             made = secrets.token_bytes(SEALING_KEY_BYTES)
             db.execute("insert or ignore into secrets values ('sealing', ?)", (made,))
-            found = db.execute("select value from secrets where name = 'sealing'").fetchone()
-            return bytes(found[0])
+            row = db.execute("select value from secrets where name = 'sealing'").fetchone()
+            return bytes(row[0])
 
         return await self._run(read)
 

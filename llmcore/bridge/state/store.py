@@ -129,9 +129,9 @@ def unpacked_item(data: bytes, owner: str) -> JsonObject | None:
     return item if value.get("owner") == owner and isinstance(item, Mapping) else None
 
 
-def unpacked_items(found: Iterable[tuple[str, bytes]], owner: str) -> dict[str, JsonObject]:
-    """Return the items in *found* that belong to *owner*, by id."""
-    return present({name: unpacked_item(data, owner) for name, data in found})
+def unpacked_items(items: Iterable[tuple[str, bytes]], owner: str) -> dict[str, JsonObject]:
+    """Return the items in *items* that belong to *owner*, by id."""
+    return present({name: unpacked_item(data, owner) for name, data in items})
 
 
 def _packed(value: JsonValue) -> bytes:

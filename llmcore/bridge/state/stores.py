@@ -1,4 +1,4 @@
-"""The store that the settings ask for."""
+"""The stores that the settings name: of responses, of accounts, and the journal."""
 
 import hashlib
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""Around every operation: its line in the feed, and if recording is on, what was sent."""
+"""Adds every operation to the feed and, if recording is on, what was sent and received."""
 
 import time
 from collections.abc import Awaitable, Callable
@@ -22,7 +22,7 @@ CostOf: TypeAlias = Callable[[UpstreamModel, LLMResponse], float | None]
 """Returns the cost of the response of a target in US dollars; None if it is unknown."""
 
 MAX_RESPONSE_BYTES: Final = 4 * 1024 * 1024
-"""Of one response that is recorded."""
+"""The most bytes of a response that are recorded."""
 _MAX_ERROR_BYTES: Final = 2000
 
 _ASKED = "openbridge.ui.asked"
@@ -137,10 +137,10 @@ class _Watched:
 
 
 def _request_of(run: object) -> LLMRequest | None:
-    """Return the request as it was read; None for one that passed unread, or is of no model."""
+    """Return the request as it was read; None if it was relayed unread, or calls no model."""
     read = getattr(run, "request", None)
     try:
-        found = read() if callable(read) else None
+        request = read() if callable(read) else None
     except FrontError:
         return None
-    return found if isinstance(found, LLMRequest) else None
+    return request if isinstance(request, LLMRequest) else None

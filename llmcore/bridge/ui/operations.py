@@ -150,11 +150,11 @@ async def _document(service: Service, entry: FeedEntry, recording: FeedRecording
     return made
 
 
-def _client_stage(entry: FeedEntry, asked: ClientRequest) -> "Document":
+def _client_stage(entry: FeedEntry, client_request: ClientRequest) -> "Document":
     from llmcore.inspector.exchange import request_stage
 
-    line, body = f"{entry.method} {entry.path}", json.dumps(asked.body)
-    return request_stage("1. The client's request", line, asked.headers, body)
+    line, body = f"{entry.method} {entry.path}", json.dumps(client_request.body)
+    return request_stage("1. The client's request", line, client_request.headers, body)
 
 
 async def _upstream_stage(service: Service, request: LLMRequest) -> "Document":

@@ -131,8 +131,10 @@ def status(
     with _explained("check the embedded model"):
         cached = _models_dir(environ) / source.file_name
         candidates = (cached if cached.is_file() else None, _from_distribution(source))
-        found = [_inspect(path, source) for path in candidates if path]
-        return next((file for file in found if file.verified), found[0] if found else None)
+        installed = [_inspect(path, source) for path in candidates if path]
+        return next(
+            (file for file in installed if file.verified), installed[0] if installed else None
+        )
 
 
 def install(
@@ -191,8 +193,8 @@ def _plausible(path: Path, source: ModelFileSource) -> bool:
 
 
 def _inspect(path: Path, source: ModelFileSource) -> InstalledModel:
-    good = _plausible(path, source) and _digest(path) == source.sha256
-    return _described(path, source, verified=good)
+    is_intact = _plausible(path, source) and _digest(path) == source.sha256
+    return _described(path, source, verified=is_intact)
 
 
 def _described(path: Path, source: ModelFileSource, *, verified: bool) -> InstalledModel:

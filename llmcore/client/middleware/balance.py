@@ -73,13 +73,15 @@ class Balance:
             return next(request)
         configurations = await self._serial.submit(self._in_turn)
         while True:
-            one = configurations.pop(0)
-            stream = next(evolve(request, model=one.model, provider=None))
+            configuration = configurations.pop(0)
+            stream = next(evolve(request, model=configuration.model, provider=None))
             error = await failure_before_response(stream)
             if not isinstance(error, self._on):
                 return stream
             await stream.aclose()
-            one.closed_until = self._clock.monotonic() + (error.retry_after or self._pause_s)
+            configuration.closed_until = self._clock.monotonic() + (
+                error.retry_after or self._pause_s
+            )
             if not configurations:
                 return EventStream.of([ErrorEvent(error)])
 

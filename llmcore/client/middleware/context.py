@@ -53,12 +53,12 @@ def trimmed(messages: Sequence[Message], *, max_tokens: int) -> tuple[Message, .
     if not groups:
         return ()
     question = max((n for n, group in enumerate(groups) if group[0].role == "user"), default=0)
-    left = max_tokens - sum(tokens_of(groups[n]) for n in {question, len(groups) - 1})
+    tokens_left = max_tokens - sum(tokens_of(groups[n]) for n in {question, len(groups) - 1})
     first = len(groups) - 1
     for number in reversed(range(first)):
         if number != question:
-            left -= tokens_of(groups[number])
-        if left < 0:
+            tokens_left -= tokens_of(groups[number])
+        if tokens_left < 0:
             break
         first = number
     while first < question and groups[first][0].role != "user":

@@ -16,7 +16,7 @@ continues it.
 
 from collections.abc import Callable, Iterator, Sequence
 from itertools import takewhile
-from typing import Final, TypeVar
+from typing import Final
 
 from attrs import evolve
 
@@ -48,7 +48,7 @@ from llmcore.schema.events import (
     ToolInputDelta,
     ToolInputEnd,
     ToolInputStart,
-    attach_native,
+    with_fields,
 )
 from llmcore.schema.response import LLMResponse
 from llmcore.schema.usage import Usage
@@ -60,8 +60,6 @@ CONTINUED: Final = "response-continued"
 """The code of the Diagnostic of a response that was cut."""
 
 _TOOL_INPUT = (ToolInputStart, ToolInputDelta, ToolInputEnd, ToolCall)
-
-_Event = TypeVar("_Event", StepStart, StepFinish, Finish, TextDelta, TextEnd)
 
 
 class ContinuedResponse:
@@ -123,7 +121,7 @@ class ContinuedResponse:
         if isinstance(event, Finish):
             ended = await self._stream.result()
             self._costs.append(ended.map(lambda response: response.cost).value_or(None))
-            return self._passed([_with(event, usage=self._added(event.usage))])
+            return self._passed([with_fields(event, usage=self._added(event.usage))])
         return [new for ready in self._in_place(event) for new in self._hold(ready)]
 
     # -- the frame of a model that continues
@@ -131,7 +129,7 @@ class ContinuedResponse:
     def _in_place(self, event: LLMEvent) -> Sequence[LLMEvent]:
         """Return *event* as one of the whole response."""
         if isinstance(event, StepFinish):
-            return (_with(event, usage=self._added(event.usage)),)
+            return (with_fields(event, usage=self._added(event.usage)),)
         if self._repetition is None:
             return (event,)
         if isinstance(event, StreamStart):
@@ -139,7 +137,7 @@ class ContinuedResponse:
             self._start = evolve(event, diagnostics=diagnostics)
             return ()
         if isinstance(event, StepStart):
-            return (_with(event, start=self._start, continues=True),)
+            return (with_fields(event, start=self._start, continues=True),)
         if isinstance(event, TextDelta):
             return self._repetition.feed(event)
         if isinstance(event, TextEnd):
@@ -301,21 +299,21 @@ class _Repetition:
         """Return the end of a text, after the deltas that were held; texts after it may repeat."""
         held = self._without_echo(complete=False) if self._heard else ()
         removed, self._removed, self._echo, self._overlap = self._removed, 0, "", ""
-        return (*held, _with(event, text=event.text[removed:]))
+        return (*held, with_fields(event, text=event.text[removed:]))
 
     def _without_echo(self, *, complete: bool) -> Sequence[TextDelta]:
         """Return the deltas that were held, without the echo if they have all of it."""
-        left = len(self._echo) if complete else 0
+        uncut = len(self._echo) if complete else 0
         if not complete and not self._prefilled:
             self._overlap = ""
         heard, self._heard, self._echo = self._heard, [], ""
         deltas: list[TextDelta] = []
         for delta in heard:
-            cut = min(left, len(delta.text))
-            left -= cut
+            cut = min(uncut, len(delta.text))
+            uncut -= cut
             self._removed += cut
             if cut < len(delta.text):
-                deltas += self.feed(_with(delta, text=delta.text[cut:]))
+                deltas += self.feed(with_fields(delta, text=delta.text[cut:]))
         return deltas
 
     def _without_overlap(self, event: TextDelta) -> Sequence[TextDelta]:
@@ -324,18 +322,11 @@ class _Repetition:
         self._removed += same
         self._overlap = self._overlap[same:] if same == len(event.text) else ""
         rest = event.text[same:]
-        return (_with(event, text=rest),) if rest else ()
+        return (with_fields(event, text=rest),) if rest else ()
 
 
 def _is_input_of(event: LLMEvent, ids: set[str]) -> bool:
     return isinstance(event, _TOOL_INPUT) and event.id in ids
-
-
-def _with(event: _Event, **changes: object) -> _Event:
-    """Return *event* with *changes* and the same native frame."""
-    copy = evolve(event, **changes)  # type: ignore[arg-type]
-    attach_native([copy], event.native)
-    return copy
 
 
 def failed_attempt(target: ModelChoice, error: LLMError) -> Diagnostic:

@@ -202,8 +202,8 @@ def _asking(model: Alternative, request: LLMRequest, next: Next) -> LLMRequest:
         return evolve(request, model=model_id, provider=provider)
     if isinstance(model, str) and ":" in model:
         named = evolve(request, model=model, provider=None)
-        found = next.resolve(named).value_or(None)
-        if found is not None and found.id != model:  # its prefix is a provider
+        resolved = next.resolve(named).value_or(None)
+        if resolved is not None and resolved.id != model:  # its prefix is a provider
             return named
     if isinstance(model, Model) or isinstance(request.model, str):
         return evolve(request, model=model)

@@ -72,9 +72,9 @@ class ResponseCache:
         key = await self._key(request, next)
         if key is None:
             return next(request)
-        found = await self._found(key)
-        if found is not None:
-            return EventStream.of(found)
+        stored = await self._found(key)
+        if stored is not None:
+            return EventStream.of(stored)
         return (
             self._run_and_store(key, request, next)
             if next.streaming
@@ -111,8 +111,8 @@ class ResponseCache:
                 end=lambda _result: self._serial.run(lambda: self._wake(key))
             )
         await waiter.wait()
-        found = await self._found(key)
-        return self._run_and_store(key, request, next) if found is None else EventStream.of(found)
+        stored = await self._found(key)
+        return self._run_and_store(key, request, next) if stored is None else EventStream.of(stored)
 
     def _is_first(self, key: str, waiter: Waiter) -> bool:
         if key in self._running:

@@ -50,12 +50,14 @@ def rest_of(
     text = partial.text.rstrip()
     if not text:
         return Attempt(stream=send(request), request=request, target=target)
-    asked, prefilled = _request_of_rest(request, partial, text, target)
+    request_of_rest, prefilled = _request_of_rest(request, partial, text, target)
     # what is short may be repeated with intent, unless it is the beginning of a document
-    repeatable = len(text) < _SHORTEST_ECHO and asked.response_format is request.response_format
+    repeatable = (
+        len(text) < _SHORTEST_ECHO and request_of_rest.response_format is request.response_format
+    )
     return Attempt(
-        stream=send(asked),
-        request=asked,
+        stream=send(request_of_rest),
+        request=request_of_rest,
         target=target,
         echo="" if repeatable else text,
         overlap=partial.text[len(text) :],

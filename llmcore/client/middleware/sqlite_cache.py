@@ -107,12 +107,12 @@ class SqliteCache:
         now = self._clock.wall()
 
         def use(db: sqlite3.Connection) -> tuple[object] | None:
-            found: list[tuple[object]] = db.execute(
+            rows: list[tuple[object]] = db.execute(
                 "UPDATE responses SET used_at = ? WHERE key = ?"
                 " AND (expires_at IS NULL OR expires_at > ?) RETURNING value",
                 (now, key, now),
             ).fetchall()  # reading all rows ends the transaction
-            return found[0] if found else None
+            return rows[0] if rows else None
 
         row = self._file.run(use)
         if row is None:

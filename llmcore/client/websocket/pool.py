@@ -105,11 +105,11 @@ class SocketPool:
         while (best := self._best(key, request)) is not None:
             self._free.remove(best)
             try:
-                left = await best.socket.settle()
+                unread = await best.socket.settle()
             except BaseException:
                 await best.socket.aclose()
                 raise
-            if left is not None and not any(map(terminal_event, left)):
+            if unread is not None and not any(map(terminal_event, unread)):
                 return best
             await best.socket.aclose()
         return None

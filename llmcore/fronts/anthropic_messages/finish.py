@@ -69,10 +69,8 @@ def is_explanation(event: TextEnd) -> bool:
 
 def container_fields(native: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return further fields of the message: those inside the last delta, and those beside it."""
-    inside = {name: native[name] for name in ("container",) if native.get(name) is not None}
-    beside = {
-        name: native[name] for name in ("context_management",) if native.get(name) is not None
-    }
+    inside = present({"container": native.get("container")})
+    beside = present({"context_management": native.get("context_management")})
     return inside, beside
 
 

@@ -380,11 +380,11 @@ class MessagesWriter(FrontWriter):
 
     def _show_found(self, event: Finish) -> None:
         """Show the cited pages as results of a search, unless a search has shown them."""
-        left = [page for url, page in self._pages.items() if url not in self._shown_pages]
-        if not left:
+        unshown = [page for url, page in self._pages.items() if url not in self._shown_pages]
+        if not unshown:
             return
         if not (self._context.searches or self._searched):
-            uncited = [page for page in left if page["url"] not in self._cited()]
+            uncited = [page for page in unshown if page["url"] not in self._cited()]
             for page in uncited:
                 why = f"no text cites the source {page['url']}, and no search was asked for"
                 self._diagnostics.dropped("source-dropped", "content", why)
@@ -392,7 +392,7 @@ class MessagesWriter(FrontWriter):
         query = self._query or _grounding_query(event)
         call = server_call(f"{self._info.id}_sources", "web_search", {"query": query})
         self._blocks.server_call(call)
-        self._blocks.whole(search_result(call["id"], left))
+        self._blocks.whole(search_result(call["id"], unshown))
         self._searched = self._searched or 1
 
     def _cited(self) -> set[str]:
@@ -405,7 +405,7 @@ class MessagesWriter(FrontWriter):
         native = event.provider_metadata.get(METADATA_KEY, {})
         stop = stop_fields(reason, native, called=bool(self._ids), refused=self._refused)
         if reason.reason == "other" and stop["stop_reason"] == "end_turn":
-            why = f"the upstream's reason to stop ({reason.raw}) has no word here"
+            why = f"the upstream's finish reason ({reason.raw}) has no equivalent here"
             self._diagnostics.noted("finish-reason", "stop_reason", why)
         usage = usage_fields(self.usage, self._start, searches=self._searched)
         extras, outer = container_fields(native)

@@ -259,21 +259,21 @@ class Grounding:
 
     def metadata(self) -> NativeObject:
         """Return `groundingMetadata`; empty for a response that names no source."""
-        found: NativeObject = {}
+        metadata: NativeObject = {}
         if self._queries:
-            found["webSearchQueries"] = self._queries
+            metadata["webSearchQueries"] = self._queries
         if self._chunks:
-            found["groundingChunks"] = list(self._chunks.values())
+            metadata["groundingChunks"] = list(self._chunks.values())
         if self._supports:
             places = {key: number for number, key in enumerate(self._chunks)}
-            found["groundingSupports"] = [
+            metadata["groundingSupports"] = [
                 {
                     "segment": self._segment(index, start, end),
                     "groundingChunkIndices": [places[key]],
                 }
                 for index, start, end, key in self._supports
             ]
-        return found
+        return metadata
 
     def _segment(self, index: int, start: int | None, end: int | None) -> NativeObject:
         """Return the stretch of a citation; an empty one for the whole of the last text."""

@@ -325,14 +325,14 @@ def with_files(content: JsonValue, files: Sequence[ToolOutputPart]) -> tuple[Too
     text = text_or_json(content)
     parts: list[ToolOutputPart] = []
     rest: list[str] = []
-    left = list(files)
+    remaining = list(files)
     for line in text.split("\n") if text else ():
-        if left and line == _PLACE.format(len(files) - len(left) + 1):
-            parts += [*_text(rest), left.pop(0)]
+        if remaining and line == _PLACE.format(len(files) - len(remaining) + 1):
+            parts += [*_text(rest), remaining.pop(0)]
             rest = []
         else:
             rest.append(line)
-    return (*parts, *_text(rest), *left)
+    return (*parts, *_text(rest), *remaining)
 
 
 def _text(lines: Sequence[str]) -> list[TextPart]:

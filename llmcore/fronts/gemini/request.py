@@ -51,12 +51,12 @@ def routing_of(request: ClientRequest) -> Routing:
 
     FrontError for a path that names no model, and for another method.
     """
-    found = _TARGET.search(unquote(request.path))
-    if found is None:
+    match = _TARGET.search(unquote(request.path))
+    if match is None:
         body = camel_keys(request.body)
         named = body.get("model") or camel_keys(body.get("generateContentRequest")).get("model")
         return Routing(model=_model_name(named), streaming=False)
-    target, name = found[1], found["name"]
+    target, name = match[1], match["name"]
     model, colon, method = name.rpartition(":")
     if not colon or "/" in method:
         model, method = name, _METHODS[0]

@@ -94,17 +94,17 @@ def _unjoined(parts: Sequence[ContentPart], turn: Sequence[PlacedPart]) -> list[
     Texts in a row of several contents are one: the chunks of a stream that it was sent.
     """
     texts = _plain_texts(turn)
-    found: list[ContentPart] = []
+    unjoined: list[ContentPart] = []
     for part in parts:
         if not isinstance(part, TextPart) or part.provider_metadata:
-            found.append(part)
+            unjoined.append(part)
             continue
         length = 0
         while length < len(part.text) and texts:
             text = texts.popleft()
             length += len(text)
-            found.append(TextPart(text))
-    return found
+            unjoined.append(TextPart(text))
+    return unjoined
 
 
 def _plain_texts(turn: Sequence[PlacedPart]) -> deque[str]:

@@ -171,8 +171,8 @@ _EACH: Final = re.compile(rf"(?={re.escape(PREFIX)})")
 
 def seals_in(native: Mapping[str, Any]) -> list[str]:
     """Return all seals that an assistant message carries, each once, in order."""
-    found = [seal for text in _carriers(native) for seal in _EACH.split(text)]
-    return list(dict.fromkeys(seal for seal in found if seal.startswith(PREFIX)))
+    seals = [seal for text in _carriers(native) for seal in _EACH.split(text)]
+    return list(dict.fromkeys(seal for seal in seals if seal.startswith(PREFIX)))
 
 
 def is_sealed(entry: Mapping[str, Any]) -> bool:

@@ -226,7 +226,7 @@ def annotations_of(
 
     A citation of something that is not on the web is named in a Diagnostic.
     """
-    found: list[JsonObject] = []
+    annotations: list[JsonObject] = []
     for citation in citations:
         if citation.url is None:
             why = "only pages of the web can be cited in Chat Completions"
@@ -242,8 +242,8 @@ def annotations_of(
         }
         if citation.cited_text is not None:
             cited["content"] = citation.cited_text
-        found.append({"type": "url_citation", "url_citation": cited})
-    return found
+        annotations.append({"type": "url_citation", "url_citation": cited})
+    return annotations
 
 
 # -- log probabilities

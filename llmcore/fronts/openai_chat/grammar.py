@@ -62,8 +62,10 @@ class ChunkChecker(GrammarChecker):
         head = {name: chunk.get(name) for name in _SAME}
         if self._head is None:
             self._head, self._counts = head, "usage" in chunk
-            self._expect(head["object"] == "chat.completion.chunk", "object is another one")
-            self._expect(isinstance(head["id"], str) and head["id"], "it has no id")
+            self._expect(
+                head["object"] == "chat.completion.chunk", "object is not chat.completion.chunk"
+            )
+            self._expect(isinstance(head["id"], str) and head["id"], "id is missing")
             self._expect(isinstance(head["created"], int), "created is not a number")
         self._expect(head == self._head, "id, object, created or model changed")
         choices = list(chunk.get("choices", ()))
@@ -72,7 +74,7 @@ class ChunkChecker(GrammarChecker):
             return
         self._expect(not self._finished, "a choice comes after its finish_reason")
         self._expect(chunk.get("usage") is None, "usage comes before its own chunk")
-        self._expect(("usage" in chunk) == self._counts, "usage comes and goes")
+        self._expect(("usage" in chunk) == self._counts, "only some chunks have the field usage")
         self._expect(len(choices) == 1, "there is more than one choice")
         self._choice(choices[0])
 
@@ -82,7 +84,10 @@ class ChunkChecker(GrammarChecker):
         usage = object_or_empty(chunk.get("usage"))
         given, made = usage.get("prompt_tokens"), usage.get("completion_tokens")
         if isinstance(given, int) and isinstance(made, int):
-            self._expect(usage.get("total_tokens") == given + made, "its total is not its sum")
+            self._expect(
+                usage.get("total_tokens") == given + made,
+                "total_tokens is not the sum of the other counts",
+            )
         else:
             self._expect(False, "usage has no counts")
         self.ended = True

@@ -79,8 +79,8 @@ def routing_of(request: ClientRequest) -> Routing:
 
     Azure ignores a model in the body of such a request: its client states the deployment's there.
     """
-    found = _DEPLOYMENT.search(request.path)
-    model = found.group(1) if found else str_or_none(request.body.get("model"))
+    match = _DEPLOYMENT.search(request.path)
+    model = match.group(1) if match else str_or_none(request.body.get("model"))
     if not model:
         raise invalid("model must name a model.", "model", "missing_required_parameter")
     return Routing(model=model, streaming=field(request.body, "stream", bool) or False)

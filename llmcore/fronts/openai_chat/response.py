@@ -296,7 +296,7 @@ class ChatWriter(FrontWriter):
     def _word(self, kind: str, reason: FinishReason) -> str:
         """Return `finish_reason`."""
         if kind == "other":
-            why = f"the upstream's reason to stop ({reason.raw}) has no word here"
+            why = f"the upstream's finish reason ({reason.raw}) has no equivalent here"
             self._diagnostics.noted("finish-reason", "choices[0].finish_reason", why)
         if kind == "tool_calls" and self._context.legacy:
             return "function_call"
@@ -348,10 +348,10 @@ def _moderation(native: JsonObject) -> dict[str, JsonValue]:
     Responses: {"type": "moderation_result", "model": "omni-moderation", "flagged": false, ...}
     here: {"type": "moderation_results", "model": "omni-moderation", "results": [{...}]}
     """
-    found = {name: object_or_empty(value) for name, value in native.items()}
+    results = {name: object_or_empty(value) for name, value in native.items()}
     return {
         name: {"type": "moderation_results", "model": value.get("model"), "results": [value]}
         if value.get("type") == "moderation_result"
         else value
-        for name, value in found.items()
+        for name, value in results.items()
     }

@@ -324,10 +324,10 @@ def result_part(
     if checks and protocol_id != PROTOCOL_ID:
         why = "the upstream has no safety checks"
         diagnostics.unsupported(f"{path}.acknowledged_safety_checks", why)
-    found = {"tools": objects(item.get("tools"))}
+    whole_tools = {"tools": objects(item.get("tools"))}
     part = ToolResultPart(
         call.id if call else call_id,
-        found if native and is_search else _content(item, path, protocol_id, diagnostics),
+        whole_tools if native and is_search else _content(item, path, protocol_id, diagnostics),
         name=call.name if call else None,
         is_error=_failed(item),
         kind=call.kind if call else "function",
@@ -385,6 +385,6 @@ def _failed(item: Mapping[str, Any]) -> bool:
 
 def _found(tool: Mapping[str, Any]) -> dict[str, Any]:
     """Return the result of a tool search for the model; the tools found are offered like others."""
-    found = {name: tool[name] for name in ("type", "name", "description") if tool.get(name)}
+    shown = {name: tool[name] for name in ("type", "name", "description") if tool.get(name)}
     inner = [_found(inner_tool) for inner_tool in objects(tool.get("tools"))]
-    return {**found, "tools": inner} if inner else found
+    return {**shown, "tools": inner} if inner else shown

@@ -225,15 +225,15 @@ def annotations_of(
     citations: Iterable[Citation], text: str, path: str, diagnostics: Diagnostics
 ) -> list[dict[str, Any]]:
     """Return the citations of *text* as annotations; a Diagnostic names those without a form."""
-    found: list[dict[str, Any]] = []
+    annotations: list[dict[str, Any]] = []
     for citation in citations:
         annotation = _annotation(citation, text)
         if annotation is None:
             why = "a citation that names neither a page nor a file has no form here"
             diagnostics.dropped("citation-dropped", path, why)
         else:
-            found.append(annotation)
-    return found
+            annotations.append(annotation)
+    return annotations
 
 
 def _annotation(citation: Citation, text: str) -> dict[str, Any] | None:

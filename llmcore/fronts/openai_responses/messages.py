@@ -134,10 +134,10 @@ def _read_item(item: object, path: str, find_item: FindItem, new_id: NewId) -> d
         raise invalid(f"{path} must be an object.", path)
     if is_reference(item):
         name = str_or_none(item.get("id")) or ""
-        found = find_item(name)
-        if found is None:
+        stored = find_item(name)
+        if stored is None:
             raise item_not_found(name)
-        return dict(found)
+        return dict(stored)
     kind = item.get("type") or ("message" if "role" in item else None)
     if not isinstance(kind, str):
         raise invalid(f"{path} has no type.", f"{path}.type")

@@ -150,39 +150,14 @@ _OPTIONAL: Final = (
 )  # fmt: skip
 _UNDERSTOOD: Final = frozenset(
     {
-        *_OPTIONAL,
-        "background",
-        "client_metadata",
-        "conversation",
-        "frequency_penalty",
-        "generate",
-        "include",
-        "input",
-        "instructions",
-        "max_output_tokens",
-        "metadata",
-        "model",
-        "parallel_tool_calls",
-        "presence_penalty",
-        "previous_response_id",
-        "prompt",
-        "prompt_cache_key",
-        "prompt_cache_options",
-        "prompt_cache_retention",
-        "reasoning",
-        "service_tier",
-        "store",
-        "stream",
-        "stream_options",
-        "temperature",
-        "text",
-        "tool_choice",
-        "tools",
-        "top_logprobs",
-        "top_p",
-        "type",
+        *_OPTIONAL, "background", "client_metadata", "conversation", "frequency_penalty",
+        "generate", "include", "input", "instructions", "max_output_tokens", "metadata", "model",
+        "parallel_tool_calls", "presence_penalty", "previous_response_id", "prompt",
+        "prompt_cache_key", "prompt_cache_options", "prompt_cache_retention", "reasoning",
+        "service_tier", "store", "stream", "stream_options", "temperature", "text", "tool_choice",
+        "tools", "top_logprobs", "top_p", "type",
     }
-)
+)  # fmt: skip
 
 
 _INSIDE: Final[Mapping[str, frozenset[str]]] = {

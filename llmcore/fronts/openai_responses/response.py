@@ -419,7 +419,7 @@ class ResponsesWriter(FrontWriter):
             self._end("incomplete", incomplete_details={"reason": incomplete})
         else:
             if reason.reason == "other":
-                why = f"the upstream's reason to stop ({reason.raw}) has no word here"
+                why = f"the upstream's finish reason ({reason.raw}) has no equivalent here"
                 self._diagnostics.noted("finish-reason", "status", why)
             self._end("completed")
 

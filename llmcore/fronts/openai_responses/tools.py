@@ -373,10 +373,10 @@ def read_tool_choice(native: object, offer: ToolOffer) -> tuple[ToolChoice | Non
         return choice_of_mode(native, offer.tools), offer
     if not isinstance(native, dict):
         raise invalid("tool_choice must be a string or an object.", TOOL_CHOICE)
-    found = _find(native, offer)
-    if found is None:
+    chosen = _find(native, offer)
+    if chosen is None:
         raise invalid(f"tool_choice names {_words(native)}, which is not in tools.", TOOL_CHOICE)
-    return ToolChoice.named(_call_name(found)), offer
+    return ToolChoice.named(_call_name(chosen)), offer
 
 
 def _allowed(native: Mapping[str, Any], offer: ToolOffer) -> tuple[OfferedTool, ...]:

@@ -175,8 +175,8 @@ def _lower_container(
     given = options.get("container")
     if given is not None and not (isinstance(given, Mapping) and given.get("id") is None):
         return None
-    found = next(_containers(request.messages, policy), None)
-    return {"id": found} if found is not None and given is not None else found
+    container = next(_containers(request.messages, policy), None)
+    return {"id": container} if container is not None and given is not None else container
 
 
 def _containers(messages: Sequence[Message], policy: HistoryPolicy) -> Iterator[str]:

@@ -173,7 +173,7 @@ def _joined(name: str, before: object, text: str) -> object:
     if name != "input":
         return (before if isinstance(before, str) else "") + text
     try:
-        found = object_or_empty(json.loads(text))
+        parsed = object_or_empty(json.loads(text))
     except ValueError:
         return text or before
-    return {**object_or_empty(before), **found}
+    return {**object_or_empty(before), **parsed}

@@ -193,9 +193,9 @@ def _with_origin(message: Message, target: MessagesTarget) -> Message:
         return message
     for index in _fallbacks(message, target):
         block = object_or_empty(cast("ProviderPart", message.content[index]).data)
-        asked = evolve(origin, model=str(object_or_empty(block.get("from")).get("model")))
-        if policy.keeps_opaque(asked):
-            return evolve(message, origin=asked)
+        declined = evolve(origin, model=str(object_or_empty(block.get("from")).get("model")))
+        if policy.keeps_opaque(declined):
+            return evolve(message, origin=declined)
     return message
 
 
@@ -214,36 +214,36 @@ class _Declined:
     ) -> Message:
         """Return the next message of the conversation without what was declined."""
         if message.role == "assistant":
-            gone = self._declined_in(message, target)
+            removed = self._declined_in(message, target)
         else:
-            gone = {
+            removed = {
                 index
                 for index, part in enumerate(message.content)
                 if self._calls
                 and isinstance(part, ToolResultPart)
                 and part.tool_call_id in self._calls
             }
-        for index in sorted(gone):
+        for index in sorted(removed):
             what = "a part of a response that its model declined to complete"
             diagnostics.left_out(f"{path}.content[{index}]", what, "the API refuses it")
-        kept = [part for index, part in enumerate(message.content) if index not in gone]
-        return evolve(message, content=tuple(kept)) if gone else message
+        kept = [part for index, part in enumerate(message.content) if index not in removed]
+        return evolve(message, content=tuple(kept)) if removed else message
 
     def _declined_in(self, message: Message, target: MessagesTarget) -> set[int]:
         """Return the indexes of the parts to leave out; remembers the caller's calls in them."""
-        found = _fallbacks(message, target)
-        if not found:
+        fallbacks = _fallbacks(message, target)
+        if not fallbacks:
             return set()
-        gone: set[int] = set()
-        before = message.content[: found[-1]]
+        removed: set[int] = set()
+        before = message.content[: fallbacks[-1]]
         answered = {part.tool_call_id for part in before if isinstance(part, ToolResultPart)}
         for index, part in enumerate(before):
             if isinstance(part, ReasoningPart):
-                gone.add(index)
+                removed.add(index)
             elif isinstance(part, ToolCallPart) and part.id not in answered:
-                gone.add(index)
+                removed.add(index)
                 self._calls.add(part.id)
-        return gone
+        return removed
 
 
 # -- the assistant's parts

@@ -125,23 +125,23 @@ _TITLES: Final = ("title", "document_title")
 
 
 def _lower_image(part: ImagePart, path: str, diagnostics: Diagnostics) -> Block:
-    found = media.base64_data(part) if part.file_id is None else None
-    if found is not None and found[0] not in _IMAGES:
-        return omitted_block("an image", path, f"the API accepts no {found[0]}", diagnostics)
+    encoded = media.base64_data(part) if part.file_id is None else None
+    if encoded is not None and encoded[0] not in _IMAGES:
+        return omitted_block("an image", path, f"the API accepts no {encoded[0]}", diagnostics)
     if part.file_id is None and part.detail not in (None, "auto"):
         diagnostics.unsupported(f"{path}.detail", "the API has no detail levels")
-    block: Block = {"type": "image", "source": _source(part, found)}
+    block: Block = {"type": "image", "source": _source(part, encoded)}
     how = object_or_empty(part.provider_metadata.get(METADATA_KEY)).get("transformations")
     return marked({**block, "transformations": how} if how else block, part)
 
 
-def _source(part: ImagePart | DocumentPart, found: tuple[str, str] | None) -> dict[str, Any]:
-    """Return the source of media: a file id, base64 *found* in the part, or a URL."""
+def _source(part: ImagePart | DocumentPart, encoded: tuple[str, str] | None) -> dict[str, Any]:
+    """Return the source of media: a file id, base64 *encoded* in the part, or a URL."""
     if part.file_id is not None:
         return {"type": "file", "file_id": part.file_id}
-    if found is None:
+    if encoded is None:
         return {"type": "url", "url": media.remote_url(part) or ""}
-    return {"type": "base64", "media_type": found[0], "data": found[1]}
+    return {"type": "base64", "media_type": encoded[0], "data": encoded[1]}
 
 
 def _lower_document(

@@ -51,17 +51,17 @@ def lower_tools(
     for index, tool in enumerate(request.tools):
         path = f"tools[{index}]"
         if isinstance(tool, HostedTool):
-            found = _lower_hosted(tool, path, rules, keys, diagnostics)
-            if found is not None:
-                hosted.append(found)
-                tools.append(found.definition)
+            lowered = _lower_hosted(tool, path, rules, keys, diagnostics)
+            if lowered is not None:
+                hosted.append(lowered)
+                tools.append(lowered.definition)
         else:
             tools.append(_lower_function(tool, path, rules, diagnostics))
     return MessagesTools(
         tools=tools,
         choice=_lower_choice(request, rules, has_tools=bool(tools)),
-        servers=[server for found in hosted for server in found.servers],
-        betas=tuple(dict.fromkeys(beta for found in hosted for beta in found.betas)),
+        servers=[server for lowered in hosted for server in lowered.servers],
+        betas=tuple(dict.fromkeys(beta for lowered in hosted for beta in lowered.betas)),
     )
 
 

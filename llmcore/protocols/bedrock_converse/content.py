@@ -227,8 +227,8 @@ def _end_media(state: ConverseState, block: Block, events: list[LLMEvent]) -> No
     native = _apply_deltas(block.native, deltas)
     kind, media = next(iter(native.items()))
     pieces = [
-        object_or_empty(object_or_empty(one.get(kind)).get("source"))
-        for one in (block.native, *deltas)
+        object_or_empty(object_or_empty(holder.get(kind)).get("source"))
+        for holder in (block.native, *deltas)
     ]
     data = _join_base64(list(filter(None, (str_or_none(piece.get("bytes")) for piece in pieces))))
     url = str_or_none(

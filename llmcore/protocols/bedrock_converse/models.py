@@ -59,18 +59,9 @@ class ConverseRules:
 
 _LEGACY_CLAUDE: Final = ClaudeRules(thinking=frozenset())
 _STRUCTURED: Final = (
-    "qwen3",
-    "gpt-oss",
-    "deepseek.v3",
-    "gemma-3",
-    "minimax",
-    "mistral-large-3",
-    "ministral",
-    "magistral",
-    "voxtral",
-    "kimi",
-    "nemotron",
-)
+    "qwen3", "gpt-oss", "deepseek.v3", "gemma-3", "minimax", "mistral-large-3", "ministral",
+    "magistral", "voxtral", "kimi", "nemotron",
+)  # fmt: skip
 """Parts of the names of open-weight models on which a schema can be enforced."""
 _OPAQUE: Final = re.compile(
     r":(?:application-inference-profile|provisioned-model|custom-model|custom-model-deployment"

@@ -148,11 +148,11 @@ def _media(part: media.MediaPart) -> tuple[str, Block | str]:
     """
     if part.file_id is not None:
         return "", "the service stores no files: give data or a path"
-    found = media.raw_data(part)
-    if found is not None:
-        if not found[1]:
+    typed_bytes = media.raw_data(part)
+    if typed_bytes is not None:
+        if not typed_bytes[1]:
             raise InvalidRequestError(f"{media.noun_of(part)} holds no bytes: give its data")
-        return found[0], {"bytes": base64.b64encode(found[1]).decode()}
+        return typed_bytes[0], {"bytes": base64.b64encode(typed_bytes[1]).decode()}
     url = media.remote_url(part) or ""
     if not url.startswith("s3://"):
         return "", "the service fetches only s3:// addresses: give data or a path"

@@ -65,11 +65,11 @@ def lower_tools(
         if not isinstance(tool, HostedTool):
             tools += _lower_function(tool, path, rules, diagnostics)
             continue
-        found = _lower_hosted(tool, path, rules, keys, diagnostics)
-        if isinstance(found, ClaudeTool):
-            vendors.append(found)
-        elif found is not None:
-            tools.append(found)
+        lowered = _lower_hosted(tool, path, rules, keys, diagnostics)
+        if isinstance(lowered, ClaudeTool):
+            vendors.append(lowered)
+        elif lowered is not None:
+            tools.append(lowered)
     if request.parallel_tool_calls is False and request.tools:
         why = "the model decides by itself whether it calls tools in parallel"
         diagnostics.unsupported("parallel_tool_calls", why)

@@ -124,9 +124,9 @@ def _error_in(envelope: Mapping[str, JsonValue]) -> _Fields | None:
     """Return the fields of the error object inside *envelope*, if there is one."""
     for name, value in envelope.items():
         if folded(name) in {"error", "errors", "baseresp"}:
-            found = _first_object(value)
-            if found is not None:
-                return _fields(found if folded(name) != "baseresp" else _base_resp(found))
+            error = _first_object(value)
+            if error is not None:
+                return _fields(error if folded(name) != "baseresp" else _base_resp(error))
         elif name.endswith(("Exception", "exception")) and isinstance(value, Mapping):
             return {"type": name, **_fields(value)}
     return None

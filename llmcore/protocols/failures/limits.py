@@ -250,18 +250,18 @@ def rate_limit_from(headers: Mapping[str, str]) -> RateLimitInfo | None:
 
 
 def _windows(names: Mapping[str, str], date: datetime | None) -> dict[tuple[str, str], _Window]:
-    found: dict[tuple[str, str], _Window] = {}
+    windows: dict[tuple[str, str], _Window] = {}
     for name in sorted(names):
         match = next((match for known in _HEADERS if (match := known.fullmatch(name))), None)
         if match is None:
             continue
         subject = _SUBJECTS.get(match["subject"], match["subject"])
-        window = found.setdefault((subject, _window_name(match)), _Window())
+        window = windows.setdefault((subject, _window_name(match)), _Window())
         if match["field"] == "reset":
             window.reset_at = _moment(names[name], date)
         else:
             setattr(window, match["field"], _count(names[name]))
-    return found
+    return windows
 
 
 def _window_name(match: re.Match[str]) -> str:
@@ -276,16 +276,13 @@ def _count(text: str) -> int | None:
 
 def _tightest(windows: Mapping[tuple[str, str], _Window], subjects: Sequence[str]) -> _Window:
     for wanted in subjects:
-        found = [window for (subject, _), window in windows.items() if subject == wanted]
-        if found:
-            return min(found, key=_Window.by_remaining)
+        candidates = [window for (subject, _), window in windows.items() if subject == wanted]
+        if candidates:
+            return min(candidates, key=_Window.by_remaining)
     return _Window()
 
 
 # -- the length of the context
-
-_SCANNED = 10_000
-"""How many characters of a message are searched: some servers echo the whole prompt in it."""
 
 _CODES = frozenset(
     {

@@ -176,8 +176,8 @@ def _lower_sampling(
     options: GenerationOptions, rules: GeminiRules, diagnostics: Diagnostics
 ) -> NativeObject:
     fields = {"temperature": "temperature", "top_p": "topP", "top_k": "topK"}
-    asked = {name: getattr(options, name) for name in fields}
-    given = present(asked)
+    by_name = {name: getattr(options, name) for name in fields}
+    given = present(by_name)
     if rules.sampling:
         return {fields[name]: value for name, value in given.items()}
     for name in given:

@@ -148,13 +148,13 @@ def read_logprobs(candidate: NativeObject) -> tuple[TokenLogprob, ...]:
     """Return the log probabilities of a candidate's tokens, with the likeliest at each place."""
     result = object_or_empty(candidate.get("logprobsResult"))
     chosen, tops = objects(result.get("chosenCandidates")), objects(result.get("topCandidates"))
-    found: list[TokenLogprob] = []
+    tokens: list[TokenLogprob] = []
     for index, token in enumerate(chosen):
         top = objects(tops[index].get("candidates")) if index < len(tops) else []
         others = tuple(_logprob(other) for other in top if _probability(other) is not None)
         if _probability(token) is not None:
-            found.append(_logprob(token, others))
-    return tuple(found)
+            tokens.append(_logprob(token, others))
+    return tuple(tokens)
 
 
 def _logprob(token: NativeObject, top: tuple[TokenLogprob, ...] = ()) -> TokenLogprob:
@@ -254,14 +254,14 @@ def _supports(
 
     Its chunks stand beside it, or came before it.
     """
-    found: list[tuple[NativeObject, Citation]] = []
+    supported: list[tuple[NativeObject, Citation]] = []
     chunks: list[NativeObject] = []
     for grounding in groundings:
         chunks = objects(grounding.get("groundingChunks")) or chunks
         for support in objects(grounding.get("groundingSupports")):
             segment = object_or_empty(support.get("segment"))
-            found += [(segment, citation) for citation in _citations(support, chunks)]
-    return found + [(quotation, _citation(_quoted(quotation))) for quotation in quotations]
+            supported += [(segment, citation) for citation in _citations(support, chunks)]
+    return supported + [(quotation, _citation(_quoted(quotation))) for quotation in quotations]
 
 
 def _citations(support: NativeObject, chunks: list[NativeObject]) -> list[Citation]:

@@ -88,11 +88,11 @@ def with_usage(state: GeminiState, chunk: NativeObject) -> GeminiState:
     return GeminiState(state.info, latest(state.usage, (usage,)), state.pieces)
 
 
-def _with_metadata(state: GeminiState, found: NativeObject) -> GeminiState:
-    """Merge *found* into the metadata; objects are merged too, as grounding comes in pieces."""
+def _with_metadata(state: GeminiState, metadata: NativeObject) -> GeminiState:
+    """Merge *metadata* into the metadata; objects are merged too, as grounding comes in pieces."""
     known = state.info.metadata
     new: dict[str, Any] = {}
-    for name, value in found.items():
+    for name, value in metadata.items():
         before = known.get(name)
         merged = (
             {**before, **value} if isinstance(before, dict) and isinstance(value, dict) else value

@@ -133,8 +133,8 @@ def rules_of(model_id: str) -> GeminiRules:
 
 
 def _version(name: str) -> tuple[int, int]:
-    found = _VERSION.search(name)
-    return (int(found[1]), int(found[2] or 0)) if found else _CURRENT
+    match = _VERSION.search(name)
+    return (int(match[1]), int(match[2] or 0)) if match else _CURRENT
 
 
 def _thinking(name: str, version: tuple[int, int]) -> Thinking:

@@ -72,35 +72,14 @@ ROLES: Final[Mapping[str, str]] = {"user": "user", "assistant": "model", "tool":
 
 GENERATION_FIELDS: Final = frozenset(
     {
-        "audioTimestamp",
-        "audioTranscriptionConfig",
-        "candidateCount",
-        "enableAffectiveDialog",
-        "enableEnhancedCivicAnswers",
-        "frequencyPenalty",
-        "imageConfig",
-        "logprobs",
-        "maxOutputTokens",
-        "mediaResolution",
-        "modelSelectionConfig",
-        "presencePenalty",
-        "responseFormat",
-        "responseJsonSchema",
-        "responseLogprobs",
-        "responseMimeType",
-        "responseModalities",
-        "responseSchema",
-        "routingConfig",
-        "seed",
-        "speechConfig",
-        "stopSequences",
-        "temperature",
-        "thinkingConfig",
-        "topK",
-        "topP",
-        "translationConfig",
+        "audioTimestamp", "audioTranscriptionConfig", "candidateCount", "enableAffectiveDialog",
+        "enableEnhancedCivicAnswers", "frequencyPenalty", "imageConfig", "logprobs",
+        "maxOutputTokens", "mediaResolution", "modelSelectionConfig", "presencePenalty",
+        "responseFormat", "responseJsonSchema", "responseLogprobs", "responseMimeType",
+        "responseModalities", "responseSchema", "routingConfig", "seed", "speechConfig",
+        "stopSequences", "temperature", "thinkingConfig", "topK", "topP", "translationConfig",
     }
-)
+)  # fmt: skip
 """The fields of `generationConfig`. Source: https://ai.google.dev/api/generate-content, read
 November 2026."""
 

@@ -81,14 +81,14 @@ def _lower_source(part: MediaPart, path: str, diagnostics: Diagnostics) -> Nativ
     URL-safe alphabet, which Google's own client writes (`google-genai` 3.4, `_common.py`,
     `encode_unserializable_types`); the service takes both.
     """
-    found = media.raw_data(part)
-    if found is not None:
-        media_type = part.media_type or found[0]
+    typed_bytes = media.raw_data(part)
+    if typed_bytes is not None:
+        media_type = part.media_type or typed_bytes[0]
         if not media_type.startswith("text/") and media.text_data(part) is not None:
             why = f"the model reads {media_type} as plain text only"
             diagnostics.changed("media-type-changed", f"{path}.media_type", why)
             media_type = "text/plain"
-        data = base64.urlsafe_b64encode(found[1]).decode()
+        data = base64.urlsafe_b64encode(typed_bytes[1]).decode()
         return {"inlineData": {"mimeType": media_type, "data": data}}
     uri = part.url or part.file_id
     known = part.media_type or media.media_type_of(part)

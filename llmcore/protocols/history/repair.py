@@ -200,9 +200,9 @@ def _name(sources: list[Message], role: Role, path: str, diagnostics: Diagnostic
 
 def _origin(sources: list[Message], policy: HistoryPolicy) -> Origin | None:
     """Return the origin whose opaque data is still in the message."""
-    for good in (policy.keeps_opaque, policy.same_api):
+    for accepts in (policy.keeps_opaque, policy.same_api):
         for source in sources:
-            if good(source.origin):
+            if accepts(source.origin):
                 return source.origin
     return sources[0].origin if sources else None
 

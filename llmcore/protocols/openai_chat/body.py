@@ -81,8 +81,8 @@ def _lower_asked(
     if response_format:
         fields["response_format"] = response_format
         if response_format["type"] == "json_object":
-            said = chain(request.system, *(message.content for message in request.messages))
-            words = words or words_of_json_mode(said, diagnostics)
+            contents = chain(request.system, *(message.content for message in request.messages))
+            words = words or words_of_json_mode(contents, diagnostics)
     return fields, [words] if words else []
 
 

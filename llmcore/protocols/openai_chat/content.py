@@ -175,8 +175,8 @@ def _on_tagged_text(
         thinking = state.mode == "reasoning"
         text = text if thinking else text.lstrip()
         tag = _CLOSING if thinking else _OPENING
-        before, found, after = text.partition(tag)
-        if not found:
+        before, separator, after = text.partition(tag)
+        if not separator:
             partial = _beginning(text, tag)
             before = text[: len(text) - len(partial)]
         if before and not thinking:  # text without a tag is the response
@@ -187,7 +187,7 @@ def _on_tagged_text(
             return state
         if before:
             events.append(ReasoningDelta(state.segment, before))
-        if not found:
+        if not separator:
             break
         state = (
             close_segment(state, events) if thinking else open_segment(state, "reasoning", events)
@@ -333,7 +333,7 @@ def flush_audio(state: ChatState, events: list[LLMEvent]) -> None:
     pieces = [piece for piece in to_list(state.buffered) if isinstance(piece, dict)]
     if not pieces:
         return
-    id_ = next((found for piece in pieces if (found := str_or_none(piece.get("id")))), None)
+    id_ = next((audio_id for piece in pieces if (audio_id := str_or_none(piece.get("id")))), None)
     expires = next((p["expires_at"] for p in pieces if p.get("expires_at") is not None), None)
     data = decode_pieces(str_or_none(piece.get("data")) or "" for piece in pieces)
     words = "".join(str_or_none(piece.get("transcript")) or "" for piece in pieces)
@@ -403,9 +403,9 @@ def _signature(delta: NativeObject) -> str:
         object_or_empty(delta.get("reasoning")),
         object_or_empty(delta.get("thinking")),
     ):
-        found = holder.get("signature")
-        if isinstance(found, str):
-            return found
+        signature = holder.get("signature")
+        if isinstance(signature, str):
+            return signature
     return ""
 
 
@@ -452,12 +452,12 @@ def on_extra(
     https://ai.google.dev/gemini-api/docs/thought-signatures (OpenAI compatibility),
     https://github.com/earendil-works/pi/pull/1502 (Copilot).
     """
-    found: NativeObject = {}
+    extra: NativeObject = {}
     if object_or_empty(delta.get("extra_content")):
-        found["extra_content"] = delta["extra_content"]
+        extra["extra_content"] = delta["extra_content"]
     if str_or_none(delta.get("reasoning_opaque")) is not None:
-        found["reasoning_opaque"] = delta["reasoning_opaque"]
-    merged = merge_json(state.info.extra, found)
+        extra["reasoning_opaque"] = delta["reasoning_opaque"]
+    merged = merge_json(state.info.extra, extra)
     return replace(state, info=replace(state.info, extra=merged))
 
 

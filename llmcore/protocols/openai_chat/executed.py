@@ -97,14 +97,14 @@ def _arguments(tool: NativeObject) -> JsonValue:
 
 
 def is_of_several(delta: NativeObject) -> bool:
-    """Return whether *delta* is of one of several messages."""
+    """Return whether *delta* belongs to one of several messages."""
     return type(delta.get("index")) is int or delta.get("role") == "tool"
 
 
 def on_several(
     state: ChatState, delta: NativeObject, events: list[LLMEvent]
 ) -> tuple[ChatState, NativeObject]:
-    """Return the state after *delta*, and the fields of it that are read as those of any other.
+    """Return the state after *delta*, and those of its fields that are read like any others.
 
     Calls are held back until their results come, or the response ends.
     """
@@ -138,7 +138,7 @@ def _hold(several: Several, native: NativeObject) -> Several:
 
 
 def _begins(several: Several, delta: NativeObject) -> bool:
-    """Return whether *delta* is of another message than the open one."""
+    """Return whether *delta* begins another message than the open one."""
     role, call_id = delta.get("role"), delta.get("tool_call_id")
     same_role = role is None or role == several.role
     same_call = call_id is None or call_id == several.call_id
@@ -149,7 +149,7 @@ _OF_SEVERAL = frozenset({"index", "role", "tool_call_id"})
 
 
 def end_message(state: ChatState, events: list[LLMEvent]) -> ChatState:
-    """Emit the result that the open message is, if it is one, and its call."""
+    """Emit the call and its result, if the open message is a result."""
     several = state.several
     if several is None or several.result is None:
         return state
@@ -161,8 +161,8 @@ def end_message(state: ChatState, events: list[LLMEvent]) -> ChatState:
         events.append(ProviderEvent(state.context.provider, {"message": message}))
         return state
     functions = [object_or_empty(native.get("function")) for native in own]
-    name = next(filter(None, (str_or_none(one.get("name")) for one in functions)), "tool")
-    arguments = "".join(text_or_empty(one.get("arguments")) for one in functions)
+    name = next(filter(None, (str_or_none(function.get("name")) for function in functions)), "tool")
+    arguments = "".join(text_or_empty(function.get("arguments")) for function in functions)
     call = ToolCall(several.call_id, name, json_or_text(arguments or "{}"), provider_executed=True)
     events += [call, ToolResult(call.id, content, name=name, provider_executed=True)]
     return state
@@ -255,10 +255,10 @@ def announce_pages(
 ) -> ChatState:
     """Emit the `Source` of each page in the *lists* of *holder*: an object or a URL."""
     for name, (path, url_field) in lists.items():
-        found: Any = holder.get(name)
+        pages: Any = holder.get(name)
         for step in path:
-            found = object_or_empty(found).get(step)
-        for page in found if isinstance(found, list) else ():
+            pages = object_or_empty(pages).get(step)
+        for page in pages if isinstance(pages, list) else ():
             fields = page if isinstance(page, dict) else {url_field: page}
             state = announce_page(state, fields.get(url_field), fields.get("title"), events)
     return state

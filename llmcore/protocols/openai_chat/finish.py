@@ -97,11 +97,11 @@ def on_info(state: ChatState, chunk: NativeObject) -> ChatState:
             final_usage_seen=info.final_usage_seen or chunk.get("choices") == [],
         )
     known = info.metadata
-    found = _metadata_in(chunk, _NO_METADATA, known)
+    metadata = _metadata_in(chunk, _NO_METADATA, known)
     for choice in objects(chunk.get("choices"))[:1]:
-        found |= _metadata_in(choice, _NO_CHOICE_METADATA, known)
-    if found:
-        info = replace(info, metadata=with_entries(known, found))
+        metadata |= _metadata_in(choice, _NO_CHOICE_METADATA, known)
+    if metadata:
+        info = replace(info, metadata=with_entries(known, metadata))
     return state if info is state.info else replace(state, info=info)
 
 

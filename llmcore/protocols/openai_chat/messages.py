@@ -268,8 +268,8 @@ def _lower_reasoning(message: Message, context: ChatTarget) -> NativeObject:
 def _field_of(message: Message) -> str | None:
     """Return the field in which the thinking of *message* came, where it is not the usual one."""
     metadata = (part.provider_metadata.get(METADATA_KEY, {}) for part in message.content)
-    found = (data.get("reasoning_field") for data in metadata)
-    return next((name for name in found if name in REASONING_FIELDS), None)
+    field_names = (data.get("reasoning_field") for data in metadata)
+    return next((name for name in field_names if name in REASONING_FIELDS), None)
 
 
 def _details(message: Message, context: ChatTarget) -> list[JsonValue]:

@@ -79,7 +79,10 @@ REQUEST_PATHS: Final[Mapping[str, str]] = {
 """Where the value of a native parameter stands in a request; others in `generation`."""
 
 OPTIONAL_PARAMETERS: Final = frozenset({"stream_options"})
-"""It only asks for usage; servers that do not know it answer 400 or 422, and name it."""
+"""Parameters without which a request is sent again if a server rejects them by name.
+
+`stream_options` only asks for usage; servers without it answer 400 or 422.
+"""
 
 # -- finish reasons and usage
 
@@ -240,8 +243,8 @@ def merge_details(pieces: Iterable[Any], *, whole: bool = False) -> list[JsonVal
 
 def proof_in(details: Iterable[JsonValue], name: Literal["signature", "data"]) -> str | None:
     """Return the first signature, or the first data that only the provider can read."""
-    found = (block.get(name) for block in details if isinstance(block, Mapping))
-    return next((proof for proof in found if isinstance(proof, str) and proof), None)
+    proofs = (block.get(name) for block in details if isinstance(block, Mapping))
+    return next((proof for proof in proofs if isinstance(proof, str) and proof), None)
 
 
 def rejoin_details(runs: Iterable[Sequence[Any]]) -> list[JsonValue]:

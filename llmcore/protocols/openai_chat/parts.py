@@ -93,18 +93,22 @@ def _lower_audio(
         return omitted_block(
             "audio", path, "the server does not accept it", diagnostics, part.transcript
         )
-    found = media.base64_data(part)
-    if found is None:
+    encoded = media.base64_data(part)
+    if encoded is None:
         return omitted_block(
             "audio", path, "only its bytes can be given", diagnostics, part.transcript
         )
-    form = media.audio_format(found[0])
+    form = media.audio_format(encoded[0])
     if form is None or form not in dialect.audio_formats:
         taken = ", ".join(sorted(dialect.audio_formats))
         return omitted_block(
-            "audio", path, f"the server takes {taken}, not {found[0]}", diagnostics, part.transcript
+            "audio",
+            path,
+            f"the server takes {taken}, not {encoded[0]}",
+            diagnostics,
+            part.transcript,
         )
-    return {"type": "input_audio", "input_audio": {"data": found[1], "format": form}}
+    return {"type": "input_audio", "input_audio": {"data": encoded[1], "format": form}}
 
 
 def _lower_document(

@@ -260,8 +260,8 @@ def close_segment(state: ChatState, events: list[LLMEvent]) -> ChatState:
             state = _with_blocks(state, details)
             metadata = {}
         else:
-            found = {"reasoning_details": details} if details else _unusual_field(state)
-            metadata = {METADATA_KEY: found} if found else {}
+            fields = {"reasoning_details": details} if details else _unusual_field(state)
+            metadata = {METADATA_KEY: fields} if fields else {}
         events.append(
             ReasoningEnd(
                 state.segment,

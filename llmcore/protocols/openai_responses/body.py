@@ -41,18 +41,9 @@ from llmcore.schema.result import Result
 from llmcore.schema.tools import HostedTool
 
 COUNTED: Final = (
-    "model",
-    "input",
-    "instructions",
-    "tools",
-    "tool_choice",
-    "parallel_tool_calls",
-    "reasoning",
-    "text",
-    "truncation",
-    "previous_response_id",
-    "conversation",
-)
+    "model", "input", "instructions", "tools", "tool_choice", "parallel_tool_calls", "reasoning",
+    "text", "truncation", "previous_response_id", "conversation",
+)  # fmt: skip
 """Fields of the body that `POST /responses/input_tokens` takes."""
 
 
@@ -108,8 +99,8 @@ def _with_options(body: NativeObject, options: JsonObject, *, stream: bool) -> N
     """
     included = options.get("include")
     if isinstance(included, list):
-        both = [*body.get("include", ()), *included]
-        options = {**options, "include": list(dict.fromkeys(map(str, both)))}
+        included_by_both = [*body.get("include", ()), *included]
+        options = {**options, "include": list(dict.fromkeys(map(str, included_by_both)))}
     return with_stream_options(body, options, stream=stream)
 
 

@@ -124,12 +124,12 @@ def plain_texts(native: NativeObject) -> list[str]:
     match native.get("type"):
         case "shell_call":
             commands = object_or_empty(native.get("action")).get("commands")
-            found = commands if isinstance(commands, list) else []
+            inputs = commands if isinstance(commands, list) else []
         case "apply_patch_call":
-            found = [object_or_empty(native.get("operation")).get("diff")]
+            inputs = [object_or_empty(native.get("operation")).get("diff")]
         case _:
-            found = [native.get("code")]
-    return [text for text in found if isinstance(text, str) and text]
+            inputs = [native.get("code")]
+    return [text for text in inputs if isinstance(text, str) and text]
 
 
 def with_plain_texts(native: NativeObject, texts: Sequence[str]) -> NativeObject:

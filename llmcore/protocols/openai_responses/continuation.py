@@ -113,10 +113,10 @@ def digests(items: Sequence[NativeObject], before: bytes = b"") -> list[bytes]:
 
     The digest of no items is empty.
     """
-    found = [before]
+    chained = [before]
     for fingerprint in fingerprints(items):
-        found.append(hashlib.sha256(found[-1] + fingerprint).digest())
-    return found
+        chained.append(hashlib.sha256(chained[-1] + fingerprint).digest())
+    return chained
 
 
 def chain_link(input_digest: bytes | None, response: NativeObject) -> ProviderMetadata:
@@ -139,11 +139,15 @@ def continued(
 
     *items* are the input in full, and *messages* are those that it was made of.
     """
-    responses = [one for one in messages if one.role == "assistant" and one.origin is not None]
+    responses = [
+        response
+        for response in messages
+        if response.role == "assistant" and response.origin is not None
+    ]
     links = [
-        object_or_empty(object_or_empty(one.provider_metadata.get(METADATA_KEY)).get(_LINK))
-        for one in responses
-        if policy.keeps_opaque(one.origin)
+        object_or_empty(object_or_empty(response.provider_metadata.get(METADATA_KEY)).get(_LINK))
+        for response in responses
+        if policy.keeps_opaque(response.origin)
     ]
     ends = {digest.hex(): count for count, digest in enumerate(digests(items[:-1]))}
     for link in reversed(links):
@@ -174,15 +178,16 @@ def without_lost_response(request: LLMRequest, error: LLMError) -> LLMRequest | 
     lost = error.error_code == PREVIOUS_NOT_FOUND or (
         isinstance(error, NotFoundError) and "previous" in error.message.lower()
     )
-    found = [
+    providers = [
         name
         for name, fields in request.provider_options.items()
         if fields.get("previous_response_id") == CHAIN
     ]
-    if not (lost and found):
+    if not (lost and providers):
         return None
     changed_options = {
-        name: {**request.provider_options[name], "previous_response_id": _LOST} for name in found
+        name: {**request.provider_options[name], "previous_response_id": _LOST}
+        for name in providers
     }
     return evolve(request, provider_options={**request.provider_options, **changed_options})
 
@@ -217,9 +222,9 @@ class SocketRequest:
         kept = without(body, *_TRANSPORT_FIELDS)
         items = body.get("input")
         stored = body.get("previous_response_id") or body.get("conversation")
-        found = objects(items)
-        known = isinstance(items, list) and len(found) == len(items) and not stored
-        return cls(body=kept, items=fingerprints(found) if known else ())
+        input_items = objects(items)
+        known = isinstance(items, list) and len(input_items) == len(items) and not stored
+        return cls(body=kept, items=fingerprints(input_items) if known else ())
 
     @property
     def generates(self) -> bool:

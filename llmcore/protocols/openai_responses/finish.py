@@ -113,14 +113,9 @@ def on_notification(
 # -- the end
 
 _METADATA: Final = (
-    "service_tier",
-    "conversation",
-    "content_filters",
-    "input_transformations",
-    "moderation",
-    "prompt_cache_diagnostics",
-    "tool_usage",
-)
+    "service_tier", "conversation", "content_filters", "input_transformations", "moderation",
+    "prompt_cache_diagnostics", "tool_usage",
+)  # fmt: skip
 """Fields of a response that are neither content nor repeat the request."""
 
 
@@ -315,11 +310,11 @@ def _is_plain(item: NativeObject) -> bool:
 
 
 def _are_texts(parts: JsonValue) -> bool:
-    found = all_objects(parts)
-    return found is not None and all(
+    blocks = all_objects(parts)
+    return blocks is not None and all(
         (lists := _PLAIN_PARTS.get(str(part.get("type")))) is not None
         and type(part.get("text")) is str
         and has_only(part, lists)
         and not any(part.get(name) for name in lists)
-        for part in found
+        for part in blocks
     )

@@ -104,14 +104,14 @@ def _instructions(request: LLMRequest, repaired: Repaired) -> str:
 
 def _native_calls(messages: Sequence[Message]) -> Mapping[str, NativeObject]:
     """Return the facts of calls that results need, by call id: a built-in's item, the caller."""
-    found: dict[str, NativeObject] = {}
+    natives: dict[str, NativeObject] = {}
     for message in messages:
         for part in message.content:
             if isinstance(part, ToolCallPart):
                 metadata = object_or_empty(part.provider_metadata.get(METADATA_KEY))
                 item = metadata.get("item")
-                found[part.id] = item if isinstance(item, dict) else metadata
-    return found
+                natives[part.id] = item if isinstance(item, dict) else metadata
+    return natives
 
 
 def _lower_input_message(

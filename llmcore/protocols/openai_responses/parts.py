@@ -287,12 +287,12 @@ def _tool_search(
     """Return the definitions of the tools that were found."""
     value = _plain(part, path, diagnostics)
     given = value.get("tools") if isinstance(value, Mapping) else value
-    found = objects(given)
-    if part.is_error or (given and not found):
+    definitions = objects(given)
+    if part.is_error or (given and not definitions):
         why = "the output of a tool search is tool definitions: it found none"
         diagnostics.changed("unsupported-content", f"{path}.content", why)
     native: NativeObject = {"type": "tool_search_output", "call_id": part.tool_call_id}
-    return {**native, "execution": "client", "status": "completed", "tools": found}
+    return {**native, "execution": "client", "status": "completed", "tools": definitions}
 
 
 def _approval(

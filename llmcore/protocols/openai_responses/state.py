@@ -242,8 +242,8 @@ def _without_done(
 
 def item_ids(type_: str, native: NativeObject) -> list[ItemId]:
     """Return the keys by which an item of *type_* is found again, the surest one first."""
-    found = ((name, str_or_none(native.get(name))) for name in ID_FIELDS)
-    return [(type_, name, value) for name, value in found if value is not None]
+    ids = ((name, str_or_none(native.get(name))) for name in ID_FIELDS)
+    return [(type_, name, value) for name, value in ids if value is not None]
 
 
 def with_part(state: ResponsesState, item: Item, key: PartKey, part: Part) -> ResponsesState:
@@ -415,15 +415,15 @@ def match_final(state: ResponsesState, output: Sequence[NativeObject]) -> list[I
         streamed.setdefault(item.type, []).append(item)
     listed = Counter(str(native.get("type")) for native in output)
     taken: Counter[str] = Counter()
-    found: list[Item | None] = []
+    matches: list[Item | None] = []
     for number, native in enumerate(output):
         type_ = str(native.get("type"))
         same = streamed.get(type_, [])
         nth = same[taken[type_]] if len(same) == listed[type_] else None
         taken[type_] += 1
         candidates = (nth, _numbered(state, number, (type_,)), _with_same_id(state, native))
-        found.append(next((item for item in candidates if item and _can_be(item, native)), None))
-    return found
+        matches.append(next((item for item in candidates if item and _can_be(item, native)), None))
+    return matches
 
 
 def _with_same_id(state: ResponsesState, native: NativeObject) -> Item | None:
@@ -437,8 +437,8 @@ def _with_same_id(state: ResponsesState, native: NativeObject) -> Item | None:
 
 def _with_id(state: ResponsesState, keys: Sequence[ItemId]) -> Item | None:
     """Return the latest item that has one of the ids *keys*."""
-    found = [state.items[at] for key in keys for at in state.ids.get(key, ())[-1:]]
-    return max(found, key=attrgetter("order"), default=None)
+    matches = [state.items[at] for key in keys for at in state.ids.get(key, ())[-1:]]
+    return max(matches, key=attrgetter("order"), default=None)
 
 
 def _numbered(state: ResponsesState, number: int | None, types: Iterable[str]) -> Item | None:

@@ -22,15 +22,9 @@ ANNOTATIONS = frozenset(
 
 _ARRAY = {"items", "prefixItems", "minItems", "maxItems", "uniqueItems", "contains"}
 _OBJECT = {
-    "properties",
-    "required",
-    "additionalProperties",
-    "patternProperties",
-    "propertyNames",
-    "minProperties",
-    "maxProperties",
-    "propertyOrdering",
-}
+    "properties", "required", "additionalProperties", "patternProperties", "propertyNames",
+    "minProperties", "maxProperties", "propertyOrdering",
+}  # fmt: skip
 _STRING = {"pattern", "minLength", "maxLength", "format"}
 _NUMBER = {"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"}
 
@@ -187,8 +181,8 @@ def without_null_branch(schema: Schema) -> tuple[Schema, list[JsonObject]]:
         return {**beside, "type": "null"}, []
     if len(branches) > 1:
         return {**beside, "anyOf": list(branches), "nullable": True}, []
-    whole, left = merged([beside, to_2020_12(branches[0])])
-    return {**whole, "nullable": True}, left
+    whole, unmerged = merged([beside, to_2020_12(branches[0])])
+    return {**whole, "nullable": True}, unmerged
 
 
 def _single_typed(schema: Schema, kinds: list[str]) -> Schema:
@@ -250,14 +244,14 @@ _LOWEST = frozenset({"maximum", "exclusiveMaximum", "maxLength", "maxItems", "ma
 def merged(parts: list[JsonObject]) -> tuple[Schema, list[JsonObject]]:
     """Return one schema that all of *parts* allow, and the constraints that it cannot express."""
     result: Schema = {}
-    left: list[JsonObject] = []
+    unmerged: list[JsonObject] = []
     for part in parts:
         for key, value in part.items():
             if key not in result:
                 result[key] = value
             elif result[key] != value and not _merge_into(result, key, value):
-                left.append({key: value})
-    return result, left
+                unmerged.append({key: value})
+    return result, unmerged
 
 
 def _merge_into(result: Schema, key: str, value: JsonValue) -> bool:
@@ -292,10 +286,10 @@ def _merge_types(result: Schema, value: JsonValue) -> bool:
         before = [*before, "integer"]
     if "integer" in before and "number" in after:
         after = [*after, "integer"]
-    both = [kind for kind in before if kind in after]
-    if both:
-        result["type"] = both[0] if len(both) == 1 else both
-    return bool(both)
+    shared = [kind for kind in before if kind in after]
+    if shared:
+        result["type"] = shared[0] if len(shared) == 1 else shared
+    return bool(shared)
 
 
 def _merged_properties(before: JsonObject, after: JsonObject) -> Schema:

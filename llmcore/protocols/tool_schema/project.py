@@ -95,9 +95,9 @@ class _Flattener:
         return dict(schema), opened
 
     def _with_all(self, schema: Schema, members: list[Schema]) -> Schema:
-        result, left = merged([without(schema, "allOf"), *members])
-        if left:
-            why = f"its members contradict each other: {sentence('allOf', left)}"
+        result, unmerged = merged([without(schema, "allOf"), *members])
+        if unmerged:
+            why = f"its members contradict each other: {sentence('allOf', unmerged)}"
             self._diagnostics.dropped("schema-keyword-dropped", f"{self._path}.allOf", why)
         return result
 
@@ -106,10 +106,10 @@ class _Flattener:
         objects = [shape for shape in shapes if types_of(shape) in ([], ["object"])]
         properties: Schema = dict(_properties(schema))
         for shape in objects:
-            for name, found in _properties(shape).items():
-                known = properties.setdefault(name, found)
-                if known != found:
-                    properties[name] = {"anyOf": [*_branches(known), found]}
+            for name, shape_schema in _properties(shape).items():
+                known = properties.setdefault(name, shape_schema)
+                if known != shape_schema:
+                    properties[name] = {"anyOf": [*_branches(known), shape_schema]}
         required = texts(schema.get("required"))
         if objects and len(objects) == len(shapes):
             common = [set(texts(shape.get("required"))) for shape in objects]
@@ -124,8 +124,8 @@ class _Flattener:
 
 
 def _properties(schema: JsonObject) -> JsonObject:
-    found = schema.get("properties")
-    return found if isinstance(found, Mapping) else {}
+    properties = schema.get("properties")
+    return properties if isinstance(properties, Mapping) else {}
 
 
 def _branches(schema: object) -> list[JsonObject]:

@@ -99,8 +99,8 @@ class Rewriter:
             if "oneOf" in schema and self._lacks("oneOf") and "anyOf" not in schema:
                 schema = self._any_of(schema, path)
             if not self._rules.type_lists and normalise.has_null_branch(schema):
-                schema, left = normalise.without_null_branch(schema)
-                self._describe_left(left, path, sentences)
+                schema, unmerged = normalise.without_null_branch(schema)
+                self._describe_left(unmerged, path, sentences)
             if schema is before:
                 return schema
 
@@ -109,10 +109,10 @@ class Rewriter:
         self._diagnostics.noted("schema-one-of-loosened", f"{path}.oneOf", why)
         return {("anyOf" if key == "oneOf" else key): value for key, value in schema.items()}
 
-    def _describe_left(self, left: list[JsonObject], path: str, sentences: list[str]) -> None:
+    def _describe_left(self, unmerged: list[JsonObject], path: str, sentences: list[str]) -> None:
         """Describe what could not be merged into one schema."""
-        if left:
-            sentences.append(sentence("allOf", left))
+        if unmerged:
+            sentences.append(sentence("allOf", unmerged))
             self._described("allOf", path)
 
     def _with_null(self, schema: Schema) -> Schema:
@@ -131,8 +131,8 @@ class Rewriter:
             parts = [
                 normalise.to_2020_12(member) for member in members if isinstance(member, Mapping)
             ]
-            schema, left = normalise.merged([without(schema, "allOf"), *parts])
-            self._describe_left(left, path, sentences)
+            schema, unmerged = normalise.merged([without(schema, "allOf"), *parts])
+            self._describe_left(unmerged, path, sentences)
         return schema
 
     def _untupled(self, schema: Schema, path: str, sentences: list[str]) -> Schema:

@@ -83,19 +83,28 @@ class SchemaRules:
 
 _STRUCTURE = frozenset(
     {
-        "type",
-        "description",
-        "title",
-        "enum",
-        "properties",
-        "required",
-        "additionalProperties",
-        "items",
-        "anyOf",
-        "$ref",
-        "$defs",
+        "type", "description", "title", "enum", "properties", "required", "additionalProperties",
+        "items", "anyOf", "$ref", "$defs",
     }
-)
+)  # fmt: skip
+_OPENAI_STRICT = _STRUCTURE | {
+    "format", "pattern", "multipleOf", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum",
+    "minItems", "maxItems",
+}  # fmt: skip
+_OPENAPI = frozenset(
+    {
+        "type", "format", "title", "description", "nullable", "enum", "properties", "required",
+        "minProperties", "maxProperties", "items", "minItems", "maxItems", "minLength", "maxLength",
+        "pattern", "minimum", "maximum", "anyOf", "default", "example", "propertyOrdering",
+    }
+)  # fmt: skip
+_GEMINI_JSON_SCHEMA = frozenset(
+    {
+        "type", "format", "title", "description", "enum", "items", "prefixItems", "minItems",
+        "maxItems", "minimum", "maximum", "anyOf", "oneOf", "properties", "additionalProperties",
+        "required", "propertyOrdering",
+    }
+)  # fmt: skip
 _STRICT_FORMATS = frozenset(
     {"date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid"}
 )
@@ -116,18 +125,7 @@ RULES: dict[SchemaTarget, SchemaRules] = {
     SchemaTarget.OPENAI_LOOSE: SchemaRules(references="keep"),
     SchemaTarget.OPENAI_STRICT: SchemaRules(
         references="hoist",
-        keywords=_STRUCTURE
-        | {
-            "format",
-            "pattern",
-            "multipleOf",
-            "minimum",
-            "maximum",
-            "exclusiveMinimum",
-            "exclusiveMaximum",
-            "minItems",
-            "maxItems",
-        },
+        keywords=_OPENAI_STRICT,
         formats=_STRICT_FORMATS,
         closed=True,
         all_required=True,
@@ -138,32 +136,7 @@ RULES: dict[SchemaTarget, SchemaRules] = {
     SchemaTarget.ANTHROPIC_STRICT: _ANTHROPIC_STRICT,
     SchemaTarget.GEMINI_OPENAPI: SchemaRules(
         references="inline",
-        keywords=frozenset(
-            {
-                "type",
-                "format",
-                "title",
-                "description",
-                "nullable",
-                "enum",
-                "properties",
-                "required",
-                "minProperties",
-                "maxProperties",
-                "items",
-                "minItems",
-                "maxItems",
-                "minLength",
-                "maxLength",
-                "pattern",
-                "minimum",
-                "maximum",
-                "anyOf",
-                "default",
-                "example",
-                "propertyOrdering",
-            }
-        ),
+        keywords=_OPENAPI,
         formats=frozenset({"float", "double", "int32", "int64", "date-time", "enum"}),
         enum_types=(str,),
         type_lists=False,
@@ -173,27 +146,7 @@ RULES: dict[SchemaTarget, SchemaRules] = {
     ),
     SchemaTarget.GEMINI_JSON_SCHEMA: SchemaRules(
         references="inline",
-        keywords=frozenset(
-            {
-                "type",
-                "format",
-                "title",
-                "description",
-                "enum",
-                "items",
-                "prefixItems",
-                "minItems",
-                "maxItems",
-                "minimum",
-                "maximum",
-                "anyOf",
-                "oneOf",
-                "properties",
-                "additionalProperties",
-                "required",
-                "propertyOrdering",
-            }
-        ),
+        keywords=_GEMINI_JSON_SCHEMA,
         enum_types=(str, int, float),
         root_unions=True,
     ),

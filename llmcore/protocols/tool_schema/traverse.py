@@ -18,20 +18,10 @@ MAX_DEPTH = 64
 
 ONE = frozenset(
     {
-        "items",
-        "additionalProperties",
-        "additionalItems",
-        "not",
-        "contains",
-        "propertyNames",
-        "if",
-        "then",
-        "else",
-        "unevaluatedItems",
-        "unevaluatedProperties",
-        "contentSchema",
+        "items", "additionalProperties", "additionalItems", "not", "contains", "propertyNames",
+        "if", "then", "else", "unevaluatedItems", "unevaluatedProperties", "contentSchema",
     }
-)
+)  # fmt: skip
 """Keywords whose value is a schema."""
 MANY = frozenset({"anyOf", "oneOf", "allOf", "prefixItems", "items"})
 """Keywords whose value is a list of schemas; `items` was one before draft 2020-12."""
