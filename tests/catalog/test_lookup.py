@@ -312,7 +312,7 @@ def test_misspelled_model_is_likely_the_nearest_or_that_of_another_provider(
     assert likely_model(model_id, provider) == meant
 
 
-def test_gemini_is_googles() -> None:
+def test_provider_gemini_is_looked_up_as_google() -> None:
     """Its API's own name means the same provider."""
     assert list_models("gemini") == list_models("google")
     assert get_latest_model("gemini") == get_latest_model("google") is not None

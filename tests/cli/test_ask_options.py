@@ -243,7 +243,9 @@ def test_continuing_without_a_conversation_is_an_error(
     assert "there is no conversation to continue" in capsys.readouterr().err
 
 
-def test_logs_are_searched(server: Loopback, capsys: pytest.CaptureFixture[str]) -> None:
+def test_logs_are_searched_by_words_model_and_number(
+    server: Loopback, capsys: pytest.CaptureFixture[str]
+) -> None:
     """By words, model and number; the newest come last."""
 
     def handler(received: Received) -> Answer:

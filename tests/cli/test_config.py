@@ -98,7 +98,7 @@ def test_a_value_that_the_template_has_no_parameter_for_is_refused() -> None:
         (["ask", "-p", "a=b", "Hi"], "give -t NAME"),
     ],
 )
-def test_mistakes_are_named(
+def test_mistakes_in_the_configuration_are_named_before_anything_is_sent(
     command: list[str], told: str, server: Loopback, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Before anything is sent."""

@@ -221,7 +221,7 @@ async def test_tokens_of_a_service_account(
     assert b"jwt-bearer" in server.received[0].body
 
 
-async def test_tokens_are_refreshed(tmp_path: Path) -> None:
+async def test_token_about_to_expire_is_refreshed(tmp_path: Path) -> None:
     """One that is about to expire is not used again."""
     server = token_server(seconds=1)
     auth = Vertex.configure(

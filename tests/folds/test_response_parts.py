@@ -166,7 +166,7 @@ def test_some_events_are_not_parts(event: LLMEvent) -> None:
     assert parts(event) == ()
 
 
-def test_sources_are_listed() -> None:
+def test_sources_are_listed_beside_the_message() -> None:
     """Pages that a response rests on stand beside the message."""
     sources = (Source(id="s1", url="https://acme.test"), Source(id="s2"))
 

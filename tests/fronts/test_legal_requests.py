@@ -21,6 +21,7 @@ from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.result import Failure, Success
 from llmcore.testing.fronts import SEALER
 from scripts.fronts_table import MODELS
+from tests.support.json_paths import places
 from tests.support.wire.vendor_types import body_misfits
 
 CLIENT = Client(environ={})
@@ -170,14 +171,6 @@ QUIET = (
     r"^input\[1\]\.output$",  # of a result without its call, which is reported
 )
 """Fields that may be taken out without a change: what they say is so anyway, or said elsewhere."""
-
-
-def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
-    if path:
-        yield path
-    keys = value if isinstance(value, dict) else range(len(value) if isinstance(value, list) else 0)
-    for key in keys:
-        yield from places(value[key], (*path, key))
 
 
 def at(body: Any, path: tuple[Any, ...]) -> Any:

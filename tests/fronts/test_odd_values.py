@@ -19,6 +19,7 @@ from llmcore.fronts.policy import TranslationPolicy
 from llmcore.schema.result import Failure
 from llmcore.testing import recorded_events, write_as_front
 from llmcore.testing.fronts import SEALER
+from tests.support.json_paths import places
 from tests.support.wire.sdk_responses import PROTOCOL_IDS, answers
 
 PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAQAAAC1HAwCAAAA=="
@@ -228,14 +229,6 @@ ODD_VALUES: tuple[Any, ...] = (
     {},
     {"type": []},
 )
-
-
-def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
-    if path:
-        yield path
-    keys = value if isinstance(value, dict) else range(len(value) if isinstance(value, list) else 0)
-    for key in keys:
-        yield from places(value[key], (*path, key))
 
 
 def replaced(value: Any, path: tuple[Any, ...], odd: Any) -> Any:

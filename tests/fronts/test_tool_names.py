@@ -18,7 +18,9 @@ from llmcore.fronts.tool_registry import function_name
         ("1st", None, "t_1st"),
     ],
 )
-def test_names_stay_readable(name: str, namespace: str | None, expected: str) -> None:
+def test_fitted_tool_names_keep_the_readable_part(
+    name: str, namespace: str | None, expected: str
+) -> None:
     """A model reads them."""
     assert function_name(name, namespace) == expected
 

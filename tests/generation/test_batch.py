@@ -12,7 +12,7 @@ import anyio
 import anyio.lowlevel
 import pytest
 
-from llmcore import Client, LLMRequest, OpenAICompatible, RetryPolicy, request
+from llmcore import Client, LLMRequest, RetryPolicy, request
 from llmcore.client.middleware.rate_limiter import RateLimiter
 from llmcore.generation.batch import finished, run_batch
 from llmcore.generation.checkpoint import Checkpoint
@@ -21,7 +21,7 @@ from llmcore.schema.errors import ConfigurationError, InvalidRequestError
 from llmcore.schema.model import Model
 from llmcore.testing.fake_model import FakeModel
 from tests.support.programs.batch_program import run_sixty
-from tests.support.servers.loopback import Answer, Received, serve
+from tests.support.servers.loopback import Answer, Received, model_at, serve
 from tests.support.servers.warm_process import warm_process
 
 pytestmark = pytest.mark.anyio
@@ -47,10 +47,6 @@ class Upstream:
         message = {"role": "assistant", "content": words}
         whole = {"choices": [{"message": message, "finish_reason": "stop"}]}
         return Answer([0.02, json.dumps(whole).encode()], headers=headers)
-
-
-def model_at(url: str) -> Model:
-    return OpenAICompatible.configure(name="loop", base_url=f"{url}/v1", api_key="k").model("m")
 
 
 def asked(model: Model, words: str) -> LLMRequest:

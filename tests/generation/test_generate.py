@@ -135,7 +135,9 @@ async def test_a_conversation_goes_on() -> None:
         ({"prompt": "Hi", "approvals": {"c9": True}}, "c9"),
     ],
 )
-async def test_contradictions_are_errors(settings: dict[str, Any], problem: str) -> None:
+async def test_contradictory_settings_raise_before_anything_is_sent(
+    settings: dict[str, Any], problem: str
+) -> None:
     """Nothing is sent."""
     client, transport = client_of()
     with pytest.raises(LLMError, match=problem):
@@ -185,7 +187,9 @@ async def test_a_tool_is_run_and_its_result_sent_back() -> None:
 
 
 @pytest.mark.parametrize("rounds", [0, 1, 2, 4])
-async def test_rounds_are_counted(rounds: int) -> None:
+async def test_rounds_of_tools_end_at_the_limit_and_leave_the_last_calls_pending(
+    rounds: int,
+) -> None:
     """At most one call of the model more than there are rounds; the last calls come back."""
     ran: list[str] = []
 

@@ -111,7 +111,7 @@ def test_a_provider_that_refuses_long_responses_in_one_piece_is_asked_to_stream(
     assert b'"stream":true' in transport.requests[0].body
 
 
-def test_limits_are_seconds() -> None:
+def test_pauses_of_seconds_are_compared_with_limits_in_seconds() -> None:
     """Pauses of 90 of them are within a limit of 1000, and not within one of 80."""
     outcomes: list[str] = []
 

@@ -8,22 +8,17 @@ from typing import Any
 import anyio
 import pytest
 
-from llmcore import Client, LLMRequest, Message, OpenAICompatible, Success
+from llmcore import Client, LLMRequest, Message, Success
 from llmcore.client.event_stream import EventStream
 from llmcore.client.middleware import Next
 from llmcore.generation.many import Prompt, generate_many
 from llmcore.schema.errors import ConfigurationError, InvalidRequestError, LLMError
-from llmcore.schema.model import Model
 from llmcore.testing.fake_model import FakeModel
 from llmcore.testing.script import ScriptEndedError
 from tests.support.programs.packages import without
-from tests.support.servers.loopback import Answer, Received, chat_stream, serve
+from tests.support.servers.loopback import Answer, Received, chat_stream, model_at, serve
 
 pytestmark = pytest.mark.anyio
-
-
-def model_at(url: str) -> Model:
-    return OpenAICompatible.configure(name="loop", base_url=f"{url}/v1", api_key="k").model("m")
 
 
 def echo(received: Received) -> Answer:

@@ -199,7 +199,7 @@ def test_references_lead_where_the_schema_went() -> None:
 
 @given(value=json_values())
 @costly
-def test_wrapping_is_undone(value: JsonValue) -> None:
+def test_value_in_a_wrapper_is_unwrapped_and_one_without_it_is_kept(value: JsonValue) -> None:
     """Also where the model left the wrapper out."""
     assert ObjectSchema.of({}).unwrapped({"value": value}) == value
     assert ObjectSchema.of(list[int]).unwrapped([1]) == [1]

@@ -270,7 +270,7 @@ async def test_other_errors_are_what_they_are(streamed: bool) -> None:
 
 
 @pytest.mark.parametrize("function", [generate_object, stream_object])
-async def test_contradictions_are_refused(function: Any) -> None:
+async def test_schema_beside_a_response_format_is_refused(function: Any) -> None:
     """The schema is the response format; a prompt and messages exclude each other."""
     client, transport = client_of()
     contradictions: list[dict[str, Any]] = [
@@ -314,7 +314,7 @@ async def partials_of(result: StreamObjectResult[Any]) -> tuple[list[Any], LLMEr
 
 
 @pytest.mark.parametrize("entered", [True, False])
-async def test_partial_objects_grow(entered: bool) -> None:
+async def test_partial_objects_gain_properties_as_their_values_begin(entered: bool) -> None:
     """A property appears with the first of its value; numbers when they are complete."""
     client, _ = client_of(in_pieces('{"name": "Rome", "people": 12}', 4))
     result = stream_object(MODEL, "Hi", schema=SCHEMA, client=client)

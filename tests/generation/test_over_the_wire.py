@@ -28,6 +28,7 @@ from llmcore.schema.errors import (
 )
 from llmcore.schema.events import ErrorEvent, LLMEvent, TextDelta, ToolResult
 from tests.support.servers.loopback import Answer, Loopback, Received, Script, chat_chunk, serve
+from tests.support.waiting import until
 from tests.support.wire.generation import SSE, calls_of, model_at, text_of
 
 pytestmark = pytest.mark.anyio
@@ -52,15 +53,6 @@ def in_turn(*answers: Answer) -> Callable[[Received], Answer]:
     """Give each response once, the last one without a limit."""
     left = list(answers)
     return lambda _: left.pop(0) if len(left) > 1 else left[0]
-
-
-async def until(condition: Callable[[], bool], seconds: float = 2.0) -> bool:
-    """Wait at most *seconds* for *condition*."""
-    for _ in range(int(seconds / 0.01)):
-        if condition():
-            return True
-        await anyio.sleep(0.01)
-    return condition()
 
 
 async def error_of(server: Loopback, *, streamed: bool = False, **settings: Any) -> LLMError:

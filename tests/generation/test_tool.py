@@ -73,7 +73,7 @@ def test_a_function_becomes_a_tool() -> None:
     assert forecast.handler.injected == {"messages", "tool_call_id"}
 
 
-def test_arguments_are_converted() -> None:
+def test_arguments_are_converted_to_the_types_of_the_annotations() -> None:
     """The function gets what its annotations say, and its own defaults for the rest."""
     assert forecast.handler is not None
     given = forecast.handler.keywords({"place": {"lat": 1, "lon": 2}, "days": 2.0})

@@ -66,7 +66,9 @@ CASES: list[tuple[Any, Any, Any]] = [
 
 
 @pytest.mark.parametrize(("type_", "data", "value"), CASES)
-def test_json_becomes_values(type_: Any, data: Any, value: Any) -> None:
+def test_json_that_fits_the_schema_of_a_type_becomes_its_value(
+    type_: Any, data: Any, value: Any
+) -> None:
     """The schema of the type accepts what is converted; whole floats count as integers."""
     validator = jsonschema_rs.validator_for(json.canonical(schema_of(type_)))
 
@@ -108,7 +110,7 @@ def test_what_json_cannot_say_is_refused(type_: Any) -> None:
         schema_of(type_)
 
 
-def test_values_become_plain() -> None:
+def test_values_that_tools_return_become_plain_json() -> None:
     """Tools may return what they like to work with."""
     value = {1: Point(2), "d": date(2026, 1, 2), "o": Outer(inner=Inner(n=1)), "s": {Colour.RED}}
 

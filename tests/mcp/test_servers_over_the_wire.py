@@ -176,7 +176,7 @@ async def test_more_tools_than_the_limit_are_an_error(url: str) -> None:
             pass
 
 
-async def test_headers_are_sent() -> None:
+async def test_configured_headers_are_sent_to_the_server() -> None:
     with http_server() as (address, app):
         async with McpServers({"t": HttpServer(address, headers={"x-team": "blue"})}):
             pass

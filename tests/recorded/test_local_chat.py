@@ -135,7 +135,7 @@ async def test_a_limit_ends_the_response(cassette: CassetteFixture) -> None:
 
 
 @pytest.mark.cassette("local/errors", provider="local", protocol="openai-chat", tags=["error"])
-async def test_errors_are_typed(cassette: CassetteFixture) -> None:
+async def test_errors_of_the_server_are_typed_streamed_or_not(cassette: CassetteFixture) -> None:
     """Too long, and senseless: each is its own error, streamed or not."""
     too_long = asking("a " * 4200)
     senseless = asking("Hi", http=HttpOverlay(body={"n": 2}))

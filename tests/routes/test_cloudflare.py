@@ -145,7 +145,7 @@ def test_an_upstream_we_do_not_know() -> None:
     assert url == f"{GATEWAY}/custom-acme/v1/chat/completions"
 
 
-def test_upstreams_are_providers() -> None:
+def test_upstreams_in_the_table_are_ids_of_providers() -> None:
     """Every key of the table is one of ours."""
     assert set(UPSTREAMS) <= {entry.id for entry in PROVIDERS}
 

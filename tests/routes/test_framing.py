@@ -108,7 +108,7 @@ def test_a_limit_below_one_byte_is_refused(framing_id: str) -> None:
 
 
 @every_framing
-def test_decoders_share_nothing(framing_id: str) -> None:
+def test_decoders_of_one_framing_share_no_state(framing_id: str) -> None:
     """The rest of one response never shows in another."""
     framing = MAKERS[framing_id]()
     body = encode(framing_id, [("e", b"{}")])

@@ -192,7 +192,9 @@ def test_the_initiator_is_the_user_or_an_agent(messages: Sequence[Message], who:
         ([Message.user("Hi"), Message("tool", (PICTURED,))], True),
     ],
 )
-def test_pictures_are_announced(messages: Sequence[Message], shown: bool) -> None:
+def test_images_anywhere_in_the_conversation_set_the_vision_header(
+    messages: Sequence[Message], shown: bool
+) -> None:
     """Wherever in the conversation they are."""
     assert has_images(messages) is shown
     ready = prepare(hello(COPILOT.model("gpt-4.1"), prompt=None, messages=messages))

@@ -186,7 +186,7 @@ def test_defaults_of_zero_and_false_are_values() -> None:
     assert overruled.request.generation.temperature == 0
 
 
-def test_preparing_changes_nothing() -> None:
+def test_preparing_leaves_request_route_and_defaults_unchanged() -> None:
     """Request, route and defaults stay as they are, and the same request gives the same bytes."""
     way = route(generation=GenerationOptions(max_tokens=7), provider_options={"acme": {"a": {}}})
     asked = request(model=way.model("m-1"), prompt="Hi", provider_options={"acme": {"a": {"b": 1}}})

@@ -103,7 +103,7 @@ extra = st.dictionaries(
     region="us-east-1",
     now=NOW,
 )
-def test_signatures_are_botocores(
+def test_signatures_equal_those_of_botocore(
     host: str,
     path: str,
     query: list[tuple[str, str]],
@@ -146,7 +146,7 @@ def test_signing_again_replaces_the_first_signature() -> None:
     assert signed(once, TEMPORARY, service="bedrock", region="us-east-1", now=NOW) == once
 
 
-def test_secrets_are_marked() -> None:
+def test_secrets_of_a_signed_request_are_marked() -> None:
     """Neither the request nor the credentials show them."""
     whole = signed(PLAIN, TEMPORARY, service="bedrock", region="us-east-1", now=NOW)
 

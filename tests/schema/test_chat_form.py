@@ -138,7 +138,7 @@ def test_tools_are_taken_in_every_form() -> None:
 
 
 @pytest.mark.anyio
-async def test_generate_takes_dicts() -> None:
+async def test_generate_sends_messages_and_tools_given_as_dicts() -> None:
     """The model is sent what they say."""
     fake = FakeModel("Hello")
     definition = {"type": "function", "function": {"name": "f"}}

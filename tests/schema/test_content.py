@@ -210,7 +210,9 @@ def test_a_result_does_not_mix_parts_and_json(other: Any) -> None:
         ([["a", ["b", RefusalPart("c")]], ()], (TextPart("a"), TextPart("b"), RefusalPart("c"))),
     ],
 )
-def test_parts_are_flattened(values: list[PartInput], parts: tuple[ContentPart, ...]) -> None:
+def test_text_parts_and_lists_are_flattened_to_one_tuple(
+    values: list[PartInput], parts: tuple[ContentPart, ...]
+) -> None:
     """Text, parts and lists of them make one tuple."""
     assert parts_of(values) == parts
 

@@ -94,7 +94,7 @@ def test_equal_values_have_equal_hashes(value: object) -> None:
     assert value in {value}
 
 
-def test_values_are_hashable() -> None:
+def test_parts_with_nested_arguments_are_hashable() -> None:
     """Of sets and caches."""
     call = ToolCallPart("c1", "f", {"a": [1, {"b": 2}]})
     same = ToolCallPart("c1", "f", {"a": [1, {"b": 2}]})

@@ -75,7 +75,7 @@ def full(kind: type[LLMError]) -> LLMError:
 
 @every_class
 @every_copy
-def test_copies_keep_everything(kind: type[LLMError], way: str) -> None:
+def test_copies_of_errors_keep_every_field_and_note(kind: type[LLMError], way: str) -> None:
     """Every class survives every way to copy it, notes and partial response included."""
     error = full(kind)
 

@@ -106,7 +106,7 @@ def test_reading_what_is_not_json_is_a_value_error(text: bytes | str) -> None:
         ("[" * 100_000, "deep"),
     ],
 )
-def test_exact_reading_refuses(text: str, reason: str) -> None:
+def test_exact_reader_refuses_what_is_not_plain_json(text: str, reason: str) -> None:
     """Nothing that `plain` would refuse later comes out of the exact reader."""
     with pytest.raises(ValueError, match=reason):
         loads_exact(text)

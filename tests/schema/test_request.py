@@ -147,7 +147,7 @@ def test_request_takes_all_arguments_at_once() -> None:
         ),
     ],
 )
-def test_contradictions_are_refused(arguments: dict[str, Any], message: str) -> None:
+def test_two_values_for_one_setting_are_refused(arguments: dict[str, Any], message: str) -> None:
     """Two values for one setting are an error, not a matter of chance."""
     with pytest.raises(InvalidRequestError, match=message):
         request(model="m", **arguments)
@@ -286,7 +286,7 @@ def test_evolve_without_changes_returns_an_equal_request(made: LLMRequest) -> No
     assert evolve(made) == made
 
 
-def test_evolving_checks_again() -> None:
+def test_evolved_request_is_checked_like_a_new_one() -> None:
     """A changed request is as sound as a new one."""
     made = request(model="m", prompt="hi", cache=CachePolicy(mode="off"))
 

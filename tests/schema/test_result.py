@@ -58,7 +58,7 @@ def test_unwrapping_a_failure_raises_its_error() -> None:
         Success(4).failure()
 
 
-def test_results_are_values() -> None:
+def test_results_are_compared_hashed_pickled_and_shown() -> None:
     """Compared, hashed, pickled and shown like others."""
     assert len({Success(1), Success(1), Failure(1)}) == 2
     assert pickle.loads(pickle.dumps(Success((1, 2)))) == Success((1, 2))

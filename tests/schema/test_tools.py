@@ -63,7 +63,7 @@ def test_no_parameters_are_an_empty_object(parameters: Any) -> None:
 
 
 @given(parameter_schemas())
-def test_parameters_are_copied(schema: Any) -> None:
+def test_parameters_of_a_tool_do_not_change_with_the_given_schema(schema: Any) -> None:
     """Later changes of the schema do not change the tool."""
     tool = ToolDefinition("f", "", schema)
     kept = ToolDefinition("f", "", schema)

@@ -435,7 +435,7 @@ def test_a_program_that_has_imported_nothing_before_its_call_ends_quietly(
     assert ended.stdout == "stream-start\n"
 
 
-def test_importing_starts_nothing() -> None:
+def test_importing_sync_starts_no_thread_and_loads_no_http_library() -> None:
     """No thread, no HTTP library, before the first call."""
     code = (
         "import sys, threading, llmcore.sync\n"

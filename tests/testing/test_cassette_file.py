@@ -155,7 +155,7 @@ def test_an_authored_cassette_names_its_document() -> None:
         ([[1, 0.5]] * 100, 14),
     ],
 )
-def test_numbers_share_lines(value: Any, lines: int) -> None:
+def test_chunk_sizes_share_lines_of_the_file(value: Any, lines: int) -> None:
     """Chunk sizes take a few lines, not thousands; what is printed stays the same JSON."""
     text = pretty(value)
 

@@ -29,7 +29,7 @@ async def test_a_look_up_in_a_thread_of_the_event_loop_is_refused_too() -> None:
 
 
 @pytest.mark.anyio
-async def test_loopback_stays_allowed() -> None:
+async def test_loopback_addresses_stay_allowed_without_network() -> None:
     """Servers of tests listen there."""
     with serve(chat_handler) as server, forbid_network():
         facade = OpenAICompatible.configure(name="x", base_url=f"{server.url}/v1", api_key="k")

@@ -226,7 +226,7 @@ async def test_any_order_compares_an_unknown_request_with_the_most_similar() -> 
         order="any",
     )
 
-    with pytest.raises(CassetteMismatchError, match="is none of those") as caught:
+    with pytest.raises(CassetteMismatchError, match="matches none of those") as caught:
         await player.send(post(b'{"x":1,"y":2,"z":4}'), Timeouts())
 
     assert '-  "z": 3' in str(caught.value)

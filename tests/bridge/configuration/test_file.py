@@ -41,7 +41,7 @@ retry_without = []
 """
 
 
-def test_every_section_arrives() -> None:
+def test_every_section_of_the_file_reaches_the_settings() -> None:
     settings = read(WHOLE)
 
     assert (settings.host, settings.port, settings.log_level) == ("0.0.0.0", 9000, "debug")

@@ -181,7 +181,7 @@ def test_clients_that_are_removed_are_refused_at_once(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_every_worker_follows(tmp_path: Path) -> None:
+def test_every_worker_applies_a_reloaded_configuration(tmp_path: Path) -> None:
     with serve(says("old")) as old, serve(says("new")) as new:
         replace(tmp_path, config(old.url, state="sqlite"))
         with gateway(tmp_path, OPENBRIDGE_WORKERS="2") as running:

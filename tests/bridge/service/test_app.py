@@ -148,7 +148,9 @@ async def test_instructions_are_not_inherited(
     assert contents == ["Two", "Hi", "Hello", "Hi"]
 
 
-async def test_a_conversation_branches(upstream: Loopback, settings: GatewaySettings) -> None:
+async def test_two_requests_continue_one_response_independently(
+    upstream: Loopback, settings: GatewaySettings
+) -> None:
     """Two requests continue from one response, and do not see each other."""
     async with asked(settings) as client:
         root = (await client.post("/v1/responses", json=ASK)).json()["id"]

@@ -6,7 +6,7 @@ import re
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -49,6 +49,7 @@ from tests.support.servers.loopback import (
 from tests.support.servers.pooled_gateway import BOTH, fails, pooled_gateway, says
 from tests.support.servers.postgres_servers import running_postgres
 from tests.support.servers.redis_servers import running_redis
+from tests.support.waiting import wait_until
 
 RECORD = Record(
     id="resp_1",
@@ -69,14 +70,6 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(responses, "_STORE_RETRY_S", 0.02)
 
 
-def until(check: Callable[[], bool], seconds: float = 10) -> None:
-    """Wait until *check* holds."""
-    deadline = time.monotonic() + seconds
-    while not check():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
-
-
 def post(url: str, **changes: Any) -> Any:
     return httpx.post(f"{url}/responses", json={**ASK, **changes}, timeout=30)
 
@@ -87,7 +80,7 @@ def got(url: str, name: str) -> Any:
 
 def ended(url: str, name: str) -> Any:
     """Poll a response until it has ended, as clients do."""
-    until(lambda: got(url, name)["status"] not in ("queued", "in_progress"))
+    wait_until(lambda: got(url, name)["status"] not in ("queued", "in_progress"))
     return got(url, name)
 
 
@@ -124,7 +117,7 @@ def test_a_response_is_made_while_no_client_waits(
     upstream.handler = lambda _: streamed(held(release, chat_stream(["Hel", "lo"])))
     with listening(settings) as url:
         made = post(url).json()
-        until(lambda: bool(upstream.received))
+        wait_until(lambda: bool(upstream.received))
         meanwhile = got(url, made["id"])
         release.set()
         done = ended(url, made["id"])
@@ -209,12 +202,12 @@ def test_more_than_run_at_once_wait_and_more_than_that_are_refused(
     upstream.handler = lambda _: streamed(held(release, chat_stream()))
     with listening(evolve(settings, limits=Limits(max_background=1))) as url:
         made = [post(url) for _ in range(3)]
-        until(lambda: bool(upstream.received))
+        wait_until(lambda: bool(upstream.received))
         statuses = [got(url, answer.json()["id"])["status"] for answer in made[:2]]
         counted = under_way(url)
         release.set()
         done = [ended(url, answer.json()["id"])["status"] for answer in made[:2]]
-        until(lambda: under_way(url) == 0)
+        wait_until(lambda: under_way(url) == 0)
         after = post(url)
 
     assert [answer.status_code for answer in made] == [200, 200, 503]
@@ -372,13 +365,13 @@ def test_a_response_can_be_cancelled_by_any_gateway(
     one, two = two_gateways
     asker = one if here else two
     name = post(one).json()["id"]
-    until(lambda: bool(upstream.received))
+    wait_until(lambda: bool(upstream.received))
     with httpx.stream("GET", f"{asker}/responses/{name}?stream=true", timeout=30) as stream:
         pieces = stream.iter_bytes()
         received = next(pieces)
         cancelled = [httpx.post(f"{asker}/responses/{name}/cancel") for _ in range(2)]
         received += b"".join(pieces)
-    until(lambda: bool(upstream.disconnects))
+    wait_until(lambda: bool(upstream.disconnects))
     found = [got(url, name) for url in two_gateways]
     events = events_of(received)
 
@@ -423,9 +416,9 @@ def test_a_response_can_be_deleted_while_it_is_made(
     upstream.handler = lambda _: streamed([chat_chunk(delta={"content": "Hel"}), 30.0, DONE])
     with listening(settings) as url:
         name = post(url).json()["id"]
-        until(lambda: bool(upstream.received))
+        wait_until(lambda: bool(upstream.received))
         deleted = httpx.delete(f"{url}/responses/{name}").json()
-        until(lambda: bool(upstream.disconnects))
+        wait_until(lambda: bool(upstream.disconnects))
         time.sleep(0.1)
         gone = httpx.get(f"{url}/responses/{name}")
 
@@ -484,7 +477,7 @@ def test_the_response_of_a_worker_that_was_killed_has_failed(
         other = stack.enter_context(listening(settings_for(upstream.url, state=state)))
         worker = stack.enter_context(gateway(tmp_path, **named))
         name = post(worker.url).json()["id"]
-        until(lambda: bool(upstream.received))
+        wait_until(lambda: bool(upstream.received))
         before = got(other, name)["status"]
         time.sleep(0.6)  # its events are in the store
         os.kill(worker.process.pid, signal.SIGKILL)
@@ -530,7 +523,7 @@ def test_answers_come_to_their_end_on_a_stop(upstream: Loopback, tmp_path: Path)
     }
     with gateway(tmp_path, **named) as first:
         names = [post(first.url, input=text).json()["id"] for text in ("short", "long")]
-        until(lambda: len(upstream.received) == 2)
+        wait_until(lambda: len(upstream.received) == 2)
         first.process.send_signal(signal.SIGTERM)
         first.process.wait(20)
     with gateway(tmp_path, **named) as second:

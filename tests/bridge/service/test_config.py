@@ -51,7 +51,7 @@ def test_nothing_to_serve_is_an_error_that_says_what_to_set(
 REDIS = {"OPENBRIDGE_STATE_BACKEND": "redis", "OPENBRIDGE_REDIS_URL": "redis://x"}
 
 
-def test_every_variable_arrives() -> None:
+def test_every_variable_changes_the_setting_it_names() -> None:
     """Each of them changes what it names."""
     settings = settings_from(
         {

@@ -5,7 +5,7 @@ import json
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import httpx
@@ -32,18 +32,9 @@ from tests.support.servers.loopback import (
     chat_whole,
     serve,
 )
+from tests.support.waiting import wait_until
 
 ASK = {"model": "m-1", "input": "Hi"}
-
-
-def until(check: Callable[[], bool], seconds: float) -> bool:
-    """Wait until *check* holds; whether it did within *seconds*."""
-    deadline = time.monotonic() + seconds
-    while not check():
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(0.01)
-    return True
 
 
 def metrics(url: str) -> str:
@@ -76,13 +67,13 @@ def test_a_client_that_goes_away_cancels_the_upstream(
         )
         if stream and begun:
             assert connection.getresponse().readline().startswith(b"event: response.created")
-        assert until(lambda: bool(upstream.received), 5)
+        wait_until(lambda: bool(upstream.received), 5)
         time.sleep(0.1)
         left = time.monotonic()
         connection.sock.shutdown(socket.SHUT_RDWR)
         connection.close()
 
-        assert until(lambda: bool(upstream.disconnects), 5)
+        wait_until(lambda: bool(upstream.disconnects), 5)
         assert upstream.disconnects[0] - left < 1.0
 
 
@@ -101,7 +92,7 @@ def test_many_that_leave_free_their_places(upstream: Loopback) -> None:
                     body = {**ASK, "input": "stay", "stream": True}
                     request = client.build_request("POST", f"{url}/responses", json=body)
                     assert client.send(request, stream=True).status_code == 200
-            assert until(lambda: "openbridge_running_responses 0.0" in metrics(url), 5)
+            wait_until(lambda: "openbridge_running_responses 0.0" in metrics(url), 5)
 
         assert post(url, ASK).status_code == 200
 
@@ -122,7 +113,7 @@ def test_a_response_that_ended_leaves_no_reference_cycles(
         def ask() -> None:
             answer = httpx.post(f"{url}/{path}", json={**body, "stream": stream})
             assert answer.status_code == 200
-            assert until(lambda: "openbridge_running_responses 0.0" in metrics(url), 5)
+            wait_until(lambda: "openbridge_running_responses 0.0" in metrics(url), 5)
 
         assert not in_cycles(ask)
 
@@ -255,7 +246,7 @@ def test_the_next_request_finds_what_was_just_completed(upstream: Loopback) -> N
 # -- HTTP
 
 
-def test_headers_are_limited(upstream: Loopback) -> None:
+def test_more_headers_than_the_limit_are_refused(upstream: Loopback) -> None:
     """More of them than the limit is refused."""
     settings = evolve(settings_for(upstream.url), limits=Limits(max_header_bytes=4096))
     with listening(settings) as url:

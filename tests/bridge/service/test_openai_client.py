@@ -156,7 +156,9 @@ def test_stored_responses_are_retrieved_listed_and_deleted(client: OpenAI) -> No
         client.responses.retrieve(made.id)
 
 
-def test_thinking_travels_encrypted(client: OpenAI, upstream: Loopback) -> None:
+def test_encrypted_thinking_returns_to_the_upstream_without_a_store(
+    client: OpenAI, upstream: Loopback
+) -> None:
     """Without a store: all items go back, and the upstream gets its own thinking again."""
     script = [chat_chunk(delta={"reasoning_content": "Look first."}), *chat_stream()]
     upstream.handler = lambda _: streamed(script)

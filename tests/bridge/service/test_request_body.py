@@ -56,7 +56,7 @@ CODED = {
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("encoding", CODED)
-async def test_codings_are_undone(encoding: str) -> None:
+async def test_content_codings_of_a_body_are_decoded(encoding: str) -> None:
     """gzip, both forms of deflate, zstd, and two on top of each other."""
     assert await read(CODED[encoding], content_encoding=encoding) == VALUE
 

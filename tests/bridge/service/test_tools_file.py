@@ -9,7 +9,7 @@ from llmcore.fronts.policy import RegisteredTool
 from llmcore.schema.errors import ConfigurationError
 
 
-def test_tools_are_read(tmp_path: Path) -> None:
+def test_tools_are_read_with_description_and_parameters(tmp_path: Path) -> None:
     """Each with its type, description and parameters."""
     path = tmp_path / "tools.json"
     path.write_text('[{"type": "x", "description": "d", "parameters": {"type": "object"}}]')

@@ -108,7 +108,7 @@ async def test_counting_without_an_endpoint_fails_before_any_request(provider: s
         ("openai", "https://api.openai.com/v1/models"),
     ],
 )
-async def test_models_are_listed(provider: str, url: str) -> None:
+async def test_models_are_listed_by_get_beside_the_generating_path(provider: str, url: str) -> None:
     """By a GET beside the path that generates; entries that are not models are skipped."""
     transport = scripted({"data": [{"id": "a"}, {"id": 3}, "b", {"id": "c"}]})
     found = upstreams(provider, transport)

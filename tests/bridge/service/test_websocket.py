@@ -4,7 +4,7 @@ import json
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -35,6 +35,7 @@ from tests.support.servers.bridge_service import (
 )
 from tests.support.servers.loopback import DONE, Loopback, Received, chat_chunk, chat_stream, held
 from tests.support.servers.pooled_gateway import pooled_gateway
+from tests.support.waiting import wait_until
 
 CREATE = {"type": "response.create", "model": "m-1", "store": False, "input": "Hi"}
 TERMINAL = ("response.completed", "response.failed", "response.incomplete", "error")
@@ -81,13 +82,6 @@ def until_error(socket: ClientConnection, stream_id: str) -> Iterator[Any]:
         yield (event := json.loads(socket.recv(timeout=10)))
         if event["type"] == "error" and event.get("stream_id") == stream_id:
             return
-
-
-def until(check: Callable[[], bool], seconds: float = 10) -> None:
-    deadline = time.monotonic() + seconds
-    while not check():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
 
 
 def messages(upstream: Loopback, number: int = -1) -> list[Any]:
@@ -432,11 +426,11 @@ def test_a_client_that_goes_away_cancels_the_upstream(
         with connected(url) as socket:
             send(socket, stream_id="a")
             send(socket, stream_id="b")
-            until(lambda: len(upstream.received) == 2)
+            wait_until(lambda: len(upstream.received) == 2)
         left = time.monotonic()
-        until(lambda: len(upstream.disconnects) == 2)
+        wait_until(lambda: len(upstream.disconnects) == 2)
         place = f"{url.removesuffix('/v1')}/metrics"
-        until(lambda: "openbridge_running_responses 0.0" in httpx.get(place).text)
+        wait_until(lambda: "openbridge_running_responses 0.0" in httpx.get(place).text)
 
     assert max(upstream.disconnects) - left < 1.0
 
@@ -453,7 +447,7 @@ def test_a_client_that_does_not_read_counts_as_gone(
         connected(url, max_queue=1, max_size=None, close_timeout=0.1) as socket,
     ):
         send(socket)
-        until(lambda: bool(upstream.disconnects))
+        wait_until(lambda: bool(upstream.disconnects))
 
 
 def test_an_old_connection_takes_no_more_and_is_closed(

@@ -4,8 +4,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -16,6 +14,7 @@ from llmcore.bridge.http import workers as workers_module
 from tests.support.servers.bridge_process import Gateway, environ, gateway, refusal
 from tests.support.servers.bridge_service import UPSTREAM_KEY, events_of, streamed, text_of
 from tests.support.servers.loopback import chat_handler, chat_stream, serve
+from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot fork")
 
@@ -32,13 +31,6 @@ def two_workers(url: str) -> dict[str, str]:
 
 def children(pid: int) -> set[int]:
     return set(map(int, Path(f"/proc/{pid}/task/{pid}/children").read_text().split()))
-
-
-def until(check: Callable[[], bool], seconds: float = 10) -> None:
-    deadline = time.monotonic() + seconds
-    while not check():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
 
 
 def asked(gateway: Gateway) -> httpx.Response:
@@ -66,9 +58,9 @@ def test_workers_share_state_and_metrics_and_one_that_dies_is_replaced(tmp_path:
         assert counted(running) == 24
 
         os.kill(min(before), signal.SIGKILL)
-        until(lambda: len(children(running.process.pid) - before) == 1)
+        wait_until(lambda: len(children(running.process.pid) - before) == 1)
         running.process.send_signal(signal.SIGHUP)
-        until(lambda: len(children(running.process.pid)) == 2)
+        wait_until(lambda: len(children(running.process.pid)) == 2)
         with ThreadPoolExecutor(8) as threads:
             more = list(threads.map(lambda _: asked(running), range(24)))
         assert counted(running) == 48
@@ -95,7 +87,7 @@ def test_all_workers_finish_their_answers_first(tmp_path: Path, which: signal.Si
         answers = [
             threads.submit(httpx.post, f"{running.url}/responses", json=body) for _ in range(6)
         ]
-        until(lambda: len(upstream.received) == 6)
+        wait_until(lambda: len(upstream.received) == 6)
         running.process.send_signal(which)
         ended = [events_of(one.result().content)[-1] for one in answers]
         code = running.process.wait(10)
@@ -112,7 +104,7 @@ def test_workers_end_when_their_supervisor_is_gone(tmp_path: Path) -> None:
     ):
         workers = children(running.process.pid)
         running.process.kill()
-        until(lambda: not any(Path(f"/proc/{pid}/fd").exists() for pid in workers))
+        wait_until(lambda: not any(Path(f"/proc/{pid}/fd").exists() for pid in workers))
 
     assert len(workers) == 2
 

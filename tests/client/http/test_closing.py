@@ -14,7 +14,8 @@ from typing import Any
 import anyio
 import pytest
 
-from llmcore import Client, Failure, Model, OpenAICompatible, Timeouts, generate, request, stream
+from llmcore import Client, Failure, Timeouts, generate, request, stream
+from llmcore.client.event_stream import EventStream
 from llmcore.schema.errors import LLMError
 from tests.support.servers.loopback import (
     Answer,
@@ -23,16 +24,14 @@ from tests.support.servers.loopback import (
     Script,
     chat_chunk,
     chat_stream,
+    model_at,
     serve,
 )
+from tests.support.waiting import until
 
 pytestmark = pytest.mark.anyio
 
 SSE = {"content-type": "text/event-stream"}
-
-
-def model_at(url: str) -> Model:
-    return OpenAICompatible.configure(name="loop", base_url=url, api_key="k").model("m")
 
 
 def endless() -> Script:
@@ -45,15 +44,6 @@ def endless() -> Script:
 def server() -> Iterator[Loopback]:
     with serve(lambda _: Answer(endless(), headers=SSE)) as running:
         yield running
-
-
-async def until(condition: Any, seconds: float = 5.0) -> bool:
-    """Wait at most *seconds* for *condition*."""
-    for _ in range(int(seconds / 0.02)):
-        if condition():
-            return True
-        await anyio.sleep(0.02)
-    return bool(condition())
 
 
 async def test_closing_while_another_task_reads(server: Loopback) -> None:
@@ -83,9 +73,13 @@ async def test_two_tasks_may_close(server: Loopback) -> None:
     async with Client() as client:
         for _ in range(10):
             running = client.stream(request(model=model_at(server.url), prompt="Hi"))
+
+            def has_the_text(stream: EventStream = running) -> bool:
+                return stream.partial_response.text == "Hello"
+
             async with anyio.create_task_group() as group:
                 group.start_soon(running.result)
-                assert await until(lambda one=running: one.partial_response.text == "Hello")
+                assert await until(has_the_text)
                 group.start_soon(running.aclose)
                 group.start_soon(running.aclose)
     gc.collect()

@@ -38,7 +38,7 @@ from llmcore.schema.errors import (
 )
 from llmcore.schema.model import Model
 from llmcore.schema.request import request
-from tests.support.programs.open_sockets import needs_proc, open_sockets, port_of, until
+from tests.support.programs.open_sockets import needs_proc, open_sockets, port_of
 from tests.support.programs.packages import without
 from tests.support.servers.loopback import (
     Answer,
@@ -49,6 +49,7 @@ from tests.support.servers.loopback import (
     chat_handler,
     chat_stream,
     chat_whole,
+    model_at,
     serve,
 )
 from tests.support.servers.tls_loopback import (
@@ -58,6 +59,7 @@ from tests.support.servers.tls_loopback import (
     serve_http2,
     serve_tls,
 )
+from tests.support.waiting import until
 
 pytestmark = pytest.mark.anyio
 
@@ -80,13 +82,6 @@ def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
 def http2_server(authority: Authority) -> Iterator[Http2Loopback]:
     with serve_http2(chat_handler, authority) as running:
         yield running
-
-
-def model_at(url: str, **settings: Any) -> Model:
-    facade = OpenAICompatible.configure(
-        name="loop", base_url=url, api_key="sk-secret-key", **settings
-    )
-    return facade.model("m")
 
 
 async def failure(url: str, *, timeouts: Timeouts | None = None, **settings: Any) -> LLMError:

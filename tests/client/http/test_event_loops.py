@@ -11,16 +11,12 @@ from collections.abc import Callable
 import anyio
 import pytest
 
-from llmcore import Client, Finish, Model, OpenAICompatible, Success, request
+from llmcore import Client, Finish, Model, Success, request
 from llmcore.client.http.options import shared_tls_context
 from llmcore.client.pool import PerLoop
 from tests.client.http.conftest import Run
 from tests.support.programs.forked_child import in_child, needs_fork
-from tests.support.servers.loopback import Loopback, chat_handler, serve
-
-
-def model_at(server: Loopback) -> Model:
-    return OpenAICompatible.configure(name="loop", base_url=server.url, api_key="k").model("m")
+from tests.support.servers.loopback import chat_handler, model_at, serve
 
 
 async def ask(client: Client, model: Model) -> bool:
@@ -31,7 +27,7 @@ def test_one_client_in_five_loops_one_after_the_other(run: Run) -> None:
     """A client outlives the loops it is used from; no socket is left open, no warning given."""
     with serve(chat_handler) as server, warnings.catch_warnings():
         warnings.simplefilter("error")
-        client, model = Client(), model_at(server)
+        client, model = Client(), model_at(server.url)
         for _ in range(5):
             assert run(ask(client, model))
             gc.collect()
@@ -44,7 +40,7 @@ def test_one_client_in_five_loops_one_after_the_other(run: Run) -> None:
 def test_one_client_in_eight_threads_at_once(run: Run) -> None:
     """Each thread's loop has a pool of its own; every request is sent exactly once."""
     with serve(chat_handler) as server:
-        client, model = Client(), model_at(server)
+        client, model = Client(), model_at(server.url)
         done: list[bool] = []
 
         async def several() -> None:
@@ -85,7 +81,7 @@ def test_closed_loops_are_forgotten() -> None:
 async def test_connections_are_reused_within_a_loop() -> None:
     """Calls in a row need one connection, streamed or not."""
     with serve(chat_handler) as server:
-        model = model_at(server)
+        model = model_at(server.url)
         async with Client() as client:
             for _ in range(3):
                 assert await ask(client, model)
@@ -100,7 +96,7 @@ async def test_connections_are_reused_within_a_loop() -> None:
 def test_a_forked_child_has_connections_of_its_own(run: Run) -> None:
     """The parent's stay the parent's, which goes on using them."""
     with serve(chat_handler) as server:
-        client, model = Client(), model_at(server)
+        client, model = Client(), model_at(server.url)
 
         async def around_a_fork() -> tuple[bool, int, bool]:
             before = await ask(client, model)
@@ -136,7 +132,7 @@ def test_a_client_can_be_closed_twice_and_used_again(run: Run) -> None:
             await client.aclose()
 
     with serve(chat_handler) as server:
-        run(use(Client(), model_at(server)))
+        run(use(Client(), model_at(server.url)))
 
 
 @pytest.mark.parametrize(

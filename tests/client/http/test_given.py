@@ -12,12 +12,17 @@ import pytest
 
 from llmcore.client.client import Client
 from llmcore.client.http.options import HttpOptions
-from llmcore.routes.openai_compatible import OpenAICompatible
 from llmcore.schema.errors import ConfigurationError, NetworkError, RateLimitError
-from llmcore.schema.model import Model
 from llmcore.schema.request import request
 from llmcore.schema.response import LLMResponse
-from tests.support.servers.loopback import Answer, Loopback, chat_handler, chat_whole, serve
+from tests.support.servers.loopback import (
+    Answer,
+    Loopback,
+    chat_handler,
+    chat_whole,
+    model_at,
+    serve,
+)
 from tests.support.servers.tls_loopback import Proxy, proxy
 
 pytestmark = pytest.mark.anyio
@@ -29,10 +34,6 @@ JSON = {"content-type": "application/json"}
 def server() -> Iterator[Loopback]:
     with serve(chat_handler) as running:
         yield running
-
-
-def model_at(url: str) -> Model:
-    return OpenAICompatible.configure(name="loop", base_url=url, api_key="sk-secret-key").model("m")
 
 
 @asynccontextmanager

@@ -17,20 +17,20 @@ import pytest
 from llmcore.client.client import Client
 from llmcore.client.http import engine
 from llmcore.client.http.options import HttpOptions
-from llmcore.routes.openai_compatible import OpenAICompatible
 from llmcore.schema.errors import NetworkError
-from llmcore.schema.model import Model
 from llmcore.schema.request import request
 from llmcore.schema.result import Success
-from tests.support.programs.open_sockets import needs_proc, open_sockets, port_of, until
+from tests.support.programs.open_sockets import needs_proc, open_sockets, port_of
 from tests.support.servers.loopback import (
     Answer,
     chat_handler,
     chat_stream,
     chat_whole,
+    model_at,
     serve,
 )
 from tests.support.servers.tls_loopback import Authority, new_authority
+from tests.support.waiting import until
 
 pytestmark = pytest.mark.anyio
 
@@ -40,11 +40,6 @@ JSON = {"content-type": "application/json"}
 @pytest.fixture(scope="module")
 def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
     return new_authority(tmp_path_factory.mktemp("ca"))
-
-
-def model_at(url: str, **settings: Any) -> Model:
-    facade = OpenAICompatible.configure(name="loop", base_url=url, api_key="sk-key", **settings)
-    return facade.model("m")
 
 
 def response(text: str, *, chunked: bool = False) -> bytes:

@@ -12,7 +12,6 @@ import pytest
 from llmcore import (
     Client,
     ConfigurationError,
-    Model,
     OpenAICompatible,
     RequestTimeoutError,
     TextDelta,
@@ -29,16 +28,14 @@ from tests.support.servers.loopback import (
     Script,
     chat_chunk,
     chat_stream,
+    model_at,
     serve,
 )
+from tests.support.waiting import until
 
 pytestmark = pytest.mark.anyio
 
 HEADERS = {"content-type": "text/event-stream"}
-
-
-def model_at(server: Loopback) -> Model:
-    return OpenAICompatible.configure(name="loop", base_url=server.url, api_key="k").model("m")
 
 
 def scripted(make: Callable[[], Script]) -> Callable[[Received], Answer]:
@@ -51,20 +48,11 @@ def server() -> Iterator[Loopback]:
         yield running
 
 
-async def until(condition: Callable[[], bool], seconds: float = 1.0) -> bool:
-    """Wait at most *seconds* for *condition*."""
-    for _ in range(int(seconds / 0.01)):
-        if condition():
-            return True
-        await anyio.sleep(0.01)
-    return condition()
-
-
 async def failed(
     server: Loopback, timeouts: Timeouts, *, streaming: bool = True
 ) -> RequestTimeoutError:
     async with Client(timeouts=timeouts) as client:
-        wanted = request(model=model_at(server), prompt="Hi")
+        wanted = request(model=model_at(server.url), prompt="Hi")
         result = await (client.stream(wanted).result() if streaming else client.generate(wanted))
     error = result.failure()
     assert isinstance(error, RequestTimeoutError)
@@ -120,7 +108,7 @@ async def test_slow_but_steady_is_fine(server: Loopback) -> None:
     """A stream may take longer than the idle limit as long as it moves."""
     server.handler = scripted(lambda: chat_stream(["a"] * 8, pause=0.1))
     async with Client(timeouts=Timeouts(idle=0.5)) as client:
-        result = await client.stream(request(model=model_at(server), prompt="Hi")).result()
+        result = await client.stream(request(model=model_at(server.url), prompt="Hi")).result()
 
     assert result.unwrap().text == "a" * 8
 
@@ -147,7 +135,7 @@ async def test_total_limit_of_a_run_ends_a_stream_that_never_pauses(server: Loop
     """The limit of `generate` as well, which is that of all its steps."""
     server.handler = scripted(lambda: [chat_chunk(delta={"content": "a"}) * 2000] * 1000)
     with pytest.raises(RequestTimeoutError) as caught:
-        await generate(model_at(server), "Hi", timeout=0.2, max_retries=0, client=Client())
+        await generate(model_at(server.url), "Hi", timeout=0.2, max_retries=0, client=Client())
 
     assert caught.value.error_code == "total"
 
@@ -188,7 +176,7 @@ async def test_done_ends_the_stream_though_the_connection_lingers(server: Loopba
     server.handler = scripted(lambda: [*chat_stream(), 30.0])
     started = time.monotonic()
     async with Client() as client:
-        result = await client.stream(request(model=model_at(server), prompt="Hi")).result()
+        result = await client.stream(request(model=model_at(server.url), prompt="Hi")).result()
 
         assert result.unwrap().text == "Hello"
         assert time.monotonic() - started < 5
@@ -205,7 +193,7 @@ async def test_leaving_the_loop_and_the_block_closes_the_connection(server: Loop
     """The server sees the client go within a second."""
     server.handler = scripted(endless)
     async with Client() as client:
-        async with client.stream(request(model=model_at(server), prompt="Hi")) as stream:
+        async with client.stream(request(model=model_at(server.url), prompt="Hi")) as stream:
             async for event in stream:
                 if isinstance(event, TextDelta):
                     break
@@ -222,7 +210,7 @@ async def test_cancelling_a_task_closes_the_connection(server: Loopback) -> None
     server.handler = scripted(endless)
     async with Client() as client:
         with anyio.move_on_after(0.3) as scope:
-            await client.stream(request(model=model_at(server), prompt="Hi")).result()
+            await client.stream(request(model=model_at(server.url), prompt="Hi")).result()
         assert scope.cancelled_caught
         assert await until(lambda: len(server.disconnects) == 1)
 
@@ -231,7 +219,7 @@ async def test_closing_from_another_task_ends_the_read(server: Loopback) -> None
     """aclose() frees a reader that waits."""
     server.handler = scripted(lambda: [chat_chunk(delta={"content": "a"}), 30.0])
     async with Client() as client:
-        stream = client.stream(request(model=model_at(server), prompt="Hi"))
+        stream = client.stream(request(model=model_at(server.url), prompt="Hi"))
         outcome = []
 
         async def read() -> None:
@@ -252,7 +240,7 @@ async def test_many_cancels_do_not_use_up_the_pool(server: Loopback) -> None:
     async with httpx.AsyncClient(limits=limits) as http, Client(http=http) as client:
 
         async def abandon() -> None:
-            async with client.stream(request(model=model_at(server), prompt="Hi")) as stream:
+            async with client.stream(request(model=model_at(server.url), prompt="Hi")) as stream:
                 await anext(stream)
 
         for _ in range(100):
@@ -260,7 +248,7 @@ async def test_many_cancels_do_not_use_up_the_pool(server: Loopback) -> None:
                 for _ in range(2):
                     group.start_soon(abandon)
         server.handler = scripted(chat_stream)
-        result = await client.stream(request(model=model_at(server), prompt="Hi")).result()
+        result = await client.stream(request(model=model_at(server.url), prompt="Hi")).result()
 
     assert result.unwrap().text == "Hello"
 
@@ -273,7 +261,7 @@ async def test_a_stream_that_is_dropped_is_closed_by_the_loop(
         pytest.skip("trio warns about it, as it should, and the suite turns warnings into errors")
     server.handler = scripted(endless)
     async with Client() as client:
-        stream = client.stream(request(model=model_at(server), prompt="Hi"))
+        stream = client.stream(request(model=model_at(server.url), prompt="Hi"))
         await anext(stream)
         del stream
         gc.collect()
@@ -283,7 +271,7 @@ async def test_a_stream_that_is_dropped_is_closed_by_the_loop(
 async def test_a_stream_never_read_sends_nothing(server: Loopback) -> None:
     """Making a stream costs nothing."""
     async with Client() as client:
-        stream = client.stream(request(model=model_at(server), prompt="Hi"))
+        stream = client.stream(request(model=model_at(server.url), prompt="Hi"))
         await stream.aclose()
 
     assert server.received == []

@@ -3,7 +3,6 @@
 import ssl
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import anyio
 import pytest
@@ -13,10 +12,9 @@ from llmcore.client.http.options import HttpOptions, shared_tls_context
 from llmcore.routes.openai_compatible import OpenAICompatible
 from llmcore.routes.transport import Http
 from llmcore.schema.errors import ConfigurationError, LLMError, NetworkError
-from llmcore.schema.model import Model
 from llmcore.schema.request import request
 from tests.support.programs.packages import without
-from tests.support.servers.loopback import Loopback, chat_handler, serve
+from tests.support.servers.loopback import Loopback, chat_handler, model_at, serve
 from tests.support.servers.tls_loopback import (
     Authority,
     Http2Loopback,
@@ -69,11 +67,6 @@ def http2_server(authority: Authority) -> Iterator[Http2Loopback]:
 def relay() -> Iterator[Proxy]:
     with proxy() as running:
         yield running
-
-
-def model_at(url: str, **settings: Any) -> Model:
-    facade = OpenAICompatible.configure(name="loop", base_url=url, api_key="sk-secret", **settings)
-    return facade.model("m")
 
 
 async def both(options: HttpOptions | None, url: str) -> None:
@@ -228,7 +221,7 @@ async def test_tls_through_a_tunnel(
 
     assert set(relay.targets) == {f"CONNECT {secure.url.removeprefix('https://')}"}
     assert "sk-secret" not in "".join(relay.heads)
-    assert secure.received[0].headers["authorization"] == "Bearer sk-secret"
+    assert secure.received[0].headers["authorization"] == "Bearer sk-secret-key"
 
 
 async def test_a_tunnel_does_not_excuse_a_certificate(secure: TlsLoopback, relay: Proxy) -> None:
@@ -362,7 +355,7 @@ async def test_one_http2_connection_carries_requests_at_once(
 
     assert texts == ["Hello"] * 5
     assert http2_server.connections == 1
-    assert http2_server.received[0].headers["authorization"] == "Bearer sk-secret"
+    assert http2_server.received[0].headers["authorization"] == "Bearer sk-secret-key"
 
 
 async def test_http2_is_a_choice(http2_server: Http2Loopback, authority: Authority) -> None:

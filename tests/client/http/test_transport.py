@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from llmcore import Client, Model, NetworkError, OpenAICompatible, Success, request
+from llmcore import Client, NetworkError, Success, request
 from llmcore.client.http.errors import translate
 from llmcore.routes.http_request import HttpRequest
 from tests.support.servers.loopback import (
@@ -14,6 +14,7 @@ from tests.support.servers.loopback import (
     Received,
     chat_handler,
     chat_whole,
+    model_at,
     serve,
 )
 
@@ -24,10 +25,6 @@ pytestmark = pytest.mark.anyio
 def server() -> Iterator[Loopback]:
     with serve(chat_handler) as running:
         yield running
-
-
-def model_at(url: str) -> Model:
-    return OpenAICompatible.configure(name="loop", base_url=url, api_key="sk-secret-key").model("m")
 
 
 async def both(client: Client, url: str) -> None:

@@ -218,7 +218,7 @@ async def test_content_can_be_asked_for(caplog: pytest.LogCaptureFixture) -> Non
     assert KEY not in str((good, bad))
 
 
-async def test_failures_are_warnings(caplog: pytest.LogCaptureFixture) -> None:
+async def test_refused_call_is_logged_as_one_warning(caplog: pytest.LogCaptureFixture) -> None:
     """A disabled level costs nothing, and logs nothing."""
     caplog.set_level(logging.WARNING, "llmcore.calls")
     client = logged(answer(False), LIMITED)

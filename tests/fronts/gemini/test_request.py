@@ -554,7 +554,9 @@ def test_functions_take_schemas_of_both_kinds(given: Any) -> None:
         ({"mode": "ANY", "allowed_function_names": ["f", "h"]}, ToolChoice.required(), ["f"]),
     ],
 )
-def test_modes_are_choices(calling: Any, choice: Any, tools: list[str]) -> None:
+def test_function_calling_modes_become_tool_choices(
+    calling: Any, choice: Any, tools: list[str]
+) -> None:
     config = {"functionCallingConfig": calling}
     made = request_of({"tools": [declared("f", "g")], "toolConfig": config})
 

@@ -94,7 +94,7 @@ def test_an_empty_response_is_complete() -> None:
     assert (made.output, made.response["status"]) == ([], "completed")
 
 
-def test_citations_become_annotations() -> None:
+def test_citations_of_pages_and_files_become_annotations() -> None:
     """Pages and files; an upstream that names no stretch means the whole part."""
     cited = (Citation(url="https://a.example", title="A"), Citation(document_id="file_1"))
     made = folded(stream(text("Fact.", citations=cited)))
@@ -502,7 +502,7 @@ def test_why_the_model_stopped(reason: str, status: str, why: Any) -> None:
     assert made.output[0]["status"] == ("incomplete" if status == "incomplete" else "completed")
 
 
-def test_usage_is_inclusive() -> None:
+def test_usage_includes_cached_and_reasoning_tokens() -> None:
     """With the cached and the reasoning tokens as parts."""
     usage = Usage.make(input_tokens=20, output_tokens=10, cache_read_tokens=8, reasoning_tokens=4)
     made = folded(stream(text("x"), usage=usage))

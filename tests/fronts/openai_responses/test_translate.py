@@ -140,7 +140,7 @@ def test_ai_sdk_refers_to_items() -> None:
     assert (missing.status, "rs_1" in missing.message) == (404, True)
 
 
-def test_ai_sdk_parameters() -> None:
+def test_parameters_of_the_ai_sdk_are_sent_or_reported_by_upstream() -> None:
     """Chat takes some by name, the Responses API all; the others are reported."""
     kept: dict[str, Any] = {
         name: {"id": name, "type": "reasoning", "summary": []} for name in ("rs_1", "msg_1")

@@ -547,7 +547,7 @@ def test_ids_are_made_to_fit() -> None:
     assert call["id"].replace("_", "").replace("-", "").isalnum()
 
 
-def test_refusals_are_text() -> None:
+def test_refusal_in_the_history_is_sent_as_text() -> None:
     """The model's refusal is its text; the provider's explanation is not sent back."""
     said = Message.assistant(RefusalPart("I will not."))
     stopped = Message.assistant(

@@ -430,7 +430,7 @@ ASKS: list[LLMRequest] = [
 
 
 @pytest.mark.parametrize("asked", ASKS, ids=lambda asked: f"{asked.model_id}-{len(asked.tools)}")
-def test_bodies_are_accepted(asked: LLMRequest) -> None:
+def test_bodies_have_only_fields_of_the_official_request_types(asked: LLMRequest) -> None:
     """The official request types know every field of every body."""
     sent = json.loads(json.dumps(body(asked)))
 

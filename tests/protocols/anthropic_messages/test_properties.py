@@ -159,7 +159,7 @@ def test_noise_between_events_is_ignored(data: st.DataObject) -> None:
 
 
 @given(st.data(), json_objects())
-def test_unknown_events_anywhere(data: st.DataObject, fields: Any) -> None:
+def test_unknown_events_are_passed_on_and_change_nothing(data: st.DataObject, fields: Any) -> None:
     """Events of a later API change nothing and are passed on."""
     events = stream_of(SAMPLE, size=9)
     news = {**fields, "type": "event_of_2031"}
@@ -186,7 +186,7 @@ def parsed_events() -> st.SearchStrategy[Any]:
 
 
 @given(st.lists(parsed_events(), max_size=12))
-def test_no_event_raises(events: list[Any]) -> None:
+def test_events_of_any_content_obey_the_grammar(events: list[Any]) -> None:
     """Whatever comes, the events obey the grammar and end with one terminal event."""
     state = stream.initial(ASKED)
     bare: list[LLMEvent] = []
@@ -204,14 +204,14 @@ def test_no_event_raises(events: list[Any]) -> None:
 
 
 @given(st.binary(max_size=200))
-def test_no_bytes_raise(body: bytes) -> None:
+def test_frames_of_any_bytes_become_events_or_an_error(body: bytes) -> None:
     """Garbage is an error event."""
     assert isinstance(streamed(body)[-1], ErrorEvent)
     assert isinstance(whole(body)[-1], ErrorEvent)
 
 
 @given(json_values())
-def test_no_document_raises(document: Any) -> None:
+def test_document_of_any_json_is_a_response_or_an_error(document: Any) -> None:
     """Any JSON is a response or an error."""
     whole(document)
     with suppress(TypeError):

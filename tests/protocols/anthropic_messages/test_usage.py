@@ -59,7 +59,7 @@ ZERO = {"cache_creation_input_tokens": 0, "cache_read_input_tokens": 0}
         ({"input_tokens": None, "output_tokens": "many"}, Usage()),
     ],
 )
-def test_usage_is_inclusive(native: dict[str, Any], expected: Usage) -> None:
+def test_usage_includes_cached_tokens_in_the_input(native: dict[str, Any], expected: Usage) -> None:
     """Cached tokens are part of the input, and the breakdown adds up."""
     usage = map_usage(native)
 

@@ -204,7 +204,7 @@ def test_pages_that_were_read_are_sources() -> None:
     assert answer.provider_metadata["google"]["urlContextMetadata"] == {"urlMetadata": pages}
 
 
-def test_quotations_are_citations() -> None:
+def test_quoted_text_becomes_a_citation_of_its_source() -> None:
     """Text that the model quoted names its source."""
     quoted = {
         "citations": [{"startIndex": 8, "endIndex": 12, "uri": "https://q", "license": "mit"}]

@@ -276,7 +276,7 @@ def test_arguments_that_are_not_an_object_are_wrapped(arguments: Any) -> None:
         (Message.tool("c", [TextPart("a"), TextPart("b")]), {"output": "a\nb"}),
     ],
 )
-def test_results_are_objects(result: Message, expected: Any) -> None:
+def test_results_that_are_not_objects_are_wrapped(result: Message, expected: Any) -> None:
     """Other values are wrapped under the names that the API documents."""
     said = contents(Message.user("q"), Message.assistant(ToolCallPart("c", "f")), result)
 

@@ -213,7 +213,7 @@ def test_the_default_temperature_is_taken_by_all() -> None:
     assert body(_asked("gpt-5", temperature=1.0))["temperature"] == 1.0
 
 
-def test_alternatives_need_logprobs() -> None:
+def test_top_logprobs_alone_are_sent_with_logprobs() -> None:
     """OpenAI refuses `top_logprobs` alone."""
     sent = body(_asked(generation=GenerationOptions(top_logprobs=3)))
 

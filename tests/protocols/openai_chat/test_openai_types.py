@@ -109,7 +109,7 @@ def test_every_kind_of_part_fits(stream: bool) -> None:
 
 
 @given(requests(), st.booleans())
-def test_every_body_fits(asked: LLMRequest, stream: bool) -> None:
+def test_body_of_any_request_fits_the_official_type(asked: LLMRequest, stream: bool) -> None:
     """Any request gives a body of the official type, or a typed error; never an exception."""
     own = evolve(asked, model=_MODEL, provider=None, provider_options={})
     built = openai_chat.make(OPENAI).body.build(own, stream)

@@ -259,7 +259,7 @@ def test_no_mess_raises_in_a_whole_body(document: Any) -> None:
 
 
 @given(st.lists(json_values(), max_size=4))
-def test_no_json_raises(chunks: list[Any]) -> None:
+def test_frames_of_any_json_raise_nothing(chunks: list[Any]) -> None:
     """Frames of any JSON at all."""
     streamed(chunks)
     for document in chunks:

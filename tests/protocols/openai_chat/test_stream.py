@@ -60,7 +60,7 @@ from tests.support.wire.protocol import error, response
         (("error", b"plain words"), {"error": "plain words"}),
     ],
 )
-def test_frames_are_read(frame: tuple[str, bytes], expected: object) -> None:
+def test_frames_are_decoded_and_pings_ignored(frame: tuple[str, bytes], expected: object) -> None:
     """Pings are ignored; an event named error is an error, with any content."""
     assert stream.decode(frame) == expected
 
@@ -80,7 +80,7 @@ def test_no_other_chunk_is_the_sentinel() -> None:
 
 
 @pytest.mark.parametrize("data", [b"{", b"<html>", b"[1"])
-def test_broken_frames_raise(data: bytes) -> None:
+def test_frame_of_invalid_json_raises_value_error(data: bytes) -> None:
     """Invalid JSON is a ValueError, which the decoder turns into a StreamError."""
     with pytest.raises(ValueError, match=r"."):
         stream.decode(("", data))

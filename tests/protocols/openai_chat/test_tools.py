@@ -147,7 +147,7 @@ def test_raw_tools_pass_through_to_their_provider() -> None:
         (ToolChoice.named("clock"), {"type": "function", "function": {"name": "clock"}}),
     ],
 )
-def test_choices_are_sent(choice: ToolChoice, native: object) -> None:
+def test_tool_choice_is_sent_and_none_keeps_the_tools(choice: ToolChoice, native: object) -> None:
     """`none` keeps the tools, since the history may hold calls of them."""
     sent = body(_asked(WEATHER, CLOCK, tool_choice=choice))
 

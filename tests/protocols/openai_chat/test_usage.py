@@ -247,7 +247,9 @@ CASES: dict[str, tuple[dict[str, Any], Usage]] = {
 
 
 @pytest.mark.parametrize(("usage", "expected"), CASES.values(), ids=CASES.keys())
-def test_usage_is_mapped(usage: dict[str, Any], expected: Usage) -> None:
+def test_usage_has_inclusive_input_and_a_disjoint_breakdown(
+    usage: dict[str, Any], expected: Usage
+) -> None:
     """Input and output are inclusive, the breakdown of the input is disjoint."""
     assert map_usage(usage) == expected
 

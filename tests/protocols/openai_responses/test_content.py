@@ -62,7 +62,7 @@ ANNOTATIONS: dict[str, tuple[Native, dict[str, Any]]] = {
 
 
 @pytest.mark.parametrize("name", ANNOTATIONS)
-def test_annotations_are_citations(name: str) -> None:
+def test_annotations_of_each_kind_become_citations(name: str) -> None:
     """Each kind says what it can; the native one stays with it."""
     annotation, fields = ANNOTATIONS[name]
 

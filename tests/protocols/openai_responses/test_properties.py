@@ -265,7 +265,7 @@ def test_no_mess_raises_in_a_whole_body(native: Any) -> None:
 
 
 @given(st.lists(json_values(), max_size=4))
-def test_no_json_raises(values: list[Any]) -> None:
+def test_frames_of_any_json_raise_nothing(values: list[Any]) -> None:
     """Frames of any JSON at all."""
     streamed(b"".join(b"data: " + json.dumps(value).encode() + b"\n\n" for value in values))
     for value in values:

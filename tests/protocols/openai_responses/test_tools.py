@@ -54,7 +54,7 @@ FUNCTIONS: dict[str, tuple[ToolSpec, dict[str, Any]]] = {
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
-def test_functions_are_flat(name: str) -> None:
+def test_function_is_lowered_to_one_flat_object(name: str) -> None:
     """A function is one object; null leaves strictness to the provider."""
     tool, native = FUNCTIONS[name]
 

@@ -2,11 +2,9 @@
 
 import os
 import socket
-from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol
 
-import anyio
 import pytest
 
 _OPEN_FILES = Path("/proc/self/fd")
@@ -36,14 +34,6 @@ def _is_open_to(port: int, descriptor: int) -> bool:
             return bool(copy.getpeername() == ("127.0.0.1", port))
         except OSError:
             return copy.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 1)[0] == _CONNECTING
-
-
-async def until(condition: Callable[[], bool], seconds: float = 5.0) -> bool:
-    """Wait at most *seconds* for *condition*."""
-    with anyio.move_on_after(seconds):
-        while not condition():  # noqa: ASYNC110  (the condition is not one of this loop)
-            await anyio.sleep(0.01)
-    return condition()
 
 
 class HasUrl(Protocol):

@@ -6,8 +6,12 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from typing import Any
 
 from attrs import define, field
+
+from llmcore.routes.openai_compatible import OpenAICompatible
+from llmcore.schema.model import Model
 
 Script = Iterable[bytes | float]
 """Bytes to send, and seconds to wait between them."""
@@ -227,3 +231,9 @@ def chat_handler(received: Received) -> Answer:
         return Answer(chat_stream(), headers={"content-type": "text/event-stream"})
     data = chat_whole()
     return Answer([data], headers={"content-type": "application/json"}, length=len(data))
+
+
+def model_at(url: str, **settings: Any) -> Model:
+    """Return the model `m` of a Chat server at *url*, configured with *settings* and a key."""
+    key = settings.pop("api_key", "sk-secret-key")
+    return OpenAICompatible.configure(name="loop", base_url=url, api_key=key, **settings).model("m")
