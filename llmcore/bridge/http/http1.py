@@ -19,6 +19,7 @@ from llmcore.bridge.http.client_connection import SCOPE_KEY, ClientConnection
 _FRAMING_BYTES: Final = 20
 """The framing of one chunk of a body: up to sixteen hexadecimal digits and two line ends.
 Extensions of chunks count as headers."""
+_CHUNKED: Final = b"transfer-encoding: chunked\r\n"
 
 
 class _Connection(HttpToolsProtocol):
@@ -62,7 +63,9 @@ class _Connection(HttpToolsProtocol):
         before = self.cycle
         super().on_headers_complete()
         if self.cycle is not before and self.cycle is not None:
-            self.cycle.transport = CoalescingTransport(self.transport, self.loop)  # type: ignore[assignment]
+            is_old = self.scope["http_version"] == "1.0"
+            kind = UnchunkedTransport if is_old else CoalescingTransport
+            self.cycle.transport = kind(self.transport, self.loop)  # type: ignore[assignment]
 
     def on_body(self, body: bytes) -> None:
         self._head_bytes -= len(body)
@@ -146,6 +149,35 @@ class CoalescingTransport:
         head, self._head = self._head, b""
         if head:
             self._transport.write(head)
+
+
+class UnchunkedTransport(CoalescingTransport):
+    """The transport of a response to an HTTP/1.0 client, which ends with its connection.
+
+    Such clients do not know the chunked coding (RFC 9112, 6.1), which uvicorn uses for all. Each of
+    its writes holds whole chunks.
+    """
+
+    __slots__ = ("_is_chunked",)
+
+    def write(self, data: bytes) -> None:
+        """Write *data* without the framing of its chunks."""
+        if not self._is_begun:
+            head = data.replace(_CHUNKED, b"", 1)
+            self._is_chunked = head != data
+            super().write(head)
+        else:
+            super().write(_unframed(data) if self._is_chunked else data)
+
+
+def _unframed(chunks: bytes) -> bytes:
+    body = bytearray()
+    while chunks:
+        size, _, rest = chunks.partition(b"\r\n")
+        length = int(size, 16)
+        body += rest[:length]
+        chunks = rest[length + 2 :]
+    return bytes(body)
 
 
 def web_socket(**settings: Any) -> asyncio.Protocol:

@@ -242,7 +242,7 @@ class StreamedResponse:
     def _headers(self) -> Headers:
         return [
             (b"content-type", self._run.content_type.encode()),
-            (b"cache-control", b"no-cache"),
+            (b"cache-control", b"no-cache, no-transform"),  # a proxy that compresses would buffer
             (b"x-accel-buffering", b"no"),
             *encoded_headers(self._run.headers),
             *run_headers(self._run),

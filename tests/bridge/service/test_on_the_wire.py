@@ -45,6 +45,44 @@ def post(url: str, body: Any) -> httpx.Response:
     return httpx.post(f"{url}/responses", json=body, timeout=30)
 
 
+# -- Older and intermediate software
+
+
+@pytest.mark.parametrize("size", [1, 70_000])
+def test_a_stream_over_http_1_0_ends_with_its_connection(
+    upstream: Loopback, settings: GatewaySettings, size: int
+) -> None:
+    """Its clients do not know the chunked coding."""
+    text = "\r\n0\r\n\r\nx" * size
+    upstream.handler = lambda _: streamed(chat_stream([text]))
+    body = json.dumps({**ASK, "stream": True}).encode()
+    head = b"POST /v1/responses HTTP/1.0\r\nhost: localhost\r\ncontent-type: application/json\r\n"
+    with listening(settings) as url:
+        port = int(url.split(":")[2].split("/")[0])
+        with socket.create_connection(("127.0.0.1", port), timeout=10) as client:
+            client.sendall(head + b"content-length: %d\r\n\r\n%b" % (len(body), body))
+            received = b""
+            while data := client.recv(65536):
+                received += data
+
+    fields, _, content = received.partition(b"\r\n\r\n")
+    assert b"transfer-encoding" not in fields
+    assert b"connection: close" in fields
+    last = events_of(content)[-1]
+    assert (last["type"], text_of(last["response"])) == ("response.completed", text)
+
+
+def test_a_stream_asks_proxies_to_pass_it_on_as_it_comes(
+    upstream: Loopback, settings: GatewaySettings
+) -> None:
+    """nginx would buffer it, and others would compress it, for which they wait for more."""
+    with listening(settings) as url:
+        headers = post(url, {**ASK, "stream": True}).headers
+
+    assert headers["x-accel-buffering"] == "no"
+    assert headers["cache-control"] == "no-cache, no-transform"
+
+
 # -- Leaving
 
 
