@@ -156,7 +156,7 @@ _CODES: Final = {
     ),
     "hosted-tool-dropped": _Code(
         "A tool run by the provider, or an earlier call of one, was left out.",
-        "The provider has no such tool, or the call was run by another provider.",
+        "The provider has no such tool, another provider ran it, or its result never came.",
         "Give the model a function that does the same, or use a provider that has the tool.",
     ),
     "http-engine": _Code(
@@ -286,8 +286,9 @@ _CODES: Final = {
         _NOTHING,
     ),
     "reordered-content": _Code(
-        "Text after a tool call was sent before it.",
-        "Chat Completions has no position for text after a call.",
+        "Text was sent at another place: before a tool call, or in a later message of the user.",
+        "Chat Completions has no position for text after a call, Messages none beside results that "
+        "code waits for.",
         _NOTHING,
     ),
     "repeated-tool-arguments": _Code(

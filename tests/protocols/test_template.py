@@ -41,11 +41,14 @@ EXTRA_MODULES = {
     "openai-chat": {
         "executed": "servers state in ways of their own which calls they ran and pages they found",
     },
-    "anthropic-messages": {"contract": "the API as strict values, for users and tests"},
+    "anthropic-messages": {
+        "contract": "the API as strict values, for users and tests",
+        "turns": "code that the provider runs waits for results of the caller's tools",
+    },
 }
 """Modules that one API alone needs, and why."""
 SIDES = {
-    **dict.fromkeys((*REQUEST, "replay_grouping"), "request"),
+    **dict.fromkeys((*REQUEST, "replay_grouping", "turns"), "request"),
     **dict.fromkeys((*RESPONSE, "call_inputs", "executed"), "response"),
 }
 

@@ -9,7 +9,6 @@ for no breakpoints of ours), `structured_output` (`"native"` or `"tool"`), and `
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import dropwhile, takewhile
 from typing import Any, Final, cast
 
 from attrs import evolve
@@ -33,6 +32,7 @@ from llmcore.protocols.anthropic_messages.tools import (
     format_tools,
     lower_tools,
 )
+from llmcore.protocols.anthropic_messages.turns import turn_under_way
 from llmcore.protocols.caching import note_cache_options
 from llmcore.protocols.claude import (
     DEFAULT_MAX_TOKENS,
@@ -181,11 +181,7 @@ def _lower_container(
 
 def _containers(messages: Sequence[Message], policy: HistoryPolicy) -> Iterator[str]:
     """Yield the ids of the containers of the turn under way, the last one first."""
-    earlier = dropwhile(lambda message: message.role == "user", reversed(messages))
-    turn = list(takewhile(lambda message: message.role in ("assistant", "tool"), earlier))
-    if turn and turn[0] is not messages[-1] and not (turn[0].role == "tool" or turn[0].tool_calls):
-        return  # it is complete, and the user has begun a new one
-    for message in turn:
+    for message in turn_under_way(messages):
         container = message.provider_metadata.get(METADATA_KEY, {}).get("container")
         id_ = container.get("id") if isinstance(container, Mapping) else None
         if isinstance(id_, str) and policy.same_api(message.origin):

@@ -34,6 +34,7 @@ from llmcore.protocols.anthropic_messages.parts import (
     lower_text,
     marked,
 )
+from llmcore.protocols.anthropic_messages.turns import with_results_alone, without_unfinished
 from llmcore.protocols.caching import cache_mark
 from llmcore.protocols.claude import ClaudeRules, fix_trailing_text
 from llmcore.protocols.history import HistoryPolicy, native_provider_ids, repair
@@ -91,9 +92,10 @@ def lower_messages(
 ) -> MessagesPrompt:
     """Return the body's `system` and `messages`; *instructions* of our own end the former."""
     spoken = [_with_origin(message, target) for message in request.messages]
-    repaired = repair(spoken, target.policy)
+    repaired = repair(without_unfinished(spoken, diagnostics), target.policy)
     diagnostics.extend(repaired.diagnostics)
-    toolsets = dict(_toolsets(repaired.messages))
+    spoken = with_results_alone(repaired.messages, repaired.paths, diagnostics)
+    toolsets = dict(_toolsets(spoken))
     declined = _Declined()
     drafts = [
         _lower_message(
@@ -103,7 +105,7 @@ def lower_messages(
             target,
             diagnostics,
         )
-        for message, path in zip(repaired.messages, repaired.paths, strict=True)
+        for message, path in zip(spoken, repaired.paths, strict=True)
     ]
     leading, messages = _place_system_messages(drafts, diagnostics)
     system = [

@@ -23,9 +23,9 @@ from llmcore.protocols.tools import (
     note_function,
 )
 from llmcore.schema.diagnostics import Diagnostics
-from llmcore.schema.json import JsonObject
+from llmcore.schema.json import JsonObject, texts
 from llmcore.schema.request import LLMRequest
-from llmcore.schema.tools import CustomTool, HostedTool, ToolDefinition
+from llmcore.schema.tools import CustomTool, HostedTool, ToolDefinition, ToolSpec
 
 
 @frozen(kw_only=True)
@@ -59,7 +59,7 @@ def lower_tools(
             tools.append(_lower_function(tool, path, rules, diagnostics))
     return MessagesTools(
         tools=tools,
-        choice=_lower_choice(request, rules, has_tools=bool(tools)),
+        choice=_lower_choice(request, rules, diagnostics, has_tools=bool(tools)),
         servers=[server for lowered in hosted for server in lowered.servers],
         betas=tuple(dict.fromkeys(beta for lowered in hosted for beta in lowered.betas)),
     )
@@ -74,9 +74,10 @@ def _lower_function(
     if isinstance(tool, CustomTool):
         note_function(path, diagnostics)
         return _function(tool.name, freeform_description(tool), freeform_schema(closed=True))
-    strict = tool.strict if rules.strict_tools else None
-    if tool.strict and not rules.strict_tools:
-        diagnostics.unsupported(f"{path}.strict", "the model has no strict tools")
+    strict = tool.strict and rules.strict_tools and not _called_by_code(tool)
+    if tool.strict and not strict:
+        whose = "a tool that code calls" if rules.strict_tools else "a tool of this model"
+        diagnostics.unsupported(f"{path}.strict", f"{whose} cannot be strict")
     target = SchemaTarget.ANTHROPIC_STRICT if strict else SchemaTarget.ANTHROPIC
     projected = project(tool.parameters, target, f"{path}.parameters")
     diagnostics.extend(projected.diagnostics)
@@ -86,6 +87,18 @@ def _lower_function(
     if tool.cache is not None:
         function["cache_control"] = cache_mark(tool.cache)
     return {**function, **tool.provider_metadata.get(METADATA_KEY, {})}
+
+
+def _called_by_code(tool: ToolSpec) -> bool:
+    """Return whether code that the provider runs may call *tool*.
+
+    Such tools can neither be strict nor be called one at a time: https://platform.claude.com/docs/
+    en/agents-and-tools/tool-use/programmatic-tool-calling#feature-incompatibilities.
+    """
+    if not isinstance(tool, ToolDefinition):
+        return False
+    callers = tool.provider_metadata.get(METADATA_KEY, {}).get("allowed_callers")
+    return any(caller != "direct" for caller in texts(callers))
 
 
 def _function(name: str, description: str | None, schema: JsonObject) -> dict[str, Any]:
@@ -107,12 +120,18 @@ def _lower_hosted(
 # -- the choice
 
 
-def _lower_choice(request: LLMRequest, rules: ClaudeRules, *, has_tools: bool) -> JsonObject | None:
+def _lower_choice(
+    request: LLMRequest, rules: ClaudeRules, diagnostics: Diagnostics, *, has_tools: bool
+) -> JsonObject | None:
     choice = request.tool_choice
     check_forcible(request, forced_tools=rules.forced_tools, has_tools=has_tools, knower="the API")
     if not has_tools:
         return None
     serial = request.parallel_tool_calls is False
+    if serial and any(map(_called_by_code, request.tools)):
+        why = "code calls its tools as it needs them"
+        diagnostics.unsupported("parallel_tool_calls", why)
+        serial = False
     if choice is None:
         return _choice("auto", serial=True) if serial else None
     name = choice.tool_name or "" if choice.mode == "named" else None

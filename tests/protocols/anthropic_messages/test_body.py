@@ -358,6 +358,23 @@ def test_strict_tools_by_model() -> None:
     assert codes(asked) == [("unsupported-parameter", "tools[0].strict")]
 
 
+def test_tools_that_code_calls_are_neither_strict_nor_called_one_at_a_time() -> None:
+    """The API refuses both beside `allowed_callers`, except for the model itself."""
+    by_code = {"anthropic": {"allowed_callers": ["direct", "code_execution_20260120"]}}
+    direct = {"anthropic": {"allowed_callers": ["direct"]}}
+    wanted = ToolDefinition("f", strict=True, provider_metadata=by_code)
+    usual = ToolDefinition("g", strict=True, provider_metadata=direct)
+    asked = ask(tools=[wanted, usual], parallel_tool_calls=False)
+
+    assert [tool.get("strict") for tool in body(asked)["tools"]] == [None, True]
+    assert "tool_choice" not in body(asked)
+    assert codes(asked) == [
+        ("unsupported-parameter", "tools[0].strict"),
+        ("unsupported-parameter", "parallel_tool_calls"),
+    ]
+    assert "tool_choice" in body(ask(tools=[usual], parallel_tool_calls=False))
+
+
 def test_a_schema_that_cannot_be_strict() -> None:
     """An object of any shape is sent loosely, and said so."""
     tool = ToolDefinition(

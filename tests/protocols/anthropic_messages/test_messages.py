@@ -737,3 +737,128 @@ def test_thinking_of_a_fallback_goes_back_only_to_the_models_of_the_response() -
 
     assert messages(asked)[1]["content"] == [TOOK_OVER, text("Hi")]
     assert codes(asked) == [("reasoning-dropped", "messages[1].content[1]")]
+
+
+# -- a turn in which code, or a tool of the provider's, waits for results
+
+BY_CODE: dict[str, Any] = {"caller": {"type": "code_execution_20260120", "tool_id": "srv_1"}}
+CODE = {"type": "server_tool_use", "id": "srv_1", "name": "code_execution", "input": {"code": "x"}}
+RAN: dict[str, Any] = {
+    "type": "code_execution_tool_result",
+    "tool_use_id": "srv_1",
+    "content": {"type": "code_execution_result", "stdout": "1", "stderr": "", "return_code": 0},
+}
+
+
+def said_by_wire(*blocks: dict[str, Any], stop: str = "end_turn") -> Message:
+    """Return a response of *blocks*, as it was read."""
+    return response(whole(message(*blocks, stop=stop))).message
+
+
+def kinds(native: Any) -> list[list[str]]:
+    """Return the types of the blocks of each message."""
+    return [[block["type"] for block in one["content"]] for one in native]
+
+
+@pytest.mark.parametrize(
+    "waiting",
+    [
+        said_by_wire(CODE, tool_use("look", {}, **BY_CODE)),
+        said_by_wire(SEARCH, tool_use("look", {}, caller={"type": "direct"})),
+    ],
+    ids=["code", "a tool of the provider"],
+)
+def test_results_that_the_providers_side_waits_for_stand_alone(waiting: Message) -> None:
+    """Text beside them is refused: it is left out of the request while it has no other place."""
+    asked = ask(
+        messages=[Message.user("Hi"), waiting, Message.tool("toolu_1", "1"), Message.user("Quick!")]
+    )
+
+    assert kinds(messages(asked))[2:] == [["tool_result"]]
+    assert codes(asked) == [("unsupported-content", "messages[2]")]
+
+
+def test_text_beside_results_of_calls_by_code_moves_to_the_next_message_of_the_user() -> None:
+    """Once the turn has ended, the text has a place: before what the user says then."""
+    asked = ask(
+        messages=[
+            Message.user("Hi"),
+            said_by_wire(CODE, tool_use("look", {}, **BY_CODE), stop="tool_use"),
+            Message.tool("toolu_1", "1"),
+            Message.user("Quick!"),
+            said_by_wire(tool_use("look", {}, id="toolu_2", **BY_CODE), stop="tool_use"),
+            Message.tool("toolu_2", "2"),
+            said_by_wire(RAN, text("Done.")),
+            Message.user("And?"),
+        ]
+    )
+
+    sent = messages(asked)
+    assert kinds(sent)[2::2] == [["tool_result"], ["tool_result"], ["text", "text"]]
+    assert sent[6]["content"] == [text("Quick!"), text("And?")]
+    assert codes(asked) == [("reordered-content", "messages[2]")]
+
+
+def test_text_beside_results_of_direct_calls_stays() -> None:
+    """Nothing waits where the model itself called the tool, and its own tools have answered."""
+    done = said_by_wire(SEARCH, FOUND, tool_use("look", {}, caller={"type": "direct"}))
+    asked = ask(
+        messages=[Message.user("Hi"), done, Message.tool("toolu_1", "1"), Message.user("And?")]
+    )
+
+    assert kinds(messages(asked))[2] == ["tool_result", "text"]
+    assert codes(asked) == []
+
+
+@pytest.mark.parametrize("failed", [False, True], ids=["result", "error"])
+def test_results_of_calls_by_code_hold_text_alone(failed: bool) -> None:
+    """The code reads no media: a short text stands in their place."""
+    shown = Message.tool("toolu_1", (TextPart("See"), ImagePart(data=PNG)), is_error=failed)
+    asked = ask(
+        messages=[Message.user("Hi"), said_by_wire(CODE, tool_use("look", {}, **BY_CODE)), shown]
+    )
+
+    (result,) = messages(asked)[2]["content"]
+    assert result["content"] == [text("See"), text("[an image, left out]")]
+    assert codes(asked) == [("unsupported-content", "messages[2].content[0].content[1]")]
+
+
+@pytest.mark.parametrize(
+    ("later", "kept"),
+    [
+        ([Message.user("And?")], False),
+        ([Message.user("And?"), Message.assistant("Well."), Message.user("So?")], False),
+        ([], True),
+        ([said_by_wire(FOUND, text("Found."))], True),
+        ([said_by_wire(FOUND, text("Found.")), Message.user("And?")], True),
+    ],
+    ids=["cut off", "long ago", "paused", "went on", "went on and ended"],
+)
+def test_a_call_of_the_providers_that_was_cut_off_is_left_out(
+    later: list[Message], kept: bool
+) -> None:
+    """The API refuses one without a result, unless the turn is still under way."""
+    cut = said_by_wire(text("Let me look."), SEARCH, stop="max_tokens")
+    asked = ask(messages=[Message.user("Hi"), cut, *later])
+
+    assert ("server_tool_use" in kinds(messages(asked))[1]) == kept
+    assert (("hosted-tool-dropped", "messages[1].content[1]") in codes(asked)) != kept
+
+
+def test_instructions_after_results_leave_the_container_of_the_code_that_waits() -> None:
+    """A system message at the end of the conversation does not end the turn."""
+    waiting = response(
+        whole(
+            message(CODE, tool_use("look", {}, **BY_CODE), stop="tool_use", container={"id": "c_1"})
+        )
+    ).message
+    asked = ask(
+        messages=[
+            Message.user("Hi"),
+            waiting,
+            Message.tool("toolu_1", "1"),
+            Message.system("Be brief."),
+        ]
+    )
+
+    assert body(asked)["container"] == "c_1"
