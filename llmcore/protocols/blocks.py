@@ -165,7 +165,7 @@ def start_call(
     kind: Kind
     properties = {} if executed else context.properties.get(name, {})
     if not executed and name == context.format_tool:
-        kind, held = "format", context.wrapped
+        kind, held = "format", context.wrapped or bool(properties)
     else:
         kind = "freeform" if not executed and name in context.freeform else "tool"
         held = kind == "freeform" or bool(properties)
@@ -228,7 +228,9 @@ def end_call(
 def end_format_call(block: Block, events: list[LLMEvent]) -> None:
     """Emit the end of a call that stood for the response, as the end of a text."""
     text = _buffered_input(block)
-    if block.held:
+    if block.properties:
+        text = with_own_names(text, block.properties)
+    elif block.held:
         text = unwrapped(json_or_text(text))
     if text:
         events.append(TextDelta(block.segment, text))

@@ -22,7 +22,8 @@ the calls in the history) and put back in the response, as names of tools are:
     {"filter[id]": 1}  --request-->  {"filter_id_": 1}  --response-->  {"filter[id]": 1}
 
 The replacement depends on the names of the tool alone, so that the same tools give the same bytes.
-The API looks at the names of the outermost object only. Source:
+The tool that stands for the response (`forced_format`) is one like all others. The API looks at the
+names of the outermost object only. Source:
 https://github.com/anthropics/claude-code/issues/79418.
 """
 
@@ -34,6 +35,7 @@ from typing import Any, Final, TypeAlias
 from attrs import evolve, frozen
 
 from llmcore.protocols.claude import ClaudeRules
+from llmcore.protocols.forced_format import FormatPlan, format_tool
 from llmcore.schema.content import ContentPart, ToolCallPart
 from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.json import JsonObject, dumps, json_or_text, present, texts
@@ -188,12 +190,19 @@ def replaced_properties(request: LLMRequest) -> dict[str, Names]:
     return replaced
 
 
-def own_properties(request: LLMRequest) -> dict[str, Names]:
+def own_properties(request: LLMRequest, plan: FormatPlan) -> dict[str, Names]:
     """Return, for each such tool, its own name for each that is sent."""
-    return {
-        tool: {sent: name for name, sent in names.items()}
-        for tool, names in replaced_properties(request).items()
-    }
+    replaced = replaced_properties(request)
+    of_format = _replaced_in_format(plan)
+    if of_format:
+        replaced[format_tool(request)] = of_format
+    return {tool: {sent: name for name, sent in names.items()} for tool, names in replaced.items()}
+
+
+def _replaced_in_format(plan: FormatPlan) -> Names:
+    """Return what is sent for each name in the schema of the tool that stands for the response."""
+    names = plan.projected.schema.get("properties")
+    return _replacements(names) if plan.by == "tool" and isinstance(names, Mapping) else {}
 
 
 def _replacements(names: Mapping[str, Any]) -> Names:
@@ -230,6 +239,19 @@ def fit_properties(request: LLMRequest, diagnostics: Diagnostics) -> LLMRequest:
         tools=tuple(_tool(tool, replaced) for tool in request.tools),
         messages=tuple(_message(message, replaced) for message in request.messages),
     )
+
+
+def fit_format(plan: FormatPlan, diagnostics: Diagnostics) -> FormatPlan:
+    """Return *plan* with names that the API accepts in the tool that stands for the response."""
+    replaced = _replaced_in_format(plan)
+    if not replaced:
+        return plan
+    for name, sent in replaced.items():
+        path = f"response_format.schema.properties.{name}"
+        message = f"{name!r} is sent as {sent!r}; the response has the schema's own name"
+        diagnostics.noted("property-name-changed", path, message)
+    schema = _schema(plan.projected.schema, replaced)
+    return evolve(plan, projected=evolve(plan.projected, schema=schema))
 
 
 def _tool(tool: ToolSpec, replaced: Mapping[str, Names]) -> ToolSpec:

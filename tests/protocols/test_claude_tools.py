@@ -1,5 +1,6 @@
 """Names of properties that Claude's APIs refuse: another in the request, their own in the call."""
 
+import json
 from typing import Any
 
 import pytest
@@ -8,7 +9,7 @@ from llmcore.protocols.claude_tools import replaced_properties
 from llmcore.schema.content import ToolCallPart
 from llmcore.schema.events import ToolInputDelta
 from llmcore.schema.messages import Message
-from llmcore.schema.options import CachePolicy
+from llmcore.schema.options import CachePolicy, ResponseFormat
 from llmcore.schema.tools import ToolDefinition
 from tests.support.wire import anthropic, bedrock
 from tests.support.wire.protocol import response
@@ -121,3 +122,60 @@ def test_converse_puts_the_names_back(model: str, own: Any) -> None:
         bedrock.streamed(bedrock.frames(bedrock.stream_of(made)), asked),
     ):
         assert response(events).tool_calls[0].arguments == own
+
+
+# -- the tool that stands for the response
+
+FORM = ResponseFormat.json_schema(FIND.parameters)
+OLD_CLAUDE = "claude-sonnet-4-0"
+OLD_BEDROCK_CLAUDE = "anthropic.claude-sonnet-4-20250514-v1:0"
+
+
+def test_the_schema_of_a_forced_format_has_the_names_that_are_sent() -> None:
+    """Its tool is one like all others; a Diagnostic reports each name."""
+    asked = anthropic.ask(OLD_CLAUDE, response_format=FORM)
+
+    (tool,) = anthropic.body(asked)["tools"]
+    assert list(tool["input_schema"]["properties"]) == ["filter_id_", "limit"]
+    assert tool["input_schema"]["required"] == ["filter_id_"]
+    reported = ("property-name-changed", "response_format.schema.properties.filter[id]")
+    assert reported in anthropic.codes(asked)
+
+    native = bedrock.body(bedrock.ask(OLD_BEDROCK_CLAUDE, response_format=FORM))
+    spec = native["toolConfig"]["tools"][0]["toolSpec"]
+    assert list(spec["inputSchema"]["json"]["properties"]) == ["filter_id_", "limit"]
+
+
+def test_a_wrapped_format_keeps_its_names() -> None:
+    """Only the names of the outermost object are refused."""
+    listed = ResponseFormat.json_schema({"type": "array", "items": FIND.parameters})
+    asked = anthropic.ask(OLD_CLAUDE, response_format=listed)
+
+    (tool,) = anthropic.body(asked)["tools"]
+    inner = tool["input_schema"]["properties"]["answer"]["items"]["properties"]
+    assert list(inner) == ["filter[id]", "limit"]
+
+
+@pytest.mark.parametrize("size", [1, 4, 100])
+def test_a_response_in_a_forced_format_has_its_own_names(size: int) -> None:
+    """Streamed and whole, as the text of the response."""
+    asked = anthropic.ask(OLD_CLAUDE, response_format=FORM)
+    made = anthropic.message(anthropic.tool_use("structured_answer", SENT), stop="tool_use")
+
+    for events in (
+        anthropic.streamed(anthropic.stream_of(made, size), asked),
+        anthropic.whole(made, asked),
+    ):
+        assert json.loads(response(events).text) == OWN
+
+
+def test_converse_puts_the_names_of_a_format_back() -> None:
+    """Of Claude's models, whose requests had the others."""
+    asked = bedrock.ask(OLD_BEDROCK_CLAUDE, response_format=FORM)
+    made = bedrock.document(bedrock.tool_use("structured_answer", SENT), stop="tool_use")
+
+    for events in (
+        bedrock.whole(made, asked),
+        bedrock.streamed(bedrock.frames(bedrock.stream_of(made)), asked),
+    ):
+        assert json.loads(response(events).text) == OWN

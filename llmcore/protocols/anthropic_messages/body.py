@@ -45,7 +45,7 @@ from llmcore.protocols.claude import (
     refused_sampling,
     without_excluded_budget,
 )
-from llmcore.protocols.claude_tools import fit_properties
+from llmcore.protocols.claude_tools import fit_format, fit_properties
 from llmcore.protocols.forced_format import lower_format, with_description
 from llmcore.protocols.history import HistoryPolicy, native_provider_ids
 from llmcore.protocols.lowering import lower_service_tier, note_missing
@@ -112,7 +112,7 @@ def _lower(
     reasoning = lower_reasoning(request, options, rules, diagnostics)
     lowered_format = lower_format(
         request,
-        plan_format(request),
+        fit_format(plan_format(request), diagnostics),
         may_force=not has_budget(reasoning.thinking),
         unenforced=UNENFORCED,
         diagnostics=diagnostics,

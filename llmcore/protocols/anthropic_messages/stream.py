@@ -125,10 +125,9 @@ Step: TypeAlias = tuple[MessagesState, Sequence[LLMEvent]]
 
 def initial(request: LLMRequest) -> MessagesState:
     """Return the state before the first event."""
-    properties = own_properties(request)
-    return MessagesState(
-        context=stream_context(request, plan_format(request), properties=properties)
-    )
+    plan = plan_format(request)
+    properties = own_properties(request, plan)
+    return MessagesState(context=stream_context(request, plan, properties=properties))
 
 
 # -- stepping -----------------------------------------------------------------------------

@@ -52,7 +52,7 @@ from llmcore.protocols.claude import (
     refused_sampling,
     without_excluded_budget,
 )
-from llmcore.protocols.claude_tools import fit_properties
+from llmcore.protocols.claude_tools import fit_format, fit_properties
 from llmcore.protocols.forced_format import lower_format
 from llmcore.protocols.history import native_provider_ids
 from llmcore.protocols.lowering import lower_service_tier, note_missing
@@ -83,8 +83,10 @@ def from_request(request: LLMRequest, stream: bool) -> Result[Built[ConverseBody
 def _lower(request: LLMRequest, stream: bool, diagnostics: Diagnostics) -> dict[str, Any]:
     options = request.options_for(METADATA_KEY, request.provider_id)
     rules = rules_of(base_model(request))
+    planned = plan_format(request)
     if is_claude(request):
         request = fit_properties(request, diagnostics)
+        planned = fit_format(planned, diagnostics)
     tools = lower_tools(
         request, rules, native_provider_ids(request, METADATA_KEY, PROTOCOL_ID), diagnostics
     )
@@ -93,7 +95,7 @@ def _lower(request: LLMRequest, stream: bool, diagnostics: Diagnostics) -> dict[
     reasoning = reasoning.without_excluded(forced_call=forced, messages=(), diagnostics=diagnostics)
     lowered_format = lower_format(
         request,
-        plan_format(request),
+        planned,
         may_force=not reasoning.has_budget,
         unenforced=UNENFORCED,
         diagnostics=diagnostics,
@@ -113,7 +115,7 @@ def _lower(request: LLMRequest, stream: bool, diagnostics: Diagnostics) -> dict[
         request, rules, reasoning.with_native(options), diagnostics
     )
     tool_config: dict[str, Any] = {"tools": offered} if offered else {}
-    choice = format_choice(lowered_format) or tools.choice
+    choice = format_choice(lowered_format, rules) or tools.choice
     if tool_config and choice:
         tool_config["toolChoice"] = choice
     tier = lower_service_tier(request, SERVICE_TIERS, diagnostics)

@@ -3,8 +3,9 @@
 The service passes much of a request on to the model's own vendor and refuses it as a whole
 for one field that the model does not take. Sources, read November 2026, below
 https://docs.aws.amazon.com/bedrock/latest/userguide/: prompt-caching.html,
-structured-output.html, claude-messages-adaptive-thinking.html, inference-reasoning.html; and
-below https://docs.aws.amazon.com/nova/latest/: nova2-userguide/extended-thinking.html,
+structured-output.html, claude-messages-adaptive-thinking.html, inference-reasoning.html;
+https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ToolChoice.html; and below
+https://docs.aws.amazon.com/nova/latest/: nova2-userguide/extended-thinking.html,
 userguide/tool-use-definition.html (schemas).
 
 The ARN of an application inference profile, a provisioned or an imported model does not tell
@@ -51,6 +52,8 @@ class ConverseRules:
     """Whether the service enforces a JSON schema on responses and strict tools."""
     forced_tools: bool = True
     """Whether a tool call can be forced; where a model cannot, the service refuses the request."""
+    named_tools: bool = False
+    """Whether a call of one tool can be forced, which the service passes on for a few families."""
     tool_schema: SchemaTarget = SchemaTarget.BEDROCK
     """The dialect of JSON Schema that describes the inputs of tools."""
     thinks: bool = False
@@ -83,15 +86,16 @@ def rules_of(model_id: str) -> ConverseRules:
     if re.search(r"mistral|mixtral|magistral|voxtral", name):
         return ConverseRules(family="mistral", structured_output=structured)
     if "cohere." in name:
-        return ConverseRules(family="cohere")
+        return ConverseRules(family="cohere", forced_tools=False)
     if _OPAQUE.search(name):
         return ConverseRules(
             family="unknown",
             cache_points=_EVERYWHERE,
             long_cache=True,
+            named_tools=True,
             tool_schema=SchemaTarget.BEDROCK_NOVA,  # which every family takes
         )
-    return ConverseRules(structured_output=structured)
+    return ConverseRules(structured_output=structured, forced_tools="llama" not in name)
 
 
 def _claude(name: str) -> ConverseRules:
@@ -107,6 +111,7 @@ def _claude(name: str) -> ConverseRules:
         long_cache=rules.structured_output,  # both begin with Claude 4.5
         structured_output=rules.structured_output,
         forced_tools=rules.forced_tools,
+        named_tools=True,
     )
 
 
@@ -116,6 +121,7 @@ def _nova(name: str) -> ConverseRules:
         family="nova",
         cache_points=_NOT_TOOLS if caches else _NOWHERE,
         auto_cache=caches,
+        named_tools=True,
         tool_schema=SchemaTarget.BEDROCK_NOVA,
         thinks="nova-2" in name,
     )
@@ -124,7 +130,7 @@ def _nova(name: str) -> ConverseRules:
 # -- per request
 
 _FORCED: Final = ("claude", "nova")
-"""Families of which one tool can be forced, by the API reference of `ToolChoice`."""
+"""Families that are made to call a tool for the shape of the response unless an option states otherwise."""
 
 
 def base_model(request: LLMRequest) -> str:

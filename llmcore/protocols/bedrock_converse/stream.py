@@ -106,10 +106,9 @@ Step: TypeAlias = tuple[ConverseState, Sequence[LLMEvent]]
 
 def initial(request: LLMRequest) -> ConverseState:
     """Return the state before the first event."""
-    properties = own_properties(request) if is_claude(request) else {}
-    return ConverseState(
-        context=stream_context(request, plan_format(request), properties=properties)
-    )
+    plan = plan_format(request)
+    properties = own_properties(request, plan) if is_claude(request) else {}
+    return ConverseState(context=stream_context(request, plan, properties=properties))
 
 
 # -- stepping -----------------------------------------------------------------------------

@@ -37,7 +37,7 @@ from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.json import JsonObject
 from llmcore.schema.options import ResponseFormat
 from llmcore.schema.request import LLMRequest
-from llmcore.schema.tools import CustomTool, HostedTool, ToolDefinition
+from llmcore.schema.tools import CustomTool, HostedTool, ToolChoice, ToolDefinition
 
 
 @frozen(kw_only=True)
@@ -60,8 +60,11 @@ def lower_tools(
     """
     tools: list[Block] = []
     vendors: list[ClaudeTool] = []
+    only = _only_tool(request, rules, diagnostics)
     for index, tool in enumerate(request.tools):
         path = f"tools[{index}]"
+        if only is not None and getattr(tool, "name", None) != only:
+            continue
         if not isinstance(tool, HostedTool):
             tools += _lower_function(tool, path, rules, diagnostics)
             continue
@@ -191,11 +194,29 @@ def _lower_choice(
         why = "the API cannot forbid tool calls; the tools stay, and the model may call them"
         diagnostics.dropped("unsupported-tool-choice", "tool_choice", why)
         return None
-    return _choice(choice.mode, choice.tool_name)
+    return _choice(choice, choice.tool_name, rules)
 
 
-def _choice(mode: str, name: str | None) -> JsonObject:
-    return {TOOL_CHOICES[mode]: {"name": name} if mode == "named" else {}}
+def _choice(choice: ToolChoice, name: str | None, rules: ConverseRules) -> JsonObject:
+    """Return the native choice; where no tool can be named, it is the only one that is offered."""
+    if choice.mode == "named" and rules.named_tools:
+        return {TOOL_CHOICES["named"]: {"name": name}}
+    return {TOOL_CHOICES["required"]: {}}
+
+
+def _only_tool(request: LLMRequest, rules: ConverseRules, diagnostics: Diagnostics) -> str | None:
+    """Return the name of the only tool to offer; None for all of them.
+
+    `toolChoice.tool` is "only supported by Anthropic Claude 3 and Amazon Nova models":
+    https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ToolChoice.html.
+    """
+    choice = request.tool_choice
+    if choice is None or choice.mode != "named" or rules.named_tools:
+        return None
+    if len(request.tools) > 1:
+        why = "the model cannot be required to call one tool: only that tool is offered"
+        diagnostics.changed("tool-choice-emulated", "tool_choice", why)
+    return choice.tool_name
 
 
 # -- the response's format
@@ -210,9 +231,9 @@ def format_tools(forced: ForcedFormat) -> list[Block]:
     return [_function(forced.tool, forced.tool_description, forced.tool_schema)]
 
 
-def format_choice(forced: ForcedFormat) -> JsonObject | None:
+def format_choice(forced: ForcedFormat, rules: ConverseRules) -> JsonObject | None:
     """Return the choice that leads to the response; None leaves the caller's own."""
-    return None if forced.choice is None else _choice(forced.choice.mode, forced.tool)
+    return None if forced.choice is None else _choice(forced.choice, forced.tool, rules)
 
 
 def text_format(forced: ForcedFormat, response_format: ResponseFormat | None) -> dict[str, Any]:

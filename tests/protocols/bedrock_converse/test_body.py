@@ -410,7 +410,7 @@ def test_citations_beside_a_schema() -> None:
 )
 def test_every_tool_choice_is_sent_or_reported(choice: ToolChoice | None, expected: Any) -> None:
     """The API has no `none`: the tools stay, and a Diagnostic warns that they may be called."""
-    asked = ask(LLAMA, tools=[LOOK], tool_choice=choice)
+    asked = ask(NOVA, tools=[LOOK], tool_choice=choice)
 
     assert body(asked)["toolConfig"]["tools"][0]["toolSpec"]["name"] == "look"
     assert body(asked)["toolConfig"].get("toolChoice") == expected
@@ -428,6 +428,15 @@ def test_every_tool_choice_is_sent_or_reported(choice: ToolChoice | None, expect
             | {"tool_choice": ToolChoice.required()},
             UnsupportedToolChoiceError,
         ),
+        (
+            {"model": LLAMA, "tools": [LOOK], "tool_choice": ToolChoice.required()},
+            UnsupportedToolChoiceError,
+        ),
+        (
+            {"model": "cohere.command-r-plus-v1:0", "tools": [LOOK]}
+            | {"tool_choice": ToolChoice.named("look")},
+            UnsupportedToolChoiceError,
+        ),
     ],
 )
 def test_choices_that_the_api_lacks_are_refused(
@@ -435,6 +444,30 @@ def test_choices_that_the_api_lacks_are_refused(
 ) -> None:
     """Nothing is sent that the service would refuse anyway."""
     assert isinstance(refused(ask(**fields)), kind)
+
+
+@pytest.mark.parametrize("model", ["mistral.mistral-large-2407-v1:0", "deepseek.v3-v1:0", GPT_OSS])
+def test_a_tool_that_cannot_be_named_is_the_only_one(model: str) -> None:
+    """The service names a tool to Claude and Nova alone; others can only be made to call any."""
+    other = ToolDefinition("other")
+    asked = ask(model, tools=[other, LOOK], tool_choice=ToolChoice.named("look"))
+
+    sent = body(asked)["toolConfig"]
+    assert [tool["toolSpec"]["name"] for tool in sent["tools"]] == ["look"]
+    assert sent["toolChoice"] == {"any": {}}
+    assert ("tool-choice-emulated", "tool_choice") in codes(asked)
+
+    alone = ask(model, tools=[LOOK], tool_choice=ToolChoice.named("look"))
+    assert body(alone)["toolConfig"]["toolChoice"] == {"any": {}}
+    assert ("tool-choice-emulated", "tool_choice") not in codes(alone)
+
+
+def test_a_format_by_tool_is_forced_as_the_model_can_be() -> None:
+    """Its tool is the only one, so that a call of any is a call of it."""
+    options = {"bedrock": {"structured_output": "tool"}}
+    asked = ask("mistral.mistral-small-2402-v1:0", response_format=SHAPED, provider_options=options)
+
+    assert body(asked)["toolConfig"]["toolChoice"] == {"any": {}}
 
 
 def test_tools_that_only_the_history_knows() -> None:
