@@ -130,7 +130,7 @@ def _nova(name: str) -> ConverseRules:
 # -- per request
 
 _FORCED: Final = ("claude", "nova")
-"""Families that are made to call a tool for the shape of the response unless an option states otherwise."""
+"""Families that call a tool for the shape of the response unless an option states otherwise."""
 
 
 def base_model(request: LLMRequest) -> str:
