@@ -9,7 +9,7 @@ from llmcore.schema.usage import Usage
 # -- finish reasons
 
 _OF_WHOLE_CALLS: Final = frozenset({"UNEXPECTED_TOOL_CALL"})
-"""Errors of a response whose calls are whole: Gemini was offered no tools, and called one. Source:
+"""Errors of a response whose calls are whole: Gemini called a tool that it was not offered. Source:
 https://ai.google.dev/api/generate-content#FinishReason, read November 2026."""
 _STILL_RUNNING: Final = frozenset({"queued", "in_progress"})
 """Statuses of a response that OpenAI continues in the background: what there is of it is cut off.

@@ -181,12 +181,14 @@ class ResponseDecoder:
     def whole(self, body: bytes) -> list[LLMEvent]:
         """Return the events of a response that was not streamed.
 
-        Some servers stream with the content type of JSON, or end a document with `data: [DONE]`.
+        Some servers stream with the content type of JSON, in events or in lines, or end a document
+        with `data: [DONE]`.
         """
         try:
             document = json.loads(body)
         except ValueError as error:
-            if self._framing.id == "sse" and _SSE_FIELD.search(body):
+            streams = _SSE_FIELD.search(body) or _JSON_LINES.match(body)
+            if self._framing.id in ("sse", "ndjson") and streams:
                 return [*self.feed(body), *self.end()]
             return self.fail(_unreadable(body, error))
         try:
@@ -367,6 +369,8 @@ class ResponseDecoder:
 
 _SSE_FIELD: Final = re.compile(rb"\A\s*(?:data|event|id)?:|\n\r?\ndata: ?\[DONE\]\s*\Z")
 
+_JSON_LINES: Final = re.compile(rb"\s*\{[^\n]*\}[ \t\r]*\n\s*\{")
+
 
 def _unreadable(data: bytes, error: Exception) -> StreamError:
     """Return the error for bytes that are not JSON, or JSON that our values cannot hold."""
@@ -403,6 +407,9 @@ def deltas(kind: type[DeltaEvent], id_: str, texts: Iterable[str]) -> list[LLMEv
     return made
 
 
+_OF_LINES: Final = Framing.ndjson().content_types
+
+
 def is_streamed(framing: Framing, headers: Mapping[str, str], *, requested: bool) -> bool:
     """Return whether a body is to be read as a stream.
 
@@ -414,7 +421,7 @@ def is_streamed(framing: Framing, headers: Mapping[str, str], *, requested: bool
     media_type = content_type.partition(";")[0].strip().lower()
     if not requested:
         return media_type in framing.content_types and not media_type.endswith("json")
-    if not media_type or media_type in framing.content_types:
+    if not media_type or media_type in framing.content_types or media_type in _OF_LINES:
         return True
     return not media_type.endswith(("json", "html"))
 

@@ -3,19 +3,23 @@
 Lines end with LF; the CR of a CRLF is white space to JSON and goes, like blank lines.
 Only bytes are split, and only at LF: a JSON string may hold U+2028 and its like raw.
 The last line needs no line end. Whether it is whole is for the protocol to find out,
-which has to parse it anyway.
+which has to parse it anyway. A body that begins with a field of server-sent events is
+read as those, since servers label both alike.
 """
 
 from typing import TYPE_CHECKING
 
 from attrs import define, field
 
+from llmcore.routes.sse import SseDecoder
 from llmcore.schema.errors import StreamError
 
 if TYPE_CHECKING:
     from llmcore.routes.framing import Frame
 
 _BLANK = b" \t\r"
+_FIELDS = (b"data:", b"event:", b"id:", b"retry:", b":")
+"""How a line of server-sent events begins, and no JSON."""
 
 
 @define(eq=False)
@@ -27,11 +31,19 @@ class NdjsonDecoder:
     _held: bytearray = field(init=False, factory=bytearray)
     """The line that is not complete."""
     _failure: str = field(init=False, default="")
+    _start: bytes | None = field(init=False, default=b"")
+    """The first bytes, while they may begin a field of server-sent events; None after that."""
+    _events: SseDecoder | None = field(init=False, default=None)
+    """Reads a body of server-sent events."""
 
     def feed(self, chunk: bytes) -> "list[Frame]":
         """Return the lines that *chunk* completes."""
         if self._failure:
             raise StreamError(self._failure)
+        if self._start is not None:
+            chunk = self._begun(self._start + chunk)
+        if self._events is not None:
+            return self._events.feed(chunk)
         held = self._held
         longest = len(held) + len(chunk)
         lines = chunk.split(b"\n")
@@ -46,7 +58,19 @@ class NdjsonDecoder:
 
     def close(self) -> "list[Frame]":
         """Return the last line, if it had no line end."""
-        return self.feed(b"\n")
+        last = self.feed(b"\n")
+        return last if self._events is None else [*last, *self._events.close()]
+
+    def _begun(self, text: bytes) -> bytes:
+        """Return what can be read of the first bytes: none while they may begin a field."""
+        words = text.lstrip()
+        if any(words.startswith(name) for name in _FIELDS):
+            self._events = SseDecoder(self.max_frame_bytes)
+        elif words and any(name.startswith(words) for name in _FIELDS):
+            self._start = text
+            return b""
+        self._start = None if words else b""
+        return text
 
     def _within_limit(self, lines: list[bytes]) -> "list[Frame]":
         """Return the lines before the first that is too long; raise if there are none."""

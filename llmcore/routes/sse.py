@@ -9,8 +9,9 @@ Three deliberate deviations. The standard discards an event whose blank line nev
 `close` delivers it, for servers leave out the last one. Whether such a payload is whole
 is for the protocol to find out, which has to parse it anyway. And it ignores a line
 without a field name: here one that begins with `{` starts a payload, which ends at the blank
-line, because Google's servers write an error inside a stream as bare JSON. And a field `error`
-with an object is an event of that name: so llama.cpp wrote errors until September 2025
+line, because Google's servers write an error inside a stream as bare JSON. Such a line that ends
+with `}` is a payload by itself, for servers label lines of JSON as events. And a field `error` with
+an object is an event of that name: so llama.cpp wrote errors until September 2025
 (https://github.com/ggml-org/llama.cpp/pull/16109).
 """
 
@@ -117,24 +118,31 @@ class SseDecoder:
             with memoryview(held) as view:
                 complete = bytes(view[:end])
             del held[:end]
+        if _LF in chunk and held.startswith(b"{"):
+            end = _end_of_json_lines(held)
+            complete += held[:end] + b"\n" if end else b""
+            del held[:end]
         if len(complete) > self.max_frame_bytes or len(held) > self.max_frame_bytes:
             return self._within_limit(complete)
         return self._events(complete) if complete else []
 
     def _within_limit(self, complete: bytes) -> "list[Frame]":
         """Return the events before the first that is too long; raise if there are none."""
-        candidates: list[bytes | bytearray] = [*complete.split(b"\n\n"), self._held]
         end = 0
-        for event in candidates:
-            # Blank lines are not part of an event; which ones are attached to it is chance.
-            if len(event.strip(b"\n")) > self.max_frame_bytes:
-                break
-            end += len(event) + 2
-        else:
-            return self._events(complete)
+        for event in (*complete.split(b"\n\n"), bytes(self._held)):
+            for piece in _pieces(event):
+                # Blank lines are not part of an event; which ones are attached to it is chance.
+                if len(piece.strip(b"\n")) > self.max_frame_bytes:
+                    return self._failed(complete[:end])
+                end += len(piece)
+            end += 2
+        return self._events(complete)
+
+    def _failed(self, complete: bytes) -> "list[Frame]":
+        """Return the events before one that is too long; raise if there are none."""
         self._plain = False
         self._failure = f"a server-sent event has more than {self.max_frame_bytes} bytes"
-        frames = self._events(complete[:end])
+        frames = _lines(complete + b"\n\n")
         if not frames:
             raise StreamError(self._failure)
         return frames
@@ -184,6 +192,32 @@ _MOST_NAMES: Final = 64
 _NAMED: Final = re.compile(rb"event: [^\n]*\n")
 
 
+def _end_of_json_lines(text: bytes | bytearray) -> int:
+    """Return where the lines at the beginning of *text* end that are JSON by themselves."""
+    end = 0
+    while text.startswith(b"{", end):
+        line_end = text.find(b"\n", end)
+        if line_end < 0 or not _is_alone(text[end:line_end]):
+            break
+        end = line_end + 1
+    return end
+
+
+def _is_alone(line: bytes | bytearray) -> bool:
+    """Return whether a line that begins with `{` is a document by itself."""
+    return line.rstrip().endswith(b"}")
+
+
+def _pieces(event: bytes) -> list[bytes]:
+    """Return the lines of JSON at the beginning of *event*, and the rest of it."""
+    blank = len(event) - len(event.lstrip(b"\n"))
+    end = blank + _end_of_json_lines(event[blank:] + b"\n")
+    return [*_LINE.findall(event[:end]), event[end:]]
+
+
+_LINE: Final = re.compile(rb"[^\n]*\n|[^\n]+")
+
+
 def _lines(text: bytes) -> "list[Frame]":
     """Return the events in *text*, line by line."""
     frames: list[Frame] = []
@@ -203,7 +237,8 @@ def _lines(text: bytes) -> "list[Frame]":
                 earlier.append(data)
             data = line[6:]
         elif line[:1] == b"{":
-            frames.append((name, b"\n".join([line, *takewhile(bool, lines)])))
+            rest = () if _is_alone(line) else takewhile(bool, lines)
+            frames.append((name, b"\n".join([line, *rest])))
             data, name = None, ""
         else:
             field_name, _, value = line.partition(b":")

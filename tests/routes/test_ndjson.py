@@ -65,3 +65,31 @@ def test_endless_white_space_is_a_line_too_long() -> None:
     """Though it holds no document."""
     with pytest.raises(StreamError, match="50 bytes"):
         documents(*[b" " * 10] * 10, limit=50)
+
+
+# -- server-sent events that are labelled as lines of JSON
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        (b"data: {}\n\ndata: []\n\n", [("", b"{}"), ("", b"[]")]),
+        (b"\n: ping\n\nevent: a\ndata: {}\n\n", [("a", b"{}")]),
+        (b"id: 1\ndata: {}\n\n", [("", b"{}")]),
+        (b"retry: 1\n\ndata: {}", [("", b"{}")]),
+        (b"dat", [("", b"dat")]),
+        (b"data", [("", b"data")]),
+        (b'{"a": 1}\ndata: 2\n', [("", b'{"a": 1}'), ("", b"data: 2")]),
+    ],
+)
+@pytest.mark.parametrize("size", [1, 2, 3, 1000])
+def test_a_body_that_begins_like_events_is_read_as_events(
+    body: bytes, expected: list[Frame], size: int
+) -> None:
+    """The first line decides."""
+    decoder = Framing.ndjson().new_decoder()
+    frames: list[Frame] = []
+    for at in range(0, len(body), size):
+        frames += decoder.feed(body[at : at + size])
+
+    assert [*frames, *decoder.close()] == expected

@@ -99,6 +99,9 @@ def test_examples_of_the_standard(body: bytes, expected: list[Frame]) -> None:
             [("", b"1"), ("", b'{"error": 2}'), ("", b"3")],
         ),
         (b'x: {"error": 2}\n\n', []),
+        (b'{"a": 1}\n{"a": 2}\n', [("", b'{"a": 1}'), ("", b'{"a": 2}')]),
+        (b'{"a": 1}\r\n{"a": 2}', [("", b'{"a": 1}'), ("", b'{"a": 2}')]),
+        (b'{"a": 1} \ndata: 2\n\n', [("", b'{"a": 1} '), ("", b"2")]),
         (b'error: {"code":500}\n\ndata: 1\n\n', [("error", b'{"code":500}'), ("", b"1")]),
         (b'error:{"message":"a: b, data: c"}\n\n', [("error", b'{"message":"a: b, data: c"}')]),
         (b"error: 2\n\nerrors: {}\n\n", []),
@@ -247,3 +250,49 @@ def test_a_long_body_of_short_events_is_not_a_long_event() -> None:
     """The limit is not that of a chunk."""
     assert len(events(b"data: 1\n\n" * 1000, limit=10)) == 1000
     assert len(events(b"x\n\n" + b"data: 1\n\n" * 1000, limit=10)) == 1000
+
+
+# -- lines of JSON that are labelled as server-sent events
+
+
+def test_a_line_of_json_goes_out_with_its_line_end() -> None:
+    """Without a blank line: each is an event by itself."""
+    decoder = Framing.sse().new_decoder()
+
+    assert decoder.feed(b'{"a": 1') == []
+    assert decoder.feed(b'}\n{"a": 2}\n{"a"') == [("", b'{"a": 1}'), ("", b'{"a": 2}')]
+    assert decoder.feed(b": 3}") == []
+    assert decoder.close() == [("", b'{"a": 3}')]
+
+
+@given(
+    lines=st.lists(
+        st.sampled_from(
+            [b'{"a": 1}', b'{"a": 22}', b"data: 1", b"data: 1\n", b"", b"{", b"event: e"]
+        ),
+        max_size=12,
+    ),
+    line_end=st.sampled_from([b"\n", b"\r\n"]),
+    cuts=st.lists(st.integers(0, 200), max_size=8),
+    limit=st.sampled_from([7, 9, 20, 1000]),
+)
+def test_lines_of_json_among_events_are_the_same_in_any_slices(
+    lines: list[bytes], line_end: bytes, cuts: list[int], limit: int
+) -> None:
+    """The frames before an event that is too long too."""
+    body = b"".join(line + b"\n" for line in lines).replace(b"\n", line_end)
+    edges = sorted({0, len(body), *(at for at in cuts if at < len(body))})
+
+    assert _outcome([body[a:b] for a, b in pairwise(edges)], limit) == _outcome([body], limit)
+
+
+def _outcome(chunks: list[bytes], limit: int) -> tuple[list[Frame], bool]:
+    """Return the frames of *chunks*, and whether an event was too long."""
+    decoder, frames = Framing.sse(limit).new_decoder(), list[Frame]()
+    try:
+        for chunk in chunks:
+            frames += decoder.feed(chunk)
+        frames += decoder.close()
+    except StreamError:
+        return frames, True
+    return frames, False

@@ -88,6 +88,34 @@ def test_a_document_before_the_sentinel_of_a_stream_is_decoded(headers: dict[str
     assert answer.text == "Hi"
 
 
+LINES = b"".join(
+    json.dumps(one).encode() + b"\n" for one in [*text_chunks("Hel", "lö"), usage_chunk()]
+)
+NDJSON = {"content-type": "application/x-ndjson"}
+
+
+@pytest.mark.parametrize(
+    ("body", "headers"),
+    [(LINES, SSE), (LINES, NDJSON), (LINES, JSON), (LINES, {}), (STREAM, NDJSON)],
+    ids=[
+        "lines as events",
+        "lines",
+        "lines as a document",
+        "lines without a type",
+        "events as lines",
+    ],
+)
+@pytest.mark.parametrize("streaming", [True, False])
+@pytest.mark.parametrize("size", [5, 10**6])
+def test_lines_and_events_are_told_apart_by_what_they_hold(
+    body: bytes, headers: dict[str, str], size: int, streaming: bool
+) -> None:
+    """Servers give one the content type of the other."""
+    answer = _decoded(body, headers, streaming=streaming, chunk_size=size)
+
+    assert answer == _decoded(STREAM, SSE, streaming=True)
+
+
 def test_a_document_that_is_not_json_stays_an_error() -> None:
     """Words that only contain the name of a field are not a stream."""
     failed = _decoded(b"Bad gateway, data: none", JSON, streaming=True)

@@ -51,11 +51,12 @@ FINISH_REASONS: Final[Mapping[str, FinishReasonKind]] = {
     "PUP_LIMITED_DISABLED": "content_filter",
     "MALFORMED_FUNCTION_CALL": "error",
     "MALFORMED_RESPONSE": "error",
-    "UNEXPECTED_TOOL_CALL": "other",
+    "UNEXPECTED_TOOL_CALL": "error",
     "TOO_MANY_TOOL_CALLS": "error",
     "MISSING_THOUGHT_SIGNATURE": "error",
 }
-"""`finishReason` by the common words. Any other (`OTHER`, `NO_IMAGE`, `IMAGE_OTHER`) is `other`.
+"""`finishReason` by the common words: `error` where the model or the request broke a rule, so that
+the response is not one. Any other (`OTHER`, `NO_IMAGE`, `IMAGE_OTHER`) is `other`.
 Source: https://ai.google.dev/api/generate-content#FinishReason, read November 2026."""
 
 SERVICE_TIERS: Final[Mapping[str, str]] = {

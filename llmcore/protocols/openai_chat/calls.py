@@ -25,6 +25,10 @@ come once, always or never. The rules, by the fields that a fragment has:
     none     none     none     the current call
 
 Anything else is an error, for two calls must never be run as one.
+
+A name may come in pieces too, or from its beginning in each fragment. The request's tools tell: a
+name that is the beginning of a tool's, without arguments beside it, waits for the next fragment of
+its call. Source: https://github.com/continuedev/continue/pull/5849.
 """
 
 from collections import deque
@@ -87,6 +91,8 @@ class Fragment(msgspec.Struct, frozen=True, kw_only=True):
     """Whether it belongs to a freeform tool."""
     extra: JsonObject
     """The `extra_content` that must go back with the call."""
+    whole: bool = False
+    """Whether no more of the call follows."""
 
 
 def read_fragment(native: NativeObject) -> Fragment:
@@ -162,7 +168,7 @@ def on_whole_calls(state: ChatState, message: NativeObject, events: list[LLMEven
         while same and same[0].id in matched:
             same.popleft()
         if not same:
-            state = _on_fragment(state, replace(fragment, index=number), events)
+            state = _on_fragment(state, replace(fragment, index=number, whole=True), events)
             continue
         call = same[0]
         matched.add(call.id)
@@ -180,6 +186,10 @@ def _on_fragment(state: ChatState, fragment: Fragment, events: list[LLMEvent]) -
     if call is None and fragment.name is None:
         return _on_nameless(state, fragment, events)
     if call is None:
+        state = begin_named(state, events)
+        if _may_go_on(state, fragment.name or "", fragment):
+            pending = Pending(id=fragment.id, index=fragment.index, name=fragment.name or "")
+            return _put_pending(state, state.calls.pending, pending, fragment)
         state = _start(state, fragment, events)
     elif _overflows(call, fragment):
         message = (
@@ -292,13 +302,17 @@ def _on_pending(
     state: ChatState, pending: Pending, fragment: Fragment, events: list[LLMEvent]
 ) -> ChatState:
     """Add to a call without a name, or begin it once the name has come."""
+    name = _joined(pending.name, fragment.name, state.context.tools)
+    if name is None:  # that of another call
+        return _on_fragment(begin_named(state, events), fragment, events)
     others = tuple(call for call in state.calls.pending if call is not pending)
-    if fragment.name is None:
-        return _put_pending(state, others, pending, fragment)
+    if not name or (name != pending.name and _may_go_on(state, name, fragment)):
+        return _put_pending(state, others, replace(pending, name=name), fragment)
     state = replace(state, calls=replace(state.calls, pending=others))
     fragment = replace(
         fragment,
         id=fragment.id or pending.id,
+        name=name,
         index=pending.index if fragment.index is None else fragment.index,
         text="".join([*to_list(pending.pieces), fragment.text]),
         custom=pending.custom or fragment.custom,
@@ -310,14 +324,47 @@ def _on_pending(
 def _put_pending(
     state: ChatState, others: tuple[Pending, ...], pending: Pending, fragment: Fragment
 ) -> ChatState:
+    text = "" if pending.name and fragment.text.strip() == "{}" else fragment.text
     pending = replace(
         pending,
         id=pending.id or fragment.id,
         custom=pending.custom or fragment.custom,
         extra=fragment.extra or pending.extra,
-        pieces=PersistentList(fragment.text, pending.pieces) if fragment.text else pending.pieces,
+        pieces=PersistentList(text, pending.pieces) if text else pending.pieces,
     )
-    return replace(state, calls=replace(state.calls, pending=(*others, pending)))
+    calls = replace(state.calls, pending=(*others, pending))
+    return replace(state, calls=calls, fast_field="")
+
+
+# -- names in pieces
+
+
+def _may_go_on(state: ChatState, name: str, fragment: Fragment) -> bool:
+    """Return whether *name* may be the beginning of a tool's: arguments come after all of it."""
+    if fragment.whole or fragment.text.strip() not in ("", "{}"):
+        return False
+    return any(tool != name and tool.startswith(name) for tool in state.context.tools)
+
+
+def _joined(so_far: str, more: str | None, tools: frozenset[str]) -> str | None:
+    """Return the name so far with *more* of it; None if that is the name of another call."""
+    if more is None or more == so_far:
+        return so_far
+    if not so_far:
+        return more
+    for name in (so_far + more, more):
+        if name.startswith(so_far) and any(tool.startswith(name) for tool in tools):
+            return name
+    return None
+
+
+def begin_named(state: ChatState, events: list[LLMEvent]) -> ChatState:
+    """Begin the calls whose names might have gone on, and did not."""
+    for call in state.calls.pending:
+        if call.name:
+            rest = Fragment(id=None, index=None, name=None, text="", custom=False, extra={})
+            state = _on_pending(state, call, rest, events)
+    return state
 
 
 def _keep_extra(state: ChatState, extra: JsonObject) -> ChatState:

@@ -364,6 +364,9 @@ def on_reasoning(
     if not text and not details and not (signature and state.mode == "reasoning"):
         return state
     state = open_segment(state, "reasoning", events, fast_field="" if details else name)
+    others = _other_texts(delta, text)
+    if others:
+        events.append(ProviderEvent(state.context.provider, {"delta": others}))
     if details and isinstance(details, list):
         state, text = _on_details(state, details, text)
     if text:
@@ -395,6 +398,12 @@ def _text(delta: NativeObject) -> tuple[str, str]:
             return "", words
     details = objects(delta.get("reasoning_details"))
     return "", "".join(_words(detail.get("text") or detail.get("summary")) for detail in details)
+
+
+def _other_texts(delta: NativeObject, text: str) -> NativeObject:
+    """Return the fields of thinking whose text is another one than *text*, which was read."""
+    given = {name: delta.get(name) for name in REASONING_FIELDS}
+    return {n: value for n, value in given.items() if _words(value) not in ("", text)}
 
 
 def _signature(delta: NativeObject) -> str:

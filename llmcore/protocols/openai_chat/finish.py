@@ -1,4 +1,4 @@
-"""OpenAI Chat Completions: the response as a whole: its beginning, finish reason and usage.
+"""OpenAI Chat Completions: the response as a whole: context, beginning, finish reason and usage.
 
     {"id": "chatcmpl-1", "object": "chat.completion.chunk", "model": "gpt-4.1", "choices": [
      {"index": 0, "delta": {}, "finish_reason": "stop"}]}
@@ -16,6 +16,12 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
+from llmcore.protocols.openai_chat.content import audio_type
+from llmcore.protocols.openai_chat.models import (
+    ChatDialect,
+    forces_call_by_schema,
+    freeform_functions,
+)
 from llmcore.protocols.openai_chat.names import (
     FINISH_REASONS,
     METADATA_KEY,
@@ -25,7 +31,7 @@ from llmcore.protocols.openai_chat.names import (
     REASONING_FIELDS,
     USAGE_FIELDS,
 )
-from llmcore.protocols.openai_chat.state import ChatState
+from llmcore.protocols.openai_chat.state import ChatState, ChatStreamContext
 from llmcore.protocols.persistent import with_entries
 from llmcore.protocols.response_parts import (
     inclusive_usage,
@@ -47,13 +53,47 @@ from llmcore.schema.json import (
     NativeObject,
     all_objects,
     has_only,
+    index_or_none,
     object_or_empty,
     objects,
     present,
     str_or_none,
 )
 from llmcore.schema.request import LLMRequest
+from llmcore.schema.tools import HostedTool
 from llmcore.schema.usage import Usage
+
+# -- what the request states about its response
+
+
+def context_of(request: LLMRequest, dialect: ChatDialect) -> ChatStreamContext:
+    """Return the facts of *request* that reading its response needs."""
+    functions = (tool.name for tool in request.tools if not isinstance(tool, HostedTool))
+    return ChatStreamContext(
+        dialect=dialect,
+        provider=request.provider_id,
+        model=request.model_id,
+        turn=len(request.messages),
+        freeform=freeform_functions(request, dialect),
+        constrained=forces_call_by_schema(request, dialect),
+        tools=frozenset(functions),
+        several=_asks_for_several(request),
+        audio_type=audio_type(request),
+    )
+
+
+def _asks_for_several(request: LLMRequest) -> bool:
+    """Return whether *request* asks for more than one choice.
+
+    Otherwise the only choice of a chunk is the response: servers have numbered the chunks in its
+    place. Sources: https://github.com/huggingface/text-generation-inference/pull/1648,
+    https://github.com/microsoft/foundry-local/issues/263.
+    """
+    options = request.options_for(METADATA_KEY, request.provider_id)
+    return (index_or_none(request.http.body.get("n", options.get("n"))) or 1) > 1
+
+
+# -- the beginning, and what stands beside the choices
 
 _BEGINNINGS: Final = ("choices", "usage", "id", "citations", "search_results")
 

@@ -107,15 +107,24 @@ FINISH_REASONS: Final[Mapping[str, FinishReasonKind]] = {
     "guardrail_intervened": "content_filter",  # Bedrock
     "safety": "content_filter",  # Gemini's own words, which its endpoint and gateways pass on
     "recitation": "content_filter",
+    "language": "content_filter",
+    "escalation": "content_filter",
+    "model_armor": "content_filter",
     "blocklist": "content_filter",
     "prohibited_content": "content_filter",
     "spii": "content_filter",
     "image_safety": "content_filter",
+    "image_prohibited_content": "content_filter",
+    "image_recitation": "content_filter",
     "error": "error",
     "abort": "error",  # vLLM, SGLang
     "network_error": "error",  # Z.ai
     "insufficient_system_resource": "error",  # DeepSeek
-    "malformed_function_call": "error",  # Gemini
+    "malformed_function_call": "error",  # Gemini's own words too
+    "malformed_response": "error",
+    "unexpected_tool_call": "error",
+    "too_many_tool_calls": "error",
+    "missing_thought_signature": "error",
 }
 """`finish_reason`, in lower case. Gemini's endpoint may put one of its words behind another:
 `function_call_filter: MALFORMED_FUNCTION_CALL`."""

@@ -46,7 +46,7 @@ from llmcore.schema.events import (
 from llmcore.schema.json import JsonObject, JsonValue, NativeObject
 
 MAX_PENDING: Final = 128
-"""More calls without a name than this are an error."""
+"""More calls without a whole name than this are an error."""
 
 Mode = Literal["", "text", "refusal", "reasoning"]
 """The kind of the open segment; empty where none is open."""
@@ -58,6 +58,10 @@ class ChatStreamContext(StreamContext, frozen=True, kw_only=True):
     dialect: ChatDialect
     constrained: bool = False
     """Whether the response's text is a tool call in JSON."""
+    tools: frozenset[str] = frozenset()
+    """The names of the request's functions and freeform tools."""
+    several: bool = False
+    """Whether several choices were asked for."""
     audio_type: str = "audio/wav"
     """The MIME type of spoken responses."""
 
@@ -108,9 +112,11 @@ class ChatCall(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Pending(msgspec.Struct, frozen=True, kw_only=True):
-    """A tool call whose name has not come yet."""
+    """A tool call whose name has not come yet, or may go on."""
 
     id: str | None = None
+    name: str = ""
+    """The beginning of its name; empty before it came."""
     index: int | None = None
     custom: bool = False
     pieces: PersistentList | None = None
@@ -130,7 +136,7 @@ class Calls(msgspec.Struct, frozen=True, kw_only=True):
     current: ChatCall | None = None
     """The call that had the last fragment."""
     pending: tuple[Pending, ...] = ()
-    """Calls without a name: at most `MAX_PENDING`, since they are searched."""
+    """Calls without a whole name: at most `MAX_PENDING`, since they are searched."""
     freeform: PersistentList | None = None
     """Pieces of freeform inputs that are wrapped in JSON: (call id, text)."""
     extras: Mapping[str, JsonObject] = {}
@@ -187,7 +193,7 @@ class ChatState(msgspec.Struct, frozen=True, kw_only=True):
 
     context: ChatStreamContext
     choice: int | None = None
-    """The number of the choice that is the response: the first one that came."""
+    """The number of the choice that is the response, among several: the first one that came."""
     mode: Mode = ""
     segment: str = ""
     """The open segment's id."""

@@ -24,6 +24,7 @@ from llmcore.protocols.failures.error_body import (
 )
 from llmcore.protocols.failures.errors import error_from_body
 from llmcore.protocols.openai_chat.calls import (
+    begin_named,
     end_calls,
     forced_call,
     on_tool_calls,
@@ -31,7 +32,6 @@ from llmcore.protocols.openai_chat.calls import (
 )
 from llmcore.protocols.openai_chat.content import (
     audio_is_complete,
-    audio_type,
     delta_of,
     flush_audio,
     flush_partial_tag,
@@ -56,12 +56,14 @@ from llmcore.protocols.openai_chat.executed import (
     on_several,
     on_sources,
 )
-from llmcore.protocols.openai_chat.finish import map_reason, map_usage, on_info, on_start
-from llmcore.protocols.openai_chat.models import (
-    ChatDialect,
-    forces_call_by_schema,
-    freeform_functions,
+from llmcore.protocols.openai_chat.finish import (
+    context_of,
+    map_reason,
+    map_usage,
+    on_info,
+    on_start,
 )
+from llmcore.protocols.openai_chat.models import ChatDialect
 from llmcore.protocols.openai_chat.names import (
     BLOCK_FIELDS,
     METADATA_KEY,
@@ -73,7 +75,6 @@ from llmcore.protocols.openai_chat.state import (
     NO_CALL,
     ChatCall,
     ChatState,
-    ChatStreamContext,
     close_segment,
 )
 from llmcore.protocols.persistent import with_entries
@@ -152,17 +153,7 @@ Handler: TypeAlias = Callable[[ChatState, NativeObject, NativeObject, list[LLMEv
 
 def initial(request: LLMRequest, dialect: ChatDialect) -> ChatState:
     """Return the state before the first chunk."""
-    return ChatState(
-        context=ChatStreamContext(
-            dialect=dialect,
-            provider=request.provider_id,
-            model=request.model_id,
-            turn=len(request.messages),
-            freeform=freeform_functions(request, dialect),
-            constrained=forces_call_by_schema(request, dialect),
-            audio_type=audio_type(request),
-        )
-    )
+    return ChatState(context=context_of(request, dialect))
 
 
 # -- stepping -----------------------------------------------------------------------------
@@ -183,10 +174,11 @@ def step(state: ChatState, chunk: NativeObject) -> Step:
     choices = objects(chunk.get("choices"))
     if state.choice is None and choices:
         state = replace(state, choice=min(map(number_of, choices)))
+    only = len(choices) == 1 and not state.context.several
     for choice in choices:
         if choice.get("error"):
             return state, (*events, _error(state, choice))
-        if number_of(choice) == state.choice:
+        if only or number_of(choice) == state.choice:
             state = _on_choice(state, choice, events)
         else:
             events.append(ProviderEvent(state.context.provider, {"choice": choice}))
@@ -237,6 +229,8 @@ def _on_delta(
     logprobs = object_or_empty(choice.get("logprobs"))
     given = {name for name, value in delta.items() if value and name != "role"}
     given |= {name for name in ("content", "refusal") if logprobs.get(name)}
+    if state.calls.pending and given.isdisjoint(("tool_calls", "function_call")):
+        state = begin_named(state, events)
     for names, handler in _HANDLERS:
         if not names.isdisjoint(given):
             state = handler(state, delta, choice, events)
@@ -297,7 +291,7 @@ def halt(state: ChatState) -> Sequence[LLMEvent]:
         elif not (info.done and info.final_usage_seen):
             return (*held_back(state), truncated("finish_reason"))
     events: list[LLMEvent] = []
-    state = end_several(state, events)
+    state = begin_named(end_several(state, events), events)
     if state.calls.pending:
         message = "a tool call has no name"
         return (ErrorEvent(StreamError(message, raw=state.calls.pending[0].id)),)

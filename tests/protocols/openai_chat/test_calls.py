@@ -174,6 +174,108 @@ def test_a_call_without_a_list_around_it_is_one(stream: bool) -> None:
     assert (made.id, made.name, made.arguments) == ("a", "one", {"city": "A"})
 
 
+SPLIT_NAMES: dict[str, list[Any]] = {
+    "in pieces, without an id": [
+        call(0, name="get_"),
+        call(0, name="weather"),
+        call(0, arguments=A),
+    ],
+    "in pieces, each with the id": [
+        call(0, id="a", name="get_", arguments=""),
+        call(0, id="a", name="wea", arguments=""),
+        call(0, id="a", name="ther", arguments=A[:3]),
+        call(0, id="a", arguments=A[3:]),
+    ],
+    "in pieces, with empty objects": [
+        call(0, id="a", name="get_", arguments="{}"),
+        call(0, name="weather", arguments="{}"),
+        call(0, arguments=A),
+    ],
+    "in pieces, without an index": [
+        call(id="a", name="get_"),
+        call(name="weather", arguments=A),
+    ],
+    "in pieces after the id": [
+        call(0, id="a"),
+        call(0, name="get_"),
+        call(0, name="weather", arguments=A),
+    ],
+    "from its beginning in each piece": [
+        call(0, id="a", name="get_"),
+        call(0, id="a", name="get_weather", arguments=A),
+    ],
+    "whole in each fragment": [
+        call(0, name="get_weather"),
+        call(0, name="get_weather", arguments=A[:3]),
+        call(0, name="get_weather", arguments=A[3:]),
+    ],
+}
+
+
+def with_tools(*names: str) -> Any:
+    """Return a request that offers functions of these names."""
+    return evolve(ASKED, tools=tuple(ToolDefinition(name) for name in names))
+
+
+@pytest.mark.parametrize("fragments", SPLIT_NAMES.values(), ids=SPLIT_NAMES.keys())
+@pytest.mark.parametrize("others", [(), ("get_weather_of_day",)], ids=["alone", "a longer one"])
+def test_a_name_in_pieces_is_that_of_a_tool_of_the_request(
+    fragments: list[Any], others: tuple[str, ...]
+) -> None:
+    """The request's tools tell whether a name goes on, or another call begins."""
+    asked = with_tools("get_weather", *others)
+
+    calls = response(streamed(calls_chunks(*fragments), asked=asked)).tool_calls
+
+    assert [(one.name, one.arguments) for one in calls] == [("get_weather", {"city": "A"})]
+
+
+def test_a_name_that_is_the_beginning_of_another_is_whole_if_nothing_follows() -> None:
+    """Calls keep their order, whatever comes next, and a whole message needs no more."""
+    asked = with_tools("get", "get_all", "look")
+    first, second = call(0, id="a", name="get"), call(1, id="b", name="look", arguments=A)
+
+    for events in (
+        streamed(calls_chunks(first, second), asked=asked),
+        streamed(calls_chunks([first, second]), asked=asked),
+        whole(completion({"tool_calls": [first, second]}, "tool_calls"), asked=asked),
+    ):
+        assert [one.name for one in response(events).tool_calls] == ["get", "look"]
+    alone = response(streamed(calls_chunks(first), asked=asked)).tool_calls
+    assert [(one.id, one.name, one.arguments) for one in alone] == [("a", "get", {})]
+
+
+def test_text_after_a_name_that_may_go_on_keeps_its_place() -> None:
+    """The call has begun before it."""
+    chunks = [chunk({"tool_calls": [call(0, id="a", name="get")]}), chunk({"content": "Well."})]
+
+    events = streamed([*chunks, chunk({}, "tool_calls")], asked=with_tools("get", "get_all"))
+
+    kinds = [type(part) for part in response(events).message.content]
+    assert kinds == [ToolCallPart, TextPart]
+
+
+def test_names_without_ids_that_do_not_join_are_two_calls() -> None:
+    """As before, where they are not pieces of a tool's name."""
+    asked = with_tools("get", "get_all", "look")
+    fragments = [call(0, name="get"), call(0, name="look", arguments=B)]
+
+    calls = response(streamed(calls_chunks(*fragments), asked=asked)).tool_calls
+
+    assert [(one.name, one.arguments) for one in calls] == [("get", {}), ("look", {"city": "B"})]
+
+
+@pytest.mark.parametrize("wrong", ["get_", "unknown"])
+def test_a_name_that_no_tool_has_is_read_as_it_came(wrong: str) -> None:
+    """The model may invent one."""
+    asked = with_tools("get_weather")
+    fragments = [call(0, id="a", name=wrong), call(0, arguments=A)]
+
+    calls = response(streamed(calls_chunks(*fragments), asked=asked)).tool_calls
+
+    assert [(one.name, one.arguments) for one in calls] == [(wrong, {"city": "A"})]
+
+
 @pytest.mark.parametrize(("one", "two"), [(17, 18), (None, None), (0, 0), ("", "")])
 def test_ids_that_are_no_text_are_replaced_by_texts(one: object, two: object) -> None:
     """Streamed and whole alike, and two calls never share one."""

@@ -11,7 +11,7 @@ from llmcore.protocols.openai_chat import OPENAI, stream
 from llmcore.protocols.openai_chat.names import merge_details
 from llmcore.schema.content import ReasoningPart, TextPart, ToolCallPart
 from llmcore.schema.errors import StreamError
-from llmcore.schema.events import ReasoningDelta, ToolInputDelta
+from llmcore.schema.events import ProviderEvent, ReasoningDelta, ToolInputDelta
 from tests.support.wire.chat import ASKED, call, chunk, completion, streamed, whole
 from tests.support.wire.protocol import error, response
 
@@ -86,6 +86,19 @@ def test_plain_thinking_leaves_the_state_alone(name: str) -> None:
 
     assert after is state
     assert list(events) == [ReasoningDelta("reasoning_0", "b")]
+
+
+def test_thinking_that_another_field_has_is_passed_on() -> None:
+    """One is read; the other is not lost where it differs."""
+    delta = {"reasoning_content": "Hm.", "reasoning": "Other words.", "thinking": "Hm."}
+    passed = ProviderEvent("openai", {"delta": {"reasoning": "Other words."}})
+
+    for events in (
+        streamed([chunk(delta), chunk({"content": "Done."}), chunk({}, "stop")]),
+        whole(completion({**delta, "content": "Done."})),
+    ):
+        assert response(events).reasoning == "Hm."
+        assert [event for event in events if isinstance(event, ProviderEvent)] == [passed]
 
 
 def test_thinking_alone_is_a_response() -> None:

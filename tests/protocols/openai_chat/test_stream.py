@@ -28,6 +28,7 @@ from llmcore.schema.events import (
     TextDelta,
 )
 from llmcore.schema.model import Model
+from llmcore.schema.options import HttpOverlay
 from llmcore.schema.request import request
 from llmcore.schema.usage import Usage
 from tests.support.wire.chat import (
@@ -283,12 +284,35 @@ def test_a_choice_with_another_number_is_the_response_if_it_is_the_only_one(inde
         assert response(events).finish_reason.reason == "stop"
 
 
-def test_other_choices_are_passed_on() -> None:
+@pytest.mark.parametrize("n", [None, 1])
+@pytest.mark.parametrize("first", [0, 1])
+def test_an_only_choice_whose_number_rises_is_one_response(first: int, n: int | None) -> None:
+    """Servers have counted tokens, or chunks, in the place of choices."""
+    chunks = [*text_chunks("Hel", "lo", "!"), usage_chunk()]
+    for number, one in enumerate(chunks[:-1], first):
+        one["choices"][0]["index"] = number
+    asked = evolve(ASKED, provider_options={"openai": {"n": n}} if n else {})
+
+    events = streamed(chunks, asked=asked)
+
+    assert response(events).text == "Hello!"
+    assert response(events).finish_reason.reason == "stop"
+    assert not [event for event in events if isinstance(event, ProviderEvent)]
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [{"provider_options": {"openai": {"n": 2}}}, {"http": HttpOverlay(body={"n": 2})}],
+    ids=["option", "body"],
+)
+def test_other_choices_are_passed_on(fields: dict[str, Any]) -> None:
     """`n` above 1 has no neutral form: the first choice is the response."""
     second = chunk({"content": "b"})
     second["choices"][0]["index"] = 1
 
-    events = streamed([chunk({"content": "a"}), second, chunk({}, "stop")])
+    events = streamed(
+        [chunk({"content": "a"}), second, chunk({}, "stop")], asked=evolve(ASKED, **fields)
+    )
 
     assert response(events).text == "a"
     assert sum(isinstance(event, ProviderEvent) for event in events) == 1
@@ -430,6 +454,8 @@ def test_facts_of_the_response_are_kept() -> None:
         ("refusal", "content_filter"),
         ("SAFETY", "content_filter"),
         ("function_call_filter: MALFORMED_FUNCTION_CALL", "error"),
+        ("function_call_filter: UNEXPECTED_TOOL_CALL", "error"),
+        ("content_filter: IMAGE_RECITATION", "content_filter"),
         ("content_filter: PROHIBITED_CONTENT", "content_filter"),
         ("one of next year's", "other"),
     ],
