@@ -135,6 +135,8 @@ def _conversation(block: dict[str, Any]) -> tuple[list[dict[str, Any]], int]:
         family = {"toolset_name": name} if name else {}
         result = {"type": "tool_result", "tool_use_id": block["id"], "content": "Done", **family}
         return [ASKED, turn, {"role": "user", "content": [result]}], 1
+    if kind in ("server_tool_use", "mcp_tool_use"):  # still at work: the turn goes on
+        return [ASKED, turn], 1
     if kind in ("thinking", "redacted_thinking"):
         turn = {"role": "assistant", "content": [block, {"type": "text", "text": "So."}]}
     return [ASKED, turn, ASKED], 1
