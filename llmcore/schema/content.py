@@ -268,7 +268,7 @@ class DocumentPart(_Media):
 
 def _encodes(raw: str, arguments: JsonValue) -> bool:
     """Return whether *raw* is JSON text of *arguments*; 1 and 1.0 differ."""
-    parsed = parse_arguments(raw)[0]
+    parsed = parse_arguments(raw, strict=True)[0]
     if json.dumps(parsed) == json.dumps(arguments):  # nearly always, and cheaper than sorted keys
         return True
     return json.canonical(parsed) == json.canonical(arguments)

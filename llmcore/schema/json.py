@@ -376,24 +376,36 @@ def tool_arguments(value: JsonValue) -> JsonValue:
     return {} if value is None else plain_json(value, "arguments")
 
 
-def parse_arguments(text: str) -> tuple[JsonValue, str | None]:
+def parse_arguments(text: str, *, strict: bool = False) -> tuple[JsonValue, str | None]:
     """Return tool arguments as JSON, and a description of the fault or None.
 
     Empty text and `null` mean no arguments: `{}`. Text that is not a JSON object is returned
     unchanged, so that nothing is lost and a truncated object is not mistaken for a complete one.
+    Unless *strict*, the strings of an object may have line breaks and tabs that are not escaped, as
+    models write them: the reading is the same.
     """
     if not text.strip():
         return {}, None
     try:
         value = loads_exact(text)
     except ValueError as error:
-        return text, f"not JSON ({error})"
+        found = None if strict else _object_with_line_breaks(text)
+        return (text, f"not JSON ({error})") if found is None else (found, None)
     if value is None:
         return {}, None
     if isinstance(value, dict):
         return value, None
     if isinstance(value, str):  # some servers encode the object twice
-        inner, problem = parse_arguments(value)
+        inner, problem = parse_arguments(value, strict=strict)
         if problem is None and isinstance(inner, dict):
             return inner, None
     return text, f"a JSON {type(value).__name__}, not an object"
+
+
+def _object_with_line_breaks(text: str) -> dict[str, JsonValue] | None:
+    """Return the object in *text*, whose strings may have control characters; None without one."""
+    try:
+        value = json.loads(text, strict=False, parse_constant=_reject_constant, parse_float=_finite)
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) and not _too_deep(value) else None

@@ -8,6 +8,7 @@ from llmcore import AmazonBedrock, Anthropic, Client, Google
 from llmcore.schema.codec import from_json, to_json
 from llmcore.schema.content import ToolCallPart
 from llmcore.schema.events import LLMEvent
+from llmcore.schema.json import parse_arguments
 from llmcore.schema.messages import Message
 from llmcore.schema.model import Model
 from llmcore.schema.request import request
@@ -72,3 +73,33 @@ def test_arguments_that_are_an_object_go_back_with_their_order_and_numbers(model
 
     compact = json.dumps(json.loads(written), ensure_ascii=False, separators=(",", ":"))
     assert compact.encode() in bytes(body or b"")
+
+
+@pytest.mark.parametrize("stream", [True, False])
+def test_line_breaks_in_strings_need_no_escape(stream: bool) -> None:
+    """Models write code so; what goes back is JSON."""
+    written = '{"code": "a\n\tb"}'
+    call = chat.call(0, id="call_1", type="function", name="run", arguments=written)
+    events = (
+        chat.streamed(chat.calls_chunks(call))
+        if stream
+        else chat.whole(chat.completion({"content": None, "tool_calls": [call]}, "tool_calls"))
+    )
+    answer = response(events)
+
+    assert answer.tool_calls[0].arguments == {"code": "a\n\tb"}
+    assert answer.diagnostics == ()
+    asked = request(model=chat.ASKED.model, messages=_answered(answer.message))
+    (sent,) = chat.body(asked)["messages"][1]["tool_calls"]
+    assert json.loads(sent["function"]["arguments"]) == {"code": "a\n\tb"}
+
+
+@pytest.mark.parametrize(
+    "text", ['{"a": "b', '{"a": 1} x', '{"a": "\n" 1}', '["\n"]', '{"a": NaN}']
+)
+def test_other_faults_stay_faults(text: str) -> None:
+    """Such text is kept as it came."""
+    arguments, problem = parse_arguments(text)
+
+    assert arguments == text
+    assert problem
