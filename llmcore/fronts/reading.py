@@ -112,7 +112,7 @@ def report_unknown(
     if known.issuperset(fields):
         return
     unknown = [name for name in fields if name not in known and fields[name] is not None]
-    why = "no place for it is known in the upstream's API"
+    why = "the upstream's API has no known field for it"
     report_lost(unknown, path, why, diagnostics, code="unknown-parameter")
 
 

@@ -302,7 +302,7 @@ def without_excluded_budget(
     if forced_call:
         why = "the model does not think where it must call a tool"
     elif continues:
-        why = "the response under way began without thinking, and must go on so"
+        why = "the response under way began without thinking, and must continue without it"
     else:
         return thinking
     diagnostics.unsupported("reasoning", why)

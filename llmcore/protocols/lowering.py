@@ -65,7 +65,7 @@ def omitted_part(part: ContentPart, path: str, diagnostics: Diagnostics) -> str:
     """Return the text in place of a part that the API cannot represent, and report it."""
     owner = part.provider if isinstance(part, ProviderPart) else ""
     what = f"a part of {owner}" if owner else media.noun_of(part)
-    return omitted_text(what, path, "it has no form here", diagnostics)
+    return omitted_text(what, path, "the API cannot represent it", diagnostics)
 
 
 def omitted_block(
@@ -112,7 +112,7 @@ such a response ("prefill"); newer ones refuse the request."""
 
 def note_continue_message(path: str, diagnostics: Diagnostics) -> None:
     """Record that a user message was appended after the response at *path*."""
-    why = "the model does not go on from a beginning of its response"
+    why = "the model does not continue a response that the request begins"
     diagnostics.added("last-message-added", path, f"{why}: {CONTINUE_TEXT!r} is sent after it")
 
 

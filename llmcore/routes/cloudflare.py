@@ -177,7 +177,9 @@ class CloudflareAIGateway(ConfigurableProvider):
         """
         route = model.route
         if not isinstance(route, Route):
-            raise ConfigurationError(f"the model {model.id!r} has no route to lead elsewhere")
+            raise ConfigurationError(
+                f"the model {model.id!r} has no route that could lead through the gateway"
+            )
         path = upstream or UPSTREAMS.get(route.provider)
         if path is None:
             known = ", ".join(sorted(UPSTREAMS))

@@ -126,7 +126,9 @@ def _signed(
     context: AuthContext,
 ) -> Result[HttpRequest, LLMError]:
     if context.now is None:
-        return Failure(ConfigurationError("an AWS signature holds the moment: AuthContext.now"))
+        return Failure(
+            ConfigurationError("an AWS signature contains the time: set AuthContext.now")
+        )
     try:
         region = region_of(context.environ)
     except ConfigurationError as error:

@@ -78,9 +78,7 @@ def operations(service: Service, feed: Feed) -> list[Operation]:
         if entry is None or entry.state == "running":
             raise _not_found(f"there is no request {call.path['id'][:80]!r} that has ended")
         if entry.recording is None:
-            message = (
-                "its exchange is not kept: recording is off (OPENBRIDGE_UI_RECORD), or it is gone"
-            )
+            message = "the exchange was not recorded (OPENBRIDGE_UI_RECORD), or is no longer kept"
             raise _not_found(message)
         return cast("JsonObject", await _document(service, entry, entry.recording))
 

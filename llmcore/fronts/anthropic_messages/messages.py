@@ -247,7 +247,7 @@ class TurnReader:
             self._diagnostics.changed("hosted-tool-as-text", path, why)
             yield text
         elif isinstance(part, ToolResultPart):
-            why = "what a tool returned that another provider ran has no form at the upstream"
+            why = "the upstream cannot represent the result of a tool that another provider ran"
             self._diagnostics.dropped("hosted-tool-dropped", path, why)
 
 

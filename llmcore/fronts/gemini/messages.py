@@ -230,7 +230,7 @@ class _ContentsReader:
         held = camel_keys(file.get(kind))
         has_no_name = kind_of_file(held) in ("image", "audio")
         if has_no_name and held.get("displayName") is not None:
-            why = "names are sent of documents only"
+            why = "only documents are sent with a name"
             self._diagnostics.unsupported(f"{path}.{kind}.displayName", why)
 
     def _own(

@@ -254,7 +254,7 @@ def _labels(body: NativeObject, diagnostics: Diagnostics) -> dict[str, str]:
     labels = _field(body, "labels", dict) or {}
     kept = {name: item for name, item in labels.items() if isinstance(item, str)}
     for name in labels.keys() - kept.keys():
-        diagnostics.dropped("unsupported-parameter", f"labels.{name[:100]}", "a label is a text")
+        diagnostics.dropped("unsupported-parameter", f"labels.{name[:100]}", "labels must be text")
     return kept
 
 

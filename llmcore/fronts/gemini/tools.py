@@ -131,7 +131,7 @@ class _ToolCollector:
         place = camel_keys(self._config.get("retrievalConfig")).get("latLng")
         placed = (isinstance(tool, HostedTool) and tool.kind in _PLACED for tool in self.tools)
         if self._native and place and not any(placed):
-            why = "none of the tools takes a place"
+            why = "no tool accepts a location"
             self._diagnostics.unsupported("toolConfig.retrievalConfig.latLng", why)
 
     # -- tools that the provider runs

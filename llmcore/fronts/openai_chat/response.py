@@ -248,7 +248,7 @@ class ChatWriter(FrontWriter):
             self._chunks.write({"audio": audio})
             self._audio = audio
         else:
-            why = "Chat Completions has no place for it"
+            why = "Chat Completions cannot represent it"
             self._diagnostics.left_out(
                 _MESSAGE, f"a file ({event.media_type or 'of any type'})", why
             )

@@ -282,7 +282,7 @@ def _lower_assistant_part(
         case ProviderPart():
             content.append(lower_part(part, path, target, diagnostics))
         case ImagePart() | DocumentPart() | AudioPart() | ToolResultPart():
-            diagnostics.left_out(path, "a file", "assistant messages hold none")
+            diagnostics.left_out(path, "a file", "assistant messages cannot contain any")
 
 
 def _move_mark(
@@ -296,10 +296,12 @@ def _move_mark(
     if before.get("type") in ("text", "tool_use"):
         before.setdefault("cache_control", cache_mark(ttl))
         diagnostics.changed(
-            "cache-breakpoint-moved", path, "thinking holds no mark; it moved before it"
+            "cache-breakpoint-moved",
+            path,
+            "thinking cannot have a cache mark; it was moved to the block before",
         )
         return
-    diagnostics.dropped("cache-breakpoint-dropped", path, "thinking holds no cache mark")
+    diagnostics.dropped("cache-breakpoint-dropped", path, "thinking cannot have a cache mark")
 
 
 # -- system messages

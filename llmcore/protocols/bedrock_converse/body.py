@@ -262,7 +262,7 @@ def _level(reasoning: ReasoningOptions, diagnostics: Diagnostics) -> str | None:
         diagnostics.unsupported("reasoning.budget_tokens", why)
     if reasoning.summary is not None:
         diagnostics.unsupported(
-            "reasoning.summary", "whether thinking is shown is the model's to decide"
+            "reasoning.summary", "the model decides whether its thinking is shown"
         )
     effort = reasoning.effort
     if effort is None or effort in _LEVELS:
@@ -344,7 +344,7 @@ def _stop_sequences(
         if text.strip() or (text and rules.family != "claude"):
             kept.append(text)
         else:
-            why = "stop sequences of nothing, or for Claude of white space, are refused"
+            why = "empty stop sequences are refused, and by Claude those of white space alone"
             diagnostics.unsupported(f"generation.stop[{index}]", why)
     return kept
 

@@ -203,7 +203,7 @@ def _lower_assistant_part(
         case ProviderPart():
             blocks.append(lower_part(part, path, target, diagnostics))
         case ImagePart() | DocumentPart() | AudioPart() | ToolResultPart():
-            diagnostics.left_out(path, "a file", "assistant messages hold none")
+            diagnostics.left_out(path, "a file", "assistant messages cannot contain any")
 
 
 # -- a trailing assistant message

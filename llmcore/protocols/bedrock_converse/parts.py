@@ -231,7 +231,9 @@ def _lower_output(
     item: ToolOutputPart, path: str, target: ConverseTarget, diagnostics: Diagnostics
 ) -> Block:
     if isinstance(item, AudioPart):
-        return _omitted("audio", path, "a tool's result holds none", diagnostics, item.transcript)
+        return _omitted(
+            "audio", path, "a tool's result cannot contain any", diagnostics, item.transcript
+        )
     return lower_part(item, path, target, diagnostics)
 
 

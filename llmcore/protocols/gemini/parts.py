@@ -102,7 +102,7 @@ def _lower_detail(
     if level is None:
         return {}
     if not rules.media_resolution:
-        why = "the model looks at all images alike (generationConfig.mediaResolution)"
+        why = "the model reads all images at one resolution (generationConfig.mediaResolution)"
         diagnostics.unsupported(f"{path}.detail", why)
         return {}
     return {"mediaResolution": {"level": f"MEDIA_RESOLUTION_{level}"}}

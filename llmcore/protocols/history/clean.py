@@ -79,7 +79,9 @@ def _is_kept_file(entry: Placed, policy: HistoryPolicy, diagnostics: Diagnostics
     owner = part.file_owner if isinstance(part, _MEDIA) else None
     if owner in (None, policy.provider):
         return True
-    diagnostics.dropped("file-dropped", path_of(place), f"the file is {owner}'s, which made it")
+    diagnostics.dropped(
+        "file-dropped", path_of(place), f"the file belongs to {owner}, which created it"
+    )
     return False
 
 
@@ -180,7 +182,7 @@ def _clean_reasoning(
         return None
     cleaned = part if trusted else _without_proof(part, policy)
     if not (cleaned.text or _is_backed(cleaned, policy) or _has_data(cleaned, policy)):
-        diagnostics.dropped("reasoning-dropped", path, "nothing of it is readable for the target")
+        diagnostics.dropped("reasoning-dropped", path, "the target cannot read any of it")
         return None
     if policy.reasoning == "signed" and not _is_backed(cleaned, policy):
         why = "the target accepts only reasoning with a valid signature"

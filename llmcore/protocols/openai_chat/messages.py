@@ -365,9 +365,11 @@ def _note_losses(message: Message, path: str, diagnostics: Diagnostics) -> None:
     for index, part in enumerate(message.content):
         where = f"{path}.content[{index}]"
         if isinstance(part, ImagePart | DocumentPart):
-            diagnostics.left_out(where, "a file", "assistant messages hold none")
+            diagnostics.left_out(where, "a file", "assistant messages cannot contain any")
         elif isinstance(part, ToolCallPart | ToolResultPart) and part.provider_executed:
-            diagnostics.left_out(where, "a tool run by the provider", "Chat has no form for it")
+            diagnostics.left_out(
+                where, "a tool run by the provider", "Chat Completions cannot represent it"
+            )
         elif isinstance(part, ToolCallPart):
             called = True
         elif called and isinstance(part, TextPart) and part.text:
