@@ -1,4 +1,4 @@
-"""Forks in the middle of calls: what other threads hold is not the child's."""
+"""Forks in the middle of calls: locks of other threads do not block the child."""
 
 import threading
 import time

@@ -1,4 +1,4 @@
-"""A background response whose stream was cut goes on where it was."""
+"""A background response whose stream was cut continues where it was."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Which tool choices a model can be told."""
+"""Which tool choices a model accepts."""
 
 import pytest
 

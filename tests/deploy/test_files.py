@@ -1,4 +1,4 @@
-"""The files of deploy/: what they configure is what the gateway reads, and fits together."""
+"""The files of deploy/ set variables that the gateway reads, and agree with each other."""
 
 import configparser
 import json

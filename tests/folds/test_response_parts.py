@@ -1,4 +1,4 @@
-"""The parts that events come to."""
+"""The content parts that events are folded to."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Refusals of requests speak of the client's API, and of no class of the library."""
+"""Errors of refused requests use the words of the client's API, and name no class of ours."""
 
 import re
 from typing import Any

@@ -1,4 +1,4 @@
-"""Calls that wait: for an approval, which may be signed, or for a result that comes later."""
+"""Pending calls: for an approval, which may be signed, or for a later result."""
 
 from typing import Any
 

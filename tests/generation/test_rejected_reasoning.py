@@ -1,4 +1,4 @@
-"""A conversation whose encrypted reasoning went bad goes on without it, once."""
+"""A conversation whose encrypted reasoning is rejected is sent again without it, once."""
 
 import json
 from collections.abc import Iterator

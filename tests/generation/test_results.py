@@ -1,4 +1,4 @@
-"""Results as values: they cross processes, and are copied, whole."""
+"""Results as values: pickled and copied without loss."""
 
 import copy
 import pickle

@@ -1,4 +1,4 @@
-"""Tools and how functions become some."""
+"""Tools, and functions made into tools."""
 
 import dataclasses
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""The per-token path says what the state machine would have said, or nothing."""
+"""The per-token path reads the delta that the state machine would, or leaves the frame to it."""
 
 import json
 from typing import Any

@@ -1,4 +1,4 @@
-"""File ids know their owner: a request to another provider is refused before it is sent."""
+"""File ids have an owner: a request to another provider is refused before it is sent."""
 
 from typing import Any
 

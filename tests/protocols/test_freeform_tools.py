@@ -1,4 +1,4 @@
-"""Freeform tools as functions of one string: `freeform`, `json_text`."""
+"""Freeform tools as functions of one string."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Shapes of the response that an API does not enforce: `forced_format`, `tool_choice`."""
+"""Formats of responses that an API does not enforce, and required tool calls."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""As whom a request goes: `llmcore/routes/auth.py`."""
+"""How requests are signed: `llmcore/routes/auth.py`."""
 
 import pytest
 from hypothesis import given

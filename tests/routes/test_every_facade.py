@@ -1,4 +1,4 @@
-"""No provider is forgotten: each has its requests shown, and its class is configured alike."""
+"""Every provider has a snapshot of its requests, and a class that is configured like the others."""
 
 import inspect
 import re

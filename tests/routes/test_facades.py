@@ -1,4 +1,4 @@
-"""Every provider of OpenAI's API: what it sends, and what it says when it is not configured."""
+"""Every provider of OpenAI's API: what it sends, and its error when it is not configured."""
 
 from importlib import import_module
 from typing import Any

@@ -1,4 +1,4 @@
-"""Every ledger keeps the same promises: in memory, SQLite, Redis and PostgreSQL."""
+"""The behaviour that all ledgers share: in memory, SQLite, Redis and PostgreSQL."""
 
 import threading
 from collections.abc import Callable, Iterator

@@ -1,4 +1,4 @@
-"""Responses that several upstreams may give: the dearest is reserved, the answering one is paid."""
+"""Responses of one of several upstreams: the highest cost is reserved, the actual one charged."""
 
 import json
 import time

@@ -1,4 +1,4 @@
-"""The conversation of a request: the same for each turn, another for another."""
+"""The conversation that a request belongs to: the same for each of its turns."""
 
 from typing import Any
 

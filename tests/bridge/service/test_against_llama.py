@@ -1,4 +1,4 @@
-"""llama.cpp has a Responses API of its own: the gateway before its Chat API says the same.
+"""The gateway over llama.cpp's Chat API responds as llama.cpp's own Responses API does.
 
 Not compared: schemas and required tools, which llama.cpp's own API takes and does not hold the
 model to.

@@ -1,4 +1,4 @@
-"""Names that clients use, and who answers to them."""
+"""The model map: names that clients use, and the upstream models behind them."""
 
 import json
 from pathlib import Path

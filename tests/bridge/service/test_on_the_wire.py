@@ -1,4 +1,4 @@
-"""The gateway on a real socket: who leaves, who is silent, who breaks off."""
+"""The gateway on a real socket: clients that disconnect, stay silent or abort."""
 
 import http.client
 import json

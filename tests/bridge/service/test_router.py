@@ -1,4 +1,4 @@
-"""Paths and methods lead to targets; what leads nowhere is an error with the methods that do."""
+"""The router: the target of a path and method, and the errors of unknown ones."""
 
 import re
 

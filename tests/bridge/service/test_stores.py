@@ -1,4 +1,4 @@
-"""Every store keeps the same promises; what is special to one comes after."""
+"""The behaviour that all stores share, and then what is specific to one."""
 
 import base64
 import contextlib

@@ -1,4 +1,4 @@
-"""Tokens of GitHub Copilot: `llmcore/client/github/copilot.py` and `github_login.py`."""
+"""Tokens of GitHub Copilot: `llmcore/client/github/copilot.py` and `login.py`."""
 
 import json
 import logging

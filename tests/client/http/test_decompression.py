@@ -1,4 +1,4 @@
-"""Compressed bodies: `llmcore/client/decompression.py`."""
+"""Compressed bodies of responses."""
 
 import gzip
 import zlib

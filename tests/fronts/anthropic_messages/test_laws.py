@@ -1,4 +1,4 @@
-"""Laws: any stream of events makes a legal Messages stream that says the same."""
+"""Laws: any stream of events makes a legal Messages stream of the same content."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Laws: a response is what its client sends back, a stream is its whole, a request its body."""
+"""Laws: a response survives being sent back, a stream equals its whole, a request keeps its body."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -1,4 +1,4 @@
-"""Requests of the Gemini API, read."""
+"""Reading requests of the Gemini API."""
 
 import base64
 from typing import Any

@@ -1,4 +1,4 @@
-"""Laws: any stream of events makes a legal Responses stream that says the same."""
+"""Laws: any stream of events makes a legal Responses stream of the same content."""
 
 from typing import Any
 

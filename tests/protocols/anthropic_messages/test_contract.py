@@ -1,4 +1,4 @@
-"""The API's types: what is required, what is kept, what is one of what."""
+"""The contract's values: required fields, unknown fields, and the variants of each union."""
 
 from contextlib import suppress
 from typing import Any, get_args

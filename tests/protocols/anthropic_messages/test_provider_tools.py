@@ -1,4 +1,4 @@
-"""The provider's own tools: offered, seen at work, and sent back exactly."""
+"""The provider's own tools: offered, read from responses, and sent back unchanged."""
 
 from typing import Any
 

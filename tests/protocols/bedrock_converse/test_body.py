@@ -1,4 +1,4 @@
-"""Building the request body: `body`, `reasoning`, `forced_format`, `tools`, `caching`, `models`."""
+"""Building the request body: parameters, reasoning, formats, tools, cache points, by model."""
 
 import json
 from typing import Any

@@ -1,4 +1,4 @@
-"""The path of a call: `protocols/bedrock_converse/paths.py`."""
+"""The path of a call."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Reading the response, streamed and whole: `stream`, `content` and `closing`."""
+"""Reading the response, streamed and whole."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Counting tokens: `protocols/bedrock_converse/usage.py`."""
+"""Token counts of a response."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Errors that say the request does not fit the model, and those that only sound like it.
+"""Errors of requests that are too long for the model, and others with similar messages.
 
 The bodies are written in the wording that the providers document or that their users
 report; ids and organisations are invented.

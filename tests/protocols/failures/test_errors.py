@@ -1,4 +1,4 @@
-"""Which error a response is, and what the error keeps of it.
+"""The error that a response is read as, and its fields.
 
 The bodies are written from the providers' documents; ids and organisations are invented.
 """

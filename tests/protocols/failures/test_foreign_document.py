@@ -1,4 +1,4 @@
-"""A server that speaks another API is named, and not asked again."""
+"""The error of a server that speaks another API names it, and is not retried."""
 
 from collections.abc import Callable
 from typing import Any

@@ -1,4 +1,4 @@
-"""A background response whose stream was cut goes on where it stopped."""
+"""A background response whose stream was cut continues where it stopped."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Calls that the caller responses, and tools that the provider ran."""
+"""Calls that the caller runs, and tools that the provider ran."""
 
 import base64
 from typing import Any

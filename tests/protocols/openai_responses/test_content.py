@@ -1,4 +1,4 @@
-"""Messages: text, refusals, citations, token probabilities, sound."""
+"""Messages: text, refusals, citations, token probabilities, audio."""
 
 import base64
 from typing import Any

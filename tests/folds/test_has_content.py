@@ -1,4 +1,4 @@
-"""Whether a response has begun."""
+"""Whether events have any content."""
 
 import pytest
 
