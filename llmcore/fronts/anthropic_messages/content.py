@@ -14,6 +14,7 @@ from typing import Any, Final, cast
 
 from attrs import frozen
 
+from llmcore.fronts.anthropic_messages.tool_changes import change_as_text
 from llmcore.fronts.errors import invalid
 from llmcore.fronts.reading import (
     Fields,
@@ -51,7 +52,9 @@ _FIELDS: Final[Mapping[str, frozenset[str]]] = {
     "search_result": _ALWAYS | {"citations", "content", "source", "title"},
     "text": _ALWAYS | {"citations", "text"},
     "thinking": _ALWAYS | {"signature", "thinking"},
+    "tool_addition": _ALWAYS | {"tool"},
     "tool_reference": _ALWAYS | {"tool_name"},
+    "tool_removal": _ALWAYS | {"tool"},
     "tool_result": _ALWAYS | {"content", "is_error", "tool_use_id", "toolset_name"},
     "tool_use": _ALWAYS | {"caller", "id", "input", "name", "toolset_name"},
 }
@@ -106,11 +109,9 @@ class ContentReader:
                 return self._document(block, path)
             case "search_result" if not self.native:
                 return (_search_result(block),)
-            case "tool_reference" if not self.native:
-                name = str_or_none(block.get("tool_name")) or ""
-                return (TextPart(f"The tool {name} is available now."),)
             case str(kind):
-                return self._opaque(block, kind, path)
+                news = None if self.native else change_as_text(block)
+                return self._opaque(block, kind, path) if news is None else (TextPart(news),)
             case _:
                 raise invalid(f"{path}.type: Field required", f"{path}.type", "missing_field")
 

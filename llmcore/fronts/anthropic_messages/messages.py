@@ -52,7 +52,7 @@ from llmcore.schema.content import (
 )
 from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.errors import InvalidRequestError
-from llmcore.schema.json import object_or_empty, str_or_none
+from llmcore.schema.json import str_or_none
 from llmcore.schema.messages import Message, Origin
 
 _Part = TypeVar("_Part", TextPart, ToolCallPart, ToolResultPart)
@@ -255,16 +255,3 @@ def _marked(part: _Part, block: Block) -> _Part:
     """Return *part* with the block's cache mark."""
     ttl = cache_ttl_of(block)
     return part if ttl is None else cast("_Part", cached(part, ttl=ttl))
-
-
-def referenced_tools(messages: Iterable[Fields]) -> list[str]:
-    """Return the tools that results of a tool search name, in the order of their first mention."""
-    names: dict[str, None] = {}
-    for native in messages:
-        for block, _ in content_blocks(native, "messages"):
-            inner = block.get("content") if block.get("type") == "tool_result" else None
-            for item in inner if isinstance(inner, list) else ():
-                name = str_or_none(object_or_empty(item).get("tool_name"))
-                if name is not None:
-                    names[name] = None
-    return list(names)

@@ -18,7 +18,8 @@ from typing import Any, Final, Literal
 
 from attrs import evolve, field
 
-from llmcore.fronts.anthropic_messages.messages import TurnReader, referenced_tools
+from llmcore.fronts.anthropic_messages.messages import TurnReader
+from llmcore.fronts.anthropic_messages.tool_changes import tool_changes
 from llmcore.fronts.anthropic_messages.tools import MessagesOffer, read_offer
 from llmcore.fronts.billing_line import without_billing_line
 from llmcore.fronts.errors import invalid
@@ -109,7 +110,7 @@ def read_request(client_request: ClientRequest, upstream: Upstream) -> ReadReque
     if not messages:
         lost = ", ".join(sorted({note.message for note in diagnostics.entries}))
         raise invalid(f"messages: nothing is left to answer ({lost})", "messages")
-    offer = read_offer(body, referenced_tools(natives), upstream, diagnostics)
+    offer = read_offer(body, tool_changes(natives), upstream, diagnostics)
     request = LLMRequest(
         model=upstream.model,
         provider=upstream.provider,

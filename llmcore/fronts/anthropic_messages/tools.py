@@ -17,6 +17,7 @@ from typing import Any, Final
 from attrs import field, frozen
 
 from llmcore.fronts.anthropic_messages.client_tools import client_tool
+from llmcore.fronts.anthropic_messages.tool_changes import ToolChanges
 from llmcore.fronts.errors import invalid
 from llmcore.fronts.front import Upstream
 from llmcore.fronts.policy import HostedToolPolicy
@@ -86,22 +87,22 @@ class MessagesOffer:
 
 
 def read_offer(
-    body: Fields, referenced: Sequence[str], upstream: Upstream, diagnostics: Diagnostics
+    body: Fields, changes: ToolChanges, upstream: Upstream, diagnostics: Diagnostics
 ) -> MessagesOffer:
-    """Return what *body* offers; *referenced* are the tools that searches among tools found.
+    """Return what *body* offers after the *changes* of its messages.
 
     FrontError for invalid definitions, and for a choice of what the upstream lacks.
     """
     natives = read_objects(body, "tools")
-    if len(natives) > upstream.policy.max_tools:
+    if len(natives) + len(changes.definitions) > upstream.policy.max_tools:
         raise invalid(f"At most {upstream.policy.max_tools} tools are taken.", "tools")
     reader = _ToolReader(body, upstream, diagnostics)
     specs: list[ToolSpec] = []
-    for index in _order(natives, referenced, native=reader.native):
+    for native, path in _offered(natives, changes, native=reader.native):
         try:
-            spec = reader.tool(natives[index], f"tools[{index}]")
+            spec = reader.tool(native, path)
         except InvalidRequestError as error:
-            raise invalid(f"tools[{index}]: {error.message}", f"tools[{index}]") from error
+            raise invalid(f"{path}: {error.message}", path) from error
         if spec is not None:
             specs.append(spec)
     choice, parallel = _read_choice(body, specs, reader.missing, diagnostics)
@@ -127,18 +128,25 @@ def _report_servers(body: Fields, tools: Iterable[Fields], diagnostics: Diagnost
             diagnostics.dropped("hosted-tool-dropped", f"mcp_servers[{index}]", why)
 
 
-def _order(natives: Sequence[Fields], referenced: Sequence[str], *, native: bool) -> Iterable[int]:
-    """Return the offered tools, in an order to which tools that are found later are appended.
+def _offered(
+    natives: Sequence[Fields], changes: ToolChanges, *, native: bool
+) -> Iterable[tuple[Fields, str]]:
+    """Return the offered tools and their places; tools that are found later are appended.
 
     Where Anthropic searches among the tools itself, another upstream gets them all at once; where
     the client searches, it gets those that were found.
     """
+    placed = [(tool, f"tools[{index}]") for index, tool in enumerate(natives)]
+    if native:
+        return placed
     by_provider = any(str(tool.get("type")).startswith(_SEARCH) for tool in natives)
-    if native or by_provider:
-        return range(len(natives))
-    loaded = [i for i, tool in enumerate(natives) if not tool.get("defer_loading")]
-    names = {tool.get("name"): i for i, tool in enumerate(natives) if tool.get("defer_loading")}
-    return [*loaded, *(names[name] for name in referenced if name in names)]
+    first = [one for one in placed if by_provider or not one[0].get("defer_loading")]
+    names = {str_or_none(tool.get("name")) for tool, _ in first}
+    late = {str_or_none(one[0].get("name")): one for one in placed}
+    late.update(changes.definitions)
+    found = [late[name] for name in changes.available if name in late and name not in names]
+    offered = (*first, *found)
+    return [one for one in offered if str_or_none(one[0].get("name")) not in changes.withdrawn]
 
 
 # -- one tool

@@ -9,7 +9,14 @@ from llmcore.fronts.anthropic_messages import front
 from llmcore.fronts.front import ClientRequest, ListedModel
 from llmcore.protocols import openai_chat
 from llmcore.protocols.openai_chat import COMPATIBLE
-from llmcore.schema.content import DocumentPart, ImagePart, ReasoningPart, TextPart, ToolResultPart
+from llmcore.schema.content import (
+    DocumentPart,
+    ImagePart,
+    ProviderPart,
+    ReasoningPart,
+    TextPart,
+    ToolResultPart,
+)
 from llmcore.schema.options import ReasoningOptions
 from llmcore.schema.tools import HostedTool, ToolChoice, ToolDefinition
 from tests.fronts.anthropic_messages.messages_kit import (
@@ -476,6 +483,61 @@ def test_tools_that_were_not_found_yet_are_not_offered() -> None:
     assert names(tools=[by_provider, *late]) == ["a", "b", "c"]
     native = built(read({"tools": [*late, TOOL]}, MESSAGES).request, MESSAGES)["tools"]
     assert [tool.get("defer_loading") for tool in native] == [True, True, True, None]
+
+
+def news(kind: str, **tool: Any) -> dict[str, Any]:
+    """Return a system message that adds or removes a tool."""
+    return {"role": "system", "content": [{"type": kind, "tool": tool}]}
+
+
+def test_tools_that_a_system_message_adds_are_offered_until_one_removes_them() -> None:
+    """By reference or by value; a Messages upstream gets the blocks, and all tools."""
+    late = [{**TOOL, "name": name, "defer_loading": True} for name in ("a", "b")]
+    inline = {**TOOL, "name": "c", "description": "Inline."}
+    turns = [
+        HELLO,
+        news("tool_addition", type="tool_reference", name="b"),
+        news("tool_addition", type="tool_definition", definition=inline),
+        news("tool_addition", type="mcp_tool_reference", name="m", server_name="s"),
+    ]
+    end = [
+        news("tool_removal", type="tool_reference", name="b"),
+        news("tool_removal", type="tool_reference", name="read"),
+        news("tool_addition", type="tool_reference", name="b"),
+        news("tool_removal", type="tool_reference", name="c"),
+    ]
+
+    def names(*messages: Any) -> list[str]:
+        tools = read({"tools": [*late, TOOL], "messages": list(messages)}).request.tools
+        return [tool.name for tool in tools if isinstance(tool, ToolDefinition)]
+
+    made = read({"tools": [*late, TOOL], "messages": [*turns, *end]})
+    kept = read({"tools": [*late, TOOL], "messages": turns}, MESSAGES).request
+
+    assert names(*turns) == ["read", "b", "c"]
+    assert names(*turns, *end) == ["b"]
+    assert [message.text for message in made.request.messages[1:]] == [
+        "The tool b is available now.",
+        "The tool c is available now.",
+        "The tool b is no longer available.",
+        "The tool read is no longer available.",
+        "The tool b is available now.",
+        "The tool c is no longer available.",
+    ]
+    assert [(note.code, note.path) for note in made.diagnostics] == [
+        ("unsupported-content", "messages[3].content[0]")
+    ]
+    assert len(kept.tools) == 3
+    assert kept.messages[1].content == (ProviderPart("anthropic", turns[1]["content"][0]),)
+
+
+def test_a_tool_that_a_message_defines_wrongly_is_refused_by_its_place() -> None:
+    """Like one of `tools`."""
+    turn = news("tool_addition", type="tool_definition", definition={"name": "c", "strict": 1})
+
+    failure = refused({"tools": [TOOL], "messages": [HELLO, turn]})
+
+    assert "messages[1].content[0].tool.definition" in failure.message
 
 
 def test_a_search_of_the_web_is_the_upstreams_own_where_it_has_one() -> None:

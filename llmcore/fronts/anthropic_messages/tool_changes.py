@@ -1,0 +1,95 @@
+"""Tools that a conversation makes available, or withdraws, after its beginning.
+
+    {"type": "tool_result", ..., "content": [{"type": "tool_reference", "tool_name": "read"}]}
+    {"type": "tool_addition", "tool": {"type": "tool_reference", "name": "read"}}
+    {"type": "tool_addition", "tool": {"type": "tool_definition", "definition": {"name": ...}}}
+    {"type": "tool_removal", "tool": {"type": "tool_reference", "name": "read"}}
+
+The first is what a search of the client's own found; the others are blocks of system messages.
+Sources, read November 2026:
+https://platform.claude.com/docs/en/agents-and-tools/tool-use/tool-search-tool,
+https://pypi.org/project/anthropic/2.14.0/ (`types/beta/beta_tool_change_*_param.py`).
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from attrs import field, frozen
+
+from llmcore.fronts.reading import Fields
+from llmcore.protocols.anthropic_messages.names import Block
+from llmcore.schema.json import object_or_empty, objects, str_or_none
+
+_ADDITION: Final = "tool_addition"
+_REMOVAL: Final = "tool_removal"
+
+
+@frozen(kw_only=True)
+class ToolChanges:
+    """The tools that a conversation has made available, and those that it has withdrawn."""
+
+    available: tuple[str, ...] = ()
+    """The names of tools that were made available, in the order of their first mention."""
+    withdrawn: frozenset[str] = frozenset()
+    """The names of tools that were withdrawn since."""
+    definitions: Mapping[str, tuple[Fields, str]] = field(factory=dict)
+    """Tools that the messages define, with their places, by name."""
+
+
+def tool_changes(messages: Iterable[Fields]) -> ToolChanges:
+    """Return the changes that native *messages* make."""
+    available: dict[str, None] = {}
+    withdrawn: set[str] = set()
+    definitions: dict[str, tuple[Fields, str]] = {}
+    for index, native in enumerate(messages):
+        for place, block in enumerate(objects(native.get("content"))):
+            available |= dict.fromkeys(_found(block))
+            name = changed_tool(block)
+            if name is None:
+                continue
+            if block["type"] == _REMOVAL:
+                withdrawn.add(name)
+                continue
+            available[name] = None
+            withdrawn.discard(name)
+            definition = object_or_empty(block["tool"]).get("definition")
+            if isinstance(definition, dict):
+                path = f"messages[{index}].content[{place}].tool.definition"
+                definitions[name] = (definition, path)
+    return ToolChanges(
+        available=tuple(available), withdrawn=frozenset(withdrawn), definitions=definitions
+    )
+
+
+def changed_tool(block: Block) -> str | None:
+    """Return the name of the tool that *block* adds or removes.
+
+    None for other blocks, and for tools of an MCP server, which only Anthropic knows.
+    """
+    tool: Mapping[str, Any] = object_or_empty(block.get("tool"))
+    kind = block.get("type")
+    if kind in (_ADDITION, _REMOVAL) and tool.get("type") == "tool_reference":
+        return str_or_none(tool.get("name"))
+    if kind == _ADDITION and tool.get("type") == "tool_definition":
+        return str_or_none(object_or_empty(tool.get("definition")).get("name"))
+    return None
+
+
+def change_as_text(block: Block) -> str | None:
+    """Return what *block* tells a model whose API has no such blocks; None for other blocks."""
+    if block.get("type") == "tool_reference":
+        return f"The tool {str_or_none(block.get('tool_name')) or ''} is available now."
+    name = changed_tool(block)
+    if name is None:
+        return None
+    news = "is available now" if block["type"] == _ADDITION else "is no longer available"
+    return f"The tool {name} {news}."
+
+
+def _found(block: Block) -> Iterable[str]:
+    """Yield the names of the tools that a search among tools found."""
+    if block.get("type") == "tool_result":
+        for item in objects(block.get("content")):
+            name = str_or_none(item.get("tool_name"))
+            if name is not None:
+                yield name
