@@ -50,13 +50,16 @@ def media_type_of(part: MediaPart) -> str | None:
     """Return the part's MIME type, in lower case and without parameters; None if unknown.
 
     The first source that states one: `media_type`, a `data:` URL, the first bytes, the ending of
-    the document's name or of the URL's path.
+    the document's name or of the URL's path. Of an image, the first bytes count before what is
+    stated: Anthropic refuses a JPEG file that is called `image/png`.
     """
     _refuse_path(part)
-    if part.media_type:
-        return _plain_type(part.media_type)
-    if part.url is not None and is_data_url(part.url):
-        return _data_url_type(part.url) or sniffed(raw_bytes(part) or b"")
+    in_url = part.url is not None and is_data_url(part.url)
+    stated = part.media_type or (part.url[5:].partition(",")[0] if part.url and in_url else "")
+    if (plain := _plain_type(stated)) is not None:
+        return (isinstance(part, ImagePart) and _image_type(_first_bytes(part))) or plain
+    if in_url:
+        return sniffed(_first_bytes(part))
     if part.data is not None and (media_type := sniffed(part.data)):
         return media_type
     name = part.name if isinstance(part, DocumentPart) else None
@@ -73,6 +76,11 @@ def sniffed(data: bytes) -> str | None:
                 return _ISO_BRANDS.get(data[8:12], "video/mp4")
             return media_type
     return None
+
+
+def _image_type(data: bytes) -> str | None:
+    media_type = sniffed(data)
+    return media_type if media_type is not None and media_type.startswith("image/") else None
 
 
 _MAGIC: tuple[tuple[int, bytes, str], ...] = (
@@ -149,7 +157,8 @@ _BY_ENDING = {
 
 
 def _plain_type(media_type: str) -> str | None:
-    return media_type.partition(";")[0].strip().lower() or None
+    plain = media_type.partition(";")[0].strip().lower()
+    return ("image/jpeg" if plain == "image/jpg" else plain) or None
 
 
 def _path_of(url: str) -> str:
@@ -254,8 +263,22 @@ def _known_type(part: MediaPart) -> str:
     return media_type
 
 
-def _data_url_type(url: str) -> str | None:
-    return _plain_type(url[5:].partition(",")[0])
+def _first_bytes(part: MediaPart) -> bytes:
+    """Return at least as many bytes as `sniffed` reads, without decoding all of a `data:` URL.
+
+    There are none in an invalid URL, which is refused where all of its bytes are needed.
+    """
+    if part.url is None or not is_data_url(part.url):
+        return part.data or b""
+    end = part.url.find(",") + 1 + _SNIFFED_CHARACTERS
+    try:
+        return _decoded(part.url[:end])
+    except InvalidRequestError:
+        return b""
+
+
+_SNIFFED_CHARACTERS: Final = 64
+"""Of base64: a multiple of 4, and 48 bytes."""
 
 
 def _decoded(url: str) -> bytes:
@@ -277,7 +300,6 @@ def _decoded(url: str) -> bytes:
 
 
 _SUBTYPE_NAMES = {
-    "image/jpg": "jpeg",
     "image/jpeg": "jpeg",
     "image/png": "png",
     "image/gif": "gif",

@@ -54,6 +54,7 @@ from llmcore.protocols.protocol import (
     PageRequest,
     UnaryProtocol,
 )
+from llmcore.schema.content import ImagePart
 from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.errors import ContentFilterError, LLMError, StreamError
 from llmcore.schema.files import FileUpload
@@ -229,7 +230,8 @@ def content_body(text: str, media: Sequence[MediaPart], config: JsonObject) -> J
 def _lowered(part: MediaPart) -> JsonObject:
     encoded = base64_data(part)
     if encoded is not None:
-        return {"inlineData": {"mimeType": part.media_type or encoded[0], "data": encoded[1]}}
+        kind = encoded[0] if isinstance(part, ImagePart) else part.media_type or encoded[0]
+        return {"inlineData": {"mimeType": kind, "data": encoded[1]}}
     known = part.media_type or media_type_of(part)
     return {"fileData": {"fileUri": part.url or part.file_id, "mimeType": known}}
 

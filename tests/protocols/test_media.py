@@ -27,6 +27,7 @@ from llmcore.schema.content import AudioPart, DocumentPart, ImagePart
 from llmcore.schema.errors import InvalidRequestError
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(20)
+PNG_64 = base64.b64encode(PNG).decode()
 PDF = b"%PDF-1.7\n"
 
 
@@ -34,9 +35,17 @@ PDF = b"%PDF-1.7\n"
     ("part", "expected"),
     [
         (ImagePart(data=PNG), "image/png"),
-        (ImagePart(data=PNG, media_type="Image/JPEG; q=1"), "image/jpeg"),
+        (ImagePart(data=b"?", media_type="Image/JPEG; q=1"), "image/jpeg"),
+        (ImagePart(data=b"?", media_type="image/jpg"), "image/jpeg"),
+        (ImagePart(data=PNG, media_type="image/jpeg"), "image/png"),
+        (ImagePart(data=b"\x00\x00\x00\x18ftyphevc", media_type="image/heic"), "image/heic"),
+        (ImagePart(url=f"data:image/jpg;base64,{PNG_64}"), "image/png"),
+        (ImagePart(url=f"data:image/jpg;base64,{PNG_64[:9]}\n{PNG_64[9:]}"), "image/png"),
+        (ImagePart(url="data:image/jpg;base64,?"), "image/jpeg"),
+        (ImagePart(url="data:image/jpg"), "image/jpeg"),
+        (DocumentPart(data=PNG, media_type="application/pdf"), "application/pdf"),
         (ImagePart(url="data:image/webp;base64,AAAA", media_type=None), "image/webp"),
-        (ImagePart(url=f"data:;base64,{base64.b64encode(PNG).decode()}"), "image/png"),
+        (ImagePart(url=f"data:;base64,{PNG_64}"), "image/png"),
         (ImagePart(url="https://x.test/pic.JPG?size=2#top"), "image/jpeg"),
         (ImagePart(url="https://x.test/pic"), None),
         (ImagePart(url="https://x.png"), None),
@@ -60,7 +69,10 @@ PDF = b"%PDF-1.7\n"
     ],
 )  # fmt: skip
 def test_the_media_type_is_found(part: MediaPart, expected: str | None) -> None:
-    """A declared type wins, then the data: URL, the first bytes, and the name."""
+    """A declared type wins, then the data: URL, the first bytes, and the name.
+
+    The bytes of an image win over what is declared.
+    """
     assert media_type_of(part) == expected
 
 
@@ -160,7 +172,6 @@ def test_text_is_read_where_it_is_text(part: MediaPart, expected: str | None) ->
     ("name", "media_type", "expected"),
     [
         ("image", "image/png", "png"),
-        ("image", "image/jpg", "jpeg"),
         ("image", "image/tiff", None),
         ("document", "application/pdf", "pdf"),
         ("document", "text/markdown", "md"),

@@ -83,7 +83,8 @@ def _lower_source(part: MediaPart, path: str, diagnostics: Diagnostics) -> Nativ
     """
     typed_bytes = media.raw_data(part)
     if typed_bytes is not None:
-        media_type = part.media_type or typed_bytes[0]
+        found_type = typed_bytes[0]
+        media_type = found_type if isinstance(part, ImagePart) else part.media_type or found_type
         if not media_type.startswith("text/") and media.text_data(part) is not None:
             why = f"the model reads {media_type} as plain text only"
             diagnostics.changed("media-type-changed", f"{path}.media_type", why)

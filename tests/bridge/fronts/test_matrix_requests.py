@@ -145,6 +145,66 @@ def test_a_picture_in_a_result_reaches_the_model_once(front: str, column: Column
     assert "image/png" in json.dumps(body) or column.id == "bedrock"
 
 
+MISLABELED: Mapping[str, Native] = {
+    "openai-responses": {
+        "input": [
+            {
+                "role": "user",
+                "content": [
+                    {"type": "input_image", "image_url": f"data:image/jpg;base64,{PIXEL_64}"}
+                ],
+            }
+        ]
+    },
+    "openai-chat": {
+        "messages": [
+            {
+                "role": "user",
+                "content": [
+                    {
+                        "type": "image_url",
+                        "image_url": {"url": f"data:image/jpg;base64,{PIXEL_64}"},
+                    }
+                ],
+            }
+        ]
+    },
+    "anthropic-messages": {
+        "messages": [
+            {
+                "role": "user",
+                "content": [
+                    {
+                        "type": "image",
+                        "source": {"type": "base64", "media_type": "image/jpeg", "data": PIXEL_64},
+                    }
+                ],
+            }
+        ]
+    },
+    "gemini": {
+        "contents": [
+            {
+                "role": "user",
+                "parts": [{"inlineData": {"mimeType": "image/jpeg", "data": PIXEL_64}}],
+            }
+        ]
+    },
+}
+"""A PNG image with the type of another."""
+
+
+@columns
+@fronts
+def test_an_image_is_sent_with_the_type_that_its_bytes_have(front: str, column: Column) -> None:
+    """Anthropic refuses an image whose declared type is another."""
+    body, _ = sent(column, front, **MISLABELED[front])
+
+    assert PIXEL_64 in json.dumps(body)
+    assert "jp" not in json.dumps(body)
+    assert "png" in json.dumps(body)
+
+
 FAILURES: Mapping[str, Any] = {
     "anthropic-messages": {"content": "no such city", "is_error": True},
     "gemini": {"response": {"error": "no such city"}},
