@@ -2,7 +2,8 @@
 
 Documents, read November 2026: https://docs.x.ai/developers/rest-api-reference/inference/chat,
 https://docs.x.ai/developers/rest-api-reference/inference/responses,
-https://docs.x.ai/developers/model-capabilities/text/reasoning. Key: XAI_API_KEY.
+https://docs.x.ai/developers/model-capabilities/text/reasoning,
+https://docs.x.ai/docs/guides/chat (the order of roles). Key: XAI_API_KEY.
 """
 
 import re
@@ -26,6 +27,7 @@ _ALWAYS_THE_SAME = (
 DIALECT = evolve(
     COMPATIBLE,
     max_tokens_field="max_completion_tokens",
+    system_messages="keep",  # "You can mix system, user, or assistant roles in any order"
     strict_tools=False,  # accepted for compatibility only
     unsupported=COMPATIBLE.unsupported  # the penalties: 400 from every current model
     | {"top_k", "presence_penalty", "frequency_penalty"},

@@ -221,6 +221,9 @@ OPENAI = ChatDialect(
 COMPATIBLE = ChatDialect(
     max_tokens_field="max_tokens",
     developer_role=False,
+    # templates of open models raise "System message must be at the beginning":
+    # https://github.com/QwenLM/Qwen3.8/issues/244
+    system_messages="demote",
     text_parts=False,
     refusal_field=False,
     valid_arguments=True,

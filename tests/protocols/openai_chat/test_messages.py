@@ -9,6 +9,7 @@ from attrs import evolve
 from llmcore.protocols import openai_chat
 from llmcore.protocols.openai_chat import COMPATIBLE, OPENAI, ChatDialect
 from llmcore.protocols.openai_chat.names import REASONING_FIELDS
+from llmcore.routes.xai import DIALECT as XAI
 from llmcore.schema.content import (
     AudioPart,
     ContentPart,
@@ -129,6 +130,22 @@ def test_late_instructions_go_where_the_server_takes_them(place: Any, expected: 
     assert lowered[0]["role"] == "system"
     assert "Be brief." in lowered[0]["content"]
     assert len(codes(_asked(*messages), dialect)) == 1
+
+
+def test_a_server_that_imitates_gets_one_system_message_at_the_head() -> None:
+    """Templates of open models accept no other; xAI accepts any order of roles."""
+    messages = (
+        Message.developer("Rules."),
+        Message.user("Hi"),
+        Message.system("New rules."),
+    )
+
+    def roles(dialect: ChatDialect) -> list[str]:
+        lowered = _messages(*messages, system="Be brief.", dialect=dialect)
+        return [message["role"] for message in lowered]
+
+    assert roles(COMPATIBLE) == ["system", "user", "user"]
+    assert roles(XAI) == ["system", "system", "user", "system"]
 
 
 def test_instructions_hold_only_text() -> None:
