@@ -1,4 +1,4 @@
-"""Laws: a response survives being sent back, a stream equals its whole, a request keeps its body."""
+"""Laws: responses survive being sent back, streams equal their whole, requests keep their body."""
 
 from collections.abc import Mapping
 from typing import Any
