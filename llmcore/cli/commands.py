@@ -90,8 +90,12 @@ def parser_of(
         parser.print_help(sys.stderr)
         parser.exit(2)
     if chosen == "help":  # which `--help` is the option for
-        named = [word for word in words[1:2] if word in commands]
+        named = list(words[1:2])
+        if named and named[0] not in commands:
+            parser.error(f"there is no command {named[0]!r}{nearest_hint(named[0], commands)}")
         parser_with_options(prog, about, commands, set(named)).parse_args([*named, "--help"])
+    if chosen is None and words[0] not in parser.options():
+        parser.error(f"unrecognized arguments: {words[0]}")
     if chosen is not None and chosen not in commands:
         parser.error(f"there is no command {chosen!r}{nearest_hint(chosen, commands)}")
     return parser

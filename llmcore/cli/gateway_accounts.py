@@ -117,6 +117,8 @@ def _list(ledger: Ledger, args: argparse.Namespace) -> None:
     if args.json:
         _print_json([key.shown() for key in keys])
         return
+    if not keys:
+        note("there are no keys: `openbridge keys create` makes one")
     for key in keys:
         say(f"{key.id}  {_state(key):8}  {key.limits.name}  {_summary(key)}".rstrip())
 

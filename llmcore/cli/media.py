@@ -20,7 +20,7 @@ from llmcore.cli.failures import UsageError
 from llmcore.cli.options import IMAGE, SPEECH, TRANSCRIPTION
 from llmcore.cli.printing import describe
 from llmcore.cli.program import json_output, json_text, note, say
-from llmcore.cli.request_options import make_client, model_of, stdin_text
+from llmcore.cli.request_options import decoded, make_client, model_of, stdin_text
 from llmcore.cli.user_config import read_config
 from llmcore.generation.media import generate_image, generate_speech, transcribe
 from llmcore.generation.type_schema import to_plain
@@ -88,7 +88,7 @@ async def _call(
     started = time.monotonic()
     async with make_client() as client:
         name = read_config(os.environ).model_named(args.model)
-        model = model_of(name, client, local=False, keyless=False)
+        model = model_of(name, client, local=None)
         response = await call(model, {**more, "client": client})
     for diagnostic in response.diagnostics:
         note(f"note: {diagnostic}")
@@ -97,7 +97,7 @@ async def _call(
 
 
 def _words(given: list[str], missing: str) -> str:
-    text = "\n\n".join(part for part in (" ".join(given), stdin_text()) if part)
+    text = "\n\n".join(part for part in (decoded(" ".join(given)), stdin_text()) if part)
     if not text:
         raise UsageError(f"there is nothing to do: {missing}, or put text on stdin")
     return text

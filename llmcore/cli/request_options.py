@@ -6,6 +6,7 @@ continued, and from the user's configuration, in this order.
 
 import argparse
 import os
+import re
 import sys
 
 from attrs import frozen
@@ -83,7 +84,7 @@ class Options:
         """
         args = self.args
         piped = "" if "-" in args.attach else stdin_text()
-        text = "\n\n".join(part for part in (" ".join(args.prompt), piped) if part)
+        text = "\n\n".join(part for part in (decoded(" ".join(args.prompt)), piped) if part)
         text = self.template.fill(text, dict(map(_parameter, args.param)))
         parts = [*map(_image, args.image), *map(attachment, args.attach)]
         if not text and not parts:
@@ -101,7 +102,7 @@ class Options:
     def system(self, *, new: bool = True) -> str | None:
         """Return the instructions of a conversation, those of the configuration if it is *new*."""
         default = self.template.system or self.config.get("system") if new else None
-        return self.args.system or default
+        return decoded(self.args.system) if self.args.system else default
 
     @property
     def tools(self) -> tuple[AnyTool, ...]:
@@ -128,6 +129,19 @@ def _parameter(text: str) -> tuple[str, str]:
     return name, value
 
 
+def decoded(words: str) -> str:
+    """Return *words* of the command line, read as UTF-8 if the locale cannot decode them.
+
+    Raises UsageError for words that are not UTF-8 either.
+    """
+    lone_surrogates = re.search("[\ud800-\udfff]", words)  # stand for bytes
+    try:
+        return os.fsencode(words).decode() if lone_surrogates else words
+    except UnicodeError as error:
+        message = "an argument is not UTF-8 text: convert it first, for example with iconv"
+        raise UsageError(message, cause=error) from error
+
+
 def stdin_text() -> str:
     """Return the text on stdin; empty if it is a terminal. InvalidRequestError for bytes."""
     if sys.stdin.isatty():
@@ -148,8 +162,10 @@ def _image(source: str) -> ImagePart:
     return ImagePart(url=source) if remote else ImagePart(path=source)
 
 
-def model_of(name: str | None, client: Client, *, local: bool, keyless: bool) -> Model:
-    """Return the model *name*, or the embedded one.
+def model_of(
+    name: str | None, client: Client, *, local: bool | None, keyless: bool = False
+) -> Model:
+    """Return the model *name*, or the embedded one; *local* is None without an option for that.
 
     Raises ConfigurationError if its provider is not configured, unless *keyless* is set.
     """
@@ -165,7 +181,7 @@ def model_of(name: str | None, client: Client, *, local: bool, keyless: bool) ->
     provider = named if named in client.providers else split_api(named)[0]
     provider = PROVIDER_ALIASES.get(provider, provider)
     if colon and provider not in client.providers:
-        facade = _unconfigured(provider, client, keyless=keyless)
+        facade = _unconfigured(provider, client, local=local is not None, keyless=keyless)
         client = Client(providers={provider: facade}, environ=client.environ)
     if not client.providers:
         raise ConfigurationError(_NO_PROVIDER)
@@ -178,7 +194,7 @@ def model_of(name: str | None, client: Client, *, local: bool, keyless: bool) ->
     return client.resolve(LLMRequest(model=name, messages=())).unwrap()
 
 
-def _unconfigured(named: str, client: Client, *, keyless: bool) -> Facade:
+def _unconfigured(named: str, client: Client, *, local: bool, keyless: bool) -> Facade:
     """Return the provider *named* if it needs no key or a login; else raise ConfigurationError."""
     entries = {entry.id: entry for entry in provider_entries()}
     if named not in entries:
@@ -186,7 +202,8 @@ def _unconfigured(named: str, client: Client, *, keyless: bool) -> Facade:
     entry = entries[named]
     if keyless or entry.works_without_variables:
         return entry.from_environ(client.environ)
+    model = "--local" if local else "-m local:any"
     raise ConfigurationError(
-        f"the provider {named!r} is not configured: set {' or '.join(entry.switches)}"
-        f", store a key with `llmcore keys set {named}`, or use the small local model with --local"
+        f"the provider {named!r} is not configured: set {' or '.join(entry.switches)}, store a key "
+        f"with `llmcore keys set {named}`, or use the small local model with {model}"
     )

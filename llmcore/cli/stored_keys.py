@@ -66,7 +66,7 @@ def _read(environ: Mapping[str, str]) -> dict[str, str | None]:
     path = keys_file(environ)
     try:
         stored = json.loads(path.read_bytes())
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return {}
     except (OSError, ValueError) as error:
         raise ConfigurationError(f"cannot read {path}: {type(error).__name__}") from None

@@ -101,7 +101,7 @@ def read_config(environ: Mapping[str, str]) -> UserConfig:
     path = config_file(environ)
     try:
         values = json.loads(path.read_bytes())
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):  # such as below a home /dev/null
         return UserConfig({})
     except (OSError, ValueError) as error:
         raise ConfigurationError(f"cannot read {path}: {error}", cause=error) from error

@@ -250,6 +250,56 @@ def test_two_models_are_wrong_usage(name: str, capsys: pytest.CaptureFixture[str
     assert "not allowed with argument" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("command", "told"),
+    [
+        (["--versoin"], "did you mean --version?"),
+        (["help", "aks"], "there is no command 'aks': did you mean 'ask'?"),
+    ],
+)
+def test_misspelt_words_are_named(
+    command: list[str], told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        main(command)
+
+    assert told in capsys.readouterr().err
+
+
+def test_a_prompt_that_the_locale_cannot_decode_is_read_as_utf_8(server: Loopback) -> None:
+    """Python passes such bytes as lone surrogates, which no server accepts."""
+    assert main(["ask", "-m", "vllm:m-1", "-s", "br\udcc3\udcbcsk", "Gr\udcc3\udcbcn?"]) == 0
+    body = server.received[0].json
+    assert isinstance(body, dict)
+    assert [message["content"] for message in body["messages"]] == ["brüsk", "Grün?"]
+
+
+def test_a_prompt_that_is_not_text_is_wrong_usage(
+    server: Loopback, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["ask", "-m", "vllm:m-1", "caf\udce9"]) == 2
+    assert "iconv" in capsys.readouterr().err
+    assert server.received == []
+
+
+def test_a_command_without_the_option_local_names_the_model(
+    server: Loopback, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["image", "-m", "openai:gpt-image-2", "A fox"]) == 9
+    assert "with -m local:any" in capsys.readouterr().err
+
+
+def test_a_home_that_is_not_a_folder_has_no_configuration(
+    server: Loopback, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`/dev/null` is the home of many accounts of services."""
+    monkeypatch.setenv("XDG_CONFIG_HOME", os.devnull)
+
+    assert main(["ask", "-m", "vllm:m-1", "Hi"]) == 0
+    assert main(["keys", "list"]) == 0
+    assert "no keys are stored" in capsys.readouterr().err
+
+
 def _help_pages(prog: str, commands: Commands) -> Iterator[str]:
     parsers: list[argparse.ArgumentParser] = [parser_with_options(prog, "", commands)]
     while parsers:
@@ -538,7 +588,6 @@ def test_misspelled_option_is_refused_with_the_nearest(
         (main, ["help"], "list known models"),
         (main, ["help", "models"], "usage: llmcore models"),
         (openbridge.main, ["help", "serve"], "usage: openbridge serve"),
-        (main, ["help", "modls"], "list known models"),
     ],
 )
 def test_help_is_a_command_too(

@@ -70,7 +70,7 @@ def read_login(environ: Mapping[str, str]) -> StoredLogin | None:
     path = login_file(environ)
     try:
         kept = json.loads(path.read_bytes())
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return None
     except (OSError, ValueError) as error:
         raise _unreadable(path, error) from error
@@ -105,6 +105,6 @@ def remove_login(environ: Mapping[str, str]) -> bool:
     """Remove the stored login; False if there was none. Raises OSError."""
     try:
         login_file(environ).unlink()
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return False
     return True
