@@ -117,19 +117,22 @@ def _finite(digits: str) -> float:
     return number
 
 
+_CONTAINERS: Final = frozenset({dict, list})
+
+
 def _too_deep(value: JsonValue) -> bool:
-    """Return whether *value* is nested deeper than MAX_DEPTH, without recursion."""
-    level: list[object] = [value]
+    """Return whether decoded JSON is nested deeper than MAX_DEPTH, without recursion."""
+    level: list[Any] = [value] if type(value) in _CONTAINERS else []
     for _ in range(MAX_DEPTH):
+        if not level:
+            return False
         level = [
             child
             for item in level
-            if isinstance(item, dict | list)
-            for child in (item.values() if isinstance(item, dict) else item)
+            for child in (item.values() if type(item) is dict else item)
+            if type(child) in _CONTAINERS
         ]
-        if not level:
-            return False
-    return any(isinstance(item, dict | list) for item in level)
+    return bool(level)
 
 
 def dumps(value: JsonValue) -> bytes:
@@ -178,10 +181,12 @@ def _written_and_read(value: object) -> JsonValue | None:
     None where JSON cannot hold it just as it is, or it is nested deeply.
     """
     try:
-        copy: JsonValue = orjson.loads(orjson.dumps(value))
+        data = orjson.dumps(value)
+        copy: JsonValue = orjson.loads(data)
     except (TypeError, ValueError):
         return None
-    return None if copy != value or _too_deep(copy) else copy
+    may_be_deep = data.count(b"{") + data.count(b"[") > MAX_DEPTH
+    return None if copy != value or (may_be_deep and _too_deep(copy)) else copy
 
 
 _COPIED: Final = frozenset({str, bool, type(None)})
