@@ -236,13 +236,15 @@ _STARTS: Final[
 
 
 def _on_block_delta(state: MessagesState, event: Event, events: list[LLMEvent]) -> MessagesState:
-    index = _index(event, None)
-    block = state.open.get(index)
-    if block is None:
-        events.append(_fault("a delta arrived for a block that is not open", event))
-        return state
-    delta = object_or_empty(event.get("delta"))
-    kind, (fast, field) = str(delta.get("type")), block.fast_path
+    index, delta = _index(event, None), object_or_empty(event.get("delta"))
+    kind = str(delta.get("type"))
+    if index not in state.open:
+        if kind not in _BEGUN_BY or not isinstance(index, int) or index < state.blocks:
+            events.append(_fault("a delta arrived for a block that is not open", event))
+            return state
+        state = _open(state, index, {"type": _BEGUN_BY[kind]}, events)
+    block = state.open[index]
+    fast, field = block.fast_path
     if kind == fast:
         text = delta.get(field)
         if isinstance(text, str) and text:
@@ -252,6 +254,11 @@ def _on_block_delta(state: MessagesState, event: Event, events: list[LLMEvent]) 
     return state if after is block else replace_block(state, index, after)
 
 
+_BEGUN_BY: Final = {"text_delta": "text", "thinking_delta": "thinking"}
+"""The blocks that a delta begins by itself: gateways have left out their starts, which hold nothing.
+
+Source: https://github.com/BerriAI/litellm/pull/30115.
+"""
 _DELTAS: Final[dict[str, Callable[[Block, Event, list[LLMEvent]], Block]]] = {
     "input_json_delta": on_input,
     "signature_delta": on_signature,

@@ -566,7 +566,11 @@ def test_a_message_without_content_is_empty() -> None:
     [
         ([start(0, **text(""))], "content_block_start arrived before message_start"),
         (
-            [begin(), delta(0, "text_delta", text="a")],
+            [begin(), delta(0, "input_json_delta", partial_json="{}")],
+            "a delta arrived for a block that is not open",
+        ),
+        (
+            [begin(), start(0, **text("a")), stop(0), delta(0, "text_delta", text="b")],
             "a delta arrived for a block that is not open",
         ),
         ([begin(), begin(id="msg_2")], "a second message began"),
@@ -580,6 +584,29 @@ def test_a_broken_stream_is_an_error(events: list[Any], why: str) -> None:
 
     assert isinstance(found, StreamError)
     assert why in found.message
+
+
+def test_a_text_or_a_thought_needs_no_start() -> None:
+    """Gateways leave it out; blocks that follow have their own places."""
+    events = [
+        begin(),
+        delta(0, "thinking_delta", thinking="Hm"),
+        delta(0, "signature_delta", signature="sig"),
+        stop(0),
+        delta(1, "text_delta", text="Hel"),
+        delta(1, "text_delta", text="lo"),
+        stop(1),
+        start(2, **tool_use("f", {})),
+        stop(2),
+        *end("tool_use"),
+    ]
+
+    assert (
+        response(streamed(events)).message
+        == response(
+            whole(message(thinking("Hm"), text("Hello"), tool_use("f", {}), stop="tool_use"))
+        ).message
+    )
 
 
 def test_the_same_beginning_twice_is_one() -> None:
