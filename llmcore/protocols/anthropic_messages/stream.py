@@ -255,7 +255,7 @@ def _on_block_delta(state: MessagesState, event: Event, events: list[LLMEvent]) 
 
 
 _BEGUN_BY: Final = {"text_delta": "text", "thinking_delta": "thinking"}
-"""The blocks that a delta begins by itself: gateways have left out their starts, which hold nothing.
+"""The blocks that a delta begins by itself: gateways have left out their starts, which are empty.
 
 Source: https://github.com/BerriAI/litellm/pull/30115.
 """

@@ -439,9 +439,12 @@ def _reasoning_events(part: Native, size: int) -> Iterator[Native]:
 
 
 def _input(name: str, field: str, item: Native, size: int) -> Iterator[Native]:
-    for piece in _pieces(item[field], size):
+    whole = item.get(field)
+    if whole is None:  # code that is not shown
+        return
+    for piece in _pieces(whole, size):
         yield {"type": f"{name}.delta", "delta": piece, "obfuscation": "xyz"}
-    yield {"type": f"{name}.done", field: item[field]}
+    yield {"type": f"{name}.done", field: whole}
 
 
 def _commands(item: Native, size: int) -> Iterator[Native]:
