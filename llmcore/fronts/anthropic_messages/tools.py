@@ -37,6 +37,7 @@ from llmcore.fronts.tools_as_functions import (
     refuse_or_report,
 )
 from llmcore.protocols.anthropic_messages.names import METADATA_KEY, PROTOCOL_ID, TOOL_CHOICES
+from llmcore.protocols.openai_responses.names import PROTOCOL_ID as RESPONSES
 from llmcore.protocols.protocol import protocol_by_id
 from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.errors import InvalidRequestError
@@ -105,7 +106,7 @@ def read_offer(
             raise invalid(f"{path}: {error.message}", path) from error
         if spec is not None:
             specs.append(spec)
-    choice, parallel = _read_choice(body, specs, reader.missing, diagnostics)
+    choice, parallel = _read_choice(body, specs, reader.missing, upstream, diagnostics)
     servers = body.get("mcp_servers") if reader.native else None
     if not reader.native:
         _report_servers(body, natives, diagnostics)
@@ -291,7 +292,11 @@ _MODES: Final = {native: mode for mode, native in TOOL_CHOICES.items()}
 
 
 def _read_choice(
-    body: Fields, specs: Sequence[ToolSpec], missing: Sequence[str], diagnostics: Diagnostics
+    body: Fields,
+    specs: Sequence[ToolSpec],
+    missing: Sequence[str],
+    upstream: Upstream,
+    diagnostics: Diagnostics,
 ) -> tuple[ToolChoice | None, bool | None]:
     """Return the choice, and whether calls may come in parallel."""
     native = read(body, "tool_choice", dict)
@@ -315,11 +320,15 @@ def _read_choice(
         )
     if not specs:
         return None, None
-    return _choice(_MODES[given], name, specs, diagnostics), parallel
+    return _choice(_MODES[given], name, specs, upstream, diagnostics), parallel
 
 
 def _choice(
-    mode: str, name: str | None, specs: Sequence[ToolSpec], diagnostics: Diagnostics
+    mode: str,
+    name: str | None,
+    specs: Sequence[ToolSpec],
+    upstream: Upstream,
+    diagnostics: Diagnostics,
 ) -> ToolChoice | None:
     if name is None:
         return ToolChoice(mode)  # type: ignore[arg-type]
@@ -330,6 +339,8 @@ def _choice(
         raise invalid(
             f"tool_choice names {name[:80]!r}, which is not among the tools.", "tool_choice"
         )
+    if len(specs) == 1 and upstream.protocol_id == RESPONSES:
+        return ToolChoice.required()  # as Claude Code demands a web search
     why = "a tool that the upstream's provider runs cannot be demanded by name"
     diagnostics.changed("tool-choice-changed", "tool_choice", why)
     return None

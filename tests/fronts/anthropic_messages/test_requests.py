@@ -552,6 +552,8 @@ def test_a_search_of_the_web_is_the_upstreams_own_where_it_has_one() -> None:
     assert "web_search" in without.system[-1].text
     demanded = {"tools": [search], "tool_choice": {"type": "tool", "name": "web_search"}}
     assert refused(demanded).code == "unsupported_tool"
+    assert read(demanded, RESPONSES).request.tool_choice == ToolChoice.required()
+    assert codes(read(demanded, GEMINI)) == ["tool-choice-changed"]
 
 
 @pytest.mark.parametrize(
