@@ -180,6 +180,8 @@ WRONG = {
     "_generate(messages=[_with_part({'type': 'input_file', 'file_id': 'x'})])": "DocumentPart.of",
     "_generate(messages=[_with_part({'type': 'tool_result'})])": '"role": "tool"',
     "_generate(messages=[_with_part('Hi')])": r"Message.user\(...\)",
+    "Message('user', [{'type': 'text', 'text': 'Hi'}])": "the whole message as a dict",
+    "ImagePart(data='aGk=', media_type='image/png')": "base64.b64decode",
     # tools as dicts of other APIs
     "_generate('Hi', tools={'type': 'function'})": r"write tools=\[...\]",
     "_generate('Hi', tools=[{'name': 'f', 'input_schema': {}}])": 'in place of "input_schema"',
@@ -295,6 +297,14 @@ WRONG_NAMES = {
     # of modules
     "llmcore.completion": "import generate",
     "llmcore.ChatOpenAI": "import OpenAI",
+    "llmcore.generate_text": "import generate`",
+    "llmcore.stream_text": "import stream`",
+    "llmcore.image_generation": "import generate_image",
+    "llmcore.transcription": "import transcribe",
+    "llmcore.APIConnectionError": "import NetworkError",
+    "llmcore.APITimeoutError": "import RequestTimeoutError",
+    "llmcore.ContextWindowExceededError": "import ContextLengthError",
+    "Conversation().generate_object": r"messages=\[\*chat.messages",
     "sync.OpenAI": "from llmcore import OpenAI",
     "sync.completion": "from llmcore.sync import generate",
 }

@@ -34,6 +34,7 @@ with_conversation_hints: Final = with_hints(
         ("send", "ask", "say", "chat", "run", "complete"), "write chat.generate(model, prompt)"
     ),
     **dict.fromkeys(("history", "turns"), "write `.messages`"),
+    generate_object="call generate_object(model, messages=[*chat.messages, ...], schema=...)",
     **dict.fromkeys(("id", "name"), "write `.run_id`"),
     **dict.fromkeys(
         ("add", "append", "add_message", "add_user_message"),

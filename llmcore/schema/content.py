@@ -166,6 +166,7 @@ class _Media(metaclass=Hinted):
             kind = type(self.data).__name__
             raise InvalidRequestError(
                 f"the data of {type(self).__name__} must be bytes; got {kind}"
+                + ": decode it, as with base64.b64decode(...)" * (kind == "str")
             )
         for name in ("file_owner", "file_account"):
             if getattr(self, name) is not None and self.file_id is None:
@@ -442,6 +443,7 @@ def parts_of(values: Iterable[PartInput], *, levels: int = MAX_DEPTH) -> tuple[C
         else:
             raise InvalidRequestError(
                 f"content must be text or content parts; got a {type(value).__name__}"
+                + ": give the whole message as a dict, or parts" * isinstance(value, Mapping)
             )
     return tuple(parts)
 
