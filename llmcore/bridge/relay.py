@@ -154,6 +154,8 @@ def _native(body: JsonObject, fields: JsonObject) -> JsonObject:
 # -- the run
 
 _KEY_REFUSED: Final = frozenset({401, 403})
+_JSON_BEGINS: Final = (b"{", b"[")
+"""The first bytes of an API's errors. Others are a web server's: pages, or texts."""
 
 
 class RelayPlan(msgspec.Struct, frozen=True, kw_only=True):
@@ -353,9 +355,10 @@ class RelayRun:
             failure = from_llm_error(error)
             if status in _KEY_REFUSED:
                 raise evolve(failure, status=502) from error
-            if status >= 400:
+            body = self._copy.take_error() if status >= 400 else b""
+            if body.lstrip().startswith(_JSON_BEGINS):
                 self._refusal = WholeBody(
-                    body=self._copy.take_error(),
+                    body=body,
                     status=status,
                     content_type=self._copy.content_type,
                     headers=self._copy.shown_headers,

@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from llmcore.bridge.accounts import charges
-from llmcore.bridge.accounts.issued_key import KeyLimits
+from llmcore.bridge.accounts.issued_key import KeyLimits, period_name
 from llmcore.bridge.accounts.issued_keys import KeyRegistry
 from llmcore.bridge.configuration.settings import AccountSettings, GatewaySettings
 from llmcore.bridge.state.ledger import Ledger
@@ -60,8 +60,7 @@ async def test_a_budget_begins_anew_with_each_period(
 ) -> None:
     """Also for a key that was at its end, and without anything that has to run at midnight."""
     at = 1767225599.0  # 2025-12-31 23:59:59 UTC, a Wednesday
-    named = charges.period_name
-    monkeypatch.setattr(charges, "period_name", lambda kind, _now: named(kind, at))
+    monkeypatch.setattr(charges, "period_name", lambda kind, _now: period_name(kind, at))
     _, text = KeyRegistry(ledger).create(KeyLimits(budget_tokens=500, period=period))
     async with asked(settings) as client:
         first = [(await ask(client, text, 250)).status_code for _ in range(4)]

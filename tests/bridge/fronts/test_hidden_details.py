@@ -145,6 +145,28 @@ def test_a_web_page_in_place_of_a_response_is_not_quoted(caplog: pytest.LogCaptu
     assert "inner.example" in logged(caplog)
 
 
+@pytest.mark.parametrize("relay", [True, False], ids=["relayed", "translated"])
+@pytest.mark.parametrize("stream", [True, False], ids=["streamed", "whole"])
+def test_a_web_servers_page_of_an_error_has_the_form_of_the_clients_api(
+    relay: bool, stream: bool
+) -> None:
+    """A proxy in front of the upstream sends it; SDKs cannot read it."""
+    page = b"<html><title>504 Gateway Time-out</title><p>nginx at inner.example</html>"
+
+    def page_of(_received: Received) -> Answer:
+        return Answer([page], 504, {"content-type": "text/html"}, length=len(page))
+
+    path, body = REQUESTS["chat"]
+    with serve(page_of) as server, gateway(model_at(server.url), relay=relay) as url:
+        answer = httpx.post(url + path, json={**body, "stream": stream}, timeout=20)
+
+    assert answer.status_code == 504
+    assert answer.json()["error"]["code"] == "upstream_timeout"
+    assert answer.json()["error"]["message"].endswith("a web page: 504 Gateway Time-out")
+    assert "inner.example" not in answer.text
+    assert answer.headers["x-should-retry"] == "true"
+
+
 def test_the_failure_of_a_background_response_is_in_the_log(
     nobody: str, caplog: pytest.LogCaptureFixture
 ) -> None:
