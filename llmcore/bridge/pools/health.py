@@ -46,6 +46,8 @@ _REASONS: Final[Mapping[type[LLMError], str]] = {
     StreamError: "failing",
     ProviderError: "failing",
 }
+OF_THE_MODEL: Final = frozenset(_REASONS[kind] for kind in _OF_THE_MODEL)
+"""The reasons of refusals that concern one model of an upstream."""
 
 
 @frozen(kw_only=True)

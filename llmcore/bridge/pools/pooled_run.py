@@ -316,9 +316,11 @@ class PooledRun:
     async def _next_target(self) -> bool:
         """Begin the run of the next target; return whether there is one.
 
-        A target that cannot take the request is passed over, unless it is the first of its pool.
+        A target that cannot take the request is passed over, unless it is the first of its pool,
+        and one that lacks the model is not waited for.
         """
         search = self._search
+        search.final.update(filter(self._health.refuses_model, search.pool.targets))
         await self._leave_place()
         while True:
             choice = search.choice()

@@ -13,6 +13,7 @@ from llmcore.bridge.http.metrics import Metrics
 from llmcore.bridge.model_map import UpstreamModel
 from llmcore.bridge.pools.health import (
     HEALTHY,
+    OF_THE_MODEL,
     RATE_LIMITED,
     Health,
     after_failure,
@@ -116,6 +117,15 @@ class UpstreamHealth:
             if health.reason == RATE_LIMITED or is_open:
                 until = max(until, health.free_at)
         return max(0.0, until - now)
+
+    def refuses_model(self, target: UpstreamModel) -> bool:
+        """Return whether *target* cools down since it lacks or refuses its model.
+
+        To wait for it would not help.
+        """
+        now = self._clock()
+        known = (self._known.get(name, HEALTHY) for name in _names(target))
+        return any(now < health.free_at and health.reason in OF_THE_MODEL for health in known)
 
     def limited_until(self, target: UpstreamModel) -> float:
         """Return until when the limits of its settings keep requests from *target*."""

@@ -113,12 +113,13 @@ def test_models_that_clients_make_up_change_nothing_about_the_health_of_their_up
 
 
 def test_targets_that_all_lack_the_model_return_their_error_and_no_request_waits() -> None:
-    """However often they are asked."""
+    """The first request asks both, each later one a single target: the other cools down."""
     with pooled_gateway(BOTH, a=fails(404, "no up-a"), b=fails(404, "no up-b")) as scene:
         answers = [scene.ask() for _ in range(8)]
 
     assert {answer.status_code for answer in answers} == {404}
     assert all("no up-" in answer.text for answer in answers)
+    assert sum(scene.counts.values()) == 2 + 7
 
 
 @ways

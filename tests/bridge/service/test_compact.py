@@ -76,7 +76,7 @@ def test_items_are_made_short(client: OpenAI, upstream: Loopback) -> None:
     assert isinstance(made.output[-1], ResponseCompactionItem)
     assert made.usage.total_tokens == 5
     sent = messages(upstream)
-    assert sent[0] == {"role": "system", "content": "Mind the names."}
+    assert sent[0] == {"role": "system", "content": "Mind the names.\n\nBe brief."}
     assert [one["role"] for one in sent[-3:]] == ["tool", "user", "user"]
 
 
