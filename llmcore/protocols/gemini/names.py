@@ -51,12 +51,13 @@ FINISH_REASONS: Final[Mapping[str, FinishReasonKind]] = {
     "PUP_LIMITED_DISABLED": "content_filter",
     "MALFORMED_FUNCTION_CALL": "error",
     "MALFORMED_RESPONSE": "error",
-    "UNEXPECTED_TOOL_CALL": "error",
+    "UNEXPECTED_TOOL_CALL": "other",
     "TOO_MANY_TOOL_CALLS": "error",
     "MISSING_THOUGHT_SIGNATURE": "error",
 }
-"""`finishReason` by the common words: `error` where the model or the request broke a rule, so that
-the response is not one. Any other (`OTHER`, `NO_IMAGE`, `IMAGE_OTHER`) is `other`.
+"""`finishReason` by the common words: `error` where there is no response to use. A call of a tool
+that was not offered is whole, and its response can be continued: `other`, like any other reason
+(`OTHER`, `NO_IMAGE`, `IMAGE_OTHER`).
 Source: https://ai.google.dev/api/generate-content#FinishReason, read November 2026."""
 
 SERVICE_TIERS: Final[Mapping[str, str]] = {

@@ -122,7 +122,7 @@ FINISH_REASONS: Final[Mapping[str, FinishReasonKind]] = {
     "insufficient_system_resource": "error",  # DeepSeek
     "malformed_function_call": "error",  # Gemini's own words too
     "malformed_response": "error",
-    "unexpected_tool_call": "error",
+    "unexpected_tool_call": "other",
     "too_many_tool_calls": "error",
     "missing_thought_signature": "error",
 }

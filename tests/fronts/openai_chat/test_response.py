@@ -128,7 +128,7 @@ def test_fields_of_the_upstream_that_openai_has_too_are_kept() -> None:
         ([text("no", refusal=True)], "content_filter", "refusal", "content_filter"),
         ([text("no", refusal=True)], "stop", "stop", "stop"),
         ([text("x")], "other", "pause_turn", "stop"),
-        ([call("f", "{}")], "error", "UNEXPECTED_TOOL_CALL", "tool_calls"),
+        ([call("f", "{}")], "other", "UNEXPECTED_TOOL_CALL", "tool_calls"),
     ],
 )
 def test_a_reason_to_stop_has_its_word_in_chat(

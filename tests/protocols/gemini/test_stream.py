@@ -291,7 +291,7 @@ def test_other_candidates_are_events_of_the_provider() -> None:
         ("ESCALATION", "content_filter", "content_filter"),
         ("MALFORMED_FUNCTION_CALL", "error", "error"),
         ("MALFORMED_RESPONSE", "error", "error"),
-        ("UNEXPECTED_TOOL_CALL", "error", "error"),
+        ("UNEXPECTED_TOOL_CALL", "other", "other"),
         ("TOO_MANY_TOOL_CALLS", "error", "error"),
         ("MISSING_THOUGHT_SIGNATURE", "error", "error"),
         ("OTHER", "other", "other"),

@@ -454,7 +454,7 @@ def test_facts_of_the_response_are_kept() -> None:
         ("refusal", "content_filter"),
         ("SAFETY", "content_filter"),
         ("function_call_filter: MALFORMED_FUNCTION_CALL", "error"),
-        ("function_call_filter: UNEXPECTED_TOOL_CALL", "error"),
+        ("function_call_filter: UNEXPECTED_TOOL_CALL", "other"),
         ("content_filter: IMAGE_RECITATION", "content_filter"),
         ("content_filter: PROHIBITED_CONTENT", "content_filter"),
         ("one of next year's", "other"),
