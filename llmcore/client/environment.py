@@ -139,11 +139,12 @@ def names_a_provider(model_id: str) -> bool:
 def _written_elsewhere(provider: str | None, model_id: str) -> str | None:
     """Return the name here of a model as LiteLLM, LangChain or pydantic-ai write it."""
     prefix, separator, rest = [*re.split("([:/])", model_id, maxsplit=1), "", ""][:3]
-    retrieval = {entry.id for entry in RETRIEVAL_PROVIDERS}
-    known = {entry.id for entry in provider_entries()} - retrieval
-    meant = NAMES_ELSEWHERE.get(prefix) or PROVIDER_ALIASES.get(prefix, prefix)
     is_known_here = separator == ":" and prefix not in NAMES_ELSEWHERE
-    if provider or not (separator and rest) or is_known_here or meant not in known:
+    if provider or not rest or is_known_here:
+        return None
+    meant = NAMES_ELSEWHERE.get(prefix) or PROVIDER_ALIASES.get(prefix, prefix)
+    retrieval = {entry.id for entry in RETRIEVAL_PROVIDERS}
+    if meant not in {entry.id for entry in provider_entries()} - retrieval:
         return None
     owner = get_model_info(model_id)
     return None if owner is not None and owner.provider == prefix else f"{meant}:{rest}"

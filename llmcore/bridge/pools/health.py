@@ -46,7 +46,7 @@ _REASONS: Final[Mapping[type[LLMError], str]] = {
     StreamError: "failing",
     ProviderError: "failing",
 }
-OF_THE_MODEL: Final = frozenset(_REASONS[kind] for kind in _OF_THE_MODEL)
+MODEL_REASONS: Final = frozenset(_REASONS[kind] for kind in _OF_THE_MODEL)
 """The reasons of refusals that concern one model of an upstream."""
 
 

@@ -13,7 +13,7 @@ from llmcore.bridge.http.metrics import Metrics
 from llmcore.bridge.model_map import UpstreamModel
 from llmcore.bridge.pools.health import (
     HEALTHY,
-    OF_THE_MODEL,
+    MODEL_REASONS,
     RATE_LIMITED,
     Health,
     after_failure,
@@ -125,7 +125,7 @@ class UpstreamHealth:
         """
         now = self._clock()
         known = (self._known.get(name, HEALTHY) for name in _names(target))
-        return any(now < health.free_at and health.reason in OF_THE_MODEL for health in known)
+        return any(now < health.free_at and health.reason in MODEL_REASONS for health in known)
 
     def limited_until(self, target: UpstreamModel) -> float:
         """Return until when the limits of its settings keep requests from *target*."""

@@ -55,9 +55,9 @@ FINISH_REASONS: Final[Mapping[str, FinishReasonKind]] = {
     "TOO_MANY_TOOL_CALLS": "error",
     "MISSING_THOUGHT_SIGNATURE": "error",
 }
-"""`finishReason` by the common words: `error` where there is no response to use. A call of a tool
-that was not offered is whole, and its response can be continued: `other`, like any other reason
-(`OTHER`, `NO_IMAGE`, `IMAGE_OTHER`).
+"""`finishReason` by the common words: `error` if the response cannot be used. With
+`UNEXPECTED_TOOL_CALL` the call is complete, and the client can answer it, so it is `other`, as are
+all that are not listed (`OTHER`, `NO_IMAGE`, `IMAGE_OTHER`).
 Source: https://ai.google.dev/api/generate-content#FinishReason, read November 2026."""
 
 SERVICE_TIERS: Final[Mapping[str, str]] = {
