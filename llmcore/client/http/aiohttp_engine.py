@@ -154,7 +154,8 @@ class _Body:
         except BaseException as error:
             self._close()
             if isinstance(error, Exception):
-                raise _translated(error, self._request) from error
+                # aiohttp shares one error among all closed bodies; its traceback would keep them
+                raise _translated(error, self._request) from error.with_traceback(None)
             raise
         self._waiting_since = None
         if not chunk:

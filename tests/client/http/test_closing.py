@@ -16,6 +16,7 @@ import pytest
 
 from llmcore import Client, Failure, Timeouts, generate, request, stream
 from llmcore.client.event_stream import EventStream
+from llmcore.routes.http_request import HttpRequest
 from llmcore.schema.errors import LLMError
 from tests.support.servers.loopback import (
     Answer,
@@ -65,6 +66,27 @@ async def test_closing_while_another_task_reads(server: Loopback) -> None:
                     group.start_soon(once, client)
         gc.collect()
         assert await until(lambda: len(server.disconnects) == len(server.received))
+
+
+async def test_streams_closed_while_another_task_reads_are_not_kept(server: Loopback) -> None:
+    """Their requests are garbage once the results are: no error of a library refers to them."""
+
+    async def once(client: Client) -> None:
+        running = client.stream(request(model=model_at(server.url), prompt="Hi"))
+        async with anyio.create_task_group() as group:
+            group.start_soon(running.result)
+            await until(lambda: running.partial_response.text != "")
+            await running.aclose()
+
+    def kept() -> int:
+        gc.collect()
+        return sum(type(each) is HttpRequest for each in gc.get_objects())
+
+    async with Client() as client:
+        before = kept()
+        for _ in range(10):
+            await once(client)
+        assert await until(lambda: kept() <= before)
 
 
 async def test_two_tasks_may_close(server: Loopback) -> None:
