@@ -36,7 +36,13 @@ from llmcore.bridge.state.stores import ledger_for, store_for
 from llmcore.bridge.tools_file import read_tools
 from llmcore.bridge.translated_run import ResponsePlan, TranslatedRun
 from llmcore.bridge.upstream import Upstreams
-from llmcore.bridge.upstream_call import RunContext, retry_policy, total_deadline
+from llmcore.bridge.upstream_call import (
+    CallLimits,
+    RunContext,
+    embedded,
+    retry_policy,
+    total_deadline,
+)
 from llmcore.client.large_requests import is_large, run_in_thread_if
 from llmcore.client.loop_task import LoopTask
 from llmcore.client.transport import Transport
@@ -49,7 +55,6 @@ from llmcore.fronts.errors import (
 from llmcore.fronts.front import ClientRequest, Upstream
 from llmcore.fronts.policy import RegisteredTool, TranslationPolicy
 from llmcore.fronts.sealer import Sealer
-from llmcore.generation.retrieval import embed_many
 from llmcore.routes.route import PreparedRequest, Route
 from llmcore.schema.embeddings import EmbeddingRequest, EmbeddingResponse
 from llmcore.schema.errors import AuthenticationError, LLMError
@@ -313,19 +318,11 @@ class Service:
         """Return the response of *plan*, to pass as it comes; nothing is sent yet."""
         return RelayRun(self._context, plan)
 
-    async def embedded(self, request: EmbeddingRequest) -> EmbeddingResponse:
-        """Return the vectors of *request*, in as many requests as its upstream needs."""
-        model, client = request.model, self._upstreams.client
-        provider = model.provider if isinstance(model, Model) else ""
-        return await embed_many(
-            model,
-            request.inputs,
-            dimensions=request.dimensions,
-            provider_options=request.provider_options,
-            max_retries=retry_policy(self.settings).max_retries,
-            timeouts=self._upstreams.timeouts.get(provider),
-            client=client,
-        )
+    async def embedded(
+        self, request: EmbeddingRequest, target: UpstreamModel, limits: CallLimits
+    ) -> EmbeddingResponse:
+        """Return the vectors of *request* from *target*, in as many requests as it needs."""
+        return await embedded(self._context, target, limits, request)
 
     async def prepared(self, request: LLMRequest) -> PreparedRequest:
         """Return what the upstream would be sent for *request*."""

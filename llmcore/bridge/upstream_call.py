@@ -1,4 +1,7 @@
-"""One call of an upstream for a run: tried again until it begins, within its time limits."""
+"""One call of an upstream for a run: tried again until it begins, within its time limits.
+
+`UpstreamCall` generates; `embedded` returns vectors. Both report to the upstream's health.
+"""
 
 import logging
 import math
@@ -21,8 +24,10 @@ from llmcore.client.client import Client
 from llmcore.client.event_stream import EventStream
 from llmcore.fronts.policy import TranslationPolicy
 from llmcore.generation.model_call import ModelCall
+from llmcore.generation.retrieval import embed_many
 from llmcore.generation.retry import RetryPolicy
 from llmcore.routes.transport import Timeouts
+from llmcore.schema.embeddings import EmbeddingRequest, EmbeddingResponse
 from llmcore.schema.errors import LLMError, RequestTimeoutError
 from llmcore.schema.events import ErrorEvent, Finish, LLMEvent, StreamStart
 from llmcore.schema.frozen import frozen
@@ -116,9 +121,7 @@ class UpstreamCall:
         self._began_at = context.health.now()
         self._has_begun = False
         self._is_ended = False
-        self._deadline = (
-            total_deadline(context.settings) if limits.deadline is None else (limits.deadline)
-        )
+        self._deadline = _deadline(context, limits)
         self._sent_at: float | None = None
         self._call = self._new_call(attempt, without_reasoning)
 
@@ -138,10 +141,7 @@ class UpstreamCall:
             self.request_id = first.request_id or self.request_id
         if isinstance(last, ErrorEvent):
             self.request_id = last.error.request_id or self.request_id
-            self._name_whole_limit(last.error)
-            # The only target is always asked; its names of models may be made up by clients.
-            if self._limits.elsewhere or not is_of_the_model(last.error):
-                self._context.health.failed(self._target, last.error)
+            _failed(self._context, self._target, self._limits, last.error)
         self._is_ended = isinstance(last, Finish | ErrorEvent)
         return batch
 
@@ -179,17 +179,7 @@ class UpstreamCall:
         )
 
     def _timeouts(self) -> Timeouts:
-        """Return the time limits of the next try; its total is what earlier tries have left."""
-        limits = self._context.timeouts.get(self._provider, self._context.client.timeouts)
-        if self._deadline == math.inf:
-            return limits
-        return evolve(limits, total=max(self._deadline - anyio.current_time(), _LEAST_S))
-
-    def _name_whole_limit(self, error: LLMError) -> None:
-        """Let *error* state the limit that is configured, of which its try had the rest."""
-        total_s = self._context.settings.limits.total_s
-        if isinstance(error, RequestTimeoutError) and error.error_code == _TOTAL and total_s:
-            error.message = Timeouts(total=total_s).expired(_TOTAL).message
+        return _timeouts(self._context, self._provider, self._deadline)
 
     def _on_retry(self, error: LLMError, attempt: int, delay: float) -> None:
         self._context.health.failed(self._target, error)
@@ -203,3 +193,59 @@ class UpstreamCall:
             error=str(error),
             upstream_request_id=error.request_id,
         )
+
+
+async def embedded(
+    context: RunContext, target: UpstreamModel, limits: CallLimits, request: EmbeddingRequest
+) -> EmbeddingResponse:
+    """Return the vectors of *request* from *target*, in as many requests as it needs.
+
+    Raises LLMError.
+    """
+    began_at, deadline = context.health.now(), _deadline(context, limits)
+    policy = retry_policy(context.settings, elsewhere=limits.elsewhere)
+    timeouts = _timeouts(context, target.provider, deadline)
+    try:
+        with anyio.CancelScope(deadline=deadline):
+            response = await embed_many(
+                request.model,
+                request.inputs,
+                dimensions=request.dimensions,
+                provider_options=request.provider_options,
+                max_retries=0 if limits.elsewhere else policy.max_retries,
+                timeouts=timeouts,
+                client=context.client,
+            )
+            context.health.succeeded(target, began_at)
+            return response
+        raise timeouts.expired(_TOTAL, target.provider)
+    except LLMError as error:
+        _failed(context, target, limits, error)
+        raise
+
+
+def _deadline(context: RunContext, limits: CallLimits) -> float:
+    return total_deadline(context.settings) if limits.deadline is None else limits.deadline
+
+
+def _timeouts(context: RunContext, provider: str, deadline: float) -> Timeouts:
+    """Return the time limits of the next try; its total is what earlier tries have left."""
+    limits = context.timeouts.get(provider, context.client.timeouts)
+    if deadline == math.inf:
+        return limits
+    return evolve(limits, total=max(deadline - anyio.current_time(), _LEAST_S))
+
+
+def _failed(
+    context: RunContext, target: UpstreamModel, limits: CallLimits, error: LLMError
+) -> None:
+    """Report *error* to the health of *target*, and let it state the whole limit of time.
+
+    The total of the last try was what earlier ones had left.
+    """
+    total_s = context.settings.limits.total_s
+    if isinstance(error, RequestTimeoutError) and error.error_code == _TOTAL and total_s:
+        error.message = Timeouts(total=total_s).expired(_TOTAL).message
+    # The only target is always asked; its names of models may be made up by clients.
+    if limits.elsewhere or not is_of_the_model(error):
+        context.health.failed(target, error)

@@ -12,7 +12,7 @@ from attrs import evolve
 
 from llmcore.bridge.api import OperationRequest
 from llmcore.bridge.generation import ChosenModel, Generation
-from llmcore.bridge.response_run import JSON_TYPE, RunLabels, WholeBody
+from llmcore.bridge.response_run import JSON_TYPE, ResponseRun, RunLabels, WholeBody
 from llmcore.bridge.service import Service
 from llmcore.fronts.errors import FrontError, from_llm_error
 from llmcore.fronts.front import FailureResponse, Front
@@ -40,9 +40,11 @@ class Embeddings:
         self._calls = calls
         self._service = service
 
-    async def create(self, call: OperationRequest) -> "EmbeddingRun":
+    async def create(self, call: OperationRequest) -> ResponseRun:
         """`POST /embeddings`."""
-        chosen = await self._calls.chosen(call.request, call.caller)
+        return await self._calls.pooled(call, self._run)
+
+    async def _run(self, call: OperationRequest, chosen: ChosenModel) -> "EmbeddingRun":
         read = read_embeddings_request(call.body, chosen.model)
         read = evolve(read, diagnostics=(*call.diagnostics, *read.diagnostics))
         return EmbeddingRun(self._service, self._calls.front, chosen, read)
@@ -61,6 +63,7 @@ class EmbeddingRun:
         self, service: Service, front: Front[Any], chosen: ChosenModel, read: ReadEmbeddings
     ) -> None:
         self._service, self._front, self._read = service, front, read
+        self._limits = chosen.limits
         self.headers = {}
         self.info = RunLabels(
             id=chosen.info.id,
@@ -113,7 +116,9 @@ class EmbeddingRun:
         self.is_sent = True
         begun = time.monotonic()
         try:
-            response = await self._service.embedded(self._read.request)
+            response = await self._service.embedded(
+                self._read.request, self.info.upstream, self._limits
+            )
         except LLMError as error:
             self.error = error
             raise from_llm_error(error) from error

@@ -2,6 +2,7 @@
 
 import json
 import struct
+import time
 from typing import Any
 
 import httpx
@@ -18,6 +19,14 @@ from llmcore.routes.retrieval import Cohere
 from llmcore.schema.embeddings import EmbeddingRequest
 from tests.support.servers.front_gateways import MODEL, gateway
 from tests.support.servers.loopback import Answer, Received, serve
+from tests.support.servers.pooled_gateway import (
+    BOTH,
+    SHARED,
+    Scene,
+    fails,
+    in_turn,
+    pooled_gateway,
+)
 from tests.support.strategies.requests import json_values
 
 JSON = {"content-type": "application/json"}
@@ -95,6 +104,84 @@ def test_what_an_upstream_lacks_is_in_the_header() -> None:
 
     assert answer.status_code == 200
     assert "dropped unsupported-parameter user" in answer.headers["x-openbridge-diagnostics"]
+
+
+# -- over several upstreams
+
+
+def embeds(received: Received) -> Answer:
+    """Answer with a vector for each text, 3 tokens together."""
+    texts = json.loads(received.body)["input"]
+    vectors = [{"index": n, "embedding": [0.5]} for n in range(len(texts))]
+    data = json.dumps({"data": vectors, "usage": {"prompt_tokens": 3}}).encode()
+    return Answer([data], 200, JSON, len(data))
+
+
+def embedded(scene: Scene, text: str = "x", model: str = "m") -> httpx.Response:
+    body = {"model": model, "input": [text]}
+    return httpx.post(f"{scene.url}/embeddings", json=body, timeout=30)
+
+
+@pytest.mark.parametrize("status", [401, 404, 429, 503])
+def test_the_next_target_embeds_after_a_failure_and_the_first_one_cools_down(status: int) -> None:
+    with pooled_gateway(BOTH, a=fails(status), b=embeds) as scene:
+        answers = [embedded(scene) for _ in range(2)]
+        health = scene.root("/healthz?deep=1").json()["upstreams"]
+
+    assert [answer.status_code for answer in answers] == [200, 200]
+    assert answers[0].headers["x-openbridge-upstream"] == "b/up-b"
+    assert answers[0].headers["x-openbridge-failed"].startswith("a/up-a ")
+    assert scene.counts == {"a": 1, "b": 2}
+    assert health["a" if status == 401 else "a/up-a"]["state"] == "cooling"
+    assert [json.loads(one.body)["model"] for one in scene.upstreams["b"].received] == ["up-b"] * 2
+
+
+def test_vectors_from_a_target_end_its_record_of_failures() -> None:
+    settings = "[routing]\ncool_down_seconds = 0.1\n"
+    with pooled_gateway(BOTH, settings=settings, a=in_turn(fails(503), embeds), b=embeds) as scene:
+        embedded(scene)
+        failed = scene.root("/healthz?deep=1").json()["upstreams"]
+        time.sleep(0.2)
+        again = embedded(scene)
+        health = scene.root("/healthz?deep=1").json()["upstreams"]
+
+    assert failed["a/up-a"]["failures"] == 1
+    assert again.headers["x-openbridge-upstream"] == "a/up-a"
+    assert "a/up-a" not in health
+
+
+def test_an_invalid_embedding_request_is_not_sent_to_another_target() -> None:
+    with pooled_gateway(BOTH, a=fails(400, "bad field"), b=embeds) as scene:
+        answer = embedded(scene)
+
+    assert (answer.status_code, "bad field" in answer.text) == (400, True)
+    assert scene.counts == {"a": 1, "b": 0}
+
+
+def test_embeddings_count_against_the_limits_of_an_upstream() -> None:
+    own = {"a": "key = 'k'\nrequests_per_minute = 2", "b": "key = 'k'\nweight = 0.000001"}
+    with pooled_gateway(SHARED, own=own, a=embeds, b=embeds) as scene:
+        for number in range(5):
+            assert embedded(scene, f"text {number}").status_code == 200
+
+    assert scene.counts == {"a": 2, "b": 3}
+
+
+def test_embeddings_have_the_time_limits_of_their_upstream_and_of_all_tries() -> None:
+    silent = lambda _: Answer([5.0], 200, JSON)  # noqa: E731
+    config = '[models.m]\ntargets = ["a/up"]\n'
+    own = {"a": "key = 'k'\nfirst_event_seconds = 0.1"}
+    with pooled_gateway(config, own=own, a=silent) as scene:
+        of_upstream = embedded(scene)
+    settings = "[limits]\ntotal_seconds = 0.3\n"
+    with pooled_gateway(config, settings=settings, a=fails(503)) as scene:
+        of_all = embedded(scene)
+
+    assert of_upstream.status_code == 504
+    assert "0.1" in of_upstream.text
+    assert of_all.status_code == 504
+    assert "0.3" in of_all.text
+    assert scene.counts["a"] >= 1
 
 
 # -- the front alone
