@@ -1,14 +1,15 @@
 """Issued keys in the ledger: managing them, and finding the one that a client shows.
 
 A key that was found is used again for a moment, so that a busy client costs the store two reads a
-second; a revocation holds on all workers within a second.
+second; a revocation holds on all workers within a second. Ids without a key take few threads and
+little memory, so that strangers who send made-up keys neither delay nor displace the others.
 """
 
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Final
+from typing import Final, TypeVar
 
 import anyio
 import anyio.to_thread
@@ -30,11 +31,18 @@ from llmcore.fronts.errors import SERVER_ERROR, FrontError
 from llmcore.schema.errors import InvalidRequestError, NotFoundError
 from llmcore.schema.json import JsonObject
 
+_T = TypeVar("_T")
+
 _FRESH_S: Final = 0.4
 """How long a key that was read from the store is used without reading it again."""
 _STALE_S: Final = 0.8
 """How long it is used while another request is reading it again."""
 _KEPT: Final = 10_000
+_MISSING_S: Final = 10.0
+"""How long an id without a key is not looked for again; ids of new keys are random."""
+_MISSING_KEPT: Final = 1000
+_UNKNOWN_AT_ONCE: Final = 2
+"""Reads of ids that no key was found for yet."""
 
 
 class KeyRegistry:
@@ -111,7 +119,7 @@ class KeyRegistry:
 
 @define
 class _Found:
-    key: IssuedKey | None
+    key: IssuedKey
     at: float
     reading: bool = False
 
@@ -132,6 +140,9 @@ class KeyLookup:
         self._clock = clock
         self._monotonic = monotonic
         self._found: OrderedDict[str, _Found] = OrderedDict()
+        self._missing: OrderedDict[str, float] = OrderedDict()
+        """Ids without a key, and when they were looked for."""
+        self._threads_of_unknown = anyio.CapacityLimiter(_UNKNOWN_AT_ONCE)
 
     async def find(self, texts: Sequence[str]) -> IssuedKey | None:
         """Return the key that one of *texts* is; None if none of them is one.
@@ -149,26 +160,38 @@ class KeyLookup:
         return None
 
     async def _key(self, id_: str) -> IssuedKey | None:
-        cached = self._found.get(id_)
-        if cached is not None:
-            age = self._monotonic() - cached.at
-            if age < _FRESH_S or (cached.reading and age < _STALE_S):
-                return cached.key
-            cached.reading = True
-        begun = self._monotonic()
+        now, known = self._monotonic(), self._found.get(id_)
+        if known is None:
+            if now - self._missing.get(id_, -_MISSING_S) < _MISSING_S:
+                return None
+            return await self._read(id_, self._threads_of_unknown)
+        age = now - known.at
+        if age < _FRESH_S or (known.reading and age < _STALE_S):
+            return known.key
+        known.reading = True
         try:
-            data = await anyio.to_thread.run_sync(
-                partial(self._ledger.key, id_), limiter=self._threads
-            )
+            return await self._read(id_, self._threads)
         finally:
-            if cached is not None:
-                cached.reading = False
-        key = None if data is None else unpacked_key(data)
-        self._found[id_] = _Found(key, begun)
-        self._found.move_to_end(id_)
-        while len(self._found) > _KEPT:
-            self._found.popitem(last=False)
+            known.reading = False
+
+    async def _read(self, id_: str, threads: anyio.CapacityLimiter) -> IssuedKey | None:
+        begun = self._monotonic()
+        data = await anyio.to_thread.run_sync(partial(self._ledger.key, id_), limiter=threads)
+        if data is None:
+            self._found.pop(id_, None)
+            _keep(self._missing, id_, begun, most=_MISSING_KEPT)
+            return None
+        key = unpacked_key(data)
+        _keep(self._found, id_, _Found(key, begun), most=_KEPT)
         return key
+
+
+def _keep(values: OrderedDict[str, _T], name: str, value: _T, *, most: int) -> None:
+    """Keep *value* as the newest one, and at most *most* of them."""
+    values[name] = value
+    values.move_to_end(name)
+    while len(values) > most:
+        values.popitem(last=False)
 
 
 def accounts_unavailable() -> FrontError:

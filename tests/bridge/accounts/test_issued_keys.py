@@ -1,6 +1,8 @@
 """Issued keys: their values, the registry, and the cache that finds them."""
 
+import threading
 from collections.abc import Iterator
+from typing import ClassVar
 
 import anyio
 import pytest
@@ -184,6 +186,48 @@ async def test_a_key_is_read_twice_a_second_at_most_and_never_older_than_one(clo
         await lookup.find([text])
     assert (caught.value.status, caught.value.code) == (401, "key_revoked")
     assert await lookup.find(["ob_0000000000_" + "x" * 43, "sk"]) is None
+    ledger.close()
+
+
+@pytest.mark.anyio
+async def test_made_up_keys_neither_delay_nor_displace_real_ones() -> None:
+    """All threads that they get wait for the store, while a known key is read again."""
+    released = threading.Event()
+
+    class Ledger(SqlLedger):
+        reads: ClassVar[list[str]] = []
+
+        def key(self, id_: str) -> bytes | None:
+            self.reads.append(id_)
+            if id_ not in real:
+                released.wait(20)
+            return super().key(id_)
+
+    ledger, clock = Ledger(SqliteLedgerDatabase(None, setting="X")), Clock()
+    real: set[str] = set()
+    key, text = KeyRegistry(ledger, clock=clock).create(KeyLimits())
+    real.add(key.id)
+    lookup = KeyLookup(ledger, anyio.CapacityLimiter(4), clock=clock, monotonic=clock)
+    await lookup.find([text])
+    made_up = [f"ob_{number:010x}_" + "x" * 43 for number in range(1_500)]
+    async with anyio.create_task_group() as tasks:
+        for one in made_up[:50]:
+            tasks.start_soon(lookup.find, [one])
+        await anyio.wait_all_tasks_blocked()
+        clock.now += 60.0
+        with anyio.fail_after(15):
+            assert await lookup.find([text]) is not None
+        released.set()
+    for one in made_up:
+        await lookup.find([one])
+    read = len(ledger.reads)
+
+    assert await lookup.find([text]) is not None
+    assert await lookup.find([made_up[-1]]) is None
+    assert len(ledger.reads) == read, "both are remembered"
+    clock.now += 60.0
+    assert await lookup.find([made_up[-1]]) is None
+    assert len(ledger.reads) == read + 1
     ledger.close()
 
 
