@@ -6,8 +6,10 @@ They open the gateway's store themselves, so that they work while it runs and wh
 import argparse
 import time
 from collections.abc import Callable, Mapping
-from datetime import UTC, datetime
+from datetime import UTC, datetime, tzinfo
 from typing import Final, TypeAlias
+
+from attrs import frozen
 
 from llmcore.bridge.accounts.admin import used
 from llmcore.bridge.accounts.issued_key import IssuedKey, limits_from
@@ -28,7 +30,21 @@ from llmcore.cli.program import json_output, json_text, note, say
 from llmcore.schema.errors import ConfigurationError, InvalidRequestError
 from llmcore.schema.json import JsonObject
 
-_Action: TypeAlias = Callable[[Ledger, argparse.Namespace], None]
+
+@frozen
+class _Store:
+    """What the commands read and change."""
+
+    ledger: Ledger
+    zone: tzinfo
+    """At whose midnight periods, days and months begin."""
+
+    @property
+    def keys(self) -> KeyRegistry:
+        return KeyRegistry(self.ledger)
+
+
+_Action: TypeAlias = Callable[[_Store, argparse.Namespace], None]
 
 _UNITS: Final = {"h": 3600.0, "d": 86400.0, "w": 7 * 86400.0}
 
@@ -43,15 +59,17 @@ def run(args: argparse.Namespace) -> int:
         )
     ledger = ledger_for(settings)
     try:
-        _ACTIONS[args.action](ledger, args)
+        _ACTIONS[args.action](_Store(ledger, settings.accounts.time_zone), args)
     except StateUnavailableError as error:
         raise ConfigurationError(str(error), cause=error) from error
+    except InvalidRequestError as error:  # all of the request is in the options
+        raise UsageError(error.message, cause=error) from error
     finally:
         ledger.close()
     return 0
 
 
-def _limits(args: argparse.Namespace) -> JsonObject:
+def _limits(args: argparse.Namespace, zone: tzinfo) -> JsonObject:
     names = (
         "name",
         "owner",
@@ -65,22 +83,23 @@ def _limits(args: argparse.Namespace) -> JsonObject:
     if args.models is not None:
         given["models"] = [name for name in args.models.split(",") if name]
     if args.expires is not None:
-        given["expires_at"] = _later(args.expires)
+        given["expires_at"] = _later(args.expires, zone)
     return given
 
 
-def _later(text: str) -> float:
+def _later(text: str, zone: tzinfo) -> float:
     """Return the time of *text*: a duration from now, such as `30d`, or a date to come."""
     now = time.time()
     if text[-1:] in _UNITS:
-        return now + _seconds(text)
-    try:
-        expiry = moment(text, now)
-    except InvalidRequestError as error:
-        message = f"{text!r} is neither a date, such as 2030-01-31, nor a time such as 30d"
-        raise UsageError(message, cause=error) from error
+        expiry = now + _seconds(text)
+    else:
+        try:
+            expiry = moment(text, now, zone)
+        except InvalidRequestError as error:
+            message = f"{text!r} is neither a date, such as 2030-01-31, nor a time such as 30d"
+            raise UsageError(message, cause=error) from error
     if expiry <= now:
-        raise UsageError(f"{text!r} is in the past; `keys revoke` ends a key now")
+        raise UsageError(f"{text!r} is not in the future; `keys revoke` ends a key now")
     return expiry
 
 
@@ -94,13 +113,13 @@ def _seconds(text: str) -> float:
 # -- keys
 
 
-def _create(ledger: Ledger, args: argparse.Namespace) -> None:
-    key, text = KeyRegistry(ledger).create(limits_from(_limits(args)))
+def _create(store: _Store, args: argparse.Namespace) -> None:
+    key, text = store.keys.create(limits_from(_limits(args, store.zone)))
     _print_new(key, text, args)
 
 
-def _rotate(ledger: Ledger, args: argparse.Namespace) -> None:
-    key, text = KeyRegistry(ledger).rotate(args.id, overlap_s=_seconds(args.overlap))
+def _rotate(store: _Store, args: argparse.Namespace) -> None:
+    key, text = store.keys.rotate(args.id, overlap_s=_seconds(args.overlap))
     _print_new(key, text, args)
 
 
@@ -112,8 +131,8 @@ def _print_new(key: IssuedKey, text: str, args: argparse.Namespace) -> None:
     note(f"The key {key.id}. It is not shown again.")
 
 
-def _list(ledger: Ledger, args: argparse.Namespace) -> None:
-    keys = KeyRegistry(ledger).all()
+def _list(store: _Store, args: argparse.Namespace) -> None:
+    keys = store.keys.all()
     if args.json:
         _print_json([key.shown() for key in keys])
         return
@@ -123,9 +142,9 @@ def _list(ledger: Ledger, args: argparse.Namespace) -> None:
         say(f"{key.id}  {_state(key):8}  {key.limits.name}  {_summary(key)}".rstrip())
 
 
-def _show(ledger: Ledger, args: argparse.Namespace) -> None:
-    key = KeyRegistry(ledger).get(args.id)
-    shown = {**key.shown(), "state": _state(key), "used": used(ledger, key)}
+def _show(store: _Store, args: argparse.Namespace) -> None:
+    key = store.keys.get(args.id)
+    shown = {**key.shown(), "state": _state(key), "used": used(store.ledger, key, store.zone)}
     if args.json:
         _print_json(shown)
         return
@@ -134,19 +153,19 @@ def _show(ledger: Ledger, args: argparse.Namespace) -> None:
             say(f"{name}: {_readable(name, value)}")
 
 
-def _update(ledger: Ledger, args: argparse.Namespace) -> None:
+def _update(store: _Store, args: argparse.Namespace) -> None:
     removed = {
         "expires_at" if name == "expires" else name.replace("-", "_") for name in args.remove
     }
-    changes = {**_limits(args), **dict.fromkeys(removed)}
+    changes = {**_limits(args, store.zone), **dict.fromkeys(removed)}
     if not changes:
         raise UsageError("name what is to change, such as --budget-usd 20")
-    KeyRegistry(ledger).update(args.id, changes)
-    _show(ledger, args)
+    store.keys.update(args.id, changes)
+    _show(store, args)
 
 
-def _revoke(ledger: Ledger, args: argparse.Namespace) -> None:
-    key = KeyRegistry(ledger).revoke(args.id)
+def _revoke(store: _Store, args: argparse.Namespace) -> None:
+    key = store.keys.revoke(args.id)
     if args.json:
         _print_json(key.shown())
     else:
@@ -184,12 +203,12 @@ def _readable(name: str, value: object) -> str:
 # -- usage
 
 
-def _usage(ledger: Ledger, args: argparse.Namespace) -> None:
+def _usage(store: _Store, args: argparse.Namespace) -> None:
     now = time.time()
     by = [name for name in args.by.split(",") if name]
-    since = moment(args.since, now)
-    until = now + 1.0 if args.until is None else moment(args.until, now)
-    report = usage_report(spend_rows(ledger, since, until), by)
+    since = moment(args.since, now, store.zone)
+    until = now + 1.0 if args.until is None else moment(args.until, now, store.zone)
+    report = usage_report(spend_rows(store.ledger, since, until), by, store.zone)
     match args.format:
         case "json":
             _print_json(report)

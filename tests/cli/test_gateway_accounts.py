@@ -75,23 +75,37 @@ def test_a_key_is_changed_rotated_and_revoked(run: Callable[..., str]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "message"),
+    ("words", "code", "message"),
     [
-        (["keys", "show", "0123456789"], "there is no key"),
-        (["keys", "rotate", "0123456789", "--overlap", "1x"], "1x"),
-        (["keys", "create", "--expires", "soon"], "nor a time such as 30d"),
-        (["keys", "create", "--expires", "2020-01-01"], "is in the past"),
-        (["keys", "create", "--budget-usd", "-1"], "must be above 0 and at most 1,000,000\n"),
-        (["keys", "update", "0123456789"], "name what is to change"),
-        (["usage", "--by", "colour"], "colour"),
-        (["usage", "--since", "yesterday"], "yesterday"),
+        (["keys", "show", "0123456789"], 5, "there is no key"),
+        (["keys", "rotate", "0123456789", "--overlap", "1x"], 2, "1x"),
+        (["keys", "create", "--expires", "soon"], 2, "nor a time such as 30d"),
+        (["keys", "create", "--expires", "2020-01-01"], 2, "is not in the future"),
+        (["keys", "create", "--expires", "0d"], 2, "is not in the future"),
+        (["keys", "create", "--budget-usd", "-1"], 2, "must be above 0 and at most 1,000,000\n"),
+        (["keys", "create", "--name", "n" * 201], 2, "name is longer than 200 characters"),
+        (["keys", "update", "0123456789"], 2, "name what is to change"),
+        (["usage", "--by", "colour"], 2, "colour"),
+        (["usage", "--since", "yesterday"], 2, "yesterday"),
+        (["usage", "--until", "2026-13-01"], 2, "2026-13-01"),
     ],
 )
 def test_what_cannot_be_done_is_reported(
-    words: list[str], message: str, capsys: pytest.CaptureFixture[str]
+    words: list[str], code: int, message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(words) != 0
+    """Wrong options have the exit code that they have in every command."""
+    assert main(words) == code
     assert message in capsys.readouterr().err
+
+
+def test_a_revoked_key_cannot_be_rotated(
+    run: Callable[..., str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    id_ = json.loads(run("keys", "create", "--json"))["id"]
+    run("keys", "revoke", id_)
+
+    assert main(["keys", "rotate", id_]) == 2
+    assert "was revoked: create another one" in capsys.readouterr().err
 
 
 def test_a_store_in_memory_is_refused(
@@ -110,6 +124,22 @@ def spent(at: float, **fields: object) -> Settlement:
     id_ = f"r{at}{fields}"
     row = SpendRow(id=id_, at=at, **(given | fields))  # type: ignore[arg-type]
     return Settlement(id=id_, worker="w", at=at, uses=(), row=packed_row(row))
+
+
+def test_days_of_usage_are_those_of_the_configured_time_zone(
+    run: Callable[..., str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So are the dates of options."""
+    ledger = SqlLedger(SqliteLedgerDatabase(tmp_path / "state-accounts.db", setting="X"))
+    ledger.settle([spent(1767223800.0, input_tokens=7)])  # 2025-12-31 23:30 UTC
+    ledger.close()
+    options = ("--by", "day,month", "--format", "csv")
+    utc = run("usage", "--since", "2025-01-01", *options)
+    monkeypatch.setenv("OPENBRIDGE_BUDGETS_TIME_ZONE", "Europe/Berlin")
+    berlin = run("usage", "--since", "2026-01-01", *options)
+
+    assert utc.splitlines()[1].startswith("2025-12-31,2025-12,1,")
+    assert berlin.splitlines()[1].startswith("2026-01-01,2026-01,1,")
 
 
 def test_usage_is_added_up_by_key_model_and_day(run: Callable[..., str], tmp_path: Path) -> None:

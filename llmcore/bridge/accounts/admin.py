@@ -8,12 +8,13 @@ The text of a key is in the responses of creating and rotating it, and nowhere e
 
 import time
 from collections.abc import Awaitable, Callable
+from datetime import tzinfo
 from functools import partial
 from typing import TypeVar
 
 import anyio.to_thread
 
-from llmcore.bridge.accounts.charges import budget_meters
+from llmcore.bridge.accounts.charges import Accounts, budget_meters
 from llmcore.bridge.accounts.issued_key import IssuedKey, limits_from
 from llmcore.bridge.accounts.issued_keys import KeyRegistry, accounts_unavailable
 from llmcore.bridge.api import Operation, OperationRequest
@@ -27,9 +28,9 @@ from llmcore.schema.json import JsonObject
 _T = TypeVar("_T")
 
 
-def admin_operations(ledger: Ledger) -> list[Operation]:
+def admin_operations(accounts: Accounts) -> list[Operation]:
     """Return the operations below `/admin`."""
-    calls = _Admin(ledger)
+    calls = _Admin(accounts)
     key_path = "/admin/keys/{key_id}"
 
     def operation(
@@ -53,9 +54,10 @@ def admin_operations(ledger: Ledger) -> list[Operation]:
 class _Admin:
     """The operations. Raises FrontError."""
 
-    def __init__(self, ledger: Ledger) -> None:
-        self._ledger = ledger
-        self._keys = KeyRegistry(ledger)
+    def __init__(self, accounts: Accounts) -> None:
+        self._accounts = accounts
+        self._ledger = accounts.ledger
+        self._keys = KeyRegistry(accounts.ledger)
 
     async def all(self, _call: OperationRequest) -> JsonObject:
         keys = await _done(self._keys.all)
@@ -67,7 +69,8 @@ class _Admin:
 
     async def get(self, call: OperationRequest) -> JsonObject:
         key = await _done(partial(self._keys.get, call.path["key_id"]))
-        return {**key.shown(), "used": await _done(partial(used, self._ledger, key))}
+        step = partial(used, self._ledger, key, self._accounts.time_zone)
+        return {**key.shown(), "used": await _done(step)}
 
     async def update(self, call: OperationRequest) -> JsonObject:
         key = await _done(partial(self._keys.update, call.path["key_id"], call.body))
@@ -85,20 +88,20 @@ class _Admin:
         return {**key.shown(), "key": text}
 
     async def usage(self, call: OperationRequest) -> JsonObject:
-        query, now = call.query, time.time()
+        query, now, zone = call.query, time.time(), self._accounts.time_zone
         by = [name for name in query.get("by", "key,model").split(",") if name]
 
         def report() -> list[JsonObject]:
-            since = moment(query.get("since", "30d"), now)
-            until = moment(query["until"], now) if "until" in query else now + 1.0
-            return usage_report(spend_rows(self._ledger, since, until), by)
+            since = moment(query.get("since", "30d"), now, zone)
+            until = moment(query["until"], now, zone) if "until" in query else now + 1.0
+            return usage_report(spend_rows(self._ledger, since, until), by, zone)
 
         return {"object": "list", "data": await _done(report)}
 
 
-def used(ledger: Ledger, key: IssuedKey) -> JsonObject:
-    """Return what is used and reserved of a key's budgets in the current period."""
-    meters = budget_meters(key, time.time())
+def used(ledger: Ledger, key: IssuedKey, zone: tzinfo) -> JsonObject:
+    """Return what is used and reserved of a key's budgets in the current period of *zone*."""
+    meters = budget_meters(key, time.time(), zone)
     levels = ledger.levels(meters) if meters else ()
     spent: dict[str, float] = {}
     for meter, level in zip(meters, levels, strict=True):

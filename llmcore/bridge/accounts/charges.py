@@ -15,6 +15,7 @@ import logging
 import secrets
 import time
 from collections.abc import Sequence
+from datetime import tzinfo
 from functools import partial
 from typing import Final
 
@@ -26,7 +27,7 @@ from llmcore.bridge.accounts.issued_key import IssuedKey, KeyLimits, kept_s, per
 from llmcore.bridge.accounts.issued_keys import KeyLookup, accounts_unavailable
 from llmcore.bridge.accounts.prices import price_list
 from llmcore.bridge.api import Caller
-from llmcore.bridge.configuration.settings import BudgetPeriod, GatewaySettings
+from llmcore.bridge.configuration.settings import GatewaySettings
 from llmcore.bridge.http.logs import log
 from llmcore.bridge.http.metrics import Metrics
 from llmcore.bridge.model_map import UpstreamModel
@@ -150,6 +151,11 @@ class Accounts:
                 raise accounts_unavailable() from error
         return charge
 
+    @property
+    def time_zone(self) -> tzinfo:
+        """At whose midnight periods, days and months begin."""
+        return self._settings.time_zone
+
     def hold_lease(self) -> None:
         """Keep the reservations of this worker from expiring; blocks. StateUnavailableError."""
         self._writer.hold_lease()
@@ -235,14 +241,14 @@ class Accounts:
     def _meters(self, caller: Caller, limits: KeyLimits | None) -> Sequence[Meter]:
         """Return the meters of everything that limits a response."""
         settings, now = self._settings, time.time()
-        meters = _budgets(
-            EVERYONE, settings.budget_usd, settings.budget_tokens, settings.budget_period, now
-        )
+        when = period_name(settings.budget_period, now, settings.time_zone)
+        everyone = settings.budget_usd, settings.budget_tokens
+        meters = _budgets(EVERYONE, *everyone, when, kept_s(settings.budget_period))
         requests = self._shared_rate
         if limits is not None and caller.key is not None:
             id_ = caller.key.id
             requests = limits.requests_per_minute or requests
-            meters += budget_meters(caller.key, now)
+            meters += budget_meters(caller.key, now, settings.time_zone)
             if limits.tokens_per_minute:
                 meters.append(_rate(f"rate:tokens:{id_}", limits.tokens_per_minute))
         if requests:
@@ -373,19 +379,19 @@ def _usage(run: ResponseRun, response: LLMResponse) -> Usage | None:
 # -- meters
 
 
-def budget_meters(key: IssuedKey, at: float) -> list[Meter]:
+def budget_meters(key: IssuedKey, at: float, zone: tzinfo) -> list[Meter]:
     """Return the meters of a key's budgets, of the period that *at* is in."""
     limits = key.limits
-    return _budgets(key.id, limits.budget_usd, limits.budget_tokens, limits.period, at)
+    when = period_name(limits.period, at, zone)
+    return _budgets(key.id, limits.budget_usd, limits.budget_tokens, when, kept_s(limits.period))
 
 
 def _budgets(
-    name: str, usd: float | None, tokens: int | None, period: BudgetPeriod, at: float
+    name: str, usd: float | None, tokens: int | None, when: str, keep_s: float
 ) -> list[Meter]:
     limits = {"usd": None if usd is None else round(usd * NANO), "tokens": tokens}
-    when = period_name(period, at)
     return [
-        Meter(name=f"budget:{unit}:{name}:{when}", limit=limit, keep_s=kept_s(period))
+        Meter(name=f"budget:{unit}:{name}:{when}", limit=limit, keep_s=keep_s)
         for unit, limit in limits.items()
         if limit
     ]

@@ -10,7 +10,7 @@ import hashlib
 import hmac
 import re
 import secrets
-from datetime import UTC, datetime
+from datetime import datetime, tzinfo
 from typing import Final
 
 from attrs import asdict, evolve, field, fields_dict, frozen
@@ -180,9 +180,9 @@ def unpacked_key(data: bytes) -> IssuedKey:
 # -- periods
 
 
-def period_name(period: BudgetPeriod, at: float) -> str:
+def period_name(period: BudgetPeriod, at: float, zone: tzinfo) -> str:
     """Return the name of the period that *at* is in: `2026-11-22`, `2026-W47`, `2026-11`."""
-    day = datetime.fromtimestamp(at, UTC)
+    day = datetime.fromtimestamp(at, zone)
     match period:
         case "day":
             return day.strftime("%Y-%m-%d")

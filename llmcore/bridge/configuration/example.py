@@ -123,6 +123,7 @@ port = 8787
 # usd = 0                           # of all responses of a period together; 0 is unlimited
 # tokens = 0
 # period = "month"
+# time_zone = "UTC"                 # such as "Europe/Berlin", at whose midnight periods begin
 # output_tokens = 0
 # prices_path = "prices.json"       # in place of [prices]
 

@@ -6,6 +6,7 @@ stands in the file.
 
 import ipaddress
 from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, tzinfo
 from pathlib import Path
 from typing import Any, Final, Literal, TypeVar, get_args
 
@@ -26,7 +27,7 @@ UiSetting = Literal["auto", "on", "off"]
 ResponseCaching = Literal["off", "deterministic", "all"]
 LogLevel = Literal["debug", "info", "warning", "error"]
 BudgetPeriod = Literal["day", "week", "month", "total"]
-"""How long a budget lasts, by the UTC calendar; weeks begin on Mondays, `total` never ends."""
+"""How long a budget lasts, by the calendar; weeks begin on Mondays, `total` never ends."""
 
 OTHERWISE_WORDS: Final = ("pass", "refuse")
 """Values of `otherwise` that are not targets."""
@@ -172,6 +173,8 @@ class AccountSettings:
     budget_tokens: int | None = _amount("BUDGETS_TOKENS", int, most=1e15)
     """Tokens of all responses of a period together."""
     budget_period: BudgetPeriod = _one_of("BUDGETS_PERIOD", "month", BudgetPeriod)
+    time_zone: tzinfo = _setting(UTC, lambda values: values.time_zone("BUDGETS_TIME_ZONE"))
+    """At whose midnight the periods of all budgets, and the days and months of reports, begin."""
     output_tokens: int | None = _amount("BUDGETS_OUTPUT_TOKENS", int)
     """The output reserved for requests without a limit; None is the limit of the model."""
     prices_path: Path | None = _path("PRICES_PATH")

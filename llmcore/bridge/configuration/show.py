@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import tzinfo
 from pathlib import Path
 from typing import Final
 
@@ -57,7 +58,7 @@ def _toml(value: object) -> str:
             return f"[{', '.join(map(_toml, value))}]"
         case Mapping():
             return "{ " + ", ".join(f"{_key(k)} = {_toml(v)}" for k, v in value.items()) + " }"
-        case str() | Path():
+        case str() | Path() | tzinfo():
             return json.dumps(str(value)).decode()
         case _:
             raise TypeError(type(value).__name__)

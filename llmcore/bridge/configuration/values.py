@@ -6,9 +6,11 @@ deployment of a shared file can differ.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, tzinfo
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Concatenate, Final, ParamSpec, TypeVar, cast, get_args
+from zoneinfo import ZoneInfo
 
 from attrs import frozen
 
@@ -56,6 +58,7 @@ SECTIONS: Final[Mapping[str, tuple[str, ...]]] = {
         "BUDGETS_USD",
         "BUDGETS_TOKENS",
         "BUDGETS_PERIOD",
+        "BUDGETS_TIME_ZONE",
         "BUDGETS_OUTPUT_TOKENS",
         "PRICES_PATH",
     ),
@@ -231,6 +234,20 @@ class Values:
             choices = ", ".join(get_args(words))
             raise ConfigurationError(f"{self.label(name)}={text!r} is not one of {choices}")
         return cast("_T", text)
+
+    @_recorded
+    def time_zone(self, name: str) -> tzinfo:
+        """Return the setting as a time zone of the IANA database; UTC if it is absent."""
+        text = self.text(name)
+        if text is None or text.upper() == "UTC":  # which needs no database
+            return UTC
+        try:
+            return ZoneInfo(text)
+        except (ValueError, LookupError, OSError) as error:
+            raise ConfigurationError(
+                f"{self.label(name)}={text!r} is not a time zone known here, such as Europe/Berlin "
+                "(on a system without zones: pip install tzdata)"
+            ) from error
 
     def by_front(self, name: str, words: Mapping[str, Sequence[str]]) -> dict[str, Any]:
         """Return the value of each front, as in `gemini=degrade, openai-chat=error`.

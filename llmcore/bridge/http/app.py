@@ -212,7 +212,7 @@ def _own_operations(service: Service) -> list[tuple[str, Operation]]:
     ]
     return [
         (operation.path, operation)
-        for operation in (*operations, *admin_operations(service.accounts.ledger))
+        for operation in (*operations, *admin_operations(service.accounts))
     ]
 
 

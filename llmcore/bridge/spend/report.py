@@ -4,7 +4,8 @@ import csv
 import io
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, tzinfo
+from functools import partial
 from typing import Final
 
 from attrs import define
@@ -15,10 +16,6 @@ from llmcore.schema.errors import InvalidRequestError
 from llmcore.schema.json import JsonObject
 
 
-def _day(row: SpendRow) -> str:
-    return datetime.fromtimestamp(row.at, UTC).strftime("%Y-%m-%d")
-
-
 _GROUPS: Final[Mapping[str, Callable[[SpendRow], str]]] = {
     "key": lambda row: row.key,
     "owner": lambda row: row.owner,
@@ -27,10 +24,9 @@ _GROUPS: Final[Mapping[str, Callable[[SpendRow], str]]] = {
     "upstream": lambda row: row.upstream or row.provider,
     "target": lambda row: f"{row.upstream or row.provider}/{row.target}",
     "outcome": lambda row: row.outcome,
-    "day": _day,
-    "month": lambda row: _day(row)[:7],
 }
-GROUPS: Final = tuple(_GROUPS)
+_TIMES: Final = {"day": "%Y-%m-%d", "month": "%Y-%m"}
+GROUPS: Final = (*_GROUPS, *_TIMES)
 """The fields that rows can be added up by."""
 
 _AGO: Final = re.compile(r"(?P<count>\d{1,6})(?P<unit>[hdw])")
@@ -88,15 +84,18 @@ def spend_rows(ledger: Ledger, since: float, until: float) -> Iterator[SpendRow]
         after = (page[-1].at, page[-1].id)
 
 
-def usage_report(rows: Iterator[SpendRow], by: Sequence[str]) -> list[JsonObject]:
+def usage_report(
+    rows: Iterator[SpendRow], by: Sequence[str], zone: tzinfo = UTC
+) -> list[JsonObject]:
     """Return the sums of *rows* for each combination of the fields *by*, in their order.
 
-    Raises InvalidRequestError for a field that rows cannot be added up by.
+    Days and months are those of *zone*. Raises InvalidRequestError for a field that rows cannot be
+    added up by.
     """
-    if unknown := [name for name in by if name not in _GROUPS]:
+    if unknown := [name for name in by if name not in GROUPS]:
         known = ", ".join(GROUPS)
         raise InvalidRequestError(f"usage cannot be shown by {', '.join(unknown)} (known: {known})")
-    values = [_GROUPS[name] for name in by]
+    values = [_GROUPS.get(name) or partial(_time, _TIMES[name], zone) for name in by]
     totals: dict[tuple[str, ...], UsageTotal] = {}
     for row in rows:
         totals.setdefault(tuple(value(row) for value in values), UsageTotal()).add(row)
@@ -106,8 +105,12 @@ def usage_report(rows: Iterator[SpendRow], by: Sequence[str]) -> list[JsonObject
     ]
 
 
-def moment(text: str, now: float) -> float:
-    """Return the time that *text* means: `7d`, `24h` and `2w` ago, a date or a time (UTC)."""
+def _time(form: str, zone: tzinfo, row: SpendRow) -> str:
+    return datetime.fromtimestamp(row.at, zone).strftime(form)
+
+
+def moment(text: str, now: float, zone: tzinfo = UTC) -> float:
+    """Return the time that *text* means: `7d`, `24h` and `2w` ago, a date or a time of *zone*."""
     ago = _AGO.fullmatch(text.strip())
     if ago is not None:
         return now - timedelta(**{_UNITS[ago["unit"]]: int(ago["count"])}).total_seconds()
@@ -116,7 +119,7 @@ def moment(text: str, now: float) -> float:
     except ValueError as error:
         message = f"{text!r} is neither a time, such as 2026-11-01, nor how long ago, such as 7d"
         raise InvalidRequestError(message, cause=error) from error
-    return (parsed if parsed.tzinfo else parsed.replace(tzinfo=UTC)).timestamp()
+    return (parsed if parsed.tzinfo else parsed.replace(tzinfo=zone)).timestamp()
 
 
 def as_csv(report: Sequence[JsonObject]) -> str:

@@ -2,7 +2,9 @@
 
 import threading
 from collections.abc import Iterator
+from datetime import UTC
 from typing import ClassVar
+from zoneinfo import ZoneInfo
 
 import anyio
 import pytest
@@ -111,13 +113,15 @@ def test_models_are_allowed_by_name_or_beginning(
     assert KeyLimits(models=models).allows(model) is allowed
 
 
-def test_periods_are_those_of_the_utc_calendar() -> None:
-    last = 1767225599.0  # 2025-12-31 23:59:59, a Wednesday
-    assert period_name("day", last) == "2025-12-31"
-    assert period_name("week", last) == "2026-W01"
-    assert period_name("month", last) == "2025-12"
-    assert period_name("month", last + 1) == "2026-01"
-    assert period_name("total", last) == "total"
+def test_periods_are_those_of_the_calendar_in_a_time_zone() -> None:
+    last = 1767225599.0  # 2025-12-31 23:59:59 UTC, a Wednesday
+    assert period_name("day", last, UTC) == "2025-12-31"
+    assert period_name("week", last, UTC) == "2026-W01"
+    assert period_name("month", last, UTC) == "2025-12"
+    assert period_name("month", last + 1, UTC) == "2026-01"
+    assert period_name("total", last, UTC) == "total"
+    assert period_name("day", last, ZoneInfo("Asia/Tokyo")) == "2026-01-01"
+    assert period_name("month", last + 3600, ZoneInfo("America/New_York")) == "2025-12"
 
 
 def test_the_registry_creates_changes_and_revokes(ledger: SqlLedger, clock: Clock) -> None:
@@ -197,11 +201,11 @@ async def test_made_up_keys_neither_delay_nor_displace_real_ones() -> None:
     class Ledger(SqlLedger):
         reads: ClassVar[list[str]] = []
 
-        def key(self, id_: str) -> bytes | None:
-            self.reads.append(id_)
-            if id_ not in real:
+        def key(self, name: str) -> bytes | None:
+            self.reads.append(name)
+            if name not in real:
                 released.wait(20)
-            return super().key(id_)
+            return super().key(name)
 
     ledger, clock = Ledger(SqliteLedgerDatabase(None, setting="X")), Clock()
     real: set[str] = set()

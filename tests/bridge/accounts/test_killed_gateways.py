@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack
+from datetime import UTC
 from pathlib import Path
 
 import httpx
@@ -153,7 +154,7 @@ def tokens(ledger: Ledger) -> dict[str, int]:
 
 def level(ledger: Ledger, key: IssuedKey) -> float:
     """Return what is used and reserved of a key's budget."""
-    return ledger.levels(budget_meters(key, time.time()))[0]
+    return ledger.levels(budget_meters(key, time.time(), UTC))[0]
 
 
 def wait_for_rows(ledger: Ledger, clients: Clients) -> None:

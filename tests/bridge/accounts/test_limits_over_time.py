@@ -4,10 +4,12 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import anyio
 import httpx
 import pytest
+from attrs import evolve
 
 from llmcore.bridge.accounts import charges
 from llmcore.bridge.accounts.issued_key import KeyLimits, period_name
@@ -60,7 +62,9 @@ async def test_a_budget_begins_anew_with_each_period(
 ) -> None:
     """Also for a key that was at its end, and without anything that has to run at midnight."""
     at = 1767225599.0  # 2025-12-31 23:59:59 UTC, a Wednesday
-    monkeypatch.setattr(charges, "period_name", lambda kind, _now: period_name(kind, at))
+    monkeypatch.setattr(
+        charges, "period_name", lambda kind, _now, zone: period_name(kind, at, zone)
+    )
     _, text = KeyRegistry(ledger).create(KeyLimits(budget_tokens=500, period=period))
     async with asked(settings) as client:
         first = [(await ask(client, text, 250)).status_code for _ in range(4)]
@@ -70,6 +74,30 @@ async def test_a_budget_begins_anew_with_each_period(
     assert first[0] == 200
     assert first[-1] == 429
     assert later.status_code == 200
+
+
+async def test_periods_begin_at_midnight_of_the_configured_time_zone(
+    settings: GatewaySettings, ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """23:30 UTC is the next day in Berlin; what a key used is shown for the same period."""
+    at = 1767223800.0  # 2025-12-31 23:30 UTC
+    monkeypatch.setattr(
+        charges, "period_name", lambda kind, _now, zone: period_name(kind, at, zone)
+    )
+    berlin = evolve(
+        settings.accounts, time_zone=ZoneInfo("Europe/Berlin"), admin_key="an admin key 1234567"
+    )
+    key, text = KeyRegistry(ledger).create(KeyLimits(budget_tokens=500, period="month"))
+    admin = {"authorization": "Bearer an admin key 1234567"}
+    async with asked(evolve(settings, accounts=berlin)) as client:
+        assert (await ask(client, text, 250)).status_code == 200
+        at += 86_400
+        later = await client.get(f"/admin/keys/{key.id}", headers=admin)
+        at -= 2 * 86_400
+        before = await client.get(f"/admin/keys/{key.id}", headers=admin)
+
+    assert later.json()["used"]["tokens"] > 0, "both are in January"
+    assert before.json()["used"] == {"tokens": 0}
 
 
 async def test_a_changed_budget_holds_within_a_second(
