@@ -54,6 +54,8 @@ CALL_TYPES: Final[Mapping[str, ToolKind]] = {
 }
 """The kind of tool that an item calls, by its type; a registered tool's is `<type>_call`."""
 _BUILT_IN: Final = frozenset({"apply_patch", "shell", "local_shell"})
+_OF_EITHER: Final = frozenset({"custom_tool_call", "shell_call"})
+"""Calls that the client or the provider runs."""
 _ID_PREFIXES: Final[Mapping[str, str]] = {
     "message": "msg",
     "reasoning": "rs",
@@ -252,7 +254,7 @@ def _kind_of(item: Mapping[str, Any], registered: tuple[RegisteredTool, ...]) ->
     type_ = str(item.get("type"))
     if type_ == "tool_search_call" and _is_of_server(item):
         return None
-    if type_ == "shell_call" and not is_client_run(dict(item)):
+    if type_ in _OF_EITHER and not is_client_run(dict(item)):
         return None
     if any(type_ == f"{tool.type}_call" for tool in registered):
         return "registered"

@@ -309,8 +309,13 @@ def _status(result: ToolResult | None, status: str) -> str:
 
 
 def native_item(event: ToolCall | ToolResult) -> Mapping[str, Any]:
-    """Return the item of an upstream of the same API that *event* stands for, or an empty one."""
-    return object_or_empty(object_or_empty(event.provider_metadata.get(METADATA_KEY)).get("item"))
+    """Return the item of an upstream of the same API that *event* stands for, or an empty one.
+
+    A search of X that xAI ran has the type of a call that clients would run.
+    """
+    metadata = object_or_empty(event.provider_metadata.get(METADATA_KEY))
+    item = object_or_empty(metadata.get("item"))
+    return {} if item.get("type") == "custom_tool_call" else item
 
 
 def _hosted_native_item(

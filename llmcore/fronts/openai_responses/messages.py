@@ -386,6 +386,9 @@ class InputReader:
                 "it stands for."
             )
             raise invalid(f"{path}: {why}", path, "unsupported_item")
+        if type_ in _NAMED and str_or_none(item.get("name")):  # xAI's own search of X
+            self._diagnostics.dropped("hosted-tool-dropped", path, "only its own server can use it")
+            return
         if type_ in _NAMED:
             raise invalid(f"{path}: a call needs the name of its tool.", f"{path}.name")
         call_id = str_or_none(item.get("call_id"))

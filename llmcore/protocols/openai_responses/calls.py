@@ -13,7 +13,7 @@ and the approval of an MCP tool. Their calls keep their item, for it goes back a
 results have a form of their own (`parts`). A call that the provider ran comes with its result, in
 one item or in two. Sources, read November 2026: https://developers.openai.com/api/reference/
 resources/responses/streaming-events, https://developers.openai.com/api/docs/guides/tools and its
-pages, https://docs.x.ai/developers/tools/overview (`x_search_call`).
+pages, https://docs.x.ai/developers/tools/overview (`x_search_call`; `names` has its other form).
 """
 
 from collections.abc import Mapping
@@ -40,6 +40,7 @@ from llmcore.protocols.openai_responses.names import (
     METADATA_KEY,
     NAMED_CALLS,
     OUTPUT_TOOLS,
+    X_SEARCH_IDS,
 )
 from llmcore.protocols.openai_responses.state import (
     Item,
@@ -84,12 +85,16 @@ def is_client_run(native: NativeObject) -> bool:
             return not where.startswith("container")
         case "tool_search_call":
             return native.get("execution") == "client"
+        case "custom_tool_call":
+            return not str(native.get("call_id")).startswith(X_SEARCH_IDS)
         case type_:
             return type_ in CLIENT_CALLS
 
 
 def _tool_name(native: NativeObject) -> str | None:
     type_ = str(native.get("type"))
+    if type_ == "custom_tool_call" and not is_client_run(native):
+        return "x_search"
     return str_or_none(native.get("name")) if type_ in NAMED_CALLS else CALL_TOOLS.get(type_)
 
 
@@ -115,8 +120,9 @@ def _start_call(state: ResponsesState, item: Item, events: list[LLMEvent]) -> Re
     if item.call_id or name is None:
         return with_item(state, item)
     call_id = _call_id(state, item)
-    kind: ToolCallKind = "custom" if item.type == "custom_tool_call" else "function"
     hosted = not is_client_run(item.native)
+    freeform = item.type == "custom_tool_call" and not hosted
+    kind: ToolCallKind = "custom" if freeform else "function"
     events.append(
         ToolInputStart(
             call_id,

@@ -180,6 +180,15 @@ OUTPUT_TOOLS: Final[Mapping[str, str]] = {
 }
 """Items that are the result of a call before them, and the tool's name."""
 
+X_SEARCH_IDS: Final = "xs_call"
+"""How the `call_id` of a `custom_tool_call` begins that is a search of X, which xAI ran itself.
+
+Its name is that of one kind of search, its input JSON. The client gives no output, and xAI does not
+accept the item in the input of later requests. Sources: the `@ai-sdk/xai` package, 5.0.12
+(`responses`), https://github.com/router-for-me/CLIProxyAPI/pull/4284,
+https://github.com/tetsuo-ai/agenc-core/pull/1448.
+"""
+
 CALL_FIELDS: Final = ("namespace", "caller", "async")
 """Fields of a function call that go back with it besides its name, id and arguments."""
 

@@ -318,6 +318,10 @@ def _lowered_hosted(item: _Item, intact: bool, diagnostics: Diagnostics) -> list
         why = "the call of a hosted tool can only be replayed with its reasoning"
         diagnostics.dropped("hosted-tool-dropped", item.path, why)
         return []
+    if item.native.get("type") == "custom_tool_call":
+        why = "the server does not accept its own searches of X in the input"
+        diagnostics.dropped("hosted-tool-dropped", item.path, why)
+        return []
     if item.native.get("type") == "image_generation_call" and "result" not in item.native:
         why = "the image that the call generated is not in the message any more"
         diagnostics.dropped("hosted-tool-dropped", item.path, why)

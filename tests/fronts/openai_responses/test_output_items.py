@@ -234,3 +234,36 @@ def test_programs_of_one_upstream_are_left_out_at_another() -> None:
     (result,) = made.messages[-1].content
     assert isinstance(result, ToolResultPart)
     assert result.content == "2"
+
+
+X_SEARCH: dict[str, Any] = {
+    "type": "custom_tool_call",
+    "id": "ctc_1",
+    "call_id": "xs_call-1",
+    "name": "x_keyword_search",
+    "input": '{"query":"otters"}',
+    "status": "completed",
+}
+"""A search that xAI ran, in the form of a call that a client would have to run."""
+
+
+@streaming
+def test_a_search_of_x_is_shown_as_a_search(stream: bool) -> None:
+    made = answered(X_SEARCH, stream=stream)
+
+    shown, *rest = made.output
+    assert (shown["type"], shown["action"]) == (
+        "web_search_call",
+        {"type": "search", "query": "otters"},
+    )
+    assert "custom_tool_call" not in {one["type"] for one in rest}
+
+
+@pytest.mark.parametrize("protocol_id", [RESPONSES, "anthropic-messages"])
+def test_a_search_of_x_that_a_client_sends_back_is_left_out(protocol_id: str) -> None:
+    """It has no result, and no server accepts it."""
+    says = {"role": "user", "content": "Go on."}
+    made = translated({"input": [says, X_SEARCH, END, says]}, protocol_id=protocol_id)
+
+    assert [one.code for one in made.diagnostics] == ["hosted-tool-dropped"]
+    assert [message.role for message in made.messages] == ["user", "assistant", "user"]

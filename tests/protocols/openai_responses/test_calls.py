@@ -402,6 +402,39 @@ def test_tool_calls_of_xai_are_read() -> None:
     assert isinstance(result, ToolResultPart)
 
 
+X_SEARCH: Native = {
+    "type": "custom_tool_call",
+    "id": "ctc_1",
+    "call_id": "xs_call-1",
+    "name": "x_keyword_search",
+    "input": '{"query":"otters","limit":"5"}',
+    "status": "completed",
+}
+
+
+@pytest.mark.parametrize("form", ["streamed", "whole"])
+def test_searches_of_x_are_run_by_the_provider(form: str) -> None:
+    """xAI writes them as freeform calls, whose ids tell them from those of the client."""
+    output = [X_SEARCH, message("Otters.")]
+    events = streamed(events_of(output)) if form == "streamed" else whole(document(output))
+    answer = response(events)
+    call, result, _ = answer.message.content
+
+    assert isinstance(call, ToolCallPart)
+    assert (call.name, call.kind, call.provider_executed) == ("x_search", "function", True)
+    assert call.arguments == {"query": "otters", "limit": "5"}
+    assert isinstance(result, ToolResultPart)
+    assert answer.finish_reason.reason == "stop"
+    assert answer.tool_calls == ()
+
+
+def test_a_freeform_call_of_the_same_name_is_the_clients() -> None:
+    native = {**X_SEARCH, "call_id": "call_1"}
+
+    (call,) = said(native).tool_calls
+    assert (call.name, call.kind, call.provider_executed) == ("x_keyword_search", "custom", False)
+
+
 def test_outputs_without_a_call_are_kept_as_they_are() -> None:
     """A result whose call is unknown still goes back."""
     native: Native = {"type": "tool_search_output", "id": "tso_1", "call_id": None, "tools": []}

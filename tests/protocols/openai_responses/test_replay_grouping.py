@@ -31,6 +31,7 @@ from tests.support.wire.responses import (
     Native,
     body,
     codes,
+    custom_call,
     events_of,
     function_call,
     items,
@@ -354,6 +355,17 @@ def test_a_picture_is_put_back_into_its_call() -> None:
     assert items(answer)[0]["result"] == PIXEL
     assert [item["type"] for item in body(asked)["input"]] == ["message"]
     assert [code for code, _ in codes(asked)] == ["hosted-tool-dropped"]
+
+
+def test_searches_of_x_stay_out_while_their_reasoning_goes_back() -> None:
+    """xAI answers 422 to its own freeform calls in the input."""
+    search = {**custom_call('{"query":"otters"}'), "call_id": "xs_call-1"}
+    answer = said(reasoning("Hm."), search, message("Hi."))
+    asked = request(model=Model("gpt-5.2", "openai"), messages=[answer, Message.user("So?")])
+
+    sent = ["reasoning", "message", "message"]
+    assert [item["type"] for item in body(asked)["input"]] == sent
+    assert codes(asked) == [("hosted-tool-dropped", "messages[0].content[1]")]
 
 
 def test_hosted_calls_of_others_are_dropped() -> None:
