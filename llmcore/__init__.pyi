@@ -12,6 +12,7 @@ from llmcore.client.middleware.sqlite_cache import SqliteCache as SqliteCache
 from llmcore.client.middleware.usage_hook import UsageHook as UsageHook
 from llmcore.folds.response import collect as collect
 from llmcore.generation.conversation import Conversation as Conversation
+from llmcore.generation.default_client import set_default_client as set_default_client
 from llmcore.generation.generate import generate as generate
 from llmcore.generation.many import generate_many as generate_many
 from llmcore.generation.objects import generate_object as generate_object
@@ -21,7 +22,6 @@ from llmcore.generation.retrieval import embed as embed
 from llmcore.generation.retrieval import embed_many as embed_many
 from llmcore.generation.retrieval import rerank as rerank
 from llmcore.generation.retry import RetryPolicy as RetryPolicy
-from llmcore.generation.settings import set_default_client as set_default_client
 from llmcore.generation.stream import StreamResult as StreamResult
 from llmcore.generation.stream import stream as stream
 from llmcore.generation.tool import Tool as Tool

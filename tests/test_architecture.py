@@ -302,6 +302,16 @@ def test_modules_have_at_least_40_lines() -> None:
     assert small == SMALL_FOR_A_REASON.keys()
 
 
+def test_modules_have_at_most_500_lines() -> None:
+    long = {
+        name_of(module)
+        for module in MODULES
+        if len(module.read_text(encoding="utf-8").splitlines()) > 500
+    }
+
+    assert long == set()
+
+
 def test_public_classes_have_names_of_their_own() -> None:
     """A name has one meaning; what only one module uses begins with an underscore."""
     homes: dict[str, list[str]] = defaultdict(list)

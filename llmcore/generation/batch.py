@@ -22,9 +22,9 @@ from llmcore.client.client import Client
 from llmcore.client.middleware.rate_limiter import RateLimiter
 from llmcore.generation.checkpoint import Checkpoint, opened_checkpoint
 from llmcore.generation.concurrency import check_concurrency, for_each
+from llmcore.generation.default_client import default_client
 from llmcore.generation.progress import progress_bar
 from llmcore.generation.retry import RetryPolicy, retry
-from llmcore.generation.settings import default_client
 from llmcore.routes.transport import Timeouts
 from llmcore.schema import json
 from llmcore.schema.codec import from_json, to_json

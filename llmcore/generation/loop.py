@@ -38,7 +38,8 @@ from llmcore.routes.transport import Timeouts
 from llmcore.schema.content import ToolCallPart
 from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.errors import AbortError, InvalidRequestError, LLMError
-from llmcore.schema.events import ErrorEvent, Finish, LLMEvent, with_fields
+from llmcore.schema.event_base import with_fields
+from llmcore.schema.events import ErrorEvent, Finish, LLMEvent
 from llmcore.schema.messages import Message
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.response import LLMResponse

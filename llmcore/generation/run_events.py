@@ -5,12 +5,12 @@ from collections.abc import Iterable, Sequence
 from attrs import evolve
 
 from llmcore.schema.diagnostics import Diagnostic
+from llmcore.schema.event_base import with_fields
 from llmcore.schema.events import (
     LLMEvent,
     StepFinish,
     StepStart,
     StreamStart,
-    with_fields,
 )
 
 _FRAME = {StreamStart, StepStart, StepFinish}

@@ -1,21 +1,21 @@
 """The settings of `generate` and `stream`.
 
 `Settings` is what type checkers and editors see; `RunPlan` is the same as a value, with the
-defaults, checked. Calls without a client share one, made from the environment on first use.
+defaults, checked.
 """
 
 import inspect
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, Protocol, TypeAlias, TypedDict, Union, get_args
+from typing import Any, Final, TypedDict, get_args
 
 from attrs import evolve, field, fields_dict, frozen
 from attrs.validators import deep_iterable
 
 from llmcore.client.client import Client
-from llmcore.forking import ForkSafeLock
 from llmcore.generation.abort import AbortSignal
 from llmcore.generation.approvals import Approvals
 from llmcore.generation.arguments import RepairToolCall
+from llmcore.generation.default_client import AnyClient, client_behind, default_client
 from llmcore.generation.execution import AnyTool, ToolErrors
 from llmcore.generation.handler import name_of
 from llmcore.generation.limits import RunLimits
@@ -39,7 +39,7 @@ from llmcore.generation.setting_checks import (
 )
 from llmcore.generation.tool import Tool
 from llmcore.routes.transport import Timeouts
-from llmcore.schema.errors import ConfigurationError, InvalidRequestError
+from llmcore.schema.errors import InvalidRequestError
 from llmcore.schema.hints import hint_for
 from llmcore.schema.json import JsonObject
 from llmcore.schema.messages import MessageInput
@@ -64,23 +64,6 @@ from llmcore.schema.tools import (
     ToolChoiceInput,
     as_tool_choice,
 )
-
-
-class BlockingClient(Protocol):
-    """A blocking view of a client: `llmcore.sync.Client`."""
-
-    @property
-    def asynchronous(self) -> Client:
-        """The client behind it."""
-        ...
-
-
-AnyClient: TypeAlias = Union[Client, BlockingClient]
-
-
-def _client_behind(given: Any) -> Client | None:
-    behind: Client | None = getattr(given, "asynchronous", given)
-    return behind
 
 
 class Settings(TypedDict, total=False):
@@ -274,7 +257,7 @@ class RunPlan:
     timeout: float | Timeouts | None = field(default=None, validator=_A_LIMIT)
     abort_signal: AbortSignal | None = field(default=None, validator=_A_SIGNAL)
     raw: bool = False
-    client: Client | None = field(default=None, converter=_client_behind, validator=_A_CLIENT)
+    client: Client | None = field(default=None, converter=client_behind, validator=_A_CLIENT)
 
     def __attrs_post_init__(self) -> None:
         for tool in self.tools:
@@ -470,40 +453,3 @@ def plan_of(
 
 def _retries(count: int | None) -> RetryPolicy:
     return RetryPolicy() if count is None else RetryPolicy(max_retries=count)
-
-
-# -- the default client
-
-_lock: Final = ForkSafeLock()
-_client: Client | None = None
-
-
-def set_default_client(client: AnyClient | None) -> None:
-    """Set the client of calls that name none, blocking and asynchronous ones alike.
-
-    None makes a new client when it is needed. The previous client is not closed. Raises
-    ConfigurationError for a value that is not a client.
-    """
-    global _client  # noqa: PLW0603  (the one thing here that is meant to be global)
-    made = _client_behind(client)
-    if not isinstance(made, Client | None):
-        kind = made.__name__ if isinstance(made, type) else f"a {type(made).__name__}"
-        raise ConfigurationError(
-            f"the default client must be a Client, not {kind}: write Client.from_env()"
-        )
-    with _lock.held():
-        _client = made
-
-
-def client_or_default(given: AnyClient | None) -> Client:
-    """Return the client *given*, or the default one."""
-    return _client_behind(given) or default_client()
-
-
-def default_client() -> Client:
-    """Return the client that was set, or one made from the environment."""
-    global _client  # noqa: PLW0603
-    with _lock.held():
-        if _client is None:
-            _client = Client.from_env()
-        return _client

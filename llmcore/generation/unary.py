@@ -5,8 +5,8 @@ from typing import Any, Final, TypedDict, TypeVar
 
 from llmcore.client.byte_stream import ByteStream
 from llmcore.client.client import Client
+from llmcore.generation.default_client import AnyClient, client_or_default
 from llmcore.generation.retry import RetryPolicy, retry
-from llmcore.generation.settings import AnyClient, client_or_default
 from llmcore.routes.transport import Timeouts
 from llmcore.schema.errors import LLMError
 from llmcore.schema.json import JsonObject

@@ -38,6 +38,7 @@ from llmcore.schema import json
 from llmcore.schema.changed import changed, thawed
 from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.errors import LLMError, StreamError
+from llmcore.schema.event_base import attach_native
 from llmcore.schema.events import (
     DeltaEvent,
     ErrorEvent,
@@ -52,7 +53,6 @@ from llmcore.schema.events import (
     ToolCall,
     ToolInputDelta,
     ToolInputStart,
-    attach_native,
 )
 from llmcore.schema.json import JsonValue, ProviderMetadata
 from llmcore.schema.request import LLMRequest

@@ -5,9 +5,9 @@ In reading order: `json` (JSON as Python values; readers of fields), `errors` (t
 limits), `display` (reprs and hashes), `hints` (errors of wrong calls), `media_sources` (paths,
 URLs, bytes), `content` (parts), `chat_form` (messages and tools as dicts), `messages`, `tools`,
 `cached_contents`, `options`, `model`, `request`, `token_estimate` (the tokens of one, counted or
-estimated), `events`, `response`, `unary` (the fields of all unary calls), `embeddings` (and
-rankings), `images`, `audio` (transcripts and speech), `files`; `codec` converts all of them to JSON
-and back, `changed` copies them with other fields, without checks, `frozen` makes classes whose
-values are made faster than those of attrs, and `secret_names` recognizes credentials by the names
-of headers and parameters.
+estimated), `events` (and `event_base`), `response`, `unary` (the fields of all unary calls),
+`embeddings` (and rankings), `images`, `audio` (transcripts and speech), `files`; `codec` converts
+all of them to JSON and back, `changed` copies them with other fields, without checks, `frozen`
+makes classes whose values are made faster than those of attrs, and `secret_names` recognizes
+credentials by the names of headers and parameters.
 """

@@ -17,11 +17,10 @@ a second `StepStart` of the same step, with `continues`; no segment is open ther
 `llmcore.folds.grammar` checks these rules.
 """
 
-from collections.abc import Iterable
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias, TypeVar, Union
+from typing import TYPE_CHECKING, ClassVar, Literal, TypeAlias, Union
 
-from attrs import evolve, field
+from attrs import field
 
 from llmcore.schema.content import (
     Citation,
@@ -35,6 +34,7 @@ from llmcore.schema.content import (
 from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.display import readable
 from llmcore.schema.errors import LLMError
+from llmcore.schema.event_base import EventBase
 from llmcore.schema.frozen import frozen
 from llmcore.schema.hints import with_names_of_others
 from llmcore.schema.json import JsonValue, ProviderMetadata, plain_json, tool_arguments
@@ -98,38 +98,6 @@ class FinishReason:
         return self.reason
 
 
-class _Event:
-    """Base of all events. Its slot is not an attrs field, so that constructors ignore it."""
-
-    __slots__ = ("_native",)
-
-    @property
-    def native(self) -> JsonValue:
-        """The native frame that the event was read from; None unless `raw=True` was set.
-
-        A frame can produce several events, or none. A body that was not streamed is the frame of
-        all its events. Not compared, and not part of the JSON.
-        """
-        frame: JsonValue = getattr(self, "_native", None)
-        return frame
-
-
-def attach_native(events: Iterable["LLMEvent"], frame: JsonValue) -> None:
-    """Set the `native` frame of newly made *events*."""
-    for event in events:
-        object.__setattr__(event, "_native", frame)
-
-
-_AnyEvent = TypeVar("_AnyEvent", bound="_Event")
-
-
-def with_fields(event: _AnyEvent, **changes: Any) -> _AnyEvent:
-    """Return *event* with *changes* and the same native frame."""
-    copy: _AnyEvent = evolve(event, **changes)  # type: ignore[misc]  # each subclass is frozen
-    object.__setattr__(copy, "_native", event.native)
-    return copy
-
-
 @with_names_of_others(
     **dict.fromkeys(
         ("choices", "delta", "content", "text", "message", "candidates", "output_text"),
@@ -139,7 +107,7 @@ def with_fields(event: _AnyEvent, **changes: Any) -> _AnyEvent:
 )
 @readable
 @frozen(kw_only=True)
-class StreamStart(_Event):
+class StreamStart(EventBase):
     """The provider accepted the request."""
 
     type: ClassVar[EventType] = EventType.STREAM_START
@@ -165,7 +133,7 @@ class StreamStart(_Event):
 
 @readable
 @frozen
-class StepStart(_Event):
+class StepStart(EventBase):
     """A call of the model begins; `step` counts from 0."""
 
     type: ClassVar[EventType] = EventType.STEP_START
@@ -180,7 +148,7 @@ class StepStart(_Event):
 
 @readable
 @frozen
-class TextStart(_Event):
+class TextStart(EventBase):
     """A text segment begins."""
 
     type: ClassVar[EventType] = EventType.TEXT_START
@@ -194,7 +162,7 @@ class TextStart(_Event):
 
 @readable
 @frozen
-class TextDelta(_Event):
+class TextDelta(EventBase):
     """More text of segment `id`."""
 
     type: ClassVar[EventType] = EventType.TEXT_DELTA
@@ -208,7 +176,7 @@ class TextDelta(_Event):
 
 @readable
 @frozen
-class TextEnd(_Event):
+class TextEnd(EventBase):
     """A text segment is complete."""
 
     type: ClassVar[EventType] = EventType.TEXT_END
@@ -228,7 +196,7 @@ class TextEnd(_Event):
 
 @readable
 @frozen
-class ReasoningStart(_Event):
+class ReasoningStart(EventBase):
     """A reasoning segment begins."""
 
     type: ClassVar[EventType] = EventType.REASONING_START
@@ -240,7 +208,7 @@ class ReasoningStart(_Event):
 
 @readable
 @frozen
-class ReasoningDelta(_Event):
+class ReasoningDelta(EventBase):
     """More reasoning of segment `id`."""
 
     type: ClassVar[EventType] = EventType.REASONING_DELTA
@@ -252,7 +220,7 @@ class ReasoningDelta(_Event):
 
 @readable
 @frozen
-class ReasoningEnd(_Event):
+class ReasoningEnd(EventBase):
     """A reasoning segment is complete, with the data that its replay needs."""
 
     type: ClassVar[EventType] = EventType.REASONING_END
@@ -270,7 +238,7 @@ class ReasoningEnd(_Event):
 
 @readable
 @frozen
-class ToolInputStart(_Event):
+class ToolInputStart(EventBase):
     """The model begins to write the input of a tool; `id` is the call's id."""
 
     type: ClassVar[EventType] = EventType.TOOL_INPUT_START
@@ -288,7 +256,7 @@ class ToolInputStart(_Event):
 
 @readable
 @frozen
-class ToolInputDelta(_Event):
+class ToolInputDelta(EventBase):
     """More of the input's text: JSON, or the raw text of a custom tool."""
 
     type: ClassVar[EventType] = EventType.TOOL_INPUT_DELTA
@@ -300,7 +268,7 @@ class ToolInputDelta(_Event):
 
 @readable
 @frozen
-class ToolInputEnd(_Event):
+class ToolInputEnd(EventBase):
     """The input's text is complete."""
 
     type: ClassVar[EventType] = EventType.TOOL_INPUT_END
@@ -314,7 +282,7 @@ class ToolInputEnd(_Event):
 
 @readable
 @frozen
-class ToolCall(_Event):
+class ToolCall(EventBase):
     """A complete tool call with parsed arguments.
 
     `arguments` is a string for a `custom` tool and for invalid JSON.
@@ -339,7 +307,7 @@ class ToolCall(_Event):
 
 @readable
 @frozen
-class ToolResult(_Event):
+class ToolResult(EventBase):
     """A tool's result, run by the provider or by the tool loop."""
 
     type: ClassVar[EventType] = EventType.TOOL_RESULT
@@ -361,7 +329,7 @@ class ToolResult(_Event):
 
 @readable
 @frozen(kw_only=True)
-class ToolError(_Event):
+class ToolError(EventBase):
     """A tool could not be run or failed; a `ToolResult` with `is_error` follows."""
 
     type: ClassVar[EventType] = EventType.TOOL_ERROR
@@ -375,7 +343,7 @@ class ToolError(_Event):
 
 @readable
 @frozen(kw_only=True)
-class Source(_Event):
+class Source(EventBase):
     """A source that the response is based on."""
 
     type: ClassVar[EventType] = EventType.SOURCE
@@ -393,7 +361,7 @@ class Source(_Event):
 
 @readable
 @frozen(kw_only=True)
-class File(_Event):
+class File(EventBase):
     """A file that the model generated: an image, audio, a document."""
 
     type: ClassVar[EventType] = EventType.FILE
@@ -417,7 +385,7 @@ class File(_Event):
 
 @readable
 @frozen(kw_only=True)
-class StepFinish(_Event):
+class StepFinish(EventBase):
     """A call of the model ended."""
 
     type: ClassVar[EventType] = EventType.STEP_FINISH
@@ -431,7 +399,7 @@ class StepFinish(_Event):
 
 @readable
 @frozen(kw_only=True)
-class Finish(_Event):
+class Finish(EventBase):
     """The response is complete."""
 
     type: ClassVar[EventType] = EventType.FINISH
@@ -456,7 +424,7 @@ class Finish(_Event):
 
 @readable
 @frozen
-class ErrorEvent(_Event):
+class ErrorEvent(EventBase):
     """The response failed; `error.partial` is the part that arrived."""
 
     type: ClassVar[EventType] = EventType.ERROR
@@ -466,7 +434,7 @@ class ErrorEvent(_Event):
 
 @readable
 @frozen
-class ProviderEvent(_Event):
+class ProviderEvent(EventBase):
     """A native event or item without a neutral form.
 
     With `replay`, its data must be sent back in later requests, so the response's

@@ -14,7 +14,7 @@ they get), `mcp` (servers of tools), `iterate` (reading a stream from outside),
 
 from typing import TYPE_CHECKING
 
-from llmcore.generation.settings import set_default_client as set_default_client
+from llmcore.generation.default_client import set_default_client as set_default_client
 from llmcore.lazy_names import lazy_names
 from llmcore.sync.background import shutdown as shutdown
 from llmcore.sync.calls import embed as embed

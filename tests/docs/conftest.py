@@ -7,7 +7,7 @@ import pytest
 
 from llmcore.client import client as client_module
 from llmcore.client.transports import Transports
-from llmcore.generation import settings
+from llmcore.generation import default_client
 from tests.docs.stand_in import StandIn
 
 
@@ -21,7 +21,7 @@ def no_network(monkeypatch: pytest.MonkeyPatch) -> None:
         return Transports(**given)  # type: ignore[arg-type]
 
     monkeypatch.setattr(client_module, "Transports", transports)
-    monkeypatch.setattr(settings, "_client", None)
+    monkeypatch.setattr(default_client, "_client", None)
     for name in ("OPENAI", "ANTHROPIC", "GEMINI", "MISTRAL", "COHERE", "ACME"):
         monkeypatch.setenv(f"{name}_API_KEY", "sk-example")
 

@@ -7,8 +7,8 @@ import anyio
 import pytest
 
 from llmcore.client.client import Client
+from llmcore.generation.default_client import default_client, set_default_client
 from llmcore.generation.generate import generate
-from llmcore.generation.settings import default_client, set_default_client
 from llmcore.generation.stream import stream
 from llmcore.testing import scripted
 from tests.support.servers.loopback import Answer, serve

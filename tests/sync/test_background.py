@@ -18,7 +18,7 @@ import pytest
 
 from llmcore import Client as AsyncClient
 from llmcore import Model, request, sync
-from llmcore.generation.settings import default_client
+from llmcore.generation.default_client import default_client
 from llmcore.schema.errors import AbortError
 from llmcore.sync.background import background
 from llmcore.sync.iterate import Connection
@@ -191,7 +191,7 @@ def test_a_fork_may_come_while_the_default_client_is_made(
         return made
 
     parent = os.getpid()
-    monkeypatch.setattr("llmcore.generation.settings.Client.from_env", from_env)
+    monkeypatch.setattr("llmcore.generation.default_client.Client.from_env", from_env)
     asking = threading.Thread(target=default_client)
     asking.start()
     try:

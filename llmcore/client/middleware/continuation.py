@@ -30,6 +30,7 @@ from llmcore.folds.response import Accumulator
 from llmcore.schema.changed import changed
 from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.errors import LLMError
+from llmcore.schema.event_base import with_fields
 from llmcore.schema.events import (
     ErrorEvent,
     Finish,
@@ -48,7 +49,6 @@ from llmcore.schema.events import (
     ToolInputDelta,
     ToolInputEnd,
     ToolInputStart,
-    with_fields,
 )
 from llmcore.schema.response import LLMResponse
 from llmcore.schema.usage import Usage
