@@ -33,7 +33,7 @@ from llmcore.schema.json import JsonObject
 
 @frozen
 class _Store:
-    """What the commands read and change."""
+    """The store of accounts, and the time zone of its periods."""
 
     ledger: Ledger
     zone: tzinfo

@@ -57,6 +57,7 @@ port = 8787
 # log_level = "info"                # or debug, warning, error
 # client_api_key = "one, two"       # needed on an address that others can reach
 # allowed_hosts = []                # further host names, without a key
+# allowed_origins = []              # of web pages, such as ["https://app.example"]
 # seal_key = "..."                  # for gateways that share clients and no store
 # keep_alive_seconds = 15
 # keep_alive_by_front = []          # such as ["openai-chat=none"]

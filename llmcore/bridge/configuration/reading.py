@@ -1,5 +1,6 @@
 """Reads the gateway's settings: from variables, a `.env` file and `openbridge.toml`."""
 
+import re
 from collections.abc import Iterator, Mapping
 from importlib.util import find_spec
 from pathlib import Path
@@ -165,6 +166,8 @@ def provider_ids() -> tuple[str, ...]:
 
 
 _ADMIN_KEY_CHARS: Final = 16
+_ORIGIN: Final = re.compile(r"\*|null|[a-z][a-z0-9+.-]*://[^/?#@\sA-Z]*")
+"""A scheme, a host and a port (RFC 6454, 6.2), or `null` for pages without an address."""
 
 
 def _check(settings: GatewaySettings, read: Values) -> None:
@@ -219,6 +222,17 @@ def _access_problems(settings: GatewaySettings, read: Values) -> Iterator[str]:
             f"{read.label('ADMIN_KEY')} has fewer than {_ADMIN_KEY_CHARS} characters, so that it "
             "could be guessed"
         )
+    for origin in settings.allowed_origins:
+        if origin == "*" and not settings.needs_key:
+            yield (
+                f"{read.label('ALLOWED_ORIGINS')}=* would let every web page use the gateway: set "
+                "OPENBRIDGE_CLIENT_API_KEY, or name the origins of the pages"
+            )
+        if _ORIGIN.fullmatch(origin) is None:
+            yield (
+                f"{read.label('ALLOWED_ORIGINS')}: {origin!r} is not an origin as browsers send "
+                "it, in small letters and without a path, such as https://app.example"
+            )
     clients = {client.key for client in settings.tables.clients}
     if admin_key is not None and admin_key in clients.union(settings.client_api_keys):
         yield f"{read.label('ADMIN_KEY')} is one of the keys of clients, too"

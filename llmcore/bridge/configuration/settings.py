@@ -240,6 +240,8 @@ class GatewaySettings:
     """Keys of which clients must send one; empty admits all, on a loopback address only."""
     allowed_hosts: tuple[str, ...] = _words("ALLOWED_HOSTS")
     """Further host names that requests without a key may be addressed to."""
+    allowed_origins: tuple[str, ...] = _words("ALLOWED_ORIGINS")
+    """Origins whose web pages may use the gateway from a browser; `*` is all of them."""
     seal_key: str | None = _text("SEAL_KEY", secret=True)
     """Signs the encrypted reasoning that clients keep for us; None is a key in the store."""
     limits: Limits = Limits()

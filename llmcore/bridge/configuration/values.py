@@ -31,7 +31,8 @@ _WRITTEN_OUT: Final = 1e6
 
 SECTIONS: Final[Mapping[str, tuple[str, ...]]] = {
     "server": (
-        "HOST", "PORT", "WORKERS", "LOG_LEVEL", "CLIENT_API_KEY", "ALLOWED_HOSTS", "SEAL_KEY",
+        "HOST", "PORT", "WORKERS", "LOG_LEVEL", "CLIENT_API_KEY", "ALLOWED_HOSTS",
+        "ALLOWED_ORIGINS", "SEAL_KEY",
         "KEEP_ALIVE_SECONDS", "KEEP_ALIVE_BY_FRONT", "SHUTDOWN_SECONDS", "TELEMETRY", "UI",
         "UI_RECORD",
     ),

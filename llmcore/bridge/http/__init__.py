@@ -7,6 +7,7 @@
 - `observability`: around each request: its id, log line and metrics
 - `tracing`: a span of each request
 - `access`: which callers are admitted, and how often
+- `cors`: which web pages of other origins may use the gateway
 - `router`, `app`: the application
 - `http1`, `workers`, `server`: uvicorn's part, in one process or several
 """

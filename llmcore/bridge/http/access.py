@@ -17,8 +17,9 @@ from llmcore.bridge.api import Caller
 from llmcore.bridge.apis.registry import Apis
 from llmcore.bridge.configuration.settings import is_loopback
 from llmcore.bridge.http.asgi import ASGIApp, Receive, Scope, Send, headers_of, query_of
+from llmcore.bridge.http.cors import page_origin, preflight_response, shown_to
 from llmcore.bridge.http.logs import log
-from llmcore.bridge.http.observability import log_fields
+from llmcore.bridge.http.observability import log_fields, name_operation
 from llmcore.bridge.http.responses import error_response
 from llmcore.bridge.pools.keys import RotatingKey
 from llmcore.bridge.response_run import ErrorForm
@@ -233,14 +234,21 @@ class AccessMiddleware:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Run the application for a request that is admitted."""
+        origins = self._service.settings.allowed_origins
+        if origins and (origin := page_origin(scope, origins)) is not None:
+            if (response := preflight_response(scope, origin)) is not None:
+                name_operation(scope, "preflight")
+                await response.send(send)
+                return
+            send = shown_to(origin, send)
         try:
             _check_framing(scope)
             scope[_CALLER] = await self._caller(scope)
             scope[_ADMIT] = self._caller
         except FrontError as error:
             log_fields(scope)["error"] = str(error)
-            response = error_response(error, error_form(self._served, scope))
-            await response(scope, receive, send)
+            refusal = error_response(error, error_form(self._served, scope))
+            await refusal(scope, receive, send)
             return
         await self._app(scope, receive, send)
 

@@ -4,6 +4,7 @@ import json
 import re
 import time
 from collections.abc import Iterator
+from datetime import UTC
 from pathlib import Path
 from typing import Any
 
@@ -373,7 +374,7 @@ def test_a_client_that_leaves_is_charged_for_what_it_got(
     assert row.estimated
     assert row.input_tokens > 0
     assert row.output_tokens > 0
-    assert used(ledger, key) == {"tokens": row.input_tokens + row.output_tokens}
+    assert used(ledger, key, UTC) == {"tokens": row.input_tokens + row.output_tokens}
 
 
 @pytest.mark.anyio
@@ -560,7 +561,7 @@ def test_answers_on_a_websocket_are_charged_and_limited(
     assert (row.input_tokens, row.output_tokens, row.streamed) == (30, 20, True)
     assert too_much["error"]["code"] == "insufficient_quota"
     assert revoked["error"]["code"] == "key_revoked"
-    assert used(ledger, KeyRegistry(ledger).get(id_)) == {"tokens": 50}
+    assert used(ledger, KeyRegistry(ledger).get(id_), UTC) == {"tokens": 50}
 
 
 @pytest.mark.anyio

@@ -1,9 +1,16 @@
 """Access and rates: which callers are let in, and how often."""
 
-import pytest
+from collections.abc import Iterator
 
+import pytest
+from attrs import evolve
+
+from llmcore.bridge.configuration.settings import GatewaySettings
 from llmcore.bridge.http import access
 from llmcore.bridge.http.access import CallerRates, Keys, is_allowed_host
+from tests.support.servers.bridge_service import asked, settings_for
+from tests.support.servers.loopback import serve
+from tests.support.servers.pooled_gateway import says
 
 
 @pytest.mark.parametrize(
@@ -106,3 +113,65 @@ def test_the_callers_remembered_are_bounded(monkeypatch: pytest.MonkeyPatch) -> 
     assert [rates.wait_s(name) for name in ("a", "b", "c")] == [0.0, 0.0, 0.0]
     assert rates.wait_s("c") > 0
     assert rates.wait_s("a") == 0.0
+
+
+# -- web pages of other origins
+
+PAGE = "https://app.example"
+ASK = {"model": "m", "messages": [{"role": "user", "content": "Hi"}]}
+
+
+@pytest.fixture
+def settings() -> Iterator[GatewaySettings]:
+    with serve(says("Hello")) as upstream:
+        yield settings_for(upstream.url, client_api_keys=("sk-one",))
+
+
+def preflight(origin: str) -> dict[str, str]:
+    return {
+        "origin": origin,
+        "access-control-request-method": "POST",
+        "access-control-request-headers": "authorization,content-type,x-stainless-os",
+    }
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("allowed", [PAGE, "*"])
+@pytest.mark.parametrize("stream", [True, False])
+async def test_a_page_of_an_allowed_origin_gets_its_request_and_the_response(
+    settings: GatewaySettings, allowed: str, stream: bool
+) -> None:
+    """The preflight comes without a key, and names all headers of the request."""
+    path = "/v1/chat/completions"
+    async with asked(evolve(settings, allowed_origins=(allowed, "null"))) as client:
+        before = await client.options(path, headers=preflight(PAGE))
+        headers = {"origin": PAGE, "authorization": "Bearer sk-one"}
+        answer = await client.post(path, json={**ASK, "stream": stream}, headers=headers)
+        refused = await client.post(path, json=ASK, headers={"origin": PAGE})
+
+    assert (before.status_code, before.content) == (200, b"")
+    assert before.headers["access-control-allow-methods"] == "GET, POST, DELETE"
+    wanted = preflight(PAGE)["access-control-request-headers"]
+    assert before.headers["access-control-allow-headers"] == wanted
+    assert [answer.status_code, refused.status_code] == [200, 401]
+    for response in (before, answer, refused):
+        assert response.headers["access-control-allow-origin"] == PAGE
+        assert "origin" in response.headers["vary"]
+    assert answer.headers["access-control-expose-headers"] == "*"
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("allowed", [(), (PAGE,)])
+async def test_a_page_of_another_origin_is_refused_by_its_browser(
+    settings: GatewaySettings, allowed: tuple[str, ...]
+) -> None:
+    """No header allows it anything, and a program that sends the header gets its response."""
+    path = "/v1/chat/completions"
+    async with asked(evolve(settings, allowed_origins=allowed)) as client:
+        before = await client.options(path, headers=preflight("https://evil.example"))
+        headers = {"origin": "https://evil.example", "authorization": "Bearer sk-one"}
+        answer = await client.post(path, json=ASK, headers=headers)
+
+    assert [before.status_code, answer.status_code] == [401, 200]
+    names = {*before.headers, *answer.headers}
+    assert not [name for name in names if name.startswith("access-control")]

@@ -154,3 +154,40 @@ def test_the_admin_sees_what_was_spent(browser: Any, gateway: str) -> None:
             page.get_by_text("The cost of 1 response is unknown and not in the sums.").count() == 1
         )
         assert page.get_by_text("$0.00").count() == 0  # unknown is not 0
+
+
+ASK = """async ([url, key]) => {
+    const answer = await fetch(`${url}/v1/chat/completions`, {
+        method: "POST",
+        headers: {authorization: `Bearer ${key}`, "content-type": "application/json"},
+        body: JSON.stringify({model: "m", stream: true, messages: [{role: "user", content: "Hi"}]}),
+    });
+    const id = answer.headers.get("x-request-id");
+    return [answer.status, id, await answer.text()];
+}"""
+
+
+def blank_page(_received: Received) -> Answer:
+    data = b"<!doctype html><title>app</title>"
+    return Answer([data], 200, {"content-type": "text/html"}, length=len(data))
+
+
+def test_pages_of_an_allowed_origin_can_use_the_api(browser: Any) -> None:
+    """They read streams, headers and errors; a page of any other origin reads nothing."""
+    with serve(handler) as upstream, serve(blank_page) as app, serve(blank_page) as other:
+        keys = ("key-one",)
+        settings = settings_for(upstream.url, client_api_keys=keys, allowed_origins=(app.url,))
+        with listening(settings) as v1:
+            url, page = v1.removesuffix("/v1"), browser.new_page()
+            page.goto(app.url)
+            status, id_, text = page.evaluate(ASK, [url, "key-one"])
+            refused, _, error = page.evaluate(ASK, [url, "wrong"])
+            page.goto(other.url)
+            with pytest.raises(Exception, match="Failed to fetch"):
+                page.evaluate(ASK, [url, "key-one"])
+            page.close()
+
+    assert (status, refused) == (200, 401)
+    assert id_.startswith("req_")
+    assert "data: [DONE]" in text
+    assert "the key is missing or wrong" in error
