@@ -106,11 +106,14 @@ class Accumulator:
 
     @property
     def partial(self) -> LLMResponse:
-        """The response made of the events so far. It contains complete tool calls only."""
-        if self._finish is None or self._error is not None:
+        """The response made of the events so far. It contains complete tool calls only.
+
+        Until `Finish`, and after an error, its finish reason is `other`.
+        """
+        if self._finish is None or self._error is not None or self._fault:
             return self._build(finish=None)
         if self._complete is None:
-            self._complete = self._build(finish=None)
+            self._complete = self._build(self._finish)
         return self._complete
 
     def response(self) -> Result[LLMResponse, LLMError]:

@@ -155,12 +155,20 @@ def test_a_partial_is_the_beginning_of_what_follows(
 
 
 @given(streams())
-def test_partial_response_has_the_finish_reason_other(stream: list[LLMEvent]) -> None:
-    """Nobody takes it for a finished response."""
-    partial = fed(stream).partial
+def test_partial_response_has_the_finish_reason_other_until_the_end(
+    stream: list[LLMEvent],
+) -> None:
+    """It cannot be taken for a finished response until it is one."""
+    end = next((at for at, event in enumerate(stream) if event.type == "finish"), len(stream))
+    partial = fed(stream[:end]).partial
 
     assert partial.finish_reason == FinishReason("other")
     assert partial.raw is None
+    match collect(stream):
+        case Success(response):
+            assert fed(stream).partial == response
+        case Failure():
+            assert fed(stream).partial.finish_reason == FinishReason("other")
 
 
 # -- the frame

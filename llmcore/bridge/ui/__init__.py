@@ -3,5 +3,5 @@
 - `feed`: the last requests, in memory
 - `capture`: the middleware that writes them there
 - `operations`: the page, and the JSON that it reads
-- `ui.js`: the page's script, beside that of `llmcore.inspector`
+- `ui.js`, `playground.js`: the page's script, after that of `llmcore.inspector`
 """

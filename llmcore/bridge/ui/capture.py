@@ -24,20 +24,24 @@ CostOf: TypeAlias = Callable[[UpstreamModel, LLMResponse], float | None]
 MAX_RESPONSE_BYTES: Final = 4 * 1024 * 1024
 """The most bytes of a response that are recorded."""
 _MAX_ERROR_BYTES: Final = 2000
+_MAX_NAME: Final = 200
 
-_ASKED = "openbridge.ui.asked"
-_RUN = "openbridge.ui.run"
+_WATCHED = "openbridge.ui.watched"
 _SHOWN_HEADERS = frozenset({"content-type", "retry-after", "x-openbridge-diagnostics"})
 
 
 def note_request(scope: Scope, request: ClientRequest) -> None:
-    """Keep the request that was read, for the feed."""
-    scope[_ASKED] = request
+    """Show the model of the request that was read, and keep the request, for the feed."""
+    watched: _Watched | None = scope.get(_WATCHED)
+    if watched is not None:
+        watched.asked(request)
 
 
 def note_run(scope: Scope, run: SentResponse) -> None:
     """Keep the response under way, for the feed."""
-    scope[_RUN] = run
+    watched: _Watched | None = scope.get(_WATCHED)
+    if watched is not None:
+        watched.run = run
 
 
 class CaptureMiddleware:
@@ -54,15 +58,17 @@ class CaptureMiddleware:
         if scope["type"] != "http" or scope["method"] != "POST":
             await self._app(scope, receive, send)
             return
+        caller = caller_of(scope)
         entry = FeedEntry(
             id=REQUEST_ID.get() or f"req_{time.time_ns():x}",
             at=time.time(),
-            owner=caller_of(scope).owner,
+            owner=caller.owner,
+            key_name="" if caller.key is None else caller.key.limits.name,
             method=scope["method"],
             path=scope["path"][:200],
             recording=FeedRecording() if self._record else None,
         )
-        watched = _Watched(entry, send, self._cost_of)
+        scope[_WATCHED] = watched = _Watched(entry, send, self._cost_of, self._feed)
         self._feed.put(entry)
         try:
             await self._app(scope, receive, watched.send)
@@ -74,12 +80,24 @@ class CaptureMiddleware:
 class _Watched:
     """Measures one response on its way out."""
 
-    def __init__(self, entry: FeedEntry, send: Send, cost_of: CostOf) -> None:
+    def __init__(self, entry: FeedEntry, send: Send, cost_of: CostOf, feed: Feed) -> None:
+        self.run: SentResponse | None = None
+        """The response under way."""
         self._entry = entry
         self._send = send
         self._cost_of = cost_of
+        self._feed = feed
         self._started = self._last = time.monotonic()
         self._refusal = b""  # the beginning of the body of an error
+
+    def asked(self, request: ClientRequest) -> None:
+        """Note the request that was read, so that its model is shown before its response."""
+        in_path = request.path.rpartition("/models/")[2].rpartition(":")[0]  # of Gemini's API
+        named = request.body.get("model", in_path)
+        self._entry.model = named[:_MAX_NAME] if isinstance(named, str) else ""
+        if self._entry.recording is not None:
+            self._entry.recording.asked = request
+        self._feed.put(self._entry)
 
     def send(self, message: Message) -> Awaitable[None]:
         """Pass *message* on, and note it."""
@@ -117,20 +135,19 @@ class _Watched:
         """Set the fields that are known at the end of the response."""
         entry, fields = self._entry, log_fields(scope)
         entry.seconds = time.monotonic() - self._started
-        entry.model = str(fields.get("model") or "")
+        entry.model = str(fields.get("model") or entry.model)
         entry.provider = str(fields.get("provider") or "")
         error = fields.get("error") or self._refusal.decode("utf-8", "replace")
         entry.error = str(error)[:_MAX_ERROR_BYTES] or None
         entry.diagnostics = str(fields.get("diagnostics") or "") or None
         failed = entry.error is not None or entry.status is None or entry.status >= 400
         entry.state = "failed" if failed else "done"
-        run: SentResponse | None = scope.get(_RUN)
+        run = self.run
         response = getattr(run, "response", None)
         if run is not None and isinstance(response, LLMResponse):
             entry.price = partial(self._cost_of, run.info.upstream)
             entry.read(response)
         if entry.recording is not None:
-            entry.recording.asked = scope.get(_ASKED)
             if isinstance(response, LLMResponse):
                 entry.recording.response = changed(response, cost=entry.cost)
             entry.recording.request = _request_of(run)

@@ -54,6 +54,8 @@ class FeedEntry:
     at: float
     owner: str
     """A digest of the caller's key, or the id of an issued one."""
+    key_name: str = ""
+    """The name of an issued key."""
     method: str
     path: str
     seq: int = 0
@@ -100,6 +102,7 @@ class FeedEntry:
             **{name: getattr(self, name) for name in (*shown, *more)},
             "usage": {} if self.usage is None else to_json(self.usage),
             "key": self.owner.removeprefix("key:")[:16],
+            "key_name": self.key_name,
             "error": None if self.error is None else safe_text(self.error),
             "diagnostics": self.diagnostics,
             "recorded": self.recording is not None and self.state != "running",

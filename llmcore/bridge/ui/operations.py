@@ -3,7 +3,7 @@
     GET /ui                             the page, without any data: it asks for the key
     GET /ui/api/requests?after=a1:17    {"process": "a1", "seq": 21, "requests": [...]}
     GET /ui/api/requests/{id}           one exchange in full, as the inspector shows it
-    GET /ui/api/status                  version, limits, health
+    GET /ui/api/status                  version, limits, health of the store and the upstreams
 
 `after` names, for each process that has answered, the last number of its list; only what changed
 since then comes again. Workers have a list each, which the page puts together.
@@ -51,8 +51,8 @@ def page_route() -> ASGIApp:
 def _page() -> BytesResponse:
     from llmcore.inspector.page import html_page, package_text
 
-    script = package_text("llmcore.inspector", "viewer.js") + package_text(
-        "llmcore.bridge.ui", "ui.js"
+    script = package_text("llmcore.inspector", "viewer.js") + "".join(
+        package_text("llmcore.bridge.ui", name) for name in ("playground.js", "ui.js")
     )
     made = html_page("OpenBridge", script, {}, connects=True)
     headers = [
@@ -85,7 +85,7 @@ def operations(service: Service, feed: Feed) -> list[Operation]:
     async def status(_call: OperationRequest) -> JsonObject:
         return {
             "version": service.version(),
-            "health": await service.health(),
+            "health": await service.deep_health(),
             "recording": service.settings.ui_record,
         }
 
@@ -145,7 +145,15 @@ async def _document(service: Service, entry: FeedEntry, recording: FeedRecording
         entry.id, entry.provider, protocol, received, streaming=streaming, stages=stages
     )
     made["stages"][-1]["title"] = "5. The client's response"
-    return made
+    return {**made, **_counted(entry, made)}
+
+
+def _counted(entry: FeedEntry, made: "Document") -> "Document":
+    """Return tokens and cost, which the client's response need not contain, as in the list."""
+    if entry.response is None:
+        return {}
+    costs = made.get("costs") if made.get("cost") == entry.cost else {}
+    return {"usage": to_json(entry.response.usage), "cost": entry.cost, "costs": costs}
 
 
 def _client_stage(entry: FeedEntry, client_request: ClientRequest) -> "Document":

@@ -2,7 +2,8 @@
 // -- the gateway's page; the functions above are the inspector's
 
 const state = { key: sessionStorage.getItem("openbridge-key") || "", seen: new Map(), requests: new Map(),
-  base: "/ui/api", usage: null, view: "requests", group: "model", chosen: null, messages: [] };
+  base: "/ui/api", usage: null, view: "requests", group: "model", chosen: null, messages: [], names: new Map() };
+const MOST = 500;  // requests that are listed
 
 async function ask(path, options) {
   const headers = { "content-type": "application/json" };
@@ -14,7 +15,9 @@ async function read(path) {
   const response = await ask(path);
   if (response.status === 401 && state.key && state.base === "/ui/api" && path.startsWith(state.base)) {
     state.base = "/admin/ui";  // it may be the admin's
-    return read(path.replace("/ui/api", state.base));
+    const answer = await read(path.replace("/ui/api", state.base));
+    loadNames();
+    return answer;
   }
   if (response.status === 401 || (response.status === 404 && path === "/admin/ui/status")) throw new Error("key");
   const body = await response.json();
@@ -57,10 +60,24 @@ function show(name) {
 }
 
 function render() {
-  if (state.view === "requests" && !state.chosen) content.replaceChildren(requestTable());
-  if (state.view === "plots") content.replaceChildren(...plots());
+  if (state.view === "requests" && !state.chosen) drawRequests();
+  if (state.view === "plots") drawPlots();
   if (state.view === "health") renderHealth();
   if (state.view === "playground") content.replaceChildren(playground());
+}
+
+function isAdmin() {
+  return state.base !== "/ui/api";
+}
+
+async function loadNames() {  // of issued keys, which rows of spend name by their ids
+  const found = await read("/admin/keys").catch(() => ({ data: [] }));
+  for (const one of found.data) state.names.set(one.id, one.name);
+  if (state.view !== "playground") render();
+}
+
+function keyName(id) {
+  return state.names.get(id) || id;
 }
 
 function askForKey() {
@@ -69,6 +86,7 @@ function askForKey() {
     submitted.preventDefault();
     state.key = input.value.trim();
     state.base = "/ui/api";
+    built = null;
     sessionStorage.setItem("openbridge-key", state.key);
     poll();
   };
@@ -88,7 +106,11 @@ async function poll() {
     const found = await read(`${state.base}/requests?after=${after}`);
     const changed = found.requests.length > 0;
     state.seen.set(found.process, found.seq);
-    for (const one of found.requests) state.requests.set(one.id, one);
+    for (const one of found.requests) {
+      state.requests.set(one.id, one);
+      if (one.key_name) state.names.set(one.key, one.key_name);
+    }
+    for (const one of newest().slice(MOST)) state.requests.delete(one.id);
     status.textContent = "";
     if (tabs.hidden) {
       tabs.hidden = false;
@@ -107,25 +129,55 @@ function newest() {
   return [...state.requests.values()].sort((one, other) => other.at - one.at);
 }
 
-function requestTable() {
+const shownRows = new WeakMap();
+
+function requestColumns() {  // title, class, cell; "less" is not shown on a telephone, "more" only there
+  const key = ["Key", "less", (one) => keyName(one.key)];
+  return [
+    ["Time", "nowrap", (one) => new Date(one.at * 1000).toLocaleTimeString()],
+    ["Model", "title", (one) => [].concat(one.model || [h("span", { class: "less" }, "–"), h("span", { class: "more dim" }, one.path)], h("span", { class: "dim" }, ` ${one.provider}`))],
+    ...(isAdmin() ? [key] : []),
+    ["Path", "nowrap less", (one) => h("code", {}, one.path)],
+    ["Status", "", (one) => h("span", { class: one.state === "failed" ? "bad" : null, title: one.error }, statusText(one))],
+    ["First byte", "number less", (one) => (one.first_s === null ? "–" : seconds(one.first_s * 1000))],
+    ["Total", "number", (one) => (one.seconds === null ? "–" : seconds(one.seconds * 1000))],
+    ["Tokens in", "number less", (one) => number(one.usage.input_tokens)],
+    ["Tokens out", "number less", (one) => number(one.usage.output_tokens)],
+    ["Cost", "number", (one) => (one.state === "running" || (one.cost === null && one.state === "failed") ? "–" : dollars(one.cost))],
+    ["", "act", (one) => h("button", { type: "button", "aria-label": `Show request ${one.id}`, on: { click: () => inspect(one) } }, "Show")],
+  ];
+}
+
+function statusText(one) {
+  if (one.state === "running") return "running";
+  if (one.status === null) return "cancelled";
+  return one.state === "failed" && one.status < 400 ? `${one.status}, failed` : String(one.status);
+}
+
+function drawRequests() {
   const list = newest();
-  if (!list.length) return h("p", { class: "panel dim" }, "No requests yet. They appear here as they happen.");
-  const head = ["Time", "Model", "Path", "Status", "First", "Total", "In", "Out", "Cost", ""];
-  const classes = [null, null, "less", null, "number less", "number", "number less", "number less", "number", null];  // less: not on a phone
-  const rows = list.slice(0, 200).map((one) => h("tr", {},
-    h("td", { class: "nowrap" }, new Date(one.at * 1000).toLocaleTimeString()),
-    h("td", { class: "title" }, one.model || "–", one.provider ? h("span", { class: "dim" }, ` ${one.provider}`) : null),
-    h("td", { class: "nowrap less" }, h("code", {}, one.path)),
-    h("td", { class: one.state === "failed" ? "bad" : null, title: one.error }, one.state === "running" ? "running" : String(one.status)),
-    h("td", { class: "number less" }, one.first_s === null ? "–" : seconds(one.first_s * 1000)),
-    h("td", { class: "number" }, one.seconds === null ? "–" : seconds(one.seconds * 1000)),
-    h("td", { class: "number less" }, number(one.usage.input_tokens)),
-    h("td", { class: "number less" }, number(one.usage.output_tokens)),
-    h("td", { class: "number" }, one.state === "running" || (one.cost === null && one.state === "failed") ? "–" : dollars(one.cost)),
-    h("td", { class: "act" }, h("button", { type: "button", "aria-label": `Show request ${one.id}`, on: { click: () => inspect(one) } }, "Show"))));
-  return h("div", { class: "scroll panel", tabindex: "0", role: "region", "aria-label": "Requests" },
-    h("table", { class: "narrow" }, h("thead", {}, h("tr", {}, head.map((text, index) => h("th", { class: classes[index] }, text)))),
-      h("tbody", {}, rows)));
+  if (!list.length) {
+    content.replaceChildren(h("p", { class: "panel dim" }, "No requests yet. They appear here as they happen."));
+    return;
+  }
+  const columns = requestColumns();
+  let table = document.getElementById("requests");
+  if (!table || table.rows[0].cells.length !== columns.length) {
+    table = h("table", { class: "narrow", id: "requests" },
+      h("thead", {}, h("tr", {}, columns.map(([title, kind]) => h("th", { class: kind }, title)))), h("tbody", {}));
+    content.replaceChildren(h("div", { class: "scroll tall panel", tabindex: "0", role: "region", "aria-label": "Requests" }, table));
+  }
+  const body = table.tBodies[0], rows = list.map((one) => {
+    if (!shownRows.has(one) || shownRows.get(one).cells.length !== columns.length) {
+      shownRows.set(one, h("tr", {}, columns.map(([, kind, cell]) => h("td", { class: kind }, cell(one)))));
+    }
+    return shownRows.get(one);
+  });
+  const wanted = new Set(rows), focused = body.contains(document.activeElement) ? document.activeElement.ariaLabel : null;
+  for (const row of [...body.rows]) if (!wanted.has(row)) row.remove();
+  rows.forEach((row, index) => { if (body.rows[index] !== row) body.insertBefore(row, body.rows[index] || null); });
+  const again = focused && !body.contains(document.activeElement) && body.querySelector(`[aria-label="${CSS.escape(focused)}"]`);
+  if (again) again.focus({ preventScroll: true });
 }
 
 async function found(path) {  // another worker may answer, which does not have it
@@ -163,7 +215,7 @@ function day(one) {
 function grouped(list, group) {
   const groups = new Map();
   for (const one of list) {
-    const name = group === "day" ? day(one) : group === "key" ? one.key : one.model || "(none)";
+    const name = group === "day" ? day(one) : group === "key" ? keyName(one.key) : one.model || "(none)";
     if (!groups.has(name)) groups.set(name, []);
     groups.get(name).push(one);
   }
@@ -187,7 +239,7 @@ function stored() {
     loadUsage();
     return [];
   }
-  const rows = (of) => state.usage.rows.slice(0, 31).map((one) => [String(one[state.group]), of(one)]);
+  const rows = (of) => state.usage.rows.slice(0, 31).map((one) => [keyName(String(one[state.group])), of(one)]);
   if (!state.usage.rows.length) return [];
   const unpriced = state.usage.rows.reduce((total, one) => total + one.unpriced, 0);
   const note = h("p", { class: "dim" }, `The cost of ${number(unpriced)} response${unpriced === 1 ? "" : "s"} is unknown and not in the sums.`);
@@ -198,31 +250,60 @@ function stored() {
     bars("Failed responses", rows((one) => one.failed), number))];
 }
 
+function drawPlots() {
+  const choice = h("select", { id: "group", on: { change: (event) => { state.group = event.target.value; drawPlots(); } } },
+    ["model", "key", "day"].map((name) => h("option", { value: name, ...(name === state.group ? { selected: "" } : {}) }, name)));
+  if (!document.getElementById("plots")) content.replaceChildren(h("label", {}, "By", choice), h("div", { id: "plots" }));
+  document.getElementById("plots").replaceChildren(...plots());
+}
+
+function spent(list) {  // null is unknown; NaN where nothing was answered
+  if (list.some((one) => one.cost !== null)) return list.reduce((total, one) => total + (one.cost || 0), 0);
+  return list.some((one) => one.state === "done") ? null : NaN;
+}
+
 function plots() {
   const ended = newest().filter((one) => one.state !== "running");
-  const choice = h("select", { id: "group", on: { change: (event) => { state.group = event.target.value; render(); document.getElementById("group").focus(); } } },
-    ["model", "key", "day"].map((name) => h("option", { value: name, ...(name === state.group ? { selected: "" } : {}) }, name)));
-  if (!ended.length && state.base === "/ui/api") return [h("p", { class: "panel dim" }, "No requests yet.")];
+  if (!ended.length && !isAdmin()) return [h("p", { class: "panel dim" }, "No requests yet.")];
   const groups = grouped(ended, state.group);
   const sum = (list, of) => list.reduce((total, one) => total + (of(one) || 0), 0);
   const rows = (of) => groups.map(([name, list]) => [name, of(list)]);
   const ms = (value) => (value === null ? "–" : seconds(value * 1000));
+  const money = (value) => (Number.isNaN(value) ? "–" : dollars(value));
   const unknown = ended.filter((one) => one.cost === null && one.state === "done").length;
-  return [h("label", {}, "By", choice),
-    h("p", { class: "dim" }, `Of the last ${number(ended.length)} requests of this process${state.base === "/ui/api" ? " with this key" : ""}.${unknown ? ` The cost of ${number(unknown)} is unknown and not in the sums.` : ""}`),
+  const recent = ended.length ? [
+    h("p", { class: "dim" }, `Of the last ${count(ended.length, "request")} of this process${isAdmin() ? "" : " with this key"}.${unknown ? ` The cost of ${number(unknown)} is unknown and not in the sums.` : ""}`),
     h("div", { class: "grid" },
-      bars("Spend", rows((list) => (list.some((one) => one.cost !== null) ? sum(list, (one) => one.cost) : null)), dollars),
+      bars("Spend", rows(spent), money),
       bars("Tokens", rows((list) => sum(list, (one) => (one.usage.input_tokens || 0) + (one.usage.output_tokens || 0))), number),
       bars("Time to the first byte, median", rows((list) => quantile(list.map((one) => one.first_s), 0.5)), ms),
       bars("Total time, 95th percentile", rows((list) => quantile(list.map((one) => one.seconds), 0.95)), ms),
       bars("Requests", rows((list) => list.length), number),
-      bars("Failures", rows((list) => list.filter((one) => one.state === "failed").length), number)),
-    ...(state.base === "/admin/ui" ? stored() : [])];
+      bars("Failures", rows((list) => list.filter((one) => one.state === "failed").length), number))] : [];
+  const old = isAdmin() ? stored() : [];
+  return recent.length || old.length ? [...recent, ...old] : [h("p", { class: "panel dim" }, "No requests yet.")];
 }
 
 // -- health
 
-const UPSTREAM_COLUMNS = ["Upstream", "Requests", "Failed", "First byte", "Last failure"], NUMBERS = new Set([1, 2, 3]);
+const UPSTREAM_COLUMNS = ["Upstream", "State", "Requests", "Failed", "First byte, median", "Last failure"], NUMBERS = new Set([2, 3, 4]);
+
+function upstreamState(health) {
+  if (!health || health.state === "ok") return "ok";
+  const left = health.seconds ? `, ${number(Math.ceil(health.seconds))} s left` : "";
+  return { cooling: `cooling down${left}`, open: `circuit open${left}` }[health.state] || health.state;
+}
+
+function upstreamRow(name, health, list) {
+  const failed = list.filter((one) => one.state === "failed"), state_ = upstreamState(health);
+  const last = failed.length ? `${new Date(failed[0].at * 1000).toLocaleTimeString()} ${failed[0].error || statusText(failed[0])}` : ((health && health.reason) || "–").replaceAll("_", " ");
+  const first = quantile(list.map((one) => one.first_s), 0.5);
+  const target = name.includes("/");  // a model of an upstream, whose requests count there
+  const cells = [name, state_, target ? "" : number(list.length), target ? "" : number(failed.length), target || first === null ? "" : seconds(first * 1000), last];
+  const bad = [false, state_ !== "ok", false, failed.length > 0];
+  return h("tr", {}, cells.map((text, index) => h("td", { "data-label": UPSTREAM_COLUMNS[index],
+    class: `${NUMBERS.has(index) ? "number" : index ? "" : "nowrap"} ${bad[index] ? "bad" : ""}` }, text)));
+}
 
 async function renderHealth() {
   let found;
@@ -235,198 +316,19 @@ async function renderHealth() {
   }
   if (state.view !== "health") return;
   const open = content.querySelector("details[open]") !== null;  // as it was before
-  const providers = new Map();
-  for (const one of newest()) {
-    if (!one.provider || one.state === "running") continue;
-    if (!providers.has(one.provider)) providers.set(one.provider, []);
-    providers.get(one.provider).push(one);
-  }
-  const rows = [...providers].map(([name, list]) => {
-    const failed = list.filter((one) => one.state === "failed");
-    const last = failed.length ? `${new Date(failed[0].at * 1000).toLocaleTimeString()} ${failed[0].error || failed[0].status}` : "–";
-    const first = seconds((quantile(list.map((one) => one.first_s), 0.5) || 0) * 1000);
-    const cells = [name, number(list.length), number(failed.length), first, last];
-    return h("tr", {}, cells.map((text, index) => h("td", {
-      "data-label": UPSTREAM_COLUMNS[index], class: `${NUMBERS.has(index) ? "number" : ""} ${index === 2 && failed.length ? "bad" : ""}` }, text)));
-  });
+  const focused = content.contains(document.activeElement) ? document.activeElement.tagName : null;
+  const ended = newest().filter((one) => one.state !== "running"), upstreams = found.health.upstreams || {};
+  const names = [...new Set([...Object.keys(upstreams), ...ended.map((one) => one.provider).filter(Boolean)])].sort();
+  const rows = names.map((name) => upstreamRow(name, upstreams[name], ended.filter((one) => one.provider === name)));
   content.replaceChildren(
     tiles([["Status", found.health.status, found.health.status === "ok" ? null : "bad"], ["Version", found.version.version],
-      ["Upstream", found.version.upstream], ["State", found.version.state.backend], ["Recording", found.recording ? "on" : "off"]]),
+      ["Upstream", found.version.upstream], ["Store", found.version.state.backend], ["Recording", found.recording ? "on" : "off"]]),
     rows.length ? h("div", { class: "panel scroll", tabindex: "0", role: "region", "aria-label": "Upstreams" }, h("table", { class: "stacked" },
       h("thead", {}, h("tr", {}, UPSTREAM_COLUMNS.map((title, index) => h("th", { class: NUMBERS.has(index) ? "number" : null }, title)))),
       h("tbody", {}, rows))) : h("p", { class: "dim" }, "No upstream was asked yet."),
     h("div", { class: "panel" }, fold("Configuration", open, code(found.version))));
-}
-
-// -- playground
-
-const draft = { model: "", system: "", prompt: "", temperature: "", tools: "" };
-
-function bodyOf(messages) {
-  const body = { model: draft.model, messages, stream: true, stream_options: { include_usage: true } };
-  if (draft.temperature.trim()) body.temperature = Number(draft.temperature);
-  if (draft.tools.trim()) body.tools = JSON.parse(draft.tools);
-  return body;
-}
-
-function conversation() {
-  const begin = draft.system.trim() && !state.messages.length ? [{ role: "system", content: draft.system }] : [];
-  const next = draft.prompt.trim() ? [{ role: "user", content: draft.prompt }] : [];
-  return [...begin, ...state.messages, ...next];
-}
-
-function asCurl() {
-  const quoted = JSON.stringify(bodyOf(conversation()), null, 2).replaceAll("'", "'\\''");
-  const key = state.key ? ` \\\n  -H "authorization: Bearer $OPENBRIDGE_KEY"` : "";
-  return `curl -N ${location.origin}/v1/chat/completions \\\n  -H 'content-type: application/json'${key} \\\n  --data-binary '${quoted}'`;
-}
-
-function asPython() {
-  const body = bodyOf(conversation());
-  const literal = (value) => JSON.stringify(value, null, 4).replace(/\b(true|false|null)\b(?=[,\n\]}]|$)/g, (word) => ({ true: "True", false: "False", null: "None" })[word]);
-  const key = state.key ? 'os.environ["OPENBRIDGE_KEY"]' : '"none"';
-  return `import os\n\nfrom openai import OpenAI\n\nclient = OpenAI(base_url=${JSON.stringify(`${location.origin}/v1`)}, api_key=${key})\nstream = client.chat.completions.create(\n    model=${JSON.stringify(body.model)},\n    messages=${literal(body.messages)},\n${body.tools ? `    tools=${literal(body.tools)},\n` : ""}${body.temperature !== undefined ? `    temperature=${body.temperature},\n` : ""}    stream=True,\n)\nfor chunk in stream:\n    if chunk.choices and chunk.choices[0].delta.content:\n        print(chunk.choices[0].delta.content, end="", flush=True)\n`;
-}
-
-function field(name, title, tag, attributes) {
-  const input = h(tag, { id: `play-${name}`, ...attributes, on: { input: (event) => { draft[name] = event.target.value; } } });
-  input.value = draft[name];
-  return h("label", {}, title, input);
-}
-
-function playground() {
-  if (state.base !== "/ui/api") return h("p", { class: "panel dim" }, "The admin key does not ask models: open the page with a client key.");
-  const models = h("datalist", { id: "models" });
-  read("/v1/models").then((found) => models.replaceChildren(...(found.data || []).map((one) => h("option", { value: one.id })))).catch(() => {});
-  const log = h("div", { "aria-live": "polite" });
-  const shown = h("pre", { tabindex: "0", hidden: "" });
-  let abort = null;
-  const drawLog = () => {
-    const turns = state.messages.filter((one) => one.role !== "system").map(turn);
-    log.replaceChildren(...(turns.length ? turns : [h("p", { class: "dim" }, "Nothing sent yet.")]));
-  };
-  const copy = (make) => () => {
-    try {
-      shown.textContent = make();
-    } catch (error) {
-      shown.textContent = `The tools are not JSON: ${error.message}`;
-    }
-    shown.hidden = false;
-    if (navigator.clipboard) navigator.clipboard.writeText(shown.textContent).catch(() => {});
-  };
-  const stop = h("button", { type: "button", on: { click: () => abort && abort.abort() } }, "Stop");
-  stop.disabled = true;
-  const send = async (submitted) => {
-    submitted.preventDefault();
-    let body;
-    try {
-      body = bodyOf(conversation());
-    } catch (error) {
-      log.append(h("p", { class: "bad" }, `The tools are not JSON: ${error.message}`));
-      return;
-    }
-    state.messages = body.messages;
-    draft.prompt = "";
-    document.getElementById("play-prompt").value = "";
-    abort = new AbortController();
-    stop.disabled = false;
-    drawLog();
-    const text = h("pre", {}), line = h("p", { class: "dim" });
-    log.append(h("b", {}, "assistant"), text, line);
-    try {
-      state.messages.push(await responseOf(body, abort.signal, text, line));
-      drawLog();
-      log.append(line);
-      const calls = state.messages.at(-1).tool_calls;
-      if (calls) log.append(toolResults(calls, () => form.requestSubmit()));
-    } catch (error) {
-      if (!text.textContent && state.messages.at(-1).role === "user") {  // to be sent again
-        draft.prompt = state.messages.pop().content;
-        document.getElementById("play-prompt").value = draft.prompt;
-      }
-      drawLog();
-      if (text.textContent) log.append(h("b", {}, "assistant"), text);
-      log.append(h("p", { class: "bad", role: "alert" }, error.name === "AbortError" ? "Stopped." : error.message));
-    }
-    stop.disabled = true;
-  };
-  const form = h("form", { class: "panel", on: { submit: send } },
-    h("div", { class: "grid" }, h("div", {},
-      field("model", "Model", "input", { list: "models", required: "", autocomplete: "off" }), models,
-      field("temperature", "Temperature", "input", { inputmode: "decimal", pattern: "[0-9.]*" })),
-    h("div", {}, field("system", "System prompt", "textarea", { rows: "2" }),
-      field("tools", "Tools (JSON of Chat Completions)", "textarea", { rows: "2" }))),
-    field("prompt", "Prompt", "textarea", { rows: "3" }),
-    h("p", {}, h("button", { class: "primary", type: "submit" }, "Send"), " ", stop, " ",
-      h("button", { type: "button", on: { click: () => { state.messages = []; drawLog(); } } }, "New conversation"), " ",
-      h("button", { type: "button", on: { click: copy(asCurl) } }, "Copy as curl"), " ",
-      h("button", { type: "button", on: { click: copy(asPython) } }, "Copy as Python")), shown);
-  drawLog();
-  return h("div", {}, form, h("div", { class: "panel" }, h("h2", {}, "Conversation"), log));
-}
-
-function turn(message) {
-  const calls = (message.tool_calls || []).map((call) => `${call.function.name}(${call.function.arguments})`);
-  return h("div", {}, h("b", {}, message.role), h("pre", { tabindex: "0" }, [message.content || "", ...calls].filter(Boolean).join("\n")));
-}
-
-function toolResults(calls, send) {
-  const inputs = calls.map((call) => h("textarea", { rows: "2", "aria-label": `Result of ${call.function.name}` }));
-  const done = () => {
-    calls.forEach((call, index) => state.messages.push({ role: "tool", tool_call_id: call.id, content: inputs[index].value }));
-    send();
-  };
-  return h("div", {}, calls.map((call, index) => h("label", {}, `Result of ${call.function.name}`, inputs[index])),
-    h("p", {}, h("button", { type: "button", on: { click: done } }, "Send results")));
-}
-
-async function responseOf(body, signal, text, line) {
-  const started = performance.now();
-  const response = await ask("/v1/chat/completions", { method: "POST", body: JSON.stringify(body), signal });
-  if (!response.ok) {
-    const failed = await response.json().catch(() => ({}));
-    throw new Error((failed.error && failed.error.message) || `HTTP ${response.status}`);
-  }
-  const message = { role: "assistant", content: "" }, calls = [];
-  let first = null, usage = null;
-  for await (const chunk of frames(response.body)) {
-    if (chunk.error) throw new Error(chunk.error.message);
-    usage = chunk.usage || usage;
-    const delta = chunk.choices && chunk.choices[0] ? chunk.choices[0].delta || {} : {};
-    if (delta.content) {
-      first = first === null ? performance.now() : first;
-      message.content += delta.content;
-      text.textContent = message.content;
-    }
-    for (const part of delta.tool_calls || []) {
-      const call = (calls[part.index] = calls[part.index] || { id: "", type: "function", function: { name: "", arguments: "" } });
-      call.id = part.id || call.id;
-      call.function.name += (part.function && part.function.name) || "";
-      call.function.arguments += (part.function && part.function.arguments) || "";
-      text.textContent = calls.map((one) => `${one.function.name}(${one.function.arguments})`).join("\n");
-    }
-  }
-  if (calls.length) message.tool_calls = calls;
-  const facts = [first === null ? null : `first token after ${seconds(first - started)}`, `${seconds(performance.now() - started)} in all`,
-    usage ? `${number(usage.prompt_tokens)} tokens in, ${number(usage.completion_tokens)} out` : null];
-  line.textContent = facts.filter(Boolean).join(", ");
-  return message;
-}
-
-async function* frames(stream) {
-  const reader = stream.getReader(), decoder = new TextDecoder();
-  let rest = "";
-  for (;;) {
-    const { value, done } = await reader.read();
-    rest += done ? decoder.decode() : decoder.decode(value, { stream: true });
-    const blocks = rest.split(/\r?\n\r?\n/);
-    rest = blocks.pop();
-    for (const block of blocks) {
-      const data = block.split(/\r?\n/).filter((row) => row.startsWith("data:")).map((row) => row.slice(5).trimStart()).join("\n");
-      if (data && data !== "[DONE]") yield JSON.parse(data);
-    }
-    if (done) return;
-  }
+  const again = focused && content.querySelector(focused.toLowerCase());
+  if (again) again.focus({ preventScroll: true });
 }
 
 start();

@@ -49,6 +49,7 @@ async def test_requests_are_listed_with_tokens_and_times() -> None:
     assert (message_["path"], message_["usage"]["output_tokens"]) == ("/v1/messages", 2)
     assert (broken["status"], broken["state"]) == (400, "failed")
     assert "input" in broken["error"]
+    assert broken["model"] == "m"  # of requests that are refused, too
     assert not chat["recorded"]
 
 
@@ -67,6 +68,42 @@ async def test_costs_are_by_the_configured_prices(tmp_path: Path) -> None:
 
     assert one["cost"] == 4.0
     assert '"cost":4.0' in shown
+
+
+@pytest.mark.anyio
+async def test_the_model_in_a_path_is_shown_for_a_request_that_is_refused() -> None:
+    """The Gemini API names it there."""
+    with serve(chat_handler) as upstream:
+        async with asked(settings_for(upstream.url)) as client:
+            await client.post("/v1beta/models/gemini-pro:generateContent", json={"contents": 5})
+            (one,) = await requests(client)
+
+    assert (one["model"], one["state"]) == ("gemini-pro", "failed")
+
+
+@pytest.mark.anyio
+async def test_a_recorded_exchange_has_the_tokens_and_the_end_of_the_upstream() -> None:
+    """A client that did not ask for usage gets a stream without it."""
+    with serve(chat_handler) as upstream:
+        async with asked(settings_for(upstream.url, ui_record=True)) as client:
+            await client.post("/v1/chat/completions", json=BODY)
+            (one,) = await requests(client)
+            found = (await client.get(f"/ui/api/requests/{one['id']}")).json()
+
+    assert found["usage"] == one["usage"]
+    assert found["usage"]["input_tokens"] == 3
+    titles = {stage["title"][:2]: stage for stage in found["stages"]}
+    assert titles["4."]["body"]["finish_reason"] == {"reason": "stop", "raw": "stop"}
+
+
+@pytest.mark.anyio
+async def test_the_status_has_the_state_of_each_upstream() -> None:
+    """As its last requests showed it."""
+    with serve(chat_handler) as upstream:
+        async with asked(settings_for(upstream.url)) as client:
+            found = (await client.get("/ui/api/status")).json()
+
+    assert found["health"]["upstreams"] == {"openai-compatible": {"state": "ok", "running": 0}}
 
 
 @pytest.mark.anyio

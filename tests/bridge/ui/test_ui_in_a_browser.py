@@ -15,6 +15,11 @@ pytestmark = pytest.mark.slow
 
 ADMIN_KEY = "the-admin-key-of-the-test"
 REFUSED = "accounts/models/a-long-name-of-a-model-without-a-place-to-break-2026-11-23-preview"
+TEXT = (
+    chat_chunk(delta={"content": "Hello"}),
+    chat_chunk(delta={}, finish_reason="stop"),
+    b"data: [DONE]\n\n",
+)
 HOSTILE = "<img src=x onerror=alert(1)>"
 
 
@@ -28,6 +33,9 @@ def handler(received: Received) -> Answer:
     if body["model"] == REFUSED:
         data = b'{"error": {"message": "there is no such model"}}'
         return Answer([data], 404, {"content-type": "application/json"}, length=len(data))
+    if body["model"] == "reasons":
+        script = [chat_chunk(delta={"reasoning_content": "Hm."}), *TEXT]
+        return Answer(script, headers={"content-type": "text/event-stream"})
     if body.get("tools") and body["messages"][-1]["role"] == "user":
         function = {"name": "weather", "arguments": '{"city": "Oslo"}'}
         call = {"index": 0, "id": "c1", "type": "function", "function": function}
@@ -43,7 +51,7 @@ def handler(received: Received) -> Answer:
 @pytest.fixture
 def gateway() -> Iterator[str]:
     with serve(handler) as upstream:
-        accounts = AccountSettings(admin_key=ADMIN_KEY)
+        accounts = AccountSettings(admin_key=ADMIN_KEY, issued_keys=True)
         settings = settings_for(
             upstream.url, ui_record=True, client_api_keys=("key-one",), accounts=accounts
         )
@@ -101,14 +109,16 @@ def test_the_playground_streams_and_calls_tools(browser: Any, gateway: str) -> N
         page.click("#tab-playground")
         page.fill("#play-model", "m-1")
         page.fill("#play-tools", '[{"type": "function", "function": {"name": "weather"}}]')
-        page.fill("#play-prompt", "It's sunny?")
+        page.fill("#play-prompt", "It's sunny, true, false, or null]?")
         page.get_by_role("button", name="Copy as curl").click()
         shown = page.locator("form pre").inner_text()
         assert "'\\''s sunny" in shown
+        assert "true, false, or null]?" in shown
         assert "$OPENBRIDGE_KEY" in shown
         page.get_by_role("button", name="Copy as Python").click()
         python = page.locator("form pre").inner_text()
         compile(python, "copied", "exec")
+        assert "It's sunny, true, false, or null]?" in python
         assert "key-one" not in shown + python
         page.get_by_role("button", name="Send", exact=True).click()
         page.get_by_label("Result of weather").last.fill("sunny")
@@ -133,6 +143,64 @@ def test_a_prompt_whose_response_failed_can_be_sent_again(browser: Any, gateway:
         page.get_by_role("button", name="Send", exact=True).click()
         page.locator("pre", has_text="Hello").wait_for()
         assert page.locator("pre", has_text="Hi").count() == 1
+
+
+def test_the_playground_goes_on_while_other_views_are_shown(browser: Any, gateway: str) -> None:
+    """Reasoning is shown beside the text, and an empty prompt is not sent."""
+    with opened(browser, f"{gateway}/ui", expected="401") as page:
+        enter_key(page)
+        page.get_by_text("No requests yet").wait_for()
+        page.click("#tab-playground")
+        page.fill("#play-model", "reasons")
+        send = page.get_by_role("button", name="Send", exact=True)
+        send.click()
+        page.get_by_role("alert").get_by_text("Write a prompt.").wait_for()
+        page.fill("#play-prompt", "Hi")
+        send.click()
+        page.locator("summary", has_text="Reasoning").wait_for()
+        page.click("#tab-requests")
+        page.locator("table tbody tr", has_text="reasons").wait_for()
+        page.click("#tab-playground")
+        assert page.locator("pre", has_text="Hm.").count() == 1
+        assert page.locator("pre", has_text="Hello").count() == 1
+
+
+def test_the_focus_stays_while_requests_arrive(browser: Any, gateway: str) -> None:
+    """On the button of a row that moves down."""
+    body = {"model": "m-1", "messages": [{"role": "user", "content": "Hi"}]}
+    headers = {"authorization": "Bearer key-one"}
+    httpx.post(f"{gateway}/v1/chat/completions", json=body, headers=headers)
+    with opened(browser, f"{gateway}/ui", expected="401") as page:
+        enter_key(page)
+        page.get_by_role("button", name="Show request").focus()
+        before = page.evaluate("document.activeElement.ariaLabel")
+        httpx.post(f"{gateway}/v1/chat/completions", json=body, headers=headers)
+        page.locator("table tbody tr").nth(1).wait_for()
+        assert page.evaluate("document.activeElement.ariaLabel") == before
+        page.click("#tab-plots")
+        page.locator("#group").focus()
+        httpx.post(f"{gateway}/v1/chat/completions", json=body, headers=headers)
+        page.get_by_text("Of the last 3 requests").wait_for()
+        assert page.evaluate("document.activeElement.id") == "group"
+
+
+def test_the_admin_sees_whose_requests_they_are(browser: Any, gateway: str) -> None:
+    """By the names of issued keys."""
+    made = httpx.post(
+        f"{gateway}/admin/keys",
+        json={"name": "the-ci"},
+        headers={"authorization": f"Bearer {ADMIN_KEY}"},
+    )
+    body = {"model": "m-1", "messages": [{"role": "user", "content": "Hi"}]}
+    headers = {"authorization": f"Bearer {made.json()['key']}"}
+    httpx.post(f"{gateway}/v1/chat/completions", json=body, headers=headers)
+    with opened(browser, f"{gateway}/ui", expected="401") as page:
+        enter_key(page, ADMIN_KEY)
+        page.locator("table tbody tr", has_text="the-ci").wait_for()
+        page.click("#tab-plots")
+        page.select_option("#group", "key")
+        page.locator("h2", has_text="Failed responses").wait_for()
+        assert page.locator("svg[aria-label^='Responses: the-ci']").count() == 1
 
 
 def test_the_admin_sees_what_was_spent(browser: Any, gateway: str) -> None:
