@@ -31,6 +31,7 @@ function number(value) {
 
 function seconds(ms) {
   if (typeof ms !== "number") return "–";
+  if (ms < 1) return `${Number(ms.toPrecision(2))} ms`;
   return ms < 1000 ? `${ms.toFixed(ms < 10 ? 1 : 0)} ms` : `${(ms / 1000).toFixed(2)} s`;
 }
 
@@ -107,7 +108,7 @@ function lanes(exchange) {
   const narrow = innerWidth < 600;
   const width = narrow ? 340 : 900, left = narrow ? 84 : 130, row = 26, top = 8;
   const height = top + exchange.lanes.length * row + 24;
-  const total = Math.max(exchange.total_ms, 1);
+  const total = exchange.total_ms || 1;
   const x = (ms) => left + (ms / total) * (width - left - 12);
   const words = exchange.lanes.map((lane) =>
     `${lane.label}: ${when(exchange, lane.start)} to ${when(exchange, lane.end)}${lane.cut ? ", cut" : ""}`);
@@ -137,7 +138,7 @@ function lanes(exchange) {
   for (let part = 0; part <= parts; part += 1) {
     const ms = (total * part) / parts;
     const anchor = part === parts ? "end" : "middle";
-    svg.append(s("text", { x: x(ms), y: height - 6, "text-anchor": anchor }, when(exchange, Math.round(ms))));
+    svg.append(s("text", { x: x(ms), y: height - 6, "text-anchor": anchor }, when(exchange, exchange.timed ? ms : Math.round(ms))));
   }
   const key = [["output", "text"], ["reasoning", "reasoning"], ["tool", "tool call"], ["gap", "gap"]];
   return h("div", {}, h("div", { class: "wide", tabindex: "0", role: "region", "aria-label": "Timeline" }, svg), h("ul", { class: "key" },
@@ -209,7 +210,7 @@ function wire(exchange) {
 
 function messages(list) {
   return h("div", {}, list.map((message) => h("details", {},
-    h("summary", {}, h("b", {}, message.role), ` ${message.time || ""} ${(message.text || "").slice(0, 120)}`),
+    h("summary", {}, h("b", {}, message.role), h("span", { class: "dim" }, ` ${message.time || ""} `), shortened(message.text || "", 120)),
     code(message.data === undefined ? message.text : message.data))));
 }
 

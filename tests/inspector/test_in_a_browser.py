@@ -48,6 +48,19 @@ def test_ticks_of_a_short_answer_without_times_differ(browser: Any, tmp_path: Pa
     assert (ticks, total) == (["frame 0", "frame 1"], "1 frame")
 
 
+def test_ticks_of_a_response_below_a_millisecond_differ(browser: Any, tmp_path: Path) -> None:
+    path = tmp_path / "page.html"
+    path.write_text(page(read_document(ROOT / "cassettes/deepseek/thinking_tools.json")))
+    with opened(browser, path.as_uri()) as shown:
+        lanes = shown.locator("svg.lanes").first
+        ticks = lanes.locator("text[text-anchor]").all_text_contents()
+        bar = lanes.locator("rect.reasoning").bounding_box()
+        axis = lanes.bounding_box()
+
+    assert len(set(ticks)) == 5
+    assert bar["x"] > axis["x"] + axis["width"] / 2  # it ends with the response
+
+
 def test_costs_are_shown_as_bars(browser: Any, tmp_path: Path) -> None:
     """Of each exchange by input and output, and of all beside each other."""
     usage = {"prompt_tokens": 1000, "completion_tokens": 500}
