@@ -6,10 +6,10 @@ such as `messages[2].content[0].source.data`.
 
 import base64
 import re
-from collections.abc import Mapping, Sequence
-from typing import Any, Final, TypeVar, cast
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, TypeVar, cast, get_args
 
-from attrs import evolve
+from attrs import evolve, fields_dict
 
 from llmcore.fronts.errors import invalid
 from llmcore.protocols.caching import OPENAI_BREAKPOINT
@@ -28,7 +28,7 @@ from llmcore.schema.content import (
 )
 from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.json import JsonObject, object_or_empty
-from llmcore.schema.options import ReasoningOptions
+from llmcore.schema.options import GenerationOptions, ReasoningOptions
 
 _T = TypeVar("_T")
 
@@ -82,6 +82,28 @@ def read_texts(body: Fields, name: str, path: str = "") -> tuple[str, ...]:
             place = f"{path}{name}[{index}]"
             raise invalid(f"{place} must be a text.", place, "invalid_type")
     return tuple(given)
+
+
+def read_options(
+    body: Fields, parameters: Mapping[str, str], read: Callable[..., Any] = read, path: str = ""
+) -> dict[str, Any]:
+    """Return the options of generation that *body* states, besides `stop`.
+
+    *parameters* are the names of the options in *body*, by those of `GenerationOptions`; *read*
+    reads a field by its name and type, as `read` does.
+    """
+    return {
+        name: read(body, native, _OPTION_TYPES[name], path)
+        for name, native in parameters.items()
+        if name in _OPTION_TYPES
+    }
+
+
+_OPTION_TYPES: Final[Mapping[str, type]] = {
+    name: get_args(option.type)[0]
+    for name, option in fields_dict(GenerationOptions).items()
+    if name != "stop"
+}
 
 
 def required(body: Fields, name: str, kind: type[_T], path: str = "") -> _T:

@@ -259,7 +259,7 @@ def _metadata(body: Fields, upstream: Upstream, diagnostics: Diagnostics) -> Map
         return {}
     if upstream.protocol_id == PROTOCOL_ID:
         return {"user_id": user}
-    diagnostics.dropped("unsupported-parameter", "metadata.user_id", "it is meant for Anthropic")
+    diagnostics.unsupported("metadata.user_id", "it is meant for Anthropic")
     return {}
 
 

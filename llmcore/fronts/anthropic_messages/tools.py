@@ -203,7 +203,7 @@ class _ToolReader:
         for extra in extras:
             if extra not in (_CALLERS, *_QUIET) and not self.native:
                 why = f"the upstream's tools have no {extra}"
-                self._diagnostics.dropped("unsupported-parameter", f"{path}.{extra}", why)
+                self._diagnostics.unsupported(f"{path}.{extra}", why)
         return ToolDefinition(
             name,
             str_or_none(native.get("description")) or "",

@@ -247,7 +247,7 @@ class _ContentsReader:
             return {METADATA_KEY: {"functionResponse": native}} if native else {}
         for name in native:
             why = f"the upstream takes no {name} of a response"
-            self._diagnostics.dropped("unsupported-parameter", f"{path}.{name}", why)
+            self._diagnostics.unsupported(f"{path}.{name}", why)
         return {}
 
     def _called(self, id_: str | None, name: str | None) -> ToolCallPart:

@@ -25,10 +25,11 @@ from llmcore.fronts.gemini.content import camel_keys
 from llmcore.fronts.gemini.messages import read_contents, read_system
 from llmcore.fronts.gemini.tools import json_schema, read_tools
 from llmcore.fronts.reading import read as read_field
-from llmcore.fronts.reading import read_texts, report_unknown, with_effort
+from llmcore.fronts.reading import read_options, read_texts, report_unknown, with_effort
 from llmcore.protocols.gemini.names import (
     GENERATION_FIELDS,
     METADATA_KEY,
+    PARAMETERS,
     PROTOCOL_ID,
     SERVICE_TIERS,
 )
@@ -173,18 +174,8 @@ _CONFIG: Final = "generationConfig."
 
 
 def _generation(config: NativeObject) -> GenerationOptions:
-    return GenerationOptions(
-        temperature=_field(config, "temperature", float, _CONFIG),
-        top_p=_field(config, "topP", float, _CONFIG),
-        top_k=_field(config, "topK", int, _CONFIG),
-        max_tokens=_field(config, "maxOutputTokens", int, _CONFIG),
-        stop=read_texts(config, "stopSequences", _CONFIG),
-        seed=_field(config, "seed", int, _CONFIG),
-        presence_penalty=_field(config, "presencePenalty", float, _CONFIG),
-        frequency_penalty=_field(config, "frequencyPenalty", float, _CONFIG),
-        logprobs=_field(config, "responseLogprobs", bool, _CONFIG),
-        top_logprobs=_field(config, "logprobs", int, _CONFIG),
-    )
+    options = read_options(config, PARAMETERS, _field, _CONFIG)
+    return GenerationOptions(**options, stop=read_texts(config, "stopSequences", _CONFIG))
 
 
 _TIERS: Final = {
@@ -254,7 +245,7 @@ def _labels(body: NativeObject, diagnostics: Diagnostics) -> dict[str, str]:
     labels = _field(body, "labels", dict) or {}
     kept = {name: item for name, item in labels.items() if isinstance(item, str)}
     for name in labels.keys() - kept.keys():
-        diagnostics.dropped("unsupported-parameter", f"labels.{name[:100]}", "labels must be text")
+        diagnostics.unsupported(f"labels.{name[:100]}", "labels must be text")
     return kept
 
 
@@ -296,7 +287,7 @@ def _native_fields(
         if name in _REFUSED and not _is_text_only(item):
             raise invalid(f"{_REFUSED[name]} Leave {name} out.", name)
         place = name if name in _OPTIONAL else f"{_CONFIG}{name}"
-        diagnostics.dropped("unsupported-parameter", place, f"the upstream takes no {name}")
+        diagnostics.unsupported(place, f"the upstream takes no {name}")
     return {}
 
 

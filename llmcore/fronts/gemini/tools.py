@@ -82,7 +82,7 @@ def _report_config(config: NativeObject, *, native: bool, diagnostics: Diagnosti
     place = camel_keys(config.get("retrievalConfig"))
     for name in place if not native else place.keys() - {"latLng"}:
         path = f"toolConfig.retrievalConfig.{name}"
-        diagnostics.dropped("unsupported-parameter", path, f"the upstream's tools take no {name}")
+        diagnostics.unsupported(path, f"the upstream's tools take no {name}")
 
 
 class _ToolCollector:
@@ -113,7 +113,7 @@ class _ToolCollector:
         for name in ("behavior", "response", "responseJsonSchema"):
             if name in given:
                 why = f"a function of the upstream has no {name}"
-                self._diagnostics.dropped("unsupported-parameter", f"{path}.{name}", why)
+                self._diagnostics.unsupported(f"{path}.{name}", why)
         schema = given.get("parametersJsonSchema")
         if schema is None:
             schema = json_schema(given.get("parameters"))
@@ -165,7 +165,7 @@ class _ToolCollector:
         blocked = value.pop("excludeDomains", None) if kind == "web_search" else None
         for name in value:
             why = f"the upstream's tool has no {name}"
-            self._diagnostics.dropped("unsupported-parameter", f"{path}.{name}", why)
+            self._diagnostics.unsupported(f"{path}.{name}", why)
         return HostedTool(kind=kind, options={"blocked_domains": blocked} if blocked else {})
 
 
@@ -283,7 +283,7 @@ def _of_no_function(
     if native:
         return evolve(offer, native={"toolConfig": {"functionCallingConfig": calling}})
     why = "no function is offered, and the provider calls its own tools as it sees fit"
-    diagnostics.dropped("unsupported-parameter", "toolConfig.functionCallingConfig.mode", why)
+    diagnostics.unsupported("toolConfig.functionCallingConfig.mode", why)
     return offer
 
 

@@ -30,13 +30,14 @@ from llmcore.fronts.openai_forms import END_USER, read_format
 from llmcore.fronts.reading import (
     Fields,
     cache_ttl_of,
+    read_options,
     read_texts,
     report_lost,
     report_unknown_inside,
 )
 from llmcore.fronts.reading import read as field
 from llmcore.protocols.anthropic_messages.names import PROTOCOL_ID as MESSAGES
-from llmcore.protocols.openai_chat.names import PROTOCOL_ID
+from llmcore.protocols.openai_chat.names import PARAMETERS, PROTOCOL_ID
 from llmcore.protocols.openai_responses.names import PROTOCOL_ID as RESPONSES
 from llmcore.protocols.protocol import protocol_by_id
 from llmcore.schema.diagnostics import Diagnostic, Diagnostics
@@ -198,18 +199,12 @@ def _choices(body: Fields) -> int:
 
 def _generation(body: Fields, protocol_id: str | None) -> GenerationOptions:
     stop = body.get("stop")
-    limit = field(body, "max_completion_tokens", int)
+    options = read_options(body, PARAMETERS)
+    if options["max_tokens"] is None:
+        options["max_tokens"] = field(body, "max_tokens", int)
     return GenerationOptions(
-        temperature=field(body, "temperature", float),
-        top_p=field(body, "top_p", float),
-        top_k=field(body, "top_k", int),
-        max_tokens=field(body, "max_tokens", int) if limit is None else limit,
+        **options,
         stop=(stop,) if isinstance(stop, str) else read_texts(body, "stop"),
-        seed=field(body, "seed", int),
-        presence_penalty=field(body, "presence_penalty", float),
-        frequency_penalty=field(body, "frequency_penalty", float),
-        logprobs=field(body, "logprobs", bool),
-        top_logprobs=field(body, "top_logprobs", int),
         service_tier=None if protocol_id == PROTOCOL_ID else field(body, "service_tier", str),
     )
 
@@ -301,12 +296,11 @@ _SAID_ALREADY: Final[Mapping[str, tuple[object, ...]]] = {
 """Values equal to the default: omitting them loses nothing."""
 _READ: Final = frozenset(
     {
-        "cache_control", "frequency_penalty", "function_call", "functions", "include_reasoning",
-        "logprobs", "max_completion_tokens", "max_tokens", "messages", "metadata", "model", "n",
-        "parallel_tool_calls", "presence_penalty", "prompt_cache_key", "prompt_cache_options",
-        "prompt_cache_retention", "reasoning", "reasoning_effort", "response_format", "seed",
-        "stop", "stream", "stream_options", "temperature", "tool_choice", "tools", "top_k",
-        "top_logprobs", "top_p", "usage",
+        *PARAMETERS.values(), "cache_control", "function_call", "functions", "include_reasoning",
+        "max_tokens", "messages", "metadata", "model", "n", "parallel_tool_calls",
+        "prompt_cache_key", "prompt_cache_options", "prompt_cache_retention", "reasoning",
+        "reasoning_effort", "response_format", "stream", "stream_options", "tool_choice", "tools",
+        "usage",
     }
 )  # fmt: skip
 """Fields that `LLMRequest` has, and `usage`, which asks for what is always sent."""

@@ -218,7 +218,7 @@ def _search_tool(
         options["search_context_size"] = size
     elif size not in (None, "medium"):
         why = "the upstream's search has no such size"
-        diagnostics.dropped("unsupported-parameter", f"{_PATH}.search_context_size", why)
+        diagnostics.unsupported(f"{_PATH}.search_context_size", why)
     return HostedTool.web_search(user_location=known or None, **options)
 
 

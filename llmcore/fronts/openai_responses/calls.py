@@ -374,7 +374,7 @@ def _screenshot(
     native = {k: v for k, v in object_or_empty(item.get("output")).items() if v is not None}
     has_image = "image_url" in native or "file_id" in native
     if "image_url" in native and native.pop("file_id", None) is not None:
-        diagnostics.dropped("unsupported-parameter", f"{where}.file_id", "the image_url is sent")
+        diagnostics.unsupported(f"{where}.file_id", "the image_url is sent")
     if protocol_id == PROTOCOL_ID and not has_image and not _failed(item):
         words = "must be a computer_screenshot with an image_url or a file_id."
         raise invalid(f"{where} {words}", where)

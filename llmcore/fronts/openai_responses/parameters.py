@@ -16,6 +16,7 @@ from llmcore.fronts.errors import invalid
 from llmcore.fronts.openai_forms import END_USER
 from llmcore.fronts.reading import read as read_field
 from llmcore.fronts.reading import (
+    read_options,
     read_texts,
     report_lost,
     report_unknown,
@@ -23,6 +24,7 @@ from llmcore.fronts.reading import (
 )
 from llmcore.protocols.anthropic_messages.names import PROTOCOL_ID as MESSAGES
 from llmcore.protocols.openai_chat.names import PROTOCOL_ID as CHAT
+from llmcore.protocols.openai_responses.names import PARAMETERS
 from llmcore.protocols.openai_responses.names import PROTOCOL_ID as RESPONSES
 from llmcore.protocols.protocol import protocol_by_id
 from llmcore.schema.diagnostics import Diagnostics
@@ -85,16 +87,13 @@ def read_generation(body: Body) -> GenerationOptions:
     included = read_field(body, "include", list) or []
     top_logprobs = read_field(body, "top_logprobs", int)
     wants_logprobs = "message.output_text.logprobs" in included or bool(top_logprobs)
-    return GenerationOptions(
-        temperature=read_field(body, "temperature", float),
-        top_p=read_field(body, "top_p", float),
-        max_tokens=read_field(body, "max_output_tokens", int),
-        presence_penalty=read_field(body, "presence_penalty", float),
-        frequency_penalty=read_field(body, "frequency_penalty", float),
-        logprobs=True if wants_logprobs else None,
-        top_logprobs=top_logprobs or None,
-        service_tier=read_field(body, "service_tier", str),
-    )
+    options = read_options(body, {**PARAMETERS, **_PENALTIES})
+    options["top_logprobs"] = top_logprobs or None
+    return GenerationOptions(**options, logprobs=True if wants_logprobs else None)
+
+
+_PENALTIES: Final = {name: name for name in ("presence_penalty", "frequency_penalty")}
+"""Parameters that OpenAI's API lacks, for upstreams that have them."""
 
 
 _SUMMARIES: Final = ("auto", "concise", "detailed", "none")
@@ -150,12 +149,11 @@ _OPTIONAL: Final = (
 )  # fmt: skip
 _UNDERSTOOD: Final = frozenset(
     {
-        *_OPTIONAL, "background", "client_metadata", "conversation", "frequency_penalty",
-        "generate", "include", "input", "instructions", "max_output_tokens", "metadata", "model",
-        "parallel_tool_calls", "presence_penalty", "previous_response_id", "prompt",
-        "prompt_cache_key", "prompt_cache_options", "prompt_cache_retention", "reasoning",
-        "service_tier", "store", "stream", "stream_options", "temperature", "text", "tool_choice",
-        "tools", "top_logprobs", "top_p", "type",
+        *_OPTIONAL, *PARAMETERS.values(), *_PENALTIES, "background", "client_metadata",
+        "conversation", "generate", "include", "input", "instructions", "metadata", "model",
+        "parallel_tool_calls", "previous_response_id", "prompt", "prompt_cache_key",
+        "prompt_cache_options", "prompt_cache_retention", "reasoning", "store", "stream",
+        "stream_options", "text", "tool_choice", "tools", "type",
     }
 )  # fmt: skip
 
@@ -207,7 +205,7 @@ def provider_options(
         elif name in END_USER and protocol_id == MESSAGES and "metadata" not in options:
             options["metadata"] = {"user_id": str(value)}
         else:
-            diagnostics.dropped("unsupported-parameter", name, f"the upstream takes no {name}")
+            diagnostics.unsupported(name, f"the upstream takes no {name}")
     options |= _verbosity(body, protocol_id, diagnostics) | _own_fields(
         body, protocol_id, diagnostics
     )
@@ -229,9 +227,7 @@ def _verbosity(body: Body, protocol_id: str | None, diagnostics: Diagnostics) ->
     if protocol_id == CHAT:
         return {"verbosity": verbosity}
     if verbosity != "medium":
-        diagnostics.dropped(
-            "unsupported-parameter", "text.verbosity", "the upstream takes no verbosity"
-        )
+        diagnostics.unsupported("text.verbosity", "the upstream takes no verbosity")
     return {}
 
 

@@ -247,7 +247,7 @@ def _offer(
 def _include(body: Mapping[str, Any], diagnostics: Diagnostics) -> frozenset[str]:
     included = frozenset(map(str, read_field(body, "include", list) or ()))
     for name in sorted(included - _ITEMS):
-        diagnostics.dropped("unsupported-parameter", "include", f"there is no {name[:100]}")
+        diagnostics.unsupported("include", f"there is no {name[:100]}")
     return included
 
 

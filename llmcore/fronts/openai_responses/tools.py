@@ -267,7 +267,7 @@ class ToolCollector:
         for name in _OWN_FIELDS:
             if native.get(name):
                 why = f"the upstream's functions have no {name}"
-                self._diagnostics.dropped("unsupported-parameter", f"{path}.{name}", why)
+                self._diagnostics.unsupported(f"{path}.{name}", why)
 
 
 _OWN_FIELDS: Final = ("defer_loading", "output_schema", "allowed_callers", "async")

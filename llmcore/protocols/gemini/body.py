@@ -8,7 +8,7 @@ Provider options are laid over the body by their native names. Fields of `genera
 into it.
 """
 
-from typing import Final, cast
+from typing import Any, Final, cast
 
 from attrs import evolve
 
@@ -18,6 +18,7 @@ from llmcore.protocols.gemini.models import LEVELS, GeminiDialect, GeminiRules, 
 from llmcore.protocols.gemini.names import (
     GENERATION_FIELDS,
     METADATA_KEY,
+    PARAMETERS,
     SERVICE_TIERS,
     GeminiBody,
 )
@@ -28,7 +29,7 @@ from llmcore.protocols.tool_schema import SchemaTarget, project
 from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.errors import LLMError
 from llmcore.schema.json import JsonValue, NativeObject, present
-from llmcore.schema.options import GenerationOptions, ReasoningOptions, ResponseFormat, merge_json
+from llmcore.schema.options import ReasoningOptions, ResponseFormat, merge_json
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.result import Result
 from llmcore.schema.tools import HostedTool
@@ -156,33 +157,28 @@ def lower_generation(
 ) -> NativeObject:
     """Return `generationConfig`: sampling, limits, the response's format, thinking."""
     options = request.generation
-    has_logprobs = options.logprobs is not False and options.top_logprobs is not None
-    fields: NativeObject = {
-        **_lower_sampling(options, rules, diagnostics),
-        "maxOutputTokens": options.max_tokens,
-        "stopSequences": list(options.stop) or None,
-        "seed": options.seed,
-        "presencePenalty": options.presence_penalty,
-        "frequencyPenalty": options.frequency_penalty,
-        "responseLogprobs": True if has_logprobs else options.logprobs,
-        "logprobs": options.top_logprobs if has_logprobs else None,
-        **format_fields,
-        "thinkingConfig": lower_reasoning(request, rules, diagnostics) or None,
-    }
-    return present(fields)
+    given = {name: getattr(options, name) for name in PARAMETERS}
+    given["stop"] = list(options.stop) or None
+    if options.logprobs is False:
+        given["top_logprobs"] = None
+    elif options.top_logprobs is not None:
+        given["logprobs"] = True
+    if not rules.sampling:
+        _drop_sampling(given, diagnostics)
+    return present(
+        {
+            **{PARAMETERS[name]: value for name, value in given.items()},
+            **format_fields,
+            "thinkingConfig": lower_reasoning(request, rules, diagnostics) or None,
+        }
+    )
 
 
-def _lower_sampling(
-    options: GenerationOptions, rules: GeminiRules, diagnostics: Diagnostics
-) -> NativeObject:
-    fields = {"temperature": "temperature", "top_p": "topP", "top_k": "topK"}
-    by_name = {name: getattr(options, name) for name in fields}
-    given = present(by_name)
-    if rules.sampling:
-        return {fields[name]: value for name, value in given.items()}
-    for name in given:
-        diagnostics.unsupported(f"generation.{name}", "the model ignores it")
-    return {}
+def _drop_sampling(given: dict[str, Any], diagnostics: Diagnostics) -> None:
+    """Remove the sampling parameters from the options in *given*, for models that ignore them."""
+    for name in ("temperature", "top_p", "top_k"):
+        if given.pop(name) is not None:
+            diagnostics.unsupported(f"generation.{name}", "the model ignores it")
 
 
 def _lower_metadata(

@@ -60,6 +60,20 @@ FINISH_REASONS: Final[Mapping[str, FinishReasonKind]] = {
 all that are not listed (`OTHER`, `NO_IMAGE`, `IMAGE_OTHER`).
 Source: https://ai.google.dev/api/generate-content#FinishReason, read November 2026."""
 
+PARAMETERS: Final[Mapping[str, str]] = {
+    "temperature": "temperature",
+    "top_p": "topP",
+    "top_k": "topK",
+    "max_tokens": "maxOutputTokens",
+    "stop": "stopSequences",
+    "seed": "seed",
+    "presence_penalty": "presencePenalty",
+    "frequency_penalty": "frequencyPenalty",
+    "logprobs": "responseLogprobs",
+    "top_logprobs": "logprobs",
+}
+"""Fields of `generationConfig`, by those of `GenerationOptions`."""
+
 SERVICE_TIERS: Final[Mapping[str, str]] = {
     "default": "standard",
     "flex": "flex",

@@ -4,6 +4,7 @@ from typing import cast
 
 from attrs import fields
 
+from llmcore.protocols.caching import note_cache_options
 from llmcore.protocols.forced_format import format_in_words
 from llmcore.protocols.protocol import Built, collect_diagnostics
 from llmcore.schema.diagnostics import Diagnostics
@@ -39,8 +40,9 @@ def _lower(request: LLMRequest, stream: bool, diagnostics: Diagnostics) -> Nativ
         **lower_generation(request, diagnostics),
         **lower_reasoning(request, rules_of(request.model_id), diagnostics),
     }
+    note_cache_options(request, diagnostics)
     if request.metadata:
-        diagnostics.dropped("unsupported-parameter", "metadata", "the API takes no metadata")
+        diagnostics.unsupported("metadata", "the API takes no metadata")
     merged = merge_json(body, request.options_for(METADATA_KEY, request.provider_id))
     return {**merged, "live": stream}
 
@@ -54,7 +56,7 @@ def lower_generation(request: LLMRequest, diagnostics: Diagnostics) -> NativeObj
     for each in fields(GenerationOptions):
         if each.name not in PARAMETERS and getattr(options, each.name) not in (None, (), False):
             why = f"the API has no {each.name}"
-            diagnostics.dropped("unsupported-parameter", f"generation.{each.name}", why)
+            diagnostics.unsupported(f"generation.{each.name}", why)
     given = {native: getattr(options, name) for name, native in PARAMETERS.items()}
     return {name: value for name, value in given.items() if value is not None}
 
@@ -67,12 +69,12 @@ def lower_reasoning(
     if wanted is None:
         return {}
     if not rules.thinks:
-        diagnostics.dropped("unsupported-parameter", "reasoning", "the model does not think")
+        diagnostics.unsupported("reasoning", "the model does not think")
         return {}
     if wanted.budget_tokens is not None:
         why = "the API takes an effort, not a number of tokens"
-        diagnostics.dropped("unsupported-parameter", "reasoning.budget_tokens", why)
+        diagnostics.unsupported("reasoning.budget_tokens", why)
     if wanted.summary is not None:
         why = "the API always shows all thoughts"
-        diagnostics.dropped("unsupported-parameter", "reasoning.summary", why)
+        diagnostics.unsupported("reasoning.summary", why)
     return {} if wanted.effort is None else {"effort": wanted.effort}

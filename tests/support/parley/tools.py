@@ -23,7 +23,7 @@ def lower_tools(request: LLMRequest, diagnostics: Diagnostics) -> NativeObject:
     check_forcible(request, forced_tools=True, has_tools=bool(tools), knower="the API")
     if request.parallel_tool_calls is not None:
         why = "the model calls as many tools at once as it likes"
-        diagnostics.dropped("unsupported-parameter", "parallel_tool_calls", why)
+        diagnostics.unsupported("parallel_tool_calls", why)
     if not tools:
         return {}
     pick = _lower_choice(request.tool_choice)
