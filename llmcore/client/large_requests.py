@@ -4,7 +4,7 @@ Size is measured by the bytes of all texts and by the number of values in all li
 since one message can have a million parts.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any, Final, TypeVar
 
 import anyio
@@ -61,28 +61,33 @@ def holds_much(*values: object) -> bool:
     while pending:
         value = pending.pop()
         kind = type(value)
-        inner: Iterable[Any]
-        if kind is list or kind is tuple:
-            members, inner = members + len(value), value
-        elif kind is dict:
-            members, inner = members + len(value), value.values()
-        elif kind is Message:  # as many as in JSON
-            members, inner = members + 1 + len(value.content), value.content
+        inner: Collection[Any]
+        if kind is dict:
+            inner = value.values()
+            members += len(inner)
+        elif kind is list or kind is tuple or kind is Message:
+            is_message = kind is Message
+            inner = value.content if is_message else value
+            members += len(inner) + is_message  # as many as in JSON
         else:
             inner = _CONTENTS[kind](value) if kind in _CONTENTS else _of_subclass(value)
         if members > LARGE_REQUEST_VALUES or chars > _LARGE_CHARS:
             return True
         for item in inner:  # texts, which most values are, do not go the long way round
             kind = type(item)
-            if kind is str or (kind is TextPart and not item.citations):
-                text: str = item if kind is str else item.text
-                chars += len(text)
-                if len(text) > LARGE_REQUEST_VALUES:
-                    members += text.count(",")  # it may be JSON, such as arguments
-            elif kind is bytes:
-                chars += len(item)
-            elif item and kind not in _SMALL:
-                pending.append(item)
+            if kind is str:
+                text: str = item
+            elif kind is TextPart and not item.citations:
+                text = item.text
+            else:
+                if kind is bytes:
+                    chars += len(item)
+                elif item and kind not in _SMALL:
+                    pending.append(item)
+                continue
+            chars += (size := len(text))
+            if size > LARGE_REQUEST_VALUES:
+                members += text.count(",")  # it may be JSON, such as arguments
     return members > LARGE_REQUEST_VALUES or chars > _LARGE_CHARS
 
 
