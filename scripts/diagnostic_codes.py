@@ -356,7 +356,7 @@ _CODES: Final = {
     "schema-one-of-loosened": _Code(
         "`oneOf` became `anyOf`, which also accepts values of several branches.",
         "The target has no `oneOf`.",
-        "Make the branches exclude each other, such as by a constant field.",
+        "Name the property that tells the branches apart in `discriminator`.",
     ),
     "schema-recursion-cut": _Code(
         "A recursive schema was cut to an object of any shape.",

@@ -1,16 +1,16 @@
 """Calls tools' functions by their signatures and annotations."""
 
+import dataclasses
 import inspect
 from collections.abc import Callable, Mapping
 from types import UnionType
 from typing import Annotated, Any, TypeAlias, Union, get_args, get_origin, get_type_hints
 
-import msgspec
 from attrs import frozen
 
 from llmcore.generation.docstrings import arguments_of
 from llmcore.generation.object_schema import ObjectSchema
-from llmcore.generation.type_schema import converted, schema_of
+from llmcore.generation.type_schema import Argument, arguments_type, converted, schema_of
 from llmcore.schema.errors import ConfigurationError
 from llmcore.schema.json import JsonObject
 
@@ -34,6 +34,8 @@ class Handler:
     """The name of the parameter that receives all arguments as one dict, if there is one."""
     types: type | None = None
     """A struct of the annotated types, to which the arguments are converted."""
+    fields: frozenset[str] = frozenset()
+    """The parameters whose default is a `pydantic.Field(...)`: the function would receive that."""
     output: ObjectSchema | None = None
     """The schema that results must match; None accepts any JSON."""
     context_type: Any = Any
@@ -68,7 +70,7 @@ class Handler:
         if self.types is None:
             return dict(arguments)
         values: object = converted(arguments, self.types)
-        return {name: getattr(values, name) for name in arguments}
+        return {name: getattr(values, name) for name in self.fields.union(arguments)}
 
 
 def handler_of(function: Function, parameters: JsonObject) -> Handler:
@@ -132,25 +134,29 @@ def typed_handler(function: Function) -> tuple[Handler, JsonObject]:
     _reject_generators(function)
     hints = _hints(function)
     described = arguments_of(function.__doc__)
-    fields: list[Any] = []
+    arguments: list[Argument] = []
     injected = set()
     for name, parameter in _signature(function).parameters.items():
-        _check_parameter(function, parameter, is_first=not fields)
+        _check_parameter(function, parameter, is_first=not arguments)
         if name in INJECTED:
             injected.add(name)
             continue
-        type_ = _described(hints.get(name, Any), described.get(name))
-        default = parameter.default
-        fields.append(
-            (name, type_) if default is parameter.empty else (name, type_, _default_of(default))
-        )
-    types = msgspec.defstruct("Arguments", fields, kw_only=True, forbid_unknown_fields=True)
+        type_ = hints.get(name, Any)
+        empty = parameter.default is parameter.empty
+        default = dataclasses.MISSING if empty else parameter.default
+        arguments.append(Argument(name, type_, _note_of(type_) or described.get(name), default))
+    try:
+        types = arguments_type(arguments)
+    except ConfigurationError as error:
+        message = f"{name_of(function)} cannot be a tool: {error.message}"
+        raise ConfigurationError(message, cause=error) from error
     schema = {key: item for key, item in schema_of(types).items() if key != "title"}
     output = _annotated_output(hints)
     return Handler(
         function=function,
         injected=frozenset(injected),
         types=types,
+        fields=frozenset(each.name for each in arguments if each.is_field),
         output=output,
         context_type=hints.get("context", Any),
     ), schema
@@ -190,18 +196,10 @@ def _hints(function: Function) -> dict[str, Any]:
         raise ConfigurationError(message, cause=error) from error
 
 
-def _described(type_: Any, text: str | None) -> Any:
-    """Return *type_* with a description: the annotation's own, or else *text*."""
-    if get_origin(type_) is Annotated:
-        text = next((note for note in get_args(type_)[1:] if isinstance(note, str)), text)
-    return Annotated[type_, msgspec.Meta(description=text)] if text else type_
-
-
-def _default_of(default: object) -> object:
-    """Return *default* for a struct field; mutable values need a factory."""
-    if isinstance(default, list | dict | set | bytearray) and default:
-        return msgspec.field(default_factory=lambda: default)
-    return default
+def _note_of(type_: Any) -> str | None:
+    """Return the text of `Annotated[type, "text"]`."""
+    notes = get_args(type_)[1:] if get_origin(type_) is Annotated else ()
+    return next((note for note in notes if isinstance(note, str)), None)
 
 
 def name_of(function: Function) -> str:

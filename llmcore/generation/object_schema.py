@@ -15,7 +15,7 @@ from typing import Annotated, Any, Final, get_args, get_origin
 
 from attrs import evolve, frozen
 
-from llmcore.generation.json_schema import MAX_PROBLEMS, MAX_TEXT, check_schema, problems
+from llmcore.generation.json_schema import check_schema, problems
 from llmcore.generation.object_nulls import referred, without_null_options
 from llmcore.generation.type_schema import converted, is_instance, schema_of
 from llmcore.schema.errors import InvalidRequestError
@@ -26,7 +26,6 @@ WRAPPER: Final = "value"
 """The property that wraps a value that is not an object."""
 
 _MAX_REFERENCES = 16
-_PATH = re.compile(r" - at `(\$[^`]*)`$")
 _STATEMENTS = frozenset({"type", "title", "description", "const", "$ref", "$schema", "$id"})
 """The keywords of JSON Schema whose values are text."""
 _AT_ROOT = ("$defs", "definitions", "$schema", "$id")
@@ -159,10 +158,7 @@ class ObjectSchema:
             if faults:
                 raise ValueError("; ".join(faults))
             return value
-        try:
-            return converted(value, self.type)
-        except (ValueError, TypeError) as error:
-            raise ValueError(_message_of(error)) from error
+        return converted(value, self.type)
 
 
 # -- types
@@ -182,20 +178,6 @@ def _collection_in(type_: Any) -> Any:
     if kind is tuple:
         return type_ if get_args(type_)[1:] in {(), (Ellipsis,)} else None
     return type_ if kind in _COLLECTIONS else None
-
-
-def _message_of(error: BaseException) -> str:
-    """Return the message of *error* in one line. Errors of pydantic are read from their list."""
-    cause: Any = error.__cause__ or error
-    if not type(cause).__module__.startswith("pydantic"):
-        return " ".join(str(error).split())[:MAX_TEXT]
-    where = _PATH.search(str(error))
-    root = where[1] if where else "$"
-    faults = [
-        f"{'.'.join([root, *map(str, item['loc'])])}: {item['msg'][:MAX_TEXT]}"
-        for item in cause.errors(include_url=False)
-    ]
-    return "; ".join(faults[:MAX_PROBLEMS])
 
 
 # -- JSON Schemas

@@ -1,22 +1,38 @@
 """Converts Python types to JSON Schema, and JSON to values of those types.
 
 Uses msgspec, which supports the built-in types, `Literal`, enums, `TypedDict`, dataclasses, attrs
-classes and its own structs. Pydantic models are converted by their own methods; pydantic is never
-imported.
+classes and its own structs. Pydantic models are converted by their own methods. A type that
+contains constraints or other types of pydantic, and one that msgspec does not support, is converted
+by pydantic as a whole, which is imported only then:
+
+    Annotated[int, Field(ge=0)], list[Cat | Dog], pathlib.Path
 """
 
-from collections.abc import Mapping
-from typing import Any, TypeVar
+import dataclasses
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache, lru_cache
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, get_args, get_origin
+from typing import get_type_hints as hints_of
 
 import msgspec
+from attrs import frozen
 
+from llmcore.generation.json_schema import MAX_PROBLEMS, MAX_TEXT
 from llmcore.schema import json
 from llmcore.schema.errors import ConfigurationError
 from llmcore.schema.json import JsonObject, JsonValue, plain_object
 
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter
+    from pydantic.json_schema import GenerateJsonSchema
+
 _T = TypeVar("_T")
 
-_REFERENCE = "#/$defs/{name}"
+_PATH = re.compile(r" - at `(\$[^`]*)`$")
+
+
+# -- schemas
 
 
 def schema_of(type_: Any) -> JsonObject:
@@ -24,26 +40,32 @@ def schema_of(type_: Any) -> JsonObject:
 
     The root is not a reference. Raises ConfigurationError if JSON cannot represent the type.
     """
+    adapter = _adapter_of(type_)
+    if adapter is None:
+        root, definitions = _schema_by_msgspec(type_)
+    else:
+        root = adapter.json_schema(
+            ref_template="#/$defs/{model}", schema_generator=_schema_generator()
+        )
+        definitions = root.pop("$defs", {})
+    return _rooted(root, definitions)
+
+
+def _schema_by_msgspec(type_: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the schema of *type_* and its definitions; TypeError for what msgspec cannot read."""
     definitions: dict[str, Any] = {}
 
     def hook(kind: Any) -> dict[str, Any]:
-        if not _is_pydantic(kind):
+        if not _is_model(kind):
             raise TypeError(f"the type {kind!r} is not supported")
         schema: dict[str, Any] = kind.model_json_schema(ref_template="#/$defs/{model}")
         definitions.update(schema.pop("$defs", {}))
         return schema
 
-    try:
-        (root,), components = msgspec.json.schema_components(
-            [type_], schema_hook=hook, ref_template=_REFERENCE
-        )
-    except (TypeError, RecursionError) as error:
-        message = (
-            f"{type_!r} has no JSON Schema ({error}): give a dataclass, a TypedDict, a Pydantic or "
-            "attrs class, a list of them, or a JSON Schema as a dict"
-        )
-        raise ConfigurationError(message, cause=error) from error
-    return _rooted(root, {**definitions, **components})
+    (root,), components = msgspec.json.schema_components(
+        [type_], schema_hook=hook, ref_template="#/$defs/{name}"
+    )
+    return root, {**definitions, **components}
 
 
 def _rooted(root: dict[str, Any], definitions: dict[str, Any]) -> JsonObject:
@@ -56,12 +78,26 @@ def _rooted(root: dict[str, Any], definitions: dict[str, Any]) -> JsonObject:
     return plain_object({**root, "$defs": definitions} if definitions else root)
 
 
+# -- values
+
+
 def converted(value: JsonValue, type_: type[_T]) -> _T:
     """Return the JSON *value* converted to *type_*; ValueError with the path if impossible.
 
     Integers may be written with a decimal point, as in JSON Schema. Keys of objects are converted
     from text to the annotated type.
     """
+    adapter = _adapter_of(type_)
+    try:
+        if adapter is not None:
+            result: _T = adapter.validate_json(json.dumps(value))
+            return result
+        return _converted_by_msgspec(value, type_)
+    except (ValueError, TypeError) as error:
+        raise ValueError(_message_of(error)) from error
+
+
+def _converted_by_msgspec(value: JsonValue, type_: type[_T]) -> _T:
     try:
         return msgspec.convert(value, type_, str_keys=True, dec_hook=_from_json)
     except msgspec.ValidationError:
@@ -73,7 +109,11 @@ def is_instance(value: object, type_: Any) -> bool:
     try:
         if isinstance(type_, type) and isinstance(value, type_):
             return True
-        msgspec.convert(value, type_, dec_hook=_from_json)
+        adapter = _adapter_of(type_)
+        if adapter is not None:
+            adapter.validate_python(value)
+        else:
+            msgspec.convert(value, type_, dec_hook=_from_python)
     except (msgspec.ValidationError, ValueError, TypeError):
         return False
     return True
@@ -95,16 +135,237 @@ def _integral(value: JsonValue) -> JsonValue:
 
 
 def _from_json(type_: Any, value: Any) -> Any:
-    if _is_pydantic(type_):
+    """Return *value* as a model. A strict model accepts text for a date in JSON only."""
+    if _is_model(type_):
+        return type_.model_validate_json(json.dumps(value))
+    raise TypeError(f"the type {type_!r} is not supported")
+
+
+def _from_python(type_: Any, value: Any) -> Any:
+    if _is_model(type_):
         return value if isinstance(value, type_) else type_.model_validate(value)
     raise TypeError(f"the type {type_!r} is not supported")
 
 
 def _to_json(value: Any) -> Any:
-    if _is_pydantic(type(value)):
+    if _is_model(type(value)):
         return value.model_dump(mode="json")
+    module = type(value).__module__.partition(".")[0]
+    if module in ("pathlib", "ipaddress"):
+        return str(value)
+    if module in _OF_PYDANTIC:
+        from pydantic_core import to_jsonable_python
+
+        return to_jsonable_python(value)
     raise TypeError(f"a {type(value).__name__} cannot be written as JSON")
 
 
-def _is_pydantic(type_: Any) -> bool:
-    return hasattr(type_, "model_json_schema") and hasattr(type_, "model_validate")
+def _message_of(error: BaseException) -> str:
+    """Return the message of *error* in one line. Errors of pydantic are read from their list."""
+    cause: Any = error.__cause__ or error
+    if not type(cause).__module__.startswith("pydantic"):
+        return " ".join(str(error).split())[:MAX_TEXT]
+    where = _PATH.search(str(error))
+    root = where[1] if where else "$"
+    faults = [
+        f"{'.'.join([root, *map(str, item['loc'])])}: {item['msg'][:MAX_TEXT]}"
+        for item in cause.errors(include_url=False)
+    ]
+    return "; ".join(faults[:MAX_PROBLEMS])
+
+
+# -- arguments of functions
+
+
+@frozen
+class Argument:
+    """A parameter of a function that a model fills."""
+
+    name: str
+    type: Any
+    description: str | None = None
+    default: object = dataclasses.MISSING
+
+    @property
+    def is_field(self) -> bool:
+        """Whether its default is a `pydantic.Field(...)`, which is replaced by the field's."""
+        return type(self.default).__module__ == "pydantic.fields"
+
+    @property
+    def is_mutable(self) -> bool:
+        """Whether its default is a collection, which calls of the function share."""
+        return isinstance(self.default, list | dict | set | bytearray)
+
+
+def arguments_type(arguments: Sequence[Argument]) -> type:
+    """Return a type whose values have the *arguments* as attributes, and that allows no others.
+
+    Raises ConfigurationError with the parameter's name if JSON cannot represent its type.
+    """
+    for each in arguments:
+        try:
+            _adapter_of(each.type)
+        except ConfigurationError as error:
+            message = f"the parameter {each.name!r}: {error.message}"
+            raise ConfigurationError(message, cause=error) from error
+    if any(each.is_field or _adapter_of(each.type) is not None for each in arguments):
+        return _dataclass_of(arguments)
+    fields = [_struct_field(each) for each in arguments]
+    return msgspec.defstruct("Arguments", fields, kw_only=True, forbid_unknown_fields=True)
+
+
+def _struct_field(argument: Argument) -> Any:
+    type_, default = argument.type, argument.default
+    if argument.description:
+        type_ = Annotated[type_, msgspec.Meta(description=argument.description)]
+    if default is dataclasses.MISSING:
+        return (argument.name, type_)
+    if argument.is_mutable and default:
+        default = msgspec.field(default_factory=lambda: argument.default)
+    return (argument.name, type_, default)
+
+
+def _dataclass_of(arguments: Sequence[Argument]) -> type:
+    """Return a dataclass for pydantic, whose models do not allow all names of fields."""
+    fields = [(each.name, _described_for_pydantic(each), _field_of(each)) for each in arguments]
+    config = {"__pydantic_config__": {"extra": "forbid"}}
+    return dataclasses.make_dataclass("Arguments", fields, kw_only=True, namespace=config)
+
+
+def _field_of(argument: Argument) -> Any:
+    if argument.is_mutable:
+        return dataclasses.field(default_factory=lambda: argument.default)
+    return dataclasses.field(default=argument.default)
+
+
+def _described_for_pydantic(argument: Argument) -> Any:
+    """Return the type with its description, before annotations that may have one of their own."""
+    from pydantic import Field
+
+    if not argument.description:
+        return argument.type
+    plain, *notes = get_args(argument.type) if _is_annotated(argument.type) else (argument.type,)
+    described: Any = Annotated[plain, Field(description=argument.description)]
+    for note in notes:
+        described = Annotated[described, note]
+    return described
+
+
+# -- pydantic
+
+
+_OF_PYDANTIC = ("pydantic", "pydantic_core", "pydantic_extra_types", "annotated_types")
+
+
+def _is_annotated(type_: Any) -> bool:
+    return get_origin(type_) is Annotated
+
+
+def _is_model(type_: Any) -> bool:
+    return hasattr(type_, "model_json_schema") and hasattr(type_, "model_validate_json")
+
+
+def _adapter_of(type_: Any) -> "TypeAdapter[Any] | None":
+    """Return pydantic's adapter of *type_*; None if msgspec converts the type.
+
+    Raises ConfigurationError if JSON cannot represent it.
+    """
+    try:
+        hash(type_)
+    except TypeError:  # an annotation that is a dict, for example
+        return _new_adapter(type_)
+    return _cached_adapter(type_)
+
+
+def _new_adapter(type_: Any) -> "TypeAdapter[Any] | None":
+    parts = list(_parts_of(type_, {}))
+    reason: Exception
+    if any(map(_is_of_pydantic, parts)):
+        reason = TypeError("it has types or annotations of pydantic")
+    else:
+        try:
+            _schema_by_msgspec(type_)
+        except (TypeError, RecursionError) as error:
+            reason = error
+        else:
+            return None
+    if isinstance(type_, str) or type_ is object:  # a mistake; pydantic would evaluate the text
+        raise _unsupported(type_, reason)
+    try:
+        from pydantic import TypeAdapter
+        from pydantic.errors import PydanticUserError
+    except ImportError:
+        raise _unsupported(type_, reason, "install pydantic (2 or newer), or ") from reason
+    if any(isinstance(part, msgspec.Meta) for part in parts):
+        raise _unsupported(type_, TypeError("pydantic does not read msgspec.Meta"))
+    try:
+        adapter: TypeAdapter[Any] = TypeAdapter(type_)
+        adapter.json_schema(schema_generator=_schema_generator())
+    except ImportError as error:  # of a validator that a type of pydantic needs
+        raise _unsupported(type_, error) from error
+    except (PydanticUserError, RecursionError) as error:
+        raise _unsupported(type_, reason) from error
+    return adapter
+
+
+_cached_adapter = lru_cache(maxsize=512)(_new_adapter)
+
+
+def _unsupported(type_: Any, reason: Exception, hint: str = "") -> ConfigurationError:
+    message = (
+        f"{type_!r} has no JSON Schema ({reason}): {hint}give a dataclass, a TypedDict, a Pydantic "
+        "or attrs class, a list of them, or a JSON Schema as a dict"
+    )
+    return ConfigurationError(message, cause=reason)
+
+
+def _parts_of(type_: Any, seen: dict[int, object]) -> Iterator[Any]:
+    """Yield *type_*, and the types and annotations in its arguments and fields."""
+    if id(type_) in seen:
+        return
+    seen[id(type_)] = type_
+    yield type_
+    if get_origin(type_) is Literal:
+        return
+    if _is_annotated(type_):
+        yield from type_.__metadata__
+        yield from _parts_of(type_.__origin__, seen)
+        return
+    for argument in get_args(type_):
+        yield from _parts_of(argument, seen)
+    if hasattr(type_, "__value__"):  # an alias by the `type` statement
+        yield from _parts_of(type_.__value__, seen)
+    class_ = get_origin(type_) or type_
+    if isinstance(class_, type) and not _is_model(class_):
+        for hint in _field_types(class_):
+            yield from _parts_of(hint, seen)
+
+
+def _field_types(class_: type) -> list[Any]:
+    try:
+        return list(hints_of(class_, include_extras=True).values())
+    except (NameError, TypeError, AttributeError, SyntaxError):  # msgspec states what is wrong
+        return []
+
+
+def _is_of_pydantic(part: Any) -> bool:
+    """Return whether *part* is a type or an annotation that only pydantic understands."""
+    kind = part if isinstance(part, type) else type(part)
+    if _is_model(kind):
+        return False
+    module = kind.__module__.partition(".")[0]
+    return module in _OF_PYDANTIC or hasattr(kind, "__pydantic_validator__")
+
+
+@cache
+def _schema_generator() -> "type[GenerateJsonSchema]":
+    """Return a generator of schemas without titles of fields, which repeat their names."""
+    from pydantic.json_schema import GenerateJsonSchema
+
+    class Generator(GenerateJsonSchema):
+        ignored_warning_kinds = {"skipped-choice", "non-serializable-default"}  # noqa: RUF012
+
+        def field_title_should_be_set(self, schema: Any) -> bool:
+            return False
+
+    return Generator

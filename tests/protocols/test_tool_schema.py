@@ -12,6 +12,7 @@ from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 
 from llmcore.protocols.tool_schema import Projected, SchemaTarget, project
 from llmcore.schema import json
+from llmcore.schema.json import JsonObject
 
 Schema = dict[str, Any]
 
@@ -928,6 +929,24 @@ def test_a_root_without_a_type_is_an_object(schema: Schema) -> None:
     result = project(schema, SchemaTarget.OPENAI_LOOSE, "p")
 
     assert (result.schema, codes(result)) == ({"type": "object", "properties": {}}, [])
+
+
+@pytest.mark.parametrize(
+    ("more", "expected"),
+    [({}, ["schema-one-of-loosened"]), ({"discriminator": {"propertyName": "kind"}}, [])],
+)
+def test_branches_that_a_discriminator_tells_apart_are_not_reported_as_loosened(
+    more: JsonObject, expected: list[str]
+) -> None:
+    """Only one of them can hold, also in an `anyOf`."""
+    pet = {"oneOf": [{"$ref": "#/$defs/Cat"}, {"$ref": "#/$defs/Dog"}], **more}
+    kinds: JsonObject = {
+        name: {"type": "object", "properties": {"kind": {"const": name}}} for name in ("Cat", "Dog")
+    }
+    schema: JsonObject = {"type": "object", "properties": {"pet": pet}, "$defs": kinds}
+    result = project(schema, SchemaTarget.OPENAI_STRICT, "p")
+
+    assert [code for code in codes(result) if "one-of" in code] == expected
 
 
 def test_a_constant_root_is_described() -> None:

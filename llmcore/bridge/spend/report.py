@@ -15,7 +15,6 @@ from llmcore.bridge.state.ledger import NANO, Ledger
 from llmcore.schema.errors import InvalidRequestError
 from llmcore.schema.json import JsonObject
 
-
 _GROUPS: Final[Mapping[str, Callable[[SpendRow], str]]] = {
     "key": lambda row: row.key,
     "owner": lambda row: row.owner,

@@ -105,8 +105,9 @@ class Rewriter:
                 return schema
 
     def _any_of(self, schema: Schema, path: str) -> Schema:
-        why = "oneOf became anyOf, which lets more than one branch hold"
-        self._diagnostics.noted("schema-one-of-loosened", f"{path}.oneOf", why)
+        if "discriminator" not in schema:  # a property whose values exclude each other
+            why = "oneOf became anyOf, which lets more than one branch hold"
+            self._diagnostics.noted("schema-one-of-loosened", f"{path}.oneOf", why)
         return {("anyOf" if key == "oneOf" else key): value for key, value in schema.items()}
 
     def _describe_left(self, unmerged: list[JsonObject], path: str, sentences: list[str]) -> None:
