@@ -223,6 +223,7 @@ class Service:
             while True:
                 await anyio.sleep(_MAINTENANCE_S)
                 await self.refresh_client_keys()
+                self._ask_with_new_keys()
                 await self.accounts.recover()
                 self.upstream_health.measure(sorted(self._upstreams.client.providers))
                 if self.settings.shares_state:
@@ -238,6 +239,12 @@ class Service:
         for key in self.client_keys.values():
             with suppress(AuthenticationError):  # logged; the client has no key until there is one
                 await key()
+
+    def _ask_with_new_keys(self) -> None:
+        """Let upstreams with another key be asked at once, also if they refused the old one."""
+        for upstream, key in self._upstreams.keys.items():
+            if key.is_renewed():
+                self.upstream_health.key_renewed(upstream)
 
     # -- Responses
 

@@ -5,6 +5,7 @@ from typing import Final
 
 from attrs import field, frozen
 
+from llmcore.bridge.pools.keys import RotatingKey
 from llmcore.client.client import Client
 from llmcore.routes.transport import Timeouts
 from llmcore.schema.errors import ConfigurationError
@@ -23,6 +24,8 @@ class Upstreams:
     client: Client
     timeouts: Mapping[str, Timeouts] = field(factory=dict)
     """The time limits of upstreams that have their own."""
+    keys: Mapping[str, RotatingKey] = field(factory=dict)
+    """The keys of upstreams that have their own."""
 
     async def aclose(self) -> None:
         """Close the client."""

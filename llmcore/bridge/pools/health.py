@@ -46,6 +46,8 @@ _REASONS: Final[Mapping[type[LLMError], str]] = {
     StreamError: "failing",
     ProviderError: "failing",
 }
+KEY_REASONS: Final = frozenset(_REASONS[kind] for kind in _OF_THE_KEY)
+"""The reasons of refusals that concern the key of an upstream."""
 MODEL_REASONS: Final = frozenset(_REASONS[kind] for kind in _OF_THE_MODEL)
 """The reasons of refusals that concern one model of an upstream."""
 

@@ -75,12 +75,24 @@ class RotatingKey:
         self._ran_at = -math.inf
         self._expired = False
         self._running: anyio.Lock | None = None
+        self._fault = ""
+        """Why the key could not be read the last time, which is logged once."""
         self.refresh()
+        self._noticed = self.current
 
     def refresh(self) -> None:
         """Read the file again if it has changed."""
         if self._path is not None:
             self._read_file(self._path)
+
+    def is_renewed(self) -> bool:
+        """Read the file again if it has changed; return whether the key is not that of last time.
+
+        Last time is the last call of this function.
+        """
+        self.refresh()
+        before, self._noticed = self._noticed, self.current
+        return before != self.current
 
     async def __call__(self) -> str:
         """Return the key."""
@@ -145,10 +157,12 @@ class RotatingKey:
             return
         if self.current not in (None, key):
             log(logging.INFO, "key_rotated", owner=self._owner)
-        self.current = key
+        self.current, self._fault = key, ""
 
     def _failed(self, why: str) -> None:
-        log(logging.ERROR, "key_not_read", owner=self._owner, error=why)
+        if why != self._fault:
+            log(logging.ERROR, "key_not_read", owner=self._owner, error=why)
+        self._fault = why
 
 
 def _path(key_file: str, folder: Path) -> Path:

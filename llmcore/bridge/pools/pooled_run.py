@@ -278,7 +278,7 @@ class PooledRun:
 
     async def _moves_on(self, error: LLMError) -> bool:
         """Begin the run of another target, if one is left after *error*; return whether it did."""
-        search, target = self._search, self._attempt.target
+        target = self._attempt.target
         self._failed.append(f"{target.label} {_status(error)}")
         if not self._may_move_on(error):
             return False
@@ -288,17 +288,25 @@ class PooledRun:
                 return False
         finally:
             self._moving = False
-        following = self._current.info.upstream
-        self._metrics.fallbacks.labels(target.provider, following.provider).inc()
+        self._report_move(target, self._current.info.upstream, error)
+        return True
+
+    def _report_move(
+        self, failed: UpstreamModel, following: UpstreamModel, error: LLMError
+    ) -> None:
+        """Count and log the next try: a retry if it is of the same target, else a fallback."""
+        if following == failed:
+            self._metrics.retries.labels(failed.provider).inc()
+        else:
+            self._metrics.fallbacks.labels(failed.provider, following.provider).inc()
         log(
             logging.WARNING,
-            "upstream_fallback",
-            model=search.plan.name,
+            "upstream_retry" if following == failed else "upstream_fallback",
+            model=self._search.plan.name,
             failed=self._failed[-1],
             next=following.label,
             error=str(error),
         )
-        return True
 
     def _may_move_on(self, error: LLMError) -> bool:
         """Return whether another target may be tried after *error*; rule out unsuitable ones."""

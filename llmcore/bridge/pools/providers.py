@@ -56,7 +56,8 @@ def upstreams_from(
         middleware=(Telemetry(),) if settings.telemetry else (),
     )
     own = {name: _timeouts(upstream, timeouts) for name, upstream in named.items()}
-    return Upstreams(client, timeouts=own)
+    keys = {name: found.key for name, found in sources.items() if isinstance(found, KeyedSource)}
+    return Upstreams(client, timeouts=own, keys=keys)
 
 
 def _timeouts(upstream: UpstreamSettings, default: Timeouts) -> Timeouts:

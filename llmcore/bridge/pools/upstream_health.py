@@ -13,6 +13,7 @@ from llmcore.bridge.http.metrics import Metrics
 from llmcore.bridge.model_map import UpstreamModel
 from llmcore.bridge.pools.health import (
     HEALTHY,
+    KEY_REASONS,
     MODEL_REASONS,
     RATE_LIMITED,
     Health,
@@ -69,6 +70,7 @@ class UpstreamHealth:
         """Use other settings from now on.
 
         Upstreams that changed lose their recorded failures, and begin a new minute of requests.
+        Those that refused their keys are asked again, since keys may come from variables.
         """
         changed = {
             upstream.name
@@ -77,6 +79,8 @@ class UpstreamHealth:
         }
         for name in [known for known in self._known if known.partition("/")[0] in changed]:
             del self._known[name]
+        for name in list(self._known):
+            self.key_renewed(name)
         self._settings = settings
         self._limits = {upstream.name: upstream for upstream in upstreams}
         kept = {name: rate for name, rate in self._rates.items() if name not in changed}
@@ -197,9 +201,17 @@ class UpstreamHealth:
         """Record that *target* answers a request that began at *started_at*."""
         for name in _names(target):
             if name in self._known and after_success(self._known[name], started_at) is HEALTHY:
-                del self._known[name]
-                self.changed.add(name)
-                log(logging.INFO, "upstream_recovered", upstream=name)
+                self._forget(name)
+
+    def key_renewed(self, upstream: str) -> None:
+        """Forget that *upstream* refused its key or the account behind it: it may have another."""
+        if self.health(upstream).reason in KEY_REASONS:
+            self._forget(upstream)
+
+    def _forget(self, name: str) -> None:
+        del self._known[name]
+        self.changed.add(name)
+        log(logging.INFO, "upstream_recovered", upstream=name)
 
     def _set(self, name: str, health: Health) -> None:
         self._known[name] = health

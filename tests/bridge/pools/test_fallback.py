@@ -175,8 +175,25 @@ def test_retries_go_on_with_the_target_that_is_free_first() -> None:
     with pooled_gateway(BOTH, settings=settings, a=a, b=b) as scene:
         answer = scene.ask()
 
+        metrics = scene.root("/metrics").text
+
     assert text_of(answer) == "a at last"
     assert scene.counts == {"a": 2, "b": 1}
+    assert 'upstream_fallbacks_total{failed="a",next="b"} 1.0' in metrics
+
+
+def test_another_try_of_the_same_target_is_a_retry_and_no_fallback() -> None:
+    """The other one refuses every key, so it is not asked again."""
+    settings = "[routing]\nretries = 3\ncool_down_seconds = 0.1\n"
+    a = in_turn(fails(500), fails(500), says("at last"))
+    with pooled_gateway(BOTH, settings=settings, a=a, b=fails(401)) as scene:
+        answer = scene.ask()
+        metrics = scene.root("/metrics").text
+
+    assert text_of(answer) == "at last"
+    assert scene.counts == {"a": 3, "b": 1}
+    assert 'upstream_retries_total{provider="a"} 1.0' in metrics
+    assert 'upstream_fallbacks_total{failed="a",next="a"}' not in metrics
 
 
 def test_all_tries_share_one_deadline() -> None:

@@ -2,14 +2,24 @@
 
 import os
 import sys
+import time
 from pathlib import Path
 
 import httpx
 import pytest
 
+from llmcore.bridge.configuration.settings import CoolDownSettings
 from llmcore.bridge.configuration.tables import KeySource
+from llmcore.bridge.http.metrics import Metrics
+from llmcore.bridge.model_map import UpstreamModel
 from llmcore.bridge.pools.keys import RotatingKey
-from llmcore.schema.errors import AuthenticationError
+from llmcore.bridge.pools.upstream_health import UpstreamHealth
+from llmcore.schema.errors import (
+    AuthenticationError,
+    LLMError,
+    QuotaExceededError,
+    ServerError,
+)
 from tests.support.servers.bridge_service import refused
 from tests.support.servers.loopback import Answer, Received
 from tests.support.servers.pooled_gateway import pooled_gateway, says
@@ -51,6 +61,37 @@ def test_a_key_file_is_read_again_when_it_has_changed(tmp_path: Path) -> None:
         "Bearer one",
         "Bearer two",
     ]
+
+
+def test_an_upstream_that_refused_its_key_is_asked_again_once_the_key_has_changed(
+    tmp_path: Path,
+) -> None:
+    """Not after the cool-down of minutes; and a file that is missing is logged once."""
+    write(tmp_path / "key", "one\n")
+    config = '[models.m]\ntargets = ["a/up", "b/up"]\n'
+    own = {"a": 'key_file = "key"'}
+    with pooled_gateway(config, tmp_path, own=own, a=Lock("two"), b=says("b")) as scene:
+        assert scene.ask().headers["x-openbridge-upstream"] == "b/up"
+        write(tmp_path / "key", "two\n")
+        deadline = time.monotonic() + 20
+        while scene.ask().headers["x-openbridge-upstream"] != "a/up":
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+
+    assert scene.counts["a"] == 2
+
+
+@pytest.mark.parametrize("error", [AuthenticationError("no"), QuotaExceededError("no")])
+def test_a_reload_lets_upstreams_be_asked_that_refused_their_keys(error: LLMError) -> None:
+    """As after a change of a variable, or on SIGHUP; those that fail for other reasons cool on."""
+    health = UpstreamHealth(CoolDownSettings(), Metrics())
+    refused_key, failing = UpstreamModel("a", "m"), UpstreamModel("b", "m")
+    health.failed(refused_key, error)
+    health.failed(failing, ServerError("no", status_code=500))
+    health.configure(CoolDownSettings(), ())
+
+    assert health.free_at(refused_key) <= health.now() < health.free_at(failing)
+    assert "a" in health.changed
 
 
 def command(folder: Path) -> str:
