@@ -19,9 +19,9 @@ from llmcore.client.client import Client
 from llmcore.client.media_files import load_files
 from llmcore.generation.execution import AnyTool
 from llmcore.generation.objects import generate_object
+from llmcore.generation.plain_values import to_plain
 from llmcore.generation.results import GenerateResult
 from llmcore.generation.stream import stream
-from llmcore.generation.type_schema import to_plain
 from llmcore.schema.errors import LLMError
 from llmcore.schema.messages import Message
 from llmcore.schema.request import LLMRequest

@@ -23,7 +23,7 @@ from llmcore.cli.program import json_output, json_text, note, say
 from llmcore.cli.request_options import decoded, make_client, model_of, stdin_text
 from llmcore.cli.user_config import read_config
 from llmcore.generation.media import generate_image, generate_speech, transcribe
-from llmcore.generation.type_schema import to_plain
+from llmcore.generation.plain_values import to_plain
 from llmcore.schema.audio import TimedText
 from llmcore.schema.content import AudioPart
 from llmcore.schema.errors import InvalidRequestError

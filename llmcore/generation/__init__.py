@@ -17,7 +17,7 @@ In reading order:
 - `tool`: definitions of tools; `handler`: calling a tool's function; `type_schema`, `docstrings`:
   the schema of its signature
 - `execution`: the tools of one step; `arguments`: validating and repairing a call; `approvals`:
-  signed decisions about calls
+  signed decisions about calls; `plain_values`: writing what tools return as JSON
 - `objects`: structured output; `object_schema`: its schema; `object_nulls`, `object_text`:
   tolerated deviations; `partial_objects`: the value of a response so far; `json_schema`: validation
   of objects and arguments

@@ -23,9 +23,9 @@ from llmcore.generation.arguments import (
     repaired,
 )
 from llmcore.generation.handler import Handler
+from llmcore.generation.plain_values import to_plain
 from llmcore.generation.run_spans import RunSpans
 from llmcore.generation.tool import NeedsApproval, Tool, ToolDeferred, ToolFailure
-from llmcore.generation.type_schema import to_plain
 from llmcore.schema import json
 from llmcore.schema.content import ToolCallPart, ToolOutputPart, ToolResultPart, tool_output
 from llmcore.schema.errors import InvalidRequestError, InvalidToolCallError, LLMError

@@ -92,7 +92,7 @@ class Tool(Generic[_P, _R_co]):
     `execute` receives the arguments by keyword, or as one dict if it has a single parameter of
     another name. Parameters named `messages`, `abort_signal`, `tool_call_id` and `context` are
     filled by the tool loop. It returns text, a value that can be written as JSON (dataclasses,
-    attrs classes, pydantic models, dates, decimals, ...), or content parts, and raises ToolFailure
+    attrs classes, pydantic models, dates, arrays, ...), or content parts, and raises ToolFailure
     to send an error message to the model, or ToolDeferred if its result comes later. Functions
     that are not async run in threads.
     """

@@ -56,7 +56,7 @@ def _schema_by_msgspec(type_: Any) -> tuple[dict[str, Any], dict[str, Any]]:
     definitions: dict[str, Any] = {}
 
     def hook(kind: Any) -> dict[str, Any]:
-        if not _is_model(kind):
+        if not is_model(kind):
             raise TypeError(f"the type {kind!r} is not supported")
         schema: dict[str, Any] = kind.model_json_schema(ref_template="#/$defs/{model}")
         definitions.update(schema.pop("$defs", {}))
@@ -119,11 +119,6 @@ def is_instance(value: object, type_: Any) -> bool:
     return True
 
 
-def to_plain(value: object) -> object:
-    """Return *value* as dicts, lists and scalars; TypeError if it has no such form."""
-    return msgspec.to_builtins(value, str_keys=True, enc_hook=_to_json)
-
-
 def _integral(value: JsonValue) -> JsonValue:
     if isinstance(value, float) and value.is_integer():
         return int(value)
@@ -136,28 +131,15 @@ def _integral(value: JsonValue) -> JsonValue:
 
 def _from_json(type_: Any, value: Any) -> Any:
     """Return *value* as a model. A strict model accepts text for a date in JSON only."""
-    if _is_model(type_):
+    if is_model(type_):
         return type_.model_validate_json(json.dumps(value))
     raise TypeError(f"the type {type_!r} is not supported")
 
 
 def _from_python(type_: Any, value: Any) -> Any:
-    if _is_model(type_):
+    if is_model(type_):
         return value if isinstance(value, type_) else type_.model_validate(value)
     raise TypeError(f"the type {type_!r} is not supported")
-
-
-def _to_json(value: Any) -> Any:
-    if _is_model(type(value)):
-        return value.model_dump(mode="json")
-    module = type(value).__module__.partition(".")[0]
-    if module in ("pathlib", "ipaddress"):
-        return str(value)
-    if module in _OF_PYDANTIC:
-        from pydantic_core import to_jsonable_python
-
-        return to_jsonable_python(value)
-    raise TypeError(f"a {type(value).__name__} cannot be written as JSON")
 
 
 def _message_of(error: BaseException) -> str:
@@ -254,14 +236,16 @@ def _described_for_pydantic(argument: Argument) -> Any:
 # -- pydantic
 
 
-_OF_PYDANTIC = ("pydantic", "pydantic_core", "pydantic_extra_types", "annotated_types")
+OF_PYDANTIC = ("pydantic", "pydantic_core", "pydantic_extra_types", "annotated_types")
+"""The packages whose types and annotations only pydantic understands."""
 
 
 def _is_annotated(type_: Any) -> bool:
     return get_origin(type_) is Annotated
 
 
-def _is_model(type_: Any) -> bool:
+def is_model(type_: Any) -> bool:
+    """Return whether *type_* is a model of pydantic."""
     return hasattr(type_, "model_json_schema") and hasattr(type_, "model_validate_json")
 
 
@@ -336,7 +320,7 @@ def _parts_of(type_: Any, seen: dict[int, object]) -> Iterator[Any]:
     if hasattr(type_, "__value__"):  # an alias by the `type` statement
         yield from _parts_of(type_.__value__, seen)
     class_ = get_origin(type_) or type_
-    if isinstance(class_, type) and not _is_model(class_):
+    if isinstance(class_, type) and not is_model(class_):
         for hint in _field_types(class_):
             yield from _parts_of(hint, seen)
 
@@ -351,10 +335,10 @@ def _field_types(class_: type) -> list[Any]:
 def _is_of_pydantic(part: Any) -> bool:
     """Return whether *part* is a type or an annotation that only pydantic understands."""
     kind = part if isinstance(part, type) else type(part)
-    if _is_model(kind):
+    if is_model(kind):
         return False
     module = kind.__module__.partition(".")[0]
-    return module in _OF_PYDANTIC or hasattr(kind, "__pydantic_validator__")
+    return module in OF_PYDANTIC or hasattr(kind, "__pydantic_validator__")
 
 
 @cache

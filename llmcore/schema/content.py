@@ -361,7 +361,7 @@ def tool_output(value: object) -> "JsonValue | tuple[ToolOutputPart, ...]":
         return (value,)
     if isinstance(value, list | tuple) and any(isinstance(item, _OUTPUT_PARTS) for item in value):
         return tuple(_output_part(item) for item in value)
-    return () if value == () else plain_json(value, "tool result")
+    return () if isinstance(value, tuple) and not value else plain_json(value, "tool result")
 
 
 def _output_part(item: object) -> "ToolOutputPart":

@@ -11,7 +11,7 @@ import msgspec
 import pydantic
 import pytest
 
-from llmcore.generation.type_schema import converted, schema_of, to_plain
+from llmcore.generation.type_schema import converted, schema_of
 from llmcore.schema import json
 from llmcore.schema.errors import ConfigurationError
 
@@ -113,17 +113,3 @@ def test_what_json_cannot_say_is_refused(type_: Any) -> None:
     """It names the type."""
     with pytest.raises(ConfigurationError, match="no JSON Schema"):
         schema_of(type_)
-
-
-def test_values_that_tools_return_become_plain_json() -> None:
-    """Tools may return what they like to work with."""
-    value = {1: Point(2), "d": date(2026, 1, 2), "o": Outer(inner=Inner(n=1)), "s": {Colour.RED}}
-
-    assert to_plain(value) == {
-        "1": {"x": 2, "y": 0},
-        "d": "2026-01-02",
-        "o": {"inner": {"n": 1}},
-        "s": ["red"],
-    }
-    with pytest.raises(TypeError, match="cannot be written"):
-        to_plain(object())
