@@ -10,12 +10,12 @@ import argparse
 import os
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from attrs import evolve
 
 from llmcore.cli.program import json_output, json_text, note
-from llmcore.cli.request_options import make_client, model_of
+from llmcore.cli.request_options import make_client, model_of, no_model
 from llmcore.cli.user_config import read_config
 from llmcore.client.batches import Batches, BatchHandle
 from llmcore.client.client import Client
@@ -24,18 +24,24 @@ from llmcore.schema import json
 from llmcore.schema.codec import from_json, to_json
 from llmcore.schema.errors import InvalidRequestError, LLMError
 from llmcore.schema.model import Model
+from llmcore.schema.request import LLMRequest
 from llmcore.schema.response import LLMResponse
 from llmcore.schema.result import Failure, Result
+
+_OF_SUBMIT: Final = "the file with the output of `llmcore batch submit`"
 
 
 async def run(args: argparse.Namespace) -> int:
     """Run the requests of a file here; the exit code is 1 if one of them failed in the end."""
     async with make_client() as client:
+        model = _model(args, client)
+        if model is None:
+            _check_models(args.requests, client)
         summary = await run_batch(
             args.requests,
             checkpoint=args.checkpoint,
             on_result=_print_failure if args.checkpoint else _print,
-            model=_model(args, client),
+            model=model,
             concurrency=args.concurrency,
             progress=sys.stderr.isatty(),
             client=client,
@@ -51,12 +57,16 @@ async def submit(args: argparse.Namespace) -> int:
     """Submit a batch, and print its handle."""
     async with make_client() as client:
         model = _model(args, client)
-        requests = {
-            id_: evolve(request, model=model)
-            if model is not None and not request.model
-            else request
-            for id_, request in requests_in(args.requests)
-        }
+        requests: dict[str, LLMRequest] = {}
+        if model is None:
+            _check_models(args.requests, client)
+        for id_, request in requests_in(args.requests):
+            if id_ in requests:
+                raise InvalidRequestError(f"{args.requests} has the id {id_!r} twice")
+            if model is None or request.model:
+                requests[id_] = request
+            else:
+                requests[id_] = evolve(request, model=model)
         handle = (await Batches(client).submit(requests)).unwrap()
     print(json_text(to_json(handle), indent=2), file=json_output())
     return 0
@@ -86,10 +96,10 @@ def _handle(path: str) -> BatchHandle:
         data = sys.stdin.buffer.read() if path == "-" else Path(path).read_bytes()
         return from_json(BatchHandle, json.loads(data))
     except OSError as error:
-        message = f"cannot read {path}: {error.strerror or error}"
+        message = f"cannot read {path}: {error.strerror or error}; give {_OF_SUBMIT}"
         raise InvalidRequestError(message, cause=error) from error
     except (ValueError, LLMError) as error:
-        message = f"{path} is not the handle of a batch: {error}"
+        message = f"{path} is not the handle of a batch: give {_OF_SUBMIT} ({error})"
         raise InvalidRequestError(message, cause=error) from error
 
 
@@ -100,6 +110,12 @@ def _model(args: argparse.Namespace, client: Client) -> Model | str | None:
         return model_of(config.model_named(args.model), client, local=None)
     named = config.get("model")
     return None if named is None else config.model_named(named)
+
+
+def _check_models(file: str, client: Client) -> None:
+    """Raise ConfigurationError if a request of *file* names no model, which would be chosen."""
+    if any(not request.model_id and not request.provider_id for _, request in requests_in(file)):
+        raise no_model(client)
 
 
 def _print(id_: str, outcome: Result[LLMResponse, LLMError]) -> None:

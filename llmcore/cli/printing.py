@@ -151,7 +151,8 @@ def describe(usage: Usage, cost: float | None, started: float, first: float | No
     known = [f"{count} {way}" for count, way in counts if count is not None]
     facts = [known[0].replace(" ", " tokens "), *known[1:]] if known else ["tokens unknown"]
     if usage.reasoning_tokens:
-        facts.append(f"{usage.reasoning_tokens} of them reasoning")
+        about = "about " if usage.reasoning_estimated else ""
+        facts.append(f"{about}{usage.reasoning_tokens} of them reasoning")
     if usage.cache_read_tokens:
         facts.append(f"{usage.cache_read_tokens} from the cache")
     if cost is not None:

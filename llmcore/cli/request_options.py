@@ -186,12 +186,17 @@ def model_of(
     if not client.providers:
         raise ConfigurationError(_NO_PROVIDER)
     if not name:
-        known = ", ".join(client.providers)
-        raise ConfigurationError(
-            f"no model given: use --model PROVIDER:ID, or set a default with "
-            f"`llmcore config set model PROVIDER:ID` (configured: {known})"
-        )
+        raise no_model(client)
     return client.resolve(LLMRequest(model=name, messages=())).unwrap()
+
+
+def no_model(client: Client) -> ConfigurationError:
+    """Return the error for a command without a model."""
+    known = ", ".join(client.providers)
+    return ConfigurationError(
+        f"no model given: use --model PROVIDER:ID, or set a default with "
+        f"`llmcore config set model PROVIDER:ID` (configured: {known})"
+    )
 
 
 def _unconfigured(named: str, client: Client, *, local: bool, keyless: bool) -> Facade:

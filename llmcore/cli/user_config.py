@@ -83,9 +83,12 @@ class UserConfig:
         fields = {k.removeprefix(start): v for k, v in self.values.items() if k.startswith(start)}
         if not fields:
             known = sorted({k.split(".")[1] for k in self.values if k.startswith("template.")})
-            there = ", ".join(known) or "none"
-            raise InvalidRequestError(f"there is no template {name!r} (there are: {there})")
+            there = f"there are: {', '.join(known)}" if known else f"store one with {_STORE}"
+            raise InvalidRequestError(f"there is no template {name!r} ({there})")
         return Template(**fields)
+
+
+_STORE: Final = "`llmcore config set template.NAME.prompt TEXT`"
 
 
 def config_file(environ: Mapping[str, str]) -> Path:

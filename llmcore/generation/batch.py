@@ -29,6 +29,7 @@ from llmcore.routes.transport import Timeouts
 from llmcore.schema import json
 from llmcore.schema.codec import from_json, to_json
 from llmcore.schema.errors import ConfigurationError, InvalidRequestError, LLMError
+from llmcore.schema.hints import nearest
 from llmcore.schema.json import JsonValue
 from llmcore.schema.request import LLMRequest, request
 from llmcore.schema.response import LLMResponse
@@ -285,8 +286,11 @@ def _request_of(data: dict[str, JsonValue]) -> LLMRequest:
         return from_json(LLMRequest, data["request"])
     unknown = data.keys() - _FIELDS
     if unknown:
-        names = ", ".join(sorted(unknown))
-        raise InvalidRequestError(f"unknown fields {names}: give them in a whole request")
+        first = min(unknown)
+        known = sorted(_FIELDS)
+        hint = nearest(first, known) or f"there are {', '.join(known)};"
+        message = f"there is no field {first!r}: {hint} give others in a whole `request`"
+        raise InvalidRequestError(message)
     fields: dict[str, Any] = {"model": "", **data}
     return request(**fields)
 

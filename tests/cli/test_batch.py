@@ -109,7 +109,31 @@ def test_a_file_that_is_not_there_is_named_with_the_reason(
     server: Loopback, capsys: pytest.CaptureFixture[str], command: list[str]
 ) -> None:
     assert main(["batch", *command, "nofile.jsonl"]) != 0
-    assert "cannot read nofile.jsonl: No such file or directory\n" in capsys.readouterr().err
+    assert "cannot read nofile.jsonl: No such file or directory" in capsys.readouterr().err
+
+
+def test_ids_that_are_there_twice_are_not_submitted(
+    server: Loopback, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One of the two requests would have no response."""
+    file = tmp_path / "requests.jsonl"
+    file.write_text('{"id": "a", "prompt": "one"}\n{"id": "a", "prompt": "two"}')
+
+    assert main(["batch", "submit", str(file), "-m", "vllm:m"]) == 5
+
+    assert "has the id 'a' twice" in capsys.readouterr().err
+    assert server.received == []
+
+
+@pytest.mark.parametrize("command", ["run", "submit"])
+def test_requests_without_a_model_are_not_sent_to_any(
+    server: Loopback, tmp_path: Path, capsys: pytest.CaptureFixture[str], command: str
+) -> None:
+    """As `ask` has it, and unlike the library, which chooses one."""
+    assert main(["batch", command, requests_in(tmp_path, "hi")]) == 9
+
+    assert "no model given: use --model" in capsys.readouterr().err
+    assert server.received == []
 
 
 def test_file_that_is_no_handle_is_an_error(
@@ -119,7 +143,7 @@ def test_file_that_is_no_handle_is_an_error(
     file.write_text("{}")
 
     assert main(["batch", "results", str(file)]) != 0
-    assert "is not the handle of a batch" in capsys.readouterr().err
+    assert "give the file with the output of `llmcore batch submit`" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("options", [["-m", "quick"], []], ids=["alias", "default"])

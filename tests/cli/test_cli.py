@@ -112,6 +112,13 @@ def test_the_speed_is_that_of_a_response_that_arrives_over_time(
     assert shown in text
 
 
+@pytest.mark.parametrize(("estimated", "shown"), [(True, "about 7 of"), (False, ", 7 of")])
+def test_an_estimate_of_reasoning_tokens_is_shown_as_one(*, estimated: bool, shown: str) -> None:
+    usage = Usage(output_tokens=10, reasoning_tokens=7, reasoning_estimated=estimated)
+
+    assert f"{shown} them reasoning" in describe(usage, None, started=0.0, first=None)
+
+
 def test_quiet_prints_the_response_alone(
     server: Loopback, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -111,7 +111,8 @@ def test_a_template_that_does_not_exist_is_named(
     server: Loopback, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["ask", "-t", "nothing", "Hi"]) == 5
-    assert "there is no template 'nothing' (there are: none)" in capsys.readouterr().err
+    err = capsys.readouterr().err
+    assert "there is no template 'nothing' (store one with `llmcore config set" in err
     assert server.received == []
 
 

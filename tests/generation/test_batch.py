@@ -125,7 +125,10 @@ async def test_file_of_requests_is_run_in_both_of_its_forms(tmp_path: Path) -> N
     [
         ("{", "line 1 of .* is not JSON"),
         ("[]", 'is not an object with an "id"'),
-        ('{"id": "a", "prompt": "x", "temprature": 1}', "unknown fields temprature"),
+        (
+            '{"id": "a", "prompt": "x", "temprature": 1}',
+            "no field 'temprature': did you mean 'temperature'?",
+        ),
         ('{"id": "a", "request": {"messages": 1}}', "line 1 of"),
         ('{"id": "a", "prompt": "x"}\n{"id": "a", "prompt": "y"}', "two requests have the id 'a'"),
     ],

@@ -114,11 +114,13 @@ def _words(request: LLMRequest, outcome: CallOutcome) -> dict[str, object]:
 def _line(fields: dict[str, object], outcome: CallOutcome) -> str:
     """Return the log line: the most important of *fields*, and which other model answered."""
     ended = fields["llm_error"] or fields["llm_finish_reason"]
-    tokens = f"{fields['llm_input_tokens']}+{fields['llm_output_tokens']} tokens"
     where = f"{fields['llm_provider']}/{fields['llm_model']}"
     response = outcome.response
     if response is not None and any(note.code == FELL_BACK for note in response.diagnostics):
         where = f"{where} -> {response.provider}/{response.model}"
-    line = f"{where}: {ended}, {fields['llm_duration_s']:.3f} s, {tokens}"
+    line = f"{where}: {ended}, {fields['llm_duration_s']:.3f} s"
+    counts = fields["llm_input_tokens"], fields["llm_output_tokens"]
+    if counts != (None, None):
+        line += f", {'+'.join('?' if count is None else str(count) for count in counts)} tokens"
     cost = fields["llm_cost_usd"]
     return line if cost is None else f"{line}, ${cost:.6f}"

@@ -188,6 +188,16 @@ async def test_line_names_the_model_that_responded_in_place_of_another(
     assert vars(record)["llm_model"] == "m"
 
 
+async def test_the_line_of_a_call_without_a_response_has_no_tokens(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level(logging.DEBUG, "llmcore.calls")
+    await run(logged(OVERLOADED), False)
+
+    (record,) = caplog.records
+    assert record.getMessage() == "loop/m: OverloadedError, 0.000 s"
+
+
 @both
 async def test_no_word_and_no_key_is_logged(
     streaming: bool, caplog: pytest.LogCaptureFixture
