@@ -40,6 +40,7 @@ from llmcore.fronts.front import (
     Upstream,
 )
 from llmcore.fronts.openai_responses.compaction import needs_summary
+from llmcore.fronts.openai_responses.tools import has_native_tools
 from llmcore.protocols.anthropic_messages.names import PROTOCOL_ID as MESSAGES
 from llmcore.routes.route import Route
 from llmcore.schema.diagnostics import Diagnostic
@@ -188,8 +189,8 @@ class Generation(Generic[Context]):
         """Return the route to an upstream of the same API, which gets the request as it came.
 
         None where the gateway must change or keep something: sealed state of earlier responses,
-        policies on tools, a cache of responses, a summary that the upstream does not make, or a
-        framing that it does not send.
+        policies on tools, a cache of responses, a summary that the upstream does not make, tools
+        that it does not have, or a framing that it does not send.
         """
         service, policy, route = self._service, self._service.policy, chosen.model.route
         if not service.settings.relay or not isinstance(route, Route):
@@ -201,6 +202,8 @@ class Generation(Generic[Context]):
         if may_be_cached(service.settings.cache, request):
             return None
         if needs_summary(request.body, chosen.upstream):
+            return None
+        if not route.protocol.native_tools and has_native_tools(request.body):
             return None
         framed = self.encoding(request).content_type.startswith("text/event-stream")
         if (chosen.streaming and not framed) or holds_sealed_state(request.body):

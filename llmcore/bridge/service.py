@@ -452,10 +452,12 @@ def _upstream_of(
     upstreams: Upstreams, policy: TranslationPolicy, target: UpstreamModel, sealer: Sealer
 ) -> Upstream:
     model = upstreams.client.providers[target.provider].model(target.model)
+    protocol = model.route.protocol if isinstance(model.route, Route) else None
     return Upstream(
         model=model,
         provider=model.provider,
-        protocol_id=model.route.protocol.id if isinstance(model.route, Route) else None,
+        protocol_id=protocol.id if protocol is not None else None,
+        native_tools=protocol is None or protocol.native_tools,
         policy=policy,
         sealer=sealer,
         new_id=new_id,

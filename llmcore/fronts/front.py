@@ -73,6 +73,8 @@ class Upstream:
     provider: str | None = None
     protocol_id: str | None = None
     """The upstream's protocol, which decides the native tools and parameters that can be sent."""
+    native_tools: bool = True
+    """Whether the upstream has the tools of its API that clients run, such as freeform ones."""
     policy: TranslationPolicy
     sealer: Sealer
     new_id: NewId

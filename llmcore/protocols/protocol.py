@@ -203,6 +203,8 @@ class Protocol(Generic[Body_co, Event, State]):
     """How its servers count the tokens of a request, where they do."""
     hosted_kinds: frozenset[HostedToolKind] = frozenset()
     """Hosted tools that need no client and no configuration there."""
+    native_tools: bool = True
+    """Whether its servers have the tools of the API that clients run, such as freeform ones."""
     prefills: Callable[[str], bool] = lambda _model_id: False
     """Whether the model of an id continues an assistant message that ends the conversation."""
     tool_names: ToolNameRule = STRICTEST

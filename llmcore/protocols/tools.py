@@ -37,7 +37,7 @@ from llmcore.schema.errors import (
 from llmcore.schema.json import MAX_DEPTH, JsonValue, text_or_json
 from llmcore.schema.messages import Message
 from llmcore.schema.request import LLMRequest
-from llmcore.schema.tools import CustomTool, HostedTool, ToolChoice
+from llmcore.schema.tools import CustomTool, HostedTool, ToolChoice, ToolDefinition, ToolSpec
 
 FREEFORM_FIELD: Final = "input"
 """The one parameter of a freeform tool that is offered as a function."""
@@ -94,6 +94,40 @@ def object_arguments(call: ToolCallPart, path: str, diagnostics: Diagnostics) ->
         why = "the API accepts only JSON objects as arguments: they are wrapped in one"
         diagnostics.changed("invalid-tool-arguments", f"{path}.arguments", why)
     return freeform_arguments(text_or_json(call.arguments))
+
+
+def with_functions(request: LLMRequest, diagnostics: Diagnostics, api: str) -> LLMRequest:
+    """Return *request* with functions in place of its freeform tools, also in its history."""
+    tools: list[ToolSpec] = []
+    for index, tool in enumerate(request.tools):
+        if isinstance(tool, CustomTool):
+            note_function(f"tools[{index}]", diagnostics, api)
+            schema = freeform_schema(closed=True)
+            tools.append(ToolDefinition(tool.name, freeform_description(tool), schema))
+        else:
+            tools.append(tool)
+    messages = tuple(map(_with_function_calls, request.messages))
+    return evolve(request, tools=tuple(tools), messages=messages)
+
+
+def _with_function_calls(message: Message) -> Message:
+    if not any(_is_freeform(part) for part in message.content):
+        return message
+    return evolve(message, content=tuple(map(_as_function, message.content)))
+
+
+def _is_freeform(part: ContentPart) -> bool:
+    return isinstance(part, ToolCallPart | ToolResultPart) and part.kind == "custom"
+
+
+def _as_function(part: ContentPart) -> ContentPart:
+    match part:
+        case ToolCallPart(kind="custom", arguments=text):
+            return evolve(part, kind="function", arguments=freeform_arguments(text_or_json(text)))
+        case ToolResultPart(kind="custom"):
+            return evolve(part, kind="function")
+        case _:
+            return part
 
 
 # -- in the response

@@ -5,7 +5,8 @@ editor's own extension (https://github.com/microsoft/vscode-copilot-chat: header
 token), https://github.com/anomalyco/opencode (the endpoints that lists of models name, headers of
 Messages), https://github.com/caozhiyuan/copilot-api/pull/103 (beta features that are refused),
 https://github.com/ericc-ch/copilot-api/issues/155 (images by URL are refused),
-https://github.com/BerriAI/litellm/issues/30071 (ids of items change in every event).
+https://github.com/BerriAI/litellm/issues/30071 (ids of items change in every event),
+https://github.com/github/gh-aw-firewall/issues/8350 (freeform tools are refused).
 Credentials: the login that `llmcore login github-copilot` keeps, or the token in
 GITHUB_COPILOT_TOKEN. A GitHub token is exchanged for a short-lived one of Copilot's, which also
 states where the account's API is.
@@ -59,7 +60,7 @@ CHAT: Final = evolve(
     reasoning_field="reasoning_text",  # with `reasoning_opaque`, as the editor's extension does
     reasoning_replay="accepted",
 )
-RESPONSES: Final = evolve(openai_responses.OPENAI, item_ids="reasoning")
+RESPONSES: Final = evolve(openai_responses.COMPATIBLE, item_ids="reasoning")
 _INTENT: Final = {"openai-intent": "conversation-edits"}
 _RESPONSES_MODELS: Final = re.compile(r"gpt-([5-9]|[12]\d)(?!\d|-mini)")
 _MESSAGES_PATH: Final = "/v1/messages"

@@ -74,7 +74,7 @@ class OpenAICompatible(ConfigurableProvider):
         """The route to `POST /responses`, configured alike."""
         return self.chat_route.with_(
             id=f"{self.chat_route.provider}-responses",
-            protocol=openai_responses.protocol,
+            protocol=_RESPONSES.get(_host_of(str(self.chat_route.endpoint.base_url)), _COMPATIBLE),
             endpoint=evolve(self.chat_route.endpoint, target="/responses"),
         )
 
@@ -107,6 +107,10 @@ _UNKNOWN: Final = evolve(
     # is missing in assistant tool call message" (Kimi).
     reasoning_replay="own",
 )
+
+
+_RESPONSES: Final = {"api.openai.com": openai_responses.protocol}
+_COMPATIBLE: Final = openai_responses.make(openai_responses.COMPATIBLE)
 
 
 def _host_of(base_url: str) -> str:

@@ -38,8 +38,9 @@ DIALECT = evolve(
 )
 
 RESPONSES = ResponsesDialect(
+    custom_tools=False,  # https://github.com/router-for-me/CLIProxyAPI/issues/3704
     # accepted "for compatibility" only, or not at all: nothing comes of them
-    unsupported=frozenset({"metadata", "prompt_cache_options", "prompt_cache_retention"})
+    unsupported=frozenset({"metadata", "prompt_cache_options", "prompt_cache_retention"}),
 )
 
 

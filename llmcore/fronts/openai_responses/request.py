@@ -162,7 +162,7 @@ def _translation(
     previous = stored.previous or StoredConversation(model="", messages=())
     diagnostics = Diagnostics()
     body = _configured(request_body, items)
-    native = keeps_native(body, protocol_id, policy)
+    native = keeps_native(body, upstream)
     offer = _offer(body, items, ToolCollector(protocol_id, policy, diagnostics, native=native))
     registry = offer.registry.over(previous.tools)
     compacts = needs_summary(request_body, upstream)

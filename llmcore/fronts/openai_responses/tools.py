@@ -10,11 +10,13 @@ https://developers.openai.com/api/reference/resources/responses/methods/create (
 """
 
 from collections.abc import Iterable, Mapping
+from itertools import chain
 from typing import Any, Final
 
 from attrs import evolve, frozen
 
 from llmcore.fronts.errors import FrontError, invalid
+from llmcore.fronts.front import Upstream
 from llmcore.fronts.openai_forms import TOOL_CHOICE, choice_of_mode, read_grammar
 from llmcore.fronts.openai_responses.native_tools import is_hosted, kind_of, offer_hosted
 from llmcore.fronts.policy import TranslationPolicy
@@ -274,14 +276,33 @@ _OWN_FIELDS: Final = ("defer_loading", "output_schema", "allowed_callers", "asyn
 """Fields of functions that only the Responses API has."""
 
 
-def keeps_native(body: JsonObject, protocol_id: str | None, policy: TranslationPolicy) -> bool:
+def keeps_native(body: Mapping[str, Any], upstream: Upstream) -> bool:
     """Return whether namespaces and searches of the client's go to the upstream as they are.
 
     A choice that may name a tool within them needs them as functions.
     """
     choice = body.get("tool_choice")
     free = choice in (None, "auto", "none") or (choice == "required" and bool(body.get("tools")))
-    return free and protocol_id == PROTOCOL_ID and policy.hosted_tools in ("native", "error")
+    has_them = upstream.protocol_id == PROTOCOL_ID and upstream.native_tools
+    return free and has_them and upstream.policy.hosted_tools in ("native", "error")
+
+
+def has_native_tools(body: Mapping[str, Any]) -> bool:
+    """Return whether *body* has tools that only the Responses API has and clients run.
+
+    Such as freeform tools and namespaces, also by calls of them and their outputs.
+    """
+    items = objects(body.get("input"))
+    found = (tool for item in items for tool in objects(item.get("tools")))
+    tools = chain(objects(body.get("tools")), found)
+    types = {str(tool.get("type")) for tool in tools} | {
+        str(item.get("type")).partition("_call")[0] for item in items
+    }
+    return not types.isdisjoint(_NATIVE)
+
+
+_NATIVE: Final = frozenset({"additional_tools", "custom", "custom_tool", "namespace", *BUILTIN})
+"""Types of the tools, and how those of their items begin."""
 
 
 def _is_remote(native: Mapping[str, Any]) -> bool:

@@ -24,7 +24,7 @@ from functools import partial
 from llmcore.protocols.openai_responses import body, finish, stream
 from llmcore.protocols.openai_responses.continuation import without_lost_response
 from llmcore.protocols.openai_responses.finish import cursor, resume
-from llmcore.protocols.openai_responses.models import OPENAI, ResponsesDialect
+from llmcore.protocols.openai_responses.models import COMPATIBLE, OPENAI, ResponsesDialect
 from llmcore.protocols.openai_responses.names import (
     METADATA_KEY,
     PROTOCOL_ID,
@@ -40,6 +40,7 @@ from llmcore.schema.json import NativeObject
 def make(dialect: ResponsesDialect) -> Protocol[ResponsesBody, NativeObject, ResponsesState]:
     """Return the protocol as servers of *dialect* speak it."""
     digest = partial(body.input_digest, dialect=dialect)
+    initial = partial(stream.initial, digest=digest, custom_tools=dialect.custom_tools)
     return Protocol(
         id=PROTOCOL_ID,
         metadata_key=METADATA_KEY,
@@ -52,7 +53,7 @@ def make(dialect: ResponsesDialect) -> Protocol[ResponsesBody, NativeObject, Res
         ),
         stream=StreamMachine(
             decode=stream.decode,
-            initial=partial(stream.initial, digest=digest),
+            initial=initial,
             step=stream.step,
             fast_reader=fast_reader,
             halt=stream.halt,
@@ -61,15 +62,17 @@ def make(dialect: ResponsesDialect) -> Protocol[ResponsesBody, NativeObject, Res
             cursor=cursor,
             resume=resume,
         ),
-        whole=partial(stream.whole, digest=digest),
+        whole=partial(stream.whole, initial=initial),
         skim=finish.skim,
         hosted_kinds=frozenset({"web_search", "code_execution", "mcp"}),
+        native_tools=dialect.custom_tools,
     )
 
 
 protocol = make(OPENAI)
 
 __all__ = [
+    "COMPATIBLE",
     "METADATA_KEY",
     "OPENAI",
     "PROTOCOL_ID",

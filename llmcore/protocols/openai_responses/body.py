@@ -31,6 +31,7 @@ from llmcore.protocols.openai_responses.names import (
 from llmcore.protocols.openai_responses.tools import lower_tools
 from llmcore.protocols.protocol import Built, collect_diagnostics
 from llmcore.protocols.tool_schema import SchemaTarget, project
+from llmcore.protocols.tools import with_functions
 from llmcore.schema.content import TextPart
 from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.errors import LLMError
@@ -59,6 +60,7 @@ def from_request(
 def _lower(
     request: LLMRequest, stream: bool, dialect: ResponsesDialect, diagnostics: Diagnostics
 ) -> NativeObject:
+    request = _with_known_tools(request, dialect, diagnostics)
     request = with_accepted_effort(request, dialect.efforts, diagnostics)
     if dialect.efforts:
         request = _with_effort_to_search(request, diagnostics)
@@ -90,6 +92,12 @@ def _lower(
     if included:
         body["include"] = included
     return _with_options(_supported(body, request, dialect, diagnostics), options, stream=stream)
+
+
+def _with_known_tools(
+    request: LLMRequest, dialect: ResponsesDialect, diagnostics: Diagnostics
+) -> LLMRequest:
+    return request if dialect.custom_tools else with_functions(request, diagnostics, "the server")
 
 
 def _with_options(body: NativeObject, options: JsonObject, *, stream: bool) -> NativeObject:
@@ -125,6 +133,7 @@ def input_digest(request: LLMRequest, dialect: ResponsesDialect) -> bytes | None
     if not chained:
         return None
     context = target_of(request, options, dialect, stateless=True)
+    request = _with_known_tools(request, dialect, Diagnostics())
     _, items = lower_messages(request, context, Diagnostics())
     return digests(items)[-1]
 

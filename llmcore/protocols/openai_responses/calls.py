@@ -50,8 +50,8 @@ from llmcore.protocols.openai_responses.state import (
     with_fast_path,
     with_item,
 )
-from llmcore.protocols.persistent import with_entry
-from llmcore.protocols.tools import synthetic_call_id
+from llmcore.protocols.persistent import PersistentList, to_list, with_entry
+from llmcore.protocols.tools import freeform_text, synthetic_call_id
 from llmcore.schema.content import ToolCallKind
 from llmcore.schema.errors import StreamError
 from llmcore.schema.events import (
@@ -69,6 +69,7 @@ from llmcore.schema.json import (
     NativeObject,
     ProviderMetadata,
     int_or_none,
+    json_or_text,
     object_or_empty,
     objects,
     str_or_none,
@@ -110,9 +111,17 @@ def begin_call(state: ResponsesState, item: Item, events: list[LLMEvent]) -> Res
     text = text_or_empty(item.native.get(field))
     if item.type not in NAMED_CALLS or not item.call_id or not text:
         return state
+    item = replace(item, native={**item.native, field: ""})
+    if _is_wrapped(state, item):
+        return with_item(state, replace(item, held=PersistentList(text, item.held)))
     if not begun:
         events.append(ToolInputDelta(item.call_id, text))
-    return with_item(state, replace(item, native={**item.native, field: ""}))
+    return with_item(state, item)
+
+
+def _is_wrapped(state: ResponsesState, item: Item) -> bool:
+    """Return whether *item* calls a freeform tool that was offered as a function."""
+    return item.type == "function_call" and item.native.get("name") in state.context.freeform
 
 
 def _start_call(state: ResponsesState, item: Item, events: list[LLMEvent]) -> ResponsesState:
@@ -121,7 +130,7 @@ def _start_call(state: ResponsesState, item: Item, events: list[LLMEvent]) -> Re
         return with_item(state, item)
     call_id = _call_id(state, item)
     hosted = not is_client_run(item.native)
-    freeform = item.type == "custom_tool_call" and not hosted
+    freeform = (item.type == "custom_tool_call" and not hosted) or _is_wrapped(state, item)
     kind: ToolCallKind = "custom" if freeform else "function"
     events.append(
         ToolInputStart(
@@ -175,6 +184,8 @@ def on_input_delta(
         return state
     if not item.call_id:
         return state if item.skipped else with_item(state, replace(item, skipped=True))
+    if _is_wrapped(state, item):
+        return with_item(state, replace(item, held=PersistentList(text, item.held)))
     events.append(ToolInputDelta(item.call_id, text))
     return with_fast_path(state, event, "content_index", item.call_id, ToolInputDelta)
 
@@ -288,6 +299,9 @@ def settle_call(state: ResponsesState, item: Item, events: list[LLMEvent]) -> Re
         events.append(ErrorEvent(StreamError(message, raw=item.native)))
         return with_item(state, replace(item, done=True))
     text = _whole_input(item, events)
+    if _is_wrapped(state, item):
+        text = text or "".join(to_list(item.held))
+        text = freeform_text(json_or_text(text)) if text else ""
     if item.skipped and not text:
         message = "the arguments of a tool call arrived before its name and were not repeated"
         events.append(ErrorEvent(StreamError(message, raw=item.native)))

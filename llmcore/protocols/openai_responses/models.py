@@ -7,7 +7,7 @@ defaults are OpenAI's own.
 import re
 from typing import Final, Literal
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from llmcore.protocols.caching import OPENAI_BREAKPOINT_MODELS
 from llmcore.protocols.lowering import (
@@ -30,6 +30,8 @@ class ResponsesDialect:
     item_ids: Literal["all", "reasoning"] = "all"
     """Which items of earlier responses go back with their ids: all of them, or only reasoning,
     whose encrypted content is bound to its id, where ids are good for one connection only."""
+    custom_tools: bool = True
+    """Whether freeform tools (`type: custom`) exist; if not, they are functions of one string."""
     plain_models: str = ""
     """Models (a pattern, searched in the id) that do not reason and reject
     `include: ["reasoning.encrypted_content"]`."""
@@ -57,3 +59,9 @@ OPENAI = ResponsesDialect(
     efforts=OPENAI_EFFORTS,
     breakpoint_models=OPENAI_BREAKPOINT_MODELS,
 )
+COMPATIBLE = evolve(OPENAI, custom_tools=False)
+"""Most servers that imitate the API: they refuse freeform tools, or leave them out.
+
+Sources: https://github.com/ggml-org/llama.cpp/issues/20156, https://github.com/openai/codex/issues/16397
+(Fireworks), https://github.com/router-for-me/CLIProxyAPI/issues/5753 (MiniMax).
+"""

@@ -120,6 +120,8 @@ class Item(msgspec.Struct, frozen=True, kw_only=True):
     """The end of the JSON around a text that is streamed without quotes."""
     text: str = ""
     """The call's whole input, once the server has sent it."""
+    held: PersistentList | None = None
+    """The input so far of a freeform tool that was offered as a function."""
     skipped: bool = False
     """Whether deltas came before the call had a name; its end must bring the input."""
 

@@ -74,6 +74,7 @@ from llmcore.protocols.openai_responses.state import (
 )
 from llmcore.protocols.protocol import DeltaForm, FastReader, Frame, TextReader
 from llmcore.protocols.response_parts import StreamContext, empty_response, truncated, until_error
+from llmcore.protocols.tools import freeform_tools
 from llmcore.schema import json
 from llmcore.schema.errors import LLMError, StreamError
 from llmcore.schema.events import ErrorEvent, LLMEvent
@@ -136,11 +137,19 @@ def _undigested(_request: LLMRequest) -> None:
     return None
 
 
-def initial(request: LLMRequest, *, digest: InputDigest = _undigested) -> ResponsesState:
-    """Return the state before the first event."""
+def initial(
+    request: LLMRequest, *, digest: InputDigest = _undigested, custom_tools: bool = True
+) -> ResponsesState:
+    """Return the state before the first event.
+
+    Without *custom_tools* the freeform tools of *request* were offered as functions.
+    """
     return ResponsesState(
         context=StreamContext(
-            provider=request.provider_id, model=request.model_id, turn=len(request.messages)
+            provider=request.provider_id,
+            model=request.model_id,
+            turn=len(request.messages),
+            freeform=frozenset() if custom_tools else freeform_tools(request),
         ),
         info=ResponsesInfo(input_digest=digest(request)),
     )
@@ -360,10 +369,13 @@ def halt(state: ResponsesState) -> Sequence[LLMEvent]:
 
 
 def whole(
-    document: JsonValue, request: LLMRequest, *, digest: InputDigest = _undigested
+    document: JsonValue,
+    request: LLMRequest,
+    *,
+    initial: Callable[[LLMRequest], ResponsesState] = initial,
 ) -> Iterable[LLMEvent]:
     """Return the events of a `response`, also of one that is still running in the background."""
-    state = initial(request, digest=digest)
+    state = initial(request)
     if not isinstance(document, dict):
         return (empty_response("is not an object", document),)
     if not isinstance(document.get("output"), list):

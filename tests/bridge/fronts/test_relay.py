@@ -8,6 +8,8 @@ import pytest
 from attrs import evolve
 
 from llmcore.bridge.model_map import model_map_from
+from llmcore.protocols import openai_responses
+from llmcore.routes.route import Route
 from tests.support.servers.front_gateways import gateway, served, service_for
 from tests.support.servers.loopback import Answer, Handler, Received, serve
 from tests.support.wire.matrix import (
@@ -300,6 +302,50 @@ def test_a_compaction_passes_to_servers_that_make_it(provider: str, passes: bool
 
     assert (scene.bodies[0]["input"] == items) == passes
     assert ([item["type"] for item in answer["output"]] == ["compaction"]) == (not passes)
+
+
+FREEFORM = {"type": "custom", "name": "patch"}
+NAMESPACE = {"type": "namespace", "name": "mail", "tools": [{"type": "function", "name": "send"}]}
+HI = {"role": "user", "content": "Hi"}
+OFFERED = {"type": "additional_tools", "role": "developer", "tools": [FREEFORM]}
+CALLED = {"type": "custom_tool_call", "call_id": "c", "name": "patch", "input": "x"}
+FOUND = {"type": "custom_tool_call_output", "call_id": "c", "output": "y"}
+
+
+@pytest.mark.parametrize(
+    ("fields", "passes"),
+    [
+        ({"tools": [{"type": "function", "name": "f", "parameters": {"type": "object"}}]}, True),
+        ({"tools": [{"type": "web_search"}]}, True),
+        ({"tools": [FREEFORM]}, False),
+        ({"tools": [NAMESPACE]}, False),
+        ({"input": [OFFERED, HI]}, False),
+        ({"input": [HI, CALLED, FOUND]}, False),
+    ],
+    ids=["function", "hosted", "freeform", "namespace", "item with tools", "history"],
+)
+@pytest.mark.parametrize("knows", [True, False], ids=["openai", "another"])
+def test_tools_that_an_upstream_lacks_become_functions(
+    fields: dict[str, Any], passes: bool, knows: bool
+) -> None:
+    """A request with tools that only OpenAI's servers have is translated for others."""
+    body = {"model": "m", "input": [HI], "store": False, **fields}
+    dialect = openai_responses.OPENAI if knows else openai_responses.COMPATIBLE
+    with playing(OPENAI, SAID) as scene:
+        route = scene.model.route
+        assert isinstance(route, Route)
+        model = evolve(scene.model, route=route.with_(protocol=openai_responses.make(dialect)))
+        with gateway(model) as url:
+            answer = httpx.post(url + "/v1/responses", json=body)
+    (sent,) = scene.bodies
+
+    assert answer.status_code == 200
+    assert ((sent["input"], sent.get("tools")) == (body["input"], body.get("tools"))) == (
+        passes or knows
+    )
+    if not (passes or knows):
+        assert "custom" not in json.dumps(sent)
+        assert "namespace" not in json.dumps(sent)
 
 
 def test_all_columns_are_known() -> None:
