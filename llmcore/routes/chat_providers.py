@@ -9,6 +9,7 @@ from attrs import evolve
 
 from llmcore.protocols.lowering import FixedSampling
 from llmcore.protocols.openai_chat.models import COMPATIBLE
+from llmcore.protocols.tool_schema import SchemaTarget
 from llmcore.protocols.tools import CallIdRule
 from llmcore.routes.chat_provider import ChatProvider, Profile
 
@@ -48,6 +49,9 @@ class Cerebras(ChatProvider):
             COMPATIBLE,
             max_tokens_field="max_completion_tokens",
             image_urls=False,
+            # "Tools with mixed values for 'strict' are not allowed":
+            # https://github.com/RooCodeInc/Roo-Code/issues/10334
+            strict_tools_alone=True,
             strict_schemas=True,
             prompt_cache_key=True,
             unsupported=COMPATIBLE.unsupported | {"top_k", "prompt_cache_retention"},
@@ -212,6 +216,7 @@ class Mistral(ChatProvider):
             system_messages="demote",  # none may follow an assistant or tool message
             names=False,
             call_ids=MISTRAL_CALL_IDS,
+            prefill_field="prefix",  # without it, an assistant message must not be the last one
             tool_result_images=True,
             strict_schemas=True,
             seed_field="random_seed",
@@ -229,7 +234,8 @@ class Moonshot(ChatProvider):
 
     Documents: https://platform.kimi.ai/docs/api/chat,
     https://platform.kimi.ai/docs/guide/use-kimi-k2-thinking-model,
-    https://platform.kimi.ai/docs/guide/use-kimi-vision-model. Key: MOONSHOT_API_KEY.
+    https://platform.kimi.ai/docs/guide/use-kimi-vision-model,
+    https://platform.kimi.ai/docs/guide/use-partial-mode-feature-of-kimi-api. Key: MOONSHOT_API_KEY.
     """
 
     profile = Profile(
@@ -241,6 +247,8 @@ class Moonshot(ChatProvider):
             max_tokens_field="max_completion_tokens",
             image_urls=False,  # "URL-formatted images: Not supported"
             videos=True,
+            prefill_field="partial",
+            schemas=SchemaTarget.MOONSHOT,
             parallel_tool_calls=False,
             named_tool_choice="required",  # a named one is never taken from a model that thinks
             strict_schemas=True,  # strict is its default, so the opposite is stated

@@ -362,6 +362,14 @@ def check_openai_strict(schema: Schema) -> None:
         assert "(?" not in node.get("pattern", "")
 
 
+def check_moonshot(schema: Schema) -> None:
+    check_openai_loose(schema)
+    Draft202012Validator.check_schema(schema)
+    for node in subschemas(schema):
+        assert ("type" in node) != ("anyOf" in node)
+        assert not node.keys() & {"$ref", "allOf", "oneOf", "prefixItems"}
+
+
 def check_anthropic(schema: Schema) -> None:
     Draft202012Validator.check_schema(schema)
     assert schema["type"] == "object"
@@ -428,6 +436,7 @@ def check_closed(node: Schema) -> None:
 CHECKS: dict[SchemaTarget, Callable[[Schema], None]] = {
     SchemaTarget.OPENAI_LOOSE: check_openai_loose,
     SchemaTarget.OPENAI_STRICT: check_openai_strict,
+    SchemaTarget.MOONSHOT: check_moonshot,
     SchemaTarget.ANTHROPIC: check_anthropic,
     SchemaTarget.ANTHROPIC_STRICT: check_anthropic_strict,
     SchemaTarget.GEMINI_OPENAPI: check_gemini_openapi,

@@ -330,6 +330,60 @@ def test_strict_functions_are_sent_or_reported(name: str, kept: bool) -> None:
     assert [note.path for note in ready.diagnostics] == ([] if kept else ["tools[0].strict"])
 
 
+@pytest.mark.parametrize(
+    ("given", "sent", "reported"),
+    [
+        ([True, None], [False, False], ["tools[0].strict"]),
+        ([False, True], [False, False], ["tools[1].strict"]),
+        ([True, True], [True, True], []),
+        ([None, None], [None, None], []),
+    ],
+)
+def test_functions_of_cerebras_are_all_strict_or_none(
+    given: list[bool | None], sent: list[bool | None], reported: list[str]
+) -> None:
+    """It refuses "tools with mixed values for 'strict'", and an absent one counts as false."""
+    tools = [ToolDefinition(f"t{number}", strict=strict) for number, strict in enumerate(given)]
+    made = prepared("cerebras:m", tools=tools)
+    offered: Any = made.body["tools"]
+
+    assert [tool["function"].get("strict") for tool in offered] == sent
+    assert [one.path for one in made.diagnostics] == reported
+
+
+def test_schemas_for_moonshot_have_types_in_the_branches_of_unions() -> None:
+    """Its validator refuses a type beside `anyOf`, and schemas without a type."""
+    pair = {"properties": {"q": {"type": "string"}}, "required": ["q"]}
+    inner = {"type": "object", "anyOf": [pair, {"properties": {"z": {}}}]}
+    schema = {"type": "object", "properties": {"t": inner, "e": {"enum": ["a", "b"]}}}
+    offered: Any = prepared("moonshot:kimi-k3", tools=[ToolDefinition("f", "", schema)]).body[
+        "tools"
+    ]
+    properties = offered[0]["function"]["parameters"]["properties"]
+
+    assert properties["e"] == {"type": "string", "enum": ["a", "b"]}
+    assert "type" not in properties["t"]
+    assert [branch["type"] for branch in properties["t"]["anyOf"]] == ["object", "object"]
+
+
+@pytest.mark.parametrize(
+    ("name", "field"), [("mistral:m", "prefix"), ("moonshot:kimi-k3", "partial"), ("groq:m", None)]
+)
+def test_a_response_that_is_begun_is_marked_where_the_server_requires_it(
+    name: str, field: str | None
+) -> None:
+    """Mistral refuses a conversation that ends with the assistant, unless it is marked."""
+    begun = [Message.user("Hi"), Message.assistant("Once"), Message.user("?")]
+    begins = [*begun, Message.assistant("upon")]
+    last: Any = prepared(name, prompt=None, messages=begins).body["messages"]
+    calls = [*begun, Message.assistant(ToolCallPart("c1", "get_time", {}))]
+    others: Any = prepared(name, prompt=None, messages=calls, tools=TOOLS).body["messages"]
+
+    marks = [[name for name in ("prefix", "partial") if one.get(name)] for one in last]
+    assert marks == [[], [], [], [field] if field else []]
+    assert not any(one.get("prefix") or one.get("partial") for one in others)
+
+
 def test_call_ids_of_mistral_have_nine_characters_in_calls_and_results() -> None:
     """Mistral takes nine letters and digits; a call and its result keep the same one."""
     history = [

@@ -92,10 +92,13 @@ def native_block(part: ContentPart, data: JsonObject) -> Block:
     """Return *data* as it came, with the cache mark that the caller put on *part*.
 
     Of its own fields only `content` may be null, which a compaction that failed has: responses have
-    `encrypted_content: null`, which a request may not have. Source:
-    https://github.com/anthropics/anthropic-sdk-python/issues/1828.
+    `encrypted_content: null` or an empty content, which a request may not have. Sources:
+    https://github.com/anthropics/anthropic-sdk-python/issues/1828,
+    https://github.com/vercel/ai/issues/13335.
     """
     given = {name: value for name, value in data.items() if value is not None or name == "content"}
+    if given.get("type") == "compaction" and given.get("content") == "":
+        given["content"] = None
     return marked(given, part)
 
 

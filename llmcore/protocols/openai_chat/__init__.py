@@ -55,6 +55,7 @@ def make(dialect: ChatDialect) -> Protocol[ChatBody, NativeObject, ChatState]:
         ),
         whole=partial(stream.whole, dialect=dialect),
         skim=finish.skim,
+        prefills=lambda _model_id: bool(dialect.prefill_field),
     )
 
 

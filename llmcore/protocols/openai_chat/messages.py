@@ -99,7 +99,15 @@ def lower_messages(
                 messages.append(_lower_instructions(message, path, context, diagnostics))
     if after_results:
         messages.append({"role": "user", "content": after_results})
+    _mark_prefill(messages, context.dialect)
     return messages
+
+
+def _mark_prefill(messages: list[NativeObject], dialect: ChatDialect) -> None:
+    """Mark the last message if it is the beginning of the response."""
+    last = messages[-1] if messages else {}
+    if dialect.prefill_field and last.get("role") == "assistant" and "tool_calls" not in last:
+        messages[-1] = {**last, dialect.prefill_field: True}
 
 
 # -- instructions

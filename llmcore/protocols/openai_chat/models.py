@@ -16,6 +16,7 @@ from llmcore.protocols.lowering import (
     matches_model,
 )
 from llmcore.protocols.openai_chat.names import CALL_IDS
+from llmcore.protocols.tool_schema import SchemaTarget
 from llmcore.protocols.tools import CallIdRule, freeform_tools
 from llmcore.schema.frozen import frozen
 from llmcore.schema.hints import with_call_hints
@@ -90,10 +91,17 @@ class ChatDialect:
     tool_result_images: bool = False
     """Whether tool messages may hold images; if not, they follow in a user message."""
 
+    prefill_field: Literal["", "prefix", "partial"] = ""
+    """The field that marks the last message as the beginning of the response."""
+
     # -- tools
 
     strict_tools: bool = True
     """Whether functions may be `strict`."""
+    strict_tools_alone: bool = False
+    """Whether all functions of a request must be `strict` if one is."""
+    schemas: SchemaTarget = SchemaTarget.OPENAI_LOOSE
+    """The subset of JSON Schema that functions without `strict` may use."""
     parallel_tool_calls: bool = True
     """Whether `parallel_tool_calls` is a parameter."""
     custom_tools: bool = True

@@ -8,8 +8,10 @@ made from the response's text instead: the request has no tools but a JSON schem
 fits, and the stream turns the text back into the call.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
+
+from attrs import evolve
 
 from llmcore.protocols.openai_chat.models import ChatDialect
 from llmcore.protocols.tool_schema import SchemaTarget, project
@@ -39,7 +41,10 @@ def lower_tools(
     forced = choice if choice is not None and choice.mode == "named" else None
     alone = forced is not None and dialect.named_tool_choice == "required"
     tools: list[NativeObject] = []
-    for index, tool in enumerate(request.tools):
+    offered: Sequence[ToolSpec] = request.tools
+    if dialect.strict_tools_alone:
+        offered = _all_strict_or_none(offered, diagnostics)
+    for index, tool in enumerate(offered):
         if alone and forced is not None and getattr(tool, "name", None) != forced.tool_name:
             continue
         native = _lower_tool(tool, f"tools[{index}]", dialect, frozenset(keys), diagnostics)
@@ -105,6 +110,19 @@ def _lower_parallel(
 # -- one tool
 
 
+def _all_strict_or_none(tools: Sequence[ToolSpec], diagnostics: Diagnostics) -> Sequence[ToolSpec]:
+    """Return *tools* of which every function is `strict`, or none is."""
+    strict = [isinstance(tool, ToolDefinition) and tool.strict is True for tool in tools]
+    if all(strict) or not any(strict):
+        return tools
+    for index in (index for index, is_strict in enumerate(strict) if is_strict):
+        why = "the server accepts strict functions only if all of them are"
+        diagnostics.unsupported(f"tools[{index}].strict", why)
+    return [
+        evolve(tool, strict=False) if isinstance(tool, ToolDefinition) else tool for tool in tools
+    ]
+
+
 def _lower_tool(
     tool: ToolSpec,
     path: str,
@@ -140,7 +158,7 @@ def _lower_function(
     if strict and not dialect.strict_tools:
         diagnostics.unsupported(f"{path}.strict", "the server has no strict functions")
         strict = None
-    target = SchemaTarget.OPENAI_STRICT if strict else SchemaTarget.OPENAI_LOOSE
+    target = SchemaTarget.OPENAI_STRICT if strict else dialect.schemas
     projected = project(tool.parameters, target, f"{path}.parameters")
     diagnostics.extend(projected.diagnostics)
     function: NativeObject = {"name": tool.name}

@@ -6,7 +6,10 @@ limitations; tools without `strict` take draft 2020-12 whole, but no union at th
 Gemini: the API reference's `Schema` (an OpenAPI 3.0 subset) and the keyword list of
 `responseJsonSchema`. Bedrock: "Structured outputs" (Anthropic's list); "ToolInputSchema": JSON
 Schema whose root is an object; and for Amazon Nova "Defining a tool": only `type`, `properties`
-and `required` at the root. Read 2026-11.
+and `required` at the root. Moonshot: the errors of its validator (a type beside `anyOf`, a schema
+without a type, keywords beside `$ref`, a list of `items`), in
+https://github.com/MoonshotAI/kimi-code/issues/2661 and
+https://github.com/NousResearch/hermes-agent/pull/18130. Read 2026-11.
 
 Anthropic's list has `allOf` too, but not with `$ref` in it; it is merged here, as closed
 objects that must all hold would exclude each other.
@@ -25,6 +28,8 @@ class SchemaTarget(Enum):
     """OpenAI function parameters and response formats without `strict`."""
     OPENAI_STRICT = "openai-strict"
     """The same with `strict`: every object closed, every property required."""
+    MOONSHOT = "moonshot"
+    """Functions of Moonshot's models without `strict`."""
     ANTHROPIC = "anthropic"
     """Anthropic `input_schema` of tools without `strict`."""
     ANTHROPIC_STRICT = "anthropic-strict"
@@ -105,6 +110,9 @@ _GEMINI_JSON_SCHEMA = frozenset(
         "required", "propertyOrdering",
     }
 )  # fmt: skip
+_MOONSHOT = _OPENAI_STRICT - {"$ref", "$defs"} | {
+    "default", "minLength", "maxLength", "minProperties", "maxProperties",
+}  # fmt: skip
 _STRICT_FORMATS = frozenset(
     {"date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid"}
 )
@@ -131,6 +139,9 @@ RULES: dict[SchemaTarget, SchemaRules] = {
         all_required=True,
         references_alone=True,
         simple_patterns=True,
+    ),
+    SchemaTarget.MOONSHOT: SchemaRules(
+        references="inline", keywords=_MOONSHOT, typed=True, lone_any_of=True
     ),
     SchemaTarget.ANTHROPIC: SchemaRules(references="keep"),
     SchemaTarget.ANTHROPIC_STRICT: _ANTHROPIC_STRICT,

@@ -665,12 +665,16 @@ def test_results_of_the_provider_stay_the_assistants() -> None:
     [
         ({"content": "So far.", "encrypted_content": None}, {"content": "So far."}),
         ({"content": None, "encrypted_content": None}, {"content": None}),
+        ({"content": ""}, {"content": None}),
         ({"content": "So far.", "encrypted_content": "e"}, None),
     ],
-    ids=["nothing encrypted", "failed", "encrypted"],
+    ids=["nothing encrypted", "failed", "empty", "encrypted"],
 )
 def test_a_compaction_goes_back_without_fields_that_are_null(came: Any, sent: Any) -> None:
-    """A request with `encrypted_content: null` is refused; null content means that it failed."""
+    """A request with `encrypted_content: null` is refused; null content means that it failed.
+
+    Responses may have an empty text for that, which requests must not have.
+    """
     made = response(whole(message({"type": "compaction", **came}, text("Hi")))).message
 
     asked = ask(messages=[Message.user("a"), made, Message.user("b")])
