@@ -27,7 +27,7 @@ from llmcore.bridge.state.stores import ledger_for
 from llmcore.cli.failures import UsageError
 from llmcore.cli.gateway_config import settings_of_store
 from llmcore.cli.program import json_output, json_text, note, say
-from llmcore.schema.errors import ConfigurationError, InvalidRequestError
+from llmcore.schema.errors import ConfigurationError, InvalidRequestError, NotFoundError
 from llmcore.schema.json import JsonObject
 
 
@@ -62,6 +62,9 @@ def run(args: argparse.Namespace) -> int:
         _ACTIONS[args.action](_Store(ledger, settings.accounts.time_zone), args)
     except StateUnavailableError as error:
         raise ConfigurationError(str(error), cause=error) from error
+    except NotFoundError as error:
+        message = f"{error.message}: `openbridge keys list` shows their ids"
+        raise NotFoundError(message, cause=error) from error
     except InvalidRequestError as error:  # all of the request is in the options
         raise UsageError(error.message, cause=error) from error
     finally:
@@ -81,7 +84,9 @@ def _limits(args: argparse.Namespace, zone: tzinfo) -> JsonObject:
     )
     given = {name: getattr(args, name) for name in names if getattr(args, name) is not None}
     if args.models is not None:
-        given["models"] = [name for name in args.models.split(",") if name]
+        given["models"] = [name.strip() for name in args.models.split(",") if name.strip()]
+        if not given["models"]:
+            raise UsageError("--models names no model; a key without --models may use all of them")
     if args.expires is not None:
         given["expires_at"] = _later(args.expires, zone)
     return given

@@ -77,7 +77,9 @@ def test_a_key_is_changed_rotated_and_revoked(run: Callable[..., str]) -> None:
 @pytest.mark.parametrize(
     ("words", "code", "message"),
     [
-        (["keys", "show", "0123456789"], 5, "there is no key"),
+        (["keys", "show", "0123456789"], 5, "'0123456789': `openbridge keys list` shows their ids"),
+        (["keys", "create", "--models", ""], 2, "--models names no model"),
+        (["keys", "create", "--models", " , "], 2, "--models names no model"),
         (["keys", "rotate", "0123456789", "--overlap", "1x"], 2, "1x"),
         (["keys", "create", "--expires", "soon"], 2, "nor a time such as 30d"),
         (["keys", "create", "--expires", "2020-01-01"], 2, "is not in the future"),
