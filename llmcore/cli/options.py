@@ -9,14 +9,8 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from llmcore.cli.program import add_command, command
+from llmcore.protocols import PROTOCOL_IDS
 
-PROTOCOLS: Final = (
-    "openai-chat",
-    "openai-responses",
-    "anthropic-messages",
-    "gemini",
-    "bedrock-converse",
-)
 GRANULARITIES: Final = ("segment", "word")
 CAPABILITIES: Final = ("reasoning", "vision", "tools", "structured_output")
 LOGINS: Final = ("github-copilot",)
@@ -190,9 +184,9 @@ def add_inspect(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--diff", metavar="FILE", help="show what differs in this other file")
     parser.add_argument(
         "--protocol",
-        choices=PROTOCOLS,
+        choices=PROTOCOL_IDS,
         metavar="API",
-        help=f"the API of a recorded stream: {', '.join(PROTOCOLS)}",
+        help=f"the API of a recorded stream: {', '.join(PROTOCOL_IDS)}",
     )
     parser.add_argument("-o", "--output", metavar="FILE", help="write the page here; - for stdout")
     parser.add_argument("--open", action="store_true", help="open the page in a browser")

@@ -16,7 +16,7 @@ from llmcore.inspector.exchange import (
     timing,
 )
 from llmcore.inspector.redaction import safe_json, safe_text
-from llmcore.protocols.protocol import PROTOCOL_IDS
+from llmcore.protocols import PROTOCOL_IDS
 from llmcore.schema.errors import InvalidRequestError, LLMError
 from llmcore.sessions.contract.codec import to_wire
 from llmcore.sessions.contract.entries import MessageEntry

@@ -1,7 +1,7 @@
 """Protocols: building native requests and reading native responses. Pure functions only.
 
-In reading order: `protocol` (the type of one, of those for calls that one document answers, and all
-of them by their ids), a package for each (`openai_chat`, `openai_responses`, `anthropic_messages`,
+In reading order: `protocol` (the type of one, of those for calls that one document answers, and how
+one is found by its id), a package for each (`openai_chat`, `openai_responses`, `anthropic_messages`,
 `gemini`, `bedrock_converse`), all of the same modules, and what they share:
 
 * for requests: `lowering` (placeholders, results as text, parameters that a model rejects),
@@ -16,3 +16,12 @@ of them by their ids), a package for each (`openai_chat`, `openai_responses`, `a
   (transcripts and speech), `files` (and contents that Gemini keeps), `batches`;
 * for both: `claude` and `claude_tools` (rules of Claude's models, for all providers).
 """
+
+PROTOCOL_IDS = (
+    "openai-chat",
+    "openai-responses",
+    "anthropic-messages",
+    "gemini",
+    "bedrock-converse",
+)
+"""Each is the name of its package, with hyphens."""

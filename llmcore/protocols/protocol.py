@@ -17,6 +17,7 @@ from typing import Any, Generic, Literal, TypeAlias, TypeVar
 
 from attrs import evolve, field
 
+from llmcore.protocols import PROTOCOL_IDS
 from llmcore.protocols.tools import STRICTEST, ToolNameRule
 from llmcore.schema.diagnostics import Diagnostic, Diagnostics
 from llmcore.schema.errors import ConfigurationError, LLMError
@@ -311,25 +312,15 @@ class Page(Generic[Item]):
 
 # -- the protocols by their ids, each imported when it is first asked for
 
-_MODULES = {
-    "openai-chat": "llmcore.protocols.openai_chat",
-    "openai-responses": "llmcore.protocols.openai_responses",
-    "anthropic-messages": "llmcore.protocols.anthropic_messages",
-    "gemini": "llmcore.protocols.gemini",
-    "bedrock-converse": "llmcore.protocols.bedrock_converse",
-}
-
-PROTOCOL_IDS = tuple(_MODULES)
-
 
 def protocol_by_id(protocol_id: str) -> Protocol[Any, Any, Any]:
     """Return the protocol called *protocol_id*, in its provider's own dialect.
 
     Raises ConfigurationError for an id that none has.
     """
-    module = _MODULES.get(protocol_id)
-    if module is None:
+    if protocol_id not in PROTOCOL_IDS:
         known = ", ".join(PROTOCOL_IDS)
         raise ConfigurationError(f"no protocol is called {protocol_id!r}; there are {known}")
-    protocol: Protocol[Any, Any, Any] = import_module(module).protocol
+    module = import_module(f"llmcore.protocols.{protocol_id.replace('-', '_')}")
+    protocol: Protocol[Any, Any, Any] = module.protocol
     return protocol

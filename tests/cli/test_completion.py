@@ -16,7 +16,6 @@ from llmcore.bridge.spend.report import GROUPS
 from llmcore.catalog.lookup import Capability
 from llmcore.cli import gateway_options, main, openbridge, options
 from llmcore.cli.commands import COMMANDS, Commands
-from llmcore.protocols.protocol import PROTOCOL_IDS
 from llmcore.routes import github_credentials
 from llmcore.schema.audio import Granularity
 from tests.support.programs.packages import without
@@ -160,7 +159,6 @@ def test_completion_needs_an_extra(
 
 
 def test_choices_of_options_are_those_of_the_library() -> None:
-    assert options.PROTOCOLS == PROTOCOL_IDS
     assert get_args(Granularity) == options.GRANULARITIES
     assert get_args(Capability) == options.CAPABILITIES
     assert options.LOGINS == (github_credentials.PROVIDER,)

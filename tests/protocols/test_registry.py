@@ -2,8 +2,8 @@
 
 import pytest
 
-from llmcore.protocols import openai_chat
-from llmcore.protocols.protocol import PROTOCOL_IDS, protocol_by_id
+from llmcore.protocols import PROTOCOL_IDS, openai_chat
+from llmcore.protocols.protocol import protocol_by_id
 from llmcore.schema.errors import ConfigurationError
 
 

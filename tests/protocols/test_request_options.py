@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 from attrs import evolve, fields_dict
 
-from llmcore.protocols.protocol import PROTOCOL_IDS, Built, protocol_by_id
+from llmcore.protocols import PROTOCOL_IDS
+from llmcore.protocols.protocol import Built, protocol_by_id
 from llmcore.schema.model import Model
 from llmcore.schema.options import CachePolicy, GenerationOptions, ReasoningOptions
 from llmcore.schema.request import LLMRequest, request

@@ -11,13 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from llmcore.protocols import protocol
+from llmcore import protocols
 from tests.support import parley
 from tests.support.parley.names import PROTOCOL_ID as PARLEY
 
 PACKAGES = {
     **{
-        id_: Path(protocol.__file__).parent / id_.replace("-", "_") for id_ in protocol.PROTOCOL_IDS
+        id_: Path(protocols.__file__).parent / id_.replace("-", "_")
+        for id_ in protocols.PROTOCOL_IDS
     },
     PARLEY: Path(parley.__file__).parent,
 }
@@ -184,7 +185,7 @@ def test_an_invented_protocol_takes_twelve_files() -> None:
     outside = [name for cell in always for name in re.findall(r"`([^`]+)`", cell)]
 
     assert outside == [
-        "llmcore/protocols/protocol.py",
+        "llmcore/protocols/__init__.py",
         "tests/protocols/<name>/",
         "CHANGELOG.md",
     ]

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from llmcore import AmazonBedrock, Anthropic, Google, OpenAI
 from llmcore.folds.response import collect
-from llmcore.protocols.protocol import PROTOCOL_IDS, protocol_by_id
+from llmcore.protocols import PROTOCOL_IDS
+from llmcore.protocols.protocol import protocol_by_id
 from llmcore.protocols.tools import STRICTEST, ToolNameRule, fit_tool_names
 from llmcore.routes.auth import Auth
 from llmcore.routes.decoding import decode_response
