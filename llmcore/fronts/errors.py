@@ -107,7 +107,7 @@ CONTEXT_LENGTH: Final = "context_length_exceeded"
 NO_QUOTA: Final = "insufficient_quota"
 RATE_LIMIT: Final = "rate_limit_exceeded"
 
-_FORMS: Final[Mapping[type[LLMError], tuple[int, str, str | None]]] = {
+_BY_CLASS: Final[Mapping[type[LLMError], tuple[int, str, str | None]]] = {
     errors.AuthenticationError: (502, SERVER_ERROR, "upstream_authentication_failed"),
     errors.AccessDeniedError: (403, "permission_error", "upstream_access_denied"),
     errors.NotFoundError: (404, INVALID_REQUEST, "model_not_found"),
@@ -130,7 +130,7 @@ _FORMS: Final[Mapping[type[LLMError], tuple[int, str, str | None]]] = {
 """Status, type and code by the nearest class. An upstream that refuses the *gateway's* key is a
 502: on a 401, clients would ask their user to log in again."""
 _UNAVAILABLE: Final = (503, SERVER_ERROR, "upstream_unavailable")
-_TIMED_OUT: Final = _FORMS[errors.RequestTimeoutError]
+_TIMED_OUT: Final = _BY_CLASS[errors.RequestTimeoutError]
 _BY_UPSTREAM_STATUS: Final[Mapping[int | None, tuple[int, str, str | None]]] = {
     503: _UNAVAILABLE,
     504: _TIMED_OUT,
@@ -139,7 +139,7 @@ _BY_UPSTREAM_STATUS: Final[Mapping[int | None, tuple[int, str, str | None]]] = {
 for a server that is unavailable than for one that failed."""
 
 
-_OWN_WORDS: Final[Mapping[type[LLMError], str]] = {
+_INSTEAD: Final[Mapping[type[LLMError], str]] = {
     errors.AuthenticationError: (
         "the upstream did not accept the key of the gateway; the gateway's log has the reason"
     ),
@@ -156,11 +156,11 @@ def from_llm_error(error: LLMError) -> FrontError:
     Its message is the provider's. Messages about the gateway's own connections and keys,
     which are meant for its operator, are replaced; its cause, or its log, has them.
     """
-    status, type_, code = _form(error)
+    status, type_, code = _status_type_code(error)
     too_long = error if isinstance(error, errors.ContextLengthError) else None
     return FrontError(
         status=status,
-        message=_told(error),
+        message=_client_message(error),
         type=type_,
         code=code or error.error_code,
         retry_after=error.retry_after,
@@ -170,23 +170,23 @@ def from_llm_error(error: LLMError) -> FrontError:
     )
 
 
-def _told(error: LLMError) -> str:
+def _client_message(error: LLMError) -> str:
     """Return the message of *error* for a client."""
     timed_out = isinstance(error, errors.RequestTimeoutError) and error.status_code is None
     if timed_out and error.error_code in _LIMITS_OF_TRANSPORTS:
         return f"the upstream did not answer in time ({error.error_code})"
     if isinstance(error, errors.StreamError) and error.cause is not None:
         return "the response of the upstream cannot be read"
-    own = (_OWN_WORDS[kind] for kind in type(error).__mro__ if kind in _OWN_WORDS)
+    own = (_INSTEAD[kind] for kind in type(error).__mro__ if kind in _INSTEAD)
     return next(own, error.message)
 
 
-def _form(error: LLMError) -> tuple[int, str, str | None]:
+def _status_type_code(error: LLMError) -> tuple[int, str, str | None]:
     """Return the status, the type and the code of an upstream's error."""
-    kind = next(kind for kind in type(error).__mro__ if kind in _FORMS)
+    kind = next(kind for kind in type(error).__mro__ if kind in _BY_CLASS)
     if kind is errors.ServerError:
-        return _BY_UPSTREAM_STATUS.get(error.status_code, _FORMS[kind])
-    return _FORMS[kind]
+        return _BY_UPSTREAM_STATUS.get(error.status_code, _BY_CLASS[kind])
+    return _BY_CLASS[kind]
 
 
 # -- trying again

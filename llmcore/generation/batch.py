@@ -16,7 +16,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, Union, cast
 
-from attrs import evolve, frozen
+from attrs import define, evolve, frozen
 
 from llmcore.client.client import Client
 from llmcore.client.middleware.rate_limiter import RateLimiter
@@ -118,51 +118,43 @@ async def run_batch(
     return run.summary
 
 
+@define(kw_only=True)
 class _Run:
-    def __init__(
-        self,
-        *,
-        client: Client,
-        kept: Checkpoint | None,
-        on_result: OnResult | None,
-        policy: RetryPolicy,
-        timeouts: Timeouts | None,
-        advance: Callable[[], None],
-    ) -> None:
-        self.summary = BatchRun()
-        self._client = client
-        self._kept = kept
-        self._on_result = on_result
-        self._policy = policy
-        self._timeouts = timeouts
-        self._advance = advance
+    """Runs requests, and adds up their outcomes in `summary`."""
+
+    client: Client
+    kept: Checkpoint | None
+    on_result: OnResult | None
+    policy: RetryPolicy
+    timeouts: Timeouts | None
+    advance: Callable[[], None]
+    """Called after each request."""
+    summary: BatchRun = BatchRun()
 
     async def work(self, identified: tuple[str, LLMRequest]) -> None:
         """Run one request, and report its outcome."""
         id_, llm_request = identified
         outcome = await self._outcome(id_, llm_request)
-        if self._on_result is not None:
-            returned = self._on_result(id_, outcome)
+        if self.on_result is not None:
+            returned = self.on_result(id_, outcome)
             if inspect.isawaitable(returned):
                 await returned
-        self._advance()
+        self.advance()
 
     async def _outcome(self, id_: str, llm_request: LLMRequest) -> Result[LLMResponse, LLMError]:
         digest = hashlib.sha256(json.dumps(to_json(llm_request))).hexdigest()
-        stored = None if self._kept is None else await self._kept.get(id_, digest)
-        so_far = self.summary
+        stored = None if self.kept is None else await self.kept.get(id_, digest)
         if stored is not None:
-            self.summary = evolve(so_far, resumed=so_far.resumed + 1)
+            self.summary = evolve(self.summary, resumed=self.summary.resumed + 1)
             return Success(from_json(LLMResponse, stored))
-        call = partial(self._client.generate, llm_request, timeouts=self._timeouts)
-        outcome = await retry(call, self._policy)
-        so_far = self.summary
+        call = partial(self.client.generate, llm_request, timeouts=self.timeouts)
+        outcome = await retry(call, self.policy)
         if isinstance(outcome, Failure):
-            self.summary = evolve(so_far, failed=so_far.failed + 1)
+            self.summary = evolve(self.summary, failed=self.summary.failed + 1)
             return outcome
         response = outcome.value
-        if self._kept is not None:
-            await self._kept.add(id_, digest, to_json(response))
+        if self.kept is not None:
+            await self.kept.add(id_, digest, to_json(response))
         so_far = self.summary
         costs = [cost for cost in (so_far.cost, response.cost) if cost is not None]
         self.summary = evolve(

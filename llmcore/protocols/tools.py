@@ -159,11 +159,11 @@ def are_plain_arguments(arguments: JsonValue) -> bool:
 
 
 def check_forcible(
-    request: LLMRequest, *, forced_tools: bool, has_tools: bool, knower: str
+    request: LLMRequest, *, forced_tools: bool, has_tools: bool, known_to: str
 ) -> None:
     """Raise for a choice that cannot be had from an API at which only some models take one.
 
-    *forced_tools* is True if the model can be made to call; *has_tools* if *knower* has
+    *forced_tools* is True if the model can be made to call; *has_tools* if *known_to* has
     a tool of the request. A hosted tool's name there is the API's own, so that any name
     may be one.
     """
@@ -172,7 +172,7 @@ def check_forcible(
         return
     if choice.mode == "required" and not has_tools:
         raise InvalidRequestError(
-            f"tool_choice is 'required', but the request has no tools that {knower} knows"
+            f"tool_choice is 'required', but the request has no tools that {known_to} knows"
         )
     names = {tool.name for tool in request.tools if not isinstance(tool, HostedTool)}
     hosted = any(isinstance(tool, HostedTool) for tool in request.tools)

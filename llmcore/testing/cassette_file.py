@@ -94,7 +94,7 @@ def _write(path: Path, data: bytes) -> None:
         new.unlink(missing_ok=True)
 
 
-# -- The file's shape ----------------------------------------------------------------------
+# -- the file's shape
 # Fields without a default are always written; others if they differ from it.
 
 
@@ -166,7 +166,7 @@ class _File:
     interactions: tuple[_Interaction, ...]
 
 
-# -- Writing -------------------------------------------------------------------------------
+# -- writing
 
 
 def to_data(cassette: Cassette) -> JsonValue:
@@ -276,7 +276,7 @@ def _scalar(value: JsonValue) -> str:
     return text
 
 
-# -- Reading -------------------------------------------------------------------------------
+# -- reading
 
 
 def from_data(data: JsonValue) -> Cassette:

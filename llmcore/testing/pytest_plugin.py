@@ -34,7 +34,7 @@ class RecordingSettings(NamedTuple):
 _SETTINGS = pytest.StashKey[RecordingSettings]()
 _PASSED = pytest.StashKey[bool]()
 
-# -- Hooks ---------------------------------------------------------------------------------
+# -- hooks
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -115,7 +115,7 @@ def pytest_runtest_makereport(
     return report
 
 
-# -- Fixtures ------------------------------------------------------------------------------
+# -- fixtures
 
 
 @pytest.fixture
@@ -226,7 +226,7 @@ def _missing(path: Path, again: str, settings: RecordingSettings) -> str:
     return f"there is no cassette {path}{reason}. Record it{where}: {again}"
 
 
-# -- Reading ---------------------------------------------------------------------------------
+# -- reading
 
 
 def _has_cassette(item: pytest.Item) -> bool:

@@ -89,4 +89,4 @@ def test_choices_that_the_api_lacks_are_refused(
     tools = (ToolDefinition("t", "", {"type": "object"}),) if has_tools else ()
     asked = asked_with(tools=tools, tool_choice=choice)
     with pytest.raises(error):
-        check_forcible(asked, forced_tools=forced, has_tools=has_tools, knower="the API")
+        check_forcible(asked, forced_tools=forced, has_tools=has_tools, known_to="the API")

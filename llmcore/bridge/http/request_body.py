@@ -144,7 +144,6 @@ def _check_type(headers: Mapping[str, str]) -> None:
         instead = f"not {kind[:80]!r}" if kind else "which was not given"
         raise FrontError(
             status=415,
-            type="invalid_request_error",
             code="unsupported_content_type",
             message=f"the content type must be application/json, {instead}: send the header "
             "content-type: application/json",
@@ -165,12 +164,7 @@ def _encodings(headers: Mapping[str, str]) -> tuple[str, ...]:
         message = "more than two content codings"
     else:
         return encodings
-    raise FrontError(
-        status=415,
-        type="invalid_request_error",
-        code="unsupported_content_encoding",
-        message=message,
-    )
+    raise FrontError(status=415, code="unsupported_content_encoding", message=message)
 
 
 async def _received(
@@ -193,7 +187,6 @@ async def _received(
         return bytes(body)
     raise FrontError(
         status=408,
-        type="invalid_request_error",
         code="request_timeout",
         message=f"the body did not arrive within {seconds:g} seconds",
     )
@@ -210,12 +203,8 @@ def _without(data: bytes, encoding: str, limit: int) -> bytes:
     try:
         plain = _unzstd(data, limit) if encoding == "zstd" else _inflate(data, encoding, limit)
     except (zlib.error, EOFError, ValueError) as error:
-        raise FrontError(
-            status=400,
-            type="invalid_request_error",
-            code="invalid_compression",
-            message=f"the body is not {encoding} data: {error}",
-        ) from error
+        message = f"the body is not {encoding} data: {error}"
+        raise invalid(message, code="invalid_compression") from error
     if len(plain) > limit:
         raise _too_large(limit)
     return plain
@@ -261,12 +250,7 @@ def _parsed(data: bytes) -> JsonObject:
     except ValueError as error:
         raise _not_json(data, error) from error
     if not isinstance(value, dict):
-        raise FrontError(
-            status=400,
-            type="invalid_request_error",
-            code="invalid_json",
-            message="the body must be a JSON object",
-        )
+        raise invalid("the body must be a JSON object", code="invalid_json")
     return value
 
 
@@ -292,12 +276,8 @@ def _strictly(data: bytes) -> JsonValue:
 def _not_json(data: bytes, error: ValueError) -> FrontError:
     """Return the error of a body that is not JSON, with the byte where it stops being that."""
     position, reason = _first_fault(data, error)
-    return FrontError(
-        status=400,
-        type="invalid_request_error",
-        code="invalid_json",
-        message=f"the body is not JSON at byte {position}: {reason}",
-    )
+    message = f"the body is not JSON at byte {position}: {reason}"
+    return invalid(message, code="invalid_json")
 
 
 def _first_fault(data: bytes, error: ValueError) -> tuple[int, str]:
@@ -315,7 +295,6 @@ def _first_fault(data: bytes, error: ValueError) -> tuple[int, str]:
 def _too_large(limit: int) -> FrontError:
     return FrontError(
         status=413,
-        type="invalid_request_error",
         code="body_too_large",
         message=f"the body is larger than {limit} bytes, which is the limit here",
     )

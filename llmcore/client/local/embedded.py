@@ -155,7 +155,7 @@ class EmbeddedServer:
         self.stop()
 
 
-# -- Starting
+# -- starting
 
 
 def _import_native() -> ModuleType:
@@ -268,7 +268,7 @@ def _wait_until_ready(address: EmbeddedAddress) -> None:
     _busy(address)  # answered by the main loop, which `stop` must find running
 
 
-# -- Stopping
+# -- stopping
 
 
 def _shut_down(
@@ -358,7 +358,7 @@ def _abandon(held: list[_Native]) -> None:
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(native))
 
 
-# -- Asking the server
+# -- asking the server
 
 
 class _UnixConnection(http.client.HTTPConnection):

@@ -81,7 +81,7 @@ class InstalledModel:
     """Its size, its first bytes and its SHA-256 are those of the published file."""
 
 
-# -- Places
+# -- places
 
 
 def _models_dir(environ: Mapping[str, str]) -> Path:
@@ -99,7 +99,7 @@ def _from_distribution(source: ModelFileSource) -> Path | None:
     return next((path for path in files if path.is_file()), None)
 
 
-# -- What callers do
+# -- finding, installing, removing
 
 
 def find(environ: Mapping[str, str], *, source: ModelFileSource = SMOLLM2) -> Path | None:
@@ -182,7 +182,7 @@ def remove(environ: Mapping[str, str], *, source: ModelFileSource = SMOLLM2) -> 
         return existed
 
 
-# -- Checks
+# -- checks
 
 
 def _plausible(path: Path, source: ModelFileSource) -> bool:
@@ -207,7 +207,7 @@ def _digest(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-# -- Download
+# -- download
 
 
 def _download(source: ModelFileSource, folder: Path, run: Run) -> Path:

@@ -91,12 +91,11 @@ class Fallback:
                 raise ConfigurationError(f"{message}: Fallback('openai:gpt-5.2', ...)")
         if any(issubclass(AbortError, kind) for kind in on):
             raise ConfigurationError("an aborted call must not continue with another model")
-        self._lists: dict[type[LLMError], Sequence[Alternative]] = {
-            ContextLengthError: for_long_requests,
-            ContentFilterError: for_filtered_requests,
-        }
-        self._lists = {kind: listed for kind, listed in self._lists.items() if listed}
-        self._lists.update({kind: models for kind in on if kind not in self._lists})
+        self._lists: dict[type[LLMError], Sequence[Alternative]] = dict.fromkeys(on, models)
+        if for_long_requests:
+            self._lists[ContextLengthError] = for_long_requests
+        if for_filtered_requests:
+            self._lists[ContentFilterError] = for_filtered_requests
         self._models = models
         self._reject = reject
         self._continue_after_cut = continue_after_cut
@@ -137,11 +136,8 @@ class Fallback:
             listed = self._models if cut else self._after(error)
             if not listed:
                 return None
-            return (
-                rest_of(asked, partial, target_of(asked, next), next)
-                for model in _queue(queues, listed)
-                for asked in (_asking(model, request, next),)
-            )
+            requests = (_asking(model, request, next) for model in _queue(queues, listed))
+            return (rest_of(each, partial, target_of(each, next), next) for each in requests)
 
         first = Attempt(stream=stream, request=attempt, target=target_of(attempt, next))
         source = ContinuedResponse(first, attempts, self._continue_after_cut)

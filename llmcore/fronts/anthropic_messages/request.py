@@ -265,7 +265,7 @@ def _metadata(body: Fields, upstream: Upstream, diagnostics: Diagnostics) -> Map
 
 # -- native fields
 
-_UNDERSTOOD: Final = frozenset(
+_READ_FIELDS: Final = frozenset(
     {
         "anthropic_version", "cache_control", "max_tokens", "mcp_servers", "messages", "metadata",
         "model", "output_config", "output_format", "service_tier", "stop_sequences", "stream",
@@ -273,7 +273,7 @@ _UNDERSTOOD: Final = frozenset(
     }
 )  # fmt: skip
 """Fields that are read elsewhere."""
-_SILENT: Final[Mapping[str, tuple[object, ...]]] = {"speed": ("standard",)}
+_DEFAULTS: Final[Mapping[str, tuple[object, ...]]] = {"speed": ("standard",)}
 """Values equal to the default: omitting them loses nothing."""
 _OF_THINKING: Final = frozenset({"budget_tokens", "display", "type"})
 _THINKING: Final = ("adaptive", "disabled", "enabled")
@@ -285,7 +285,7 @@ def _native_fields(
     request: ClientRequest, upstream: Upstream, offer: MessagesOffer, diagnostics: Diagnostics
 ) -> dict[str, dict[str, Any]]:
     """Return the fields that only the Messages API has; for another upstream, report them."""
-    native = present(request.body, but=_UNDERSTOOD)
+    native = present(request.body, but=_READ_FIELDS)
     output_config = object_or_empty(request.body.get("output_config"))
     config = present(output_config, but=_OF_OUTPUT_CONFIG)
     if upstream.protocol_id != PROTOCOL_ID:
@@ -321,5 +321,5 @@ def _own_thinking(thinking: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _report_lost(fields: Mapping[str, Any], diagnostics: Diagnostics) -> None:
-    lost = [name for name, value in fields.items() if value not in _SILENT.get(name, ())]
+    lost = [name for name, value in fields.items() if value not in _DEFAULTS.get(name, ())]
     report_lost(lost, "", "the upstream's API has no such field", diagnostics)

@@ -252,20 +252,17 @@ def _labels(body: NativeObject, diagnostics: Diagnostics) -> dict[str, str]:
 # -- native fields
 
 
-_UNDERSTOOD: Final = frozenset(
+_READ_FIELDS: Final = frozenset(
     {"contents", "generationConfig", "labels", "model", "systemInstruction", "toolConfig", "tools"}
     | {"serviceTier"}
 )
 _OPTIONAL: Final = frozenset({"cachedContent", "safetySettings", "store"})
 """Fields that only Gemini has."""
 _READ_SETTINGS: Final = frozenset(
-    {
-        "frequencyPenalty", "logprobs", "maxOutputTokens", "presencePenalty", "responseJsonSchema",
-        "responseLogprobs", "responseMimeType", "responseSchema", "seed", "stopSequences",
-        "temperature", "thinkingConfig", "topK", "topP",
-    }
-)  # fmt: skip
-_SILENT: Final[Mapping[str, tuple[object, ...]]] = {"candidateCount": (1,), "store": (False,)}
+    {*PARAMETERS.values(), "responseJsonSchema", "responseMimeType", "responseSchema"}
+    | {"thinkingConfig"}
+)
+_DEFAULTS: Final[Mapping[str, tuple[object, ...]]] = {"candidateCount": (1,), "store": (False,)}
 """Values equal to the default: omitting them loses nothing."""
 
 
@@ -275,10 +272,10 @@ def _native_fields(
     """Return the fields for a Gemini upstream; report those that others do not have."""
     fields = {name: body[name] for name in body if name in _OPTIONAL}
     settings = {name: item for name, item in config.items() if name not in _READ_SETTINGS}
-    report_unknown(body, _UNDERSTOOD | _OPTIONAL, "", diagnostics)
+    report_unknown(body, _READ_FIELDS | _OPTIONAL, "", diagnostics)
     report_unknown(settings, GENERATION_FIELDS, _CONFIG[:-1], diagnostics)
     fields |= {name: item for name, item in settings.items() if name in GENERATION_FIELDS}
-    fields = {name: item for name, item in fields.items() if item not in _SILENT.get(name, ())}
+    fields = {name: item for name, item in fields.items() if item not in _DEFAULTS.get(name, ())}
     kind = config.get("responseMimeType")
     if native:
         special = kind not in (None, "", _TEXT, _JSON)

@@ -286,7 +286,7 @@ def _metadata(body: Fields, diagnostics: Diagnostics) -> Mapping[str, str]:
 
 # -- native fields
 
-_SAID_ALREADY: Final[Mapping[str, tuple[object, ...]]] = {
+_DEFAULTS: Final[Mapping[str, tuple[object, ...]]] = {
     "logit_bias": ({},),
     "modalities": (["text"],),
     "service_tier": ("auto", "default"),
@@ -294,7 +294,7 @@ _SAID_ALREADY: Final[Mapping[str, tuple[object, ...]]] = {
     "verbosity": ("medium",),
 }
 """Values equal to the default: omitting them loses nothing."""
-_READ: Final = frozenset(
+_READ_FIELDS: Final = frozenset(
     {
         *PARAMETERS.values(), "cache_control", "function_call", "functions", "include_reasoning",
         "max_tokens", "messages", "metadata", "model", "n", "parallel_tool_calls",
@@ -327,7 +327,7 @@ def _provider_options(
     A server of the same API gets every field: what the client and its vendor agree on is theirs.
     """
     protocol_id = upstream.protocol_id
-    given = {name: value for name, value in body.items() if _says_more(name, value)}
+    given = {name: value for name, value in body.items() if _is_left(name, value)}
     report_unknown_inside(body, _INSIDE, diagnostics)
     if protocol_id != PROTOCOL_ID:
         given.pop("service_tier", None)  # a generation option
@@ -343,8 +343,9 @@ def _provider_options(
     return {key: options} if options else {}
 
 
-def _says_more(name: str, value: object) -> bool:
-    return name not in _READ and value is not None and value not in _SAID_ALREADY.get(name, ())
+def _is_left(name: str, value: object) -> bool:
+    """Return whether a field with a value is not read, and does not state its default."""
+    return name not in _READ_FIELDS and value is not None and value not in _DEFAULTS.get(name, ())
 
 
 def _translated(

@@ -53,7 +53,7 @@ def read_offer(body: Fields, upstream: Upstream, diagnostics: Diagnostics) -> Of
     if len(natives) > upstream.policy.max_tools:
         raise invalid(f"At most {upstream.policy.max_tools} tools are taken.", "tools")
     tools = [_tool(native, path, upstream) for path, native in natives]
-    _refuse_twins(tools)
+    _reject_same_names(tools)
     choice = body.get("function_call" if legacy else "tool_choice")
     offered, wanted = _chosen(choice, tools)
     searching = _web_search(read(body, _PATH, dict), upstream, diagnostics)
@@ -125,7 +125,7 @@ def _name_of(tool: ToolSpec) -> str | None:
     return None if isinstance(tool, HostedTool) else tool.name
 
 
-def _refuse_twins(tools: Sequence[ToolSpec]) -> None:
+def _reject_same_names(tools: Sequence[ToolSpec]) -> None:
     names = [name for tool in tools if (name := _name_of(tool))]
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:

@@ -141,13 +141,13 @@ _PASSED: Final[Mapping[str, frozenset[str]]] = {
     CHAT: frozenset({"safety_identifier", "user"}),
 }
 """Parameters that an API takes by the same name."""
-_SILENT: Final[Mapping[str, tuple[object, ...]]] = {"truncation": ("disabled",)}
+_DEFAULTS: Final[Mapping[str, tuple[object, ...]]] = {"truncation": ("disabled",)}
 """Values equal to the default: omitting them loses nothing."""
 _OPTIONAL: Final = (
     "access_programs", "context_management", "image", "max_tool_calls", "moderation",
     "safety_identifier", "truncation", "user",
 )  # fmt: skip
-_UNDERSTOOD: Final = frozenset(
+_READ_FIELDS: Final = frozenset(
     {
         *_OPTIONAL, *PARAMETERS.values(), *_PENALTIES, "background", "client_metadata",
         "conversation", "generate", "include", "input", "instructions", "metadata", "model",
@@ -198,7 +198,7 @@ def provider_options(
     passed = _PASSED.get(protocol_id or "", frozenset())
     for name in _OPTIONAL:
         value = body.get(name)
-        if value is None or value in _SILENT.get(name, ()):
+        if value is None or value in _DEFAULTS.get(name, ()):
             continue
         if name in passed:
             options[name] = value
@@ -210,7 +210,7 @@ def provider_options(
         body, protocol_id, diagnostics
     )
     options |= _include(body, protocol_id) | _tool_choice(body, protocol_id, diagnostics)
-    report_unknown(body, _UNDERSTOOD, "", diagnostics)
+    report_unknown(body, _READ_FIELDS, "", diagnostics)
     read_field(body, "stream_options", dict)
     report_unknown_inside(body, _INSIDE, diagnostics)
     if not protocol_id or not options:

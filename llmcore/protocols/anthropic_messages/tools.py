@@ -124,7 +124,9 @@ def _lower_choice(
     request: LLMRequest, rules: ClaudeRules, diagnostics: Diagnostics, *, has_tools: bool
 ) -> JsonObject | None:
     choice = request.tool_choice
-    check_forcible(request, forced_tools=rules.forced_tools, has_tools=has_tools, knower="the API")
+    check_forcible(
+        request, forced_tools=rules.forced_tools, has_tools=has_tools, known_to="the API"
+    )
     if not has_tools:
         return None
     serial = request.parallel_tool_calls is False

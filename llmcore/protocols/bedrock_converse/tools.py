@@ -186,7 +186,7 @@ def _lower_choice(
 ) -> JsonObject | None:
     choice = request.tool_choice
     check_forcible(
-        request, forced_tools=rules.forced_tools, has_tools=has_tools, knower="the model"
+        request, forced_tools=rules.forced_tools, has_tools=has_tools, known_to="the model"
     )
     if choice is None or not has_tools or choice.mode == "auto":
         return None

@@ -86,7 +86,7 @@ def read_error(body: JsonValue) -> ErrorFacts:
     return _read(body, _DEPTH)
 
 
-# -- The envelope -----------------------------------------------------------------------
+# -- the envelope
 
 
 def _read(body: JsonValue, depth: int) -> ErrorFacts:
@@ -146,7 +146,7 @@ def _fields(value: Mapping[str, JsonValue]) -> _Fields:
     return fields
 
 
-# -- The provider behind the provider ---------------------------------------------------
+# -- errors that a gateway passes on
 
 
 def _with_upstream(facts: ErrorFacts, inner: _Fields, depth: int) -> ErrorFacts:
@@ -188,7 +188,7 @@ def _joined(facts: ErrorFacts, document: JsonValue, depth: int, *, also: bool) -
     )
 
 
-# -- Bodies that are errors without an `error` --------------------------------------------
+# -- bodies that are errors without an `error`
 
 _ERROR_NAMES = (
     *("message", "detail", "msg", "errors", "error_msg", "error_message", "error_code"),
@@ -209,7 +209,7 @@ def states_failure(document: Mapping[str, Any]) -> bool:
     return isinstance(state, Mapping) and bool(state.get("status_code"))
 
 
-# -- The message ------------------------------------------------------------------------
+# -- the message
 
 _MESSAGE_NAMES = (
     *("message", "detail", "errormessage", "errordescription", "errormsg", "msg", "description"),
@@ -241,7 +241,7 @@ def _words(value: JsonValue, depth: int) -> str:
     return f"{'.'.join(map(str, loc))}: {words}" if isinstance(loc, list) and words else words
 
 
-# -- Codes and status -------------------------------------------------------------------
+# -- codes and status
 
 _CODE_NAMES = ("code", "errorcode", "status", "statuscode", "type", "errortype")
 _STATUS_NAMES = ("code", "status", "statuscode", "rawstatuscode", "httpstatus", "httpstatuscode")

@@ -109,7 +109,7 @@ def _completed(error: LLMError, facts: ErrorFacts, status: int | None) -> LLMErr
     return error
 
 
-# -- What status it amounts to ----------------------------------------------------------
+# -- the status
 
 _CODES_OF_STATUS: Mapping[int, str] = {
     400: "invalid_request_error invalid_request INVALID_ARGUMENT ValidationException BadRequest"
@@ -162,7 +162,7 @@ def _status(facts: ErrorFacts, status: int | None) -> int | None:
     return named
 
 
-# -- Which class ------------------------------------------------------------------------
+# -- the class
 
 _BY_STATUS: Mapping[int, type[LLMError]] = {
     400: errors.InvalidRequestError,
@@ -358,7 +358,7 @@ def _kind(facts: ErrorFacts, status: int | None) -> type[LLMError]:
     return errors.ProviderError
 
 
-# -- What else the error carries --------------------------------------------------------
+# -- the other fields of the error
 
 
 def _wait_s(names: Mapping[str, str], body: JsonValue, facts: ErrorFacts) -> float | None:

@@ -33,7 +33,7 @@ from attrs import define
 from llmcore.schema.json import JsonValue
 from llmcore.schema.usage import RateLimitInfo
 
-# -- Waiting ----------------------------------------------------------------------------
+# -- waiting
 
 
 def retry_after(
@@ -120,7 +120,7 @@ def _waits_in(holder: JsonValue) -> Iterator[float | None]:
         yield None if wait is None else wait * unit_s
 
 
-# -- Durations and dates ----------------------------------------------------------------
+# -- durations and dates
 
 _SCANNED = 10_000
 """How many characters of a message are searched: some servers echo the whole prompt in it."""
@@ -196,7 +196,7 @@ def _later(start: datetime | None, seconds: float) -> datetime | None:
         return None
 
 
-# -- Limits -----------------------------------------------------------------------------
+# -- limits
 
 _FIELD = r"(?P<field>limit|remaining|reset)"
 _HEADERS = (

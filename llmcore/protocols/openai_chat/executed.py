@@ -38,7 +38,7 @@ from llmcore.protocols.openai_chat.names import (
     PAGES_OF_TOOLS,
     PageLists,
 )
-from llmcore.protocols.openai_chat.state import ChatState, Several, close_segment
+from llmcore.protocols.openai_chat.state import ChatState, SeveralMessages, close_segment
 from llmcore.protocols.persistent import PersistentList, to_list, with_entry, without_entry
 from llmcore.protocols.response_parts import announce
 from llmcore.schema.content import Citation
@@ -108,41 +108,41 @@ def on_several(
 
     Calls are held back until their results come, or the response ends.
     """
-    several = state.several or Several()
-    if _begins(several, delta):
+    messages = state.messages or SeveralMessages()
+    if _begins(messages, delta):
         state = end_message(state, events)
-        several = replace(
-            state.several or several,
+        messages = replace(
+            state.messages or messages,
             index=int_or_none(delta.get("index")),
             role=str_or_none(delta.get("role")) or "assistant",
             call_id=str_or_none(delta.get("tool_call_id")),
         )
     rest = {name: value for name, value in delta.items() if name not in _OF_SEVERAL}
-    if several.role == "tool":
+    if messages.role == "tool":
         state = close_segment(state, events)
-        result = PersistentList(rest.pop("content", None), several.result)
-        return replace(state, several=replace(several, result=result)), rest
+        result = PersistentList(rest.pop("content", None), messages.result)
+        return replace(state, messages=replace(messages, result=result)), rest
     for native in objects_or_one(rest.pop("tool_calls", None)):
-        several = _hold(several, native)
-    return replace(state, several=several), rest
+        messages = _hold(messages, native)
+    return replace(state, messages=messages), rest
 
 
-def _hold(several: Several, native: NativeObject) -> Several:
-    """Return *several* with one more fragment of a call."""
-    number, numbers = several.fragments, several.numbers
+def _hold(messages: SeveralMessages, native: NativeObject) -> SeveralMessages:
+    """Return *messages* with one more fragment of a call."""
+    number, numbers = messages.fragments, messages.numbers
     call_id = str_or_none(native.get("id"))
     if call_id is not None:
         numbers = with_entry(numbers, call_id, PersistentList(number, numbers.get(call_id)))
-    held = with_entry(several.held, number, native)
-    return replace(several, held=held, numbers=numbers, fragments=number + 1)
+    held = with_entry(messages.held, number, native)
+    return replace(messages, held=held, numbers=numbers, fragments=number + 1)
 
 
-def _begins(several: Several, delta: NativeObject) -> bool:
+def _begins(messages: SeveralMessages, delta: NativeObject) -> bool:
     """Return whether *delta* begins another message than the open one."""
     role, call_id = delta.get("role"), delta.get("tool_call_id")
-    same_role = role is None or role == several.role
-    same_call = call_id is None or call_id == several.call_id
-    return not (same_role and same_call and delta.get("index") == several.index)
+    same_role = role is None or role == messages.role
+    same_call = call_id is None or call_id == messages.call_id
+    return not (same_role and same_call and delta.get("index") == messages.index)
 
 
 _OF_SEVERAL = frozenset({"index", "role", "tool_call_id"})
@@ -150,35 +150,35 @@ _OF_SEVERAL = frozenset({"index", "role", "tool_call_id"})
 
 def end_message(state: ChatState, events: list[LLMEvent]) -> ChatState:
     """Emit the call and its result, if the open message is a result."""
-    several = state.several
-    if several is None or several.result is None:
+    messages = state.messages
+    if messages is None or messages.result is None:
         return state
-    content = _content(to_list(several.result))
-    several, own = _released(replace(several, result=None))
-    state = replace(close_segment(state, events), several=several)
-    if several.call_id is None or not own:
-        message = {"role": "tool", "tool_call_id": several.call_id, "content": content}
+    content = _content(to_list(messages.result))
+    messages, own = _released(replace(messages, result=None))
+    state = replace(close_segment(state, events), messages=messages)
+    if messages.call_id is None or not own:
+        message = {"role": "tool", "tool_call_id": messages.call_id, "content": content}
         events.append(ProviderEvent(state.context.provider, {"message": message}))
         return state
     functions = [object_or_empty(native.get("function")) for native in own]
     name = next(filter(None, (str_or_none(function.get("name")) for function in functions)), "tool")
     arguments = "".join(text_or_empty(function.get("arguments")) for function in functions)
-    call = ToolCall(several.call_id, name, json_or_text(arguments or "{}"), provider_executed=True)
+    call = ToolCall(messages.call_id, name, json_or_text(arguments or "{}"), provider_executed=True)
     events += [call, ToolResult(call.id, content, name=name, provider_executed=True)]
     return state
 
 
-def _released(several: Several) -> tuple[Several, list[NativeObject]]:
-    """Return *several* without the fragments of the call that its result answers, and these."""
-    numbers_of_call = several.numbers.get(several.call_id) if several.call_id is not None else None
-    if several.call_id is None or numbers_of_call is None:
-        return several, []
-    fragments, released = several.held, []
-    for number in to_list(numbers_of_call):
+def _released(messages: SeveralMessages) -> tuple[SeveralMessages, list[NativeObject]]:
+    """Return *messages* without the fragments of the call that its result answers, and these."""
+    call_id = messages.call_id
+    if call_id is None or call_id not in messages.numbers:
+        return messages, []
+    fragments, released = messages.held, []
+    for number in to_list(messages.numbers[call_id]):
         released.append(fragments[number])
         fragments = without_entry(fragments, number)
-    numbers = without_entry(several.numbers, several.call_id)
-    return replace(several, held=fragments, numbers=numbers), released
+    numbers = without_entry(messages.numbers, call_id)
+    return replace(messages, held=fragments, numbers=numbers), released
 
 
 def _content(pieces: list[JsonValue]) -> JsonValue:
@@ -194,11 +194,11 @@ def _content(pieces: list[JsonValue]) -> JsonValue:
 
 def end_several(state: ChatState, events: list[LLMEvent]) -> ChatState:
     """Emit the last result, and begin the calls that have none: they are the caller's to run."""
-    if state.several is None:
+    if state.messages is None:
         return state
     state = end_message(state, events)
-    held = list(state.several.held.values()) if state.several is not None else []
-    state = replace(state, several=None)
+    held = list(state.messages.held.values()) if state.messages is not None else []
+    state = replace(state, messages=None)
     return on_tool_calls(state, {"tool_calls": held}, {}, events) if held else state
 
 

@@ -77,7 +77,7 @@ def context_of(request: LLMRequest, dialect: ChatDialect) -> ChatStreamContext:
         freeform=freeform_functions(request, dialect),
         constrained=forces_call_by_schema(request, dialect),
         tools=frozenset(functions),
-        several=_asks_for_several(request),
+        several_choices=_asks_for_several(request),
         audio_type=audio_type(request),
     )
 

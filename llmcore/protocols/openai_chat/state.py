@@ -60,7 +60,7 @@ class ChatStreamContext(StreamContext, frozen=True, kw_only=True):
     """Whether the response's text is a tool call in JSON."""
     tools: frozenset[str] = frozenset()
     """The names of the request's functions and freeform tools."""
-    several: bool = False
+    several_choices: bool = False
     """Whether several choices were asked for."""
     audio_type: str = "audio/wav"
     """The MIME type of spoken responses."""
@@ -149,7 +149,7 @@ class Calls(msgspec.Struct, frozen=True, kw_only=True):
     """Ids of the calls that the provider ran."""
 
 
-class Several(msgspec.Struct, frozen=True, kw_only=True):
+class SeveralMessages(msgspec.Struct, frozen=True, kw_only=True):
     """The messages of a response that has several, because the provider ran tools itself."""
 
     index: int | None = None
@@ -219,7 +219,7 @@ class ChatState(msgspec.Struct, frozen=True, kw_only=True):
     buffered: PersistentList | None = None
     """Pieces of audio, and of text that stands for a tool call."""
     calls: Calls = Calls()
-    several: Several | None = None
+    messages: SeveralMessages | None = None
     """The messages of the response, if it has several."""
     info: ChatInfo = ChatInfo()
 

@@ -174,7 +174,7 @@ def step(state: ChatState, chunk: NativeObject) -> Step:
     choices = objects(chunk.get("choices"))
     if state.choice is None and choices:
         state = replace(state, choice=min(map(number_of, choices)))
-    only = len(choices) == 1 and not state.context.several
+    only = len(choices) == 1 and not state.context.several_choices
     for choice in choices:
         if choice.get("error"):
             return state, (*events, _error(state, choice))

@@ -20,7 +20,7 @@ def lower_tools(request: LLMRequest, diagnostics: Diagnostics) -> NativeObject:
         _lower_tool(tool, f"tools[{n}]", diagnostics) for n, tool in enumerate(request.tools)
     ]
     tools = [tool for tool in lowered if tool is not None]
-    check_forcible(request, forced_tools=True, has_tools=bool(tools), knower="the API")
+    check_forcible(request, forced_tools=True, has_tools=bool(tools), known_to="the API")
     if request.parallel_tool_calls is not None:
         why = "the model calls as many tools at once as it likes"
         diagnostics.unsupported("parallel_tool_calls", why)
