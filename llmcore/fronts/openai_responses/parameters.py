@@ -46,11 +46,11 @@ def refuse_unsupported(body: Body) -> None:
     """Raise FrontError for what would change the meaning of the response if it were left out."""
     if body.get("conversation") is not None:
         raise invalid(
-            "The bridge keeps no conversations. Use previous_response_id, or send all items.",
+            "The gateway keeps no conversations. Use previous_response_id, or send all items.",
             "conversation",
         )
     if body.get("prompt") is not None:
-        raise invalid("The bridge has no prompt templates: send the text itself.", "prompt")
+        raise invalid("The gateway has no prompt templates: send the text itself.", "prompt")
 
 
 # -- typed reading
