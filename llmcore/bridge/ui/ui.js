@@ -323,7 +323,7 @@ async function renderHealth() {
   content.replaceChildren(
     tiles([["Status", found.health.status, found.health.status === "ok" ? null : "bad"], ["Version", found.version.version],
       ["Upstream", found.version.upstream], ["Store", found.version.state.backend], ["Recording", found.recording ? "on" : "off"]]),
-    rows.length ? h("div", { class: "panel scroll", tabindex: "0", role: "region", "aria-label": "Upstreams" }, h("table", { class: "stacked" },
+    rows.length ? h("div", { class: "panel scroll tall", tabindex: "0", role: "region", "aria-label": "Upstreams" }, h("table", { class: "stacked" },
       h("thead", {}, h("tr", {}, UPSTREAM_COLUMNS.map((title, index) => h("th", { class: NUMBERS.has(index) ? "number" : null }, title)))),
       h("tbody", {}, rows))) : h("p", { class: "dim" }, "No upstream was asked yet."),
     h("div", { class: "panel" }, fold("Configuration", open, code(found.version))));

@@ -98,6 +98,7 @@ def test_requests_appear_and_open(size: tuple[int, int, str], browser: Any, gate
         page.get_by_text("Time to the first byte, median").wait_for()
         page.keyboard.press("ArrowRight")
         page.locator("[data-label='Last failure']", has_text="no such model").wait_for()
+        assert page.evaluate(SCROLLED_INSIDE) == []
         assert page.locator("img").count() == 0
 
 
