@@ -45,7 +45,7 @@ _RUN_BY_CALLERS = {"computer_use", "shell", "text_editor", "memory", "raw"}
 
 
 @frozen(kw_only=True)
-class ToolContext:
+class StepSettings:
     """The settings shared by all calls of a step."""
 
     tools: tuple[AnyTool, ...] = ()
@@ -66,7 +66,7 @@ class ToolContext:
         """Return the tool called *name*."""
         return next((tool for tool in self.tools if getattr(tool, "name", None) == name), None)
 
-    def is_passive(self, call: ToolCallPart) -> bool:
+    def is_for_caller(self, call: ToolCallPart) -> bool:
         """Return whether the caller must run *call*."""
         tool = self.find(call.name)
         if isinstance(tool, Tool):
@@ -112,10 +112,10 @@ class ToolOutcome:
 class StepTools:
     """Runs the calls of one step and collects their outcomes."""
 
-    def __init__(self, calls: Sequence[ToolCallPart], setting: ToolContext) -> None:
+    def __init__(self, calls: Sequence[ToolCallPart], settings: StepSettings) -> None:
         self.error: LLMError | None = None
         self._calls = calls
-        self._setting = setting
+        self._settings = settings
         self._outcomes: list[ToolOutcome | None] = [None] * len(calls)
         self._finished: list[LLMEvent] = []
         self._progress = anyio.Event()
@@ -184,7 +184,7 @@ class StepTools:
 
     async def _settle(self, index: int, threads: anyio.CapacityLimiter) -> None:
         try:
-            outcome = await _Run(self._setting, threads).outcome(self._calls[index])
+            outcome = await _Run(self._settings, threads).outcome(self._calls[index])
         except Exception as error:  # noqa: BLE001  (also of the caller's functions)
             self.error = self.error or _fatal(self._calls[index].name, error)
             self._scope.cancel()
@@ -209,16 +209,16 @@ class _ValidCall:
 class _Run:
     """Runs one call. Its methods raise an LLMError that ends the whole step."""
 
-    setting: ToolContext
+    settings: StepSettings
     threads: anyio.CapacityLimiter
 
     async def outcome(self, call: ToolCallPart) -> ToolOutcome:
         """Check and run *call*, and return its outcome."""
-        setting = self.setting
-        decision = setting.approvals.get(call.id)
+        settings = self.settings
+        decision = settings.approvals.get(call.id)
         if decision is False:
             return _failed(call, "the user did not approve this call")
-        if setting.is_passive(call):
+        if settings.is_for_caller(call):
             return ToolOutcome(call)
         try:
             valid = await self._checked(call)
@@ -226,11 +226,11 @@ class _Run:
             return evolve(_failed(call, error.message), invalid=True)
         tool, arguments = valid.tool, valid.arguments
         if decision is not None:
-            check_approval(decision, setting.secret, tool, call, arguments)
+            check_approval(decision, settings.secret, tool, call, arguments)
         elif await _needs_approval(tool.needs_approval, arguments):
-            signed = setting.secret and approval_token(setting.secret, tool, call, arguments)
+            signed = settings.secret and approval_token(settings.secret, tool, call, arguments)
             return ToolOutcome(call, token=signed or None)
-        with setting.spans.tool(tool, valid.call) as set_outcome:
+        with settings.spans.tool(tool, valid.call) as set_outcome:
             outcome = await self._executed(valid, call)
             set_outcome(outcome.result, outcome.problem)
         return outcome
@@ -242,19 +242,19 @@ class _Run:
         except InvalidToolCallError as error:
             problem = error
         try:
-            corrected = await repaired(self.setting.repair, call, problem)
+            corrected = await repaired(self.settings.repair, call, problem)
         except InvalidToolCallError:
             raise problem from None
         except Exception as error:
-            if self.setting.errors == "raise":
+            if self.settings.errors == "raise":
                 raise _fatal(call.name, error) from error
             raise problem from error
         return self._valid(corrected)
 
     def _valid(self, call: ToolCallPart) -> _ValidCall:
-        tool = self.setting.find(call.name)
+        tool = self.settings.find(call.name)
         if not isinstance(tool, Tool) or tool.handler is None:
-            names = ", ".join(sorted(_names(self.setting.tools))) or "none"
+            names = ", ".join(sorted(_names(self.settings.tools))) or "none"
             message = f"there is no tool {call.name!r} (available: {names})"
             raise InvalidToolCallError(message, raw=call.arguments)
         arguments = checked_arguments(tool, call)
@@ -263,7 +263,7 @@ class _Run:
 
     async def _executed(self, valid: _ValidCall, call: ToolCallPart) -> ToolOutcome:
         tool = valid.tool
-        limit = tool.timeout or self.setting.timeout
+        limit = tool.timeout or self.settings.timeout
         try:
             with anyio.move_on_after(limit):  # after it, the time is over: the block returns
                 value = await self._called(valid.handler, call, valid.keywords)
@@ -283,8 +283,8 @@ class _Run:
         return _failed(call, f"the tool took longer than {limit:g} seconds")
 
     def _raised(self, call: ToolCallPart, error: BaseException) -> ToolOutcome:
-        self.setting.signal.throw_if_aborted()
-        if self.setting.errors == "raise":
+        self.settings.signal.throw_if_aborted()
+        if self.settings.errors == "raise":
             raise _fatal(call.name, error) from error
         return _failed(call, f"{type(error).__name__}: {_message_of(error)}")
 
@@ -292,7 +292,7 @@ class _Run:
         self, handler: Handler, call: ToolCallPart, keywords: dict[str, object]
     ) -> object:
         controller = AbortController()  # aborted with this call, or with the run
-        signal = self.setting.signal
+        signal = self.settings.signal
         forget = signal.add_listener(lambda: controller.abort(signal.reason))
         given = {**keywords, **self._injected(handler, call, controller.signal)}
         try:
@@ -316,10 +316,10 @@ class _Run:
         self, handler: Handler, call: ToolCallPart, signal: AbortSignal
     ) -> dict[str, object]:
         values = {
-            "messages": self.setting.messages,
+            "messages": self.settings.messages,
             "abort_signal": signal,
             "tool_call_id": call.id,
-            "context": self.setting.context,
+            "context": self.settings.context,
         }
         return {name: values[name] for name in handler.injected}
 

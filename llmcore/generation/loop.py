@@ -25,7 +25,7 @@ from attrs import evolve
 
 from llmcore.client.event_stream import EventStream
 from llmcore.generation.abort import AbortController, cancelling
-from llmcore.generation.execution import StepTools, ToolContext, unanswered
+from llmcore.generation.execution import StepSettings, StepTools, unanswered
 from llmcore.generation.limits import RunAccount, RunLimitError, RunLimits
 from llmcore.generation.model_call import ModelCall
 from llmcore.generation.next_step import NextStep, checked_step
@@ -192,7 +192,7 @@ class Run:
                 "which are not pending calls of the last assistant message"
             )
         _reject_pending(call for call in calls if call.id not in approvals)
-        self._active = tools = StepTools(calls, evolve(self._context(), approvals=approvals))
+        self._active = tools = StepTools(calls, evolve(self._step_settings(), approvals=approvals))
         await tools.run()
         tools.raise_error()
         self._active = None
@@ -251,14 +251,14 @@ class Run:
         self._account.add(step, self._sent)
         if not calls or response.finish_reason.reason != "tool_calls":
             return self._end_without_tools(step, finish)
-        context = self._context(response.message)
+        settings = self._step_settings(response.message)
         if self._rounds >= self._plan.max_tool_rounds:
-            self._keep(self._with_rounds_used_up(step, context))
+            self._keep(self._with_rounds_used_up(step, settings))
             return self._end(finish)
         self.steps.append(step)  # without results yet
-        tools = StepTools(calls, context)
+        tools = StepTools(calls, settings)
         self._active = tools
-        self._account.take_calls(sum(not context.is_passive(call) for call in calls))
+        self._account.take_calls(sum(not settings.is_for_caller(call) for call in calls))
         self._start_tools(tools, finish)
         return ()
 
@@ -340,10 +340,10 @@ class Run:
         response, diagnostics = self.steps[-1].response, tuple(self._events.diagnostics)
         return (with_fields(finish, usage=usage, diagnostics=diagnostics, response=response),)
 
-    def _with_rounds_used_up(self, step: StepResult, context: ToolContext) -> StepResult:
+    def _with_rounds_used_up(self, step: StepResult, settings: StepSettings) -> StepResult:
         """Return *step* with a Diagnostic if calls were not run because rounds are used up."""
         rounds = self._plan.max_tool_rounds
-        if rounds == 0 or all(map(context.is_passive, step.pending_calls)):
+        if rounds == 0 or all(map(settings.is_for_caller, step.pending_calls)):
             return step
         note = Diagnostic(
             "tool-rounds-used-up",
@@ -369,8 +369,8 @@ class Run:
     def _attempt(self, request: LLMRequest, limits: Timeouts) -> EventStream:
         return self._client.stream(request, timeouts=limits, raw=self._plan.raw)
 
-    def _context(self, *response: Message) -> ToolContext:
-        return ToolContext(
+    def _step_settings(self, *response: Message) -> StepSettings:
+        return StepSettings(
             spans=self._spans,
             tools=self._step.tools,
             messages=(*self._messages, *response),

@@ -1,8 +1,8 @@
 """Protocols: building native requests and reading native responses. Pure functions only.
 
-In reading order: `protocol` (the type of one, of those for calls that one document answers, and how
-one is found by its id), a package for each (`openai_chat`, `openai_responses`, `anthropic_messages`,
-`gemini`, `bedrock_converse`), all of the same modules, and what they share:
+In reading order: `protocol` (the type of one, and of those for calls that one document answers), a
+package for each (`openai_chat`, `openai_responses`, `anthropic_messages`, `gemini`,
+`bedrock_converse`), all of the same modules, and what they share:
 
 * for requests: `lowering` (placeholders, results as text, parameters that a model rejects),
   `history` (conversations made acceptable), `media`, `tools` (freeform tools as functions, the tool

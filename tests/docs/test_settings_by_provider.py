@@ -1,8 +1,10 @@
 """The table of settings by provider is the one of the code."""
 
 import pytest
+from attrs import fields_dict
 
 from llmcore.routes.providers import PROVIDERS
+from llmcore.schema.options import GenerationOptions
 from scripts.settings_by_provider import PAGE, SETTINGS, Row, page, rows
 
 
@@ -13,6 +15,13 @@ def test_page_has_the_current_table() -> None:
 @pytest.fixture(scope="module")
 def found() -> list[Row]:
     return list(rows())
+
+
+def test_every_generation_option_has_an_example() -> None:
+    """But for `max_tokens`, which is supported everywhere, and what `logprobs` stands for."""
+    options = fields_dict(GenerationOptions).keys()
+
+    assert options - SETTINGS.keys() == {"max_tokens", "top_logprobs"}
 
 
 def test_every_provider_has_a_row_and_every_setting_an_outcome(found: list[Row]) -> None:

@@ -12,7 +12,7 @@ import pytest
 from attrs import evolve
 
 from llmcore.generation.abort import AbortController, AbortSignal
-from llmcore.generation.execution import StepTools, ToolContext, unanswered
+from llmcore.generation.execution import StepSettings, StepTools, unanswered
 from llmcore.generation.tool import Tool, ToolFailure, tool
 from llmcore.schema.content import ImagePart, TextPart, ToolCallPart, ToolResultPart
 from llmcore.schema.errors import AbortError, ConfigurationError, InvalidToolCallError, LLMError
@@ -27,15 +27,15 @@ def call(name: str, arguments: Any = None, id_: str = "c1") -> ToolCallPart:
     return ToolCallPart(id_, name, arguments)
 
 
-async def run(setting: ToolContext, *calls: ToolCallPart) -> StepTools:
-    tools = StepTools(calls, setting)
+async def run(settings: StepSettings, *calls: ToolCallPart) -> StepTools:
+    tools = StepTools(calls, settings)
     with anyio.fail_after(10):
         await tools.run()
     return tools
 
 
-async def result_of(execute: Callable[..., object], **setting: Any) -> ToolResultPart:
-    made = ToolContext(tools=(Tool("t", "", None, execute),), **setting)
+async def result_of(execute: Callable[..., object], **settings: Any) -> ToolResultPart:
+    made = StepSettings(tools=(Tool("t", "", None, execute),), **settings)
     tools = await run(made, call("t"))
     assert tools.error is None
     (result,) = tools.results
@@ -54,8 +54,8 @@ async def test_asynchronous_tools_run_together() -> None:
         await meeting[1 - me].wait()
         return me
 
-    setting = ToolContext(tools=(tool(meet),))
-    tools = await run(setting, call("meet", {"me": 0}, "a"), call("meet", {"me": 1}, "b"))
+    settings = StepSettings(tools=(tool(meet),))
+    tools = await run(settings, call("meet", {"me": 0}, "a"), call("meet", {"me": 1}, "b"))
 
     assert [(r.tool_call_id, r.content) for r in tools.results] == [("a", 0), ("b", 1)]
 
@@ -68,8 +68,8 @@ async def test_plain_tools_run_together_in_threads() -> None:
         barrier.wait(timeout=8)
         return threading.get_ident()
 
-    setting = ToolContext(tools=(tool(meet),))
-    tools = await run(setting, *(call("meet", {}, f"c{n}") for n in range(50)))
+    settings = StepSettings(tools=(tool(meet),))
+    tools = await run(settings, *(call("meet", {}, f"c{n}") for n in range(50)))
 
     assert len({result.content for result in tools.results}) == 50
     assert not any(result.is_error for result in tools.results)
@@ -86,9 +86,9 @@ async def test_results_keep_the_order_of_the_calls() -> None:
         ended[name].set()
         return name
 
-    setting = ToolContext(tools=(tool(finish),))
+    settings = StepSettings(tools=(tool(finish),))
     calls = [call("finish", {"name": n, "after": chr(ord(n) + 1)}, n) for n in "abc"]
-    tools = await run(setting, *calls)
+    tools = await run(settings, *calls)
     events = await tools.next_events()
 
     assert [result.tool_call_id for result in tools.results] == ["a", "b", "c"]
@@ -105,9 +105,9 @@ async def test_events_come_while_others_run() -> None:
             await slow.wait()
         return wait
 
-    setting = ToolContext(tools=(tool(either),))
+    settings = StepSettings(tools=(tool(either),))
     tools = StepTools(
-        [call("either", {"wait": True}, "a"), call("either", {"wait": False}, "b")], setting
+        [call("either", {"wait": True}, "a"), call("either", {"wait": False}, "b")], settings
     )
     with anyio.fail_after(10):
         async with anyio.create_task_group() as group:
@@ -171,8 +171,8 @@ async def test_one_failure_leaves_the_others_alone() -> None:
     def broken() -> str:
         raise ToolFailure("no such city")
 
-    setting = ToolContext(tools=(tool(sound), tool(broken)))
-    tools = await run(setting, call("broken", {}, "a"), call("sound", {}, "b"))
+    settings = StepSettings(tools=(tool(sound), tool(broken)))
+    tools = await run(settings, call("broken", {}, "a"), call("sound", {}, "b"))
     events = await tools.next_events()
 
     assert [(r.content, r.is_error) for r in tools.results] == [
@@ -204,8 +204,8 @@ async def test_exceptions_end_the_run_if_wanted() -> None:
     async def endless() -> None:
         await anyio.sleep(60)
 
-    setting = ToolContext(tools=(tool(divide), tool(endless)), errors="raise")
-    tools = await run(setting, call("endless", {}, "a"), call("divide", {}, "b"))
+    settings = StepSettings(tools=(tool(divide), tool(endless)), errors="raise")
+    tools = await run(settings, call("endless", {}, "a"), call("divide", {}, "b"))
 
     assert isinstance(tools.error, LLMError)
     assert "'divide' raised ZeroDivisionError" in tools.error.message
@@ -226,7 +226,7 @@ async def test_what_a_tool_awaited_may_be_cancelled(anyio_backend: str) -> None:
     result = await result_of(look)
     assert (result.is_error, result.content) == (True, "CancelledError: ")
 
-    tools = await run(ToolContext(tools=(tool(look),), errors="raise"), call("look", {}))
+    tools = await run(StepSettings(tools=(tool(look),), errors="raise"), call("look", {}))
     assert isinstance(tools.error, LLMError)
     assert isinstance(tools.error.cause, asyncio.CancelledError)
 
@@ -242,8 +242,8 @@ async def test_a_failure_is_sent_even_so() -> None:
 
 async def test_unknown_tools_are_error_results() -> None:
     """The result lists the known tools."""
-    setting = ToolContext(tools=(Tool("known"), ToolDefinition("other"), HostedTool.web_search()))
-    tools = await run(setting, call("nope"))
+    settings = StepSettings(tools=(Tool("known"), ToolDefinition("other"), HostedTool.web_search()))
+    tools = await run(settings, call("nope"))
 
     assert tools.results[0].is_error
     assert "known, other" in str(tools.results[0].content)
@@ -257,7 +257,7 @@ async def test_invalid_arguments_are_error_results() -> None:
     def look(city: str) -> None:
         called.append(city)
 
-    tools = await run(ToolContext(tools=(tool(look),)), call("look", {"city": 1}))
+    tools = await run(StepSettings(tools=(tool(look),)), call("look", {"city": 1}))
 
     assert "city" in str(tools.results[0].content)
     assert tools.results[0].is_error
@@ -282,14 +282,14 @@ async def test_a_call_is_repaired_once() -> None:
         }
         return fixes.get(broken.id)
 
-    setting = ToolContext(tools=(tool(echo),), repair=repair)
+    settings = StepSettings(tools=(tool(echo),), repair=repair)
     calls = [
         call("echo", "{", "a"),
         call("Echo", {}, "b"),
         call("echo", {}, "c"),
         call("x", {}, "d"),
     ]
-    tools = await run(setting, *calls)
+    tools = await run(settings, *calls)
 
     assert [r.tool_call_id for r in tools.results] == ["a", "b", "c", "d"]
     assert [r.is_error for r in tools.results] == [False, False, True, True]
@@ -304,8 +304,8 @@ async def test_a_repair_that_fails_is_not_a_repair(errors: Any) -> None:
     def repair(*_: object) -> None:
         raise KeyError("oops")
 
-    setting = ToolContext(tools=(tool(echo),), repair=repair, errors=errors)
-    tools = await run(setting, call("echo", {}))
+    settings = StepSettings(tools=(tool(echo),), repair=repair, errors=errors)
+    tools = await run(settings, call("echo", {}))
 
     if errors == "send":
         assert tools.results[0].is_error
@@ -317,7 +317,7 @@ async def test_a_repair_that_fails_is_not_a_repair(errors: Any) -> None:
 async def test_an_unusable_schema_ends_the_run() -> None:
     """It is the application's mistake, which no model can mend."""
     schema: Any = {"type": "object", "properties": {"a": {"type": "strange"}}}
-    tools = await run(ToolContext(tools=(Tool("t", "", schema, echo),)), call("t", {}))
+    tools = await run(StepSettings(tools=(Tool("t", "", schema, echo),)), call("t", {}))
 
     assert isinstance(tools.error, ConfigurationError)
 
@@ -337,13 +337,13 @@ async def test_each_tool_has_its_time(own: bool) -> None:
         release.wait(20)
 
     limit = 0.5 if own else None
-    setting = ToolContext(
+    settings = StepSettings(
         tools=(tool(timeout=limit)(slow), tool(timeout=limit)(slow_thread), tool(echo)),
         timeout=None if own else 0.5,
     )
     calls = [call("slow", {}, "a"), call("slow_thread", {}, "b"), call("echo", {"city": "A"}, "c")]
     started = time.monotonic()
-    tools = await run(setting, *calls)
+    tools = await run(settings, *calls)
     release.set()
 
     assert time.monotonic() - started < 5
@@ -360,7 +360,7 @@ async def test_a_tool_that_runs_out_of_time_can_notice() -> None:
             time.sleep(0.01)
         noticed.set()
 
-    await run(ToolContext(tools=(tool(timeout=0.5)(patient),)), call("patient", {}))
+    await run(StepSettings(tools=(tool(timeout=0.5)(patient),)), call("patient", {}))
 
     assert await anyio.to_thread.run_sync(lambda: noticed.wait(5))
 
@@ -376,9 +376,9 @@ async def test_stopping_ends_what_runs() -> None:
         finally:
             ended.append("endless")
 
-    tools = StepTools([call("endless", {})], ToolContext(tools=(tool(endless),)))
+    tools = StepTools([call("endless", {})], StepSettings(tools=(tool(endless),)))
     await tools.aclose()  # before it began: there is nothing to wait for
-    tools = StepTools([call("endless", {})], ToolContext(tools=(tool(endless),)))
+    tools = StepTools([call("endless", {})], StepSettings(tools=(tool(endless),)))
     with anyio.fail_after(5):
         async with anyio.create_task_group() as group:
             group.start_soon(tools.run)
@@ -402,10 +402,10 @@ async def test_handlers_get_what_they_ask_for() -> None:
     async def waiting(tool_call_id: str, abort_signal: AbortSignal) -> None:
         seen.update(tool_call_id=tool_call_id, aborted=abort_signal.aborted)
 
-    setting = ToolContext(
+    settings = StepSettings(
         tools=(tool(plain), tool(waiting)), messages=(Message.user("hi"),), context={"user": 7}
     )
-    await run(setting, call("plain", {"x": 1}, "a"), call("waiting", {}, "b"))
+    await run(settings, call("plain", {"x": 1}, "a"), call("waiting", {}, "b"))
 
     assert seen == {
         "x": 1,
@@ -425,7 +425,7 @@ async def test_an_abort_reaches_every_tool() -> None:
         abort_signal.throw_if_aborted()
 
     tools = await run(
-        ToolContext(tools=(tool(obeys),), signal=controller.signal), call("obeys", {})
+        StepSettings(tools=(tool(obeys),), signal=controller.signal), call("obeys", {})
     )
 
     assert isinstance(tools.error, AbortError)
@@ -448,8 +448,8 @@ async def test_an_abort_reaches_every_tool() -> None:
 )
 async def test_calls_of_passive_tools_are_pending(passive: Any) -> None:
     """The tools beside them run all the same."""
-    setting = ToolContext(tools=(passive, tool(echo)))
-    tools = await run(setting, call("look", {}, "a"), call("echo", {"city": "B"}, "b"))
+    settings = StepSettings(tools=(passive, tool(echo)))
+    tools = await run(settings, call("look", {}, "a"), call("echo", {"city": "B"}, "b"))
 
     assert [one.id for one in tools.pending] == ["a"]
     assert [one.tool_call_id for one in tools.results] == ["b"]
@@ -461,7 +461,7 @@ async def test_approval_is_waited_for() -> None:
     async def risky(arguments: Any) -> bool:
         return bool(arguments["city"] == "A")
 
-    setting = ToolContext(
+    settings = StepSettings(
         tools=(
             tool(name="always", needs_approval=True)(echo),
             tool(name="asks", needs_approval=risky)(echo),
@@ -473,7 +473,7 @@ async def test_approval_is_waited_for() -> None:
         call("asks", {"city": "B"}, "c"),
         call("always", {"city": 1}, "d"),
     ]
-    tools = await run(setting, *calls)
+    tools = await run(settings, *calls)
 
     assert [one.id for one in tools.pending] == ["a", "b"]
     assert [(one.tool_call_id, one.is_error) for one in tools.results] == [
@@ -481,7 +481,7 @@ async def test_approval_is_waited_for() -> None:
         ("d", True),
     ]
 
-    tools = await run(evolve(setting, approvals={"a": True, "b": False}), *calls[:2])
+    tools = await run(evolve(settings, approvals={"a": True, "b": False}), *calls[:2])
     assert [(one.content, one.is_error) for one in tools.results] == [
         ("A", False),
         ("the user did not approve this call", True),
@@ -500,7 +500,7 @@ async def test_a_question_that_fails_is_not_an_approval() -> None:
     def risky(city: str) -> None:
         called.append(city)
 
-    tools = await run(ToolContext(tools=(risky,)), call("risky", {"city": "A"}))
+    tools = await run(StepSettings(tools=(risky,)), call("risky", {"city": "A"}))
 
     assert isinstance(tools.error, LLMError)
     assert called == []

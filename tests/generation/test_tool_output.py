@@ -15,7 +15,7 @@ import msgspec
 import pydantic
 import pytest
 
-from llmcore.generation.execution import StepTools, ToolContext
+from llmcore.generation.execution import StepSettings, StepTools
 from llmcore.generation.objects import generate_object
 from llmcore.generation.tool import Tool, ToolFailure, tool
 from llmcore.schema.content import ImagePart, TextPart, ToolCallPart, ToolResultPart
@@ -68,9 +68,9 @@ class Counted:
         object.__setattr__(self, "size", len(self.name))
 
 
-async def run(made: Tool[..., Any], arguments: Any = None, **setting: Any) -> StepTools:
+async def run(made: Tool[..., Any], arguments: Any = None, **settings: Any) -> StepTools:
     tools = StepTools(
-        [ToolCallPart("c1", made.name, arguments or {})], ToolContext(tools=(made,), **setting)
+        [ToolCallPart("c1", made.name, arguments or {})], StepSettings(tools=(made,), **settings)
     )
     with anyio.fail_after(10):
         await tools.run()
