@@ -11,6 +11,7 @@ from typing import Any, TypeVar, Unpack, overload
 
 from llmcore.generation import batch, many, media, objects, retrieval
 from llmcore.generation import generate as generation
+from llmcore.generation.results import GenerateResult
 from llmcore.generation.retry import RetryPolicy
 from llmcore.generation.retry import retry as asynchronous_retry
 from llmcore.generation.settings import Settings
@@ -28,8 +29,6 @@ generate_many = blocking(many.generate_many, __name__)
 """Return what `generate` returns for each of many prompts, in their order."""
 run_batch = blocking(batch.run_batch, __name__)
 """Run requests by ids of your own, and return how many succeeded."""
-generate_object = blocking(objects.generate_object, __name__)
-"""Do what `generate` does, and return the response parsed and validated in `output`."""
 embed = blocking(retrieval.embed, __name__)
 """Return the vector of a text."""
 embed_many = blocking(retrieval.embed_many, __name__)
@@ -43,6 +42,7 @@ transcribe = blocking(media.transcribe, __name__)
 generate_speech = blocking(media.generate_speech, __name__)
 """Return a text spoken."""
 _open_speech = blocking(media.stream_speech, __name__)
+_generate_object = blocking(objects.generate_object, __name__)
 
 
 @with_parameters_of(media.stream_speech)
@@ -59,6 +59,35 @@ def stream(*args: Any, **settings: Any) -> StreamResult:
     Invalid arguments raise here; all other errors are raised while reading.
     """
     return StreamResult(asynchronous_stream(*args, **settings))
+
+
+@overload
+def generate_object(
+    model: Model | str | None = None,
+    prompt: str | None = None,
+    *,
+    schema: type[_T],
+    schema_name: str | None = None,
+    schema_description: str | None = None,
+    **settings: Unpack[Settings],
+) -> GenerateResult[_T]: ...
+
+
+@overload
+def generate_object(
+    model: Model | str | None = None,
+    prompt: str | None = None,
+    *,
+    schema: object,
+    schema_name: str | None = None,
+    schema_description: str | None = None,
+    **settings: Unpack[Settings],
+) -> GenerateResult[Any]: ...
+
+
+def generate_object(*args: Any, **settings: Any) -> GenerateResult[Any]:
+    """Do what `generate` does, and return the response parsed and validated in `output`."""
+    return _generate_object(*args, **settings)
 
 
 @overload
@@ -90,8 +119,12 @@ def stream_object(*args: Any, **settings: Any) -> StreamObjectResult[Any]:
     return StreamObjectResult(objects.stream_object(*args, **settings))
 
 
-with_parameters_of(objects.stream_object)(stream_object)
-with_settings_documented(stream_object)
+for _function, _twin in (
+    (generate_object, objects.generate_object),
+    (stream_object, objects.stream_object),
+):
+    with_parameters_of(_twin)(_function)
+    with_settings_documented(_function)
 
 
 def retry(

@@ -84,6 +84,8 @@ async def streams() -> None:
 def blocking() -> None:
     assert_type(sync.generate("m", "Hi").output, None)
     assert_type(sync.generate_object("m", "Hi", schema=Town).output, Town)
+    assert_type(sync.generate_object("m", "Hi", schema=list[Town | int]).output, list[Town | int])
+    assert_type(sync.generate_object("m", "Hi", schema={"type": "object"}).output, Any)
     arriving = sync.stream_object("m", "Hi", schema=tuple[Town, ...])
     for town in arriving.element_stream:
         assert_type(town, Town)
