@@ -89,8 +89,7 @@ class _EditingReader:
         def _submit(event: Any) -> None:
             event.current_buffer.validate_and_handle()
 
-        @keys.add("escape", "enter")
-        @keys.add("c-j")
+        @keys.add("escape", "enter")  # Ctrl-J sends: it is Enter that was typed before the prompt
         def _new_line(event: Any) -> None:
             event.current_buffer.insert_text("\n")
 

@@ -105,6 +105,32 @@ def test_a_chat_in_a_terminal(server: Loopback) -> None:
 
 
 @pytest.mark.slow
+def test_a_line_that_is_typed_early_is_sent(server: Loopback) -> None:
+    """Before the chat reads keys, the terminal turns a return into a line feed."""
+    chat = spawn()
+    chat.send("Typed before the start\r")
+    chat.expect("Hello")
+    chat.expect("s in all")
+    assert sent(server)[-1] == "Typed before the start"
+
+    def slow() -> Iterator[bytes | float]:
+        yield chat_chunk(delta={"content": "Begun."})
+        yield 1.0
+        yield chat_chunk(delta={}, finish_reason="stop")
+        yield b"data: [DONE]\n\n"
+
+    server.handler = lambda _: Answer(slow(), headers={"content-type": "text/event-stream"})
+    chat.expect(EDITING)
+    chat.send("Slowly\r")
+    chat.expect("Begun")
+    server.handler = chat_handler
+    chat.send("Typed meanwhile\r")
+    chat.expect("Hello")
+    assert sent(server)[-1] == "Typed meanwhile"
+    chat.close()
+
+
+@pytest.mark.slow
 def test_ask_without_a_prompt_in_a_terminal_is_a_chat(server: Loopback) -> None:
     """Input comes from a terminal."""
     environ = {**os.environ, "TERM": "dumb", "NO_COLOR": "1"}
@@ -114,8 +140,6 @@ def test_ask_without_a_prompt_in_a_terminal_is_a_chat(server: Loopback) -> None:
     )
     chat.expect("/help")
     chat.expect("> ")
-    # Until keys are read one by one, the terminal turns a return into the key of a new line.
-    assert chat.waitnoecho()
     chat.send("/exit\r")
     chat.expect(pexpect.EOF)
     chat.close()
