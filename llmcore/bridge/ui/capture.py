@@ -144,6 +144,7 @@ class _Watched:
         entry.state = "failed" if failed else "done"
         run = self.run
         response = getattr(run, "response", None)
+        entry.tried = () if run is None else run.info.tried
         if run is not None and isinstance(response, LLMResponse):
             entry.price = partial(self._cost_of, run.info.upstream)
             entry.read(response)

@@ -73,6 +73,8 @@ class FeedEntry:
     """Returns the cost of a response whose provider states none."""
     error: str | None = None
     diagnostics: str | None = None
+    tried: tuple[str, ...] = ()
+    """Targets that failed before the one that responded, each with the reason."""
     recording: FeedRecording | None = None
 
     def read(self, response: LLMResponse) -> None:
@@ -105,6 +107,7 @@ class FeedEntry:
             "key_name": self.key_name,
             "error": None if self.error is None else safe_text(self.error),
             "diagnostics": self.diagnostics,
+            "tried": list(self.tried),
             "recorded": self.recording is not None and self.state != "running",
         }
 

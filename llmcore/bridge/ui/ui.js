@@ -196,6 +196,7 @@ async function inspect(one) {
   const back = h("button", { type: "button", on: { click: () => show("requests") } }, "Back to all requests");
   content.replaceChildren(back);
   if (one.error) content.append(h("pre", { class: "bad" }, one.error));
+  if (one.tried.length) content.append(h("p", {}, `Failed before ${one.provider} was asked: ${one.tried.join("; ")}`));
   if (one.diagnostics) content.append(h("p", {}, `Diagnostics: ${one.diagnostics}`));
   back.focus();
   try {

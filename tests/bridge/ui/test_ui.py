@@ -13,6 +13,7 @@ from llmcore.bridge.configuration.settings import AccountSettings, Limits
 from llmcore.bridge.ui.feed import Feed, FeedEntry, FeedRecording
 from tests.support.servers.bridge_service import UPSTREAM_KEY, asked, settings_for
 from tests.support.servers.loopback import Answer, Received, chat_handler, serve
+from tests.support.servers.pooled_gateway import BOTH, fails, pooled_gateway, says
 
 BODY = {"model": "gpt-5.2", "stream": True, "messages": [{"role": "user", "content": "Hi"}]}
 KEY = "sk-" + "proj-1234567890abcdefghij"
@@ -94,6 +95,15 @@ async def test_a_recorded_exchange_has_the_tokens_and_the_end_of_the_upstream() 
     assert found["usage"]["input_tokens"] == 3
     titles = {stage["title"][:2]: stage for stage in found["stages"]}
     assert titles["4."]["body"]["finish_reason"] == {"reason": "stop", "raw": "stop"}
+
+
+def test_targets_that_failed_before_are_listed() -> None:
+    """A request to a pool has the one that responded, and why others did not."""
+    with pooled_gateway(BOTH, a=fails(500), b=says("from b")) as scene:
+        scene.ask()
+        (one,) = scene.root("/ui/api/requests").json()["requests"]
+
+    assert (one["provider"], one["tried"]) == ("b", ["a/up-a 500"])
 
 
 @pytest.mark.anyio
