@@ -52,7 +52,7 @@ def _model(entry: JsonValue, where: str) -> ModelInfo:
     for name in ("id", "provider"):
         if not entry.get(name):
             raise ConfigurationError(f"{where} has no {name}")
-    wrong = next((name for name, value in entry.items() if not _is_right(name, value)), None)
+    wrong = next((name for name, value in entry.items() if not _is_valid(name, value)), None)
     if wrong is not None:
         raise ConfigurationError(f"{where}.{wrong} is not valid: {entry[wrong]!r:.80}")
     try:
@@ -61,7 +61,7 @@ def _model(entry: JsonValue, where: str) -> ModelInfo:
         raise ConfigurationError(f"{where} is not valid: {error}", cause=error) from error
 
 
-def _is_right(name: str, value: Any) -> bool:
+def _is_valid(name: str, value: Any) -> bool:
     if name in _TEXTS:
         return isinstance(value, str)
     if name in _COUNTS:

@@ -9,7 +9,7 @@ from llmcore.folds import parts
 from llmcore.fronts.opaque_state import ShownPart, needs_state, sealed_state
 from llmcore.fronts.sealer import Sealer
 from llmcore.protocols.openai_responses.names import CALL_IDS
-from llmcore.protocols.tools import CallIdRule, fit
+from llmcore.protocols.tools import CallIdRule
 from llmcore.schema.content import ContentPart, TextPart, ToolCallPart, ToolResultPart
 from llmcore.schema.events import LLMEvent
 from llmcore.schema.messages import Message, Origin
@@ -27,16 +27,16 @@ def shown_part(
         case TextPart() as part if part.logprobs:
             return evolve(part, logprobs=())
         case ToolCallPart() as part:
-            return evolve(part, id=fit(part.id, ids))
+            return evolve(part, id=ids.fit(part.id))
         case ToolResultPart() as part:
-            return evolve(part, tool_call_id=fit(part.tool_call_id, ids))
+            return evolve(part, tool_call_id=ids.fit(part.tool_call_id))
         case part:
             return part
 
 
 def shown_call_id(call_id: str) -> str:
     """Return *call_id* in a length that every client takes."""
-    return fit(call_id, CALL_IDS)
+    return CALL_IDS.fit(call_id)
 
 
 class ResponseRecord:

@@ -4,7 +4,7 @@ Freeform tools at APIs that know only functions are a function with one string p
 grammar of its input goes into the description, since nothing holds the model to it.
 
 A call and its result are tied by an id. Providers differ in what they accept, so an id
-made by one of them may be refused by the next. `fit` maps such an id to a legal one: the
+made by one of them may be refused by the next. `CallIdRule.fit` maps such an id to a legal one: the
 same input gives the same output in every process (prompt caches depend on it), and two
 ids stay two ids, because what is cut off lives on in a hash.
 
@@ -161,11 +161,11 @@ def are_plain_arguments(arguments: JsonValue) -> bool:
 def check_forcible(
     request: LLMRequest, *, forced_tools: bool, has_tools: bool, known_to: str
 ) -> None:
-    """Raise for a choice that cannot be had from an API at which only some models take one.
+    """Raise InvalidRequestError or UnsupportedToolChoiceError for a choice that cannot be sent.
 
-    *forced_tools* is True if the model can be made to call; *has_tools* if *known_to* has
-    a tool of the request. A hosted tool's name there is the API's own, so that any name
-    may be one.
+    *forced_tools* is True if the model can be made to call a tool; *has_tools* if a tool of the
+    request is sent. *known_to*, the API or the model, is named in messages. Beside a hosted tool
+    any name may be right: the API names such tools itself.
     """
     choice = request.tool_choice
     if choice is None or choice.mode in ("auto", "none"):
@@ -225,26 +225,25 @@ class CallIdRule:
             return False
         return _compiled(self.pattern).fullmatch(call_id) is not None
 
+    def fit(self, call_id: str) -> str:
+        """Return *call_id* if it is allowed, else an allowed id made from it.
+
+        Deterministic, and injective as far as a hash is. ConfigurationError for a rule that
+        allows none of the forms we can make.
+        """
+        if self.allows(call_id):
+            return call_id
+        limit = self.max_length or _LONGEST
+        digest = _digest(call_id, min(limit, _HASH_LENGTH))
+        readable = re.sub(r"[^a-zA-Z0-9_-]", "_", call_id)[: max(limit - len(digest) - 1, 0)]
+        for candidate in (f"{readable}_{digest}", _digest(call_id, limit), digest):
+            if self.allows(candidate):
+                return candidate
+        raise ConfigurationError(f"no tool call id can be generated that matches {self.pattern!r}")
+
 
 ANY_CALL_ID: Final = CallIdRule()
 """Gemini, and servers that state no rule: any text but the empty one."""
-
-
-def fit(call_id: str, rule: CallIdRule) -> str:
-    """Return *call_id* if *rule* allows it, else a legal id made from it.
-
-    Deterministic, and injective as far as a hash is. ConfigurationError for a rule that
-    allows none of the forms we can make.
-    """
-    if rule.allows(call_id):
-        return call_id
-    limit = rule.max_length or _LONGEST
-    digest = _digest(call_id, min(limit, _HASH_LENGTH))
-    readable = re.sub(r"[^a-zA-Z0-9_-]", "_", call_id)[: max(limit - len(digest) - 1, 0)]
-    for candidate in (f"{readable}_{digest}", _digest(call_id, limit), digest):
-        if rule.allows(candidate):
-            return candidate
-    raise ConfigurationError(f"no tool call id can be generated that matches {rule.pattern!r}")
 
 
 def synthetic_call_id(response_id: str | None, turn: int, index: int) -> str:

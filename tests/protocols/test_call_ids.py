@@ -12,7 +12,7 @@ from llmcore.protocols.anthropic_messages.names import CALL_IDS as ANTHROPIC
 from llmcore.protocols.bedrock_converse.names import CALL_IDS as BEDROCK
 from llmcore.protocols.openai_chat.names import CALL_IDS as OPENAI_CHAT
 from llmcore.protocols.openai_responses.names import CALL_IDS as OPENAI_RESPONSES
-from llmcore.protocols.tools import ANY_CALL_ID, CallIdRule, fit, synthetic_call_id
+from llmcore.protocols.tools import ANY_CALL_ID, CallIdRule, synthetic_call_id
 from llmcore.routes.chat_providers import MISTRAL_CALL_IDS as MISTRAL
 from llmcore.schema.errors import ConfigurationError
 
@@ -35,7 +35,7 @@ def test_an_odd_id_becomes_legal_everywhere(target: str, call_id: str) -> None:
     """Whatever comes in, what goes out is what the provider's rule says."""
     rule, pattern = LEGAL[target]
 
-    assert re.fullmatch(pattern, fit(call_id, rule))
+    assert re.fullmatch(pattern, rule.fit(call_id))
 
 
 @pytest.mark.parametrize(
@@ -51,12 +51,12 @@ def test_an_odd_id_becomes_legal_everywhere(target: str, call_id: str) -> None:
 )
 def test_a_legal_id_stays_as_it_is(call_id: str, rule: CallIdRule) -> None:
     """Ids that need no change get none; some models read meaning into theirs."""
-    assert fit(call_id, rule) == call_id
+    assert rule.fit(call_id) == call_id
 
 
 def test_a_made_id_keeps_what_can_be_read() -> None:
     """The legal part of an id stays at its head, for readers of logs."""
-    made = fit("call_weather|fc_1", ANTHROPIC)
+    made = ANTHROPIC.fit("call_weather|fc_1")
 
     assert made.startswith("call_weather_fc_1_")
 
@@ -66,17 +66,17 @@ def test_ids_that_share_a_long_prefix_stay_apart(rule: CallIdRule) -> None:
     """Cutting alone would make one id of them; the hash keeps all of each."""
     ids = [f"{'p' * 500}{number}" for number in range(500)]
 
-    assert len({fit(call_id, rule) for call_id in ids}) == len(ids)
+    assert len({rule.fit(call_id) for call_id in ids}) == len(ids)
 
 
 @given(st.text(max_size=300), st.sampled_from(sorted(LEGAL)))
 def test_fitted_call_id_is_unchanged_by_fitting_again(call_id: str, target: str) -> None:
     """A made id is legal, so it comes through unchanged the next time."""
     rule, pattern = LEGAL[target]
-    made = fit(call_id, rule)
+    made = rule.fit(call_id)
 
     assert re.fullmatch(pattern, made)
-    assert fit(made, rule) == made
+    assert rule.fit(made) == made
 
 
 @given(st.lists(st.text(max_size=120), unique=True, max_size=20), st.sampled_from(sorted(LEGAL)))
@@ -84,15 +84,15 @@ def test_different_ids_stay_different(ids: list[str], target: str) -> None:
     """No two ids of a conversation become one."""
     rule, _ = LEGAL[target]
 
-    assert len({fit(call_id, rule) for call_id in ids}) == len(ids)
+    assert len({rule.fit(call_id) for call_id in ids}) == len(ids)
 
 
 def test_the_same_id_fits_alike_in_every_process() -> None:
     """Python's own hash differs between processes; ids do not."""
     program = (
-        "from llmcore.protocols.tools import CallIdRule, fit, synthetic_call_id\n"
-        "print(fit('ä|' * 90, CallIdRule(r'[a-zA-Z0-9_-]+', 64)),"
-        " fit('x', CallIdRule(r'[a-zA-Z0-9]{9}', 9)), synthetic_call_id('resp', 1, 2))"
+        "from llmcore.protocols.tools import CallIdRule, synthetic_call_id\n"
+        "print(CallIdRule(r'[a-zA-Z0-9_-]+', 64).fit('ä|' * 90),"
+        " CallIdRule(r'[a-zA-Z0-9]{9}', 9).fit('x'), synthetic_call_id('resp', 1, 2))"
     )
     runs = {
         subprocess.run(
@@ -106,13 +106,13 @@ def test_the_same_id_fits_alike_in_every_process() -> None:
     }
 
     assert len(runs) == 1
-    assert fit("x", MISTRAL) in runs.pop()
+    assert MISTRAL.fit("x") in runs.pop()
 
 
 def test_a_rule_without_a_match_is_an_error() -> None:
     """A rule that only its provider's own ids match cannot be met by an invented one."""
     with pytest.raises(ConfigurationError, match="no tool call id"):
-        fit("a", CallIdRule(r"=\d=", 3))
+        CallIdRule(r"=\d=", 3).fit("a")
 
 
 def test_synthetic_ids_differ_by_response_turn_and_index() -> None:

@@ -16,7 +16,6 @@ from llmcore.protocols.anthropic_messages.names import CALL_IDS as ANTHROPIC
 from llmcore.protocols.history import HistoryPolicy, Repaired, model_family, repair
 from llmcore.protocols.openai_chat.names import CALL_IDS as OPENAI_CHAT
 from llmcore.protocols.openai_responses.names import CALL_IDS as OPENAI_RESPONSES
-from llmcore.protocols.tools import fit
 from llmcore.routes.chat_providers import MISTRAL_CALL_IDS as MISTRAL
 from llmcore.schema.content import (
     ContentPart,
@@ -464,7 +463,7 @@ def test_an_illegal_id_changes_in_the_call_and_its_result() -> None:
     repaired = repair(history, MESSAGES)
     new_id = repaired.messages[1].tool_calls[0].id
 
-    assert new_id == fit("call_1|fc_2", ANTHROPIC)
+    assert new_id == ANTHROPIC.fit("call_1|fc_2")
     assert shape(repaired.messages)[2] == ("tool", [f"result {new_id}=A"])
     assert said(repaired) == {("tool-call-id-changed", "messages[1].content[0]", "changed")}
 

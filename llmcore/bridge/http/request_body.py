@@ -44,7 +44,7 @@ class BodyBytes:
         self._of: dict[str, int] = {}
 
     def of(self, caller: str) -> "HeldBytes":
-        """Return what counts further bytes of *caller*; FrontError, 503, where it is too much."""
+        """Return the count of the bytes of one request of *caller*."""
         return HeldBytes(self, caller)
 
     def add(self, caller: str, count: int) -> None:

@@ -27,7 +27,7 @@ from llmcore.protocols.anthropic_messages.names import (
     TOOL_CALL_TYPES,
     Block,
 )
-from llmcore.protocols.tools import CallIdRule, fit
+from llmcore.protocols.tools import CallIdRule
 from llmcore.schema.content import TextPart, ToolCallPart, ToolResultPart
 from llmcore.schema.events import ToolCall, ToolResult
 from llmcore.schema.json import (
@@ -82,7 +82,7 @@ def server_call(call_id: str, name: str, arguments: Mapping[str, Any]) -> Block:
 def server_call_id(call_id: str) -> str:
     """Return the id of such a call: it must begin with `srvtoolu_`."""
     known = call_id.startswith("srvtoolu_")
-    return call_id if known else f"srvtoolu_{fit(call_id, _ID_RULE)}"
+    return call_id if known else f"srvtoolu_{_ID_RULE.fit(call_id)}"
 
 
 def hosted_result(result: ToolResult, call: Block | None) -> Block | None:

@@ -48,7 +48,6 @@ from llmcore.fronts.hosted_calls import found_pages, search_queries
 from llmcore.fronts.response_record import ResponseRecord
 from llmcore.fronts.segment_order import DELTA_KINDS, SegmentOrder
 from llmcore.protocols.anthropic_messages.names import CALL_IDS, METADATA_KEY, Block
-from llmcore.protocols.tools import fit
 from llmcore.schema.changed import changed
 from llmcore.schema.content import ContentPart, TextPart, ToolCallPart
 from llmcore.schema.errors import LLMError, StreamError
@@ -223,11 +222,11 @@ class MessagesWriter(FrontWriter):
 
     def _call_id(self, given: str) -> str:
         """Return an id that the API accepts and that is unique in the conversation."""
-        call_id = fit(given, CALL_IDS)
+        call_id = CALL_IDS.fit(given)
         taken = {*self._context.call_ids, *self._ids.values()}
         if call_id not in taken:
             return call_id
-        return fit(f"{call_id}/{self._info.id}/{len(self._ids)}", CALL_IDS)
+        return CALL_IDS.fit(f"{call_id}/{self._info.id}/{len(self._ids)}")
 
     def _on_tool_input_delta(self, event: ToolInputDelta) -> None:
         if isinstance(self._block, OpenToolUse) and event.text:

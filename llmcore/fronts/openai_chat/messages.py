@@ -136,7 +136,7 @@ class MessageReader:
                 case "tool" | "function":
                     return self._result(value, path, index)
                 case str(role) if role in _ROLES:
-                    return self._spoken(_ROLES[role], value, path)
+                    return self._input_message(_ROLES[role], value, path)
                 case role:
                     words = "developer, system, user, assistant or tool"
                     place = f"{path}.role"
@@ -144,7 +144,7 @@ class MessageReader:
         except InvalidRequestError as error:
             raise invalid(f"{path}: {error.message}", path) from error
 
-    def _spoken(self, role: Role, native: Fields, path: str) -> Message:
+    def _input_message(self, role: Role, native: Fields, path: str) -> Message:
         content = self._content(native, path)
         for number, part in enumerate(content):
             if type(part) is not TextPart:
@@ -170,7 +170,7 @@ class MessageReader:
     def _assistant(self, native: Fields, path: str, index: int) -> Message:
         is_plain = _PLAIN.issuperset(native)
         calls = self._calls_of(native, path, index)
-        content = self._content(native, path) if is_plain else self._said(native, path)
+        content = self._content(native, path) if is_plain else self._response_content(native, path)
         if is_plain and not calls:
             return Message("assistant", tuple(content))
         shown = (*content, *calls)
@@ -183,7 +183,7 @@ class MessageReader:
         parts = (*self._thinking(native, path), *shown, *self._fields(native, path))
         return Message("assistant", parts, name=str_or_none(native.get("name")))
 
-    def _said(self, native: Fields, path: str) -> Sequence[ContentPart]:
+    def _response_content(self, native: Fields, path: str) -> Sequence[ContentPart]:
         """Return the parts of a response that the client sent back, apart from its calls."""
         parts: list[ContentPart] = list(self._content(native, path))
         citations = read_annotations(native.get("annotations"))

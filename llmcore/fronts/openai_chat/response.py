@@ -29,7 +29,6 @@ from llmcore.fronts.openai_forms import envelope, service_tier
 from llmcore.fronts.response_record import shown_part
 from llmcore.fronts.segment_order import SegmentOrder
 from llmcore.protocols.openai_chat.names import FINISH_REASONS, METADATA_KEY
-from llmcore.protocols.tools import fit
 from llmcore.schema.content import ContentPart, ToolCallPart
 from llmcore.schema.errors import LLMError
 from llmcore.schema.events import (
@@ -218,7 +217,7 @@ class ChatWriter(FrontWriter):
     def _on_tool_input_start(self, event: ToolInputStart) -> None:
         self._parts.begin(("tool", event.id))
         if not event.provider_executed:
-            self._calls.begin(event, fit(event.id, SHOWN_IDS))
+            self._calls.begin(event, SHOWN_IDS.fit(event.id))
 
     def _on_tool_input_delta(self, event: ToolInputDelta) -> None:
         self._calls.more(event)

@@ -80,7 +80,7 @@ class ResponsesChecker(GrammarChecker):
         self._part_open = False
         self._annotations: list[object] = []
         self._deltas: list[str] = []
-        self._said: str | None = None
+        self._done_text: str | None = None
 
     # -- the frame
 
@@ -130,7 +130,7 @@ class ResponsesChecker(GrammarChecker):
         self._expect(not missing, f"the item lacks {', '.join(sorted(missing))}")
         self._ids.add(item.get("id"))
         self._item = item
-        self._parts, self._said, self._deltas, self._part_open = [], None, [], False
+        self._parts, self._done_text, self._deltas, self._part_open = [], None, [], False
 
     def _end(self, event: Mapping[str, Any]) -> None:
         item, begun = object_or_empty(event.get("item")), self._item or {}
@@ -155,10 +155,12 @@ class ResponsesChecker(GrammarChecker):
             self._expect((item.get(name) or []) == parts, f"its {name} is not its parts")
 
     def _end_function(self, item: Mapping[str, Any]) -> None:
-        self._expect(item.get("arguments") == self._said, "its arguments are not those it was done")
+        self._expect(
+            item.get("arguments") == self._done_text, "its arguments are not those it was done"
+        )
 
     def _end_custom(self, item: Mapping[str, Any]) -> None:
-        self._expect(item.get("input") == self._said, "its input is not the one that was done")
+        self._expect(item.get("input") == self._done_text, "its input is not the one that was done")
 
     _ENDS: ClassVar[Mapping[str, Callable[[Any, Mapping[str, Any]], None]]] = {
         "message": _end_message,
@@ -196,7 +198,7 @@ class ResponsesChecker(GrammarChecker):
         if name in _PART_INDEX:
             self._number(_PART_INDEX[name], event)
             self._expect(self._part_open, "no part is open")
-        self._expect(self._said is None, "its text was done")
+        self._expect(self._done_text is None, "its text was done")
         if what == "delta":
             text = event.get("delta")
             self._expect(isinstance(text, str) and text, "delta is not a text")
@@ -205,7 +207,7 @@ class ResponsesChecker(GrammarChecker):
         complete = event.get(_DONE_FIELD[name])
         self._expect(complete == "".join(self._deltas), "differs from its deltas")
         self._deltas = []
-        self._said = str(complete)
+        self._done_text = str(complete)
 
     def _part(self, name: str, what: str, event: Mapping[str, Any]) -> None:
         summary = name == "response.reasoning_summary_part"
@@ -222,13 +224,13 @@ class ResponsesChecker(GrammarChecker):
             self._part_open, self._annotations = True, []
             return
         self._expect(self._part_open, "no part is open")
-        self._expect(text == self._said, "is not the text that was done")
+        self._expect(text == self._done_text, "is not the text that was done")
         annotations = part.get("annotations", [])
         self._expect(
             annotations == self._annotations, "its annotations are not those that were added"
         )
         self._parts.append(part)
-        self._part_open, self._said = False, None
+        self._part_open, self._done_text = False, None
 
 
 violations = ResponsesChecker.violations

@@ -123,7 +123,7 @@ class MessageItem:
 
     def end(self, event: TextEnd) -> None:
         """End the open part."""
-        part = self._refused(event) if self._refusal else self._said(event)
+        part = self._refused(event) if self._refusal else self._output_text(event)
         self._writer.write("response.content_part.done", **self._place(), part=part)
         self._content.append(part)
         self._refusal = None
@@ -136,7 +136,7 @@ class MessageItem:
         self._writer.write("response.refusal.done", **self._place(), refusal=event.text)
         return refusal_part(event.text)
 
-    def _said(self, event: TextEnd) -> Item:
+    def _output_text(self, event: TextEnd) -> Item:
         place = self._place()
         path = f"output[{self._writer.index}].content[{len(self._content)}]"
         annotations = annotations_of(event.citations, event.text, path, self._diagnostics)
@@ -193,14 +193,16 @@ class ReasoningItem:
         self._writer = writer
         self._record = record
         self._show_state = show_state
-        self._said: Final[Mapping[str, list[Item]]] = {"summary": [], "content": []}
+        self._done_parts: Final[Mapping[str, list[Item]]] = {"summary": [], "content": []}
         self.open = False
         """Whether a segment has text and is still open."""
         self._form = _IN_SUMMARY if in_summary else _IN_CONTENT
         writer.item_added(self._item("in_progress"))
 
     def _item(self, status: str, state: Mapping[str, Any] | None = None) -> Item:
-        shown: dict[str, Any] = {name: list(parts) for name, parts in self._said.items() if parts}
+        shown: dict[str, Any] = {
+            name: list(parts) for name, parts in self._done_parts.items() if parts
+        }
         shown.setdefault("summary", [])
         return {"id": self._id, "type": "reasoning", "status": status, **shown, **(state or {})}
 
@@ -208,7 +210,7 @@ class ReasoningItem:
         return {
             "item_id": self._id,
             "output_index": self._writer.index,
-            f"{self._form.list}_index": len(self._said[self._form.list]),
+            f"{self._form.list}_index": len(self._done_parts[self._form.list]),
         }
 
     def _part(self, which: str, text: str) -> Item:
@@ -240,7 +242,7 @@ class ReasoningItem:
         """End a segment; one without text is not shown."""
         if self.open:
             self._writer.write(f"response.{self._form.text}.done", **self._place(), text=event.text)
-            self._said[self._form.list].append(self._part("done", event.text))
+            self._done_parts[self._form.list].append(self._part("done", event.text))
         self.open = False
         self._record.show(self._record.part_of(event))
 

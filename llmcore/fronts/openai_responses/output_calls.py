@@ -58,7 +58,7 @@ class CallItem:
         self._writer = writer
         self._record = record
         self._diagnostics = diagnostics
-        self._said: list[str] = []
+        self._sent: list[str] = []
         self._freeform: FreeformInput | None = None
         self._event = ""
         native = object_or_empty(start.provider_metadata.get(METADATA_KEY))
@@ -104,7 +104,7 @@ class CallItem:
         text = event.text if self._freeform is None else self._freeform.feed(event.text)
         if not text:
             return None
-        self._said.append(text)
+        self._sent.append(text)
         type_ = f"{self._event}.delta"
         return {"type": type_, "sequence_number": 0, **self._place(), "delta": text}
 
@@ -118,21 +118,21 @@ class CallItem:
         if not self._event:
             self._end_held(event, text)
             return
-        self._say_rest(text)
-        whole = text if self._freeform is None and text.strip() else "".join(self._said)
+        self._write_rest(text)
+        whole = text if self._freeform is None and text.strip() else "".join(self._sent)
         name = "input" if self._event.endswith("input") else "arguments"
         self._writer.write(f"{self._event}.done", **self._place(), **{name: whole})
         cut = event.kind == "function" and not _is_json(whole)
         self._done(event, self._item(whole, "incomplete" if cut else "completed") or {})
 
-    def _say_rest(self, text: str) -> None:
+    def _write_rest(self, text: str) -> None:
         """Emit the rest of the input, which was in no delta: that of a function must be JSON."""
         if self._freeform is not None:
             rest = self._freeform.close()
         else:
             rest = "{}" if self._start.kind == "function" and not text.strip() else ""
         if rest:
-            self._said.append(rest)
+            self._sent.append(rest)
             self._writer.write(f"{self._event}.delta", **self._place(), delta=rest)
 
     def _end_held(self, event: ToolCall, text: str) -> None:

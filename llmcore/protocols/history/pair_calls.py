@@ -7,7 +7,7 @@ from attrs import define, evolve
 
 from llmcore.protocols.history.clean import Draft, Place, path_of
 from llmcore.protocols.history.policy import HistoryPolicy
-from llmcore.protocols.tools import fit, shown, synthetic_call_id
+from llmcore.protocols.tools import shown, synthetic_call_id
 from llmcore.schema.content import ContentPart, ToolCallPart, ToolResultPart
 from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.errors import InvalidRequestError
@@ -169,10 +169,10 @@ class _Ids:
     def take(self, call_id: str, turn: int, position: int) -> str:
         """Return *call_id*, or what stands for it, not given before."""
         base = call_id or synthetic_call_id(None, turn, position)
-        unique = fit(base, self._rule)
+        unique = self._rule.fit(base)
         while unique in self._taken:
             times = self._times[base] = self._times.get(base, 1) + 1
-            unique = fit(f"{base}_{times}", self._rule)
+            unique = self._rule.fit(f"{base}_{times}")
         self._taken.add(unique)
         return unique
 

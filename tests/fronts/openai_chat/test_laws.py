@@ -15,7 +15,6 @@ from llmcore.fronts.front import ClientRequest
 from llmcore.fronts.openai_chat import front
 from llmcore.fronts.openai_chat.carrier import SHOWN_IDS
 from llmcore.protocols.openai_chat import OPENAI, make
-from llmcore.protocols.tools import fit
 from llmcore.schema.content import (
     AudioPart,
     DocumentPart,
@@ -118,7 +117,7 @@ def said(message: Message, kind: type[Any]) -> str:
 
 def calls(message: Message) -> list[tuple[str, str, Any]]:
     """Return the calls that the client is to run."""
-    return [(fit(part.id, SHOWN_IDS), part.name, part.arguments) for part in message.tool_calls]
+    return [(SHOWN_IDS.fit(part.id), part.name, part.arguments) for part in message.tool_calls]
 
 
 @costly
@@ -185,9 +184,9 @@ def _kept(part: Any) -> Any:
     if isinstance(part, TextPart):
         return evolve(part, logprobs=())
     if isinstance(part, ToolCallPart):
-        return evolve(part, id=fit(part.id, SHOWN_IDS))
+        return evolve(part, id=SHOWN_IDS.fit(part.id))
     if isinstance(part, ToolResultPart):
-        return evolve(part, tool_call_id=fit(part.tool_call_id, SHOWN_IDS))
+        return evolve(part, tool_call_id=SHOWN_IDS.fit(part.tool_call_id))
     return part
 
 
