@@ -63,6 +63,13 @@ class ModelPool:
     """Ranks of targets, the preferred rank first; the targets of one share requests by weight."""
     on_context_overflow: str | None = None
     """The name of the model that gets requests which are too long for this one."""
+    on_content_filter: str | None = None
+    """The name of the model that gets requests which this one refuses for their content."""
+
+    @property
+    def others(self) -> tuple[str, ...]:
+        """The names of models that may get a request instead."""
+        return tuple(filter(None, (self.on_context_overflow, self.on_content_filter)))
 
     @property
     def first(self) -> UpstreamModel:
@@ -106,7 +113,7 @@ class ModelMap:
     upstream: str
     """The provider of names that pass as they are."""
     pools: Mapping[str, ModelPool] = field(factory=dict)
-    """Names of several targets, or with a larger model."""
+    """Names of the configuration file."""
     groups: Mapping[str, tuple[tuple[str, float], ...]] = field(factory=dict)
     """The upstreams of each provider that the configuration file has, with their weights."""
     otherwise: UpstreamModel | None = None
@@ -223,7 +230,7 @@ def _pool(model: ModelSettings, weights: Mapping[str, float]) -> ModelPool:
         return UpstreamModel(target_settings.upstream, target_settings.model, weight)
 
     ranks = tuple(tuple(target(settings) for settings in rank) for rank in model.ranks)
-    return ModelPool(ranks, model.on_context_overflow)
+    return ModelPool(ranks, model.on_context_overflow, model.on_content_filter)
 
 
 def _groups(tables: FileTables) -> Mapping[str, tuple[tuple[str, float], ...]]:

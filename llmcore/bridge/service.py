@@ -284,10 +284,8 @@ class Service:
 
     def is_pooled(self, pool: ModelPool) -> bool:
         """Return whether a response of *pool* may have to wait, or go to another target."""
-        return (
-            len(pool.targets) > 1
-            or pool.on_context_overflow is not None
-            or self.upstream_health.has_limits(pool.first)
+        return bool(
+            len(pool.targets) > 1 or pool.others or self.upstream_health.has_limits(pool.first)
         )
 
     def provider_of(self, target: UpstreamModel) -> str:
@@ -304,16 +302,18 @@ class Service:
         self, name: str, pool: ModelPool, conversation: str, make: MakeRun
     ) -> PooledRun:
         """Return the response of the first target of *pool* that begins one."""
-        larger = pool.on_context_overflow and self.names.find(pool.on_context_overflow)
-        targets = (*pool.targets, *(larger.targets if larger else ()))
+        pools = [pool]
+        for known in pools:  # those that are found are searched, too
+            found = map(self.names.find, known.others)
+            pools += [other for other in found if other is not None and other not in pools]
         plan = PoolPlan(
-            others=targets,
+            others=tuple(target for known in pools for target in known.targets),
             name=name,
             pool=pool,
             conversation=conversation,
             policy=retry_policy(self.settings),
             deadline=total_deadline(self.settings),
-            larger=self.names.find,
+            find=self.names.find,
         )
         return await PooledRun.begin(plan, self.upstream_health, self.metrics, make)
 

@@ -32,6 +32,7 @@ EXAMPLE: Final = """\
 # targets = [["anthropic-a/claude-sonnet-5"], "vllm/qwen3-32b"]
 # aliases = ["sonnet"]
 # on_context_overflow = "large"
+# on_content_filter = "large"       # what a provider refuses for its content
 #
 # [models.large]
 # targets = ["anthropic-a/claude-opus-5"]

@@ -120,6 +120,7 @@ def _model(model: ModelSettings) -> Mapping[str, object]:
         "targets": ranks,
         "aliases": model.aliases or None,
         "on_context_overflow": model.on_context_overflow,
+        "on_content_filter": model.on_content_filter,
     }
 
 

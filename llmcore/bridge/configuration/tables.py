@@ -103,6 +103,10 @@ class TargetSettings:
     weight: _Weight | None = None
 
 
+_INSTEAD: Final = ("on_context_overflow", "on_content_filter")
+"""Which other model gets a request that the targets of a name refuse."""
+
+
 @frozen(kw_only=True)
 class ModelSettings:
     """A name of a model that clients use."""
@@ -112,6 +116,8 @@ class ModelSettings:
     aliases: tuple[str, ...] = ()
     on_context_overflow: str | None = None
     """The model that gets requests which are too long for this one."""
+    on_content_filter: str | None = None
+    """The model that gets requests which this one's provider refuses for their content."""
 
 
 @frozen(kw_only=True)
@@ -220,18 +226,19 @@ class _Tables:
     def model(self, name: str) -> ModelSettings:
         """Return the model *name* of `[models]`."""
         keys = ("models", name)
-        self.document.refuse_unknown(keys, ("targets", "aliases", "on_context_overflow"))
+        self.document.refuse_unknown(keys, ("targets", "aliases", *_INSTEAD))
         given = self.value(keys)
         targets = given.get("targets")
         if not isinstance(targets, list) or not targets:
             raise self.document.error((*keys, "targets"), "must be a list with a target in it")
-        larger = given.get("on_context_overflow")
-        if larger is not None and not isinstance(larger, str):
-            raise self.document.error((*keys, "on_context_overflow"), "must be a text in quotes")
+        instead = {keyword: given.get(keyword) for keyword in _INSTEAD}
+        for keyword, other in instead.items():
+            if other is not None and not isinstance(other, str):
+                raise self.document.error((*keys, keyword), "must be a text in quotes")
         return ModelSettings(
             ranks=tuple(self.rank((*keys, "targets"), target) for target in targets),
             aliases=self.converted((*keys, "aliases"), given.get("aliases", []), tuple[Name, ...]),
-            on_context_overflow=larger,
+            **instead,
         )
 
     def rank(self, keys: Keys, value: Any) -> tuple[TargetSettings, ...]:
@@ -369,20 +376,25 @@ def _check_models(document: ConfigDocument, tables: FileTables, providers: froze
             if owners.setdefault(alias, name) != name:
                 message = f"has {alias!r}, which is a name of {owners[alias]!r} already"
                 raise document.error(("models", name, "aliases"), message)
-    _check_overflow(document, tables, owners)
+    for name in tables.models:
+        for keyword in _INSTEAD:
+            _check_instead(document, tables, owners, name, keyword)
 
 
-def _check_overflow(
-    document: ConfigDocument, tables: FileTables, owners: Mapping[str, str]
+def _check_instead(
+    document: ConfigDocument,
+    tables: FileTables,
+    owners: Mapping[str, str],
+    name: str,
+    keyword: str,
 ) -> None:
-    """Refuse overflow to a name without an owner in *owners*, and back to the same model."""
-    for name, model in tables.models.items():
-        keys: Keys = ("models", name, "on_context_overflow")
-        seen, larger = {name}, model.on_context_overflow
-        if larger is not None and owners.get(larger, name) == name:
-            raise document.error(keys, f"names {larger!r}, which is not another model of this file")
-        while larger is not None and (owner := owners.get(larger)) is not None:
-            if owner in seen:
-                raise document.error(keys, f"leads back to {owner!r}: name only larger models")
-            seen.add(owner)
-            larger = tables.models[owner].on_context_overflow
+    """Refuse another model without an owner in *owners*, and one that leads back to the same."""
+    keys: Keys = ("models", name, keyword)
+    seen, other = {name}, getattr(tables.models[name], keyword)
+    if other is not None and owners.get(other, name) == name:
+        raise document.error(keys, f"names {other!r}, which is not another model of this file")
+    while other is not None and (owner := owners.get(other)) is not None:
+        if owner in seen:
+            raise document.error(keys, f"leads back to {owner!r}: no model may come twice")
+        seen.add(owner)
+        other = getattr(tables.models[owner], keyword)

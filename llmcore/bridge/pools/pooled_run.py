@@ -26,7 +26,7 @@ from llmcore.fronts.errors import FrontError, overloaded
 from llmcore.fronts.front import FailureResponse
 from llmcore.generation.retry import RetryPolicy
 from llmcore.schema.diagnostics import Diagnostic
-from llmcore.schema.errors import ContextLengthError, LLMError
+from llmcore.schema.errors import ContentFilterError, ContextLengthError, LLMError
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.response import LLMResponse
 
@@ -53,7 +53,7 @@ class PoolPlan:
     deadline: float = math.inf
     others: tuple[UpstreamModel, ...] = ()
     """The other targets that may be asked."""
-    larger: Callable[[str], ModelPool | None] = field(default=lambda _name: None)
+    find: Callable[[str], ModelPool | None] = field(default=lambda _name: None)
     """Returns the pool of a model's name."""
 
 
@@ -66,6 +66,8 @@ class _Search:
     pool: ModelPool
     final: set[UpstreamModel] = field(init=False, factory=set)
     """Targets that are not tried again: their errors are permanent."""
+    searched: list[ModelPool] = field(init=False, factory=list)
+    """Pools that could not take the request."""
 
     def choice(self) -> Choice | None:
         """Return the target to ask, and how long to wait for it; None if none is left."""
@@ -93,13 +95,18 @@ class _Search:
         """How long the client may be kept waiting for a target to be free."""
         return min(_LONGEST_WAIT_S, self.plan.deadline - anyio.current_time())
 
-    def find_larger(self) -> bool:
-        """Change to the pool for longer contexts; return whether there is one."""
-        name = self.pool.on_context_overflow
-        larger = None if name is None else self.plan.larger(name)
-        if larger is None:
+    def find_other(self, error: LLMError) -> bool:
+        """Change to the pool for requests that fail with *error*; return whether there is one.
+
+        No pool is searched twice: two of them may name each other, for different errors.
+        """
+        overflows = isinstance(error, ContextLengthError)
+        name = self.pool.on_context_overflow if overflows else self.pool.on_content_filter
+        other = None if name is None else self.plan.find(name)
+        if other is None or other in self.searched:
             return False
-        self.pool = larger
+        self.searched.append(self.pool)
+        self.pool = other
         return True
 
 
@@ -311,8 +318,8 @@ class PooledRun:
     def _may_move_on(self, error: LLMError) -> bool:
         """Return whether another target may be tried after *error*; rule out unsuitable ones."""
         search, policy = self._search, self._search.plan.policy
-        if isinstance(error, ContextLengthError):
-            if not search.find_larger():
+        if isinstance(error, ContextLengthError | ContentFilterError):
+            if not search.find_other(error):
                 return False
             self._tries = 0
         elif not policy.applies_to(error):

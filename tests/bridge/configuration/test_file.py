@@ -252,8 +252,12 @@ on_context_overflow = "m"
             r"line 3: .*names 'big', which is not another model",
         ),
         (
+            "[models.m]\ntargets = ['groq/x']\non_content_filter = 'm'\n",
+            r"line 3: models\.m\.on_content_filter names 'm', which is not another model",
+        ),
+        (
             CYCLE,
-            r"line 3: models\.s\.on_context_overflow leads back to 'm': name only larger models",
+            r"line 3: models\.s\.on_context_overflow leads back to 'm': no model may come twice",
         ),
         ("[prefixes]\n'x-' = { upstream = 'nobody' }\n", r"line 2: .*names the upstream 'nobody'"),
         ("[prices]\nx = 1\n", r"line 2: prices\.x is not a table"),

@@ -307,6 +307,43 @@ def test_a_request_too_long_goes_to_the_larger_model_where_configured() -> None:
     assert health["upstreams"]["a"]["state"] == "ok"
 
 
+REFUSED = fails(400, "triggered the content management policy", code="content_filter")
+
+
+@ways
+@streaming
+def test_what_a_provider_refuses_for_its_content_goes_to_another_model_where_configured(
+    stream: bool, way: str
+) -> None:
+    config = (
+        '[models.m]\ntargets = ["a/strict"]\non_content_filter = "lax"\n'
+        '[models.lax]\ntargets = ["b/lax"]\n[models.n]\ntargets = ["a/strict"]\n'
+    )
+    with pooled_gateway(config, settings=way, a=REFUSED, b=says("b")) as scene:
+        answer = scene.ask(stream=stream)
+        without = scene.ask(stream=stream, model="n")
+        health = scene.root("/healthz?deep=1").json()
+
+    assert text_of(answer) == "b"
+    assert answer.headers["x-openbridge-failed"] == "a/strict 400"
+    assert (without.status_code, "management policy" in without.text) == (400, True)
+    assert health["upstreams"]["a"]["state"] == "ok"
+    assert scene.counts == {"a": 2, "b": 1}
+
+
+def test_models_that_name_each_other_for_different_errors_are_each_asked_once() -> None:
+    config = (
+        '[models.m]\ntargets = ["a/x"]\non_content_filter = "n"\n'
+        '[models.n]\ntargets = ["b/y"]\non_context_overflow = "m"\n'
+    )
+    too_long = fails(400, "maximum context length is 8", code="context_length_exceeded")
+    with pooled_gateway(config, a=REFUSED, b=too_long) as scene:
+        answer = scene.ask()
+
+    assert (answer.status_code, "maximum context" in answer.text) == (400, True)
+    assert scene.counts == {"a": 1, "b": 1}
+
+
 def test_an_upstream_at_its_limit_leaves_requests_to_others() -> None:
     own = {"a": "key = 'k'\nrequests_per_minute = 2", "b": "key = 'k'\nweight = 0.000001"}
     with pooled_gateway(SHARED, own=own, a=says("a"), b=says("b")) as scene:
