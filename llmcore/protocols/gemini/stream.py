@@ -169,16 +169,27 @@ def _on_candidate(
 ) -> GeminiState:
     logprobs = read_logprobs(candidate)
     for part in objects(object_or_empty(candidate.get("content")).get("parts")):
-        if isinstance(part.get("text"), str) or not part.keys() - _BESIDES:
-            text = {name: part[name] for name in part if name not in _KINDS}
+        text, other = _text_and_other(part)
+        if text is not None:
             state = on_text(state, text, logprobs, events)
-            logprobs = () if text.get("text") and not text.get("thought") else logprobs
-            part = present(part, but=("text",)) if part.keys() & _KINDS.keys() else {}  # noqa: PLW2901
-        if part:
-            state = _on_part(state, part, events)
+            if text.get("text") and not text.get("thought"):
+                logprobs = ()  # the first text has those of all tokens
+        if other:
+            state = _on_part(state, other, events)
     state = on_grounding(state, candidate, events)
     unused = {"logprobsResult": candidate["logprobsResult"]} if logprobs else {}
     return on_candidate_fields(state, candidate, unused)
+
+
+def _text_and_other(part: NativeObject) -> tuple[NativeObject | None, NativeObject]:
+    """Return the fields of *part* as a text, and as a part of another kind: it may be both.
+
+    What has no kind, such as a signature alone, is a text.
+    """
+    if not isinstance(part.get("text"), str) and part.keys() - _TEXT_FIELDS:
+        return None, part
+    text = {name: part[name] for name in part if name not in _KINDS}
+    return text, present(part, but=("text",)) if part.keys() & _KINDS.keys() else {}
 
 
 def _on_part(state: GeminiState, part: NativeObject, events: list[LLMEvent]) -> GeminiState:
@@ -199,7 +210,7 @@ _KINDS: Final[dict[str, Handler]] = {
     "fileData": on_file_uri,
 }
 """The kinds of parts besides text. Any other kind has no neutral form."""
-_BESIDES: Final = frozenset({"text", "thought", "thoughtSignature"})
+_TEXT_FIELDS: Final = frozenset({"text", "thought", "thoughtSignature"})
 
 
 # -- the end ------------------------------------------------------------------------------
