@@ -25,8 +25,8 @@ from llmcore.schema.errors import ConfigurationError
 
 def run_login(args: argparse.Namespace) -> int:
     """Show a code, wait until it is entered, and store the login if the account has Copilot."""
-    github_url = checked_base_url(args.github_url or GITHUB_URL)
-    api_url = checked_base_url(args.api_url or _api_of(github_url))
+    github_url = _url("--github-url", args.github_url or GITHUB_URL)
+    api_url = _url("--api-url", args.api_url or _api_of(github_url))
     login = anyio.run(_login, github_url, api_url, args.client_id or CLIENT_ID)
     say(f"logged in; the login is stored in {_store(login)}")
     return 0
@@ -45,6 +45,14 @@ async def _login(github_url: str, api_url: str, client_id: str) -> StoredLogin:
         await transport.aclose()
     exchanged = await exchange(options, token, api_url)
     return StoredLogin(github_token=token, api_url=api_url, exchanged=exchanged)
+
+
+def _url(option: str, url: str) -> str:
+    try:
+        return checked_base_url(url)
+    except ConfigurationError as error:
+        message = f"{option} must be the URL of a server without a key, as https://acme.ghe.com is"
+        raise ConfigurationError(message, cause=error) from error
 
 
 def _api_of(github_url: str) -> str:

@@ -88,6 +88,17 @@ def test_a_login_that_is_refused(stand_in: Github, capsys: pytest.CaptureFixture
     assert "declined in the browser" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("option", ["--github-url", "--api-url"])
+@pytest.mark.parametrize("url", ["acme", "https://me:secret@acme.ghe.com"])
+def test_address_that_is_not_one_is_refused_by_the_name_of_its_option(
+    option: str, url: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["login", "github-copilot", option, url]) == 9
+    err = capsys.readouterr().err
+    assert f"{option} must be the URL of a server" in err
+    assert "secret" not in err
+
+
 def test_login_without_a_writable_folder_raises_configuration_error(
     stand_in: Github, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
