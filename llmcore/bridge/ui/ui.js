@@ -143,9 +143,13 @@ function requestColumns() {  // title, class, cell; "less" is not shown on a tel
     ["Total", "number", (one) => (one.seconds === null ? "–" : seconds(one.seconds * 1000))],
     ["Tokens in", "number less", (one) => number(one.usage.input_tokens)],
     ["Tokens out", "number less", (one) => number(one.usage.output_tokens)],
-    ["Cost", "number", (one) => (one.state === "running" || (one.cost === null && one.state === "failed") ? "–" : dollars(one.cost))],
+    ["Cost", "number", costText],
     ["", "act", (one) => h("button", { type: "button", "aria-label": `Show request ${one.id}`, on: { click: () => inspect(one) } }, "Show")],
   ];
+}
+
+function costText(one) {
+  return one.state === "running" || (one.cost === null && one.state === "failed") ? "–" : dollars(one.cost);
 }
 
 function statusText(one) {
@@ -199,12 +203,24 @@ async function inspect(one) {
   if (one.tried.length) content.append(h("p", {}, `Failed before ${one.provider} was asked: ${one.tried.join("; ")}`));
   if (one.diagnostics) content.append(h("p", {}, `Diagnostics: ${one.diagnostics}`));
   back.focus();
+  if (!one.recorded) {
+    content.append(h("section", { class: "exchange" }, h("h2", {}, [one.id, one.model].filter(Boolean).join(" · ")), facts(one),
+      h("p", { class: "dim" }, one.state === "running" ? "The request is running: its content can be shown when it has ended."
+        : "The content of this request is not kept. With OPENBRIDGE_UI_RECORD=true, the gateway keeps requests and responses.")));
+    return;
+  }
   try {
     const shown = renderExchange(await found(`${state.base}/requests/${encodeURIComponent(one.id)}`));
     if (state.chosen === one.id) content.append(shown);
   } catch (error) {
     content.append(h("p", { class: "panel" }, error.message));
   }
+}
+
+function facts(one) {
+  return tiles([["Provider", one.provider], ["Path", one.path], ["Status", statusText(one), one.state === "failed" ? "bad" : null],
+    ["First byte", one.first_s === null ? "–" : seconds(one.first_s * 1000)], ["Total", one.seconds === null ? "–" : seconds(one.seconds * 1000)],
+    ["Tokens in", number(one.usage.input_tokens)], ["Tokens out", number(one.usage.output_tokens)], ["Cost", costText(one)], ["Key", keyName(one.key)]]);
 }
 
 // -- plots

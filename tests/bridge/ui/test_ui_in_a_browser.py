@@ -166,6 +166,17 @@ def test_the_playground_goes_on_while_other_views_are_shown(browser: Any, gatewa
         assert page.locator("pre", has_text="Hello").count() == 1
 
 
+def test_a_request_that_was_not_recorded_has_its_numbers(browser: Any) -> None:
+    """And it says how its content is kept."""
+    body = {"model": "m-1", "messages": [{"role": "user", "content": "Hi"}]}
+    with serve(handler) as upstream, listening(settings_for(upstream.url)) as url:
+        httpx.post(f"{url}/chat/completions", json=body)
+        with opened(browser, f"{url.removesuffix('/v1')}/ui", SIZES[1]) as page:
+            page.get_by_role("button", name="Show request").click()
+            page.get_by_text("OPENBRIDGE_UI_RECORD=true").wait_for()
+            assert page.locator("dt", has_text="Tokens in").locator("+ dd").text_content() == "3"
+
+
 def test_the_focus_stays_while_requests_arrive(browser: Any, gateway: str) -> None:
     """On the button of a row that moves down."""
     body = {"model": "m-1", "messages": [{"role": "user", "content": "Hi"}]}
