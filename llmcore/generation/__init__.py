@@ -14,8 +14,8 @@ In reading order:
 - `model_call`: one call of the model, retried; `retry`: which errors are retried, and when;
   `rejected_reasoning`: reasoning that a provider cannot decrypt; `abort`: ending a call from other
   tasks and threads
-- `tool`: definitions of tools; `handler`: calling a tool's function; `type_schema`, `docstrings`:
-  the schema of its signature
+- `tool`: definitions of tools; `handler`: calling a tool's function; `type_schema`, `annotations`,
+  `docstrings`: the schema of its signature
 - `execution`: the tools of one step; `arguments`: validating and repairing a call; `approvals`:
   signed decisions about calls; `plain_values`: writing what tools return as JSON
 - `objects`: structured output; `object_schema`: its schema; `object_nulls`, `object_text`:

@@ -4,10 +4,11 @@ import dataclasses
 import inspect
 from collections.abc import Callable, Mapping
 from types import UnionType
-from typing import Annotated, Any, TypeAlias, Union, get_args, get_origin, get_type_hints
+from typing import Any, TypeAlias, Union, get_args, get_origin, get_type_hints
 
 from attrs import frozen
 
+from llmcore.generation.annotations import description_of
 from llmcore.generation.docstrings import arguments_of
 from llmcore.generation.object_schema import ObjectSchema
 from llmcore.generation.type_schema import Argument, arguments_type, converted, schema_of
@@ -144,7 +145,9 @@ def typed_handler(function: Function) -> tuple[Handler, JsonObject]:
         type_ = hints.get(name, Any)
         empty = parameter.default is parameter.empty
         default = dataclasses.MISSING if empty else parameter.default
-        arguments.append(Argument(name, type_, _note_of(type_) or described.get(name), default))
+        arguments.append(
+            Argument(name, type_, description_of(type_) or described.get(name), default)
+        )
     try:
         types = arguments_type(arguments)
     except ConfigurationError as error:
@@ -194,12 +197,6 @@ def _hints(function: Function) -> dict[str, Any]:
     except (NameError, TypeError, AttributeError, SyntaxError) as error:
         message = f"the annotations of {name_of(function)} cannot be read: {error}"
         raise ConfigurationError(message, cause=error) from error
-
-
-def _note_of(type_: Any) -> str | None:
-    """Return the text of `Annotated[type, "text"]`."""
-    notes = get_args(type_)[1:] if get_origin(type_) is Annotated else ()
-    return next((note for note in notes if isinstance(note, str)), None)
 
 
 def name_of(function: Function) -> str:

@@ -11,7 +11,8 @@ from typing import Any
 
 import msgspec
 
-from llmcore.generation.type_schema import OF_PYDANTIC, is_model
+from llmcore.generation.annotations import is_model
+from llmcore.generation.type_schema import OF_PYDANTIC
 from llmcore.schema import json
 
 

@@ -10,18 +10,25 @@ by pydantic as a whole, which is imported only then:
 
 import dataclasses
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache, lru_cache
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, get_args, get_origin
-from typing import get_type_hints as hints_of
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_args, get_origin
 
 import msgspec
 from attrs import frozen
 
+from llmcore.generation.annotations import (
+    describe,
+    description_of,
+    field_types,
+    is_annotated,
+    is_model,
+    parts_of,
+)
 from llmcore.generation.json_schema import MAX_PROBLEMS, MAX_TEXT
 from llmcore.schema import json
 from llmcore.schema.errors import ConfigurationError
-from llmcore.schema.json import JsonObject, JsonValue, plain_object
+from llmcore.schema.json import JsonObject, JsonValue, plain_object, without
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
@@ -29,6 +36,7 @@ if TYPE_CHECKING:
 
 _T = TypeVar("_T")
 
+_MODEL = "#/$defs/{model}"
 _PATH = re.compile(r" - at `(\$[^`]*)`$")
 
 
@@ -44,10 +52,11 @@ def schema_of(type_: Any) -> JsonObject:
     if adapter is None:
         root, definitions = _schema_by_msgspec(type_)
     else:
-        root = adapter.json_schema(
-            ref_template="#/$defs/{model}", schema_generator=_schema_generator()
-        )
+        root = adapter.json_schema(ref_template=_MODEL, schema_generator=_schema_generator())
         definitions = root.pop("$defs", {})
+        for class_ in parts_of(type_):
+            _describe_fields(definitions.get(getattr(class_, "__name__", ""), root), class_)
+    describe(root, type_)
     return _rooted(root, definitions)
 
 
@@ -58,21 +67,49 @@ def _schema_by_msgspec(type_: Any) -> tuple[dict[str, Any], dict[str, Any]]:
     def hook(kind: Any) -> dict[str, Any]:
         if not is_model(kind):
             raise TypeError(f"the type {kind!r} is not supported")
-        schema: dict[str, Any] = kind.model_json_schema(ref_template="#/$defs/{model}")
+        schema: dict[str, Any] = kind.model_json_schema(ref_template=_MODEL)
         definitions.update(schema.pop("$defs", {}))
         return schema
 
-    (root,), components = msgspec.json.schema_components(
-        [type_], schema_hook=hook, ref_template="#/$defs/{name}"
+    classes = [part for part in parts_of(type_) if any(map(description_of, _fields(part).values()))]
+    (root, *references), components = msgspec.json.schema_components(
+        [type_, *classes], schema_hook=hook, ref_template="#/$defs/{name}"
     )
+    for reference, class_ in zip(references, classes, strict=True):
+        _describe_fields(components[_referred(reference)], class_)
     return root, {**definitions, **components}
+
+
+def _describe_fields(schema: dict[str, Any], class_: Any) -> None:
+    """Add the descriptions of the fields of *class_* to its *schema*."""
+    properties = schema.get("properties", {})
+    for name, type_ in _fields(class_).items():
+        if name in properties:
+            describe(properties[name], type_)
+
+
+def _fields(class_: Any) -> dict[str, Any]:
+    """Return the types of the fields of *class_* by their names in JSON."""
+    types = field_types(get_origin(class_) or class_)
+    renamed = zip(
+        getattr(class_, "__struct_fields__", ()),
+        getattr(class_, "__struct_encode_fields__", ()),
+        strict=True,
+    )
+    names = dict(renamed)
+    return {names.get(name, name): type_ for name, type_ in types.items()}
+
+
+def _referred(schema: dict[str, Any]) -> str:
+    """Return the name of the definition that *schema* references; empty if it is another."""
+    return str(schema.get("$ref", "")).removeprefix("#/$defs/")
 
 
 def _rooted(root: dict[str, Any], definitions: dict[str, Any]) -> JsonObject:
     """Return *root* without a reference at its root, with the *definitions* that it needs."""
-    name = root.get("$ref", "").removeprefix("#/$defs/")
+    name = _referred(root)
     if name in definitions:
-        root = dict(definitions[name])
+        root = {**definitions[name], **without(root, "$ref")}
         if f'"#/$defs/{name}"' not in json.canonical(plain_object({"all": [root, definitions]})):
             del definitions[name]
     return plain_object({**root, "$defs": definitions} if definitions else root)
@@ -226,7 +263,7 @@ def _described_for_pydantic(argument: Argument) -> Any:
 
     if not argument.description:
         return argument.type
-    plain, *notes = get_args(argument.type) if _is_annotated(argument.type) else (argument.type,)
+    plain, *notes = get_args(argument.type) if is_annotated(argument.type) else (argument.type,)
     described: Any = Annotated[plain, Field(description=argument.description)]
     for note in notes:
         described = Annotated[described, note]
@@ -238,15 +275,6 @@ def _described_for_pydantic(argument: Argument) -> Any:
 
 OF_PYDANTIC = ("pydantic", "pydantic_core", "pydantic_extra_types", "annotated_types")
 """The packages whose types and annotations only pydantic understands."""
-
-
-def _is_annotated(type_: Any) -> bool:
-    return get_origin(type_) is Annotated
-
-
-def is_model(type_: Any) -> bool:
-    """Return whether *type_* is a model of pydantic."""
-    return hasattr(type_, "model_json_schema") and hasattr(type_, "model_validate_json")
 
 
 def _adapter_of(type_: Any) -> "TypeAdapter[Any] | None":
@@ -262,7 +290,7 @@ def _adapter_of(type_: Any) -> "TypeAdapter[Any] | None":
 
 
 def _new_adapter(type_: Any) -> "TypeAdapter[Any] | None":
-    parts = list(_parts_of(type_, {}))
+    parts = parts_of(type_)
     reason: Exception
     if any(map(_is_of_pydantic, parts)):
         reason = TypeError("it has types or annotations of pydantic")
@@ -280,7 +308,8 @@ def _new_adapter(type_: Any) -> "TypeAdapter[Any] | None":
         from pydantic.errors import PydanticUserError
     except ImportError:
         raise _unsupported(type_, reason, "install pydantic (2 or newer), or ") from reason
-    if any(isinstance(part, msgspec.Meta) for part in parts):
+    metas = [part for part in parts if isinstance(part, msgspec.Meta)]
+    if any(meta != msgspec.Meta(description=meta.description) for meta in metas):
         raise _unsupported(type_, TypeError("pydantic does not read msgspec.Meta"))
     try:
         adapter: TypeAdapter[Any] = TypeAdapter(type_)
@@ -301,35 +330,6 @@ def _unsupported(type_: Any, reason: Exception, hint: str = "") -> Configuration
         "or attrs class, a list of them, or a JSON Schema as a dict"
     )
     return ConfigurationError(message, cause=reason)
-
-
-def _parts_of(type_: Any, seen: dict[int, object]) -> Iterator[Any]:
-    """Yield *type_*, and the types and annotations in its arguments and fields."""
-    if id(type_) in seen:
-        return
-    seen[id(type_)] = type_
-    yield type_
-    if get_origin(type_) is Literal:
-        return
-    if _is_annotated(type_):
-        yield from type_.__metadata__
-        yield from _parts_of(type_.__origin__, seen)
-        return
-    for argument in get_args(type_):
-        yield from _parts_of(argument, seen)
-    if hasattr(type_, "__value__"):  # an alias by the `type` statement
-        yield from _parts_of(type_.__value__, seen)
-    class_ = get_origin(type_) or type_
-    if isinstance(class_, type) and not is_model(class_):
-        for hint in _field_types(class_):
-            yield from _parts_of(hint, seen)
-
-
-def _field_types(class_: type) -> list[Any]:
-    try:
-        return list(hints_of(class_, include_extras=True).values())
-    except (NameError, TypeError, AttributeError, SyntaxError):  # msgspec states what is wrong
-        return []
 
 
 def _is_of_pydantic(part: Any) -> bool:

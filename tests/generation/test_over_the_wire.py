@@ -121,12 +121,14 @@ async def test_a_connection_that_breaks_before_is(server: Loopback) -> None:
 async def test_a_silent_server_is_asked_once(server: Loopback, streamed: bool) -> None:
     """It may be answering, and billing, all the same; an option allows a retry."""
     silence: list[bytes | float] = [30.0]
-    server.handler = answering(lambda: silence)
+    server.handler = in_turn(Answer(text_of(), headers=SSE), Answer(silence, headers=SSE))
+    async with Client() as client:
+        await generate(model_at(server.url), "Hi", client=client)  # imports the engine
     limits = Timeouts(first_event=0.1)
     error = await error_of(server, streamed=streamed, timeout=limits, retry_policy=QUICK)
 
     assert isinstance(error, RequestTimeoutError)
-    assert len(server.received) == 1
+    assert len(server.received) == 2
 
     eager = RetryPolicy(base_delay=0.001, max_retries=1, retry_timeouts=True)
     await error_of(server, streamed=streamed, timeout=limits, retry_policy=eager)
