@@ -59,7 +59,7 @@ function newPlayground() {
   read("/v1/models").then((found) => models.replaceChildren(...(found.data || []).map((one) => h("option", { value: one.id })))).catch(() => {});
   const log = h("div", { "aria-live": "polite" }), notice = h("p", { class: "bad", role: "alert" });
   const shown = h("pre", { tabindex: "0", hidden: "" });
-  const prompt = field("prompt", "Prompt", "textarea", { rows: "3" });
+  const prompt = field("prompt", "Prompt (Ctrl+Enter sends it)", "textarea", { rows: "3" });
   const setPrompt = (text) => { draft.prompt = text; prompt.querySelector("textarea").value = text; };
   let abort = null;
   const drawLog = () => {
@@ -126,6 +126,9 @@ function newPlayground() {
     h("p", {}, submit, " ", stop, " ", fresh, " ",
       h("button", { type: "button", on: { click: copy(asCurl) } }, "Copy as curl"), " ",
       h("button", { type: "button", on: { click: copy(asPython) } }, "Copy as Python")), notice, shown);
+  prompt.addEventListener("keydown", (pressed) => {
+    if (pressed.key === "Enter" && (pressed.ctrlKey || pressed.metaKey)) form.requestSubmit();
+  });
   drawLog();
   return h("div", {}, form, h("div", { class: "panel" }, h("h2", {}, "Conversation"), log));
 }

@@ -157,7 +157,7 @@ def test_the_playground_goes_on_while_other_views_are_shown(browser: Any, gatewa
         send.click()
         page.get_by_role("alert").get_by_text("Write a prompt.").wait_for()
         page.fill("#play-prompt", "Hi")
-        send.click()
+        page.press("#play-prompt", "Control+Enter")
         page.locator("summary", has_text="Reasoning").wait_for()
         page.click("#tab-requests")
         page.locator("table tbody tr", has_text="reasons").wait_for()
