@@ -132,7 +132,7 @@ async def test_a_silent_server_is_asked_once(server: Loopback, streamed: bool) -
 
     eager = RetryPolicy(base_delay=0.001, max_retries=1, retry_timeouts=True)
     await error_of(server, streamed=streamed, timeout=limits, retry_policy=eager)
-    assert len(server.received) == 3
+    assert len(server.received) == 4
 
 
 async def test_no_connection_at_all_is_retried() -> None:
