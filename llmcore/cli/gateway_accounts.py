@@ -11,9 +11,11 @@ from typing import Final, TypeAlias
 
 from attrs import frozen
 
-from llmcore.bridge.accounts.admin import used
+from llmcore.bridge.accounts.admin import GatewayBudget, gateway_budget, used
+from llmcore.bridge.accounts.charges import budget_meters
 from llmcore.bridge.accounts.issued_key import IssuedKey, limits_from
 from llmcore.bridge.accounts.issued_keys import KeyRegistry
+from llmcore.bridge.configuration.settings import AccountSettings
 from llmcore.bridge.spend.report import (
     as_csv,
     as_table,
@@ -36,8 +38,11 @@ class _Store:
     """The store of accounts, and the time zone of its periods."""
 
     ledger: Ledger
-    zone: tzinfo
-    """At whose midnight periods, days and months begin."""
+    settings: AccountSettings
+
+    @property
+    def zone(self) -> tzinfo:
+        return self.settings.time_zone
 
     @property
     def keys(self) -> KeyRegistry:
@@ -59,7 +64,7 @@ def run(args: argparse.Namespace) -> int:
         )
     ledger = ledger_for(settings)
     try:
-        _ACTIONS[args.action](_Store(ledger, settings.accounts.time_zone), args)
+        _ACTIONS[args.action](_Store(ledger, settings.accounts), args)
     except StateUnavailableError as error:
         raise ConfigurationError(str(error), cause=error) from error
     except NotFoundError as error:
@@ -149,7 +154,8 @@ def _list(store: _Store, args: argparse.Namespace) -> None:
 
 def _show(store: _Store, args: argparse.Namespace) -> None:
     key = store.keys.get(args.id)
-    shown = {**key.shown(), "state": _state(key), "used": used(store.ledger, key, store.zone)}
+    meters = budget_meters(key, time.time(), store.zone)
+    shown = {**key.shown(), "state": _state(key), "used": used(store.ledger, meters)}
     if args.json:
         _print_json(shown)
         return
@@ -221,6 +227,19 @@ def _usage(store: _Store, args: argparse.Namespace) -> None:
             print(as_csv(report), end="", file=json_output())
         case _:
             say(as_table(report, by))
+            _note_budget(gateway_budget(store.ledger, store.settings))
+
+
+def _note_budget(budget: GatewayBudget | None) -> None:
+    """State on stderr what is used of the budget of all requests."""
+    if budget is None:
+        return
+    for unit, used_amount in budget.used.items():
+        limit, used_text = (
+            f"${number:,.2f}" if unit == "usd" else f"{number:,} tokens"
+            for number in (budget.limits[unit], used_amount)
+        )
+        note(f"of all requests' {limit} a {budget.period}, {used_text} are used or reserved")
 
 
 def _print_json(value: object) -> None:

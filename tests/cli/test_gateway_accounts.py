@@ -144,6 +144,20 @@ def test_days_of_usage_are_those_of_the_configured_time_zone(
     assert berlin.splitlines()[1].startswith("2026-01-01,2026-01,1,")
 
 
+def test_usage_states_what_is_used_of_the_budget_of_all_requests(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Beside the table, which stays the only output."""
+    for name, value in {"USD": "5", "TOKENS": "20000", "PERIOD": "day"}.items():
+        monkeypatch.setenv(f"OPENBRIDGE_BUDGETS_{name}", value)
+    assert main(["usage"]) == 0
+    printed = capsys.readouterr()
+
+    assert "$" not in printed.out
+    assert "of all requests' $5.00 a day, $0.00 are used or reserved" in printed.err
+    assert "of all requests' 20,000 tokens a day, 0 tokens are used or reserved" in printed.err
+
+
 def test_usage_is_added_up_by_key_model_and_day(run: Callable[..., str], tmp_path: Path) -> None:
     """As a table, CSV and JSON, for the given period."""
     ledger = SqlLedger(SqliteLedgerDatabase(tmp_path / "state-accounts.db", setting="X"))

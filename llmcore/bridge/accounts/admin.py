@@ -7,23 +7,24 @@ The text of a key is in the responses of creating and rotating it, and nowhere e
 """
 
 import time
-from collections.abc import Awaitable, Callable
-from datetime import tzinfo
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from typing import TypeVar
 
 import anyio.to_thread
+from attrs import frozen
 
-from llmcore.bridge.accounts.charges import Accounts, budget_meters
-from llmcore.bridge.accounts.issued_key import IssuedKey, limits_from
+from llmcore.bridge.accounts.charges import Accounts, budget_meters, gateway_meters
+from llmcore.bridge.accounts.issued_key import limits_from
 from llmcore.bridge.accounts.issued_keys import KeyRegistry, accounts_unavailable
 from llmcore.bridge.api import Operation, OperationRequest
+from llmcore.bridge.configuration.settings import AccountSettings, BudgetPeriod
 from llmcore.bridge.spend.report import moment, spend_rows, usage_report
-from llmcore.bridge.state.ledger import NANO, Ledger
+from llmcore.bridge.state.ledger import NANO, Ledger, Meter
 from llmcore.bridge.state.store import StateUnavailableError
 from llmcore.fronts.errors import FrontError, from_llm_error, invalid
 from llmcore.schema.errors import LLMError, NotFoundError
-from llmcore.schema.json import JsonObject
+from llmcore.schema.json import JsonObject, present
 
 _T = TypeVar("_T")
 
@@ -69,8 +70,8 @@ class _Admin:
 
     async def get(self, call: OperationRequest) -> JsonObject:
         key = await _done(partial(self._keys.get, call.path["key_id"]))
-        step = partial(used, self._ledger, key, self._accounts.time_zone)
-        return {**key.shown(), "used": await _done(step)}
+        meters = budget_meters(key, time.time(), self._accounts.settings.time_zone)
+        return {**key.shown(), "used": {**await _done(partial(used, self._ledger, meters))}}
 
     async def update(self, call: OperationRequest) -> JsonObject:
         key = await _done(partial(self._keys.update, call.path["key_id"], call.body))
@@ -88,7 +89,8 @@ class _Admin:
         return {**key.shown(), "key": text}
 
     async def usage(self, call: OperationRequest) -> JsonObject:
-        query, now, zone = call.query, time.time(), self._accounts.time_zone
+        query, now, settings = call.query, time.time(), self._accounts.settings
+        zone = settings.time_zone
         by = [name for name in query.get("by", "key,model").split(",") if name]
 
         def report() -> list[JsonObject]:
@@ -96,12 +98,36 @@ class _Admin:
             until = moment(query["until"], now, zone) if "until" in query else now + 1.0
             return usage_report(spend_rows(self._ledger, since, until), by, zone)
 
-        return {"object": "list", "data": await _done(report)}
+        budget = await _done(partial(gateway_budget, self._ledger, settings))
+        shown = None if budget is None else budget.shown()
+        return {"object": "list", "data": await _done(report), "budget": shown}
 
 
-def used(ledger: Ledger, key: IssuedKey, zone: tzinfo) -> JsonObject:
-    """Return what is used and reserved of a key's budgets in the current period of *zone*."""
-    meters = budget_meters(key, time.time(), zone)
+@frozen
+class GatewayBudget:
+    """The budget of all requests, in US dollars (`usd`) and in `tokens`."""
+
+    limits: Mapping[str, float]
+    used: Mapping[str, float]
+    """The amounts that are used or reserved now."""
+    period: BudgetPeriod
+
+    def shown(self) -> JsonObject:
+        """Return it as JSON."""
+        return {**self.limits, "period": self.period, "used": dict(self.used)}
+
+
+def gateway_budget(ledger: Ledger, settings: AccountSettings) -> GatewayBudget | None:
+    """Return the budget of all requests; None if there is none."""
+    meters = gateway_meters(settings, time.time())
+    limits = {"usd": settings.budget_usd, "tokens": settings.budget_tokens}
+    if not meters:
+        return None
+    return GatewayBudget(present(limits), used(ledger, meters), settings.budget_period)
+
+
+def used(ledger: Ledger, meters: Sequence[Meter]) -> dict[str, float]:
+    """Return what is used and reserved of budgets, whose *meters* are those of a period."""
     levels = ledger.levels(meters) if meters else ()
     spent: dict[str, float] = {}
     for meter, level in zip(meters, levels, strict=True):

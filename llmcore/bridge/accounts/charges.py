@@ -27,7 +27,7 @@ from llmcore.bridge.accounts.issued_key import IssuedKey, KeyLimits, kept_s, per
 from llmcore.bridge.accounts.issued_keys import KeyLookup, accounts_unavailable
 from llmcore.bridge.accounts.prices import price_list
 from llmcore.bridge.api import Caller
-from llmcore.bridge.configuration.settings import GatewaySettings
+from llmcore.bridge.configuration.settings import AccountSettings, GatewaySettings
 from llmcore.bridge.http.logs import log
 from llmcore.bridge.http.metrics import Metrics
 from llmcore.bridge.model_map import UpstreamModel
@@ -120,7 +120,8 @@ class Accounts:
         """
         account_settings = settings.accounts
         self._prices = price_list(settings)
-        self._settings = account_settings
+        self.settings = account_settings
+        """Those of the responses that begin now."""
         rate = settings.limits.rate_per_minute if settings.shares_state else 0
         self._shared_rate = rate or None
 
@@ -151,18 +152,13 @@ class Accounts:
                 raise accounts_unavailable() from error
         return charge
 
-    @property
-    def time_zone(self) -> tzinfo:
-        """At whose midnight periods, days and months begin."""
-        return self._settings.time_zone
-
     def hold_lease(self) -> None:
         """Keep the reservations of this worker from expiring; blocks. StateUnavailableError."""
         self._writer.hold_lease()
 
     async def check(self) -> None:
         """Raise StateUnavailableError if requests need the ledger and it cannot be reached."""
-        settings = self._settings
+        settings = self.settings
         if settings.issued_keys or self._counts(None):
             await anyio.to_thread.run_sync(self.ledger.check, limiter=self._threads)
 
@@ -198,7 +194,7 @@ class Accounts:
     # -- before the response
 
     def _counts(self, limits: KeyLimits | None) -> bool:
-        settings = self._settings
+        settings = self.settings
         if settings.budget_usd or settings.budget_tokens or self._shared_rate:
             return True
         return limits is not None and any(
@@ -240,10 +236,8 @@ class Accounts:
 
     def _meters(self, caller: Caller, limits: KeyLimits | None) -> Sequence[Meter]:
         """Return the meters of everything that limits a response."""
-        settings, now = self._settings, time.time()
-        when = period_name(settings.budget_period, now, settings.time_zone)
-        everyone = settings.budget_usd, settings.budget_tokens
-        meters = _budgets(EVERYONE, *everyone, when, kept_s(settings.budget_period))
+        settings, now = self.settings, time.time()
+        meters = gateway_meters(settings, now)
         requests = self._shared_rate
         if limits is not None and caller.key is not None:
             id_ = caller.key.id
@@ -280,7 +274,7 @@ class Accounts:
         """Queue what the response of *charge* used; called once, at its end."""
         row = self._row(charge)
         self._metrics.count_spend(row)
-        if not charge.increments and not self._settings.records_spend:
+        if not charge.increments and not self.settings.records_spend:
             return
         settlement = Settlement(
             id=charge.id,
@@ -377,6 +371,13 @@ def _usage(run: ResponseRun, response: LLMResponse) -> Usage | None:
 
 
 # -- meters
+
+
+def gateway_meters(settings: AccountSettings, at: float) -> list[Meter]:
+    """Return the meters of the budgets of all requests, of the period that *at* is in."""
+    when = period_name(settings.budget_period, at, settings.time_zone)
+    amounts = settings.budget_usd, settings.budget_tokens
+    return _budgets(EVERYONE, *amounts, when, kept_s(settings.budget_period))
 
 
 def budget_meters(key: IssuedKey, at: float, zone: tzinfo) -> list[Meter]:

@@ -15,6 +15,7 @@ from attrs import evolve
 
 from llmcore.bridge.accounts import charges
 from llmcore.bridge.accounts.admin import used
+from llmcore.bridge.accounts.charges import budget_meters
 from llmcore.bridge.accounts.issued_key import KeyLimits
 from llmcore.bridge.accounts.issued_keys import KeyRegistry
 from llmcore.bridge.configuration.settings import AccountSettings, GatewaySettings
@@ -108,6 +109,12 @@ def key_for(ledger: Ledger, **limits: Any) -> tuple[str, dict[str, str]]:
     """Return the id of a new key, and the headers of a client with it."""
     key, text = KeyRegistry(ledger).create(KeyLimits(**limits))
     return key.id, {"authorization": f"Bearer {text}"}
+
+
+def used_of(ledger: Ledger, id_: str) -> Any:
+    """Return what a key has used of its budgets in this period."""
+    key = KeyRegistry(ledger).get(id_)
+    return used(ledger, budget_meters(key, time.time(), UTC))
 
 
 def body(text: str = "Hi", **more: Any) -> dict[str, Any]:
@@ -368,13 +375,12 @@ def test_a_client_that_leaves_is_charged_for_what_it_got(
                 if "output_text.delta" in line:
                     break
         (row,) = anyio.run(rows_soon, ledger, 1)
-    key = KeyRegistry(ledger).get(id_)
 
     assert row.outcome == "cancelled"
     assert row.estimated
     assert row.input_tokens > 0
     assert row.output_tokens > 0
-    assert used(ledger, key, UTC) == {"tokens": row.input_tokens + row.output_tokens}
+    assert used_of(ledger, id_) == {"tokens": row.input_tokens + row.output_tokens}
 
 
 @pytest.mark.anyio
@@ -513,6 +519,27 @@ async def test_a_store_of_accounts_that_is_away_does_not_hold_answers_up(
 
 
 @pytest.mark.anyio
+async def test_the_admin_sees_what_is_used_of_the_budget_of_all_requests(
+    settings: GatewaySettings, ledger: Ledger
+) -> None:
+    admin = {"authorization": f"Bearer {ADMIN_KEY}"}
+    accounts = evolve(settings.accounts, budget_usd=2.0, budget_tokens=9000, budget_period="day")
+    _, mine = key_for(ledger)
+    shown = []
+    for one in (settings, evolve(settings, accounts=accounts)):
+        async with asked(one) as client:
+            answer = await client.post("/v1/responses", json=body(), headers=mine)
+            assert answer.status_code == 200
+        async with asked(one) as client:
+            shown.append((await client.get("/admin/usage", headers=admin)).json()["budget"])
+
+    assert shown[0] is None
+    assert (shown[1]["usd"], shown[1]["tokens"], shown[1]["period"]) == (2.0, 9000, "day")
+    assert 0 < shown[1]["used"]["usd"] < 0.1
+    assert 0 < shown[1]["used"]["tokens"] < 1000
+
+
+@pytest.mark.anyio
 async def test_a_key_or_a_budget_is_refused_while_its_store_is_away(
     settings: GatewaySettings, tmp_path: Path
 ) -> None:
@@ -561,7 +588,7 @@ def test_answers_on_a_websocket_are_charged_and_limited(
     assert (row.input_tokens, row.output_tokens, row.streamed) == (30, 20, True)
     assert too_much["error"]["code"] == "insufficient_quota"
     assert revoked["error"]["code"] == "key_revoked"
-    assert used(ledger, KeyRegistry(ledger).get(id_), UTC) == {"tokens": 50}
+    assert used_of(ledger, id_) == {"tokens": 50}
 
 
 @pytest.mark.anyio
