@@ -4,7 +4,7 @@ import argparse
 from pathlib import Path
 from typing import Final
 
-from llmcore.cli.program import add_command, command
+from llmcore.cli.program import add_command, command, decimal_number, whole_number
 
 _KEY_ACTIONS: Final = (
     ("create", "print a new key; its limits are options"),
@@ -137,10 +137,18 @@ def _add_limits(parser: argparse.ArgumentParser) -> None:
         "--models", metavar="NAMES", help="comma-separated names; one may end with *"
     )
     parser.add_argument("--expires", metavar="TIME", help="in 30d, 12h or 4w, or a date")
-    parser.add_argument("--requests-per-minute", type=int, metavar="N", help="the most requests")
-    parser.add_argument("--tokens-per-minute", type=int, metavar="N", help="the most tokens")
-    parser.add_argument("--budget-usd", type=float, metavar="USD", help="US dollars of each period")
-    parser.add_argument("--budget-tokens", type=int, metavar="N", help="tokens of each period")
+    parser.add_argument(
+        "--requests-per-minute", type=whole_number, metavar="N", help="the most requests"
+    )
+    parser.add_argument(
+        "--tokens-per-minute", type=whole_number, metavar="N", help="the most tokens"
+    )
+    parser.add_argument(
+        "--budget-usd", type=decimal_number, metavar="USD", help="US dollars of each period"
+    )
+    parser.add_argument(
+        "--budget-tokens", type=whole_number, metavar="N", help="tokens of each period"
+    )
     parser.add_argument(
         "--period",
         choices=PERIODS,

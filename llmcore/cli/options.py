@@ -8,7 +8,7 @@ import argparse
 from collections.abc import Mapping
 from typing import Any, Final
 
-from llmcore.cli.program import add_command, command
+from llmcore.cli.program import add_command, command, decimal_number, whole_number
 from llmcore.protocols import PROTOCOL_IDS
 
 GRANULARITIES: Final = ("segment", "word")
@@ -24,7 +24,12 @@ IMAGE: Final[Mapping[str, Mapping[str, Any]]] = {
         "help": "an image to edit; repeatable",
     },
     "mask": {"metavar": "FILE", "help": "an image whose transparent areas may change"},
-    "n": {"flags": ("-n",), "type": int, "metavar": "N", "help": "how many images are made"},
+    "n": {
+        "flags": ("-n",),
+        "type": whole_number,
+        "metavar": "N",
+        "help": "how many images are made",
+    },
     "size": {"help": "such as 1536x1024, or 2K"},
     "aspect_ratio": {"metavar": "RATIO", "help": "such as 16:9"},
     "quality": {"help": "the provider's word, such as high"},
@@ -35,7 +40,7 @@ SPEECH: Final[Mapping[str, Mapping[str, Any]]] = {
     "voice": {"help": "the provider's name of the voice, such as alloy or Kore"},
     "output_format": {"metavar": "FORMAT", "help": "mp3, wav, opus, aac, flac or pcm"},
     "instructions": {"metavar": "TEXT", "help": "the manner of speaking"},
-    "speed": {"type": float, "metavar": "FACTOR", "help": "1.0 is the usual speed"},
+    "speed": {"type": decimal_number, "metavar": "FACTOR", "help": "1.0 is the usual speed"},
     "language": {"help": "the language of the text, such as en"},
 }
 TRANSCRIPTION: Final[Mapping[str, Mapping[str, Any]]] = {
@@ -43,7 +48,7 @@ TRANSCRIPTION: Final[Mapping[str, Mapping[str, Any]]] = {
     "prompt": {"help": "names and words that occur, or the text before"},
     "timestamps": {"action": "append", "choices": GRANULARITIES, "help": "print times"},
     "diarize": {"action": "store_true", "help": "print who speaks"},
-    "temperature": {"type": float, "metavar": "T", "help": "from 0 to 1"},
+    "temperature": {"type": decimal_number, "metavar": "T", "help": "from 0 to 1"},
 }
 """The settings that are options, by their names."""
 
@@ -93,7 +98,9 @@ def add_batch(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="a SQLite file of finished responses, which are not asked for again",
     )
-    here.add_argument("--concurrency", type=int, default=20, metavar="N", help="20 if not set")
+    here.add_argument(
+        "--concurrency", type=whole_number, default=20, metavar="N", help="20 if not set"
+    )
     here.set_defaults(run=command("batch:run"))
     submit = add_command(commands, "submit", "submit a batch, and print its handle")
     _add_requests(submit)
@@ -137,7 +144,12 @@ def add_logs(parser: argparse.ArgumentParser) -> None:
     """Add the options of `llmcore logs`."""
     parser.add_argument("words", nargs="*", help="only exchanges that contain all of these")
     parser.add_argument(
-        "-n", dest="count", type=int, default=3, metavar="N", help="the last N (3); 0 for all"
+        "-n",
+        dest="count",
+        type=whole_number,
+        default=3,
+        metavar="N",
+        help="the last N (3); 0 for all",
     )
     parser.add_argument(
         "-m", "--model", metavar="ID", help="only responses of models with this name"
@@ -315,9 +327,11 @@ def _add_request_options(parser: argparse.ArgumentParser) -> None:
         help="a Python function that the model may call, or FILE.py:FUNCTION; repeatable",
     )
     parser.add_argument(
-        "--max-tokens", type=int, metavar="N", help="the most tokens of the response"
+        "--max-tokens", type=whole_number, metavar="N", help="the most tokens of the response"
     )
-    parser.add_argument("--temperature", type=float, metavar="T", help="0 for the likeliest words")
+    parser.add_argument(
+        "--temperature", type=decimal_number, metavar="T", help="0 for the likeliest words"
+    )
     parser.add_argument("--reasoning-effort", metavar="LEVEL", help="such as low or high")
     parser.add_argument(
         "--no-stream",

@@ -193,6 +193,22 @@ class ShowVersion(argparse.Action):
         parser.exit()
 
 
+def whole_number(text: str) -> int:
+    """Return the value of an option that is a whole number."""
+    try:
+        return int(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number, such as 10") from None
+
+
+def decimal_number(text: str) -> float:
+    """Return the value of an option that is a number."""
+    try:
+        return float(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number, such as 0.5") from None
+
+
 def command(home: str) -> Callable[[argparse.Namespace], int]:
     """Return the handler `module:function` of `llmcore.cli`, imported when it is called.
 

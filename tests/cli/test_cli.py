@@ -119,6 +119,18 @@ def test_an_estimate_of_reasoning_tokens_is_shown_as_one(*, estimated: bool, sho
     assert f"{shown} them reasoning" in describe(usage, None, started=0.0, first=None)
 
 
+@pytest.mark.parametrize(
+    ("option", "shown"),
+    [("--max-tokens", "'ten' is not a whole number"), ("--temperature", "'ten' is not a number")],
+)
+def test_an_option_that_is_not_a_number_is_explained(
+    option: str, shown: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        main(["ask", option, "ten", "Hi"])
+    assert f"argument {option}: {shown}, such as" in capsys.readouterr().err
+
+
 def test_quiet_prints_the_response_alone(
     server: Loopback, capsys: pytest.CaptureFixture[str]
 ) -> None:
