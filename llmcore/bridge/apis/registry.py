@@ -205,7 +205,7 @@ def _gemini_operations(calls: "Generation[Any]") -> tuple[Operation, ...]:
         raise FrontError(
             status=501 if ":" in call.request.path else 404,
             message=f"there is no {method[:80]!r} here: generateContent, streamGenerateContent and "
-            "countTokens are served",
+            "countTokens are served, and embeddings at POST /v1/embeddings",
             code="not_implemented",
         )
 

@@ -210,6 +210,15 @@ def test_the_error_of_a_path_says_what_to_send(
     assert ("allow" in answer.headers) == (answer.status_code == 405)
 
 
+def test_the_error_of_a_method_of_gemini_names_those_that_are_served() -> None:
+    with playing(COMPATIBLE, TEXT) as scene, gateway(scene.model) as url:
+        answer = httpx.post(f"{url}/v1beta/models/m:batchEmbedContents", json={})
+
+    assert answer.status_code == 501
+    assert "countTokens are served" in answer.json()["error"]["message"]
+    assert "embeddings at POST /v1/embeddings" in answer.json()["error"]["message"]
+
+
 @pytest.mark.parametrize("api_id", list(SERVED))
 def test_the_paths_that_errors_name_are_served(api_id: str) -> None:
     named = re.findall(r"(GET|POST) (/[^\s,]+)", SERVED[api_id])
