@@ -228,7 +228,9 @@ def halt(state: GeminiState) -> Sequence[LLMEvent]:
 
 def _finish(state: GeminiState) -> Sequence[LLMEvent]:
     events: list[LLMEvent] = []
-    state = end_call(close_segment(state, events), events, cut=True)
+    # Vertex AI may leave out the last piece of a call: https://github.com/vercel/ai/issues/14358
+    whole = state.info.reason == "STOP"
+    state = end_call(close_segment(state, events), events, cut=not whole)
     info = state.info
     texts = to_list(info.texts)
     citations = cite(texts, to_list(info.groundings), to_list(info.quotations))

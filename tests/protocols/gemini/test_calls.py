@@ -177,6 +177,16 @@ def test_a_call_that_is_cut_off_is_not_taken_for_whole() -> None:
     assert [note.code for note in answer.diagnostics] == ["invalid-tool-arguments"]
 
 
+def test_a_call_is_whole_where_the_response_stops_by_itself() -> None:
+    """Vertex AI may leave out the piece that ends it."""
+    opened = pieces(piece("$.a", stringValue="x"))[:-1]
+    answer = response(streamed([*opened, chunk(finish="STOP")]))
+
+    assert [made.arguments for made in answer.tool_calls] == [{"a": "x"}]
+    assert answer.finish_reason.reason == "tool_calls"
+    assert answer.diagnostics == ()
+
+
 def test_a_freeform_tool_in_pieces() -> None:
     """Its text is unwrapped here too."""
     asked = evolve(ASKED, tools=(CustomTool("sql"),))
