@@ -332,11 +332,17 @@ def _lowered_hosted(item: _Item, intact: bool, diagnostics: Diagnostics) -> list
 def _lowered_native(
     item: _Item, rules: ReplayRules, diagnostics: Diagnostics
 ) -> list[NativeObject]:
-    """Return an item of a kind we do not read, such as a compaction, as it came."""
+    """Return an item of a kind we do not read, such as a compaction, as it came.
+
+    Codex writes reasoning with `content: null`, which xAI refuses:
+    https://github.com/Wei-Shaw/sub2api/issues/4237.
+    """
     if "encrypted_content" in item.native and not rules.readable:
         why = "encrypted data is valid only for the model that made it"
         diagnostics.dropped("opaque-data-dropped", item.path, why)
         return []
+    if item.native.get("type") == "reasoning" and item.native.get("content") is None:
+        item.native = without(item.native, "content")
     return [_with_id(item, rules.trusts and item.id is not None)]
 
 

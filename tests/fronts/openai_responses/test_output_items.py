@@ -236,6 +236,14 @@ def test_programs_of_one_upstream_are_left_out_at_another() -> None:
     assert result.content == "2"
 
 
+def test_reasoning_that_comes_back_has_no_null_content() -> None:
+    """Codex writes it so, and xAI's server refuses it."""
+    thought = {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "gAAA"}
+    sent, *_ = again({**thought, "content": None}, END)
+
+    assert sent == thought
+
+
 X_SEARCH: dict[str, Any] = {
     "type": "custom_tool_call",
     "id": "ctc_1",
