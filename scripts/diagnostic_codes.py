@@ -141,7 +141,7 @@ _CODES: Final = {
     ),
     "first-message-added": _Code(
         "A short user message was added at the beginning.",
-        "The API requires a conversation to begin with a user message.",
+        "The API requires a conversation to begin with a user message, or to have one.",
         "Begin the conversation with a user message.",
     ),
     "hosted-tool-as-function": _Code(

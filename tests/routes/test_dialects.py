@@ -367,6 +367,29 @@ def test_schemas_for_moonshot_have_types_in_the_branches_of_unions() -> None:
 
 
 @pytest.mark.parametrize(
+    ("name", "added"), [("zai:m", True), ("vllm:m", True), ("openai:m", False)]
+)
+@pytest.mark.parametrize(
+    ("history", "place"),
+    [
+        ([Message.assistant(ToolCallPart("c1", "get_time", {})), Message.tool("c1", "noon")], 1),
+        ([], 1),
+    ],
+    ids=["calls", "instructions"],
+)
+def test_a_conversation_without_a_user_gets_a_message_of_theirs(
+    name: str, added: bool, history: list[Message], place: int
+) -> None:
+    """Templates of open models refuse it: "No user query found in messages"."""
+    made = prepared(name, prompt=None, system="Hi", messages=history, tools=TOOLS)
+    messages: Any = made.body["messages"]
+    users = [at for at, one in enumerate(messages) if one["role"] == "user"]
+
+    assert users == ([place] if added else [])
+    assert [one.code for one in made.diagnostics] == (["first-message-added"] if added else [])
+
+
+@pytest.mark.parametrize(
     ("name", "field"), [("mistral:m", "prefix"), ("moonshot:kimi-k3", "partial"), ("groq:m", None)]
 )
 def test_a_response_that_is_begun_is_marked_where_the_server_requires_it(

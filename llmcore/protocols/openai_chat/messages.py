@@ -12,6 +12,7 @@ from typing import Final, Literal
 from llmcore.protocols.caching import OPENAI_BREAKPOINT, mark_breakpoint
 from llmcore.protocols.history import HistoryPolicy, Repaired, repair
 from llmcore.protocols.history.policy import LoweringTarget, native_provider_ids
+from llmcore.protocols.history.repair import EARLIER_MESSAGES, EMPTY_MESSAGE
 from llmcore.protocols.lowering import omitted_block, result_text
 from llmcore.protocols.openai_chat.models import ChatDialect, ReasoningReplay
 from llmcore.protocols.openai_chat.names import (
@@ -99,8 +100,22 @@ def lower_messages(
                 messages.append(_lower_instructions(message, path, context, diagnostics))
     if after_results:
         messages.append({"role": "user", "content": after_results})
+    if context.dialect.needs_user:
+        _add_user(messages, diagnostics)
     _mark_prefill(messages, context.dialect)
     return messages
+
+
+def _add_user(messages: list[NativeObject], diagnostics: Diagnostics) -> None:
+    """Add a user message after the instructions if there is none."""
+    roles = [message["role"] for message in messages]
+    if "user" in roles:
+        return
+    said = [at for at, role in enumerate(roles) if role in ("assistant", "tool")]
+    words = EARLIER_MESSAGES if said else EMPTY_MESSAGE
+    why = "one message at least must be the user's"
+    diagnostics.added("first-message-added", "messages[0]", why)
+    messages.insert(said[0] if said else len(messages), {"role": "user", "content": words})
 
 
 def _mark_prefill(messages: list[NativeObject], dialect: ChatDialect) -> None:

@@ -62,6 +62,8 @@ class ChatDialect:
     head; or they become user text in a tag, which keeps cached prefixes."""
     alternate: bool = False
     """Whether user and assistant must take turns."""
+    needs_user: bool = False
+    """Whether one message at least must be the user's."""
     text_parts: bool = True
     """Whether text may come as a list of parts everywhere; if not, several texts are joined
     by a blank line."""
@@ -232,6 +234,10 @@ COMPATIBLE = ChatDialect(
     # templates of open models raise "System message must be at the beginning":
     # https://github.com/QwenLM/Qwen3.8/issues/244
     system_messages="demote",
+    # as they do "No user query found in messages", and Z.ai "The messages parameter is illegal":
+    # https://github.com/vllm-project/vllm/issues/36432,
+    # https://github.com/anomalyco/opencode/issues/2557
+    needs_user=True,
     text_parts=False,
     refusal_field=False,
     valid_arguments=True,

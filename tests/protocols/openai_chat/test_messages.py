@@ -346,8 +346,8 @@ def test_a_refusal_goes_back() -> None:
     """As a refusal where there is such a field, else as text."""
     message = Message.assistant(RefusalPart("No."))
 
-    native = _messages(message)[0]
-    plain = _messages(message, dialect=COMPATIBLE)[0]
+    native = _messages(message)[-1]
+    plain = _messages(message, dialect=COMPATIBLE)[-1]
 
     assert native == {"role": "assistant", "content": None, "refusal": "No."}
     assert plain == {"role": "assistant", "content": "No."}
