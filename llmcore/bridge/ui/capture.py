@@ -73,6 +73,7 @@ class CaptureMiddleware:
         try:
             await self._app(scope, receive, watched.send)
         finally:
+            del scope[_WATCHED]  # which the server's `send` refers to: a reference cycle
             watched.end(scope)
             self._feed.put(entry)
 
