@@ -54,7 +54,8 @@ _LINGERING_BYTES = 64 * 1024
 """The most bytes that are read after a complete response."""
 
 _UNAUTHORIZED = 401
-_REDIRECTED = 300
+_REDIRECTED, _FAILED = 300, 400
+_WRONG_METHOD = 405
 """The lowest status that is an error."""
 _TIERS = ("x-gemini-service-tier", "x-amzn-bedrock-service-tier")
 """Source: https://ai.google.dev/gemini-api/docs/priority-inference, read November 2026."""
@@ -369,16 +370,23 @@ async def _error_of(exchange: Exchange, outgoing: RoutedRequest) -> LLMError:
         headers=exchange.headers,
         body=bytes(body[:MAX_ERROR_BYTES]),
     )
-    if isinstance(error, NotFoundError):  # a wrong URL is as likely as a wrong model
-        sent = outgoing.prepared
-        asked = f"{sent.method} {sent.url}, model {sent.request.model_id!r}"
-        hint = _hint(outgoing.route, sent.url, sent.request.model_id, error)
-        error.message = f"{error.message} [request: {asked}]{hint}"
+    error.hint = _hint(error, outgoing, exchange.headers.get("location")) or None
     return error
 
 
-def _hint(route: Route, url: str, model_id: str, error: LLMError) -> str:
-    """Return what may help where *url* or *model_id* was not found, by *error*."""
+def _hint(error: LLMError, outgoing: RoutedRequest, location: str | None) -> str:
+    """Return what may help: a redirect, a wrong URL and a wrong model are likely mistakes."""
+    sent, status = outgoing.prepared, error.status_code
+    if location and status is not None and _REDIRECTED <= status < _FAILED:
+        return f": it redirects to {location.partition('?')[0]!r}, where base_url should point"
+    if not isinstance(error, NotFoundError) and status != _WRONG_METHOD:
+        return ""
+    asked = f" [request: {sent.method} {sent.url}, model {sent.request.model_id!r}]"
+    return asked + _likely(outgoing.route, sent.url, sent.request.model_id, error)
+
+
+def _likely(route: Route, url: str, model_id: str, error: LLMError) -> str:
+    """Return what was likely meant where *url* or *model_id* was not found, by *error*."""
     from llmcore.catalog.lookup import likely_model  # loads the catalog's modules
 
     if found := likely_model(model_id, route.provider):
@@ -400,7 +408,7 @@ def redact_error(error: LLMError, secrets: tuple[str, ...]) -> None:
     """Remove the request's *secrets* from *error*: some servers quote them."""
     error.message = redact(error.message, secrets)
     error.args = (error.message,)
-    for name in ("error_code", "request_id"):
+    for name in ("error_code", "request_id", "hint"):
         quoted = getattr(error, name)
         setattr(error, name, quoted if quoted is None else redact(quoted, secrets))
     text = json.canonical(error.raw) if error.raw is not None else ""

@@ -79,6 +79,8 @@ class LLMError(Exception):
     """The part of the response that arrived before the error."""
     raw: "JsonValue" = field(default=None, converter=_shallow)
     """The error body as the provider sent it, cut below 100 levels."""
+    hint: str | None = None
+    """What may help, such as the address that was asked; shown after the message."""
     cause: BaseException | None = None
     """The exception of another library that caused this one."""
 
@@ -88,7 +90,8 @@ class LLMError(Exception):
 
     def __str__(self) -> str:
         facts = [str(fact) for fact in (self.provider, self.status_code, self.error_code) if fact]
-        return f"{self.message} ({', '.join(facts)})" if facts else self.message
+        text = f"{self.message}{self.hint or ''}"
+        return f"{text} ({', '.join(facts)})" if facts else text
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({str(self)!r})"

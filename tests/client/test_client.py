@@ -158,7 +158,34 @@ async def test_server_without_responses_is_an_error_that_names_chat(
     async with Client(transport=scripted((404, {}, {"detail": "Not Found"}))) as client:
         result = await client.generate(request(model=model, prompt="Hi"))
 
-    assert ("use OpenAI(...).chat(model)" in result.failure().message) == hinted
+    assert ("use OpenAI(...).chat(model)" in (result.failure().hint or "")) == hinted
+
+
+@pytest.mark.parametrize(
+    ("status", "headers", "shown"),
+    [
+        (404, {}, "no [request: POST http://h/v1/chat/completions, model 'm'] (openai, 404)"),
+        (405, {}, "no [request: POST http://h/v1/chat/completions, model 'm'] (openai, 405)"),
+        (
+            301,
+            {"location": "https://h/v2?token=t"},
+            "no: it redirects to 'https://h/v2', where base_url should point (openai, 301)",
+        ),
+        (400, {}, "no (openai, 400)"),
+        (302, {}, "no (openai, 302)"),
+    ],
+)
+async def test_error_of_a_wrong_address_shows_it_outside_of_the_message(
+    status: int, headers: dict[str, str], shown: str
+) -> None:
+    """The message is the provider's, which a gateway passes on; addresses are the caller's."""
+    model = OpenAI(api_key="k", base_url="http://h/v1").chat("m")
+    body = {"error": {"message": "no"}}
+    async with Client(transport=scripted((status, headers, body))) as client:
+        result = await client.generate(request(model=model, prompt="Hi"))
+
+    assert str(result.failure()) == shown
+    assert result.failure().message == "no"
 
 
 async def test_model_that_a_server_of_responses_lacks_is_not_explained_with_chat() -> None:
@@ -167,7 +194,7 @@ async def test_model_that_a_server_of_responses_lacks_is_not_explained_with_chat
     async with Client(transport=scripted((404, {}, body))) as client:
         result = await client.generate(request(model=model, prompt="Hi"))
 
-    assert "Chat Completions" not in result.failure().message
+    assert "Chat Completions" not in str(result.failure())
 
 
 @pytest.mark.parametrize(
@@ -215,7 +242,7 @@ async def test_error_of_a_model_that_is_not_found_names_the_one_that_was_meant(
     async with Client(transport=scripted((404, {}, {"detail": "Not Found"}))) as client:
         result = await client.generate(request(model=model, prompt="Hi"))
 
-    assert result.failure().message.endswith(f"did you mean {meant!r}?")
+    assert f"did you mean {meant!r}?" in str(result.failure())
 
 
 async def test_web_page_in_place_of_a_response_is_an_error_that_names_base_url() -> None:

@@ -39,8 +39,9 @@ _LEVELS = {
 def error_text(error: FrontError) -> str:
     """Return *error* for a log line: in full, where clients get less than the upstream's error."""
     cause = error.__cause__
-    hidden = isinstance(cause, LLMError) and cause.message not in error.message
-    return str(cause if hidden else error)
+    if isinstance(cause, LLMError) and (cause.hint or cause.message not in error.message):
+        return str(cause)
+    return str(error)
 
 
 def log(level: int, event: str, **facts: object) -> None:

@@ -21,6 +21,13 @@ _TIMEOUT_NAMES: Final = {
 _NO_CONNECTION: Final = frozenset({"ConnectError", "ClientConnectorError"})
 _CONNECTING_HINT: Final = "; check the address (base_url), the network and the proxy"
 _LOCAL_HINT: Final = "; start the server there, or set another address (base_url)"
+_TLS_HINTS: Final = {
+    "WRONG_VERSION_NUMBER": "; the server does not use TLS there: write http:// in base_url",
+    "RECORD_LAYER_FAILURE": "; the server does not use TLS there: write http:// in base_url",
+    "self-signed certificate": "; trust its authority with HttpOptions(ca_file=...)",
+    "unable to get local issuer": "; trust its authority with HttpOptions(ca_file=...)",
+}
+"""By words of the errors of Python's `ssl`."""
 _LOCAL_HOSTS: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
@@ -46,6 +53,7 @@ def translate(error: Exception, request: HttpRequest) -> Exception:
     if not _TRANSPORT_FAULTS.isdisjoint(names) or isinstance(error, OSError | ValueError):
         hint = _LOCAL_HINT if where.hostname in _LOCAL_HOSTS else _CONNECTING_HINT
         hint = "" if _NO_CONNECTION.isdisjoint(names) else hint
+        hint = next((text for fault, text in _TLS_HINTS.items() if fault in detail), hint)
         return NetworkError(f"the connection to {target} failed: {detail}{hint}", cause=cause)
     return error
 

@@ -126,6 +126,30 @@ def test_a_provider_that_quotes_the_gateways_key_is_not_quoted(
     assert "org-42" in logged(caplog)
 
 
+@pytest.mark.parametrize("relay", [True, False], ids=["relayed", "translated"])
+@pytest.mark.parametrize(
+    "request_",
+    [*REQUESTS.values(), *STREAMS.values()],
+    ids=[*REQUESTS, *map("{}-s".format, STREAMS)],
+)
+def test_the_address_of_an_upstream_that_lacks_the_model_is_in_the_log_only(
+    request_: tuple[str, Any], relay: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    path, body = request_
+    with (
+        serve(lambda _: refused(404, "no such model")) as server,
+        caplog.at_level(logging.INFO, LOGGER.name),
+        gateway(model_at(server.url), relay=relay) as url,
+    ):
+        answer = httpx.post(url + path, json=body, timeout=20)
+        address = server.url
+
+    assert "no such model" in answer.text
+    assert_names_nothing(answer.text, address)
+    if path != REQUESTS["embeddings"][0]:
+        assert f"[request: POST {address}/v1/chat/completions" in logged(caplog)
+
+
 def test_a_web_page_in_place_of_a_response_is_not_quoted(caplog: pytest.LogCaptureFixture) -> None:
     page = b"<html>nginx of inner.example</html>"
 

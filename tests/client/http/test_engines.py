@@ -611,6 +611,27 @@ async def test_error_of_a_connection_that_failed_is_one_sentence_with_what_to_ch
     assert "object at" not in message
 
 
+async def test_tls_with_a_server_that_has_none_is_an_error_that_says_so() -> None:
+    """A server of HTTP answers the first bytes of TLS with an error in plain text."""
+
+    def serve_once(listener: socket.socket) -> None:
+        connection, _ = listener.accept()
+        with connection:
+            connection.recv(1)
+            connection.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        thread = threading.Thread(target=serve_once, args=(listener,))
+        thread.start()
+        url = f"https://127.0.0.1:{listener.getsockname()[1]}"
+        async with Client() as client:
+            model = OpenAICompatible.configure(name="x", base_url=url).model("m")
+            result = await client.generate(request(model=model, prompt="Hi"))
+        thread.join()
+
+    assert result.failure().message.endswith("does not use TLS there: write http:// in base_url")
+
+
 def kinds() -> list[type[Exception]]:
     """Return every exception class that httpcore and httpx have for requests that fail."""
     core = [one for one in vars(httpcore).values() if isinstance(one, type)]

@@ -124,6 +124,7 @@ async def test_an_unknown_authority_is_refused(secure: TlsLoopback) -> None:
 
     assert isinstance(error, NetworkError)
     assert "certificate" in error.message.lower()
+    assert error.message.endswith("trust its authority with HttpOptions(ca_file=...)")
     assert secure.received == []
 
 
