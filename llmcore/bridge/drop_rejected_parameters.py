@@ -21,8 +21,10 @@ _NATIVE_NAMES: Final[Mapping[str, tuple[str, ...]]] = {
     "max_output_tokens": ("max_output_tokens", "max_tokens", "max_completion_tokens"),
     "prompt_cache_retention": ("prompt_cache_retention", "prompt_cache_options"),
     "reasoning": ("reasoning", "reasoning_effort", "thinking"),
+    "stop": ("stop", "stop_sequences", "stopSequences"),
     "text.format": ("response_format", "text.format", "output_format"),
     "text.verbosity": ("verbosity", "text.verbosity"),
+    "top_k": ("top_k", "topK"),
     "top_logprobs": ("top_logprobs", "logprobs"),
 }
 """Upstreams' names of a parameter, where they differ from the gateway's."""
@@ -81,10 +83,13 @@ _FIELDS: Final[Mapping[str, Callable[[LLMRequest], LLMRequest]]] = {
     "prompt_cache_key": _cache(key=None),
     "prompt_cache_retention": _cache(retention=None),
     "reasoning": lambda request: evolve(request, reasoning=None),
+    "seed": _generation(seed=None),
     "service_tier": _generation(service_tier=None),
+    "stop": _generation(stop=()),
     "temperature": _generation(temperature=None),
     "text.format": lambda request: evolve(request, response_format=None),
     "tool_choice": lambda request: evolve(request, tool_choice=None),
+    "top_k": _generation(top_k=None),
     "top_logprobs": _generation(top_logprobs=None, logprobs=None),
     "top_p": _generation(top_p=None),
 }

@@ -108,12 +108,13 @@ class Accumulator:
     def partial(self) -> LLMResponse:
         """The response made of the events so far. It contains complete tool calls only.
 
-        Until `Finish`, and after an error, its finish reason is `other`.
+        Until `Finish`, and after an error, its finish reason is `other`. Usage that the provider
+        did not state is estimated.
         """
         if self._finish is None or self._error is not None or self._fault:
-            return self._build(finish=None)
+            return self._build(finish=None, estimated=True)
         if self._complete is None:
-            self._complete = self._build(self._finish)
+            self._complete = self._build(self._finish, estimated=True)
         return self._complete
 
     def response(self) -> Result[LLMResponse, LLMError]:
@@ -267,7 +268,7 @@ class Accumulator:
 
     # -- building
 
-    def _build(self, finish: Finish | None) -> LLMResponse:
+    def _build(self, finish: Finish | None, *, estimated: bool = False) -> LLMResponse:
         start = self._start or StreamStart(provider="", model="")
         model = (finish.model if finish else None) or start.model
         parts, unfinished = self._parts()
@@ -275,6 +276,9 @@ class Accumulator:
         if finish is not None:
             diagnostics.extend(finish.diagnostics)
         message = _empty_message(start.provider, model, start.protocol)
+        usage = self._usage or (finish.usage or start.usage if finish else None)
+        if usage is None and estimated:
+            usage = self._estimate(start)
         metadata = finish.message_metadata if finish else {}
         if parts or metadata:
             message = Message(
@@ -287,9 +291,7 @@ class Accumulator:
             model=model,
             message=message,
             finish_reason=finish.finish_reason if finish else _UNFINISHED,
-            usage=self._usage
-            or (finish.usage or start.usage if finish else self._estimate(start))
-            or _NO_USAGE,
+            usage=usage or _NO_USAGE,
             diagnostics=tuple(diagnostics),
             sources=tuple(self._sources),
             rate_limit=start.rate_limit,
@@ -312,9 +314,9 @@ class Accumulator:
         return parts, diagnostics
 
     def _estimate(self, start: StreamStart) -> Usage | None:
-        """Return an estimate of the tokens that an unfinished stream has consumed.
+        """Return an estimate of the tokens that a stream without usage has consumed.
 
-        Providers bill for them, but report counts only at the end.
+        Providers bill for them, but report counts only at the end, and some servers never.
         """
         if self._start is None:
             return None

@@ -166,7 +166,9 @@ def test_partial_response_has_the_finish_reason_other_until_the_end(
     assert partial.raw is None
     match collect(stream):
         case Success(response):
-            assert fed(stream).partial == response
+            whole = fed(stream).partial
+            assert evolve(whole, usage=response.usage) == response
+            assert whole.usage == response.usage or whole.usage.estimated
         case Failure():
             assert fed(stream).partial.finish_reason == FinishReason("other")
 

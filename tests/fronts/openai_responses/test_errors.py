@@ -3,6 +3,7 @@
 import pickle
 
 import pytest
+from attrs import evolve
 
 from llmcore.bridge.drop_rejected_parameters import rejected_parameter, without_parameter
 from llmcore.fronts.errors import FrontError, from_llm_error
@@ -21,6 +22,7 @@ from llmcore.schema.errors import (
     StreamError,
     error_types,
 )
+from llmcore.schema.options import GenerationOptions
 from tests.fronts.openai_responses.responses_kit import asked, translated
 from tests.support.error_kinds import ERROR_KINDS
 
@@ -110,6 +112,27 @@ def test_a_parameter_that_is_refused_by_name(message: str, name: str | None) -> 
     found = rejected_parameter(InvalidRequestError(message), POLICY, made.request)
 
     assert found == name
+
+
+@pytest.mark.parametrize(
+    ("name", "native", "options"),
+    [
+        ("stop", "stop_sequences", GenerationOptions(stop=("x",))),
+        ("seed", "seed", GenerationOptions(seed=1)),
+        ("top_k", "topK", GenerationOptions(top_k=1)),
+    ],
+)
+def test_options_of_other_apis_are_removed_by_the_names_of_upstreams(
+    name: str, native: str, options: GenerationOptions
+) -> None:
+    """Clients of Chat Completions, Messages and Gemini set them."""
+    request = evolve(asked("x").request, generation=options)
+    policy = TranslationPolicy(retry_without=(name,))
+    found = rejected_parameter(InvalidRequestError(f"{native}: no"), policy, request)
+    again, _ = without_parameter(request, name)
+
+    assert found == name
+    assert again.generation == GenerationOptions()
 
 
 def test_the_request_without_it() -> None:
