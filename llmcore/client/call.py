@@ -54,9 +54,11 @@ _LINGERING_BYTES = 64 * 1024
 """The most bytes that are read after a complete response."""
 
 _UNAUTHORIZED = 401
-_REDIRECTED, _FAILED = 300, 400
-_WRONG_METHOD = 405
+_REDIRECTED = 300
 """The lowest status that is an error."""
+_FAILED = 400
+"""The lowest status above those of redirects."""
+_WRONG_METHOD = 405
 _TIERS = ("x-gemini-service-tier", "x-amzn-bedrock-service-tier")
 """Source: https://ai.google.dev/gemini-api/docs/priority-inference, read November 2026."""
 REQUEST_IDS = ("x-request-id", "request-id", "x-amzn-requestid", "apim-request-id", "cf-ray")

@@ -39,7 +39,8 @@ def _simpler(value: Any) -> Any:
     if type(value).__name__ in ("NAType", "NaTType"):
         return None
     if isinstance(value, datetime.date | datetime.time | datetime.timedelta):  # a subclass
-        return value.isoformat() if hasattr(value, "isoformat") else str(value)
+        written = getattr(value, "isoformat", None)  # pandas.Timedelta has it
+        return str(value) if written is None else written()
     if callable(getattr(value, "tolist", None)):
         return _numbers(value)
     return _collection(value)

@@ -8,7 +8,7 @@ from attrs import field, frozen
 from llmcore.schema.content import ToolCallPart, ToolResultPart
 from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.events import FinishReason
-from llmcore.schema.hints import with_hints
+from llmcore.schema.hints import json_hints, with_hints
 from llmcore.schema.messages import Message
 from llmcore.schema.response import LLMResponse
 from llmcore.schema.usage import Usage
@@ -92,10 +92,7 @@ class StepResult:
     output_text="the text is `.text`",
     candidates="the text is `.text`",
     **dict.fromkeys(("data", "object", "parsed"), "the value is `.output`"),
-    **dict.fromkeys(
-        ("model_dump", "json", "to_dict", "dict", "model_dump_json"),
-        "its JSON is `to_json(result)`, from llmcore.schema.codec",
-    ),
+    **json_hints("result"),
     message="it is `.response.message`",
     parts="they are `.response.message.content`",
     **dict.fromkeys(("all_messages", "new_messages"), "they are `.messages`, without a call"),

@@ -96,7 +96,7 @@ def _fields(class_: Any) -> dict[str, Any]:
         getattr(class_, "__struct_encode_fields__", ()),
         strict=True,
     )
-    names = dict(renamed)
+    names: dict[str, str] = dict(renamed)
     return {names.get(name, name): type_ for name, type_ in types.items()}
 
 

@@ -80,7 +80,7 @@ class LLMError(Exception):
     raw: "JsonValue" = field(default=None, converter=_shallow)
     """The error body as the provider sent it, cut below 100 levels."""
     hint: str | None = None
-    """What may help, such as the address that was asked; shown after the message."""
+    """Advice, such as the address to check; shown after the message."""
     cause: BaseException | None = None
     """The exception of another library that caused this one."""
 

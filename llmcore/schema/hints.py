@@ -36,6 +36,12 @@ def hint_for(unknown: str, known: Sequence[str], instead: Mapping[str, str]) -> 
     return meant if meant and not meant.isidentifier() else nearest(unknown, known)
 
 
+def json_hints(name: str) -> dict[str, str]:
+    """Return hints for the methods by which values of other libraries are written as JSON."""
+    methods = ("model_dump", "model_dump_json", "to_dict", "dict", "json")
+    return dict.fromkeys(methods, f"its JSON is `to_json({name})`, from llmcore.schema.codec")
+
+
 def with_hints(**instead: str) -> Callable[[type[_T]], type[_T]]:
     """Have AttributeErrors of a class state what to write *instead* of other libraries' names.
 

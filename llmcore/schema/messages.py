@@ -20,7 +20,7 @@ from llmcore.schema.content import (
 from llmcore.schema.display import readable
 from llmcore.schema.errors import InvalidRequestError
 from llmcore.schema.frozen import frozen
-from llmcore.schema.hints import Hinted, with_call_hints, with_names_of_others
+from llmcore.schema.hints import Hinted, json_hints, with_call_hints, with_names_of_others
 from llmcore.schema.json import ProviderMetadata, plain_metadata
 
 Role = Literal["system", "user", "assistant", "tool", "developer"]
@@ -64,10 +64,7 @@ def _content(value: PartInput) -> tuple[ContentPart, ...]:
     tool_calls="put ToolCallPart values into content",
 )
 @with_names_of_others(
-    **dict.fromkeys(
-        ("model_dump", "to_dict", "dict", "json"),
-        "its JSON is `to_json(message)`, from llmcore.schema.codec",
-    ),
+    **json_hints("message"),
     **dict.fromkeys(("parts", "contents"), "write `.content`"),
     get="read its attributes, such as `.text`",
 )

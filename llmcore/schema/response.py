@@ -7,7 +7,7 @@ from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.display import readable
 from llmcore.schema.events import FinishReason, Source
 from llmcore.schema.frozen import frozen
-from llmcore.schema.hints import with_hints
+from llmcore.schema.hints import json_hints, with_hints
 from llmcore.schema.json import JsonValue, ProviderMetadata, dumps, plain_metadata
 from llmcore.schema.messages import Message
 from llmcore.schema.usage import RateLimitInfo, Usage
@@ -23,6 +23,7 @@ def _usage(given: Usage | None) -> Usage:
     content="the text is `.text`, the parts are `.message.content`",
     output_text="the text is `.text`",
     candidates="the text is `.text`",
+    **json_hints("response"),
 )
 @readable
 @frozen(kw_only=True)

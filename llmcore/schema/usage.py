@@ -8,13 +8,14 @@ from attrs import field, fields
 from llmcore.schema.changed import changed
 from llmcore.schema.display import readable
 from llmcore.schema.frozen import frozen
-from llmcore.schema.hints import with_call_hints, with_hints
+from llmcore.schema.hints import json_hints, with_call_hints, with_hints
 from llmcore.schema.json import JsonValue
 
 _Number = TypeVar("_Number", int, float)
 
 
 @with_hints(
+    **json_hints("usage"),
     **dict.fromkeys(("prompt_tokens", "prompt", "input", "inputs"), "write `.input_tokens`"),
     **dict.fromkeys(("completion_tokens", "completion", "output"), "write `.output_tokens`"),
     total="write `.total_tokens`",

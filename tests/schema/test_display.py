@@ -156,6 +156,8 @@ def test_a_usage_is_a_table_in_notebooks() -> None:
     ("value", "name", "hint"),
     [
         (RESPONSE, "choices", "the text is `.text`"),
+        (RESPONSE, "model_dump", "its JSON is `to_json(response)`"),
+        (Usage(), "model_dump_json", "its JSON is `to_json(usage)`"),
         (RESPONSE, "finish_reasons", "did you mean 'finish_reason'?"),
         (GenerateResult(steps=(), messages=()), "output_text", "the text is `.text`"),
         (Client(), "chat", "call llmcore.generate(model, prompt, client=client)"),
