@@ -150,10 +150,10 @@ def typed_handler(function: Function) -> tuple[Handler, JsonObject]:
         )
     try:
         types = arguments_type(arguments)
+        schema = {key: item for key, item in schema_of(types).items() if key != "title"}
     except ConfigurationError as error:
         message = f"{name_of(function)} cannot be a tool: {error.message}"
         raise ConfigurationError(message, cause=error) from error
-    schema = {key: item for key, item in schema_of(types).items() if key != "title"}
     output = _annotated_output(hints)
     return Handler(
         function=function,

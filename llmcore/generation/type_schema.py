@@ -291,10 +291,9 @@ def _adapter_of(type_: Any) -> "TypeAdapter[Any] | None":
 
 def _new_adapter(type_: Any) -> "TypeAdapter[Any] | None":
     parts = parts_of(type_)
-    reason: Exception
-    if any(map(_is_of_pydantic, parts)):
-        reason = TypeError("it has types or annotations of pydantic")
-    else:
+    reason: Exception = TypeError("it has types or annotations of pydantic")
+    of_pydantic = any(map(_is_of_pydantic, parts))
+    if not of_pydantic:
         try:
             _schema_by_msgspec(type_)
         except (TypeError, RecursionError) as error:
@@ -317,7 +316,8 @@ def _new_adapter(type_: Any) -> "TypeAdapter[Any] | None":
     except ImportError as error:  # of a validator that a type of pydantic needs
         raise _unsupported(type_, error) from error
     except (PydanticUserError, RecursionError) as error:
-        raise _unsupported(type_, reason) from error
+        first = TypeError(str(error).partition(". ")[0])
+        raise _unsupported(type_, first if of_pydantic else reason) from error
     return adapter
 
 

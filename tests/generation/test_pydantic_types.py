@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import annotated_types
+import attrs
 import msgspec
 import pydantic
 import pydantic.dataclasses
@@ -177,6 +178,18 @@ def test_a_parameter_that_json_cannot_represent_is_named_with_its_function() -> 
         tool(look)
 
 
+def test_an_attrs_class_beside_constraints_of_pydantic_is_refused_by_its_name() -> None:
+    def look(grams: Annotated[int, pydantic.Field(ge=0)], where: Place) -> None: ...
+
+    with pytest.raises(ConfigurationError, match=r"^look cannot be a tool: .*schema for .*Place'>"):
+        tool(look)
+
+
+@attrs.frozen
+class Place:
+    name: str
+
+
 class Callable_:  # noqa: N801
     """A class without fields that JSON could have."""
 
@@ -198,7 +211,7 @@ def test_a_union_of_classes_without_pydantic_says_what_to_install(
     ("type_", "message"),
     [
         (dict[str, Annotated[int, msgspec.Meta(ge=0)] | Path], "does not read msgspec.Meta"),
-        (list[Annotated[msgspec.Struct, pydantic.Field()]], "annotations of pydantic"),
+        (list[Annotated[msgspec.Struct, pydantic.Field()]], "schema for .*Struct"),
         ("list[int]", "has no JSON Schema"),
     ],
 )
