@@ -93,6 +93,7 @@ WRONG = {
     "TextPart(content='Hi')": "did you mean 'text'",
     "LLMRequest(model='m', messages=[], temperature=1)": r"write request\(temperature=...\)",
     "sync.generate_object(MODEL, 'Hi', response_model=dict)": "did you mean 'schema'",
+    "_generate('Hi', tools=[dict])": "got the class dict",
     "_generate('Hi', history=[])": "did you mean 'messages'",
     "_generate('Hi', images=['x'])": "ImagePart.of",
     "_generate('Hi', max_turns=1)": "did you mean 'max_tool_rounds'",

@@ -67,6 +67,11 @@ class ObjectSchema:
         if not isinstance(given, Mapping):
             return cls.of_type(given)
         schema = plain_object(given)
+        if "json_schema" in schema:
+            raise InvalidRequestError(
+                "schema is a response_format of Chat Completions: give what its `json_schema` has "
+                "as `schema`"
+            )
         if schema and _STATEMENTS.isdisjoint(schema) and all(map(_is_word, schema.values())):
             name = next(iter(schema))
             raise InvalidRequestError(

@@ -12,6 +12,7 @@ import dataclasses
 import re
 from collections.abc import Mapping, Sequence
 from functools import cache, lru_cache
+from inspect import isroutine
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_args, get_origin
 
 import msgspec
@@ -300,7 +301,7 @@ def _new_adapter(type_: Any) -> "TypeAdapter[Any] | None":
             reason = error
         else:
             return None
-    if isinstance(type_, str) or type_ is object:  # a mistake; pydantic would evaluate the text
+    if isinstance(type_, str) or isroutine(type_) or type_ is object:  # pydantic would take them
         raise _unsupported(type_, reason)
     try:
         from pydantic import TypeAdapter

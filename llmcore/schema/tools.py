@@ -309,9 +309,11 @@ def as_tool_spec(value: ToolSpecInput) -> ToolSpec:
         )
     if isinstance(value, HasDefinition):
         return value.definition
+    is_class = isinstance(value, type)
+    got = f"the class {value.__name__}" if is_class else f"a {type(value).__name__}"
     raise InvalidRequestError(
-        "tools must be ToolDefinition, CustomTool or HostedTool values, @tool functions, or "
-        f"dicts; got a {type(value).__name__}"
+        "tools must be functions, ToolDefinition, CustomTool or HostedTool values, or dicts; "
+        f"got {got}"
     )
 
 

@@ -112,7 +112,10 @@ def test_what_does_not_fit_says_where(schema: Any, value: Any, problem: str) -> 
         (None, InvalidRequestError),
         ({"$ref": "https://example.com/schema.json"}, InvalidRequestError),
         ({"type": {1, 2}}, InvalidRequestError),
+        ({"type": "json_schema", "json_schema": {"schema": {}}}, InvalidRequestError),
         (object, ConfigurationError),
+        (lambda name: name, ConfigurationError),
+        (len, ConfigurationError),
         ("a person", ConfigurationError),
     ],
 )
