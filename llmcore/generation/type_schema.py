@@ -8,6 +8,7 @@ by pydantic as a whole, which is imported only then:
     Annotated[int, Field(ge=0)], list[Cat | Dog], pathlib.Path
 """
 
+import collections.abc
 import dataclasses
 import re
 from collections.abc import Mapping, Sequence
@@ -278,6 +279,9 @@ OF_PYDANTIC = ("pydantic", "pydantic_core", "pydantic_extra_types", "annotated_t
 """The packages whose types and annotations only pydantic understands."""
 
 
+_LAZY = (collections.abc.Iterable, collections.abc.Iterator, collections.abc.Generator)
+
+
 def _adapter_of(type_: Any) -> "TypeAdapter[Any] | None":
     """Return pydantic's adapter of *type_*; None if msgspec converts the type.
 
@@ -303,6 +307,8 @@ def _new_adapter(type_: Any) -> "TypeAdapter[Any] | None":
             return None
     if isinstance(type_, str) or isroutine(type_) or type_ is object:  # pydantic would take them
         raise _unsupported(type_, reason)
+    if any(get_origin(part) in _LAZY for part in parts):
+        raise _unsupported(type_, TypeError("its items would be checked late: write list[...]"))
     try:
         from pydantic import TypeAdapter
         from pydantic.errors import PydanticUserError

@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import sys
+from collections.abc import Iterable
 from ipaddress import IPv4Address
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -213,6 +214,7 @@ def test_a_union_of_classes_without_pydantic_says_what_to_install(
         (dict[str, Annotated[int, msgspec.Meta(ge=0)] | Path], "does not read msgspec.Meta"),
         (list[Annotated[msgspec.Struct, pydantic.Field()]], "schema for .*Struct"),
         ("list[int]", "has no JSON Schema"),
+        (dict[str, Iterable[Cat]], r"write list\[...\]"),
     ],
 )
 def test_a_type_of_which_a_part_would_be_ignored_is_refused(type_: Any, message: str) -> None:
