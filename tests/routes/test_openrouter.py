@@ -6,8 +6,10 @@ import pytest
 
 from llmcore.routes.defaults import RouteDefaults
 from llmcore.routes.openrouter import OpenRouter, OpenRouterRouting
+from llmcore.schema.content import ImagePart, ToolCallPart
 from llmcore.schema.errors import ConfigurationError
 from llmcore.schema.json import JsonObject
+from llmcore.schema.messages import Message
 from llmcore.schema.request import request
 from tests.support.wire.prepared import SECRET, prepare
 
@@ -39,6 +41,20 @@ def test_the_application_is_named() -> None:
     assert ready.headers["http-referer"] == "https://app.example"
     assert ready.headers["x-openrouter-title"] == "App"
     assert ready.headers["x-a"] == "1"
+
+
+def test_pictures_that_tools_return_stay_in_the_result() -> None:
+    """OpenRouter takes them there; servers of Chat Completions usually do not."""
+    model = OpenRouter.configure(api_key=SECRET).model("m")
+    messages = [
+        Message.user("Go"),
+        Message.assistant(ToolCallPart("a", "look")),
+        Message.tool("a", ("seen", ImagePart(data=b"\x89PNG\r\n\x1a\n"))),
+    ]
+    body: Any = prepare(request(model=model, messages=messages)).body
+
+    assert [part["type"] for part in body["messages"][-1]["content"]] == ["text", "image_url"]
+    assert body["messages"][-1]["role"] == "tool"
 
 
 def test_routing_fallbacks_and_plugins() -> None:

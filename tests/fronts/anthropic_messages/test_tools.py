@@ -51,6 +51,15 @@ SERVER = {
             ),
         ),
         (CODE, MESSAGES, HostedTool.raw("anthropic", CODE)),
+        (
+            {
+                "type": "web_search_20250305",
+                "name": "web_search",
+                "user_location": {"type": "approximate", "city": "Riga", "region": None},
+            },
+            RESPONSES,
+            HostedTool.web_search(user_location={"city": "Riga"}),
+        ),
     ],
 )
 def test_a_hosted_tool_is_the_upstreams_own(native: Any, protocol_id: str, expected: Any) -> None:
@@ -94,6 +103,14 @@ def test_an_invalid_choice_is_refused_by_its_place(choice: Any, param: str, mess
 
     assert error.param == param
     assert message in error.message
+
+
+@pytest.mark.parametrize("choice", [{"type": "tool", "name": "web_fetch"}, {"type": "any"}])
+def test_a_choice_that_only_a_missing_tool_could_meet_is_refused_by_its_name(choice: Any) -> None:
+    error = refused({"tools": [FETCH], "tool_choice": choice}, CHAT)
+
+    assert (error.param, error.code) == ("tool_choice", "unsupported_tool")
+    assert error.message.startswith("tool_choice demands web_fetch, which")
 
 
 def test_a_choice_of_a_hosted_tool_is_left_to_the_model() -> None:
