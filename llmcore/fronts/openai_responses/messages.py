@@ -223,7 +223,7 @@ class InputReader:
         sealer: Sealer,
         protocol_id: str | None,
         diagnostics: Diagnostics,
-        compacts: bool = False,
+        compacts: bool,
         before: Iterable[Message] = (),
         sent_ids: Container[str] = (),
     ) -> None:

@@ -367,7 +367,7 @@ def on_reasoning(
     others = _other_texts(delta, text)
     if others:
         events.append(ProviderEvent(state.context.provider, {"delta": others}))
-    if details and isinstance(details, list):
+    if isinstance(details, list):
         state, text = _on_details(state, details, text)
     if text:
         events.append(ReasoningDelta(state.segment, text))

@@ -138,6 +138,7 @@ def test_more_messages_than_the_policy_allows_are_refused() -> None:
     error = refused({"messages": [PROMPT] * 3}, policy=policy)
 
     assert "3 entries; at most 2" in error.message
+    assert read({"messages": [PROMPT] * 2}, policy=policy).request.messages
 
 
 # -- content

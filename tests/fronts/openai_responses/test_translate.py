@@ -594,10 +594,10 @@ def test_unknown_fields_are_tolerated_and_said() -> None:
 def test_too_many_items_are_refused() -> None:
     """The limit is the policy's."""
     policy = TranslationPolicy(max_items=1)
+    item = {"role": "user", "content": "x"}
 
-    assert (
-        refused({"input": [{"role": "user", "content": "x"}] * 2}, policy=policy).param == "input"
-    )
+    assert refused({"input": [item] * 2}, policy=policy).param == "input"
+    assert translated({"input": [item]}, policy=policy).request.messages
 
 
 @pytest.mark.parametrize(

@@ -109,6 +109,12 @@ def test_thinking_alone_is_a_response() -> None:
     assert answer.finish_reason.reason == "length"
 
 
+def test_details_that_are_no_list_are_left_out_of_the_thinking() -> None:
+    chunks = [chunk({"reasoning": "Hm.", "reasoning_details": {"type": "x"}}), chunk({}, "stop")]
+
+    assert response(streamed(chunks)).reasoning == "Hm."
+
+
 def test_encrypted_thinking_is_kept_and_not_shown() -> None:
     """Data that only the provider can read is not text, and is kept for replay."""
     detail = {"type": "reasoning.encrypted", "data": "xyz", "id": "r1", "index": 0}
