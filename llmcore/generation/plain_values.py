@@ -1,7 +1,6 @@
 """Writes what tools return as JSON: values of Python, numpy and pandas, which it never imports.
 
-numpy.float64(1.5)              →  1.5
-pandas.DataFrame({"a": [1, 2]}) →  [{"a": 1}, {"a": 2}]
+Such as `numpy.float64(1.5)` as 1.5, and `pandas.DataFrame({"a": [1, 2]})` as [{"a": 1}, {"a": 2}].
 """
 
 import datetime

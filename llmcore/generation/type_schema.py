@@ -11,7 +11,7 @@ by pydantic as a whole, which is imported only then:
 import collections.abc
 import dataclasses
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache, lru_cache
 from inspect import isroutine
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_args, get_origin
@@ -50,19 +50,10 @@ def schema_of(type_: Any) -> JsonObject:
 
     The root is not a reference. Raises ConfigurationError if JSON cannot represent the type.
     """
-    adapter = _adapter_of(type_)
-    if adapter is None:
-        root, definitions = _schema_by_msgspec(type_)
-    else:
-        root = adapter.json_schema(ref_template=_MODEL, schema_generator=_schema_generator())
-        definitions = root.pop("$defs", {})
-        for class_ in parts_of(type_):
-            _describe_fields(definitions.get(getattr(class_, "__name__", ""), root), class_)
-    describe(root, type_)
-    return _rooted(root, definitions)
+    return _reading_of(type_).schema
 
 
-def _schema_by_msgspec(type_: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+def _schema_by_msgspec(type_: Any, parts: Sequence[Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the schema of *type_* and its definitions; TypeError for what msgspec cannot read."""
     definitions: dict[str, Any] = {}
 
@@ -73,19 +64,29 @@ def _schema_by_msgspec(type_: Any) -> tuple[dict[str, Any], dict[str, Any]]:
         definitions.update(schema.pop("$defs", {}))
         return schema
 
-    classes = [part for part in parts_of(type_) if any(map(description_of, _fields(part).values()))]
+    classes = list(_described_classes(parts))
     (root, *references), components = msgspec.json.schema_components(
-        [type_, *classes], schema_hook=hook, ref_template="#/$defs/{name}"
+        [type_, *(class_ for class_, _ in classes)],
+        schema_hook=hook,
+        ref_template="#/$defs/{name}",
     )
-    for reference, class_ in zip(references, classes, strict=True):
-        _describe_fields(components[_referred(reference)], class_)
+    for reference, (_, fields) in zip(references, classes, strict=True):
+        _describe_fields(components[_referred(reference)], fields)
     return root, {**definitions, **components}
 
 
-def _describe_fields(schema: dict[str, Any], class_: Any) -> None:
-    """Add the descriptions of the fields of *class_* to its *schema*."""
+def _described_classes(parts: Sequence[Any]) -> Iterator[tuple[Any, dict[str, Any]]]:
+    """Yield the classes of which a field has a description, and the types of their fields."""
+    for part in parts:
+        fields = _fields(part)
+        if any(map(description_of, fields.values())):
+            yield part, fields
+
+
+def _describe_fields(schema: dict[str, Any], fields: dict[str, Any]) -> None:
+    """Add the descriptions of *fields* to the *schema* of their class."""
     properties = schema.get("properties", {})
-    for name, type_ in _fields(class_).items():
+    for name, type_ in fields.items():
         if name in properties:
             describe(properties[name], type_)
 
@@ -126,7 +127,7 @@ def converted(value: JsonValue, type_: type[_T]) -> _T:
     Integers may be written with a decimal point, as in JSON Schema. Keys of objects are converted
     from text to the annotated type.
     """
-    adapter = _adapter_of(type_)
+    adapter = _reading_of(type_).adapter
     try:
         if adapter is not None:
             result: _T = adapter.validate_json(json.dumps(value))
@@ -148,7 +149,7 @@ def is_instance(value: object, type_: Any) -> bool:
     try:
         if isinstance(type_, type) and isinstance(value, type_):
             return True
-        adapter = _adapter_of(type_)
+        adapter = _reading_of(type_).adapter
         if adapter is not None:
             adapter.validate_python(value)
         else:
@@ -223,13 +224,14 @@ def arguments_type(arguments: Sequence[Argument]) -> type:
 
     Raises ConfigurationError with the parameter's name if JSON cannot represent its type.
     """
+    for_pydantic = any(each.is_field for each in arguments)
     for each in arguments:
         try:
-            _adapter_of(each.type)
+            for_pydantic = _reading_of(each.type).adapter is not None or for_pydantic
         except ConfigurationError as error:
             message = f"the parameter {each.name!r}: {error.message}"
             raise ConfigurationError(message, cause=error) from error
-    if any(each.is_field or _adapter_of(each.type) is not None for each in arguments):
+    if for_pydantic:
         return _dataclass_of(arguments)
     fields = [_struct_field(each) for each in arguments]
     return msgspec.defstruct("Arguments", fields, kw_only=True, forbid_unknown_fields=True)
@@ -282,29 +284,42 @@ OF_PYDANTIC = ("pydantic", "pydantic_core", "pydantic_extra_types", "annotated_t
 _LAZY = (collections.abc.Iterable, collections.abc.Iterator, collections.abc.Generator)
 
 
-def _adapter_of(type_: Any) -> "TypeAdapter[Any] | None":
-    """Return pydantic's adapter of *type_*; None if msgspec converts the type.
+@frozen
+class _Reading:
+    """How a type is read."""
 
-    Raises ConfigurationError if JSON cannot represent it.
-    """
+    schema: JsonObject
+    adapter: "TypeAdapter[Any] | None" = None
+    """Pydantic's, if it converts the type; None if msgspec does."""
+
+
+def _reading_of(type_: Any) -> _Reading:
+    """Return how *type_* is read. Raises ConfigurationError if JSON cannot represent it."""
     try:
         hash(type_)
     except TypeError:  # an annotation that is a dict, for example
-        return _new_adapter(type_)
-    return _cached_adapter(type_)
+        return _read(type_)
+    return _cached(type_)
 
 
-def _new_adapter(type_: Any) -> "TypeAdapter[Any] | None":
+def _read(type_: Any) -> _Reading:
     parts = parts_of(type_)
-    reason: Exception = TypeError("it has types or annotations of pydantic")
-    of_pydantic = any(map(_is_of_pydantic, parts))
-    if not of_pydantic:
-        try:
-            _schema_by_msgspec(type_)
-        except (TypeError, RecursionError) as error:
-            reason = error
-        else:
-            return None
+    if any(map(_is_of_pydantic, parts)):
+        return _read_by_pydantic(type_, parts, None)
+    try:
+        root, definitions = _schema_by_msgspec(type_, parts)
+    except (TypeError, RecursionError) as error:
+        return _read_by_pydantic(type_, parts, error)
+    describe(root, type_)
+    return _Reading(_rooted(root, definitions))
+
+
+_cached = lru_cache(maxsize=512)(_read)
+
+
+def _read_by_pydantic(type_: Any, parts: Sequence[Any], fault: Exception | None) -> _Reading:
+    """Return how pydantic reads *type_*, for which msgspec has a *fault*; None was not tried."""
+    reason = fault or TypeError("it has types or annotations of pydantic")
     if isinstance(type_, str) or isroutine(type_) or type_ is object:  # pydantic would take them
         raise _unsupported(type_, reason)
     if any(get_origin(part) in _LAZY for part in parts):
@@ -319,16 +334,17 @@ def _new_adapter(type_: Any) -> "TypeAdapter[Any] | None":
         raise _unsupported(type_, TypeError("pydantic does not read msgspec.Meta"))
     try:
         adapter: TypeAdapter[Any] = TypeAdapter(type_)
-        adapter.json_schema(schema_generator=_schema_generator())
+        root = adapter.json_schema(ref_template=_MODEL, schema_generator=_schema_generator())
     except ImportError as error:  # of a validator that a type of pydantic needs
         raise _unsupported(type_, error) from error
     except (PydanticUserError, RecursionError) as error:
         first = TypeError(str(error).partition(". ")[0])
-        raise _unsupported(type_, first if of_pydantic else reason) from error
-    return adapter
-
-
-_cached_adapter = lru_cache(maxsize=512)(_new_adapter)
+        raise _unsupported(type_, fault or first) from error
+    definitions = root.pop("$defs", {})
+    for class_, fields in _described_classes(parts):
+        _describe_fields(definitions.get(getattr(class_, "__name__", ""), root), fields)
+    describe(root, type_)
+    return _Reading(_rooted(root, definitions), adapter)
 
 
 def _unsupported(type_: Any, reason: Exception, hint: str = "") -> ConfigurationError:
