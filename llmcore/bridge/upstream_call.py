@@ -203,7 +203,6 @@ async def embedded(
     Raises LLMError.
     """
     began_at, deadline = context.health.now(), _deadline(context, limits)
-    policy = retry_policy(context.settings, elsewhere=limits.elsewhere)
     timeouts = _timeouts(context, target.provider, deadline)
     try:
         with anyio.CancelScope(deadline=deadline):
@@ -212,7 +211,7 @@ async def embedded(
                 request.inputs,
                 dimensions=request.dimensions,
                 provider_options=request.provider_options,
-                max_retries=0 if limits.elsewhere else policy.max_retries,
+                max_retries=0 if limits.elsewhere else context.settings.retries,
                 timeouts=timeouts,
                 client=context.client,
             )

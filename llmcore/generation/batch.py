@@ -280,9 +280,10 @@ def _request_of(data: dict[str, JsonValue]) -> LLMRequest:
     if unknown:
         first = min(unknown)
         known = sorted(_FIELDS)
-        hint = nearest(first, known) or f"there are {', '.join(known)};"
-        message = f"there is no field {first!r}: {hint} give others in a whole `request`"
-        raise InvalidRequestError(message)
+        hint = nearest(first, known) or f"the fields are {', '.join(known)}."
+        raise InvalidRequestError(
+            f"there is no field {first!r}: {hint} Other fields belong in `request`"
+        )
     fields: dict[str, Any] = {"model": "", **data}
     return request(**fields)
 
