@@ -26,6 +26,7 @@ from llmcore.folds.grammar import has_content
 from llmcore.fronts.errors import FrontError, from_llm_error
 from llmcore.fronts.front import ClientRequest, FailureResponse, FrontWriter, StreamEncoding
 from llmcore.fronts.sealer import PREFIX as SEAL
+from llmcore.protocols.openai_chat.finish import unwrapped
 from llmcore.protocols.protocol import BodyBuilder, Built, Protocol
 from llmcore.routes.route import Route
 from llmcore.routes.transport import Timeouts
@@ -192,6 +193,8 @@ class RelayRun:
         )
         self._call = UpstreamCall(context, plan.info.upstream, plan.limits, self._attempt)
         self._usage: Usage | None = None
+        self._document: JsonValue = None
+        """The whole response."""
         self._refusal: WholeBody | None = None
         self._opened = False
         """Whether any bytes were sent, such as a heartbeat."""
@@ -285,7 +288,11 @@ class RelayRun:
         return self._copy.take() + self._error_frames(error)
 
     async def whole(self) -> WholeBody:
-        """Return the whole response unchanged; FrontError if the call failed."""
+        """Return the whole response; FrontError if the call failed.
+
+        It is unchanged, except for a Chat completion that its server has wrapped: clients have
+        `choices` at the top only.
+        """
         while not self._ended:
             batch = await self._call.next_batch()
             self._note(batch)
@@ -296,8 +303,12 @@ class RelayRun:
                 self._failed(last.error, in_band=False)
             elif isinstance(last, Finish):
                 self._end("completed")
+        body = self._copy.take_last()
+        document = self._document
+        if isinstance(document, dict) and (inner := unwrapped(document)) is not document:
+            body = json.dumps(inner)
         return WholeBody(
-            body=self._copy.take_last(),
+            body=body,
             status=self._copy.status,
             content_type=self._copy.content_type,
             headers=self._copy.shown_headers,
@@ -336,6 +347,8 @@ class RelayRun:
         for event in batch:
             if isinstance(event, StepFinish | Finish) and event.usage is not None:
                 self._usage = event.usage
+            if isinstance(event, Finish):
+                self._document = event.raw
 
     def _sent(self, data: bytes) -> bytes:
         self._opened = self._begun = True

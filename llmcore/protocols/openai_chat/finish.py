@@ -95,6 +95,16 @@ def _asks_for_several(request: LLMRequest) -> bool:
 
 # -- the beginning, and what stands beside the choices
 
+def unwrapped(document: NativeObject) -> NativeObject:
+    """Return the chunk or the body in *document*, which is one itself but with a few servers.
+
+    Cline sends whole bodies as `{"data": {"choices": [...]}, "success": true}`.
+    Source: https://github.com/cline/cline/issues/12647
+    """
+    inner = None if document.get("choices") else document.get("data")
+    return inner if isinstance(inner, dict) and objects(inner.get("choices")) else document
+
+
 _BEGINNINGS: Final = ("choices", "usage", "id", "citations", "search_results")
 
 

@@ -62,6 +62,7 @@ from llmcore.protocols.openai_chat.finish import (
     map_usage,
     on_info,
     on_start,
+    unwrapped,
 )
 from llmcore.protocols.openai_chat.models import ChatDialect
 from llmcore.protocols.openai_chat.names import (
@@ -119,7 +120,7 @@ def decode(frame: Frame) -> NativeObject | None:
         return _error_frame(data)
     chunk = _single(json.loads(data))
     if isinstance(chunk, dict):
-        return chunk
+        return unwrapped(chunk)
     return None if chunk is None else {"error": {"message": f"a chunk is {chunk!r}"[:200]}}
 
 
@@ -320,9 +321,10 @@ def whole(document: JsonValue, request: LLMRequest, dialect: ChatDialect) -> Ite
     if not isinstance(document, dict):
         return (empty_response("is not an object", document),)
     start = initial(request, dialect)
+    start = replace(start, info=replace(start.info, raw=document))
+    document = unwrapped(document)
     if not objects(document.get("choices")):
         return (_error_without_choices(start, document),)
-    start = replace(start, info=replace(start.info, raw=document))
     state, events = step(start, document)
     if any(type(event) is ErrorEvent for event in events):
         return events

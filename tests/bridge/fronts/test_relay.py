@@ -100,6 +100,19 @@ def test_the_body_goes_up_and_the_bytes_come_down_as_they_came(front: str, strea
     assert 'responses_total{outcome="completed",provider="up"} 1.0' in counted
 
 
+def test_a_completion_that_its_server_wraps_reaches_clients_without_the_wrapper() -> None:
+    plain = COMPATIBLE.whole(SAID)
+    wrapped = json.dumps({"success": True, "data": plain}).encode()
+
+    def handler(_received: Received) -> Answer:
+        return Answer([wrapped], headers={"content-type": "application/json"})
+
+    with serve(handler) as server, gateway(COMPATIBLE.model_at(server.url)) as url:
+        answer = httpx.post(url + REQUESTS["openai-chat"][1], json=REQUESTS["openai-chat"][2])
+
+    assert answer.json() == plain
+
+
 CHUNKS = (
     b'data: {"id":"c","choices":[],"prompt_filter_results":[]}\n\n',
     b'data: {"id":"c","choices":[{"index":0,"delta":{"content":"a"}}],"usage":null}\n\n',

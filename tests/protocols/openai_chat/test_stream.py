@@ -666,8 +666,30 @@ def test_errors_in_a_whole_body_are_typed(body: Any, kind: type[LLMError]) -> No
 
 
 @pytest.mark.parametrize(
+    "wrapper", [{"success": True}, {"code": 0, "message": "ok"}, {"choices": None}], ids=str
+)
+@pytest.mark.parametrize("stream", [True, False], ids=["streamed", "whole"])
+def test_a_response_inside_data_is_read_as_one_without_it(
+    wrapper: dict[str, Any], stream: bool
+) -> None:
+    """As Cline's API wraps its bodies."""
+    plain = completion({"content": "Hello"}, usage=USAGE)
+    given = {**wrapper, "data": plain}
+    chunks = text_chunks("Hel", "lo")
+
+    if stream:
+        assert streamed([{**wrapper, "data": one} for one in chunks]) == streamed(chunks)
+    else:
+        read = response(whole(given))
+        assert read.raw == given
+        assert evolve(read, raw=plain) == response(whole(plain))
+
+
+@pytest.mark.parametrize(
     "body",
     [
+        {"data": {"choices": []}},
+        {"data": [{"choices": [{"message": {"content": "Hello"}}]}], "success": True},
         {"choices": None},
         {"choices": []},
         {"id": "a", "usage": USAGE},
