@@ -182,6 +182,12 @@ def matches_model(pattern: str, model: str) -> bool:
     return bool(pattern) and re.fullmatch(pattern, model) is not None
 
 
+SKIP_SIGNATURE: Final = "skip_thought_signature_validator"
+"""Stands for the thought signature of a call that a Gemini model did not make.
+
+Source: https://ai.google.dev/gemini-api/docs/thought-signatures (FAQs), read November 2026.
+"""
+
 OPENAI_FIXED_SAMPLING: Final = FixedSampling(
     # https://developers.openai.com/api/docs/guides/deployment-checklist ("when reasoning effort is
     # not none, remove temperature"; from GPT-5.5 on only if requested),

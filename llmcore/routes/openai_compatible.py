@@ -96,7 +96,8 @@ class OpenAICompatible(ConfigurableProvider):
 
 def _dialect_at(base_url: str) -> ChatDialect:
     """Return the dialect of the provider at *base_url*."""
-    return _dialects().get(_host_of(base_url), _UNKNOWN)
+    host = _host_of(base_url)
+    return _dialects().get(host, GOOGLE if _GOOGLE_HOST.fullmatch(host) else _UNKNOWN)
 
 
 _UNKNOWN: Final = evolve(
@@ -109,6 +110,18 @@ _UNKNOWN: Final = evolve(
 )
 
 
+GOOGLE: Final = evolve(
+    _UNKNOWN,
+    counts_tokens=False,
+    # "Function call is missing a thought_signature in functionCall parts", since Gemini 3:
+    # https://discuss.ai.google.dev/t/109823; aliases have no number
+    signed_calls=r"(models/|google/)?gemini-(?![12]\.).*",
+)
+"""Gemini over Chat Completions: https://ai.google.dev/gemini-api/docs/openai, and Vertex AI's
+`/endpoints/openapi`."""
+_GOOGLE_HOST: Final = re.compile(
+    r"generativelanguage\.googleapis\.com|([a-z0-9-]+-)?aiplatform(\.[a-z]+\.rep)?\.googleapis\.com"
+)
 _RESPONSES: Final = {"api.openai.com": openai_responses.protocol}
 _COMPATIBLE: Final = openai_responses.make(openai_responses.COMPATIBLE)
 

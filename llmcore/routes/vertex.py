@@ -37,6 +37,7 @@ from llmcore.routes.chat_providers import Mistral
 from llmcore.routes.defaults import RouteDefaults, with_headers
 from llmcore.routes.endpoint import BaseUrlOf, Endpoint, EndpointContext
 from llmcore.routes.google import generate_path
+from llmcore.routes.openai_compatible import GOOGLE
 from llmcore.routes.provider import ConfigurableProvider
 from llmcore.routes.route import Route
 from llmcore.routes.xai import grok_responses
@@ -51,7 +52,7 @@ EXPRESS_URL: Final = "https://aiplatform.googleapis.com/v1"
 CLAUDE_VERSION: Final = "vertex-2023-10-16"
 
 _MULTI_REGIONS: Final = frozenset({"us", "eu"})
-_CHAT: Final = openai_chat.make(COMPATIBLE)
+_CHAT: Final = openai_chat.make(evolve(COMPATIBLE, signed_calls=GOOGLE.signed_calls))
 _RESOURCES: Final = frozenset({"endpoints", "models", "projects", "publishers", "tunedModels"})
 """The first segments of the resource names of Gemini models."""
 _NAME: Final = re.compile(r"[a-z0-9][a-z0-9.:-]*")
@@ -152,7 +153,8 @@ class Vertex(ConfigurableProvider):
     def chat(self, model_id: str) -> Model[ChatBody]:
         """Return the model *model_id*, with its publisher, reached over Chat Completions.
 
-        It serves open models (`meta/llama-...-maas`) and Grok (`xai/grok-4.3`, at `global`).
+        It serves open models (`meta/llama-...-maas`), Grok (`xai/grok-4.3`, at `global`) and
+        Gemini (`google/gemini-3.6-flash`).
         """
         return self.chat_route.model(model_id)
 

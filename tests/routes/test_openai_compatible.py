@@ -15,7 +15,7 @@ from llmcore.routes.openai import OpenAI
 from llmcore.routes.openai_compatible import OpenAICompatible
 from llmcore.routes.openrouter import OpenRouter
 from llmcore.routes.xai import XAI
-from llmcore.schema.content import ReasoningPart, TextPart
+from llmcore.schema.content import ReasoningPart, TextPart, ToolCallPart
 from llmcore.schema.errors import ConfigurationError
 from llmcore.schema.events import Finish, TextDelta, ToolCall
 from llmcore.schema.messages import Message, Origin
@@ -129,6 +129,54 @@ def test_server_of_unknown_host_gets_its_thinking_back() -> None:
     sent = Client().prepare(asked).unwrap().body["messages"][1]
 
     assert sent == {"role": "assistant", "content": "Hi", "reasoning_content": "Hm."}
+
+
+GEMINI_HOSTS = (
+    "https://generativelanguage.googleapis.com/v1beta/openai",
+    "https://us-central1-aiplatform.googleapis.com/v1/projects/p/locations/l/endpoints/openapi",
+    "https://aiplatform.googleapis.com/v1/projects/p/locations/global/endpoints/openapi",
+    "https://aiplatform.eu.rep.googleapis.com/v1/projects/p/locations/eu/endpoints/openapi",
+)
+SIGNED = {"google": {"thought_signature": "c2ln"}}
+SKIPPED = {"google": {"thought_signature": "skip_thought_signature_validator"}}
+
+
+@pytest.mark.parametrize(
+    ("base_url", "model", "maker", "sent"),
+    [
+        *((url, "google/gemini-3.6-flash", "gpt-6", [SKIPPED, None]) for url in GEMINI_HOSTS),
+        (GEMINI_HOSTS[0], "gemini-3.6-flash", "gemini-3.6-flash", [SIGNED, None]),
+        (GEMINI_HOSTS[0], "gemini-3.6-flash", "gemini-3-pro", [SKIPPED, None]),
+        (GEMINI_HOSTS[0], "gemini-flash-latest", "gpt-6", [SKIPPED, None]),
+        (GEMINI_HOSTS[0], "models/gemini-4-hydrogen", "gpt-6", [SKIPPED, None]),
+        (GEMINI_HOSTS[0], "gemini-2.5-flash", "gpt-6", [None, None]),
+        (GEMINI_HOSTS[0], "gemma-4-31b-it", "gpt-6", [None, None]),
+        (GEMINI_HOSTS[1], "meta/llama-4-maas", "gpt-6", [None, None]),
+        ("https://example.com/v1", "gemini-3.6-flash", "gpt-6", [None, None]),
+    ],
+)
+def test_calls_that_gemini_did_not_make_skip_its_check_over_chat_completions(
+    base_url: str, model: str, maker: str, sent: list[Any]
+) -> None:
+    """Google's endpoint answers 400 if the first call of a message has no signature."""
+    target = OpenAICompatible(name="g", base_url=base_url, api_key="k").model(model)
+    calls = [ToolCallPart("c1", "f", {}), ToolCallPart("c2", "f", {})]
+    calls[0] = evolve(calls[0], provider_metadata={"openai": {"extra_content": SIGNED}})
+    provider = "g" if maker.startswith("gemini") else "openai"
+    made = Origin(provider=provider, model=maker, protocol="openai-chat")
+    history = [
+        Message.user("Hi"),
+        Message.assistant(*calls, origin=made),
+        Message.tool("c1", "1"),
+        Message.tool("c2", "2"),
+    ]
+
+    prepared = Client().prepare(request(model=target, messages=history)).unwrap()
+
+    native = prepared.body["messages"][1]["tool_calls"]
+    codes = [(note.code, note.path) for note in prepared.diagnostics]
+    assert [call.get("extra_content") for call in native] == sent
+    assert (("thought-signature-skipped", "messages[1]") in codes) is (SKIPPED in sent)
 
 
 @pytest.mark.parametrize(

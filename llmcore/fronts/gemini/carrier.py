@@ -11,7 +11,7 @@ import base64
 from typing import Final
 
 from llmcore.fronts.sealer import PREFIX
-from llmcore.protocols.gemini.names import SKIP_SIGNATURE
+from llmcore.protocols.lowering import SKIP_SIGNATURE
 from llmcore.protocols.media import decode_base64
 
 _MARK: Final = PREFIX.encode()

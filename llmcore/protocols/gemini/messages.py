@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from llmcore.protocols.gemini.models import GeminiRules
-from llmcore.protocols.gemini.names import METADATA_KEY, PROTOCOL_ID, ROLES, SKIP_SIGNATURE
+from llmcore.protocols.gemini.names import METADATA_KEY, PROTOCOL_ID, ROLES
 from llmcore.protocols.gemini.parts import (
     GeminiTarget,
     ToolResultLowering,
@@ -24,7 +24,12 @@ from llmcore.protocols.gemini.parts import (
     lower_result,
 )
 from llmcore.protocols.history import HistoryPolicy, native_provider_ids, repair
-from llmcore.protocols.lowering import CONTINUE_TEXT, note_continue_message, tagged_text
+from llmcore.protocols.lowering import (
+    CONTINUE_TEXT,
+    SKIP_SIGNATURE,
+    note_continue_message,
+    tagged_text,
+)
 from llmcore.schema.content import (
     TextPart,
     ToolCallPart,

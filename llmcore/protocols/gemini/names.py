@@ -108,6 +108,3 @@ RESOLUTIONS: Final[Mapping[str, str]] = {"low": "LOW", "high": "HIGH", "original
 
 MEANINGFUL: Final = frozenset({"output", "error"})
 """The fields of a function's response of which one makes it more than the result itself."""
-
-SKIP_SIGNATURE: Final = "skip_thought_signature_validator"
-"""Stands for the signature of a call that the target did not make."""

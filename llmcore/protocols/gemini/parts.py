@@ -16,8 +16,9 @@ from attrs import field, frozen
 
 from llmcore.protocols import media
 from llmcore.protocols.gemini.models import GeminiRules
-from llmcore.protocols.gemini.names import MEANINGFUL, RESOLUTIONS, SKIP_SIGNATURE
+from llmcore.protocols.gemini.names import MEANINGFUL, RESOLUTIONS
 from llmcore.protocols.history import LoweringTarget
+from llmcore.protocols.lowering import SKIP_SIGNATURE
 from llmcore.protocols.tools import freeform_arguments
 from llmcore.schema.content import (
     AudioPart,

@@ -95,6 +95,7 @@ def _asks_for_several(request: LLMRequest) -> bool:
 
 # -- the beginning, and what stands beside the choices
 
+
 def unwrapped(document: NativeObject) -> NativeObject:
     """Return the chunk or the body in *document*, which is one itself but with a few servers.
 

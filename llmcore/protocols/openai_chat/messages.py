@@ -13,7 +13,7 @@ from llmcore.protocols.caching import OPENAI_BREAKPOINT, mark_breakpoint
 from llmcore.protocols.history import HistoryPolicy, Repaired, repair
 from llmcore.protocols.history.policy import LoweringTarget, native_provider_ids
 from llmcore.protocols.history.repair import EARLIER_MESSAGES, EMPTY_MESSAGE
-from llmcore.protocols.lowering import omitted_block, result_text
+from llmcore.protocols.lowering import SKIP_SIGNATURE, omitted_block, result_text
 from llmcore.protocols.openai_chat.models import ChatDialect, ReasoningReplay
 from llmcore.protocols.openai_chat.names import (
     METADATA_KEY,
@@ -359,7 +359,21 @@ def _lower_calls(
             why = "the server accepts only JSON objects as arguments: they are wrapped in one"
             diagnostics.changed("invalid-tool-arguments", f"{path}.content[{index}].arguments", why)
         calls.append(_lower_call(part, message, context))
+    if calls and context.dialect.checks_signatures(context.policy.model):
+        calls[0] = _signed(calls[0], path, diagnostics)
     return calls
+
+
+def _signed(call: NativeObject, path: str, diagnostics: Diagnostics) -> NativeObject:
+    """Return *call* with a thought signature: its own, or the value that skips the check.
+
+    Source: https://ai.google.dev/gemini-api/docs/thought-signatures (OpenAI compatibility).
+    """
+    if "extra_content" in call:
+        return call
+    why = "its call has no signature of this model: the value that skips the check is sent"
+    diagnostics.added("thought-signature-skipped", path, why)
+    return {**call, "extra_content": {"google": {"thought_signature": SKIP_SIGNATURE}}}
 
 
 def _lower_call(call: ToolCallPart, message: Message, context: ChatTarget) -> NativeObject:

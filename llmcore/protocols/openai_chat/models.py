@@ -77,6 +77,9 @@ class ChatDialect:
     """The ids of calls that the server accepts."""
     valid_arguments: bool = False
     """Whether the arguments of earlier tool calls must be JSON objects."""
+    signed_calls: str = ""
+    """Models (a pattern for the whole id) that refuse a message whose first call has no thought
+    signature of Gemini's."""
 
     images: bool = True
     """Whether the server accepts images."""
@@ -184,6 +187,10 @@ class ChatDialect:
     def thinks_in_content(self) -> bool:
         """Whether thinking goes back as parts of the content."""
         return self.reasoning_field == "content" and self.reasoning_replay != "forbidden"
+
+    def checks_signatures(self, model: str) -> bool:
+        """Return whether *model* requires a thought signature on the first call of a message."""
+        return matches_model(self.signed_calls, model)
 
     def rejects_stop(self, model: str) -> bool:
         """Return whether *model* rejects stop sequences."""

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from attrs import evolve
 
-from llmcore.protocols.gemini.names import SKIP_SIGNATURE
+from llmcore.protocols.lowering import SKIP_SIGNATURE
 from llmcore.schema.codec import from_json, to_json
 from llmcore.schema.content import (
     AudioPart,
