@@ -122,8 +122,7 @@ class ModelMap:
 
     def pool(self, name: str) -> ModelPool | None:
         """Return the targets of *name*; None if it has none."""
-        plain = name.removesuffix(_LONG_CONTEXT)
-        for known in (plain, _DATE.sub("", plain)):
+        for known in _spellings(name):
             if known in self.pools:
                 return self._expanded(self.pools[known])
         target = self.resolve(name)
@@ -155,11 +154,10 @@ class ModelMap:
     def resolve(self, name: str) -> UpstreamModel | None:
         """Return the one target of *name*; None if it has none.
 
-        `[1m]`, by which clients ask for a long context and which no provider accepts, is removed.
-        A name with the date of a snapshot is also found without the date.
+        Names that no rule changes pass without `[1m]`, which no provider accepts.
         """
-        name = name.removesuffix(_LONG_CONTEXT)
-        for known in (name, _DATE.sub("", name)):
+        name, undated = _spellings(name)
+        for known in (name, undated):
             if known in self.models:
                 return self.models[known]
         for rule in self.prefixes:
@@ -178,6 +176,15 @@ class ModelMap:
         named |= {self.upstream} if self.passes else set()
         members = {name for group in self.groups.values() for name, _ in group}
         return frozenset((named - self.groups.keys()) | members)
+
+
+def _spellings(name: str) -> tuple[str, str]:
+    """Return *name* without `[1m]`, and also without the date of a snapshot.
+
+    Clients ask for a long context by `[1m]`.
+    """
+    plain = name.removesuffix(_LONG_CONTEXT)
+    return plain, _DATE.sub("", plain)
 
 
 def read_model_map(path: Path | None, upstream: str) -> ModelMap:

@@ -56,24 +56,23 @@ def note_function(path: str, diagnostics: Diagnostics, api: str = "the API") -> 
     )
 
 
-def freeform_description(tool: CustomTool) -> str:
-    """Return the description of the function, which includes the grammar."""
+def freeform_function(tool: CustomTool, *, closed: bool = True) -> ToolDefinition:
+    """Return *tool* as a function of one string, whose description includes the grammar.
+
+    *closed* states in the schema that there are no other parameters.
+    """
+    schema: dict[str, Any] = {
+        "type": "object",
+        "properties": {FREEFORM_FIELD: {"type": "string", "description": "The whole input."}},
+        "required": [FREEFORM_FIELD],
+        **({"additionalProperties": False} if closed else {}),
+    }
     words = [tool.description] if tool.description else []
     if tool.grammar is not None:
         words.append(
             f"The input must match this {tool.grammar.syntax} grammar:\n{tool.grammar.definition}"
         )
-    return "\n\n".join(words) or "Takes one text."
-
-
-def freeform_schema(*, closed: bool) -> dict[str, Any]:
-    """Return the function's parameters; *closed* forbids others explicitly."""
-    schema: dict[str, Any] = {
-        "type": "object",
-        "properties": {FREEFORM_FIELD: {"type": "string", "description": "The whole input."}},
-        "required": [FREEFORM_FIELD],
-    }
-    return {**schema, "additionalProperties": False} if closed else schema
+    return ToolDefinition(tool.name, "\n\n".join(words) or "Takes one text.", schema)
 
 
 def freeform_tools(request: LLMRequest) -> frozenset[str]:
@@ -102,8 +101,7 @@ def with_functions(request: LLMRequest, diagnostics: Diagnostics, api: str) -> L
     for index, tool in enumerate(request.tools):
         if isinstance(tool, CustomTool):
             note_function(f"tools[{index}]", diagnostics, api)
-            schema = freeform_schema(closed=True)
-            tools.append(ToolDefinition(tool.name, freeform_description(tool), schema))
+            tools.append(freeform_function(tool))
         else:
             tools.append(tool)
     messages = tuple(map(_with_function_calls, request.messages))

@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 
 from llmcore.protocols.tools import (
     freeform_arguments,
-    freeform_description,
-    freeform_schema,
+    freeform_function,
     freeform_text,
     object_arguments,
 )
@@ -43,16 +42,17 @@ def test_input_that_was_wrapped_oddly(arguments: Any, expected: str) -> None:
 def test_the_grammar_is_described() -> None:
     """Words are all that can hold the model to it."""
     tool = CustomTool("t", "Does it.", grammar=Grammar(syntax="lark", definition="start: A"))
-    assert freeform_description(tool) == (
+    assert freeform_function(tool).description == (
         "Does it.\n\nThe input must match this lark grammar:\nstart: A"
     )
-    assert freeform_description(CustomTool("t", "")) == "Takes one text."
+    assert freeform_function(CustomTool("t", "")).description == "Takes one text."
 
 
 @pytest.mark.parametrize("closed", [True, False])
 def test_only_a_closed_schema_forbids_other_fields(closed: bool) -> None:
     """Some APIs want it in so many words."""
-    assert freeform_schema(closed=closed).get("additionalProperties", True) is not closed
+    function = freeform_function(CustomTool("t", ""), closed=closed)
+    assert function.parameters.get("additionalProperties", True) is not closed
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,7 @@ from llmcore.fronts.reading import rooted
 from llmcore.fronts.tool_registry import ToolEntry, ToolKind, ToolRegistry, function_name
 from llmcore.fronts.tools_as_functions import BUILTIN, HOSTED_AS_FUNCTIONS
 from llmcore.protocols.openai_responses.names import METADATA_KEY, PROTOCOL_ID
-from llmcore.protocols.tools import freeform_description, freeform_schema
+from llmcore.protocols.tools import freeform_function
 from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.errors import InvalidRequestError
 from llmcore.schema.json import JsonObject, object_or_empty, objects, str_or_none
@@ -218,10 +218,8 @@ class ToolCollector:
         entry = ToolEntry(
             upstream=upstream, kind="custom", name=name, namespace=namespace, native=as_is
         )
-        function = ToolDefinition(
-            upstream, freeform_description(tool), freeform_schema(closed=False)
-        )
-        return OfferedTool(spec=tool if as_is else function, entry=entry, type="custom")
+        spec = tool if as_is else freeform_function(tool, closed=False)
+        return OfferedTool(spec=spec, entry=entry, type="custom")
 
     def _builtin(self, type_: str, native: dict[str, Any], path: str) -> OfferedTool:
         builtin = BUILTIN[type_]

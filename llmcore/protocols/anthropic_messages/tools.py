@@ -18,8 +18,7 @@ from llmcore.protocols.forced_format import ForcedFormat
 from llmcore.protocols.tool_schema import SchemaTarget, project
 from llmcore.protocols.tools import (
     check_forcible,
-    freeform_description,
-    freeform_schema,
+    freeform_function,
     note_function,
 )
 from llmcore.schema.diagnostics import Diagnostics
@@ -73,7 +72,7 @@ def _lower_function(
 ) -> dict[str, Any]:
     if isinstance(tool, CustomTool):
         note_function(path, diagnostics)
-        return _function(tool.name, freeform_description(tool), freeform_schema(closed=True))
+        tool = freeform_function(tool)
     strict = tool.strict and rules.strict_tools and not _called_by_code(tool)
     if tool.strict and not strict:
         whose = "a tool that code calls" if rules.strict_tools else "a tool of this model"

@@ -28,8 +28,7 @@ from llmcore.protocols.forced_format import ForcedFormat
 from llmcore.protocols.tool_schema import SchemaTarget, project
 from llmcore.protocols.tools import (
     check_forcible,
-    freeform_description,
-    freeform_schema,
+    freeform_function,
     note_function,
 )
 from llmcore.schema import json
@@ -115,8 +114,7 @@ def _lower_function(
     """Return a tool, and the cache point that ends a prefix with it."""
     if isinstance(tool, CustomTool):
         note_function(path, diagnostics)
-        schema = freeform_schema(closed=False)
-        return [_function(tool.name, freeform_description(tool), schema)]
+        tool = freeform_function(tool, closed=False)
     strict = bool(tool.strict) and rules.structured_output
     if tool.strict and not strict:
         diagnostics.unsupported(f"{path}.strict", "the model has no strict tools")

@@ -15,8 +15,7 @@ from attrs import field, frozen
 from llmcore.protocols.gemini.models import GeminiDialect, GeminiRules
 from llmcore.protocols.tool_schema import SchemaTarget, project
 from llmcore.protocols.tools import (
-    freeform_description,
-    freeform_schema,
+    freeform_function,
     no_tools,
     note_function,
     unknown_tool,
@@ -102,7 +101,8 @@ def _lower_own(
     tool: ToolDefinition | CustomTool, path: str, rules: GeminiRules, diagnostics: Diagnostics
 ) -> NativeObject:
     if isinstance(tool, CustomTool):
-        return _lower_custom(tool, path, rules, diagnostics)
+        note_function(path, diagnostics)
+        tool = freeform_function(tool, closed=False)
     declaration: NativeObject = {"name": tool.name, "description": tool.description}
     if not tool.description:
         del declaration["description"]
@@ -118,19 +118,6 @@ def _lower_parameters(
     projected = project(schema, target, path)
     diagnostics.extend(projected.diagnostics)
     return {"parametersJsonSchema" if rules.json_schema else "parameters": projected.schema}
-
-
-def _lower_custom(
-    tool: CustomTool, path: str, rules: GeminiRules, diagnostics: Diagnostics
-) -> NativeObject:
-    """Return a freeform tool as a function of one string, its grammar in words."""
-    note_function(path, diagnostics)
-    schema: JsonObject = freeform_schema(closed=False)
-    return {
-        "name": tool.name,
-        "description": freeform_description(tool),
-        **_lower_parameters(schema, f"{path}.parameters", rules, diagnostics),
-    }
 
 
 # -- the choice

@@ -16,8 +16,7 @@ from attrs import evolve
 from llmcore.protocols.openai_chat.models import ChatDialect
 from llmcore.protocols.tool_schema import SchemaTarget, project
 from llmcore.protocols.tools import (
-    freeform_description,
-    freeform_schema,
+    freeform_function,
     no_tools,
     note_function,
     unknown_tool,
@@ -131,13 +130,11 @@ def _lower_tool(
     diagnostics: Diagnostics,
 ) -> NativeObject | None:
     match tool:
-        case ToolDefinition():
-            return {
-                "type": "function",
-                "function": _lower_function(tool, path, dialect, diagnostics),
-            }
-        case CustomTool():
-            return _lower_custom(tool, path, dialect, diagnostics)
+        case CustomTool() if dialect.custom_tools:
+            return {"type": "custom", "custom": _lower_custom(tool)}
+        case ToolDefinition() | CustomTool():
+            function = _lower_function(tool, path, dialect, diagnostics)
+            return {"type": "function", "function": function}
         case HostedTool(kind="raw", provider=provider) if provider in keys:
             return dict(tool.options)
         case HostedTool():
@@ -152,8 +149,11 @@ def _lower_tool(
 
 
 def _lower_function(
-    tool: ToolDefinition, path: str, dialect: ChatDialect, diagnostics: Diagnostics
+    tool: ToolDefinition | CustomTool, path: str, dialect: ChatDialect, diagnostics: Diagnostics
 ) -> NativeObject:
+    if isinstance(tool, CustomTool):
+        note_function(path, diagnostics, "the server")
+        tool = freeform_function(tool)
     strict = tool.strict
     if strict and not dialect.strict_tools:
         diagnostics.unsupported(f"{path}.strict", "the server has no strict functions")
@@ -170,28 +170,14 @@ def _lower_function(
     return function
 
 
-def _lower_custom(
-    tool: CustomTool, path: str, dialect: ChatDialect, diagnostics: Diagnostics
-) -> NativeObject:
-    if dialect.custom_tools:
-        custom: NativeObject = {"name": tool.name}
-        if tool.description:
-            custom["description"] = tool.description
-        if tool.grammar is not None:
-            grammar = {"syntax": tool.grammar.syntax, "definition": tool.grammar.definition}
-            custom["format"] = {"type": "grammar", "grammar": grammar}
-        return {"type": "custom", "custom": custom}
-    note_function(path, diagnostics, "the server")
-    return {"type": "function", "function": _freeform_function(tool)}
-
-
-def _freeform_function(tool: CustomTool) -> NativeObject:
-    """Return a freeform tool as a function of one string, its grammar in words."""
-    return {
-        "name": tool.name,
-        "description": freeform_description(tool),
-        "parameters": freeform_schema(closed=True),
-    }
+def _lower_custom(tool: CustomTool) -> NativeObject:
+    custom: NativeObject = {"name": tool.name}
+    if tool.description:
+        custom["description"] = tool.description
+    if tool.grammar is not None:
+        grammar = {"syntax": tool.grammar.syntax, "definition": tool.grammar.definition}
+        custom["format"] = {"type": "grammar", "grammar": grammar}
+    return custom
 
 
 # -- forced calls by schema
@@ -214,9 +200,7 @@ def lower_forced_call(
     """Return the `response_format` that only a call fits, and instructions that describe it."""
     _checked(request, dialect)
     functions = [
-        _freeform_function(tool)
-        if isinstance(tool, CustomTool)
-        else _lower_function(tool, f"tools[{index}]", dialect, diagnostics)
+        _lower_function(tool, f"tools[{index}]", dialect, diagnostics)
         for index, tool in _offered(request)
     ]
     why = "the call is made from a JSON schema on the response's text: exactly one call"

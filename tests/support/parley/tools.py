@@ -1,16 +1,11 @@
 """Parley: tools, and the choice among them."""
 
 from llmcore.protocols.tool_schema import SchemaTarget, project
-from llmcore.protocols.tools import (
-    check_forcible,
-    freeform_description,
-    freeform_schema,
-    note_function,
-)
+from llmcore.protocols.tools import check_forcible, freeform_function, note_function
 from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.json import NativeObject
 from llmcore.schema.request import LLMRequest
-from llmcore.schema.tools import CustomTool, HostedTool, ToolChoice, ToolSpec
+from llmcore.schema.tools import CustomTool, HostedTool, ToolChoice, ToolDefinition, ToolSpec
 from tests.support.parley.names import TOOL_CHOICES
 
 
@@ -43,9 +38,12 @@ def _lower_tool(tool: ToolSpec, path: str, diagnostics: Diagnostics) -> NativeOb
             return None
         case CustomTool():
             note_function(path, diagnostics)
-            schema = freeform_schema(closed=False)
-            return {"name": tool.name, "about": freeform_description(tool), "schema": schema}
+            return _lower_function(freeform_function(tool, closed=False), path, diagnostics)
         case _:
-            projected = project(tool.parameters, SchemaTarget.OPENAI_LOOSE, f"{path}.parameters")
-            diagnostics.extend(projected.diagnostics)
-            return {"name": tool.name, "about": tool.description, "schema": projected.schema}
+            return _lower_function(tool, path, diagnostics)
+
+
+def _lower_function(tool: ToolDefinition, path: str, diagnostics: Diagnostics) -> NativeObject:
+    projected = project(tool.parameters, SchemaTarget.OPENAI_LOOSE, f"{path}.parameters")
+    diagnostics.extend(projected.diagnostics)
+    return {"name": tool.name, "about": tool.description, "schema": projected.schema}
