@@ -8,7 +8,7 @@ from attrs import evolve, frozen
 from llmcore.client.event_stream import EventStream
 from llmcore.client.middleware.target import ModelChoice
 from llmcore.protocols.forced_format import format_in_words
-from llmcore.protocols.history.policy import same_family
+from llmcore.protocols.history.clean import same_family
 from llmcore.schema.content import ContentPart, ReasoningPart, TextPart
 from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.messages import Message

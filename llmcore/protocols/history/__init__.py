@@ -24,12 +24,12 @@ conversation repairs to the same messages plus new ones: prompt caches stay warm
 reasoning that a provider binds to all that stands before it stays valid. Messages that
 need no repair come back as the same objects.
 
-In reading order: `policy` (the rules of a target, and families of model ids), `clean` (each
-message by itself), `pair_calls` (calls and their results), `repair` (the order of all messages, and
-the steps in order).
+In reading order: `clean` (the rules of a target, families of model ids, and each message by
+itself), `pair_calls` (calls and their results), `repair` (the order of all messages, and the steps
+in order).
 """
 
-from llmcore.protocols.history.policy import (
+from llmcore.protocols.history.clean import (
     HistoryPolicy,
     LoweringTarget,
     model_family,

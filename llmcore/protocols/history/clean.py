@@ -1,12 +1,12 @@
-"""Removes from each message what its target cannot read."""
+"""The rules of a target for conversations, and each message without what its target cannot read."""
 
-from typing import Final, TypeAlias
+import re
+from typing import Final, Literal, TypeAlias
 
 import msgspec
 from attrs import evolve
 
-from llmcore.protocols.history.policy import HistoryPolicy
-from llmcore.protocols.lowering import tagged_text
+from llmcore.protocols.tools import ANY_CALL_ID, CallIdRule
 from llmcore.schema.content import (
     AudioPart,
     ContentPart,
@@ -24,7 +24,133 @@ from llmcore.schema.content import (
 from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.errors import InvalidRequestError
 from llmcore.schema.json import without
-from llmcore.schema.messages import Message, Role
+from llmcore.schema.messages import Message, Origin, Role
+from llmcore.schema.request import LLMRequest
+
+# -- the rules of a target
+
+
+class HistoryPolicy(msgspec.Struct, frozen=True, kw_only=True):
+    """The rules of a target for conversations."""
+
+    protocol: str
+    """The target protocol's id, such as `anthropic-messages`."""
+    provider: str
+    model: str
+    metadata_key: str
+    """The key of the target's own data in `provider_metadata`."""
+    call_ids: CallIdRule = ANY_CALL_ID
+    tool_results: Literal["separate", "together"] = "separate"
+    """One tool message per result, or one for all results of an assistant turn."""
+    name_results: bool = False
+    """Whether each result must carry its tool's name."""
+    alternate: bool = False
+    """Whether the two sides must take turns. Neighbours on one side then become one message;
+    tool results and the user message after them become one message of role `tool`,
+    results first: lower all of its parts. Implies `tool_results="together"`."""
+    starts_with_user: bool = False
+    system_messages: Literal["keep", "lift", "demote"] = "keep"
+    """Of system and developer messages among the messages: `keep` them where they are; `lift`
+    all their text into `Repaired.system`; or `demote`: lift those before the first
+    other message, and turn later ones into user text in a `<system>` tag, which leaves
+    the cached prefix of a running conversation as it is."""
+    developer_role: bool = True
+    """Whether the target supports it; if not, developer messages become system messages."""
+    empty_text: Literal["keep", "drop_empty", "drop_blank"] = "keep"
+    """`drop_empty`: text parts of no characters go, unless they carry the target's own data;
+    `drop_blank`: those of nothing but white space go too, whatever they carry."""
+    empty_user_text: bool = False
+    """Whether a user's message may be an empty text and nothing else."""
+    reasoning: Literal["drop", "signed", "own", "any"] = "any"
+    """Which reasoning the target takes back: none; only with a signature, encrypted data or
+    an item id of its own; or bare text too: of its own API, or of any."""
+    reasoning_may_end_turn: bool = True
+    """Whether an assistant message may end with reasoning."""
+    item_ids: bool = True
+    """Whether the ids of the provider's stored items (`provider_metadata[key]["id"]`) are
+    sent back. Ids of a message of which reasoning was dropped never are."""
+    continues_stored: bool = False
+    """Whether the provider holds earlier turns, so that results may answer calls that are
+    not among the messages."""
+
+    def same_api(self, origin: Origin | None) -> bool:
+        """Return whether the target's API made it, with whatever model; None counts as yes."""
+        if origin is None:
+            return True
+        return origin.provider == self.provider and origin.protocol in (None, self.protocol)
+
+    def keeps_opaque(self, origin: Origin | None) -> bool:
+        """Return whether signatures and encrypted data of *origin* are good at the target.
+
+        They are where protocol, provider and model family are the same, and for None:
+        a message made by hand is the caller's own responsibility.
+        """
+        if origin is None:
+            return True
+        return self.same_api(origin) and same_family(origin.model, self.model)
+
+
+class LoweringTarget(msgspec.Struct, frozen=True, kw_only=True):
+    """The target that messages are lowered for."""
+
+    policy: HistoryPolicy
+    keys: frozenset[str]
+    """Under which ids native parts are this API's own."""
+
+    @property
+    def metadata_key(self) -> str:
+        """Where replayed provider data stands."""
+        return self.policy.metadata_key
+
+
+def native_provider_ids(request: LLMRequest, *ids: str) -> frozenset[str]:
+    """Return the ids under which native parts are the target's own: *ids*, and its provider's."""
+    return frozenset(filter(None, (*ids, request.provider_id)))
+
+
+# -- which model ids mean one model
+
+
+_ROUTING = re.compile(r"^(?:[a-z-]+\.)+(?=[a-z])")
+"""Bedrock's region and vendor: `us.anthropic.`."""
+_SNAPSHOT = re.compile(
+    r"(?:"
+    r"@[\w.-]+"  # Vertex AI: @20250929
+    r"|:[\w.-]+"  # Bedrock and OpenRouter: :0, :free
+    r"|-\d{4}-\d{2}-\d{2}|-\d{2}-\d{4}|-\d{8}|-\d{6}|-\d{4}|-\d{3}"  # dates and revisions
+    r"|-latest|-preview|-exp|-experimental"
+    r")$"
+)
+
+
+def model_family(model_id: str) -> str:
+    """Return the model's name without the part that differs between its snapshots.
+
+    Dates, revisions, `latest` and `preview` go, and so do path, region and vendor:
+    `us.anthropic.claude-sonnet-4-5-20250929-v1:0` and `claude-sonnet-4-5` are one.
+    """
+    name = _ROUTING.sub("", model_id.strip().lower().rsplit("/", 1)[-1])
+    name = re.sub(r"-v\d+:[\w.-]+$", "", name)
+    while (shorter := _SNAPSHOT.sub("", name)) != name and shorter:
+        name = shorter
+    return name
+
+
+def same_family(id_: str, other: str) -> bool:
+    """Return whether both ids mean the same model, as far as names tell.
+
+    A name without any number (`my-deployment`, `gemini-flash-latest`) is an alias that
+    does not identify the model behind it, so it is assumed to be the same.
+    """
+    first, second = model_family(id_), model_family(other)
+    return first == second or not (_names_a_version(first) and _names_a_version(second))
+
+
+def _names_a_version(family: str) -> bool:
+    return any(character.isdigit() for character in family)
+
+
+# -- a message by itself
 
 Place: TypeAlias = tuple[int, int]
 """The position of a part in the caller's messages: the indexes of message and part."""
@@ -309,66 +435,3 @@ def _clean_result(
         return part
     diagnostics.dropped("empty-text", f"{path}.content", "empty text in the tool's result")
     return evolve(part, content=kept or "")
-
-
-# -- instructions among the messages
-
-
-def place_instructions(
-    drafts: list[Draft], policy: HistoryPolicy, diagnostics: Diagnostics
-) -> list[TextPart]:
-    """Apply the policy to system and developer messages; return the lifted text.
-
-    *drafts* change in place: a lifted message is left without parts. Where there are no others,
-    the last one is demoted, since a request needs a message to answer.
-    """
-    lifted: list[TextPart] = []
-    leading = True
-    alone = all(draft.role in ("system", "developer") for draft in drafts if draft.parts)
-    for draft in drafts:
-        if draft.role not in ("system", "developer"):
-            leading = leading and not draft.parts
-        elif policy.system_messages == "keep":
-            _rename_developer(draft, policy, diagnostics)
-        elif alone and draft is drafts[-1] and draft.parts:
-            _demote(draft, diagnostics)
-        elif policy.system_messages == "lift" or leading:
-            _lift(draft, lifted, diagnostics, moved=not leading)
-        elif draft.parts:
-            _demote(draft, diagnostics)
-    return lifted
-
-
-def _rename_developer(draft: Draft, policy: HistoryPolicy, diagnostics: Diagnostics) -> None:
-    if draft.role == "developer" and not policy.developer_role and draft.parts:
-        draft.role = "system"
-        diagnostics.changed("developer-as-system", draft.path, "the target has no developer role")
-
-
-def _lift(draft: Draft, lifted: list[TextPart], diagnostics: Diagnostics, *, moved: bool) -> None:
-    """Move the text of *draft* to *lifted*; what else it holds becomes the user's."""
-    if moved and draft.parts:
-        why = "the target accepts instructions only before the conversation"
-        diagnostics.changed("system-message-moved", draft.path, why)
-    lifted.extend(part for _, part in draft.parts if isinstance(part, TextPart))
-    rest: list[Placed] = [
-        (place, part) for place, part in draft.parts if not isinstance(part, TextPart)
-    ]
-    if rest:
-        why = "the target's instructions are text only; the rest became the user's"
-        diagnostics.changed("system-message-demoted", draft.path, why)
-    draft.parts, draft.role = rest, "user" if rest else draft.role
-
-
-def _demote(draft: Draft, diagnostics: Diagnostics) -> None:
-    """Make *draft* the user's, its text in a tag that names the speaker."""
-    tag = draft.role
-    why = f"the target accepts no {tag} message here; it became user text in a <{tag}> tag"
-    diagnostics.changed("system-message-demoted", draft.path, why)
-    draft.parts = [
-        (place, evolve(part, text=tagged_text(tag, part.text)))
-        if isinstance(part, TextPart)
-        else (place, part)
-        for place, part in draft.parts
-    ]
-    draft.role = "user"

@@ -5,8 +5,7 @@ from collections.abc import Iterator
 
 from attrs import define, evolve
 
-from llmcore.protocols.history.clean import Draft, Place, path_of
-from llmcore.protocols.history.policy import HistoryPolicy
+from llmcore.protocols.history.clean import Draft, HistoryPolicy, Place, path_of
 from llmcore.protocols.tools import shown, synthetic_call_id
 from llmcore.schema.content import ContentPart, ToolCallPart, ToolResultPart
 from llmcore.schema.diagnostics import Diagnostics

@@ -1,12 +1,13 @@
-"""Orders a conversation: results after their calls, alternating roles, a user message first."""
+"""Orders a conversation: instructions, results after calls, alternating roles, the user first."""
 
 from collections.abc import Iterator, Sequence
 from operator import is_
 from typing import TypeVar
 
 import msgspec
+from attrs import evolve
 
-from llmcore.protocols.history.clean import Draft, Placed, clean, path_of, place_instructions
+from llmcore.protocols.history.clean import Draft, HistoryPolicy, Placed, clean, path_of
 from llmcore.protocols.history.pair_calls import (
     PairedResult,
     PairedResults,
@@ -14,7 +15,7 @@ from llmcore.protocols.history.pair_calls import (
     results_of,
     settle,
 )
-from llmcore.protocols.history.policy import HistoryPolicy
+from llmcore.protocols.lowering import tagged_text
 from llmcore.schema.content import ContentPart, ReasoningPart, TextPart, ToolResultPart
 from llmcore.schema.diagnostics import Diagnostic, Diagnostics
 from llmcore.schema.messages import Message, Origin, Role
@@ -40,6 +41,69 @@ class Unit(msgspec.Struct, eq=False):
     def side(self) -> str:
         """The side of the conversation; tool messages belong to the user's."""
         return "user" if self.role == "tool" else self.role
+
+
+# -- instructions among the messages
+
+
+def place_instructions(
+    drafts: list[Draft], policy: HistoryPolicy, diagnostics: Diagnostics
+) -> list[TextPart]:
+    """Apply the policy to system and developer messages; return the lifted text.
+
+    *drafts* change in place: a lifted message is left without parts. Where there are no others,
+    the last one is demoted, since a request needs a message to answer.
+    """
+    lifted: list[TextPart] = []
+    leading = True
+    alone = all(draft.role in ("system", "developer") for draft in drafts if draft.parts)
+    for draft in drafts:
+        if draft.role not in ("system", "developer"):
+            leading = leading and not draft.parts
+        elif policy.system_messages == "keep":
+            _rename_developer(draft, policy, diagnostics)
+        elif alone and draft is drafts[-1] and draft.parts:
+            _demote(draft, diagnostics)
+        elif policy.system_messages == "lift" or leading:
+            _lift(draft, lifted, diagnostics, moved=not leading)
+        elif draft.parts:
+            _demote(draft, diagnostics)
+    return lifted
+
+
+def _rename_developer(draft: Draft, policy: HistoryPolicy, diagnostics: Diagnostics) -> None:
+    if draft.role == "developer" and not policy.developer_role and draft.parts:
+        draft.role = "system"
+        diagnostics.changed("developer-as-system", draft.path, "the target has no developer role")
+
+
+def _lift(draft: Draft, lifted: list[TextPart], diagnostics: Diagnostics, *, moved: bool) -> None:
+    """Move the text of *draft* to *lifted*; what else it holds becomes the user's."""
+    if moved and draft.parts:
+        why = "the target accepts instructions only before the conversation"
+        diagnostics.changed("system-message-moved", draft.path, why)
+    lifted.extend(part for _, part in draft.parts if isinstance(part, TextPart))
+    rest: list[Placed] = [
+        (place, part) for place, part in draft.parts if not isinstance(part, TextPart)
+    ]
+    if rest:
+        why = "the target's instructions are text only; the rest became the user's"
+        diagnostics.changed("system-message-demoted", draft.path, why)
+    draft.parts, draft.role = rest, "user" if rest else draft.role
+
+
+def _demote(draft: Draft, diagnostics: Diagnostics) -> None:
+    """Make *draft* the user's, its text in a tag that names the speaker."""
+    tag = draft.role
+    why = f"the target accepts no {tag} message here; it became user text in a <{tag}> tag"
+    diagnostics.changed("system-message-demoted", draft.path, why)
+    draft.parts = [
+        (place, evolve(part, text=tagged_text(tag, part.text)))
+        if isinstance(part, TextPart)
+        else (place, part)
+        for place, part in draft.parts
+    ]
+    draft.role = "user"
 
 
 # -- from drafts to units

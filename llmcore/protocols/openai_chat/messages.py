@@ -10,8 +10,13 @@ from collections.abc import Mapping, Sequence
 from typing import Final, Literal
 
 from llmcore.protocols.caching import OPENAI_BREAKPOINT, mark_breakpoint
-from llmcore.protocols.history import HistoryPolicy, Repaired, repair
-from llmcore.protocols.history.policy import LoweringTarget, native_provider_ids
+from llmcore.protocols.history import (
+    HistoryPolicy,
+    LoweringTarget,
+    Repaired,
+    native_provider_ids,
+    repair,
+)
 from llmcore.protocols.history.repair import EARLIER_MESSAGES, EMPTY_MESSAGE
 from llmcore.protocols.lowering import SKIP_SIGNATURE, omitted_block, result_text
 from llmcore.protocols.openai_chat.models import ChatDialect, ReasoningReplay

@@ -9,8 +9,13 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from llmcore.protocols.caching import mark_breakpoint
-from llmcore.protocols.history import HistoryPolicy, Repaired, repair
-from llmcore.protocols.history.policy import LoweringTarget, native_provider_ids
+from llmcore.protocols.history import (
+    HistoryPolicy,
+    LoweringTarget,
+    Repaired,
+    native_provider_ids,
+    repair,
+)
 from llmcore.protocols.openai_responses.models import ResponsesDialect
 from llmcore.protocols.openai_responses.names import CALL_IDS, METADATA_KEY, PROTOCOL_ID
 from llmcore.protocols.openai_responses.parts import content_of, lower_part, lower_result
