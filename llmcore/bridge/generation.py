@@ -40,7 +40,6 @@ from llmcore.fronts.front import (
     Upstream,
 )
 from llmcore.fronts.openai_responses.compaction import needs_summary
-from llmcore.fronts.openai_responses.tools import has_native_tools
 from llmcore.protocols.anthropic_messages.names import PROTOCOL_ID as MESSAGES
 from llmcore.routes.route import Route
 from llmcore.schema.diagnostics import Diagnostic
@@ -203,7 +202,7 @@ class Generation(Generic[Context]):
             return None
         if needs_summary(request.body, chosen.upstream):
             return None
-        if not route.protocol.native_tools and has_native_tools(request.body):
+        if not route.protocol.native_tools and self.front.has_native_tools(request.body):
             return None
         framed = self.encoding(request).content_type.startswith("text/event-stream")
         if (chosen.streaming and not framed) or holds_sealed_state(request.body):

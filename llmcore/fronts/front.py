@@ -333,6 +333,9 @@ class Front(Generic[Context]):
     model: Callable[[ListedModel], JsonObject]
     token_count: Callable[[int], JsonObject] = _no_token_count
     """The response to a request that counts tokens, where the API has one."""
+    has_native_tools: Callable[[JsonObject], bool] = lambda _body: False
+    """Whether a body has tools that clients run, or calls of them, and that only some servers of
+    the API have, such as freeform ones."""
 
 
 # -- the fronts that there are

@@ -173,7 +173,8 @@ def test_calls_that_gemini_did_not_make_skip_its_check_over_chat_completions(
 
     prepared = Client().prepare(request(model=target, messages=history)).unwrap()
 
-    native = prepared.body["messages"][1]["tool_calls"]
+    body: Any = prepared.body
+    native = body["messages"][1]["tool_calls"]
     codes = [(note.code, note.path) for note in prepared.diagnostics]
     assert [call.get("extra_content") for call in native] == sent
     assert (("thought-signature-skipped", "messages[1]") in codes) is (SKIPPED in sent)

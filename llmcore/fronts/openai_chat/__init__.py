@@ -17,6 +17,7 @@ from llmcore.fronts.openai_chat.chunks import encoding
 from llmcore.fronts.openai_chat.grammar import ChunkChecker
 from llmcore.fronts.openai_chat.request import ChatContext, no_request, read, routing_of
 from llmcore.fronts.openai_chat.response import ChatWriter
+from llmcore.fronts.openai_chat.tools import has_native_tools
 from llmcore.fronts.openai_forms import failure_response, listed_model, model_list
 from llmcore.protocols.openai_chat.names import PROTOCOL_ID
 
@@ -32,5 +33,6 @@ front: Final[Front[ChatContext]] = Front(
     checker=ChunkChecker,
     models=model_list,
     model=listed_model,
+    has_native_tools=has_native_tools,
 )
 """The front of Chat Completions."""

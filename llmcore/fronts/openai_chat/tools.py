@@ -12,6 +12,7 @@ https://developers.openai.com/api/reference/resources/chat (`tools`, `tool_choic
 """
 
 from collections.abc import Mapping, Sequence
+from itertools import chain
 from typing import Any, Final
 
 from llmcore.fronts.errors import invalid
@@ -66,6 +67,13 @@ def read_offer(body: Fields, upstream: Upstream, diagnostics: Diagnostics) -> Of
         parallel=parallel if offered else None,
         legacy=legacy,
     )
+
+
+def has_native_tools(body: Fields) -> bool:
+    """Return whether *body* has freeform tools, which few servers have, or calls of them."""
+    messages = objects(body.get("messages"))
+    calls = (call for message in messages for call in objects(message.get("tool_calls")))
+    return any(one.get("type") == "custom" for one in chain(objects(body.get("tools")), calls))
 
 
 def _natives(body: Fields, *, legacy: bool) -> list[tuple[str, Fields]]:

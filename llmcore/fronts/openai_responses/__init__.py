@@ -23,6 +23,7 @@ from llmcore.fronts.openai_responses.request import (
     token_count,
 )
 from llmcore.fronts.openai_responses.response import ResponsesWriter
+from llmcore.fronts.openai_responses.tools import has_native_tools
 from llmcore.protocols.openai_responses.names import PROTOCOL_ID
 
 _ENCODING: Final = StreamEncoding(content_type=EVENT_STREAM, encode=named_event, heartbeat=COMMENT)
@@ -40,5 +41,6 @@ front: Final[Front[Translation]] = Front(
     models=model_list,
     model=listed_model,
     token_count=token_count,
+    has_native_tools=has_native_tools,
 )
 """The front of the Responses API."""

@@ -8,7 +8,7 @@ import pytest
 from attrs import evolve
 
 from llmcore.bridge.model_map import model_map_from
-from llmcore.protocols import openai_responses
+from llmcore.protocols import openai_chat, openai_responses
 from llmcore.routes.route import Route
 from tests.support.servers.front_gateways import gateway, served, service_for
 from tests.support.servers.loopback import Answer, Handler, Received, serve
@@ -359,6 +359,41 @@ def test_tools_that_an_upstream_lacks_become_functions(
     if not (passes or knows):
         assert "custom" not in json.dumps(sent)
         assert "namespace" not in json.dumps(sent)
+
+
+CHAT_FREEFORM = {"type": "custom", "custom": {"name": "patch"}}
+CHAT_CALL = {"id": "c", "type": "custom", "custom": {"name": "patch", "input": "x"}}
+CHAT_CALLED = {"role": "assistant", "content": None, "tool_calls": [CHAT_CALL]}
+CHAT_RESULT = {"role": "tool", "tool_call_id": "c", "content": "y"}
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"tools": [CHAT_FREEFORM]},
+        {"tools": [CHAT_FREEFORM], "messages": [HI, CHAT_CALLED, CHAT_RESULT]},
+        {"messages": [HI, CHAT_CALLED, CHAT_RESULT]},
+    ],
+    ids=["offered", "offered and called", "called"],
+)
+@pytest.mark.parametrize("knows", [True, False], ids=["openai", "another"])
+def test_freeform_tools_of_chat_become_functions_where_the_server_lacks_them(
+    fields: dict[str, Any], knows: bool
+) -> None:
+    body = {"model": "m", "messages": [HI], **fields}
+    dialect = openai_chat.OPENAI if knows else openai_chat.COMPATIBLE
+    with playing(COMPATIBLE, SAID) as scene:
+        route = scene.model.route
+        assert isinstance(route, Route)
+        model = evolve(scene.model, route=route.with_(protocol=openai_chat.make(dialect)))
+        with gateway(model) as url:
+            answer = httpx.post(url + "/v1/chat/completions", json=body)
+    (sent,) = scene.bodies
+
+    assert answer.status_code == 200
+    assert ("custom" in json.dumps(sent)) == knows
+    if knows:
+        assert {**body, "model": sent["model"]} == sent
 
 
 def test_all_columns_are_known() -> None:
