@@ -11,10 +11,7 @@ from typing import Any
 import pytest
 
 from tests.support.programs.browser import chromium
-from tests.support.strategies.examples import (
-    leave_out_local_constants,
-    register_profiles,
-)
+from tests.support.strategies.examples import leave_out_local_constants, register_profiles
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # Shells start background jobs so, and their children inherit it: nothing could be interrupted.

@@ -6,14 +6,7 @@ from typing import Any
 import pytest
 
 import llmcore
-from llmcore import (
-    DocumentPart,
-    ImagePart,
-    Message,
-    OpenAI,
-    request,
-    sync,
-)
+from llmcore import DocumentPart, ImagePart, Message, OpenAI, request, sync
 from llmcore.client.call_hints import with_awaited_hints
 from llmcore.client.middleware.concurrency_limit import ConcurrencyLimit
 from llmcore.generation.retry import retry

@@ -16,12 +16,7 @@ from llmcore.bridge.http.logs import log
 from llmcore.bridge.upstream import Upstreams
 from llmcore.fronts.errors import from_llm_error
 from llmcore.schema import json
-from llmcore.schema.errors import (
-    ContextLengthError,
-    InvalidRequestError,
-    LLMError,
-    NotFoundError,
-)
+from llmcore.schema.errors import ContextLengthError, InvalidRequestError, LLMError, NotFoundError
 from llmcore.schema.json import JsonObject
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.token_estimate import TokenCount, estimated_tokens

@@ -325,9 +325,7 @@ class Generation(Generic[Context]):
         return await self.counted(call, partial(self.read, call.request, large=call.is_large))
 
     async def counted(
-        self,
-        call: OperationRequest,
-        read: Callable[[ChosenModel], Awaitable[ReadRequest[Context]]],
+        self, call: OperationRequest, read: Callable[[ChosenModel], Awaitable[ReadRequest[Context]]]
     ) -> Outcome:
         """Return the number of tokens of a request, which *read* reads unless its count is kept."""
         client_request = call.request

@@ -46,12 +46,7 @@ from llmcore.bridge.upstream_call import (
 from llmcore.client.large_requests import is_large, run_in_thread_if
 from llmcore.client.loop_task import LoopTask
 from llmcore.client.transport import Transport
-from llmcore.fronts.errors import (
-    FrontError,
-    from_llm_error,
-    overloaded,
-    state_unavailable,
-)
+from llmcore.fronts.errors import FrontError, from_llm_error, overloaded, state_unavailable
 from llmcore.fronts.front import ClientRequest, Upstream
 from llmcore.fronts.policy import RegisteredTool, TranslationPolicy
 from llmcore.fronts.sealer import Sealer

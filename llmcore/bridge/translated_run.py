@@ -26,13 +26,7 @@ from llmcore.client.event_stream import EventStream
 from llmcore.client.large_requests import holds_much, run_in_thread_if
 from llmcore.folds.grammar import has_content
 from llmcore.fronts.errors import FrontError, from_llm_error, state_unavailable
-from llmcore.fronts.front import (
-    Event,
-    FailureResponse,
-    FrontWriter,
-    GrammarChecker,
-    StreamEncoding,
-)
+from llmcore.fronts.front import Event, FailureResponse, FrontWriter, GrammarChecker, StreamEncoding
 from llmcore.generation.rejected_reasoning import without_opaque_reasoning
 from llmcore.protocols.anthropic_messages.names import PROTOCOL_ID as MESSAGES
 from llmcore.routes.route import Route

@@ -16,13 +16,7 @@ from llmcore.bridge.accounts.charges import budget_meters
 from llmcore.bridge.accounts.issued_key import IssuedKey, limits_from
 from llmcore.bridge.accounts.issued_keys import KeyRegistry
 from llmcore.bridge.configuration.settings import AccountSettings
-from llmcore.bridge.spend.report import (
-    as_csv,
-    as_table,
-    moment,
-    spend_rows,
-    usage_report,
-)
+from llmcore.bridge.spend.report import as_csv, as_table, moment, spend_rows, usage_report
 from llmcore.bridge.state.ledger import Ledger
 from llmcore.bridge.state.store import StateUnavailableError
 from llmcore.bridge.state.stores import ledger_for

@@ -18,13 +18,7 @@ from urllib.parse import quote
 from attrs import evolve, frozen
 
 from llmcore.client.client import Client
-from llmcore.protocols.batches import (
-    BatchItem,
-    BatchProtocol,
-    BatchStatus,
-    batch_id,
-    request_lines,
-)
+from llmcore.protocols.batches import BatchItem, BatchProtocol, BatchStatus, batch_id, request_lines
 from llmcore.protocols.failures.errors import error_from_body
 from llmcore.protocols.protocol import BodyKind, NativeRequest, NativeResponse, UnaryProtocol
 from llmcore.protocols.unary import multipart

@@ -46,11 +46,7 @@ class CachedContents:
         self._model = model
 
     async def create(
-        self,
-        request: LLMRequest,
-        *,
-        ttl: timedelta | None = None,
-        display_name: str | None = None,
+        self, request: LLMRequest, *, ttl: timedelta | None = None, display_name: str | None = None
     ) -> Result[CachedContent, LLMError]:
         """Keep the messages, the system prompt and the tools of *request* for its model.
 

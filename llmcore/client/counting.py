@@ -16,12 +16,7 @@ from llmcore.schema.errors import LLMError
 from llmcore.schema.model import Model
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.result import Failure, Result, Success
-from llmcore.schema.token_estimate import (
-    TokenCount,
-    cached_tokens,
-    estimated_tokens,
-    overflow_note,
-)
+from llmcore.schema.token_estimate import TokenCount, cached_tokens, estimated_tokens, overflow_note
 
 if TYPE_CHECKING:  # a data file is behind it
     from llmcore.catalog.model_info import ModelInfo

@@ -12,12 +12,7 @@ from attrs import evolve
 from llmcore.catalog.lookup import get_model_info
 from llmcore.catalog.model_names import NAMES_ELSEWHERE, PROVIDER_ALIASES
 from llmcore.client.configured_models import ConfiguredProviders
-from llmcore.routes.providers import (
-    PROVIDERS,
-    RETRIEVAL_PROVIDERS,
-    ProviderEntry,
-    split_api,
-)
+from llmcore.routes.providers import PROVIDERS, RETRIEVAL_PROVIDERS, ProviderEntry, split_api
 from llmcore.schema.errors import ConfigurationError
 
 ENTRY_POINT_GROUP = "llmcore.providers"

@@ -317,9 +317,7 @@ class _WithCallback:
     """The events of another stream, with an asynchronous callback at the end."""
 
     def __init__(
-        self,
-        inner: EventStream,
-        done: Callable[[Result[LLMResponse, LLMError]], Awaitable[None]],
+        self, inner: EventStream, done: Callable[[Result[LLMResponse, LLMError]], Awaitable[None]]
     ) -> None:
         self._inner = inner
         self._done = done

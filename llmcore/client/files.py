@@ -18,12 +18,7 @@ from llmcore.routes.route import Route
 from llmcore.routes.transport import Timeouts
 from llmcore.routes.unary import UnaryRoute, rebased
 from llmcore.schema.content import DocumentPart
-from llmcore.schema.errors import (
-    ConfigurationError,
-    InvalidRequestError,
-    LLMError,
-    StreamError,
-)
+from llmcore.schema.errors import ConfigurationError, InvalidRequestError, LLMError, StreamError
 from llmcore.schema.files import FileUpload, StoredFile
 from llmcore.schema.result import Failure, Result, Success
 
@@ -156,10 +151,7 @@ def _below_upload(base_url: str) -> str:
 
 
 async def upload_of(
-    source: bytes | str | Path,
-    filename: str | None,
-    media_type: str | None,
-    purpose: str | None,
+    source: bytes | str | Path, filename: str | None, media_type: str | None, purpose: str | None
 ) -> Result[FileUpload, LLMError]:
     """Return the upload of a path or of bytes; InvalidRequestError if it cannot be read."""
     if isinstance(source, bytes):

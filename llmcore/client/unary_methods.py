@@ -182,10 +182,7 @@ class UnaryMethods(ABC):
         return await speech_stream(self.unary, request, resolved.value, timeouts)
 
     async def _model_response(
-        self,
-        find: FindRoute[_Request, _Response],
-        request: _Request,
-        timeouts: Timeouts | None,
+        self, find: FindRoute[_Request, _Response], request: _Request, timeouts: Timeouts | None
     ) -> Result[_Response, LLMError]:
         resolved = self._model_of(request)
         if isinstance(resolved, Failure):

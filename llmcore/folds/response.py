@@ -9,13 +9,7 @@ from attrs import evolve
 from llmcore.folds.parts import part_of, without_opaque
 from llmcore.schema import json
 from llmcore.schema.changed import changed
-from llmcore.schema.content import (
-    ContentPart,
-    ReasoningPart,
-    RefusalPart,
-    TextPart,
-    ToolCallPart,
-)
+from llmcore.schema.content import ContentPart, ReasoningPart, RefusalPart, TextPart, ToolCallPart
 from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.errors import LLMError, StreamError
 from llmcore.schema.events import (

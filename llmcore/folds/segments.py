@@ -29,10 +29,7 @@ from attrs import define, field
 
 from llmcore.schema import json
 from llmcore.schema.changed import changed
-from llmcore.schema.content import (
-    TokenLogprob,
-    ToolCallKind,
-)
+from llmcore.schema.content import TokenLogprob, ToolCallKind
 from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.errors import StreamError
 from llmcore.schema.events import (

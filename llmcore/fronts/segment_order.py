@@ -183,9 +183,7 @@ def joined(events: Sequence[LLMEvent]) -> Iterator[LLMEvent]:
     yield from _one(run)
 
 
-def _one(
-    run: Sequence[TextDelta | ReasoningDelta | ToolInputDelta],
-) -> Iterator[LLMEvent]:
+def _one(run: Sequence[TextDelta | ReasoningDelta | ToolInputDelta]) -> Iterator[LLMEvent]:
     if not run:
         return
     text = "".join(delta.text for delta in run)

@@ -10,18 +10,8 @@ import sniffio
 from attrs import evolve, field, frozen
 
 from llmcore.generation.abort import AbortController, AbortSignal
-from llmcore.generation.approvals import (
-    Approvals,
-    ToolChangedError,
-    approval_token,
-    check_approval,
-)
-from llmcore.generation.arguments import (
-    RepairToolCall,
-    checked_arguments,
-    keywords_for,
-    repaired,
-)
+from llmcore.generation.approvals import Approvals, ToolChangedError, approval_token, check_approval
+from llmcore.generation.arguments import RepairToolCall, checked_arguments, keywords_for, repaired
 from llmcore.generation.handler import Handler
 from llmcore.generation.plain_values import to_plain
 from llmcore.generation.run_spans import RunSpans

@@ -13,11 +13,7 @@ from llmcore.generation.generate import completed
 from llmcore.generation.loop import ResponseCheck, Run
 from llmcore.generation.object_schema import Accepted, ObjectSchema
 from llmcore.generation.object_text import Document, document_in
-from llmcore.generation.partial_objects import (
-    ElementScanner,
-    PartialValue,
-    contains,
-)
+from llmcore.generation.partial_objects import ElementScanner, PartialValue, contains
 from llmcore.generation.results import GenerateResult
 from llmcore.generation.settings import RunPlan, Settings, plan_of
 from llmcore.generation.signatures import with_settings_listed
@@ -276,9 +272,7 @@ class StreamObjectResult(Generic[_T_co]):
         raise StopAsyncIteration
 
     @property
-    def element_stream(
-        self: "StreamObjectResult[Collection[_Element]]",
-    ) -> AsyncIterator[_Element]:
+    def element_stream(self: "StreamObjectResult[Collection[_Element]]") -> AsyncIterator[_Element]:
         """The elements of an array, each yielded once it is complete and validated.
 
         Raises InvalidRequestError if the schema's root is not an array. After an invalid element

@@ -6,12 +6,7 @@ from attrs import evolve
 
 from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.event_base import with_fields
-from llmcore.schema.events import (
-    LLMEvent,
-    StepFinish,
-    StepStart,
-    StreamStart,
-)
+from llmcore.schema.events import LLMEvent, StepFinish, StepStart, StreamStart
 
 _FRAME = {StreamStart, StepStart, StepFinish}
 

@@ -58,12 +58,7 @@ from llmcore.schema.options import (
     as_response_format,
 )
 from llmcore.schema.request import LLMRequest, SystemInput, request
-from llmcore.schema.tools import (
-    HostedTool,
-    ToolChoice,
-    ToolChoiceInput,
-    as_tool_choice,
-)
+from llmcore.schema.tools import HostedTool, ToolChoice, ToolChoiceInput, as_tool_choice
 
 
 class Settings(TypedDict, total=False):
@@ -164,9 +159,7 @@ class Settings(TypedDict, total=False):
     """The client that sends the requests, blocking or not; None takes the default client."""
 
 
-def _conditions(
-    given: StopCondition | Sequence[StopCondition] | None,
-) -> tuple[StopCondition, ...]:
+def _conditions(given: StopCondition | Sequence[StopCondition] | None) -> tuple[StopCondition, ...]:
     return (given,) if callable(given) else sequence_of("stop_when", given)
 
 

@@ -9,17 +9,7 @@ A tool without `execute` is passive: its calls are returned to the caller.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
-from typing import (
-    TYPE_CHECKING,
-    Any,
-    Generic,
-    ParamSpec,
-    TypeAlias,
-    TypeVar,
-    Union,
-    cast,
-    overload,
-)
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeAlias, TypeVar, Union, cast, overload
 
 from attrs import evolve, field, frozen
 

@@ -14,13 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeAlias, Union
 
 from llmcore.schema import json
-from llmcore.schema.content import (
-    AudioPart,
-    DocumentPart,
-    ImagePart,
-    TextPart,
-    ToolOutputPart,
-)
+from llmcore.schema.content import AudioPart, DocumentPart, ImagePart, TextPart, ToolOutputPart
 from llmcore.schema.errors import StreamError
 from llmcore.schema.json import JsonValue
 from llmcore.schema.messages import Message

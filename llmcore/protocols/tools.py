@@ -95,12 +95,15 @@ def object_arguments(call: ToolCallPart, path: str, diagnostics: Diagnostics) ->
     return freeform_arguments(text_or_json(call.arguments))
 
 
-def with_functions(request: LLMRequest, diagnostics: Diagnostics, api: str) -> LLMRequest:
-    """Return *request* with functions in place of its freeform tools, also in its history."""
+def with_functions(request: LLMRequest, diagnostics: Diagnostics) -> LLMRequest:
+    """Return *request* with functions in place of its freeform tools, also in its history.
+
+    This is for servers that imitate an API which has freeform tools.
+    """
     tools: list[ToolSpec] = []
     for index, tool in enumerate(request.tools):
         if isinstance(tool, CustomTool):
-            note_function(f"tools[{index}]", diagnostics, api)
+            note_function(f"tools[{index}]", diagnostics, "the server")
             tools.append(freeform_function(tool))
         else:
             tools.append(tool)

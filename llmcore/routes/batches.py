@@ -2,13 +2,7 @@
 
 from typing import Any, Final
 
-from llmcore.protocols.batches import (
-    GEMINI,
-    MISTRAL,
-    OPENAI,
-    BatchProtocol,
-    anthropic_batches,
-)
+from llmcore.protocols.batches import GEMINI, MISTRAL, OPENAI, BatchProtocol, anthropic_batches
 from llmcore.routes.model_lists import messages_path
 from llmcore.routes.route import Route
 from llmcore.schema.errors import ConfigurationError

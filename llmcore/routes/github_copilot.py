@@ -271,12 +271,7 @@ class GithubCopilot(ConfigurableProvider):
 
 
 def _chosen_auth(
-    token: str | None,
-    token_provider: Fetch | None,
-    auth: Auth | None,
-    *,
-    api_url: str,
-    moves: bool,
+    token: str | None, token_provider: Fetch | None, auth: Auth | None, *, api_url: str, moves: bool
 ) -> Auth:
     if sum(given is not None for given in (token, token_provider, auth)) > 1:
         raise ConfigurationError("give either token or token_provider or auth, and not two of them")

@@ -91,11 +91,7 @@ def sigv4_of_environ(service: str, region_of: RegionOf) -> Auth:
 
 
 def sigv4_of_chain(
-    service: str,
-    region_of: RegionOf,
-    *,
-    profile: str | None = None,
-    fetch_when: FetchWhen = always,
+    service: str, region_of: RegionOf, *, profile: str | None = None, fetch_when: FetchWhen = always
 ) -> Auth:
     """Sign with the credentials that the client fetches from the AWS credential chain."""
 
@@ -137,12 +133,7 @@ def _signed(
 
 
 def signed(
-    request: HttpRequest,
-    credentials: AwsCredentials,
-    *,
-    service: str,
-    region: str,
-    now: datetime,
+    request: HttpRequest, credentials: AwsCredentials, *, service: str, region: str, now: datetime
 ) -> HttpRequest:
     """Return *request* with its signature; *now* is in UTC."""
     moment = now.strftime("%Y%m%dT%H%M%SZ")

@@ -74,11 +74,7 @@ def to_entries(
 
 
 def response_entries(
-    response: LLMResponse,
-    *,
-    run_id: str,
-    timestamp: str,
-    after: Iterable[MessageEntry] = (),
+    response: LLMResponse, *, run_id: str, timestamp: str, after: Iterable[MessageEntry] = ()
 ) -> tuple[MessageEntry, ...]:
     """Return the response as the next entries of a run, with model, usage and finish reason."""
     usage = None if response.usage == Usage() else contract_usage(response.usage)

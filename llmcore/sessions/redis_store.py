@@ -128,10 +128,7 @@ class RedisStore:
             self._client.close()
 
     def _append(
-        self,
-        run_id: str,
-        entries: Sequence[MessageEntry],
-        expected_seq: int | None,
+        self, run_id: str, entries: Sequence[MessageEntry], expected_seq: int | None
     ) -> int:
         import redis
 

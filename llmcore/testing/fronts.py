@@ -27,11 +27,7 @@ SEALER: Final = Sealer(b"llmcore.testing")
 
 
 def read_as_front(
-    front_id: str,
-    body: JsonObject,
-    *,
-    path: str = "",
-    headers: Mapping[str, str] | None = None,
+    front_id: str, body: JsonObject, *, path: str = "", headers: Mapping[str, str] | None = None
 ) -> Result[LLMRequest, LLMError]:
     """Return the native *body* of an API as a request.
 

@@ -1,12 +1,6 @@
 """Records the exchanges that another transport makes."""
 
-from collections.abc import (
-    AsyncGenerator,
-    Collection,
-    Iterable,
-    Mapping,
-    Sequence,
-)
+from collections.abc import AsyncGenerator, Collection, Iterable, Mapping, Sequence
 from contextlib import aclosing
 from pathlib import Path
 

@@ -12,13 +12,7 @@ from llmcore.cli import main
 from llmcore.cli.attachments import attachment, schema_of, user_object
 from llmcore.schema.content import AudioPart, DocumentPart, ImagePart, TextPart
 from llmcore.schema.errors import InvalidRequestError
-from tests.support.servers.loopback import (
-    Answer,
-    Loopback,
-    Received,
-    chat_chunk,
-    chat_stream,
-)
+from tests.support.servers.loopback import Answer, Loopback, Received, chat_chunk, chat_stream
 
 PNG = b"\x89PNG\r\n\x1a\n"
 ASK = ["ask", "-q", "-m", "vllm:m-1"]

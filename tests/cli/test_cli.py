@@ -26,12 +26,7 @@ from llmcore.schema.errors import AbortError, AuthenticationError, RateLimitErro
 from llmcore.schema.usage import Usage
 from llmcore.version import VERSION
 from tests.support.programs.packages import without
-from tests.support.servers.loopback import (
-    Answer,
-    Loopback,
-    chat_chunk,
-    chat_stream,
-)
+from tests.support.servers.loopback import Answer, Loopback, chat_chunk, chat_stream
 
 
 def error_answer(status: int, message: str) -> Answer:

@@ -2,15 +2,7 @@
 
 import re
 
-from scripts.site_extras import (
-    DOCS,
-    first_sentence,
-    llms_full,
-    llms_txt,
-    module,
-    navigation,
-    twins,
-)
+from scripts.site_extras import DOCS, first_sentence, llms_full, llms_txt, module, navigation, twins
 from tests.support.public_names import home_of, public_names
 
 

@@ -11,13 +11,7 @@ from hypothesis import strategies as st
 from llmcore.folds.response import Accumulator, collect
 from llmcore.folds.segments import SegmentFold, complete_segments
 from llmcore.schema.codec import to_json
-from llmcore.schema.content import (
-    ContentPart,
-    ReasoningPart,
-    RefusalPart,
-    TextPart,
-    ToolCallPart,
-)
+from llmcore.schema.content import ContentPart, ReasoningPart, RefusalPart, TextPart, ToolCallPart
 from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.errors import RateLimitError, StreamError
 from llmcore.schema.events import (

@@ -9,10 +9,7 @@ from hypothesis import strategies as st
 from llmcore.folds.grammar import violations
 from llmcore.folds.response import collect
 from llmcore.folds.segments import complete_segments
-from llmcore.schema.content import (
-    TextPart,
-    TokenLogprob,
-)
+from llmcore.schema.content import TextPart, TokenLogprob
 from llmcore.schema.events import (
     ReasoningDelta,
     ReasoningEnd,
@@ -27,12 +24,7 @@ from llmcore.schema.events import (
 )
 from llmcore.schema.json import MAX_DEPTH, JsonValue, parse_arguments
 from tests.folds.segments_kit import answer, completed, said
-from tests.support.strategies.values import (
-    chunkings,
-    framed,
-    json_objects,
-    texts,
-)
+from tests.support.strategies.values import chunkings, framed, json_objects, texts
 
 # -- tool arguments
 

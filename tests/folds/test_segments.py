@@ -12,11 +12,7 @@ from hypothesis import strategies as st
 
 from llmcore.folds.grammar import violations
 from llmcore.folds.response import collect
-from llmcore.folds.segments import (
-    SEGMENT_TEXT_CHANGED,
-    SegmentFold,
-    complete_segments,
-)
+from llmcore.folds.segments import SEGMENT_TEXT_CHANGED, SegmentFold, complete_segments
 from llmcore.schema.content import TokenLogprob, ToolCallPart
 from llmcore.schema.errors import StreamError
 from llmcore.schema.events import (

@@ -8,10 +8,7 @@ import pytest
 
 from llmcore.client.client import Client
 from llmcore.generation.generate import generate
-from llmcore.generation.rejected_reasoning import (
-    is_rejected_reasoning,
-    without_opaque_reasoning,
-)
+from llmcore.generation.rejected_reasoning import is_rejected_reasoning, without_opaque_reasoning
 from llmcore.generation.retry import RetryPolicy
 from llmcore.generation.stream import stream
 from llmcore.protocols.failures.errors import error_from_body

@@ -20,11 +20,7 @@ from llmcore.protocols.gemini.stream import fast_reader
 from llmcore.protocols.persistent import to_list
 from llmcore.protocols.protocol import Frame, Protocol
 from llmcore.routes.decoding import deltas
-from llmcore.schema.events import (
-    ReasoningDelta,
-    TextDelta,
-    ToolInputDelta,
-)
+from llmcore.schema.events import ReasoningDelta, TextDelta, ToolInputDelta
 from llmcore.schema.model import Model
 from llmcore.schema.request import request
 

@@ -12,12 +12,7 @@ from hypothesis import strategies as st
 
 from llmcore.routes.auth import TOKEN_TO_COME, Auth, AuthContext
 from llmcore.routes.http_request import HttpRequest
-from llmcore.routes.sigv4 import (
-    AwsCredentials,
-    signed,
-    sigv4_of_chain,
-    sigv4_of_environ,
-)
+from llmcore.routes.sigv4 import AwsCredentials, signed, sigv4_of_chain, sigv4_of_environ
 from llmcore.schema.errors import AuthenticationError, ConfigurationError
 from tests.support.wire.prepared import NOW, SECRET
 

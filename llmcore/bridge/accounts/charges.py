@@ -77,12 +77,7 @@ class _Expected:
 class Accounts:
     """Counts the responses of one gateway process. Safe for concurrent use."""
 
-    def __init__(
-        self,
-        settings: GatewaySettings,
-        ledger: Ledger,
-        metrics: Metrics,
-    ) -> None:
+    def __init__(self, settings: GatewaySettings, ledger: Ledger, metrics: Metrics) -> None:
         self.worker = secrets.token_hex(8)
         """Identifies the process in the ledger."""
         self.ledger = ledger

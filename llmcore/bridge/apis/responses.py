@@ -24,10 +24,7 @@ from llmcore.fronts.errors import FrontError, invalid, method_not_allowed
 from llmcore.fronts.front import Event, ReadRequest, ResponseIdentity, Upstream
 from llmcore.fronts.openai_responses import front
 from llmcore.fronts.openai_responses.compaction import as_response_request, compacted, user_items
-from llmcore.fronts.openai_responses.errors import (
-    previous_response_not_found,
-    response_not_found,
-)
+from llmcore.fronts.openai_responses.errors import previous_response_not_found, response_not_found
 from llmcore.fronts.openai_responses.messages import required_references
 from llmcore.fronts.openai_responses.request import Translation
 from llmcore.fronts.openai_responses.request import read as read_with_stored

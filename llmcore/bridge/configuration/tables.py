@@ -382,11 +382,7 @@ def _check_models(document: ConfigDocument, tables: FileTables, providers: froze
 
 
 def _check_instead(
-    document: ConfigDocument,
-    tables: FileTables,
-    owners: Mapping[str, str],
-    name: str,
-    keyword: str,
+    document: ConfigDocument, tables: FileTables, owners: Mapping[str, str], name: str, keyword: str
 ) -> None:
     """Refuse another model without an owner in *owners*, and one that leads back to the same."""
     keys: Keys = ("models", name, keyword)

@@ -187,13 +187,7 @@ class Values:
 
     @_recorded
     def number(
-        self,
-        name: str,
-        default: _T,
-        kind: Callable[[str], _T],
-        *,
-        least: float,
-        most: float = MOST,
+        self, name: str, default: _T, kind: Callable[[str], _T], *, least: float, most: float = MOST
     ) -> _T:
         """Return the setting as a number from *least* to *most*."""
         setting = self._find(name)

@@ -42,10 +42,7 @@ class ClientConnection:
 
 
 async def while_connected(
-    scope: Scope,
-    receive: Receive,
-    work: Callable[[], Awaitable[None]],
-    ended: Callable[[], bool],
+    scope: Scope, receive: Receive, work: Callable[[], Awaitable[None]], ended: Callable[[], bool]
 ) -> None:
     """Run *work*; stop as soon as the client disconnects, unless it has *ended* by then."""
     client: ClientConnection | None = scope.get(SCOPE_KEY)

@@ -275,11 +275,7 @@ class SqliteLedgerDatabase:
     """A SQLite file, which the processes of one machine share; without a path, memory."""
 
     def __init__(
-        self,
-        path: Path | None,
-        *,
-        setting: str,
-        clock: Callable[[], float] = time.time,
+        self, path: Path | None, *, setting: str, clock: Callable[[], float] = time.time
     ) -> None:
         self._setting = setting
         self._clock = clock

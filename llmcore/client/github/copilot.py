@@ -139,11 +139,7 @@ class CopilotTokens:
 
 
 async def exchange(
-    options: HttpOptions,
-    github_token: str,
-    api_url: str,
-    *,
-    clock: Callable[[], float] = time.time,
+    options: HttpOptions, github_token: str, api_url: str, *, clock: Callable[[], float] = time.time
 ) -> ExchangedToken:
     """Exchange *github_token* for a Copilot token.
 

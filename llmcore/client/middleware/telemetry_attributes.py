@@ -87,9 +87,7 @@ def outcome_attributes(outcome: CallOutcome, usage: Usage | None) -> Attributes:
     return present(stated)
 
 
-def _response_attributes(
-    response: LLMResponse | None,
-) -> dict[str, str | Sequence[str] | None]:
+def _response_attributes(response: LLMResponse | None) -> dict[str, str | Sequence[str] | None]:
     if response is None:
         return {}
     return {

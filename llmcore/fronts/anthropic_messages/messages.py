@@ -17,11 +17,7 @@ to a Messages upstream as it came; another one gets its text, without the signat
 from collections.abc import Iterable
 from typing import Any, Final, TypeVar, cast
 
-from llmcore.fronts.anthropic_messages.content import (
-    ContentReader,
-    content_blocks,
-    text_block,
-)
+from llmcore.fronts.anthropic_messages.content import ContentReader, content_blocks, text_block
 from llmcore.fronts.anthropic_messages.hosted import (
     hosted_as_text,
     is_hosted_call,

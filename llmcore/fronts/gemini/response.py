@@ -24,12 +24,7 @@ from llmcore.fronts.front import Event, FrontWriter, ResponseIdentity, Upstream
 from llmcore.fronts.gemini.carrier import carried
 from llmcore.fronts.gemini.content import Grounding, file_part, logprobs_result, read_media
 from llmcore.fronts.gemini.errors import envelope
-from llmcore.fronts.gemini.finish import (
-    candidate_end,
-    finish_reason,
-    response_end,
-    usage_metadata,
-)
+from llmcore.fronts.gemini.finish import candidate_end, finish_reason, response_end, usage_metadata
 from llmcore.fronts.gemini.request import GeminiContext
 from llmcore.fronts.gemini.text_run import TextRun, joined_texts
 from llmcore.fronts.hosted_calls import executed_code, hosted_call_kind, search_queries

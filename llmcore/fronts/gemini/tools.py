@@ -31,13 +31,7 @@ from llmcore.protocols.tools import shown
 from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.errors import InvalidRequestError
 from llmcore.schema.json import JsonObject, NativeObject, str_or_none
-from llmcore.schema.tools import (
-    HostedTool,
-    HostedToolKind,
-    ToolChoice,
-    ToolDefinition,
-    ToolSpec,
-)
+from llmcore.schema.tools import HostedTool, HostedToolKind, ToolChoice, ToolDefinition, ToolSpec
 
 # -- the offer
 

@@ -43,11 +43,7 @@ from llmcore.protocols.protocol import protocol_by_id
 from llmcore.schema.diagnostics import Diagnostic, Diagnostics
 from llmcore.schema.frozen import frozen
 from llmcore.schema.json import int_or_none, object_or_empty, objects, str_or_none
-from llmcore.schema.options import (
-    CachePolicy,
-    GenerationOptions,
-    ReasoningOptions,
-)
+from llmcore.schema.options import CachePolicy, GenerationOptions, ReasoningOptions
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.tools import CustomTool, ToolSpec
 

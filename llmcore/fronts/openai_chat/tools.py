@@ -27,13 +27,7 @@ from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.errors import InvalidRequestError
 from llmcore.schema.frozen import frozen
 from llmcore.schema.json import object_or_empty, objects, str_or_none
-from llmcore.schema.tools import (
-    CustomTool,
-    HostedTool,
-    ToolChoice,
-    ToolDefinition,
-    ToolSpec,
-)
+from llmcore.schema.tools import CustomTool, HostedTool, ToolChoice, ToolDefinition, ToolSpec
 
 
 @frozen(kw_only=True)

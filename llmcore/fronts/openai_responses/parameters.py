@@ -29,12 +29,7 @@ from llmcore.protocols.openai_responses.names import PROTOCOL_ID as RESPONSES
 from llmcore.protocols.protocol import protocol_by_id
 from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.json import object_or_empty, str_or_none
-from llmcore.schema.options import (
-    CachePolicy,
-    GenerationOptions,
-    ReasoningOptions,
-    ResponseFormat,
-)
+from llmcore.schema.options import CachePolicy, GenerationOptions, ReasoningOptions, ResponseFormat
 
 Body = Mapping[str, Any]
 

@@ -19,11 +19,7 @@ from llmcore.fronts.errors import invalid
 from llmcore.fronts.front import ClientRequest, ReadRequest, Routing, Upstream, checked_read
 from llmcore.fronts.openai_responses.compaction import needs_summary
 from llmcore.fronts.openai_responses.errors import previous_response_not_found
-from llmcore.fronts.openai_responses.messages import (
-    InputReader,
-    read_items,
-    shown_items,
-)
+from llmcore.fronts.openai_responses.messages import InputReader, read_items, shown_items
 from llmcore.fronts.openai_responses.parameters import (
     check_types,
     provider_options,

@@ -28,13 +28,7 @@ from llmcore.protocols.tools import freeform_function
 from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.errors import InvalidRequestError
 from llmcore.schema.json import JsonObject, object_or_empty, objects, str_or_none
-from llmcore.schema.tools import (
-    CustomTool,
-    HostedTool,
-    ToolChoice,
-    ToolDefinition,
-    ToolSpec,
-)
+from llmcore.schema.tools import CustomTool, HostedTool, ToolChoice, ToolDefinition, ToolSpec
 
 # -- the offer
 

@@ -16,11 +16,7 @@ from llmcore.protocols.claude import ClaudeRules
 from llmcore.protocols.claude_tools import ClaudeTool, lower_claude_tool, native_tool
 from llmcore.protocols.forced_format import ForcedFormat
 from llmcore.protocols.tool_schema import SchemaTarget, project
-from llmcore.protocols.tools import (
-    check_forcible,
-    freeform_function,
-    note_function,
-)
+from llmcore.protocols.tools import check_forcible, freeform_function, note_function
 from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.json import JsonObject, texts
 from llmcore.schema.request import LLMRequest

@@ -26,11 +26,7 @@ from llmcore.protocols.bedrock_converse.names import (
 from llmcore.protocols.claude_tools import ClaudeTool, lower_claude_tool
 from llmcore.protocols.forced_format import ForcedFormat
 from llmcore.protocols.tool_schema import SchemaTarget, project
-from llmcore.protocols.tools import (
-    check_forcible,
-    freeform_function,
-    note_function,
-)
+from llmcore.protocols.tools import check_forcible, freeform_function, note_function
 from llmcore.schema import json
 from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.json import JsonObject

@@ -30,11 +30,7 @@ from llmcore.protocols.lowering import (
     note_continue_message,
     tagged_text,
 )
-from llmcore.schema.content import (
-    TextPart,
-    ToolCallPart,
-    ToolResultPart,
-)
+from llmcore.schema.content import TextPart, ToolCallPart, ToolResultPart
 from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.json import NativeObject, without
 from llmcore.schema.messages import Message

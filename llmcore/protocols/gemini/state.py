@@ -105,10 +105,7 @@ def metadata_of(native: Mapping[str, Any]) -> ProviderMetadata:
 
 
 def open_segment(
-    state: GeminiState,
-    mode: Mode,
-    events: list[LLMEvent],
-    native: Mapping[str, Any] | None = None,
+    state: GeminiState, mode: Mode, events: list[LLMEvent], native: Mapping[str, Any] | None = None
 ) -> GeminiState:
     """Return *state* inside a segment of *mode*, closing another one before.
 

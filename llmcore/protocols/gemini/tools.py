@@ -14,12 +14,7 @@ from attrs import field, frozen
 
 from llmcore.protocols.gemini.models import GeminiDialect, GeminiRules
 from llmcore.protocols.tool_schema import SchemaTarget, project
-from llmcore.protocols.tools import (
-    freeform_function,
-    no_tools,
-    note_function,
-    unknown_tool,
-)
+from llmcore.protocols.tools import freeform_function, no_tools, note_function, unknown_tool
 from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.errors import UnsupportedToolChoiceError
 from llmcore.schema.json import JsonObject, JsonValue, NativeObject, object_or_empty, present

@@ -10,11 +10,7 @@ from typing import Final, cast
 
 from llmcore.protocols.caching import cache_mark, openai_cache_fields
 from llmcore.protocols.forced_format import format_in_words, words_of_json_mode
-from llmcore.protocols.lowering import (
-    lower_service_tier,
-    with_accepted_effort,
-    with_stream_options,
-)
+from llmcore.protocols.lowering import lower_service_tier, with_accepted_effort, with_stream_options
 from llmcore.protocols.openai_chat.messages import ChatTarget, lower_messages, target_of
 from llmcore.protocols.openai_chat.models import SAMPLING, ChatDialect, forces_call_by_schema
 from llmcore.protocols.openai_chat.names import METADATA_KEY, PARAMETERS, REQUEST_PATHS, ChatBody

@@ -41,12 +41,7 @@ from llmcore.protocols.response_parts import (
     skimmed,
 )
 from llmcore.protocols.tools import are_plain_arguments
-from llmcore.schema.events import (
-    FinishReason,
-    LLMEvent,
-    StepStart,
-    StreamStart,
-)
+from llmcore.schema.events import FinishReason, LLMEvent, StepStart, StreamStart
 from llmcore.schema.json import (
     JsonObject,
     JsonValue,

@@ -17,11 +17,7 @@ from typing import Any, Final, Literal, TypeAlias
 import msgspec
 from msgspec.structs import replace
 
-from llmcore.protocols.failures.error_body import (
-    foreign_document,
-    has_error_fields,
-    states_failure,
-)
+from llmcore.protocols.failures.error_body import foreign_document, has_error_fields, states_failure
 from llmcore.protocols.failures.errors import error_from_body
 from llmcore.protocols.openai_chat.calls import (
     begin_named,
@@ -72,12 +68,7 @@ from llmcore.protocols.openai_chat.names import (
     PROTOCOL_ID,
     REASONING_FIELDS,
 )
-from llmcore.protocols.openai_chat.state import (
-    NO_CALL,
-    ChatCall,
-    ChatState,
-    close_segment,
-)
+from llmcore.protocols.openai_chat.state import NO_CALL, ChatCall, ChatState, close_segment
 from llmcore.protocols.persistent import with_entries
 from llmcore.protocols.protocol import DeltaForm, FastReader, Frame, TextReader
 from llmcore.protocols.response_parts import empty_response, finish_events, truncated, until_error
@@ -92,13 +83,7 @@ from llmcore.schema.events import (
     TextDelta,
     ToolInputDelta,
 )
-from llmcore.schema.json import (
-    JsonValue,
-    NativeObject,
-    object_or_empty,
-    objects,
-    str_or_none,
-)
+from llmcore.schema.json import JsonValue, NativeObject, object_or_empty, objects, str_or_none
 from llmcore.schema.request import LLMRequest
 
 # -- frames -------------------------------------------------------------------------------

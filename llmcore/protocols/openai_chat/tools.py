@@ -15,12 +15,7 @@ from attrs import evolve
 
 from llmcore.protocols.openai_chat.models import ChatDialect
 from llmcore.protocols.tool_schema import SchemaTarget, project
-from llmcore.protocols.tools import (
-    freeform_function,
-    no_tools,
-    note_function,
-    unknown_tool,
-)
+from llmcore.protocols.tools import freeform_function, no_tools, note_function, unknown_tool
 from llmcore.schema import json
 from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.errors import UnsupportedToolChoiceError
@@ -123,11 +118,7 @@ def _all_strict_or_none(tools: Sequence[ToolSpec], diagnostics: Diagnostics) -> 
 
 
 def _lower_tool(
-    tool: ToolSpec,
-    path: str,
-    dialect: ChatDialect,
-    keys: frozenset[str],
-    diagnostics: Diagnostics,
+    tool: ToolSpec, path: str, dialect: ChatDialect, keys: frozenset[str], diagnostics: Diagnostics
 ) -> NativeObject | None:
     match tool:
         case CustomTool() if dialect.custom_tools:

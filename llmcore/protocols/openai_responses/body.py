@@ -12,12 +12,7 @@ from attrs import evolve
 from llmcore.protocols.caching import openai_cache_fields
 from llmcore.protocols.forced_format import words_of_json_mode
 from llmcore.protocols.lowering import note_missing, with_accepted_effort, with_stream_options
-from llmcore.protocols.openai_responses.continuation import (
-    chains,
-    continued,
-    digests,
-    note_lost,
-)
+from llmcore.protocols.openai_responses.continuation import chains, continued, digests, note_lost
 from llmcore.protocols.openai_responses.messages import ResponsesTarget, lower_messages, target_of
 from llmcore.protocols.openai_responses.models import SAMPLING, ResponsesDialect
 from llmcore.protocols.openai_responses.names import (
@@ -97,7 +92,7 @@ def _lower(
 def _with_known_tools(
     request: LLMRequest, dialect: ResponsesDialect, diagnostics: Diagnostics
 ) -> LLMRequest:
-    return request if dialect.custom_tools else with_functions(request, diagnostics, "the server")
+    return request if dialect.custom_tools else with_functions(request, diagnostics)
 
 
 def _with_options(body: NativeObject, options: JsonObject, *, stream: bool) -> NativeObject:

@@ -8,12 +8,7 @@ from attrs import define
 from llmcore.protocols.tool_schema import normalise
 from llmcore.protocols.tool_schema.normalise import is_constraint, joined, sentence
 from llmcore.protocols.tool_schema.targets import SchemaRules
-from llmcore.protocols.tool_schema.traverse import (
-    MAX_DEPTH,
-    Schema,
-    map_value,
-    types_of,
-)
+from llmcore.protocols.tool_schema.traverse import MAX_DEPTH, Schema, map_value, types_of
 from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.json import JsonObject, JsonValue, texts, without
 

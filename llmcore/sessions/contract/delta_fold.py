@@ -44,12 +44,7 @@ Ids: TypeAlias = Callable[[], str]
 
 
 def to_deltas(
-    events: Iterable[LLMEvent],
-    run_id: str,
-    clock: Clock,
-    ids: Ids,
-    *,
-    taken: Collection[str] = (),
+    events: Iterable[LLMEvent], run_id: str, clock: Clock, ids: Ids, *, taken: Collection[str] = ()
 ) -> Iterator[MessageDelta]:
     """Yield the deltas of *events*, which are a response's as the client gives them.
 

@@ -34,15 +34,7 @@ from tests.support.servers.bridge_service import (
     sqlite_state,
     streamed,
 )
-from tests.support.servers.loopback import (
-    DONE,
-    Answer,
-    Loopback,
-    Received,
-    chat_chunk,
-    serve,
-    sse,
-)
+from tests.support.servers.loopback import DONE, Answer, Loopback, Received, chat_chunk, serve, sse
 
 PRICES = {"openai-compatible/m-1": {"input": 1.0, "output": 2.0}}
 """In dollars per million tokens: 1,000 and 2,000 nano-dollars a token."""

@@ -22,11 +22,7 @@ from llmcore.bridge.accounts.issued_keys import KeyRegistry
 from llmcore.bridge.spend.report import spend_rows
 from llmcore.bridge.state.ledger import Ledger
 from llmcore.bridge.state.ledger_redis import RedisLedger
-from llmcore.bridge.state.ledger_sql import (
-    PostgresLedgerDatabase,
-    SqliteLedgerDatabase,
-    SqlLedger,
-)
+from llmcore.bridge.state.ledger_sql import PostgresLedgerDatabase, SqliteLedgerDatabase, SqlLedger
 from tests.bridge.accounts.test_charges import answering
 from tests.support.servers.bridge_process import Gateway, gateway
 from tests.support.servers.loopback import Answer, Loopback, Received, serve

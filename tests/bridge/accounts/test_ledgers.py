@@ -12,11 +12,7 @@ from attrs import define
 from llmcore.bridge.state import ledger_sql
 from llmcore.bridge.state.ledger import Increment, Ledger, Meter, Settlement
 from llmcore.bridge.state.ledger_redis import RedisLedger
-from llmcore.bridge.state.ledger_sql import (
-    PostgresLedgerDatabase,
-    SqliteLedgerDatabase,
-    SqlLedger,
-)
+from llmcore.bridge.state.ledger_sql import PostgresLedgerDatabase, SqliteLedgerDatabase, SqlLedger
 from llmcore.bridge.state.store import StateUnavailableError
 from llmcore.storage.postgres import MAX_CONNECTIONS
 from tests.support.servers.postgres_servers import PostgresServer

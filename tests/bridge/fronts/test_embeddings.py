@@ -19,14 +19,7 @@ from llmcore.routes.retrieval import Cohere
 from llmcore.schema.embeddings import EmbeddingRequest
 from tests.support.servers.front_gateways import MODEL, gateway
 from tests.support.servers.loopback import Answer, Received, serve
-from tests.support.servers.pooled_gateway import (
-    BOTH,
-    SHARED,
-    Scene,
-    fails,
-    in_turn,
-    pooled_gateway,
-)
+from tests.support.servers.pooled_gateway import BOTH, SHARED, Scene, fails, in_turn, pooled_gateway
 from tests.support.strategies.requests import json_values
 
 JSON = {"content-type": "application/json"}

@@ -15,15 +15,7 @@ from llmcore.bridge.model_map import ModelMap, UpstreamModel
 from llmcore.bridge.service import Service
 from tests.support.servers.front_gateways import ASKERS, served, service_for, violations
 from tests.support.servers.loopback import Received
-from tests.support.wire.matrix import (
-    ANTHROPIC,
-    COLUMNS,
-    Column,
-    Native,
-    Said,
-    Scene,
-    playing,
-)
+from tests.support.wire.matrix import ANTHROPIC, COLUMNS, Column, Native, Said, Scene, playing
 
 STEPS = (
     Said(thinking="The coast first.", text="Let me see.", cities=("Bergen",)),

@@ -11,14 +11,7 @@ import pytest
 
 from tests.support.servers.bridge_service import streamed
 from tests.support.servers.loopback import Answer, Received, chat_chunk, sse
-from tests.support.servers.pooled_gateway import (
-    BOTH,
-    SHARED,
-    fails,
-    in_turn,
-    pooled_gateway,
-    says,
-)
+from tests.support.servers.pooled_gateway import BOTH, SHARED, fails, in_turn, pooled_gateway, says
 
 RELAYED = "[policies]\nrelay = true\n"
 TRANSLATED = "[policies]\nrelay = false\n"

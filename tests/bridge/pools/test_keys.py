@@ -14,12 +14,7 @@ from llmcore.bridge.http.metrics import Metrics
 from llmcore.bridge.model_map import UpstreamModel
 from llmcore.bridge.pools.keys import RotatingKey
 from llmcore.bridge.pools.upstream_health import UpstreamHealth
-from llmcore.schema.errors import (
-    AuthenticationError,
-    LLMError,
-    QuotaExceededError,
-    ServerError,
-)
+from llmcore.schema.errors import AuthenticationError, LLMError, QuotaExceededError, ServerError
 from tests.support.servers.bridge_service import refused
 from tests.support.servers.loopback import Answer, Received
 from tests.support.servers.pooled_gateway import pooled_gateway, says

@@ -8,12 +8,7 @@ import pytest
 from llmcore import Client, ConfigurationError, Model, OpenAICompatible
 from llmcore.client.middleware.balance import Balance
 from llmcore.generation.generate import generate
-from llmcore.schema.errors import (
-    AuthenticationError,
-    InvalidRequestError,
-    LLMError,
-    RateLimitError,
-)
+from llmcore.schema.errors import AuthenticationError, InvalidRequestError, LLMError, RateLimitError
 from llmcore.testing import scripted
 from tests.client.middleware.middleware_scenes import FakeClock
 from tests.support.wire.generation import text_of

@@ -17,9 +17,7 @@ from llmcore.fronts.gemini.response import GeminiWriter
 from llmcore.fronts.policy import TranslationPolicy
 from llmcore.fronts.sealer import Sealer
 from llmcore.schema import json
-from llmcore.schema.events import (
-    LLMEvent,
-)
+from llmcore.schema.events import LLMEvent
 from llmcore.schema.messages import Message
 from llmcore.schema.model import Model
 from llmcore.schema.request import LLMRequest

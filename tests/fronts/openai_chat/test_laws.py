@@ -32,13 +32,7 @@ from llmcore.schema.model import Model
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.response import LLMResponse
 from llmcore.schema.result import Success
-from tests.fronts.openai_chat.chat_kit import (
-    Written,
-    echoed,
-    sdk_streamed,
-    sdk_whole,
-    upstream_of,
-)
+from tests.fronts.openai_chat.chat_kit import Written, echoed, sdk_streamed, sdk_whole, upstream_of
 from tests.support.strategies.examples import costly
 from tests.support.strategies.requests import requests
 from tests.support.strategies.values import streams as any_streams

@@ -14,9 +14,7 @@ from llmcore.fronts.openai_responses.state import StoredContext, StoredConversat
 from llmcore.fronts.policy import TranslationPolicy
 from llmcore.fronts.sealer import Sealer
 from llmcore.schema.content import ReasoningPart
-from llmcore.schema.events import (
-    LLMEvent,
-)
+from llmcore.schema.events import LLMEvent
 from llmcore.schema.messages import Message
 from llmcore.schema.model import Model
 from llmcore.schema.result import Failure, Success

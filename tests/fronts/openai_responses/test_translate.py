@@ -12,13 +12,7 @@ from llmcore.fronts.tool_registry import ToolEntry
 from llmcore.routes.anthropic import Anthropic
 from llmcore.routes.google import Google
 from llmcore.routes.openai import OpenAI
-from llmcore.schema.content import (
-    ImagePart,
-    ReasoningPart,
-    TextPart,
-    ToolCallPart,
-    ToolResultPart,
-)
+from llmcore.schema.content import ImagePart, ReasoningPart, TextPart, ToolCallPart, ToolResultPart
 from llmcore.schema.messages import Message
 from llmcore.schema.result import Success
 from llmcore.schema.tools import HostedTool, ToolChoice, ToolDefinition

@@ -10,12 +10,7 @@ from llmcore.protocols.bedrock_converse.models import rules_of
 from llmcore.schema.content import DocumentPart, TextPart, ToolCallPart, cached
 from llmcore.schema.errors import InvalidRequestError, UnsupportedToolChoiceError
 from llmcore.schema.messages import Message
-from llmcore.schema.options import (
-    CachePolicy,
-    GenerationOptions,
-    ReasoningOptions,
-    ResponseFormat,
-)
+from llmcore.schema.options import CachePolicy, GenerationOptions, ReasoningOptions, ResponseFormat
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.tools import CustomTool, HostedTool, ToolChoice, ToolDefinition
 from tests.support.wire.bedrock import (

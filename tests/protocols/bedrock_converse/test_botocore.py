@@ -14,13 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from llmcore.protocols.bedrock_converse import protocol
-from llmcore.schema.content import (
-    ImagePart,
-    ReasoningPart,
-    TextPart,
-    ToolCallPart,
-    ToolResultPart,
-)
+from llmcore.schema.content import ImagePart, ReasoningPart, TextPart, ToolCallPart, ToolResultPart
 from llmcore.schema.messages import Message
 from llmcore.schema.model import Model
 from llmcore.schema.options import GenerationOptions

@@ -12,12 +12,7 @@ from llmcore.schema.content import ImagePart, TextPart, ToolCallPart
 from llmcore.schema.json import JsonObject
 from llmcore.schema.messages import Message
 from llmcore.schema.model import Model
-from llmcore.schema.options import (
-    CachePolicy,
-    GenerationOptions,
-    ReasoningOptions,
-    ResponseFormat,
-)
+from llmcore.schema.options import CachePolicy, GenerationOptions, ReasoningOptions, ResponseFormat
 from llmcore.schema.request import LLMRequest, request
 from llmcore.schema.tools import CustomTool, ToolChoice, ToolDefinition
 from tests.support.wire.chat import body, codes

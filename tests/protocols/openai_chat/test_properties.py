@@ -16,11 +16,7 @@ from llmcore.protocols.openai_chat import OPENAI, stream
 from llmcore.protocols.openai_chat.stream import fast_reader
 from llmcore.routes.decoding import deltas
 from llmcore.schema.errors import StreamError
-from llmcore.schema.events import (
-    ErrorEvent,
-    LLMEvent,
-    ToolCall,
-)
+from llmcore.schema.events import ErrorEvent, LLMEvent, ToolCall
 from tests.support.strategies.values import json_objects, json_values, texts
 from tests.support.wire.chat import (
     ASKED,

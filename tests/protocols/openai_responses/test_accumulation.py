@@ -15,12 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from llmcore.schema.content import TextPart, ToolCallPart, ToolResultPart
-from llmcore.schema.events import (
-    LLMEvent,
-    ReasoningDelta,
-    TextDelta,
-    ToolInputDelta,
-)
+from llmcore.schema.events import LLMEvent, ReasoningDelta, TextDelta, ToolInputDelta
 from llmcore.schema.response import LLMResponse
 from tests.support.strategies.values import json_objects, texts
 from tests.support.wire.openai_sdk import assert_agrees, sdk_streamed

@@ -11,12 +11,7 @@ from llmcore.schema.content import DocumentPart, ImagePart, TextPart
 from llmcore.schema.json import JsonObject
 from llmcore.schema.messages import Message
 from llmcore.schema.model import Model
-from llmcore.schema.options import (
-    CachePolicy,
-    GenerationOptions,
-    ReasoningOptions,
-    ResponseFormat,
-)
+from llmcore.schema.options import CachePolicy, GenerationOptions, ReasoningOptions, ResponseFormat
 from llmcore.schema.request import LLMRequest, request
 from llmcore.schema.tools import CustomTool, Grammar, HostedTool, ToolChoice, ToolDefinition
 from tests.support.wire.responses import (

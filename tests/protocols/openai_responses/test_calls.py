@@ -7,13 +7,7 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from llmcore.schema.content import ImagePart, ToolCallPart, ToolResultPart
-from llmcore.schema.events import (
-    File,
-    ToolCall,
-    ToolInputDelta,
-    ToolInputStart,
-    ToolResult,
-)
+from llmcore.schema.events import File, ToolCall, ToolInputDelta, ToolInputStart, ToolResult
 from tests.support.wire.protocol import error, response
 from tests.support.wire.responses import (
     ANSWERS,

@@ -26,15 +26,7 @@ from llmcore.schema.request import LLMRequest, request
 from llmcore.schema.result import Success
 from llmcore.testing import assert_prefix_stable
 from tests.support.strategies.requests import requests
-from tests.support.wire.responses import (
-    ANSWERS,
-    ORIGIN,
-    body,
-    codes,
-    items,
-    refused,
-    said,
-)
+from tests.support.wire.responses import ANSWERS, ORIGIN, body, codes, items, refused, said
 
 PNG = b"\x89PNG\r\n\x1a\n"
 PNG_URL = "data:image/png;base64,iVBORw0KGgo="

@@ -5,12 +5,7 @@
 {"by": "person", "say": [{"result": {"id": "c1", "text": "4"}}]}]}
 """
 
-from llmcore.protocols.history import (
-    HistoryPolicy,
-    LoweringTarget,
-    native_provider_ids,
-    repair,
-)
+from llmcore.protocols.history import HistoryPolicy, LoweringTarget, native_provider_ids, repair
 from llmcore.protocols.lowering import omitted_text, result_text
 from llmcore.protocols.tools import object_arguments
 from llmcore.schema.content import (

@@ -9,10 +9,7 @@ from typing import ClassVar, Literal, TypeAlias, Union
 
 from attrs import field, frozen
 
-from llmcore.protocols.anthropic_messages.contract.blocks import (
-    ContentBlock,
-    TextBlock,
-)
+from llmcore.protocols.anthropic_messages.contract.blocks import ContentBlock, TextBlock
 from llmcore.protocols.anthropic_messages.contract.sources import (
     CacheControl,
     CitationsConfig,
