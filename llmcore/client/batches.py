@@ -22,10 +22,9 @@ from llmcore.protocols.batches import BatchItem, BatchProtocol, BatchStatus, bat
 from llmcore.protocols.failures.errors import error_from_body
 from llmcore.protocols.protocol import BodyKind, NativeRequest, NativeResponse, UnaryProtocol
 from llmcore.protocols.unary import multipart
-from llmcore.routes.batches import OPENAI_PATHS, batch_protocol
 from llmcore.routes.decoding import ResponseDecoder
 from llmcore.routes.route import Route, route_of
-from llmcore.routes.unary import UnaryRoute
+from llmcore.routes.unary import OPENAI_PATHS, UnaryRoute, batch_protocol
 from llmcore.schema import json
 from llmcore.schema.display import with_settings_in_repr
 from llmcore.schema.errors import ConfigurationError, InvalidRequestError, LLMError, ProviderError

@@ -13,10 +13,9 @@ from llmcore.protocols import files as protocols
 from llmcore.protocols.files import FileProtocol, file_protocol
 from llmcore.protocols.media import media_type_of
 from llmcore.routes.endpoint import Endpoint
-from llmcore.routes.model_lists import messages_path
 from llmcore.routes.route import Route
 from llmcore.routes.transport import Timeouts
-from llmcore.routes.unary import UnaryRoute, rebased
+from llmcore.routes.unary import UnaryRoute, messages_path, rebased
 from llmcore.schema.content import DocumentPart
 from llmcore.schema.errors import ConfigurationError, InvalidRequestError, LLMError, StreamError
 from llmcore.schema.files import FileUpload, StoredFile

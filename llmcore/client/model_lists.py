@@ -12,10 +12,9 @@ from llmcore.protocols.protocol import NativeRequest, NativeResponse, UnaryProto
 from llmcore.protocols.unary import LiveModel
 from llmcore.routes.auth import Auth
 from llmcore.routes.endpoint import Endpoint
-from llmcore.routes.model_lists import model_list_route
 from llmcore.routes.route import Route
 from llmcore.routes.transport import Timeouts
-from llmcore.routes.unary import UnaryRoute
+from llmcore.routes.unary import UnaryRoute, model_list_route
 from llmcore.schema import json
 from llmcore.schema.errors import ConfigurationError, LLMError
 from llmcore.schema.json import JsonValue

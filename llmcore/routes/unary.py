@@ -1,6 +1,7 @@
 """Unary routes: a unary protocol, an endpoint and an auth, put together like a `Route`.
 
-The framing is always the same: the body is one document.
+The framing is always the same: the body is one document. Those to the lists of models and to the
+batches of a provider are found by one of its generating routes.
 """
 
 from collections.abc import Callable, Mapping
@@ -9,7 +10,16 @@ from urllib.parse import quote
 
 from attrs import evolve, field, frozen
 
-from llmcore.protocols.protocol import NativeRequest, Request, Response_co, UnaryProtocol
+from llmcore.protocols.batches import GEMINI, MISTRAL, OPENAI, BatchProtocol, anthropic_batches
+from llmcore.protocols.protocol import (
+    NativeRequest,
+    Page,
+    PageRequest,
+    Request,
+    Response_co,
+    UnaryProtocol,
+)
+from llmcore.protocols.unary import LiveModel, paged
 from llmcore.routes.auth import Auth, AuthContext
 from llmcore.routes.defaults import RouteDefaults
 from llmcore.routes.endpoint import BaseUrlOf, Endpoint, EndpointContext
@@ -146,3 +156,72 @@ def rebased(route: Route[Any], change: Callable[[str], str]) -> str | BaseUrlOf 
 
         return changed_base
     return None if base_url is None else change(base_url)
+
+
+# -- lists of models
+
+_OPENAI_MODELS: Final = paged("openai-models", "/models")
+_GEMINI_MODELS: Final = paged("gemini-models", "/models", size="pageSize", mark="pageToken")
+_BEDROCK_MODELS: Final = paged("bedrock-models", "/foundation-models")
+_COHERE_MODELS: Final = paged("cohere-models", "/v1/models", size="page_size", mark="page_token")
+
+
+def model_list_route(route: Route[Any]) -> UnaryRoute[PageRequest, Page[LiveModel]]:
+    """Return the route to the list of models, beside a generating *route* and configured alike.
+
+    ConfigurationError for providers without a list of the models that an account can call.
+    """
+    if route.provider == "vertex" or route.provider.startswith("cloudflare"):
+        message = f"the provider {route.provider!r} has no list of the models that can be called"
+        raise ConfigurationError(message, provider=route.provider)
+    if route.provider == "cohere":
+        return UnaryRoute.beside(route, _COHERE_MODELS)
+    match route.protocol.id:
+        case "anthropic-messages":
+            path = messages_path(route, "/models")
+            protocol = paged("anthropic-models", path, size="limit", mark="after_id")
+            return UnaryRoute.beside(route, protocol)
+        case "gemini":
+            return UnaryRoute.beside(route, _GEMINI_MODELS)
+        case "bedrock-converse":
+            control = rebased(route, lambda url: url.replace("://bedrock-runtime.", "://bedrock."))
+            return UnaryRoute.beside(route, _BEDROCK_MODELS, control)
+        case _:
+            return UnaryRoute.beside(route, _OPENAI_MODELS)
+
+
+def messages_path(route: Route[Any], path: str) -> str:
+    """Return *path* where the Messages API of *route* has it: below `/v1`, once."""
+    target = route.endpoint.target
+    prefix = target.removesuffix("/messages") if isinstance(target, str) else ""
+    return prefix + path
+
+
+# -- batches
+
+OPENAI_PATHS: Final = {
+    "openai-chat": "/v1/chat/completions",
+    "openai-responses": "/v1/responses",
+}
+"""The path with which a batch names the API of its requests, by protocol id."""
+
+_WITHOUT_BATCHES: Final = ("azure", "vertex", "openrouter", "github-copilot", "local")
+
+
+def batch_protocol(route: Route[Any]) -> BatchProtocol:
+    """Return the batches of the provider of *route*; ConfigurationError if it has none."""
+    if route.provider == "mistral":
+        return MISTRAL
+    if route.provider not in _WITHOUT_BATCHES and not route.provider.startswith("cloudflare"):
+        match route.protocol.id:
+            case "anthropic-messages":
+                return anthropic_batches(messages_path(route, "/messages/batches"))
+            case "gemini":
+                return GEMINI
+            case protocol if protocol in OPENAI_PATHS:
+                return OPENAI
+    raise ConfigurationError(
+        f"no batches are known for {route.protocol.id} of {route.provider!r}: run the requests "
+        "with generate_many",
+        provider=route.provider,
+    )

@@ -1,15 +1,15 @@
-"""Which providers have batches: `llmcore/routes/batches.py`."""
+"""Which providers have batches."""
 
 import pytest
 from attrs import evolve
 
 from llmcore.protocols.batches import GEMINI, MISTRAL, OPENAI, BatchProtocol
-from llmcore.routes.batches import batch_protocol
 from llmcore.routes.chat_providers import Mistral
 from llmcore.routes.google import Google
 from llmcore.routes.openai import OpenAI
 from llmcore.routes.openai_compatible import OpenAICompatible
 from llmcore.routes.route import Route
+from llmcore.routes.unary import batch_protocol
 from llmcore.schema.errors import ConfigurationError
 from llmcore.schema.model import Model
 
