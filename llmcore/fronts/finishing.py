@@ -2,8 +2,9 @@
 
 from typing import Final
 
-from llmcore.schema.events import FinishReason, FinishReasonKind
+from llmcore.schema.events import Finish, FinishReason, FinishReasonKind
 from llmcore.schema.frozen import frozen
+from llmcore.schema.json import object_or_empty
 from llmcore.schema.usage import Usage
 
 # -- finish reasons
@@ -34,6 +35,20 @@ def finish_kind(reason: FinishReason, *, called: bool) -> FinishReasonKind:
             return "stop"
         case (kind, _):
             return kind
+
+
+def words_of_end(event: Finish) -> str | None:
+    """Return the provider's words on why it stopped, which Gemini states beside its reason.
+
+    They are in `finishMessage`, such as the call that was malformed, or in `blockReasonMessage`.
+    Source: https://ai.google.dev/api/generate-content (`Candidate`), and Vertex AI's reference.
+    """
+    for native in event.provider_metadata.values():
+        feedback = object_or_empty(native.get("promptFeedback"))
+        words = native.get("finishMessage") or feedback.get("blockReasonMessage")
+        if isinstance(words, str) and words:
+            return words
+    return None
 
 
 # -- usage

@@ -18,11 +18,12 @@ from typing import Any, ClassVar, Final, Generic, ParamSpec, TypeAlias, TypeVar,
 from attrs import field
 
 from llmcore.fronts.errors import FrontError, invalid
+from llmcore.fronts.finishing import words_of_end
 from llmcore.fronts.policy import TranslationPolicy
 from llmcore.fronts.sealer import Sealer
 from llmcore.schema.diagnostics import Diagnostic, Diagnostics
 from llmcore.schema.errors import ConfigurationError, InvalidRequestError, LLMError, StreamError
-from llmcore.schema.events import ErrorEvent, FinishReason, LLMEvent, StreamStart
+from llmcore.schema.events import ErrorEvent, Finish, LLMEvent, StreamStart
 from llmcore.schema.frozen import frozen
 from llmcore.schema.json import JsonObject
 from llmcore.schema.messages import Origin
@@ -209,10 +210,11 @@ class FrontWriter:
     def _on_error(self, event: ErrorEvent) -> None:
         self._fail(event.error)
 
-    def _fail_by_reason(self, reason: FinishReason) -> None:
+    def _fail_by_reason(self, event: Finish) -> None:
         """End a response whose upstream gives an error as its reason to stop."""
-        raw = reason.raw or "no reason"
-        self._fail(StreamError(f"the upstream ended the response with an error ({raw})"))
+        raw, words = event.finish_reason.raw or "no reason", words_of_end(event)
+        message = f"the upstream ended the response with an error ({raw})"
+        self._fail(StreamError(message if words is None else f"{message}: {words}"))
 
     def _fail(self, error: LLMError) -> None:
         self.error = error

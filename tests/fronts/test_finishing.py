@@ -34,6 +34,46 @@ def test_a_finish_reason_agrees_with_the_calls_of_the_response(
     assert finish_kind(FinishReason(reason), called=called) == kind
 
 
+@pytest.mark.parametrize("front_id", FRONT_IDS)
+@pytest.mark.parametrize("streaming", [False, True])
+def test_an_error_for_a_reason_is_told_with_the_providers_words(
+    front_id: str, streaming: bool
+) -> None:
+    words = "Malformed function call: f(a="
+    candidate = {"finishReason": "MALFORMED_FUNCTION_CALL", "finishMessage": words}
+    body = json.dumps({"candidates": [candidate]}).encode()
+    events = recorded_events("gemini", status=200, headers={}, body=body, streaming=False)
+
+    made = write_as_front(front_id, events, streaming=streaming).decode()
+
+    own = f'"finishMessage":"{words}"'  # Gemini's clients know the reason
+    assert (own if front_id == "gemini" else f"(MALFORMED_FUNCTION_CALL): {words}") in made
+
+
+@pytest.mark.parametrize(
+    ("document", "words"),
+    [
+        ({"candidates": [{"finishReason": "SAFETY", "finishMessage": "Not this."}]}, "Not this."),
+        (
+            {"promptFeedback": {"blockReason": "SAFETY", "blockReasonMessage": "Not this."}},
+            "Not this.",
+        ),
+        ({"candidates": [{"finishReason": "SAFETY"}]}, None),
+    ],
+    ids=["response", "prompt", "no words"],
+)
+def test_clients_of_messages_get_the_explanation_of_a_refusal(
+    document: dict[str, object], words: str | None
+) -> None:
+    body = json.dumps(document).encode()
+    events = recorded_events("gemini", status=200, headers={}, body=body, streaming=False)
+
+    made = json.loads(write_as_front("anthropic-messages", events, streaming=False))
+
+    details = {"type": "refusal", "category": None, "explanation": words}
+    assert (made["stop_reason"], made["stop_details"]) == ("refusal", details)
+
+
 _CUT_OFF = {
     "openai-chat": '"finish_reason":"length"',
     "openai-responses": '"status":"incomplete"',

@@ -12,7 +12,7 @@ https://platform.claude.com/docs/en/build-with-claude/prompt-caching#tracking-ca
 from collections.abc import Mapping
 from typing import Any, Final
 
-from llmcore.fronts.finishing import finish_kind, token_counts
+from llmcore.fronts.finishing import finish_kind, token_counts, words_of_end
 from llmcore.protocols.anthropic_messages.names import (
     CACHE_READ_TOKENS,
     CACHE_WRITE_TOKENS,
@@ -22,7 +22,7 @@ from llmcore.protocols.anthropic_messages.names import (
     OUTPUT_TOKENS,
     PROTOCOL_ID,
 )
-from llmcore.schema.events import FinishReason, FinishReasonKind, StreamStart, TextEnd
+from llmcore.schema.events import Finish, FinishReasonKind, StreamStart, TextEnd
 from llmcore.schema.json import object_or_empty, present, str_or_none
 from llmcore.schema.usage import Usage
 
@@ -39,13 +39,14 @@ _NO_DETAILS: Final = {"type": "refusal", "category": None, "explanation": None}
 
 
 def stop_fields(
-    reason: FinishReason, native: Mapping[str, Any], *, called: bool, refused: bool
+    event: Finish, native: Mapping[str, Any], *, called: bool, refused: bool
 ) -> dict[str, Any]:
     """Return why the message ended. *native* are the fields of a response of Anthropic's own.
 
     The upstream's own word is kept if it is one of the API's and makes the client do what the
     response requires.
     """
+    reason = event.finish_reason
     kind = finish_kind(reason, called=called)
     if refused and kind == "stop":
         kind = "content_filter"
@@ -58,7 +59,8 @@ def stop_fields(
         "stop_sequence": sequence if word == "stop_sequence" else None,
     }
     if word == "refusal":
-        fields["stop_details"] = object_or_empty(native.get("stop_details")) or dict(_NO_DETAILS)
+        words = {**_NO_DETAILS, "explanation": words_of_end(event)}
+        fields["stop_details"] = object_or_empty(native.get("stop_details")) or words
     return fields
 
 

@@ -367,7 +367,7 @@ class MessagesWriter(FrontWriter):
         self.usage = self.usage or event.usage
         reason = event.finish_reason
         if finish_kind(reason, called=bool(self._ids)) == "error":
-            self._fail_by_reason(reason)
+            self._fail_by_reason(event)
             return
         if self._start is None:
             self._fail(StreamError("the upstream's response has no beginning"))
@@ -402,7 +402,7 @@ class MessagesWriter(FrontWriter):
 
     def _end(self, reason: FinishReason, event: Finish) -> None:
         native = event.provider_metadata.get(METADATA_KEY, {})
-        stop = stop_fields(reason, native, called=bool(self._ids), refused=self._refused)
+        stop = stop_fields(event, native, called=bool(self._ids), refused=self._refused)
         if reason.reason == "other" and stop["stop_reason"] == "end_turn":
             why = f"the upstream's finish reason ({reason.raw}) has no equivalent here"
             self._diagnostics.noted("finish-reason", "stop_reason", why)

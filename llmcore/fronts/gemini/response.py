@@ -318,7 +318,7 @@ class GeminiWriter(FrontWriter):
         self.usage = self.usage or event.usage or self._first_usage
         word = finish_reason(event.finish_reason, native=self._native, called=self._calls > 0)
         if word is None:
-            self._fail_by_reason(event.finish_reason)
+            self._fail_by_reason(event)
             return
         native = object_or_empty(event.provider_metadata.get(METADATA_KEY)) if self._native else {}
         end = candidate_end(word, native, self._grounding.metadata())

@@ -279,7 +279,7 @@ class ChatWriter(FrontWriter):
             self.usage = event.usage or self.usage
         kind = finish_kind(event.finish_reason, called=bool(self._calls))
         if kind == "error":
-            self._fail_by_reason(event.finish_reason)
+            self._fail_by_reason(event)
             return
         self._reason = self._word(kind, event.finish_reason)
         if self._annotations:  # while their text is the last: sealed state ends it

@@ -414,7 +414,7 @@ class ResponsesWriter(FrontWriter):
         reason = event.finish_reason
         incomplete = self._incomplete(reason)
         if reason.reason == "error":
-            self._fail_by_reason(reason)
+            self._fail_by_reason(event)
         elif incomplete is not None:
             self._end("incomplete", incomplete_details={"reason": incomplete})
         else:
