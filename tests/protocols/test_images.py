@@ -209,6 +209,19 @@ def test_images_to_go_by_are_sent_as_the_provider_documents(
     assert {name: body[name] for name in added} == added
 
 
+def test_a_mask_is_sent_as_an_image() -> None:
+    body = sent("xai", images=[PNG], mask=PNG)
+
+    assert body["mask"] == {"type": "image_url", "url": DATA_URL}
+
+
+def test_a_size_that_is_no_number_of_pixels_is_reported() -> None:
+    call = prepared(SENT["together"][0], size="2K")
+
+    assert not {"width", "height", "size"} & json.loads(call.http.body).keys()
+    assert [note.path for note in call.diagnostics] == ["size"]
+
+
 def test_gemini_gets_images_as_parts() -> None:
     body = sent("google", images=[PNG, "https://a/b.png"])
 
@@ -326,6 +339,7 @@ ASKED = ImageRequest(model=Model("m", "p"), prompt="A fox")
         ),
         ({"data": [{"b64_json": DATA_URL}]}, ImagePart(data=PNG, media_type="image/png"), None),
         ({"data": [{"url": "https://a/b.png"}]}, ImagePart(url="https://a/b.png"), None),
+        ({"data": [{"url": DATA_URL}]}, ImagePart(url=DATA_URL), None),
         (
             {
                 "data": [{"b64_json": "QQ==", "media_type": "image/webp"}],

@@ -604,6 +604,9 @@ def test_no_parameters_are_an_object_without_properties(target: SchemaTarget) ->
              "description": 'At least one of: [{"required":["a"]}].'},
         ),
         ({"type": "null"}, {"type": "null"}),
+        ({"anyOf": [{"type": "null"}, {"enum": [None]}]}, {"type": "null"}),
+        ({"enum": [["a"]]}, {"type": "array", "description": 'One of [["a"]].'}),
+        ({"enum": [{"a": 1}]}, {"type": "object", "description": 'One of [{"a":1}].'}),
     ],
 )  # fmt: skip
 def test_gemini_schema_translates_keywords_or_describes_them(
@@ -621,6 +624,7 @@ def test_gemini_schema_translates_keywords_or_describes_them(
     ("schema", "expected"),
     [
         ({"const": 3}, {"enum": [3]}),
+        ({"enum": [None]}, {"type": "null"}),
         ({"type": ["string", "null"]}, {"type": ["string", "null"]}),
         (
             {"type": ["string", "null"], "enum": ["a", None]},

@@ -37,6 +37,14 @@ READ: list[tuple[dict[str, Any], Message]] = [
         Message.assistant("No", RefusalPart("never")),
     ),
     (
+        {"role": "assistant", "content": [{"type": "refusal", "refusal": "never"}]},
+        Message.assistant(RefusalPart("never")),
+    ),
+    (
+        {"role": "assistant", "tool_calls": [{"id": "c1", "custom": {"name": "f", "input": "x"}}]},
+        Message.assistant(ToolCallPart("c1", "f", "x", kind="custom")),
+    ),
+    (
         {"role": "tool", "tool_call_id": "c1", "content": [{"type": "text", "text": "sunny"}]},
         Message("tool", (ToolResultPart("c1", "sunny"),)),
     ),
@@ -84,6 +92,15 @@ def test_a_dict_is_read_as_a_message(given_: dict[str, Any], message: Message) -
         ({"role": "user", "content": ["Hi"]}, "'str'"),
         ({"role": "assistant", "tool_calls": [{"id": "c"}]}, "a tool call needs"),
         ({"role": "tool", "content": "x"}, "needs tool_call_id"),
+        ({"role": "tool", "content": "x", "tool_call_id": 1}, "tool_call_id is a int, not text"),
+        (
+            {
+                "role": "tool",
+                "tool_call_id": "c1",
+                "content": [{"type": "image_url", "image_url": {"url": "https://h/a.png"}}],
+            },
+            "the content of a tool message is text",
+        ),
         (
             {
                 "role": "user",

@@ -12,6 +12,7 @@ from llmcore.schema.content import (
     AudioPart,
     DocumentPart,
     ImagePart,
+    ProviderPart,
     ReasoningPart,
     ToolCallPart,
     ToolResultPart,
@@ -25,6 +26,7 @@ from llmcore.schema.tools import HostedTool, ToolDefinition
 
 LONG = "a word and another " * 260
 TOOL = ToolDefinition("look", LONG)
+PDF = b"%PDF-1.7" + b"/Type /Page\n" * 3
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(64)
 
 
@@ -64,6 +66,8 @@ def test_five_kilobytes_beside_the_messages_raise_the_count(
         Message.user(AudioPart(data=bytes(300_000), media_type="audio/wav")),
         Message.user(DocumentPart(data=LONG.encode(), media_type="text/plain")),
         Message.user(DocumentPart(file_id="file_1")),
+        Message.user(DocumentPart(data=PDF, media_type="application/pdf")),
+        Message.assistant(ProviderPart(provider="p", data={"text": LONG})),
     ],
     ids=lambda message: type(message.content[0]).__name__,
 )

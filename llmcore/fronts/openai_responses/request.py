@@ -89,11 +89,6 @@ class Translation:
         """Whether the client asks for encrypted reasoning."""
         return _ENCRYPTED_REASONING in self.include
 
-    @property
-    def structured(self) -> bool:
-        """Whether the response's text is to be JSON."""
-        return self.request.response_format is not None
-
 
 def routing_of(request: ClientRequest) -> Routing:
     """Return the model that a request names, and whether its response is to be streamed."""

@@ -168,13 +168,11 @@ def with_nullable(schema: Schema) -> Schema:
 
 
 def without_null_branch(schema: Schema) -> tuple[Schema, list[JsonObject]]:
-    """Return *schema* with a null branch of its `anyOf` expressed by `nullable`.
+    """Return *schema*, whose `anyOf` has a null branch, with `nullable` in its place.
 
     One branch that is left alone is merged into the schema; what that cannot express
     comes second.
     """
-    if not has_null_branch(schema):
-        return schema, []
     branches = [branch for branch in schemas_in(schema.get("anyOf")) if not _is_null(branch)]
     beside = without(schema, "anyOf")
     if not branches:

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from llmcore.fronts.anthropic_messages import front
+from llmcore.fronts.errors import FrontError
 from llmcore.fronts.front import ClientRequest, ListedModel
 from llmcore.protocols import openai_chat
 from llmcore.protocols.openai_chat import COMPATIBLE
@@ -351,6 +352,7 @@ def test_a_block_of_content_is_a_part(block: Any, expected: Any) -> None:
             "messages[0].content[0].source.url",
         ),
         ({"max_tokens": "many"}, "max_tokens"),
+        ({"messages": [HELLO] * 100_001}, "messages"),
         ({"tool_choice": {"type": "some"}}, "tool_choice.type"),
         ({"output_config": {"format": {"type": "xml"}}}, "output_config.format.type"),
     ],
@@ -594,6 +596,35 @@ def test_models_come_in_pages() -> None:
     assert ids(limit="9", after_id="b") == (["c", "d", "e"], False)
     assert ids(limit="2", before_id="d") == (["b", "c"], True)
     assert ids(limit="1000")[1] is False
+
+
+@pytest.mark.parametrize(
+    ("query", "param"),
+    [
+        ({"limit": "0"}, "limit"),
+        ({"limit": "1001"}, "limit"),
+        ({"limit": "two"}, "limit"),
+        ({"limit": "²"}, "limit"),
+        ({"after_id": "x"}, "after_id"),
+        ({"before_id": "x"}, "before_id"),
+    ],
+)
+def test_a_page_of_models_that_does_not_exist_is_refused(query: dict[str, str], param: str) -> None:
+    with pytest.raises(FrontError) as raised:
+        front.models([ListedModel(id="a", owner="acme")], query)
+
+    assert (raised.value.status, raised.value.param) == (400, param)
+
+
+@pytest.mark.parametrize(("protocol_id", "limit"), [(MESSAGES, 0), (CHAT, 1)])
+def test_a_limit_of_no_tokens_reaches_messages_upstreams_alone(
+    protocol_id: str, limit: int
+) -> None:
+    """It warms the cache at Anthropic; others are asked for one token."""
+    made = read({"max_tokens": 0}, protocol_id)
+
+    assert made.request.generation.max_tokens == limit
+    assert codes(made) == (["parameter-out-of-range"] if limit else [])
 
 
 def test_tokens_are_counted_of_a_request_without_a_limit() -> None:

@@ -43,6 +43,7 @@ from tests.fronts.gemini.gemini_kit import (
     upstream,
     written,
 )
+from tests.support.events import stream, text, thought
 from tests.support.strategies.examples import costly
 from tests.support.strategies.values import json_values, requests
 from tests.support.strategies.values import network_streams as streams
@@ -121,6 +122,20 @@ def _cached(response: LLMResponse) -> int:
 def restored(made: Written, client: str) -> tuple[Message, ...]:
     """Return the messages that *client* sends back of a response."""
     return messages_of(HELLO, *echo(made, client), HELLO)[1:-1]
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+def test_texts_around_a_hidden_thought_come_back_as_they_were(client: str) -> None:
+    """The client sees one text, and sends it back as one."""
+    hidden = [*text("Hel", id="a"), *thought("Why?"), *text("lo.", id="b")]
+    made = written(stream(hidden), {})
+
+    assert made.whole["candidates"][0]["content"]["parts"][0] == {"text": "Hello."}
+    assert restored(made, client)[0].content == (
+        TextPart("Hel"),
+        ReasoningPart("Why?"),
+        TextPart("lo."),
+    )
 
 
 @costly

@@ -185,6 +185,32 @@ def test_invalid_contents_are_refused(contents: Any) -> None:
     assert refused({"contents": contents}).status == 400
 
 
+@pytest.mark.parametrize(
+    ("body", "policy", "place"),
+    [
+        ({"contents": [HELLO, HELLO]}, {"max_items": 1}, "contents"),
+        (
+            {"tools": [{"functionDeclarations": [{"name": "f"}, {"name": "g"}]}]},
+            {"max_tools": 1},
+            "tools",
+        ),
+    ],
+)
+def test_more_than_the_policy_takes_is_refused_by_its_place(
+    body: Any, policy: Any, place: str
+) -> None:
+    error = refused(body, **policy)
+
+    assert (error.status, error.param) == (400, place)
+
+
+def test_a_content_of_the_system_stays_in_its_place() -> None:
+    """Its text alone: Google's own API has no such role."""
+    system = {"role": "system", "parts": [{"text": "Be brief."}, {"inlineData": {"data": PNG}}]}
+
+    assert messages_of(HELLO, system)[1] == Message.system("Be brief.")
+
+
 # -- calls and their responses
 
 
@@ -466,6 +492,7 @@ def test_schemas_of_both_kinds_are_json_schemas(config: Any, expected: Any) -> N
         ({"generationConfig": {"speechConfig": {}}}, "generationConfig.speechConfig"),
         ({"hologram": 1}, "hologram"),
         ({"generationConfig": {"hologram": 1}}, "generationConfig.hologram"),
+        ({"labels": {"team": 7}}, "labels.team"),
     ],
 )
 def test_what_the_upstream_has_no_place_for_is_reported(body: Any, place: str) -> None:

@@ -122,6 +122,7 @@ def test_the_format_of_the_response_is_read(
         ({"tool_choice": "required"}, "tool_choice"),
         ({"tools": [F], "tool_choice": {"type": "custom", "custom": {"name": "x"}}}, "tool_choice"),
         ({"tools": [F, F]}, "tools"),
+        ({"reasoning": {"summary": "odd"}}, "reasoning.summary"),
         ({"tools": [{"type": "telepathy"}]}, "tools[0].type"),
         ({"tools": [{"type": "function", "function": {}}]}, "tools[0].function.name"),
     ],

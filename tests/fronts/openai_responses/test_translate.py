@@ -367,6 +367,14 @@ def test_a_response_that_is_not_kept_cannot_be_continued() -> None:
         ({"input": "x", "tool_choice": "required"}, "tool_choice"),
         ({"input": "x", "tool_choice": "odd", "tools": [FUNCTION]}, "tool_choice"),
         ({"input": "x", "tool_choice": 5}, "tool_choice"),
+        (
+            {
+                "input": "x",
+                "tools": [FUNCTION],
+                "tool_choice": {"type": "allowed_tools", "tools": [FUNCTION] * 1001},
+            },
+            "tool_choice",
+        ),
         ({"input": "x", "tool_choice": {"type": "function", "name": "g"}}, "tool_choice"),
     ],
 )

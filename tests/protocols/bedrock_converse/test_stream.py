@@ -19,6 +19,7 @@ from llmcore.schema.events import (
     File,
     Finish,
     ProviderEvent,
+    ReasoningEnd,
     Source,
     StreamStart,
     TextStart,
@@ -563,3 +564,57 @@ def test_tools_of_the_request_do_not_change_other_responses() -> None:
     body = ANSWERS["calls"]
 
     assert response(whole(body, asked)).message == response(whole(body)).message
+
+
+@pytest.mark.parametrize(
+    ("frames", "expected"),
+    [
+        (
+            [delta(0, reasoningContent={"later": 1})],
+            [ProviderEvent("bedrock", {"reasoningContent": {"later": 1}}, replay=True)],
+        ),
+        ([delta(0, reasoningContent={"text": None})], []),
+        (
+            [delta(0, text="a"), delta(0, toolResult=[{"text": "x"}])],
+            [
+                ProviderEvent(
+                    "bedrock", {"contentBlockDelta": {"delta": {"toolResult": [{"text": "x"}]}}}
+                )
+            ],
+        ),
+        (
+            [start(0, image={"format": "png", "source": {"bytes": "?"}})],
+            [
+                ProviderEvent(
+                    "bedrock",
+                    {"image": {"format": "png", "source": {"bytes": "?"}}},
+                    replay=False,
+                )
+            ],
+        ),
+    ],
+    ids=["unknown reasoning", "empty reasoning", "a result in a text", "no base64"],
+)
+def test_deltas_that_cannot_be_read_are_passed_on_or_are_empty(
+    frames: list[Event], expected: list[Any]
+) -> None:
+    events = streamed([BEGIN, *frames, stop(0), *end()])
+
+    assert [event for event in events if isinstance(event, ProviderEvent)] == expected
+    assert isinstance(events[-1], Finish)
+
+
+def test_a_second_start_of_a_block_ends_the_first() -> None:
+    """Servers that imitate the service may leave ends of blocks out."""
+    starts = [start(0, toolUse={"toolUseId": id_, "name": "f"}) for id_ in ("t1", "t2")]
+    events = streamed([BEGIN, *starts, stop(0), *end()])
+
+    assert [event.id for event in events if isinstance(event, ToolCall)] == ["t1", "t2"]
+
+
+def test_encrypted_pieces_that_are_not_base64_are_joined_as_they_came() -> None:
+    pieces = [delta(0, reasoningContent={"redactedContent": data}) for data in ("ZW5j", "?x")]
+    events = streamed([BEGIN, *pieces, stop(0), *end()])
+
+    (ended,) = (event for event in events if isinstance(event, ReasoningEnd))
+    assert ended.encrypted == "ZW5j?x"
