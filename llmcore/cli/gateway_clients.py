@@ -2,8 +2,9 @@
 
 Sources, read November 2026: https://code.claude.com/docs/en/llm-gateway,
 https://developers.openai.com/codex/config-reference, https://geminicli.com/docs/reference/configuration,
-https://opencode.ai/docs/providers, https://aider.chat/docs/llms/openai-compat.html, and the
-documents of the official SDKs.
+https://opencode.ai/docs/providers, https://aider.chat/docs/llms/openai-compat.html, the output of
+`copilot help providers`, https://qwenlm.github.io/qwen-code-docs/en/users/configuration/auth, and
+the documents of the official SDKs.
 """
 
 import json
@@ -69,6 +70,17 @@ _PROGRAMS: Final = (
         ("export OPENAI_API_BASE={root}/v1 OPENAI_API_KEY={key}", "aider --model openai/{model}"),
     ),
     _Program(
+        "Copilot CLI",
+        (
+            "export COPILOT_PROVIDER_BASE_URL={root}/v1 COPILOT_PROVIDER_API_KEY={key}",
+            "copilot --model {model}",
+        ),
+    ),
+    _Program(
+        "Qwen Code",
+        ("export OPENAI_BASE_URL={root}/v1 OPENAI_API_KEY={key}", "qwen --model {model}"),
+    ),
+    _Program(
         "SDKs",
         (
             "export OPENAI_BASE_URL={root}/v1 OPENAI_API_KEY={key} ANTHROPIC_BASE_URL={root}",
@@ -110,6 +122,8 @@ def variables(address: Address) -> Mapping[str, str]:
         "GOOGLE_GEMINI_BASE_URL": address.root,
         "GEMINI_API_KEY": address.key,
         "CODEX_API_KEY": address.key,
+        "COPILOT_PROVIDER_BASE_URL": api,
+        "COPILOT_PROVIDER_API_KEY": address.key,
     }
     if address.model is None:
         return named
@@ -122,6 +136,8 @@ def variables(address: Address) -> Mapping[str, str]:
         "ANTHROPIC_MODEL": address.model,
         **{f"ANTHROPIC_DEFAULT_{size}_MODEL": address.model for size in _CLAUDE_SIZES},
         "GEMINI_MODEL": address.model,
+        "OPENAI_MODEL": address.model,
+        "COPILOT_MODEL": address.model,
         "AIDER_MODEL": f"openai/{address.model}",
         "OPENCODE_CONFIG_CONTENT": json.dumps(config),
     }

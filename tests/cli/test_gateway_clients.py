@@ -43,7 +43,17 @@ def _logs() -> Iterator[None]:
 
 
 @pytest.mark.parametrize(
-    "title", ["Claude Code", "Codex", "Gemini CLI", "opencode", "aider", "SDKs"]
+    "title",
+    [
+        "Claude Code",
+        "Codex",
+        "Gemini CLI",
+        "opencode",
+        "aider",
+        "Copilot CLI",
+        "Qwen Code",
+        "SDKs",
+    ],
 )
 def test_instructions_have_two_lines_for_each_program(title: str) -> None:
     """Both can be typed as they are: a shell splits them without an error."""
@@ -80,6 +90,11 @@ def test_variables_name_the_model_for_opencode_as_a_provider_of_its_own() -> Non
 
     assert config["model"] == "openbridge/m-1"
     assert config["provider"]["openbridge"]["options"]["baseURL"] == f"{ADDRESS.root}/v1"
+
+
+@pytest.mark.parametrize("name", ["GEMINI_MODEL", "OPENAI_MODEL", "COPILOT_MODEL"])
+def test_variables_name_the_model_as_each_program_reads_it(name: str) -> None:
+    assert variables(ADDRESS)[name] == "m-1"
 
 
 def test_codex_gets_a_provider_by_arguments_before_its_own() -> None:

@@ -7,7 +7,15 @@ from typing import Any
 
 import pytest
 
-from tests.support.programs.coding_agents import AgentRun, aider, claude_code, gemini_cli, opencode
+from tests.support.programs.coding_agents import (
+    AgentRun,
+    aider,
+    claude_code,
+    copilot,
+    gemini_cli,
+    opencode,
+    qwen,
+)
 from tests.support.servers.client_gateway import Bridge
 from tests.support.servers.client_upstream import text_of
 
@@ -17,6 +25,12 @@ AGENTS: dict[str, Callable[[Path, str, str], AgentRun]] = {
     "opencode-chat": partial(opencode, package="@ai-sdk/openai-compatible"),
     "opencode-messages": partial(opencode, package="@ai-sdk/anthropic"),
     "opencode-gemini": partial(opencode, package="@ai-sdk/google"),
+    "copilot-chat": copilot,
+    "copilot-responses": partial(copilot, PROVIDER_WIRE_API="responses"),
+    "copilot-messages": partial(copilot, PROVIDER_TYPE="anthropic"),
+    "qwen-chat": partial(qwen, api="openai"),
+    "qwen-messages": partial(qwen, api="anthropic"),
+    "qwen-gemini": partial(qwen, api="gemini"),
 }
 
 
@@ -41,6 +55,34 @@ def test_an_agent_reads_writes_and_runs_a_command(
     assert _failed_requests(bridge) == []
 
 
+@pytest.mark.parametrize(
+    "variables",
+    [
+        {},
+        {"PROVIDER_WIRE_API": "responses"},
+        {"PROVIDER_WIRE_API": "responses", "PROVIDER_TRANSPORT": "websockets"},
+    ],
+    ids=["chat", "responses", "websocket"],
+)
+def test_copilot_edits_by_a_freeform_tool(
+    bridge: Bridge, tmp_path: Path, variables: dict[str, str]
+) -> None:
+    """For models of OpenAI's it offers a freeform `apply_patch`, which the upstream lacks."""
+    project = tmp_path / "project"
+    project.mkdir()
+    (project / "old.txt").write_text("before the agent")
+    task = f"Read {project}/old.txt, write {project}/made.txt and run the command."
+    named = {"PROVIDER_MODEL_ID": "gpt-5.4", "PROVIDER_WIRE_MODEL": "m-1"}
+
+    run = copilot(tmp_path, bridge.url, task, **named, **variables)
+
+    assert run.code == 0, run
+    assert (project / "made.txt").read_text().strip() == "from an agent", run
+    assert "from an agent" in _results(bridge)[-1]
+    assert all(_is_function(tool) for body in _bodies(bridge) for tool in body.get("tools", ()))
+    assert _failed_requests(bridge) == []
+
+
 def test_aider_writes_a_file_from_text_alone(bridge: Bridge, tmp_path: Path) -> None:
     """It sends no tools; the file is in the response."""
     run = aider(tmp_path, bridge.url, "Make the file in one block.")
@@ -52,12 +94,19 @@ def test_aider_writes_a_file_from_text_alone(bridge: Bridge, tmp_path: Path) -> 
 
 def _results(bridge: Bridge) -> list[str]:
     """Return the results of tools that the upstream got with the request that has most."""
-    bodies: list[Any] = [one.json for one in bridge.upstream.received if one.json]
     found = [
         [text_of(one) for one in body.get("messages", ()) if one["role"] == "tool"]
-        for body in bodies
+        for body in _bodies(bridge)
     ]
     return max(found, key=len, default=[])
+
+
+def _bodies(bridge: Bridge) -> list[Any]:
+    return [one.json for one in bridge.upstream.received if one.json]
+
+
+def _is_function(tool: Any) -> bool:
+    return bool(tool["type"] == "function")
 
 
 def _failed_requests(bridge: Bridge) -> list[Any]:

@@ -71,6 +71,33 @@ def opencode(folder: Path, url: str, prompt: str, package: str) -> AgentRun:
     return _run(folder, [_program("opencode"), "run", "-m", "gw/m-1", prompt], variables)
 
 
+def copilot(folder: Path, url: str, prompt: str, **variables: str) -> AgentRun:
+    """Run GitHub's Copilot CLI with a provider of its user. *url* is the gateway's, with `/v1`.
+
+    Its *variables* are without the prefix `COPILOT_`.
+    """
+    base = _root(url) if variables.get("PROVIDER_TYPE") == "anthropic" else url
+    given = {"PROVIDER_BASE_URL": base, "PROVIDER_API_KEY": CLIENT_KEY, "MODEL": "m-1", **variables}
+    command = [_program("copilot"), "-p", prompt, "--allow-all-tools", "--disable-client-telemetry"]
+    return _run(folder, command, {f"COPILOT_{name}": value for name, value in given.items()})
+
+
+def qwen(folder: Path, url: str, prompt: str, api: str) -> AgentRun:
+    """Run Qwen Code, which speaks the API `openai`, `anthropic` or `gemini`."""
+    variables = {
+        "OPENAI_API_KEY": CLIENT_KEY,
+        "OPENAI_BASE_URL": url,
+        "OPENAI_MODEL": "m-1",
+        "ANTHROPIC_API_KEY": CLIENT_KEY,
+        "ANTHROPIC_BASE_URL": _root(url),
+        "ANTHROPIC_MODEL": "m-1",
+        "GEMINI_API_KEY": CLIENT_KEY,
+        "GOOGLE_GEMINI_BASE_URL": _root(url),
+        "GEMINI_MODEL": "m-1",
+    }
+    return _run(folder, [_program("qwen"), "-p", prompt, "--yolo", "--auth-type", api], variables)
+
+
 def aider(folder: Path, url: str, prompt: str) -> AgentRun:
     """Run aider, which speaks Chat through LiteLLM and edits files by text alone."""
     program = shutil.which("aider", path=os.environ.get("AIDER_BIN") or os.environ["PATH"])

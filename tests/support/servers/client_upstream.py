@@ -24,6 +24,13 @@ PATCH = """\
 *** End Patch
 """
 
+NEW_FILE = """\
+*** Begin Patch
+*** Add File: made.txt
++from an agent
+*** End Patch
+"""
+
 COMMAND = "printf 'from a command' > made.txt && cat made.txt"
 
 SCRIPT = f"""\
@@ -174,8 +181,8 @@ def _task(body: Any) -> str | None:
 
 
 _STEPS: tuple[frozenset[str], ...] = (
-    frozenset({"Read", "read_file", "read"}),
-    frozenset({"Write", "write_file", "write"}),
+    frozenset({"Read", "read_file", "read", "view"}),
+    frozenset({"Write", "write_file", "write", "create", "apply_patch"}),
     frozenset({"Bash", "run_shell_command", "bash"}),
 )
 """The tools of one step each, by the names that agents give them."""
@@ -198,6 +205,8 @@ def _next_step(body: Any, task: str) -> list[bytes | float] | None:
         "absolute_path": path,
         "path": path,
         "content": "from an agent",
+        "file_text": "from an agent",
+        "input": NEW_FILE,
         "command": f"cat {written}",
         "description": "Show the file",
     }
