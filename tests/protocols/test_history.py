@@ -18,6 +18,7 @@ from llmcore.protocols.openai_chat.names import CALL_IDS as OPENAI_CHAT
 from llmcore.protocols.openai_responses.names import CALL_IDS as OPENAI_RESPONSES
 from llmcore.routes.chat_providers import MISTRAL_CALL_IDS as MISTRAL
 from llmcore.schema.content import (
+    Citation,
     ContentPart,
     ImagePart,
     ProviderPart,
@@ -564,6 +565,30 @@ def test_opaque_data_of_others_stays_behind(origin: Origin) -> None:
         ("reasoning-dropped", "messages[1].content[1]", "dropped"),
         ("opaque-data-dropped", "messages[1].content[2]", "dropped"),
     }
+
+
+@pytest.mark.parametrize(
+    ("origin", "policy", "reported"),
+    [
+        (FOREIGN, CONTENTS, True),
+        (None, CONTENTS, True),
+        (Origin(provider="alpha", model="alpha-2", protocol="contents"), CONTENTS, False),
+        (Origin(provider="alpha", model="alpha-9", protocol="contents"), CONTENTS, False),
+        (FOREIGN, replace(CONTENTS, citations=True), False),
+    ],
+    ids=["foreign", "made by hand", "own", "own, another model", "taken back"],
+)
+def test_citations_that_an_api_does_not_take_are_reported_unless_it_made_them(
+    origin: Origin | None, policy: HistoryPolicy, reported: bool
+) -> None:
+    cited = TextPart("It rains.", citations=(Citation(url="https://a.example"),))
+    answer = Message.assistant(cited, "So.", origin=origin)
+
+    repaired = repair([Message.user("hi"), answer], policy)
+
+    left_out = ("unsupported-content", "messages[1].content[0].citations", "dropped")
+    assert (left_out in said(repaired)) is reported
+    assert repaired.messages[1].text == "It rains.So."
 
 
 def test_foreign_thoughts_stay_readable_where_the_target_takes_them() -> None:

@@ -2,11 +2,14 @@
 
 import pytest
 
+from llmcore.client.client import Client
 from llmcore.protocols import openai_chat, openai_responses
 from llmcore.protocols.lowering import document_text, nearest_effort, tagged_text
-from llmcore.schema.content import DocumentPart
+from llmcore.schema.content import Citation, DocumentPart, TextPart
+from llmcore.schema.messages import Message, Origin
 from llmcore.schema.model import Model
 from llmcore.schema.request import request
+from tests.support.wire.matrix import COLUMNS, Column
 
 
 @pytest.mark.parametrize(
@@ -87,3 +90,18 @@ def test_openai_models_get_an_effort_that_they_accept(
         found = [one.code for one in built.diagnostics if one.path == "reasoning.effort"]
         assert found == ([code] if code else [])
         assert ("temperature" in built.body) is (sent == "none")
+
+
+@pytest.mark.parametrize("column", COLUMNS, ids=lambda column: column.id)
+def test_citations_of_another_api_are_left_out_and_reported(column: Column) -> None:
+    """Each API takes back its own at most."""
+    cited = TextPart("It rains.", citations=(Citation(url="https://cited.example"),))
+    made = Origin(provider="elsewhere", model="m-1")
+    history = [Message.user("q"), Message.assistant(cited, origin=made), Message.user("Go on.")]
+    asked = request(model=column.model_at("https://h.example"), messages=history)
+
+    prepared = Client().prepare(asked).unwrap()
+
+    left_out = [note for note in prepared.diagnostics if "citations" in note.path]
+    assert [note.code for note in left_out] == ["unsupported-content"]
+    assert "cited.example" not in str(prepared.body)

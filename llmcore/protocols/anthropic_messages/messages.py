@@ -73,6 +73,7 @@ def target_of(request: LLMRequest, rules: ClaudeRules, *, citations: bool) -> Me
         provider=request.provider_id,
         model=request.model_id,
         metadata_key=METADATA_KEY,
+        citations=True,
         call_ids=CALL_IDS,
         alternate=True,
         system_messages="keep" if rules.system_messages else "demote",

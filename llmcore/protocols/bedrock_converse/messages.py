@@ -71,6 +71,7 @@ def target_of(request: LLMRequest, rules: ConverseRules, *, citations: bool) -> 
         provider=request.provider_id,
         model=request.model_id,
         metadata_key=METADATA_KEY,
+        citations=True,
         call_ids=CALL_IDS,
         alternate=True,
         starts_with_user=True,

@@ -66,6 +66,8 @@ class HistoryPolicy(msgspec.Struct, frozen=True, kw_only=True):
     an item id of its own; or bare text too: of its own API, or of any."""
     reasoning_may_end_turn: bool = True
     """Whether an assistant message may end with reasoning."""
+    citations: bool = False
+    """Whether the target takes back citations that have its own native form."""
     item_ids: bool = True
     """Whether the ids of the provider's stored items (`provider_metadata[key]["id"]`) are
     sent back. Ids of a message of which reasoning was dropped never are."""
@@ -239,7 +241,7 @@ def _clean_response(draft: Draft, policy: HistoryPolicy, diagnostics: Diagnostic
     kept: list[Placed] = []
     lost_reasoning = False
     for place, part in draft.parts:
-        if trusted and type(part) is TextPart:
+        if trusted and type(part) is TextPart and not part.citations:
             kept.append((place, part))
             continue
         cleaned = _clean_part(
@@ -275,6 +277,10 @@ def _clean_part(
         own = policy.same_api(message.origin)
         return _clean_reasoning(part, path, policy, diagnostics, trusted=trusted, own=own)
     native = policy.same_api(message.origin)
+    own = native and message.origin is not None  # its API never takes those back
+    if isinstance(part, TextPart) and part.citations and not (policy.citations or own):
+        why = "the API does not take those of earlier responses"
+        diagnostics.left_out(f"{path}.citations", "citations", why)
     if isinstance(part, ProviderPart):
         ours = part.provider in (policy.provider, policy.metadata_key, policy.protocol)
         if not (native and ours):

@@ -59,6 +59,7 @@ def target_of(
         provider=request.provider_id,
         model=request.model_id,
         metadata_key=METADATA_KEY,
+        citations=True,
         call_ids=CALL_IDS,
         empty_text="drop_empty",
         empty_user_text=True,

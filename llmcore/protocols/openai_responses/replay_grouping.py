@@ -22,6 +22,7 @@ from typing import Final, Literal, TypeAlias
 from attrs import define, field, frozen
 
 from llmcore.protocols import media
+from llmcore.protocols.lowering import native_citations
 from llmcore.protocols.openai_responses.names import CALL_FIELDS, METADATA_KEY
 from llmcore.schema.content import (
     ContentPart,
@@ -120,7 +121,7 @@ def _add(
             _add_reasoning(_joined(items, "reasoning", path, metadata), part, metadata)
         case TextPart() | RefusalPart():
             item = _joined(items, "message", path, metadata)
-            item.content.append(_text(part))
+            item.content.append(_text(part, path, diagnostics))
             if "phase" in metadata:
                 item.native["phase"] = metadata["phase"]
         case ProviderPart(data=dict() as data) if metadata.get("part") == "content":
@@ -168,14 +169,11 @@ def _add_reasoning(item: _Item, part: ReasoningPart, metadata: NativeObject) -> 
         item.id = str_or_none(metadata.get("id"))  # the id that the data is bound to
 
 
-def _text(part: TextPart | RefusalPart) -> NativeObject:
+def _text(part: TextPart | RefusalPart, path: str, diagnostics: Diagnostics) -> NativeObject:
     if isinstance(part, RefusalPart):
         return {"type": "refusal", "refusal": part.text}
-    annotations = [
-        dict(annotation)
-        for citation in part.citations
-        if (annotation := citation.provider_metadata.get(METADATA_KEY))
-    ]
+    native = native_citations(part.citations, path, METADATA_KEY, diagnostics)
+    annotations = [dict(annotation) for annotation in native]
     return {"type": "output_text", "text": part.text, "annotations": annotations}
 
 
