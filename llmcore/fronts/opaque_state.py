@@ -24,7 +24,6 @@ from typing import Any, Final, TypeAlias
 from attrs import evolve, frozen
 
 from llmcore.fronts.sealer import Sealer
-from llmcore.protocols.media import decode_base64
 from llmcore.schema import json
 from llmcore.schema.codec import from_json, to_json
 from llmcore.schema.content import (
@@ -40,6 +39,7 @@ from llmcore.schema.content import (
 from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.errors import InvalidRequestError
 from llmcore.schema.json import JsonObject, JsonValue, object_or_empty, objects, str_or_none
+from llmcore.schema.media_sources import decode_base64
 from llmcore.schema.messages import Origin
 
 _VERSION = 1

@@ -4,7 +4,6 @@ What a client sends is checked where it is read: another type is a FrontError th
 such as `messages[2].content[0].source.data`.
 """
 
-import base64
 import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, TypeVar, cast, get_args
@@ -28,6 +27,7 @@ from llmcore.schema.content import (
 )
 from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.json import JsonObject, object_or_empty
+from llmcore.schema.media_sources import decode_base64
 from llmcore.schema.options import GenerationOptions, ReasoningOptions
 
 _T = TypeVar("_T")
@@ -251,10 +251,10 @@ class AnsweredCalls:
 
 def decoded(data: str, path: str) -> bytes:
     """Return the bytes of base64 *data*; FrontError for anything else."""
-    try:
-        return base64.b64decode(data, validate=True)
-    except ValueError as error:
-        raise invalid(f"{path} is not base64.", path) from error
+    found = decode_base64(data)
+    if found is None:
+        raise invalid(f"{path} is not base64.", path)
+    return found
 
 
 def cache_ttl_of(native: Mapping[str, Any]) -> CacheTtl | None:

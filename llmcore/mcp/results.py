@@ -9,7 +9,6 @@ One result of `tools/call`, as the server sent it:
 https://modelcontextprotocol.io/specification/2025-11-25/server/tools#tool-result
 """
 
-import base64
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeAlias, Union
 
@@ -17,6 +16,7 @@ from llmcore.schema import json
 from llmcore.schema.content import AudioPart, DocumentPart, ImagePart, TextPart, ToolOutputPart
 from llmcore.schema.errors import StreamError
 from llmcore.schema.json import JsonValue
+from llmcore.schema.media_sources import decode_base64
 from llmcore.schema.messages import Message
 
 if TYPE_CHECKING:
@@ -132,10 +132,10 @@ def resource_part(contents: "Contents") -> ToolOutputPart:
 
 def decoded(text: str) -> bytes:
     """Return the bytes of base64 *text*; StreamError for any other."""
-    try:
-        return base64.b64decode(text, validate=True)
-    except ValueError as error:
-        raise StreamError("an MCP server sent media that is not base64", cause=error) from error
+    data = decode_base64(text)
+    if data is None:
+        raise StreamError("an MCP server sent media that is not base64")
+    return data
 
 
 def messages_of(messages: "Sequence[types.PromptMessage]") -> tuple[Message, ...]:

@@ -31,7 +31,6 @@ from attrs import field, frozen
 from llmcore.protocols.media import (
     audio_format,
     base64_data,
-    decode_base64,
     raw_data,
     remote_url,
     sniffed,
@@ -69,6 +68,7 @@ from llmcore.schema.json import (
     objects,
     str_or_none,
 )
+from llmcore.schema.media_sources import decode_base64
 
 TranscriptionProtocol: TypeAlias = UnaryProtocol[TranscriptionRequest, TranscriptionResponse]
 

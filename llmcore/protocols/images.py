@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Final, TypeAlias
 
-from llmcore.protocols.media import data_url, decode_base64, raw_data, remote_url, sniffed
+from llmcore.protocols.media import data_url, raw_data, remote_url, sniffed
 from llmcore.protocols.protocol import NativeRequest, NativeResponse, UnaryProtocol
 from llmcore.protocols.unary import (
     VERTEX_MODELS,
@@ -36,6 +36,7 @@ from llmcore.schema.errors import InvalidRequestError, StreamError
 from llmcore.schema.files import FileUpload
 from llmcore.schema.images import ImageRequest, ImageResponse
 from llmcore.schema.json import JsonObject, JsonValue, object_or_empty, objects, str_or_none
+from llmcore.schema.media_sources import decode_base64
 
 ImageProtocol: TypeAlias = UnaryProtocol[ImageRequest, ImageResponse]
 _Names: TypeAlias = Mapping[str, str | None]

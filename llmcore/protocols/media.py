@@ -6,7 +6,6 @@ one is an InvalidRequestError here.
 """
 
 import base64
-import binascii
 import re
 from collections.abc import Collection, Iterable, Mapping
 from typing import Final, TypeAlias, Union
@@ -24,6 +23,7 @@ from llmcore.schema.content import (
     ToolResultPart,
 )
 from llmcore.schema.errors import InvalidRequestError
+from llmcore.schema.media_sources import decode_base64
 
 MediaPart: TypeAlias = Union[ImagePart, AudioPart, DocumentPart]
 
@@ -288,12 +288,10 @@ def _decoded(url: str) -> bytes:
         raise InvalidRequestError("a data: URL needs a comma before its data")
     if not header.lower().replace(" ", "").endswith(";base64"):
         return unquote_to_bytes(payload)
-    text = "".join(unquote(payload).split())  # without line breaks, faster than by expression
-    text = text.rstrip("=").replace("-", "+").replace("_", "/")
-    try:
-        return base64.b64decode(text + "=" * (-len(text) % 4), validate=True)
-    except binascii.Error as error:
-        raise InvalidRequestError(f"the data: URL is not base64: {error}", cause=error) from error
+    data = decode_base64(unquote(payload))
+    if data is None:
+        raise InvalidRequestError("the data: URL is not base64")
+    return data
 
 
 # -- what a provider calls it
@@ -402,17 +400,6 @@ def document_name(name: str | None, taken: Collection[str] = ()) -> str:
 
 
 # -- base64
-
-
-def decode_base64(text: object) -> bytes | None:
-    """Return the bytes of base64 *text*, of either alphabet, padded or not; else None."""
-    if not isinstance(text, str):
-        return None
-    standard = text.replace("-", "+").replace("_", "/").rstrip("=")
-    try:
-        return base64.b64decode(standard + "=" * (-len(standard) % 4), validate=True)
-    except ValueError:
-        return None
 
 
 def decode_pieces(pieces: Iterable[str]) -> bytes:

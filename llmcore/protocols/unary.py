@@ -46,7 +46,7 @@ from urllib.parse import quote
 
 from attrs import field, frozen
 
-from llmcore.protocols.media import MediaPart, base64_data, decode_base64, media_type_of
+from llmcore.protocols.media import MediaPart, base64_data, media_type_of
 from llmcore.protocols.protocol import (
     NativeRequest,
     NativeResponse,
@@ -67,6 +67,7 @@ from llmcore.schema.json import (
     text_or_json,
     texts,
 )
+from llmcore.schema.media_sources import decode_base64
 from llmcore.schema.options import merge_json
 from llmcore.schema.unary import UnaryRequest
 from llmcore.schema.usage import Usage

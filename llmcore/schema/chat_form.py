@@ -7,8 +7,6 @@ Only this form is read, strictly: an unknown field or kind of part raises Invali
 Source: https://platform.openai.com/docs/api-reference/chat/create, read November 2026.
 """
 
-import base64
-import binascii
 from collections.abc import Mapping
 from typing import Any, Final, cast
 
@@ -24,6 +22,7 @@ from llmcore.schema.content import (
 )
 from llmcore.schema.errors import InvalidRequestError
 from llmcore.schema.json import parse_arguments
+from llmcore.schema.media_sources import decode_base64
 
 _FIELDS: Final = {
     "system": {"role", "content", "name"},
@@ -153,10 +152,10 @@ def _text(value: object, field: str) -> str:
 
 
 def _bytes(text: str, where: str) -> bytes:
-    try:
-        return base64.b64decode(text, validate=True)
-    except binascii.Error as error:
-        raise InvalidRequestError(f"{where} has data that is not base64", cause=error) from error
+    data = decode_base64(text)
+    if data is None:
+        raise InvalidRequestError(f"{where} has data that is not base64")
+    return data
 
 
 _HOSTED: Final = ("search", "code_", "computer", "mcp", "fetch")

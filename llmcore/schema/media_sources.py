@@ -1,5 +1,6 @@
-"""The sources of media parts: paths, URLs, bytes, and images of other libraries."""
+"""The sources of media parts: paths, URLs, bytes, base64, and images of other libraries."""
 
+import base64
 from pathlib import PurePath
 from typing import Any
 
@@ -46,3 +47,18 @@ def png_of(image: Any) -> bytes:
             f"got a {type(image).__name__}"
         )
     return b"".join(sink.pieces)
+
+
+def decode_base64(text: object) -> bytes | None:
+    """Return the bytes of base64 *text*; None for anything else.
+
+    Both alphabets of RFC 4648 are read, with line breaks, and with padding that is missing or too
+    long, on which the versions of Python differ.
+    """
+    if not isinstance(text, str):
+        return None
+    standard = "".join(text.split()).replace("-", "+").replace("_", "/").rstrip("=")
+    try:
+        return base64.b64decode(standard + "=" * (-len(standard) % 4), validate=True)
+    except ValueError:
+        return None

@@ -22,7 +22,7 @@ from llmcore.testing.fronts import SEALER
 from tests.support.json_paths import places
 from tests.support.wire.sdk_responses import PROTOCOL_IDS, answers
 
-PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAQAAAC1HAwCAAAA=="
+PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAQAAAC1HAwCAAAA"
 SCHEMA = {"type": "object", "properties": {"city": {"type": "string"}}}
 REQUESTS: dict[str, dict[str, Any]] = {
     "openai-chat": {

@@ -29,6 +29,7 @@ from llmcore.schema.content import (
 )
 from llmcore.schema.errors import InvalidRequestError
 from llmcore.schema.json import JsonValue, parse_arguments
+from llmcore.schema.media_sources import decode_base64
 from tests.support.strategies.values import content_parts, json_values
 
 MEDIA = (ImagePart, AudioPart, DocumentPart)
@@ -377,3 +378,22 @@ def test_an_image_of_something_else_is_refused() -> None:
     """The error lists what is taken."""
     with pytest.raises(InvalidRequestError, match="got a int"):
         ImagePart.of(5)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("+/8=", b"\xfb\xff"),
+        ("-_8", b"\xfb\xff"),
+        ("QUJD", b"ABC"),
+        ("QUJD==", b"ABC"),
+        ("QU\r\nJD\n", b"ABC"),
+        ("", b""),
+        ("QUJDR", None),
+        ("Q=UJD", None),
+        ("what?", None),
+        (5, None),
+    ],
+)
+def test_base64_is_decoded_alike_by_every_python(text: object, expected: bytes | None) -> None:
+    assert decode_base64(text) == expected

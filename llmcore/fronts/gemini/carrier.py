@@ -12,7 +12,7 @@ from typing import Final
 
 from llmcore.fronts.sealer import PREFIX
 from llmcore.protocols.lowering import SKIP_SIGNATURE
-from llmcore.protocols.media import decode_base64
+from llmcore.schema.media_sources import decode_base64
 
 _MARK: Final = PREFIX.encode()
 _SKIPPING: Final = (SKIP_SIGNATURE, "context_engineering_is_the_way_to_go")

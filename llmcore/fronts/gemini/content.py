@@ -21,7 +21,6 @@ from llmcore.fronts.errors import invalid
 from llmcore.fronts.reading import is_remote, own_file
 from llmcore.protocols.gemini.names import METADATA_KEY, RESOLUTIONS
 from llmcore.protocols.gemini.parts import MediaPart
-from llmcore.protocols.media import decode_base64
 from llmcore.schema.content import (
     AudioPart,
     Citation,
@@ -34,6 +33,7 @@ from llmcore.schema.content import (
 from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.events import File, Source
 from llmcore.schema.json import NativeObject, present, str_or_none
+from llmcore.schema.media_sources import decode_base64
 
 # -- names of fields
 

@@ -50,6 +50,7 @@ from llmcore.schema.json import (
     objects,
     str_or_none,
 )
+from llmcore.schema.media_sources import decode_base64
 
 # -- reading
 
@@ -194,7 +195,7 @@ def _file(native: Fields, path: str) -> DocumentPart:
         raise invalid(f"{path}: a file has file_data or a file_id.", path)
     if data is None:
         return DocumentPart(file_id=file_id, name=name)
-    raw = None if ":" in data[:12] else media.decode_base64(data)
+    raw = None if ":" in data[:12] else decode_base64(data)
     if raw is not None:
         return DocumentPart(data=raw, name=name)
     return DocumentPart(url=remote(data, f"{path}.file_data"), name=name)

@@ -43,7 +43,6 @@ from llmcore.fronts.policy import TranslationPolicy
 from llmcore.fronts.reading import AnsweredCalls, own_file, report_unknown
 from llmcore.fronts.sealer import PREFIX, Sealer
 from llmcore.fronts.tool_registry import ToolRegistry, function_name
-from llmcore.protocols.media import decode_base64
 from llmcore.protocols.openai_chat.names import PROTOCOL_ID as CHAT
 from llmcore.protocols.openai_responses.names import METADATA_KEY, PROTOCOL_ID
 from llmcore.schema.content import (
@@ -66,6 +65,7 @@ from llmcore.schema.json import (
     str_or_none,
     without,
 )
+from llmcore.schema.media_sources import decode_base64
 from llmcore.schema.messages import Message, Origin, Role
 
 # -- what a request refers to

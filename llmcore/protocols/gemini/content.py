@@ -27,7 +27,6 @@ from llmcore.protocols.gemini.state import (
     metadata_of,
     open_segment,
 )
-from llmcore.protocols.media import decode_base64
 from llmcore.protocols.persistent import PersistentList
 from llmcore.protocols.response_parts import announce
 from llmcore.schema.changed import changed
@@ -42,6 +41,7 @@ from llmcore.schema.json import (
     present,
     str_or_none,
 )
+from llmcore.schema.media_sources import decode_base64
 
 # -- text and thoughts
 

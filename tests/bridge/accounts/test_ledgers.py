@@ -320,7 +320,8 @@ def test_reservations_at_once_never_exceed_the_limit(opening: Opening) -> None:
     held = len(granted) - len(written)
 
     assert ledger.levels([BUDGET]) == [7 * held + 3 * len(written)]
-    assert 93 < ledger.levels([BUDGET])[0] <= 100
+    # a refusal left at most 6; each of the four may have settled 4 less after the last one
+    assert 93 - 4 * 4 < ledger.levels([BUDGET])[0] <= 100
 
 
 # -- rows
