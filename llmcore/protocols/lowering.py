@@ -233,10 +233,13 @@ def nearest_effort(effort: str, levels: Sequence[str]) -> str:
 
 
 def with_accepted_effort(
-    request: LLMRequest, efforts: Efforts, diagnostics: Diagnostics
+    request: LLMRequest, efforts: Efforts, diagnostics: Diagnostics, *, name: str = ""
 ) -> LLMRequest:
-    """Return *request* with an effort of reasoning that its model accepts, and report a change."""
-    reasoning, model = request.reasoning, request.model_id
+    """Return *request* with an effort of reasoning that its model accepts, and report a change.
+
+    *name* is what *efforts* call the model, where its id is another.
+    """
+    reasoning, model = request.reasoning, name or request.model_id
     levels = next((levels for models, levels in efforts if matches_model(models, model)), ())
     if reasoning is None or reasoning.effort is None or not levels:
         return request

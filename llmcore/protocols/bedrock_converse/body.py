@@ -54,8 +54,13 @@ from llmcore.protocols.claude import (
 )
 from llmcore.protocols.claude_tools import fit_format, fit_properties
 from llmcore.protocols.forced_format import lower_format
-from llmcore.protocols.history import native_provider_ids
-from llmcore.protocols.lowering import lower_service_tier, note_missing
+from llmcore.protocols.history import model_family, native_provider_ids
+from llmcore.protocols.lowering import (
+    OPENAI_EFFORTS,
+    lower_service_tier,
+    note_missing,
+    with_accepted_effort,
+)
 from llmcore.protocols.protocol import Built, collect_diagnostics
 from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.errors import LLMError
@@ -204,7 +209,8 @@ def lower_reasoning(
     https://docs.aws.amazon.com/bedrock/latest/userguide/claude-messages-adaptive-thinking.html and
     claude-messages-extended-thinking.html (`thinking`, `output_config.effort`),
     https://docs.aws.amazon.com/nova/latest/nova2-userguide/extended-thinking.html
-    (`reasoningConfig`), and OpenAI's gpt-oss (`reasoning_effort`).
+    (`reasoningConfig`), OpenAI's gpt-oss (`reasoning_effort`), and its other models
+    (`reasoning.effort`): https://github.com/anomalyco/opencode/pull/48195.
     """
     reasoning, max_tokens = request.reasoning, request.generation.max_tokens
     if reasoning is None:
@@ -215,6 +221,8 @@ def lower_reasoning(
         return ConverseReasoning(fields=_nova(reasoning, diagnostics))
     if rules.family == "gpt-oss":
         return ConverseReasoning(fields=_gpt_oss(reasoning, diagnostics))
+    if rules.family == "gpt":
+        return ConverseReasoning(fields=_gpt(request, reasoning, diagnostics))
     if reasoning.effort != "none" or reasoning.budget_tokens is not None:
         why = (
             "no field is documented for the model: name its own in "
@@ -255,15 +263,19 @@ def _gpt_oss(reasoning: ReasoningOptions, diagnostics: Diagnostics) -> dict[str,
     return {} if effort is None else {"reasoning_effort": effort}
 
 
+def _gpt(
+    request: LLMRequest, reasoning: ReasoningOptions, diagnostics: Diagnostics
+) -> dict[str, Any]:
+    _note_amounts(reasoning, diagnostics)
+    name = model_family(base_model(request))
+    accepted = with_accepted_effort(request, OPENAI_EFFORTS, diagnostics, name=name).reasoning
+    effort = None if accepted is None else accepted.effort
+    return {} if effort is None else {"reasoning": {"effort": effort}}
+
+
 def _level(reasoning: ReasoningOptions, diagnostics: Diagnostics) -> str | None:
     """Return the level that the model has for the wanted effort."""
-    if reasoning.budget_tokens is not None:
-        why = "the model accepts an effort, not a number of tokens"
-        diagnostics.unsupported("reasoning.budget_tokens", why)
-    if reasoning.summary is not None:
-        diagnostics.unsupported(
-            "reasoning.summary", "the model decides whether its thinking is shown"
-        )
+    _note_amounts(reasoning, diagnostics)
     effort = reasoning.effort
     if effort is None or effort in _LEVELS:
         return effort
@@ -272,6 +284,17 @@ def _level(reasoning: ReasoningOptions, diagnostics: Diagnostics) -> str | None:
         why = f"the model takes {', '.join(_LEVELS)}; {effort!r} became {nearest!r}"
         diagnostics.changed("reasoning-effort-changed", "reasoning.effort", why)
     return nearest
+
+
+def _note_amounts(reasoning: ReasoningOptions, diagnostics: Diagnostics) -> None:
+    """Record what a model that takes an effort alone does not see."""
+    if reasoning.budget_tokens is not None:
+        why = "the model accepts an effort, not a number of tokens"
+        diagnostics.unsupported("reasoning.budget_tokens", why)
+    if reasoning.summary is not None:
+        diagnostics.unsupported(
+            "reasoning.summary", "the model decides whether its thinking is shown"
+        )
 
 
 # -- parameters
@@ -308,9 +331,12 @@ def _refused(
     if reasoning.nova_unlimited:
         why = "with high reasoning effort the model accepts no limits and no sampling parameters"
         return {n: why for n, value in fields.items() if value is not None and n != "top_k"}
+    sampling = without(fields, "max_tokens")
+    if rules.family == "gpt":
+        why = "OpenAI's models accept no sampling parameters over Converse"
+        return {n: why for n in ("temperature", "top_p") if sampling[n] is not None}
     if rules.family != "claude":
         return {}
-    sampling = without(fields, "max_tokens")
     return refused_sampling(sampling, rules.claude_rules, thinks=reasoning.claude_thinks)
 
 
@@ -340,6 +366,9 @@ def _stop_sequences(
     stop: tuple[str, ...], rules: ConverseRules, diagnostics: Diagnostics
 ) -> list[str]:
     kept: list[str] = []
+    if stop and not rules.stop_sequences:
+        diagnostics.unsupported("generation.stop", "the model accepts no stop sequences")
+        return []
     for index, text in enumerate(stop):
         if text.strip() or (text and rules.family != "claude"):
             kept.append(text)

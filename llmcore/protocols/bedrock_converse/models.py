@@ -6,7 +6,9 @@ https://docs.aws.amazon.com/bedrock/latest/userguide/: prompt-caching.html,
 structured-output.html, claude-messages-adaptive-thinking.html, inference-reasoning.html;
 https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ToolChoice.html; and below
 https://docs.aws.amazon.com/nova/latest/: nova2-userguide/extended-thinking.html,
-userguide/tool-use-definition.html (schemas).
+userguide/tool-use-definition.html (schemas). Models of OpenAI and Qwen: "This model doesn't support
+the stopSequences field" (https://github.com/crewAIInc/crewAI/issues/3317,
+https://github.com/langgenius/dify-official-plugins/issues/1767).
 
 The ARN of an application inference profile, a provisioned or an imported model does not tell
 which model it is; the provider option `base_model` does.
@@ -27,7 +29,7 @@ from llmcore.protocols.forced_format import FormatPlan, FormatSupport, forced_pl
 from llmcore.protocols.tool_schema import SchemaTarget
 from llmcore.schema.request import LLMRequest
 
-Family = Literal["claude", "nova", "gpt-oss", "mistral", "cohere", "other", "unknown"]
+Family = Literal["claude", "nova", "gpt", "gpt-oss", "mistral", "cohere", "other", "unknown"]
 """The vendor whose own fields a model takes; `unknown` where its id does not name it."""
 
 _EVERYWHERE: Final[frozenset[Section]] = frozenset({"tools", "system", "messages"})
@@ -52,6 +54,8 @@ class ConverseRules:
     """Whether the service enforces a JSON schema on responses and strict tools."""
     forced_tools: bool = True
     """Whether a tool call can be forced; where a model cannot, the service refuses the request."""
+    stop_sequences: bool = True
+    """Whether it takes them; if not, the service refuses the request."""
     named_tools: bool = False
     """Whether a call of one tool can be forced, which the service passes on for a few families."""
     tool_schema: SchemaTarget = SchemaTarget.BEDROCK
@@ -82,7 +86,9 @@ def rules_of(model_id: str) -> ConverseRules:
         return _nova(name)
     structured = any(word in name for word in _STRUCTURED)
     if "gpt-oss" in name:
-        return ConverseRules(family="gpt-oss", structured_output=structured)
+        return ConverseRules(family="gpt-oss", structured_output=structured, stop_sequences=False)
+    if "openai.gpt-" in name:
+        return ConverseRules(family="gpt", stop_sequences=False)
     if re.search(r"mistral|mixtral|magistral|voxtral", name):
         return ConverseRules(family="mistral", structured_output=structured)
     if "cohere." in name:
@@ -95,7 +101,11 @@ def rules_of(model_id: str) -> ConverseRules:
             named_tools=True,
             tool_schema=SchemaTarget.BEDROCK_NOVA,  # which every family takes
         )
-    return ConverseRules(structured_output=structured, forced_tools="llama" not in name)
+    return ConverseRules(
+        structured_output=structured,
+        forced_tools="llama" not in name,
+        stop_sequences="qwen" not in name,
+    )
 
 
 def _claude(name: str) -> ConverseRules:

@@ -7,9 +7,9 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from llmcore.protocols.bedrock_converse.models import rules_of
-from llmcore.schema.content import DocumentPart, TextPart, ToolCallPart, cached
+from llmcore.schema.content import DocumentPart, ReasoningPart, TextPart, ToolCallPart, cached
 from llmcore.schema.errors import InvalidRequestError, UnsupportedToolChoiceError
-from llmcore.schema.messages import Message
+from llmcore.schema.messages import Message, Origin
 from llmcore.schema.options import CachePolicy, GenerationOptions, ReasoningOptions, ResponseFormat
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.tools import CustomTool, HostedTool, ToolChoice, ToolDefinition
@@ -17,6 +17,7 @@ from tests.support.wire.bedrock import (
     CLAUDE,
     CLAUDE_3,
     CLAUDE_46,
+    GPT,
     GPT_OSS,
     LLAMA,
     NEWEST,
@@ -158,6 +159,39 @@ def test_sampling_that_claude_refuses(
     assert len(codes(asked)) == len(given) - len(kept)
 
 
+@pytest.mark.parametrize("model", [GPT, GPT_OSS, "qwen.qwen3-235b-a22b-2507-v1:0"])
+def test_stop_sequences_are_left_out_where_the_service_refuses_them(model: str) -> None:
+    asked = ask(model, stop=("END",), max_tokens=9)
+
+    assert body(asked)["inferenceConfig"] == {"maxTokens": 9}
+    assert codes(asked) == [("unsupported-parameter", "generation.stop")]
+
+
+@pytest.mark.parametrize(("model", "kept"), [(GPT, {}), (GPT_OSS, {"temperature": 1, "topP": 0.5})])
+def test_models_of_openai_take_no_sampling_unless_their_weights_are_open(
+    model: str, kept: dict[str, Any]
+) -> None:
+    asked = ask(model, temperature=1, top_p=0.5)
+
+    assert body(asked).get("inferenceConfig", {}) == kept
+    assert len(codes(asked)) == 2 - len(kept)
+
+
+def test_encrypted_reasoning_alone_goes_back_to_models_of_openai() -> None:
+    """They refuse the text of any: "Remove reasoningContent.reasoningText.text and try again"."""
+    made = Origin(provider="bedrock", model=GPT, protocol="bedrock-converse")
+    said = Message.assistant(
+        ReasoningPart("Aloud."), ReasoningPart("", encrypted="cnNu"), "Hi", origin=made
+    )
+
+    sent = body(ask(GPT, messages=[Message.user("q"), said, Message.user("Go on.")]))
+
+    assert sent["messages"][1]["content"] == [
+        {"reasoningContent": {"redactedContent": "cnNu"}},
+        {"text": "Hi"},
+    ]
+
+
 def test_stop_sequences_of_white_space() -> None:
     """Claude refuses them; empty ones are left out for all models."""
     assert body(ask(stop=("\n", "END")))["inferenceConfig"] == {"stopSequences": ["END"]}
@@ -234,6 +268,12 @@ ENABLED = {"type": "enabled", "budget_tokens": 2048}
         ),
         (GPT_OSS, {"effort": "high"}, {"reasoning_effort": "high"}),
         (GPT_OSS, {"effort": "none"}, {"reasoning_effort": "low"}),
+        (GPT, {"effort": "max"}, {"reasoning": {"effort": "max"}}),
+        (GPT, {"effort": "none"}, {"reasoning": {"effort": "none"}}),
+        (GPT, {"effort": "minimal"}, {"reasoning": {"effort": "low"}}),
+        ("openai.gpt-5.4", {"effort": "max"}, {"reasoning": {"effort": "xhigh"}}),
+        ("global.openai.gpt-7", {"effort": "max"}, {"reasoning": {"effort": "max"}}),
+        (GPT, {"effort": "low", "budget_tokens": 99}, {"reasoning": {"effort": "low"}}),
         (NOVA, {"effort": "high"}, None),
         (LLAMA, {"effort": "high"}, None),
         (LLAMA, {"effort": "none"}, None),
@@ -551,6 +591,7 @@ def test_tools_that_anthropic_defines() -> None:
         ("global.amazon.nova-2-lite-v1:0", "nova", True, False),
         ("qwen.qwen3-32b-v1:0", "other", False, True),
         (GPT_OSS, "gpt-oss", False, True),
+        (GPT, "gpt", False, False),
         (LLAMA, "other", False, False),
         (PROFILE, "unknown", False, False),
     ],

@@ -22,6 +22,7 @@ NOVA = "amazon.nova-lite-v1:0"
 NOVA_2 = "us.amazon.nova-2-lite-v1:0"
 LLAMA = "us.meta.llama4-maverick-17b-instruct-v1:0"
 GPT_OSS = "openai.gpt-oss-120b-1:0"
+GPT = "us.openai.gpt-5.6-sol"
 PROFILE = "arn:aws:bedrock:us-east-1:123456789012:application-inference-profile/abc123def456"
 
 
