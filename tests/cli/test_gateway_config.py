@@ -62,6 +62,16 @@ def test_a_valid_file_is_reported_as_valid(
     assert "openbridge.toml: valid; upstreams: a, b; models: 2" in capsys.readouterr().out
 
 
+def test_config_without_an_action_is_refused_with_the_actions(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["config"])
+
+    assert ended.value.code == 2
+    assert "ACTION" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("text", "says"),
     [

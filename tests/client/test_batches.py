@@ -267,14 +267,16 @@ async def test_results_of_a_running_batch_are_an_error(api: Api) -> None:
 @each
 async def test_errors_of_the_provider_are_failures(api: Api) -> None:
     refused: Any = (401, {}, {"error": {"message": "no such key"}})
-    batches, _ = batches_of(api, refused, refused)
+    batches, _ = batches_of(api, refused, refused, refused)
     handle = BatchHandle(
         id="1", provider=api.model.provider, model="m", protocol=api.model.route.protocol.id
     )
 
     submitted = await batches.submit({"a": request(model=api.model, prompt="Hi")})
     asked = await batches.status(handle)
+    cancelled = await batches.cancel(handle)
 
+    assert isinstance(cancelled.failure(), AuthenticationError)
     assert isinstance(submitted.failure(), AuthenticationError)
     assert isinstance(asked.failure(), AuthenticationError)
 

@@ -213,6 +213,16 @@ def test_client_of_values_of_the_wrong_kind_is_refused_with_an_example(
         Client(**settings)
 
 
+@pytest.mark.parametrize("method", ["generate", "count_tokens", "embed", "rerank"])
+async def test_a_text_in_the_place_of_a_request_is_a_failure_that_says_what_to_give(
+    method: str,
+) -> None:
+    error = (await getattr(Client(), method)("Hi")).failure()
+
+    assert isinstance(error, InvalidRequestError)
+    assert "not a str" in f"{error.message}" or "got a str" in error.message
+
+
 def test_default_client_must_be_a_client() -> None:
     with pytest.raises(ConfigurationError, match="must be a Client, not a str"):
         set_default_client("openai")  # type: ignore[arg-type]

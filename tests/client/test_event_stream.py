@@ -3,7 +3,7 @@
 import anyio
 import pytest
 
-from llmcore import Finish, TextDelta, request
+from llmcore import Finish, LLMEvent, TextDelta, request
 from llmcore.testing import Delay, FakeModel
 
 pytestmark = pytest.mark.anyio
@@ -36,3 +36,16 @@ async def test_readers_one_after_another_share_the_events() -> None:
 
     assert first not in rest
     assert isinstance(rest[-1], Finish)
+
+
+async def test_a_tapped_stream_gives_each_event_to_the_function_first() -> None:
+    fake = FakeModel("one two")
+    seen: list[LLMEvent] = []
+    read: list[LLMEvent] = []
+    async with fake.client.stream(request(model=fake.model, prompt="?")).tap(seen.append) as events:
+        async for event in events:
+            assert event in seen
+            read.append(event)
+
+    assert read == seen
+    assert isinstance(read[-1], Finish)

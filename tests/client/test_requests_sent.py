@@ -4,9 +4,11 @@ import json
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import httpx
 import pytest
 
 from llmcore import (
+    AuthenticationError,
     Azure,
     Client,
     Failure,
@@ -21,6 +23,8 @@ from llmcore import (
     request,
     stream,
 )
+from llmcore.routes.auth import Auth
+from llmcore.schema.embeddings import EmbeddingRequest
 from tests.support.servers.loopback import (
     Answer,
     Loopback,
@@ -216,6 +220,47 @@ async def test_token_provider_is_asked_for_each_request(server: Loopback) -> Non
 
     sent = [one.headers["authorization"] for one in server.received]
     assert sent == ["Bearer first-token", "Bearer second-token"]
+
+
+class RenewedTokens:
+    """Tokens of a caller, of which another can be had after a refusal."""
+
+    def __init__(self) -> None:
+        self.number = 1
+
+    async def __call__(self) -> str:
+        return f"token-{self.number}"
+
+    def refused(self, token: str) -> bool:
+        self.number += token == f"token-{self.number}"
+        return True
+
+
+@pytest.mark.parametrize("good", [2, 3])
+async def test_a_call_that_is_no_generation_renews_a_refused_token_once(good: int) -> None:
+    sent: list[str] = []
+
+    def answered(received: httpx.Request) -> httpx.Response:
+        sent.append(received.headers["authorization"])
+        if sent[-1] != f"Bearer token-{good}":
+            return httpx.Response(401, json={"error": {"message": "expired"}})
+        return httpx.Response(200, json={"data": [{"embedding": [1.0], "index": 0}]})
+
+    provider = OpenAICompatible.configure(
+        name="acme", base_url="https://acme.test/v1", auth=Auth.token(RenewedTokens())
+    )
+    asked = EmbeddingRequest(model=provider.model("m"), inputs=("Hi",))
+    async with (
+        httpx.AsyncClient(transport=httpx.MockTransport(answered)) as http,
+        Client(http=http) as client,
+    ):
+        result = await client.embed(asked)
+
+    assert sent == ["Bearer token-1", "Bearer token-2"]
+    if good == 2:
+        assert result.unwrap().embedding == (1.0,)
+    else:
+        assert isinstance(result.failure(), AuthenticationError)
 
 
 # -- native frames

@@ -363,8 +363,8 @@ def _check_models(document: ConfigDocument, tables: FileTables, providers: froze
     aimed += [(("prefixes", at, "upstream"), rule.upstream) for at, rule in tables.prefixes.items()]
     for keys, upstream in aimed:
         if upstream not in named | providers:
-            known = ", ".join(sorted(named)) or "a provider's id"
-            message = f"names the upstream {upstream!r}, which is not one of {known}"
+            known = f"one of {', '.join(sorted(named))}, or " if named else ""
+            message = f"names the upstream {upstream!r}, which is not {known}a provider's id"
             raise document.error(keys, message)
     for name, model in tables.models.items():
         if not any(_weight(target, tables) for rank in model.ranks for target in rank):

@@ -16,6 +16,7 @@ from llmcore.client.event_stream import EventStream
 from llmcore.client.middleware.chain import Next, noted
 from llmcore.client.middleware.outcome import input_tokens_of
 from llmcore.client.middleware.target import target_of
+from llmcore.protocols.media import noun_of
 from llmcore.schema.content import ContentPart, TextPart, ToolCallPart, ToolResultPart
 from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.display import with_settings_in_repr
@@ -117,7 +118,7 @@ def _in_words(part: ContentPart) -> str:
         case ToolResultPart():
             return " ".join(filter(None, map(_in_words, part.parts))) or f"[{part.content}]"
         case _:
-            return f"[{type(part).__name__}]"
+            return f"[{noun_of(part)}]"
 
 
 # -- middleware

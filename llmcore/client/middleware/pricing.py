@@ -1,7 +1,6 @@
 """The price of a call, in US dollars."""
 
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
 from attrs import evolve
@@ -33,11 +32,11 @@ def cost_of_call(
         provider = response.provider or target.provider  # of a part, it may be missing
         priced = evolve(response, provider=provider, usage=usage)
         return with_cost(priced, target.models, target.model).cost
-    if price is listed_price:
-        price = partial(_own_price, target.models)
-    model = target.model if response is None else response.model
-    cost = price(target.provider, model, usage) if model else None
-    return price(target.provider, target.model, usage) if cost is None else cost
+    if response is not None and response.model:
+        cost = price(target.provider, response.model, usage)
+        if cost is not None:
+            return cost
+    return price_of(price, target, usage)
 
 
 def price_of(price: Price, target: ModelChoice, usage: Usage) -> float | None:

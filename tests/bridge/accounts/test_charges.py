@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator
 from datetime import UTC
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import anyio
@@ -19,6 +20,7 @@ from llmcore.bridge.accounts.charges import budget_meters
 from llmcore.bridge.accounts.issued_key import KeyLimits
 from llmcore.bridge.accounts.issued_keys import KeyRegistry
 from llmcore.bridge.configuration.settings import AccountSettings, GatewaySettings
+from llmcore.bridge.http.metrics import Metrics
 from llmcore.bridge.spend.report import spend_rows
 from llmcore.bridge.spend.row import SpendRow
 from llmcore.bridge.state.ledger import Ledger
@@ -600,3 +602,20 @@ async def test_the_general_rate_counts_over_all_workers(
 
     assert statuses.count(200) == total
     assert statuses.count(429) == 4 - total
+
+
+@pytest.mark.anyio
+async def test_closing_is_not_cut_short_by_cancellation(
+    settings: GatewaySettings, ledger: Ledger
+) -> None:
+    """A server that stops cancels its tasks; what is queued is written all the same."""
+    accounts: Any = charges.Accounts(settings, ledger, Metrics())
+    ended: list[str] = []
+    accounts._writer = SimpleNamespace(close=lambda _seconds: ended.append("writer"))
+    accounts.ledger = SimpleNamespace(close=lambda: ended.append("ledger"))
+
+    with anyio.CancelScope() as scope:
+        scope.cancel()
+        await accounts.aclose()
+
+    assert ended == ["writer", "ledger"]

@@ -235,7 +235,7 @@ on_context_overflow = "m"
         ("[models.m]\ntargets = [[]]\n", r"line 2: .*has an empty list"),
         (
             f"{UPSTREAMS}[models.m]\ntargets = ['c/x']\n",
-            r"line 11: .*names the upstream 'c'",
+            r"line 11: .*'c', which is not one of a, anthropic, b, or a provider's id",
         ),
         (
             "[models.m]\ntargets = [{ upstream = 'groq', mode = 'x' }]\n",
@@ -259,7 +259,10 @@ on_context_overflow = "m"
             CYCLE,
             r"line 3: models\.s\.on_context_overflow leads back to 'm': no model may come twice",
         ),
-        ("[prefixes]\n'x-' = { upstream = 'nobody' }\n", r"line 2: .*names the upstream 'nobody'"),
+        (
+            "[prefixes]\n'x-' = { upstream = 'nobody' }\n",
+            r"line 2: .*names the upstream 'nobody', which is not a provider's id",
+        ),
         ("[prices]\nx = 1\n", r"line 2: prices\.x is not a table"),
         ("[prices]\nx = { input = 1, output = 1 }\n", r"line 2: prices\.x is not upstream/model"),
         (

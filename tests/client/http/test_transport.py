@@ -3,9 +3,10 @@
 import gzip
 from collections.abc import Iterator
 
+import httpx
 import pytest
 
-from llmcore import Client, NetworkError, Success, request
+from llmcore import Client, NetworkError, OpenAICompatible, Success, request
 from llmcore.client.http.errors import translate
 from llmcore.routes.http_request import HttpRequest
 from tests.support.servers.loopback import (
@@ -61,6 +62,27 @@ async def test_a_redirect_to_another_host_drops_credentials(server: Loopback) ->
             )
 
         assert "authorization" not in other.received[0].headers
+
+
+async def test_a_redirect_from_https_to_http_is_refused() -> None:
+    """Nothing of the request goes out in clear."""
+    sent: list[str] = []
+
+    def answered(received: httpx.Request) -> httpx.Response:
+        sent.append(received.url.scheme)
+        return httpx.Response(307, headers={"location": "http://acme.test/v2"})
+
+    acme = OpenAICompatible.configure(name="acme", base_url="https://acme.test/v1", api_key="k")
+    async with (
+        httpx.AsyncClient(transport=httpx.MockTransport(answered)) as http,
+        Client(http=http) as client,
+    ):
+        error = (await client.generate(request(model=acme.model("m"), prompt="Hi"))).failure()
+
+    assert isinstance(error, NetworkError)
+    assert "from https to http" in error.message
+    assert not error.retryable
+    assert sent == ["https"]
 
 
 async def test_endless_redirects_are_an_error(server: Loopback) -> None:

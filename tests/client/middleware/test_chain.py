@@ -173,3 +173,9 @@ async def test_a_bug_in_middleware_is_raised(server: Loopback) -> None:
     async with Client(middleware=[broken]) as client:
         with pytest.raises(ZeroDivisionError):
             await client.generate(wanted_from(server))
+
+
+def test_repr_of_the_rest_of_a_call_shows_no_keys_of_the_environment() -> None:
+    rest = Next(run=lambda _request: EventStream.of([]), environ={"OPENAI_API_KEY": "sk-secret"})
+
+    assert "sk-secret" not in repr(rest)

@@ -18,7 +18,7 @@ from llmcore.client.middleware.context import (
     without_old_results,
 )
 from llmcore.generation.generate import generate
-from llmcore.schema.content import ToolCallPart, ToolResultPart
+from llmcore.schema.content import ReasoningPart, TextPart, ToolCallPart, ToolResultPart
 from llmcore.schema.errors import ConfigurationError, ServerError
 from llmcore.testing.fake_model import FakeModel
 
@@ -130,6 +130,38 @@ async def test_long_conversation_is_summarized_once_until_it_has_grown_again() -
     assert last.messages[0].text.endswith("SUMMARY 2")
     for result in (first, second, third):
         assert [note.code for note in result.diagnostics] == ["context-summarized"]
+
+
+async def test_calls_and_results_are_in_the_text_that_is_summarized() -> None:
+    fake = FakeModel("SUMMARY", "answer")
+    client = Client(middleware=[SummarizeContext(max_tokens=60, keep_tokens=20), fake])
+    called = [
+        Message.user("Weather in Paris? " * 20),
+        Message.assistant(ToolCallPart("c1", "look", {"city": "Paris"}), ReasoningPart("Hm.")),
+        Message(
+            "tool",
+            (
+                ToolResultPart("c1", "19 C"),
+                ToolResultPart("c2", (TextPart("at"), TextPart("noon"))),
+            ),
+        ),
+        Message.user("And in Rome? " * 5),
+    ]
+
+    await generate(fake.model, messages=called, client=client)
+
+    assert (
+        fake.requests[0]
+        .messages[0]
+        .text.endswith(
+            'assistant: [calls look with {"city":"Paris"}] [reasoning]\n\ntool: [19 C] at noon'
+        )
+    )
+
+
+def test_editing_without_a_function_is_refused() -> None:
+    with pytest.raises(ConfigurationError, match="needs a function"):
+        EditContext()
 
 
 async def test_limit_comes_from_the_window_of_the_model() -> None:
