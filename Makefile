@@ -72,6 +72,7 @@ lint: $(STAMP)-dev
 	$(BIN)/ruff format --check .
 	$(BIN)/python scripts/check_prose.py
 	$(BIN)/mypy
+	$(BIN)/mypy --platform win32 llmcore
 	$(BIN)/pyright
 
 format: $(STAMP)-dev

@@ -5,6 +5,7 @@ there, and places that running calls hold would stay taken.
 """
 
 import os
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -33,7 +34,7 @@ def _reset_all() -> None:
         inherited.reset_in_child()
 
 
-if hasattr(os, "register_at_fork"):
+if sys.platform != "win32":
     os.register_at_fork(after_in_child=_reset_all)
 
 

@@ -121,7 +121,7 @@ class Reloader:
         """
         in_terminal = sys.stdin is not None and sys.stdin.isatty()
         is_main = threading.current_thread() is threading.main_thread()
-        if in_terminal or not is_main or not hasattr(signal, "SIGHUP"):
+        if sys.platform == "win32" or in_terminal or not is_main:
             return
         with anyio.open_signal_receiver(signal.SIGHUP) as received:
             async for _ in received:

@@ -8,6 +8,7 @@ import argparse
 import json
 import os
 import secrets
+import shutil
 import signal
 import subprocess
 import sys
@@ -118,8 +119,11 @@ def run_program(args: argparse.Namespace) -> int:
 
 def _child(words: Sequence[str], environ: Mapping[str, str]) -> int:
     """Run *words* to its end. Ctrl-C is the program's to handle; SIGTERM is passed on to it."""
+    program = words[0]
+    if sys.platform == "win32":  # which runs only *.exe by their names, and npm installs *.cmd
+        program = shutil.which(program, path=environ.get("PATH")) or program
     try:
-        child = subprocess.Popen(words, env=environ)  # noqa: S603  (the user names the program)
+        child = subprocess.Popen([program, *words[1:]], env=environ)  # noqa: S603  (the user's)
     except OSError as error:
         message = f"{words[0]} cannot be run: {error.strerror or error}"
         raise ConfigurationError(message, cause=error) from error

@@ -7,6 +7,7 @@ escapes.
 """
 
 import argparse
+import errno
 import json
 import os
 import re
@@ -141,6 +142,8 @@ def run(parser: argparse.ArgumentParser, argv: Sequence[str] | None) -> int:
         return 0
     except OSError as error:  # such as a full disk behind our output
         _discard_output()
+        if sys.platform == "win32" and error.errno == errno.EINVAL:
+            return 0  # a broken pipe: https://github.com/python/cpython/issues/79935
         note(f"{parser.prog}: {error.strerror or error}")
         return 1
     return code

@@ -6,10 +6,10 @@ can be locked has lost its owner. Children made by `os.fork` share the locks of 
 
 import os
 import shutil
+import sys
 import tempfile
 from contextlib import suppress
 from pathlib import Path
-from types import ModuleType
 from typing import Final, Self
 
 from attrs import frozen
@@ -17,16 +17,7 @@ from attrs import frozen
 _LOCK_NAME: Final = "lock"
 
 
-def _locks() -> ModuleType | None:
-    try:
-        import fcntl
-    except ImportError:  # Windows
-        return None
-    return fcntl
-
-
-_FCNTL: Final = _locks()
-HAS_LOCKS: Final = _FCNTL is not None
+HAS_LOCKS: Final = sys.platform != "win32"
 
 
 def locked_file(path: Path, flags: int) -> int | None:
@@ -34,14 +25,16 @@ def locked_file(path: Path, flags: int) -> int | None:
 
     The lock is held until the descriptor is closed. Raises OSError.
     """
-    if _FCNTL is None:
+    if sys.platform == "win32":
         return None
+    import fcntl
+
     try:
         descriptor = os.open(path, flags | os.O_CLOEXEC, 0o600)
     except FileNotFoundError:
         return None
     try:
-        _FCNTL.flock(descriptor, _FCNTL.LOCK_EX | _FCNTL.LOCK_NB)
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         if os.fstat(descriptor).st_nlink:  # the last owner of the lock has not deleted it
             return descriptor
     except BlockingIOError:

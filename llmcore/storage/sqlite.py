@@ -13,6 +13,7 @@ may then delete the log that is still written to, with all that was acknowledged
 
 import os
 import sqlite3
+import sys
 import time
 import weakref
 from collections.abc import Callable, Iterator, Mapping
@@ -252,5 +253,5 @@ def _resume() -> None:
     _gate.release()
 
 
-if hasattr(os, "register_at_fork"):
+if sys.platform != "win32":
     os.register_at_fork(before=_suspend, after_in_parent=_resume, after_in_child=_resume)

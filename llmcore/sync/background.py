@@ -13,11 +13,12 @@ import atexit
 import functools
 import inspect
 import os
+import sys
 import threading
 from collections.abc import Awaitable, Callable, Iterable
 from concurrent.futures import Future
 from contextlib import suppress
-from typing import Any, Concatenate, Generic, ParamSpec, TypeVar
+from typing import Any, Concatenate, Final, Generic, ParamSpec, TypeVar
 
 from llmcore.schema.errors import AbortError, ConfigurationError
 
@@ -25,6 +26,10 @@ _P = ParamSpec("_P")
 _T = TypeVar("_T")
 
 _ENDED = "the event loop of llmcore.sync was shut down"
+
+_LONGEST_WAIT_S: Final = 0.1 if sys.platform == "win32" else None
+"""On Windows, Ctrl-C is noticed only after a wait, before Python 3.14
+(https://github.com/python/cpython/issues/125541)."""
 
 
 class _Job(Generic[_T]):
@@ -44,6 +49,12 @@ class _Job(Generic[_T]):
         """Cancel the task. Runs on the loop."""
         if self._task is not None:
             self._task.cancel()
+
+    def wait(self) -> None:
+        """Return once there is an outcome. Runs in the calling thread, which Ctrl-C interrupts."""
+        while not self.outcome.done():
+            with suppress(TimeoutError):
+                self.outcome.exception(_LONGEST_WAIT_S)
 
     async def _run(self) -> _T:
         return await self._work()
@@ -99,11 +110,12 @@ class Background:
         self._jobs.add(job)
         try:
             self._call_soon(job.start)
+            job.wait()
             return job.outcome.result()
         except BaseException:
             if not job.outcome.done():  # raised in this thread, not by the work
                 self._call_soon(job.cancel)
-                job.outcome.exception()
+                job.wait()
             raise
         finally:
             self._jobs.discard(job)
@@ -200,7 +212,7 @@ def _forget() -> None:
 _parents: tuple[Background | None, ...] = ()
 """Loops of parent processes, referenced so that the child does not close their connections."""
 
-if hasattr(os, "register_at_fork"):
+if sys.platform != "win32":
     os.register_at_fork(after_in_child=_forget)
 
 # Runs after all non-daemon threads have ended: until then they may make calls.

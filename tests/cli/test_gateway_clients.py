@@ -6,9 +6,11 @@ import shlex
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+from llmcore.cli import gateway
 from llmcore.cli.gateway_clients import Address, command, instructions, variables
 from llmcore.cli.openbridge import main
 from tests.support.servers.loopback import chat_handler, serve
@@ -130,6 +132,20 @@ def test_run_of_a_program_that_does_not_exist_is_an_error(
 
     assert main(["run", "--", "no-such-program"]) != 0
     assert "no-such-program cannot be run" in capsys.readouterr().err
+
+
+def test_on_windows_a_program_is_found_as_a_shell_finds_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """npm installs `claude.cmd`, which Windows does not run by the name `claude`."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("OPENBRIDGE_UPSTREAM_BASE_URL", "http://127.0.0.1:9/v1")
+    monkeypatch.setenv("OPENBRIDGE_STATE_BACKEND", "memory")
+    found = {"npm-tool": sys.executable}
+    monkeypatch.setattr(gateway, "sys", SimpleNamespace(platform="win32"))
+    monkeypatch.setattr("llmcore.cli.gateway.shutil.which", lambda name, path: found[name])
+
+    assert main(["run", "--", "npm-tool", "-c", "exit(5)"]) == 5
 
 
 def test_run_without_a_program_says_how_to_name_one(capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,5 +1,6 @@
 """Standard streams of the command lines: what reaches a terminal, and what happens without one."""
 
+import errno
 import json
 import signal
 import subprocess
@@ -11,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from llmcore.cli import main, openbridge
+from llmcore.cli import main, openbridge, program
 from llmcore.cli.program import escaped, printable
 from tests.support.servers.loopback import Answer, Loopback, chat_stream
 
@@ -27,8 +28,7 @@ def answer_with(server: Loopback, *texts: str) -> None:
 
 
 def shell(command: str, **more: Any) -> "subprocess.CompletedProcess[bytes]":
-    program = " ".join(LLMCORE)
-    script = command.replace("llmcore", program)
+    script = command.replace("llmcore", " ".join(LLMCORE))
     return subprocess.run(
         ["bash", "-c", script], capture_output=True, check=False, timeout=60, **more
     )
@@ -114,6 +114,23 @@ def test_closed_streams_are_empty_streams(server: Loopback, closed: str) -> None
     assert b"Traceback" not in done.stderr
     if ">&-" not in closed.replace("2>&-", ""):
         assert done.stdout == b"Hello\n"
+
+
+def test_on_windows_a_reader_that_has_left_is_reported_as_an_invalid_argument(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """The exit code is 0, as where the system reports a broken pipe."""
+    for platform, code in (("linux", 1), ("win32", 0)):
+        monkeypatch.setattr("llmcore.cli.program.sys.platform", platform)
+        with monkeypatch.context() as patch:
+            patch.setattr(program, "_discard_output", lambda: None)
+            patch.setattr(program, "_dispatch", _fail_as_windows_does)
+            assert program.run(program.Parser(prog="llmcore"), []) == code
+    assert capfd.readouterr().err == "llmcore: Invalid argument\n"
+
+
+def _fail_as_windows_does(*_: object) -> int:
+    raise OSError(errno.EINVAL, "Invalid argument")
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")

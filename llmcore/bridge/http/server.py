@@ -73,8 +73,8 @@ def _run_workers(
     read_again: "ReadSettings | None",
 ) -> None:
     """Serve in several processes, which share the state and the metrics."""
-    if not hasattr(os, "fork"):
-        raise ConfigurationError("this system cannot fork processes: leave workers at 1")
+    if sys.platform == "win32":
+        raise ConfigurationError("Windows cannot fork processes: leave workers at 1")
     make_config = _application(settings, registered_tools, read_again)
     from llmcore.bridge.http.metrics import share_metrics
     from llmcore.bridge.http.workers import AnnouncingServer, Supervisor
@@ -231,7 +231,7 @@ def listening(
     try:
         if os.name == "posix":  # elsewhere it would let two servers share the port
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        if shared:
+        if shared and sys.platform != "win32":
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
         listener.bind((host.strip("[]"), port))
         if accepting:

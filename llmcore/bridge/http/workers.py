@@ -27,6 +27,9 @@ from llmcore.bridge.http.logs import LOGGER, log
 from llmcore.bridge.http.metrics import forget_process
 from llmcore.schema.errors import ConfigurationError
 
+if sys.platform == "win32":
+    raise ImportError("Windows cannot fork processes")
+
 _SOON_S: Final = 10.0
 """A worker that ended within this time is replaced after a delay."""
 _FIRST_DELAY_S: Final = 0.5

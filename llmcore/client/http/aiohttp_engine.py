@@ -9,6 +9,7 @@ import base64
 import functools
 import io
 import select
+import sys
 import weakref
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import suppress
@@ -255,8 +256,8 @@ class _Connection(ResponseHandler):
     connection keeps reading while it is idle, and bytes read then would become the next response.
     """
 
-    _unread: "select.poll | None" = None
-    """Watches the socket."""
+    _unread: Any = None
+    """A `select.poll` that watches the socket; Windows has none."""
     _begun = _response_ended = True
     """Whether the response to the last request has begun, and whether it has ended."""
 
@@ -339,7 +340,7 @@ class _Connection(ResponseHandler):
         """Return whether the socket has data, or its end, that the loop has not read yet."""
         if self._unread is None:
             file = None if self.transport is None else self.transport.get_extra_info("socket")
-            if file is None or file.fileno() < 0 or not hasattr(select, "poll"):  # on Windows
+            if sys.platform == "win32" or file is None or file.fileno() < 0:
                 return False
             self._unread = select.poll()
             self._unread.register(file.fileno(), select.POLLIN)

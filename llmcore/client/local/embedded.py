@@ -25,6 +25,7 @@ import importlib
 import os
 import secrets
 import socket
+import sys
 import threading
 import time
 import warnings
@@ -42,7 +43,7 @@ from llmcore.client.locked_files import TemporaryFolder
 from llmcore.schema.errors import ConfigurationError, missing_extra
 from llmcore.schema.json import JsonValue, loads
 
-_UNIX_SOCKETS = hasattr(socket, "AF_UNIX")  # not in Windows' Python
+_UNIX_SOCKETS = sys.platform != "win32"  # whose Python has none
 _SOCKET_NAME = "llama.sock"  # llama.cpp takes a host name for a path if it ends in .sock
 _SOCKET_PATH_BYTES = 100  # sun_path holds 104 bytes on macOS and BSD, 108 on Linux
 _BATCH_TOKENS = 128  # no slower than 2048 on a CPU, and a cancelled prompt ends within a batch
@@ -361,15 +362,17 @@ def _abandon(held: list[_Native]) -> None:
 # -- asking the server
 
 
-class _UnixConnection(http.client.HTTPConnection):
-    def __init__(self, path: str) -> None:
-        super().__init__("localhost", timeout=_REQUEST_S)
-        self._path = path
+if sys.platform != "win32":
 
-    def connect(self) -> None:
-        self.sock = socket.socket(socket.AF_UNIX)
-        self.sock.settimeout(self.timeout)
-        self.sock.connect(self._path)
+    class _UnixConnection(http.client.HTTPConnection):
+        def __init__(self, path: str) -> None:
+            super().__init__("localhost", timeout=_REQUEST_S)
+            self._path = path
+
+        def connect(self) -> None:
+            self.sock = socket.socket(socket.AF_UNIX)
+            self.sock.settimeout(self.timeout)
+            self.sock.connect(self._path)
 
 
 def _busy(address: EmbeddedAddress) -> bool:
@@ -393,7 +396,7 @@ def _ask(address: EmbeddedAddress, path: str) -> tuple[int, JsonValue] | None:
 
 
 def _connection(address: EmbeddedAddress) -> http.client.HTTPConnection:
-    if address.socket_path:
+    if sys.platform != "win32" and address.socket_path:
         return _UnixConnection(address.socket_path)
     host = address.base_url.removeprefix("http://")
     return http.client.HTTPConnection(host, timeout=_REQUEST_S)
