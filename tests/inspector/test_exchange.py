@@ -17,7 +17,14 @@ from llmcore.inspector.page import page, script_json
 from llmcore.inspector.redaction import safe_json, safe_text, safe_url
 from llmcore.schema.errors import InvalidRequestError, NetworkError
 from llmcore.schema.json import JsonValue
-from llmcore.testing.cassette import Interaction, RecordedResponse
+from llmcore.testing.cassette import (
+    Cassette,
+    Interaction,
+    Metadata,
+    NoResponse,
+    RecordedRequest,
+    RecordedResponse,
+)
 from llmcore.testing.cassette_file import load
 
 ROOT = Path(__file__).parents[2]
@@ -142,6 +149,27 @@ def test_a_cut_stream_shows_where_it_was_cut() -> None:
     assert (one["lanes"][0]["cut"], one["text"]) == (True, "Hal")
 
 
+@pytest.mark.parametrize(
+    ("response", "kind"),
+    [
+        (NoResponse(failure=NetworkError("reset")), "NetworkError"),
+        (NoResponse(), "LLMError"),
+        (RecordedResponse(status=200, headers=SSE, abandoned=True), "LLMError"),
+    ],
+    ids=["failed", "not waited for", "not read to its end"],
+)
+def test_an_exchange_without_a_whole_response_shows_why(response: Any, kind: str) -> None:
+    asked = RecordedRequest(method="POST", url="https://a.test/v1/chat/completions")
+    cassette = Cassette(
+        metadata=Metadata(name="c"),
+        interactions=(Interaction(request=asked, response=response),),
+    )
+
+    (one,) = of_cassette(cassette, "c")["exchanges"]
+
+    assert one["error"]["kind"] == kind
+
+
 def test_a_stream_without_times_counts_frames() -> None:
     """Such as one that curl printed."""
     document = document_of("a.txt", frame(content="a") + frame(content="b") + end())
@@ -185,6 +213,18 @@ def test_no_file_breaks_the_reader(data: bytes) -> None:
         raise AssertionError(data) from error
 
 
+def session_of(text: str) -> bytes:
+    """Return an exported session of one message."""
+    entry = {
+        "contractVersion": 1,
+        "runId": "trip",
+        "role": "user",
+        "parts": [{"kind": "text", "payload": {"text": text}}],
+        "timestamp": "2026-11-22T12:00:00.000Z",
+    }
+    return json.dumps(entry).encode()
+
+
 def test_printed_events_and_sessions_are_read(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -200,14 +240,7 @@ def test_printed_events_and_sessions_are_read(
     (one,) = document_of("e", events)["exchanges"]
     assert (one["text"], one["finish"], one["usage"]) == ("Hi", "stop", {"input_tokens": 3})
 
-    entry = {
-        "contractVersion": 1,
-        "runId": "trip",
-        "role": "user",
-        "parts": [{"kind": "text", "payload": {"text": "Hello"}}],
-        "timestamp": "2026-11-22T12:00:00.000Z",
-    }
-    document = document_of("s", json.dumps(entry).encode())
+    document = document_of("s", session_of("Hello"))
     assert [(one["role"], one["text"]) for one in document["messages"]] == [("user", "Hello")]
 
 
@@ -218,6 +251,11 @@ def test_two_files_are_compared(tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert {part["title"] for part in found} >= {"Request 1", "Response 1"}
     assert {mark for part in found for mark, _ in part["lines"]} >= {"+", "-"}
     assert difference(one, one) == []
+
+    said = [document_of("s", session_of(text)) for text in ("Hello", "Hallo")]
+    (changed,) = difference(*said)
+    assert changed["title"] == "Messages"
+    assert {mark for mark, _ in changed["lines"]} >= {"+", "-"}
 
     out = tmp_path / "page.html"
     assert main(["inspect", str(TOOLS), "--diff", str(TOOLS), "-o", str(out)]) == 0
