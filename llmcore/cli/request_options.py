@@ -86,7 +86,7 @@ class Options:
         piped = "" if "-" in args.attach else stdin_text()
         text = "\n\n".join(part for part in (decoded(" ".join(args.prompt)), piped) if part)
         text = self.template.fill(text, dict(map(_parameter, args.param)))
-        parts = [*map(_image, args.image), *map(attachment, args.attach)]
+        parts = [*map(ImagePart.of, args.image), *map(attachment, args.attach)]
         if not text and not parts:
             raise UsageError("there is nothing to ask: give a prompt, or text on stdin")
         return request(
@@ -155,11 +155,6 @@ def stdin_text() -> str:
         )
         raise InvalidRequestError(message, cause=error) from error
     return text.strip()
-
-
-def _image(source: str) -> ImagePart:
-    remote = source.startswith(("http://", "https://", "data:"))
-    return ImagePart(url=source) if remote else ImagePart(path=source)
 
 
 def model_of(

@@ -42,7 +42,7 @@ def _readable(message: Message) -> Message:
 
 
 def _is_native(part: ContentPart) -> bool:
-    """Return whether *part* is reasoning as the provider's own item, which is of no use without."""
+    """Return whether *part* is a native item of reasoning with encrypted data."""
     if not isinstance(part, ProviderPart) or not isinstance(part.data, Mapping):
         return False
     return part.data.get("type") == "reasoning" and part.data.get("encrypted_content") is not None
