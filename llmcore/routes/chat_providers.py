@@ -202,6 +202,7 @@ class Mistral(ChatProvider):
     """Mistral AI.
 
     Documents: https://docs.mistral.ai/inference/conversations/reasoning,
+    https://docs.mistral.ai/studio/audio/speech_to_text/offline_transcription,
     https://pypi.org/project/mistralai/3.7.0/ (`client/models`),
     https://pypi.org/project/mistral-common/1.13.1/ (`validator`: call ids, order of roles).
     Fields it does not know are errors ("Extra inputs are not permitted"). Key: MISTRAL_API_KEY.
@@ -216,6 +217,10 @@ class Mistral(ChatProvider):
             system_messages="demote",  # none may follow an assistant or tool message
             names=False,
             call_ids=MISTRAL_CALL_IDS,
+            audio_formats=frozenset({"wav", "mp3", "flac", "m4a", "ogg"}),
+            files=True,
+            file_urls=True,
+            media_in_text=True,
             prefill_field="prefix",  # without it, an assistant message must not be the last one
             tool_result_images=True,
             strict_schemas=True,

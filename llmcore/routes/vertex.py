@@ -237,6 +237,8 @@ _MISTRAL: Final = with_bodies(
         evolve(
             Mistral.profile.dialect,
             prompt_cache_key=False,
+            audio_formats=frozenset(),
+            files=False,
             reasoning_effort="none",
             reasoning_replay="forbidden",
         )

@@ -8,7 +8,7 @@ from llmcore.routes.auth import AuthContext
 from llmcore.routes.chat_providers import Perplexity
 from llmcore.routes.providers import PROVIDERS
 from llmcore.routes.route import PreparedRequest, Route
-from llmcore.schema.content import AudioPart, ImagePart, ReasoningPart, ToolCallPart
+from llmcore.schema.content import AudioPart, DocumentPart, ImagePart, ReasoningPart, ToolCallPart
 from llmcore.schema.errors import InvalidRequestError, LLMError, UnsupportedToolChoiceError
 from llmcore.schema.messages import Message, Origin
 from llmcore.schema.model import Model
@@ -479,7 +479,8 @@ def test_pictures_go_by_url_by_bytes_or_not_at_all(name: str, url: bool, data: b
         ("llamacpp:m", "flac", True),
         ("llamacpp:m", "ogg", False),
         ("vllm:m", "ogg", True),
-        ("mistral:m", "wav", False),
+        ("mistral:m", "wav", True),
+        ("mistral:m", "aac", False),
     ],
 )
 def test_sound_is_sent_in_the_servers_formats(name: str, form: str, kept: bool) -> None:
@@ -489,6 +490,45 @@ def test_sound_is_sent_in_the_servers_formats(name: str, form: str, kept: bool) 
 
     assert ("input_audio" in str(ready.body)) is kept
     assert bool(ready.diagnostics) is not kept
+
+
+MP3 = "data:audio/mpeg;base64,AAAA"
+PDF = "data:application/pdf;base64,JVBERg=="
+REMOTE = "https://h.example/"
+
+
+@pytest.mark.parametrize(
+    ("part", "native"),
+    [
+        (AudioPart(url=MP3), {"type": "input_audio", "input_audio": "AAAA"}),
+        (
+            AudioPart(url=f"{REMOTE}a.mp3"),
+            {"type": "input_audio", "input_audio": f"{REMOTE}a.mp3"},
+        ),
+        (
+            DocumentPart(url=PDF, name="a.pdf"),
+            {"type": "document_url", "document_url": PDF, "document_name": "a.pdf"},
+        ),
+        (
+            DocumentPart(url=f"{REMOTE}a.pdf", name="a.pdf"),
+            {
+                "type": "document_url",
+                "document_url": f"{REMOTE}a.pdf",
+                "document_name": "a.pdf",
+            },
+        ),
+        (DocumentPart(file_id="f-1"), {"type": "file", "file_id": "f-1"}),
+    ],
+    ids=["sound", "sound by address", "document", "document by address", "stored file"],
+)
+def test_sounds_and_files_have_the_form_of_mistral(
+    part: AudioPart | DocumentPart, native: dict[str, Any]
+) -> None:
+    ready = prepared("mistral:m", prompt=None, messages=[Message.user("Look.", part)])
+    messages: Any = ready.body["messages"]
+
+    assert messages[0]["content"] == [{"type": "text", "text": "Look."}, native]
+    assert ready.diagnostics == ()
 
 
 @pytest.mark.parametrize(

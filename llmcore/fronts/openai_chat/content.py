@@ -144,9 +144,11 @@ def _read_native(native: Fields, path: str) -> ContentPart:
         case "image_url" | "input_image":
             return _image(native, path)
         case "input_audio":
-            return _audio(object_or_empty(native.get("input_audio")), f"{path}.input_audio")
+            given = native.get("input_audio")  # a text, as for Mistral
+            data = {"data": given} if isinstance(given, str) else object_or_empty(given)
+            return _audio(data, f"{path}.input_audio")
         case "file":
-            return _file(object_or_empty(native.get("file")), f"{path}.file")
+            return _file(object_or_empty(native.get("file")) or native, f"{path}.file")
         case "input_file":
             return _file(native, path)
         case str(kind) if kind in _OTHERS:

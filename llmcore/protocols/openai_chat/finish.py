@@ -193,6 +193,7 @@ def map_usage(usage: Mapping[str, Any], tier: object = None) -> Usage:
     counts = read_counts(usage, USAGE_FIELDS)
     if _beside(counts):
         counts["output_tokens"] = (counts["output_tokens"] or 0) + (counts["reasoning_tokens"] or 0)
+        counts["total_tokens"] = None  # which may leave the reasoning out
     details = object_or_empty(usage.get("prompt_tokens_details"))  # parts of the prompt
     make = inclusive_usage if details else Usage.make
     cost, served = read_cost(usage), served_tier(tier or usage.get("service_tier"))
@@ -200,15 +201,16 @@ def map_usage(usage: Mapping[str, Any], tier: object = None) -> Usage:
 
 
 def _beside(counts: Mapping[str, int | None]) -> bool:
-    """Return whether reasoning is counted beside the completion, as xAI does.
+    """Return whether reasoning is counted beside the completion, as xAI and Perplexity do.
 
-    The total then exceeds prompt and completion by just the reasoning.
+    The total then exceeds prompt and completion by just the reasoning (xAI), or there is more of
+    it than of the completion (https://docs.perplexity.ai/docs/sonar/models/sonar-deep-research).
     """
     prompt, completion = counts["input_tokens"], counts["output_tokens"]
     reasoning, total = counts["reasoning_tokens"], counts["total_tokens"]
-    if not reasoning or prompt is None or completion is None or total is None:
+    if not reasoning or prompt is None or completion is None:
         return False
-    return total == prompt + completion + reasoning
+    return reasoning > completion or total == prompt + completion + reasoning
 
 
 # -- a whole body without its content

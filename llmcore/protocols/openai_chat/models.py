@@ -91,6 +91,9 @@ class ChatDialect:
     """Whether the server accepts files."""
     file_urls: bool = False
     """Whether files may be given by https URL."""
+    media_in_text: bool = False
+    """Whether `input_audio` is the base64 or the URL itself and a file is a `document_url`, as with
+    Mistral, and not an object."""
     videos: bool = False
     """Whether `video_url` parts exist."""
     tool_result_images: bool = False

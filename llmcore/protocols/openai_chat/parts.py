@@ -94,6 +94,9 @@ def _lower_audio(
             "audio", path, "the server does not accept it", diagnostics, part.transcript
         )
     encoded = media.base64_data(part)
+    url = media.remote_url(part)
+    if dialect.media_in_text and url is not None:
+        return {"type": "input_audio", "input_audio": url}
     if encoded is None:
         return omitted_block(
             "audio", path, "only its bytes can be given", diagnostics, part.transcript
@@ -108,7 +111,8 @@ def _lower_audio(
             diagnostics,
             part.transcript,
         )
-    return {"type": "input_audio", "input_audio": {"data": encoded[1], "format": form}}
+    data = {"data": encoded[1], "format": form}
+    return {"type": "input_audio", "input_audio": encoded[1] if dialect.media_in_text else data}
 
 
 def _lower_document(
@@ -135,13 +139,16 @@ def _lower_file(
             "a file", path, "the server does not accept it", diagnostics, part.name or part.title
         )
     if part.file_id is not None:
-        return {"type": "file", "file": {"file_id": part.file_id}}
+        given = {"file_id": part.file_id}
+        return {"type": "file", **(given if dialect.media_in_text else {"file": given})}
     data = media.data_url(part)
     if data is None and not dialect.file_urls:
         return omitted_block(
             "a file", path, "the server accepts no URLs; set data", diagnostics, part.url
         )
     name = file_name(part)
+    if dialect.media_in_text:
+        return {"type": "document_url", "document_url": data or part.url, "document_name": name}
     return {"type": "file", "file": {"filename": name, "file_data": data or part.url}}
 
 

@@ -225,6 +225,20 @@ def test_parts_of_imitators_go_up_unread_to_servers_of_the_same_api(
         assert other.content == (elsewhere,)
 
 
+def test_sounds_and_files_in_the_form_of_mistral_are_read() -> None:
+    content = [
+        {"type": "input_audio", "input_audio": "UklGRg=="},
+        {"type": "input_audio", "input_audio": "https://a.example/x.mp3"},
+        {"type": "file", "file_id": "f-1"},
+    ]
+    (message,) = messages_of({"role": "user", "content": content}, protocol_id="openai-chat")
+    parts: Any = message.content
+
+    assert [part.data for part in parts[:1]] == [b"RIFF"]
+    assert [part.url for part in parts[1:2]] == ["https://a.example/x.mp3"]
+    assert parts[2].file_id == "f-1"
+
+
 def test_a_file_in_the_form_of_responses_is_a_file() -> None:
     """As texts and images in that form are."""
     (message,) = messages_of(

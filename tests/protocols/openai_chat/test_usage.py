@@ -168,6 +168,23 @@ CASES: dict[str, tuple[dict[str, Any], Usage]] = {
             cost_usd=0.0037756,
         ),
     ),
+    "Perplexity's research, which counts reasoning beside the completion": (
+        {
+            "prompt_tokens": 33,
+            "completion_tokens": 7163,
+            "total_tokens": 7196,
+            "citation_tokens": 19016,
+            "num_search_queries": 18,
+            "reasoning_tokens": 73997,
+        },
+        Usage(
+            input_tokens=33,
+            output_tokens=81160,
+            total_tokens=81193,
+            uncached_input_tokens=33,
+            reasoning_tokens=73997,
+        ),
+    ),
     "Perplexity": (
         {
             "prompt_tokens": 3,
