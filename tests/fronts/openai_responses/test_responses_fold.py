@@ -159,6 +159,16 @@ def test_thinking_is_summary_if_one_is_asked_for_else_content() -> None:
     assert raw.output[0]["content"] == [{"type": "reasoning_text", "text": "hm"}]
 
 
+@pytest.mark.parametrize(("asked", "shown"), [({}, "summary"), (SUMMARY, "content")])
+def test_a_policy_decides_where_thinking_is_shown_whatever_is_asked_for(
+    asked: Any, shown: Any
+) -> None:
+    policy = TranslationPolicy(reasoning_text=shown)
+    made = folded(stream(thought("hm")), translated({**ASK, **asked}), policy=policy)
+
+    assert [part["text"] for part in made.output[0][shown]] == ["hm"]
+
+
 def test_thinking_in_content_is_framed_as_parts() -> None:
     """Clients that add up deltas refuse a text of which they were told no part."""
     made = folded(stream(thought("h", "m")))
@@ -351,9 +361,19 @@ def test_built_in_tools_have_items_of_their_own(
     assert again.messages[1].content == made.conversation.messages[1].content
 
 
-def test_arguments_that_fit_no_item_are_a_plain_call() -> None:
+@pytest.mark.parametrize(
+    ("type_", "arguments"),
+    [
+        ("shell", '{"cmd":1}'),
+        ("shell", '{"commands":[]}'),
+        ("local_shell", '{"command":[1]}'),
+        ("apply_patch", '{"operation":{"type":"rename_file","path":"a"}}'),
+        ("apply_patch", '{"operation":{"type":"delete_file"}}'),
+    ],
+)
+def test_arguments_that_fit_no_item_are_a_plain_call(type_: str, arguments: str) -> None:
     """The client answers that it does not know the call, and the model tries again."""
-    made = folded(stream(call("shell", '{"cmd":1}')), asking({"type": "shell"}))
+    made = folded(stream(call(type_, arguments)), asking({"type": type_}))
 
     assert made.output[0]["type"] == "function_call"
     assert "invalid-tool-arguments" in [one.code for one in made.fold.diagnostics]
