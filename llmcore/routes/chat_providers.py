@@ -201,7 +201,7 @@ class HuggingFace(ChatProvider):
 class Mistral(ChatProvider):
     """Mistral AI.
 
-    Documents: https://docs.mistral.ai/inference/conversations/reasoning,
+    Documents: https://docs.mistral.ai/studio/conversations/reasoning,
     https://docs.mistral.ai/studio/audio/speech_to_text/offline_transcription,
     https://pypi.org/project/mistralai/3.7.0/ (`client/models`),
     https://pypi.org/project/mistral-common/1.13.1/ (`validator`: call ids, order of roles).
@@ -221,6 +221,11 @@ class Mistral(ChatProvider):
             files=True,
             file_urls=True,
             media_in_text=True,
+            efforts=(
+                (r"mistral-large-4.*", ("low", "medium", "high")),
+                (r"zai-glm-(5(-3.*)?|latest)", ("low", "high", "max")),
+                (r"mistral-(small|medium|vibe).*|magistral.*|(zai-)?glm-5-2", ("none", "high")),
+            ),
             prefill_field="prefix",  # without it, an assistant message must not be the last one
             tool_result_images=True,
             strict_schemas=True,

@@ -47,6 +47,7 @@ def lower_tools(
     functions: list[NativeObject] = []
     hosted: list[HostedLowering] = []
     config: NativeObject = {}
+    none = request.tool_choice is not None and request.tool_choice.mode == "none"
     alone = not rules.combines_tools and not all(isinstance(t, HostedTool) for t in request.tools)
     for index, tool in enumerate(request.tools):
         path = f"tools[{index}]"
@@ -60,6 +61,10 @@ def lower_tools(
             if alone and found.runs_at_server:
                 why = "before Gemini 3, the service's own tools are refused beside functions"
                 diagnostics.dropped("unsupported-tool", path, why)
+                continue
+            if none and found.runs_at_server:
+                why = "the mode NONE is for functions: the service's own tool is not offered"
+                diagnostics.changed("tool-choice-emulated", path, why)
                 continue
             hosted.append(found)
             _merge(config, found, path, diagnostics)

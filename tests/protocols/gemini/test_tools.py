@@ -290,6 +290,16 @@ def test_each_tool_choice_has_its_native_name(choice: ToolChoice | None, expecte
     assert config.get("functionCallingConfig") == expected
 
 
+def test_tools_of_the_service_are_not_offered_where_no_tool_may_be_called() -> None:
+    """The mode NONE is for functions alone: the service would search all the same."""
+    asked = evolve(ASKED, tools=(TOOL, HostedTool.web_search()), tool_choice=ToolChoice.none())
+    sent = body(asked)
+
+    assert [*map(list, sent["tools"])] == [["functionDeclarations"]]
+    assert sent["toolConfig"] == {"functionCallingConfig": {"mode": "NONE"}}
+    assert codes(asked) == [("tool-choice-emulated", "tools[1]")]
+
+
 def test_a_strict_tool_is_validated() -> None:
     """The automatic mode that holds calls to their schemas."""
     strict = ToolDefinition("look", "", SCHEMA, strict=True)
