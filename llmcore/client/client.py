@@ -4,7 +4,6 @@ Retrying, tool loops and everything else that takes several calls is built on to
 `llmcore.generation`.
 """
 
-import copy
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
@@ -29,7 +28,7 @@ from llmcore.client.transport import Transport
 from llmcore.client.transports import Transports
 from llmcore.client.unary import UnaryCalls
 from llmcore.client.unary_methods import UnaryMethods
-from llmcore.routes.auth import TOKEN_TO_COME
+from llmcore.routes.auth import TOKEN_TO_COME, NotPickled
 from llmcore.routes.route import PreparedRequest, Route, ToolChoiceMode, route_of
 from llmcore.routes.transport import Timeouts
 from llmcore.schema.changed import changed
@@ -76,7 +75,7 @@ takes_requests: Final = with_awaited_hints(
     ),
     __enter__="write `async with`, or use llmcore.sync.Client in blocking code",
 )
-class Client(UnaryMethods):
+class Client(UnaryMethods, NotPickled):
     """Runs requests. Safe for concurrent use, from several tasks, loops and threads.
 
     It holds connections and no state of any request. Close it, or use it as an
@@ -379,7 +378,8 @@ class Client(UnaryMethods):
         that is not configured.
         """
         self._check_middleware(middleware)
-        other = copy.copy(self)
+        other = object.__new__(type(self))
+        vars(other).update(vars(self))
         other.middleware = (*middleware, *self.middleware)
         return other
 

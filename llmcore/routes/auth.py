@@ -8,7 +8,7 @@ configuration time.
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import datetime
 from functools import partial
-from typing import Final, Self, TypeAlias
+from typing import Final, NoReturn, Self, TypeAlias
 
 from attrs import evolve, field
 
@@ -77,8 +77,30 @@ def always(_environ: Mapping[str, str]) -> bool:
     return True
 
 
+class NotPickled:
+    """The base of what may hold a key: copies are the object itself, and pickling raises TypeError.
+
+    A pickle would write the key to wherever the pickle goes: a queue, a file, another machine.
+    """
+
+    __slots__ = ()
+
+    def __copy__(self) -> Self:
+        return self
+
+    def __deepcopy__(self, _memo: object) -> Self:
+        return self
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(
+            f"cannot pickle a configured {type(self).__name__}, since it may hold a key: pass the "
+            "name of a model, such as 'openai:gpt-5.2', whose key the other process reads from its "
+            "environment, or configure the provider in that process"
+        )
+
+
 @frozen(kw_only=True)
-class Auth:
+class Auth(NotPickled):
     """Signs requests. Compare and print it freely: it shows no secret."""
 
     id: str

@@ -14,6 +14,7 @@ from typing import Final, ParamSpec, Self, TypeVar
 
 from attrs import frozen
 
+from llmcore.routes.auth import NotPickled
 from llmcore.routes.route import Route
 from llmcore.schema.errors import ConfigurationError
 from llmcore.schema.hints import Elsewhere, with_call_hints, with_hints
@@ -75,7 +76,7 @@ Made = TypeVar("Made")
     GenerativeModel="a model is `.model('ID')`",
     models="a model is `.model('ID')`; `client.list_models(...)` lists those of a provider",
 )
-class ConfigurableProvider:
+class ConfigurableProvider(NotPickled):
     """The base of facades: frozen classes whose arguments are settings, not their fields.
 
     A facade is decorated with `@frozen(init=False)`, and its `__init__` sets the fields.

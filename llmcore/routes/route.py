@@ -30,7 +30,7 @@ from attrs import evolve, field
 
 from llmcore.protocols.protocol import Built, Protocol
 from llmcore.protocols.tools import fit_tool_names
-from llmcore.routes.auth import NO_KEY, Auth, AuthContext
+from llmcore.routes.auth import NO_KEY, Auth, AuthContext, NotPickled
 from llmcore.routes.base_url import BaseUrlVariable
 from llmcore.routes.defaults import RouteDefaults
 from llmcore.routes.endpoint import Endpoint, EndpointContext
@@ -196,7 +196,7 @@ def _is_auth(_route: "Route[Any]", _attribute: object, auth: Any) -> None:
 
 
 @frozen(kw_only=True)
-class Route(Generic[Body_co]):
+class Route(NotPickled, Generic[Body_co]):
     """A way to a provider's models."""
 
     id: str

@@ -1,8 +1,11 @@
 """Routes under one id: `llmcore/routes/provider.py`."""
 
+import copy
+import pickle
+
 import pytest
 
-from llmcore import Client, ConfigurationError, request
+from llmcore import AmazonBedrock, Anthropic, Client, ConfigurationError, Model, OpenAI, request
 from llmcore.protocols import openai_chat, openai_responses
 from llmcore.routes.endpoint import Endpoint
 from llmcore.routes.provider import Provider
@@ -52,3 +55,28 @@ def test_invalid_provider_is_refused(routes: list[Route], named: str) -> None:
     """When it is made."""
     with pytest.raises(ConfigurationError, match=named):
         Provider.make(id="acme", routes=routes)
+
+
+@pytest.mark.parametrize(
+    "configured",
+    [
+        OpenAI(api_key="sk-1"),
+        OpenAI(api_key="sk-1").chat("gpt-5.2"),
+        OpenAI(api_key="sk-1").chat_route.auth,
+        Anthropic().model("claude-sonnet-4-5"),
+        request(model=AmazonBedrock().model("m"), prompt="Hi"),
+        Client(providers={"openai": OpenAI(api_key="sk-1")}),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_what_may_hold_a_key_is_copied_and_not_pickled(configured: object) -> None:
+    """The error names what to pass to another process instead."""
+    assert copy.copy(configured) == copy.deepcopy(configured) == configured
+    for protocol in range(pickle.HIGHEST_PROTOCOL + 1):
+        with pytest.raises(TypeError, match="may hold a key: pass the name of a model"):
+            pickle.dumps(configured, protocol)
+
+
+def test_a_model_that_is_only_named_can_be_pickled() -> None:
+    named = request(model=Model("gpt-5.2", "openai"), prompt="Hi")
+    assert pickle.loads(pickle.dumps(named)) == named
