@@ -148,8 +148,10 @@ def user_object(reference: str) -> object:
     try:
         module = _module_in(Path(home)) if home.endswith(".py") else _module_named(home)
         value: object = getattr(module, name)
-    except Exception as error:  # the user's code can raise anything
+    except (Exception, SystemExit) as error:  # the user's code can raise anything
         message = f"cannot import {reference}: {type(error).__name__}: {error}"
+        if isinstance(error, SystemExit) or "event loop" in str(error):  # a program is run
+            message += "; put what starts the program below `if __name__ == '__main__':`"
         raise InvalidRequestError(message, cause=error) from error
     return value
 

@@ -5,8 +5,11 @@ That one checks the configuration, shows the effective settings, and writes an e
 
 import argparse
 import os
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Final
 
 from llmcore.bridge.configuration.document import read_document
 from llmcore.bridge.configuration.example import EXAMPLE
@@ -24,9 +27,11 @@ from llmcore.schema.errors import ConfigurationError
 from llmcore.schema.json import present
 
 
-def _read(environ: Mapping[str, str]) -> tuple[GatewaySettings, Values]:
-    path = find_config(environ, Path.cwd())
-    return settings_and_values(environ, None if path is None else read_document(path))
+def _read(args: argparse.Namespace) -> tuple[GatewaySettings, Values]:
+    with naming_options(args):
+        environ = environ_of(args)
+        path = find_config(environ, Path.cwd())
+        return settings_and_values(environ, None if path is None else read_document(path))
 
 
 def check(args: argparse.Namespace) -> int:
@@ -38,7 +43,7 @@ def check(args: argparse.Namespace) -> int:
     from llmcore.bridge.state.stores import store_for
     from llmcore.bridge.tools_file import read_tools
 
-    settings, _ = _read(environ_of(args))
+    settings, _ = _read(args)
     model_map = model_map_of(settings)
     store_for(settings)  # not opened
     for upstream in settings.tables.upstreams:
@@ -56,7 +61,7 @@ def check(args: argparse.Namespace) -> int:
 
 def show(args: argparse.Namespace) -> int:
     """Print the effective settings without secrets, and return the exit code."""
-    say(shown(*_read(environ_of(args))))
+    say(shown(*_read(args)))
     return 0
 
 
@@ -77,26 +82,48 @@ def init(args: argparse.Namespace) -> int:
 
 # -- shared
 
+_OPTIONS: Final = {
+    "OPENBRIDGE_ENV_FILE": "env_file",
+    "OPENBRIDGE_CONFIG": "config",
+    "OPENBRIDGE_UPSTREAM": "upstream",
+    "OPENBRIDGE_MODEL_MAP_PATH": "model_map",
+    "OPENBRIDGE_HOST": "host",
+    "OPENBRIDGE_PORT": "port",
+    "OPENBRIDGE_WORKERS": "workers",
+}
+"""Variables that options set, and the names of their values in the parsed arguments."""
+_VARIABLE: Final = re.compile(r"OPENBRIDGE_\w+")
+
+
+def _given(args: argparse.Namespace) -> dict[str, str]:
+    """Return the variables that the options of a command line set."""
+    return present({name: getattr(args, value, None) for name, value in _OPTIONS.items()})
+
+
+@contextmanager
+def naming_options(args: argparse.Namespace) -> Iterator[None]:
+    """Let errors about the value of an option name the option, and not its variable."""
+    try:
+        yield
+    except ConfigurationError as error:
+        variable = _VARIABLE.match(error.message)
+        if variable is None or variable[0] not in _given(args):
+            raise
+        option = f"--{_OPTIONS[variable[0]].replace('_', '-')}"
+        message = f"{option}{error.message[variable.end() :]}"
+        raise ConfigurationError(message, hint=error.hint, cause=error.cause) from error
+
 
 def environ_of(args: argparse.Namespace, **more: str) -> Mapping[str, str]:
     """Return the variables of the environment and of `.env`, with the options over them."""
-    given = {
-        "OPENBRIDGE_ENV_FILE": args.env_file,
-        "OPENBRIDGE_CONFIG": args.config,
-        "OPENBRIDGE_UPSTREAM": args.upstream,
-        "OPENBRIDGE_MODEL_MAP_PATH": args.model_map,
-        "OPENBRIDGE_HOST": getattr(args, "host", None),
-        "OPENBRIDGE_PORT": getattr(args, "port", None),
-        "OPENBRIDGE_WORKERS": getattr(args, "workers", None),
-        **more,
-    }
-    return read_environment({**os.environ, **present(given)}, Path.cwd())
+    return read_environment({**os.environ, **_given(args), **more}, Path.cwd())
 
 
 def settings_of(args: argparse.Namespace, **more: str) -> GatewaySettings:
     """Return the settings that *args*, the environment and the configuration file give."""
-    environ = environ_of(args, **more)
-    return settings_from(environ, find_config(environ, Path.cwd()))
+    with naming_options(args):
+        environ = environ_of(args, **more)
+        return settings_from(environ, find_config(environ, Path.cwd()))
 
 
 def settings_of_store(args: argparse.Namespace) -> GatewaySettings:

@@ -202,6 +202,20 @@ def test_what_is_not_a_function_is_refused(reference: str, server: Loopback) -> 
     assert server.received == []
 
 
+@pytest.mark.parametrize(
+    "program", ["import asyncio; asyncio.run(None)", "import sys; sys.exit(0)"]
+)
+def test_a_file_that_runs_a_program_when_it_is_imported_is_refused_with_the_reason(
+    program: str, tmp_path: Path, server: Loopback, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A loop is running by then, and the exit of such a program is not the command's own."""
+    (tmp_path / "program.py").write_text(f"def answer() -> int: ...\n{program}\n")
+
+    assert main([*ASK, "--tool", f"{tmp_path / 'program.py'}:answer", "Hi"]) == 5
+    assert "below `if __name__ == '__main__':`" in capsys.readouterr().err
+    assert server.received == []
+
+
 def test_a_module_in_the_working_folder_is_found(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

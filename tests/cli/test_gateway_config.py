@@ -211,3 +211,31 @@ def test_settings_that_look_like_secrets_are_hidden() -> None:
         if name.endswith(("_KEY", "_TOKEN", "_SECRET")) or name in ("REDIS_URL", "POSTGRES_URL")
     }
     assert suspicious == SECRETS
+
+
+@pytest.mark.parametrize(
+    ("command", "message"),
+    [
+        (("serve", "--port", "abc"), "--port='abc' is not a whole number"),
+        (("serve", "--workers", "-3"), "--workers=-3 must be at least 1 and at most 64"),
+        (("run", "--env-file", "none", "--", "x"), "--env-file names none, which is not a file"),
+        (("config", "check", "--upstream", "opnai"), "--upstream: there is no provider 'opnai'"),
+        (("config", "show", "--config", "no.toml"), "--config names no.toml, which is not a file"),
+        (("serve", "--host", "::1"), "OPENBRIDGE_PORT='x' is not a whole number"),
+    ],
+)
+def test_errors_about_an_option_name_it(
+    command: tuple[str, ...],
+    message: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """An error about a variable names the variable."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("OPENROUTER_API_KEY", "k")
+    if "--host" in command:
+        monkeypatch.setenv("OPENBRIDGE_PORT", "x")
+
+    assert main(command) != 0
+    assert f"ConfigurationError: {message}" in capsys.readouterr().err
