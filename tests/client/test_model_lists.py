@@ -220,6 +220,7 @@ async def test_models_are_loaded_from_a_url_without_any_key() -> None:
         ({"models": [{"provider": "p"}]}, "has no id"),
         ({"models": [{**HOUSE, "price": 1}]}, "does not have: price"),
         ({"models": [{**HOUSE, "context_window": "big"}]}, "context_window is not valid: 'big'"),
+        ({"models": [{**HOUSE, "supports_tools": "yes"}]}, "supports_tools is not valid: 'yes'"),
         ({"models": [{**HOUSE, "prices": {"input": -1, "output": 1}}]}, "prices is not valid"),
         ({"models": [{**HOUSE, "prices": {"input": 1}}]}, "is not valid"),
         ({"models": [{**HOUSE, "release_date": "soon"}]}, "is not valid"),

@@ -305,6 +305,11 @@ def test_a_text_that_the_provider_cut_is_reported() -> None:
     assert [(n.code, n.path) for n in response.diagnostics] == [("input-truncated", "inputs[1]")]
     assert response.usage.input_tokens is None
 
+    single: Any = {"embedding": {"values": [1.0]}, "truncated": True}
+    response = read_embeddings(NativeResponse(document=single), ONE)
+
+    assert [note.path for note in response.diagnostics] == ["inputs[0]"]
+
 
 @pytest.mark.parametrize(
     "document",
@@ -430,6 +435,13 @@ def test_a_ranking_is_sorted_and_cut_whatever_the_server_does(name: str) -> None
     ]
     assert response.documents == ["c", "a"]
     assert response.usage.input_tokens == 7
+
+
+def test_a_query_that_is_not_a_text_is_an_error() -> None:
+    query: Any = 3
+
+    with pytest.raises(InvalidRequestError, match="query is a text, not a int"):
+        RerankRequest(model=Model("m", "p"), query=query, documents=("a",))
 
 
 @pytest.mark.parametrize(

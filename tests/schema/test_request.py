@@ -217,6 +217,13 @@ def test_two_tools_of_one_name_are_refused(tools: Any) -> None:
         LLMRequest(model="m", messages=(), tools=tools)
 
 
+def test_one_tool_in_the_place_of_the_list_is_refused_with_what_to_write() -> None:
+    tool: Any = ToolDefinition("f")
+
+    with pytest.raises(InvalidRequestError, match=r"not a ToolDefinition: write tools=\[\.\.\.\]"):
+        request(model="m", prompt="Hi", tools=tool)
+
+
 def test_hosted_tools_have_no_names_to_clash() -> None:
     """Two of a kind are the provider's business."""
     tools = (HostedTool.web_search(), HostedTool.web_search(max_uses=1))

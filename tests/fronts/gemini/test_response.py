@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from llmcore.schema.content import Citation, TokenLogprob
+from llmcore.schema.content import Citation, TextPart, TokenLogprob
 from llmcore.schema.errors import OverloadedError, RateLimitError
 from llmcore.schema.events import (
     ErrorEvent,
@@ -119,10 +119,13 @@ def test_a_file_that_only_the_upstream_can_open_is_reported() -> None:
     assert "file-dropped" in made.codes
 
 
-def test_code_that_the_provider_ran_is_shown() -> None:
+@pytest.mark.parametrize(
+    "result", ["1\n", ["1", "\n"], {"stdout": "1\n"}, (TextPart("1"), TextPart("\n"))]
+)
+def test_code_that_the_provider_ran_is_shown(result: Any) -> None:
     ran: list[LLMEvent] = [
         ToolCall("h1", "code_interpreter", {"code": "print(1)"}, provider_executed=True),
-        ToolResult("h1", "1\n", name="code_interpreter", provider_executed=True),
+        ToolResult("h1", result, name="code_interpreter", provider_executed=True),
     ]
     made = written(stream(ran, text("It is 1.")))
 
@@ -290,6 +293,19 @@ def test_the_grounding_of_a_gemini_upstream_stands() -> None:
     made = written(stream(source, text("So."), protocol="gemini", provider_metadata=own))
 
     assert made.candidate["groundingMetadata"] == {"searchEntryPoint": {"renderedContent": "x"}}
+
+
+def test_log_probabilities_of_tokens_without_others_have_no_list_of_them() -> None:
+    said: list[LLMEvent] = [
+        TextStart("t"),
+        TextDelta("t", "Hi", (TokenLogprob(token="Hi", logprob=-0.5),)),
+        TextEnd("t"),
+    ]
+    made = written(stream(said))
+
+    assert made.whole["candidates"][0]["logprobsResult"] == {
+        "chosenCandidates": [{"token": "Hi", "logProbability": -0.5}]
+    }
 
 
 def test_log_probabilities_are_those_of_the_chunk() -> None:
