@@ -140,3 +140,22 @@ def test_the_policy_on_hosted_tools_holds_for_an_upstream_of_the_same_api(
     assert [note.code for note in made.diagnostics] == ([] if code is None else [code])
     assert tuple(getattr(tool, "name", "") for tool in made.request.tools) == offered
     assert ("web_search_options" in str(made.request.provider_options)) == (code is None)
+
+
+@pytest.mark.parametrize(
+    ("protocol_id", "options"),
+    [
+        ("openai-chat", {"openai": {"tools": [{"function": {"name": "f"}}], "tool_choice": "any"}}),
+        ("anthropic-messages", {}),
+    ],
+)
+def test_forms_of_servers_that_imitate_the_api_reach_those_servers(
+    protocol_id: str, options: Any
+) -> None:
+    """Such as Mistral's, whose functions need no type; others get the tools as they are read."""
+    body = {"tools": [{"function": {"name": "f"}}], "tool_choice": "any"}
+    made = read(body, protocol_id=protocol_id).request
+
+    assert [tool.name for tool in made.tools if isinstance(tool, ToolDefinition)] == ["f"]
+    assert made.tool_choice == ToolChoice.required()
+    assert made.provider_options == options

@@ -621,3 +621,16 @@ def test_a_call_of_a_tool_of_another_kind_is_passed_on() -> None:
         assert events.count(event) == 1
         assert response(events).message.content == (TextPart("a"),)
         assert response(events).finish_reason.reason == "stop"
+
+
+@pytest.mark.parametrize("count", [128, 129])
+def test_calls_that_wait_for_their_names_are_limited(count: int) -> None:
+    """Each fragment is compared with all of them."""
+    fragments = [call(number, id=f"c{number}", arguments="{}") for number in range(count)]
+    named = [call(number, id=f"c{number}", name="f") for number in range(count)]
+    events = streamed(calls_chunks(fragments, named))
+
+    if count > 128:
+        assert "more than 128 tool calls have no name" in error(events).message
+    else:
+        assert len([event for event in events if isinstance(event, ToolCall)]) == count
