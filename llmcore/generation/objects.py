@@ -19,10 +19,10 @@ from llmcore.generation.settings import RunPlan, Settings, plan_of
 from llmcore.generation.signatures import with_settings_listed
 from llmcore.generation.stream import StreamResult
 from llmcore.schema import json
-from llmcore.schema.content import RefusalPart
+from llmcore.schema.content import ContentPart, RefusalPart, text_of
 from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.errors import InvalidRequestError, NoObjectGeneratedError
-from llmcore.schema.events import LLMEvent, StepStart, TextDelta
+from llmcore.schema.events import LLMEvent, StepStart, TextDelta, TextStart
 from llmcore.schema.json import JsonValue
 from llmcore.schema.model import Model
 from llmcore.schema.options import ResponseFormat
@@ -142,7 +142,7 @@ def _object_in(response: LLMResponse, schema: ObjectSchema) -> tuple[Document, A
     if reason in _STOPPED:
         raise _no_object(response, reason, _STOPPED[reason], _best_effort(response, schema))
     try:
-        document = document_in(response.text)
+        document = document_in(_text_of(response))
     except ValueError as error:
         so_far = _best_effort(response, schema)
         message = f"the response is not JSON: {error}"
@@ -157,7 +157,21 @@ def _object_in(response: LLMResponse, schema: ObjectSchema) -> tuple[Document, A
 
 def _best_effort(response: LLMResponse, schema: ObjectSchema) -> JsonValue:
     """Return the partial value of an incomplete document."""
-    return _Partials(schema, response.text).read()
+    return _Partials(schema, _text_of(response)).read()
+
+
+def _text_of(response: LLMResponse) -> str:
+    """Return the text of *response* that has the object."""
+    return text_of(part for part in response.message.content if not _is_commentary(part))
+
+
+def _is_commentary(holder: ContentPart | TextStart) -> bool:
+    """Return whether a text comes before the answer, so that the wanted format is not for it.
+
+    OpenAI's models write such texts while they work. Source:
+    https://github.com/openai/openai-python/pull/3861
+    """
+    return any(data.get("phase") == "commentary" for data in holder.provider_metadata.values())
 
 
 def _no_object(
@@ -242,6 +256,8 @@ class StreamObjectResult(Generic[_T_co]):
         self._latest: JsonValue = None
         self._has_new = False
         self._restarted = False
+        self._commentary: set[str] = set()
+        """The ids of texts that come before the answer."""
         self._read_to_end = False
         self._elements: _Elements[Any] | None = None
         self._result: GenerateResult[_T_co] | None = None
@@ -322,7 +338,9 @@ class StreamObjectResult(Generic[_T_co]):
         return True
 
     def _observe(self, event: LLMEvent) -> None:
-        if isinstance(event, TextDelta):
+        if isinstance(event, TextStart) and _is_commentary(event):
+            self._commentary.add(event.id)
+        elif isinstance(event, TextDelta) and event.id not in self._commentary:
             if self._wanted.is_array:
                 self._scanner.feed(event.text)
             self._publish(self._partials.feed(event.text))
@@ -399,7 +417,7 @@ class _Elements(Generic[_Element]):
     async def _left(self) -> deque[JsonValue]:
         """Return the elements not delivered yet, after validating the whole array."""
         response = (await self._source.result()).response
-        document = document_in(response.text).value
+        document = document_in(_text_of(response)).value
         array = self._source._wanted.unwrapped(document)  # noqa: SLF001
         elements = list(array) if isinstance(array, list) else []
         count = len(self._delivered)

@@ -30,10 +30,12 @@ from llmcore.schema.errors import (
 from llmcore.schema.events import Finish, TextDelta
 from llmcore.schema.options import ResponseFormat
 from llmcore.testing import ScriptedTransport, scripted
-from tests.support.servers.loopback import Answer, chat_chunk, serve
+from tests.support.servers.loopback import Answer, Received, chat_chunk, serve
 from tests.support.strategies.examples import costly
 from tests.support.wire import anthropic as anthropic_wire
+from tests.support.wire import responses as responses_wire
 from tests.support.wire.generation import SSE, any_model, calls_of, client_of, model_at, text_of
+from tests.support.wire.matrix import OPENAI
 
 pytestmark = pytest.mark.anyio
 
@@ -97,6 +99,43 @@ async def test_the_response_is_an_object(schema: Any, expected: Any, streamed: b
     assert result.text == TEXT
     assert result.usage.total_tokens == 5
     assert result.diagnostics == ()
+
+
+@both_ways
+@pytest.mark.parametrize(
+    "commentary", ["I look it up.", '{"name": "Bern", "people": 1}', "I look at {Rome}."]
+)
+async def test_commentary_before_the_answer_is_not_the_object(
+    commentary: str, streamed: bool
+) -> None:
+    """OpenAI's models write texts of that phase, to which the format does not apply."""
+    output = [
+        responses_wire.message(commentary) | {"id": "msg_0", "phase": "commentary"},
+        responses_wire.message(TEXT) | {"phase": "final_answer"},
+    ]
+    document = responses_wire.document(output)
+
+    def handler(received: Received) -> Answer:
+        asks_stream = bool(json.loads(received.body).get("stream"))
+        data = OPENAI.streamed(document) if asks_stream else json.dumps(document).encode()
+        kind = OPENAI.stream_type if asks_stream else "application/json"
+        return Answer([data], headers={"content-type": kind})
+
+    with serve(handler) as server:
+        model = OPENAI.model_at(server.url)
+        async with Client() as client:
+            partials: list[Any] = []
+            if streamed:
+                result = stream_object(model, "Hi", schema=SCHEMA, client=client)
+                partials, _ = await partials_of(result)
+                found = await result.result()
+            else:
+                found = await generate_object(model, "Hi", schema=SCHEMA, client=client)
+
+    assert found.output == ROME
+    assert found.text == commentary + TEXT
+    assert found.diagnostics == ()
+    assert all(ROME["name"].startswith(one.get("name", "")) for one in partials)
 
 
 @both_ways
