@@ -50,7 +50,7 @@ def _text_of(note: object) -> str | None:
 
 def field_types(class_: Any) -> dict[str, Any]:
     """Return the types of the fields of *class_* by their names; none if they cannot be read."""
-    if not isinstance(class_, type) or is_model(class_):
+    if not isinstance(class_, type) or class_.__module__ == "builtins" or is_model(class_):
         return {}
     try:
         return get_type_hints(class_, include_extras=True)

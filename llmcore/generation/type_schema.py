@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 _T = TypeVar("_T")
 
 _MODEL = "#/$defs/{model}"
+_SEVERAL_CLASSES = "Type unions may not contain more than one dataclass or attrs type"
 _PATH = re.compile(r" - at `(\$[^`]*)`$")
 
 
@@ -339,7 +340,9 @@ def _read_by_pydantic(type_: Any, parts: Sequence[Any], fault: Exception | None)
         raise _unsupported(type_, error) from error
     except (PydanticUserError, RecursionError) as error:
         first = TypeError(str(error).partition(". ")[0])
-        raise _unsupported(type_, fault or first) from error
+        unions = "write attrs classes in a union as dataclasses, or "
+        hint = unions if str(fault).startswith(_SEVERAL_CLASSES) else ""
+        raise _unsupported(type_, fault or first, hint) from error
     definitions = root.pop("$defs", {})
     for class_, fields in _described_classes(parts):
         _describe_fields(definitions.get(getattr(class_, "__name__", ""), root), fields)

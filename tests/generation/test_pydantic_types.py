@@ -230,3 +230,11 @@ def test_an_annotation_with_a_value_that_has_no_hash_is_converted() -> None:
 
     assert result.output == [Path("/a")]
     assert ObjectSchema.of(type_).is_array
+
+
+def test_a_union_of_attrs_classes_says_what_to_write() -> None:
+    """Neither msgspec nor pydantic tells them apart; dataclasses work."""
+    first, second = attrs.make_class("First", ["a"]), attrs.make_class("Second", ["b"])
+
+    with pytest.raises(ConfigurationError, match="attrs classes in a union as dataclasses, or"):
+        schema_of(list[first | second])  # type: ignore[valid-type]
