@@ -45,6 +45,7 @@ from llmcore.schema.events import (
 )
 from llmcore.schema.request import LLMRequest
 from llmcore.testing import scripted
+from llmcore.testing.fake_model import FakeModel
 from tests.support.cycles import in_cycles
 from tests.support.servers.loopback import chat_chunk, sse
 from tests.support.strategies.examples import costly
@@ -577,3 +578,36 @@ def test_every_run_keeps_the_grammar(chosen: list[str], rounds: int, entered: bo
         assert len(result.steps) <= rounds + 1
 
     anyio.run(run)
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("is_streamed", [True, False])
+async def test_an_error_that_middleware_raises_in_a_stream_is_the_error_of_the_run(
+    is_streamed: bool,
+) -> None:
+    fake = FakeModel("Hello there")
+
+    def refuse(event: LLMEvent) -> list[LLMEvent]:
+        if isinstance(event, TextDelta):
+            raise InvalidRequestError("not this word")
+        return [event]
+
+    client = fake.client.with_middleware(lambda request, next: next(request).map(refuse))
+    if is_streamed:
+        result = stream(fake.model, "Hi", client=client).result()
+    else:
+        result = generate(fake.model, "Hi", client=client)
+    with pytest.raises(InvalidRequestError, match="not this word"):
+        await result
+
+
+@pytest.mark.anyio
+async def test_a_stream_whose_end_middleware_dropped_is_an_error() -> None:
+    fake = FakeModel("Hello there", "Hello again")
+
+    def endless(event: LLMEvent) -> list[LLMEvent]:
+        return [] if isinstance(event, Finish) else [event]
+
+    client = fake.client.with_middleware(lambda request, next: next(request).map(endless))
+    with pytest.raises(StreamError):
+        await generate(fake.model, "Hi", client=client, max_retries=0)
