@@ -273,6 +273,7 @@ _RULES = (
             "invalid_api_key API_KEY_INVALID UnrecognizedClientException ExpiredTokenException"
             " InvalidSignatureException IncompleteSignature MissingAuthenticationToken"
             " InvalidClientTokenId"
+            " no_db_connection"  # LiteLLM without a database has no key but its own
         ),
         _words(
             r"(?:incorrect|invalid|missing|expired) (?:api|access)[ _-]?(?:key|token)",
@@ -305,6 +306,7 @@ _RULES = (
             r"is not a valid model",
             r"model identifier is invalid",
             r"no such model",
+            r"\binvalid model name",
             r"model\b.{0,200} has been (?:decommissioned|deprecated|retired)",
             r"model id .{1,200} with on-demand throughput isn.t supported",
         ),

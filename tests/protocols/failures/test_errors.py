@@ -398,6 +398,12 @@ def test_the_message_decides_last(message: str, kind: type[LLMError]) -> None:
             NotFoundError,
         ),
         (400, said("foo/bar is not a valid model ID", code=400), NotFoundError),
+        (
+            400,
+            said("/chat/completions: Invalid model name passed in model=gpt-9. Call `/v1/models`"),
+            NotFoundError,
+        ),
+        (400, said("No connected db.", type="no_db_connection", code="400"), AuthenticationError),
         (400, said("tool `x` was not found in the request", code=400), InvalidRequestError),
         (
             404,
