@@ -29,6 +29,9 @@ from llmcore.sessions.memory_store import MemoryStore
 from llmcore.sessions.sqlite_store import SQLiteStore
 from llmcore.sessions.store import SessionStore, SessionStoreError, check_run_id, utc_now
 
+_DESCRIBED: Final = frozenset({"messages", "request"})
+"""Settings that ask something, as a prompt does."""
+
 with_conversation_hints: Final = with_hints(
     **dict.fromkeys(
         ("send", "ask", "say", "chat", "run", "complete"), "write chat.generate(model, prompt)"
@@ -163,7 +166,8 @@ class Conversation:
     ) -> GenerateResult[None]:
         """Send the next question, and store it with what follows. Raises LLMError.
 
-        The arguments are those of `llmcore.generate`; `messages` are the new ones. Without a model
+        The arguments are those of `llmcore.generate`; `messages` are the new ones. With `approvals`
+        and nothing else to ask, the calls are run for which the last run waits. Without a model
         it is that of the run before, or of the last stored response. An error of the store has the
         response as its `partial`.
         """
@@ -198,8 +202,12 @@ class Conversation:
         """Return the plan of a run after the stored messages, and the new request by itself."""
         if model is None and settings.get("request") is None:
             model = self._last_model or self.model
-        plan = plan_of(function, model, prompt, settings)
-        question = load_files(plan.first_request())
+        if prompt is None and settings.get("approvals") and not _DESCRIBED & settings.keys():
+            plan = plan_of(function, model, None, {**settings, "messages": self.messages})
+            question = evolve(plan.first_request(), messages=())
+        else:
+            plan = plan_of(function, model, prompt, settings)
+            question = load_files(plan.first_request())
         return plan.with_request(self.asking(question)), question
 
     # -- storing

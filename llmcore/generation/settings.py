@@ -364,7 +364,8 @@ _INSTEAD: Final = {
     **dict.fromkeys(("streaming", "on_token"), "call llmcore.stream, or llmcore.sync.stream"),
     **dict.fromkeys(("async_", "is_async"), "llmcore.generate is awaited; llmcore.sync blocks"),
     **dict.fromkeys(("stop_words", "stop_token"), "stop"),
-    **dict.fromkeys(("retry", "max_attempts"), "max_retries"),
+    **dict.fromkeys(("retry", "retries"), "write max_retries=3, or retry_policy=RetryPolicy(...)"),
+    "max_attempts": "max_retries",
     **dict.fromkeys(
         ("session", "session_id", "conversation_id", "memory", "thread_id"),
         "hold a Conversation: chat.generate(model, prompt)",

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from llmcore import Client, Conversation, ImagePart, Message, OpenAI
+from llmcore import Client, Conversation, ImagePart, Message, OpenAI, tool
 from llmcore.client.environment import provider_over
 from llmcore.schema.content import ToolResultPart
 from llmcore.schema.errors import InvalidRequestError, LLMError, ServerError
@@ -95,6 +95,41 @@ async def test_calls_and_results_of_tools_are_stored(*, streamed: bool) -> None:
     (tool_result,) = chat.messages[2].content
     assert isinstance(tool_result, ToolResultPart)
     assert tool_result.content == "sunny in Oslo"
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("streamed", [False, True])
+async def test_calls_that_wait_for_approval_are_run_after_the_conversation_was_stored(
+    tmp_path: Path, *, streamed: bool
+) -> None:
+    """The decisions are all there is to send; nothing of the user is added."""
+
+    @tool(needs_approval=True)
+    def delete(name: str) -> str:
+        return f"{name} is gone"
+
+    fake = FakeModel([call("delete", {"name": "a"})], "Done.", "Yes.")
+    async with await Conversation.open(tmp_path / "chats.db", "tidy") as chat:
+        result = await chat.generate(fake.model, "Delete a.", tools=[delete], client=fake.client)
+        decisions = {pending.id: True for pending in result.pending_calls}
+        assert len(decisions) == 1
+    async with await Conversation.open(tmp_path / "chats.db", "tidy") as chat:
+        if streamed:
+            async with chat.stream(
+                fake.model, approvals=decisions, tools=[delete], client=fake.client
+            ) as stream:
+                result = await stream.result()
+        else:
+            result = await chat.generate(
+                fake.model, approvals=decisions, tools=[delete], client=fake.client
+            )
+        assert (result.text, result.pending_calls) == ("Done.", ())
+        await chat.generate(fake.model, "Is it gone?", tools=[delete], client=fake.client)
+
+    async with await Conversation.open(tmp_path / "chats.db", "tidy") as chat:
+        roles = [message.role for message in chat.messages]
+        assert roles == ["user", "assistant", "tool", "assistant", "user", "assistant"]
+    assert [len(request.messages) for request in fake.requests] == [1, 3, 5]
 
 
 @pytest.mark.anyio
