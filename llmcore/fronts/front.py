@@ -21,9 +21,21 @@ from llmcore.fronts.errors import FrontError, invalid
 from llmcore.fronts.finishing import words_of_end
 from llmcore.fronts.policy import TranslationPolicy
 from llmcore.fronts.sealer import Sealer
+from llmcore.protocols.response_parts import is_commentary
 from llmcore.schema.diagnostics import Diagnostic, Diagnostics
 from llmcore.schema.errors import ConfigurationError, InvalidRequestError, LLMError, StreamError
-from llmcore.schema.events import ErrorEvent, Finish, LLMEvent, StreamStart
+from llmcore.schema.events import (
+    ErrorEvent,
+    Finish,
+    LLMEvent,
+    ReasoningDelta,
+    ReasoningEnd,
+    ReasoningStart,
+    StreamStart,
+    TextDelta,
+    TextEnd,
+    TextStart,
+)
 from llmcore.schema.frozen import frozen
 from llmcore.schema.json import JsonObject
 from llmcore.schema.messages import Origin
@@ -43,6 +55,11 @@ Context = TypeVar("Context")
 repeats."""
 
 # -- requests
+
+
+def answers_in_json(request: LLMRequest) -> bool:
+    """Return whether the response to *request* is to be a document."""
+    return request.response_format is not None and request.response_format.type != "text"
 
 
 @frozen(kw_only=True)
@@ -147,7 +164,8 @@ class FrontWriter:
             kind: getattr(cls, name) for kind, name in names.items() if hasattr(cls, name)
         }
 
-    def __init__(self, diagnostics: Iterable[Diagnostic]) -> None:
+    def __init__(self, diagnostics: Iterable[Diagnostic], *, answers_in_json: bool = False) -> None:
+        """With *answers_in_json*, the client takes the texts of the response for one document."""
         self._diagnostics = Diagnostics()
         self._reported = list(diagnostics)
         self.usage: Usage | None = None
@@ -157,6 +175,8 @@ class FrontWriter:
         self.ended = False
         """Whether the terminal event was written: nothing comes after it."""
         self._cut = False
+        self._commentary: set[str] | None = set() if answers_in_json else None
+        """The ids of texts that are not of the document; None if there is none."""
 
     def start(self) -> Sequence[Event]:
         """Return the events that open the stream, if it can be opened before the upstream's.
@@ -199,6 +219,22 @@ class FrontWriter:
         handler = self._handlers.get(type(event))
         if handler is not None:
             handler(self, event)
+
+    def _without_commentary(self, event: LLMEvent) -> LLMEvent:
+        """Return *event*, one of commentary as thinking, so that it is not in the document."""
+        ids = self._commentary
+        if ids is None:
+            return event
+        match event:
+            case TextStart(id=id_) if is_commentary(event):
+                ids.add(id_)
+                return ReasoningStart(id_)
+            case TextDelta(id=id_, text=text) if id_ in ids:
+                return ReasoningDelta(id_, text)
+            case TextEnd(id=id_, text=text) if id_ in ids:
+                return ReasoningEnd(id_, text=text)
+            case _:
+                return event
 
     def _begin_response(self, event: StreamStart) -> Origin:
         """Report what was lost when the request was sent; return the origin of the response."""

@@ -18,8 +18,9 @@ from llmcore.generation.results import GenerateResult
 from llmcore.generation.settings import RunPlan, Settings, plan_of
 from llmcore.generation.signatures import with_settings_listed
 from llmcore.generation.stream import StreamResult
+from llmcore.protocols.response_parts import is_commentary
 from llmcore.schema import json
-from llmcore.schema.content import ContentPart, RefusalPart, text_of
+from llmcore.schema.content import RefusalPart, text_of
 from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.errors import InvalidRequestError, NoObjectGeneratedError
 from llmcore.schema.events import LLMEvent, StepStart, TextDelta, TextStart
@@ -162,16 +163,7 @@ def _best_effort(response: LLMResponse, schema: ObjectSchema) -> JsonValue:
 
 def _text_of(response: LLMResponse) -> str:
     """Return the text of *response* that has the object."""
-    return text_of(part for part in response.message.content if not _is_commentary(part))
-
-
-def _is_commentary(holder: ContentPart | TextStart) -> bool:
-    """Return whether a text comes before the answer, so that the wanted format is not for it.
-
-    OpenAI's models write such texts while they work. Source:
-    https://github.com/openai/openai-python/pull/3861
-    """
-    return any(data.get("phase") == "commentary" for data in holder.provider_metadata.values())
+    return text_of(part for part in response.message.content if not is_commentary(part))
 
 
 def _no_object(
@@ -338,7 +330,7 @@ class StreamObjectResult(Generic[_T_co]):
         return True
 
     def _observe(self, event: LLMEvent) -> None:
-        if isinstance(event, TextStart) and _is_commentary(event):
+        if isinstance(event, TextStart) and is_commentary(event):
             self._commentary.add(event.id)
         elif isinstance(event, TextDelta) and event.id not in self._commentary:
             if self._wanted.is_array:

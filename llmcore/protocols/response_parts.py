@@ -10,7 +10,7 @@ from llmcore.protocols.forced_format import FormatPlan, format_tool
 from llmcore.protocols.persistent import with_entry
 from llmcore.protocols.tools import freeform_tools
 from llmcore.schema.changed import changed
-from llmcore.schema.content import TokenLogprob
+from llmcore.schema.content import ContentPart, TokenLogprob
 from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.errors import InvalidRequestError, StreamError
 from llmcore.schema.events import (
@@ -22,6 +22,7 @@ from llmcore.schema.events import (
     Source,
     StepFinish,
     StreamStart,
+    TextStart,
 )
 from llmcore.schema.json import (
     JsonObject,
@@ -262,6 +263,15 @@ def read_counts(
                 counts[field] = count
                 break
     return counts
+
+
+def is_commentary(holder: ContentPart | TextStart) -> bool:
+    """Return whether a text comes before the answer, so that a wanted format is not for it.
+
+    OpenAI's models write such texts while they work. Source:
+    https://github.com/openai/openai-python/pull/3861
+    """
+    return any(data.get("phase") == "commentary" for data in holder.provider_metadata.values())
 
 
 def inclusive_usage(

@@ -1,16 +1,20 @@
 """How responses ended, and what they consumed."""
 
+import copy
 import json
+from typing import Any
 
 import pytest
 from hypothesis import given
 
+from llmcore.folds.response import collect
 from llmcore.fronts.finishing import finish_kind, token_counts
 from llmcore.fronts.front import FRONT_IDS
 from llmcore.schema.events import Finish, FinishReason, FinishReasonKind
 from llmcore.schema.usage import Usage
 from llmcore.testing import recorded_events, write_as_front
 from tests.support.strategies.responses import usages
+from tests.support.wire import responses
 
 
 @pytest.mark.parametrize(
@@ -72,6 +76,57 @@ def test_clients_of_messages_get_the_explanation_of_a_refusal(
 
     details = {"type": "refusal", "category": None, "explanation": words}
     assert (made["stop_reason"], made["stop_details"]) == ("refusal", details)
+
+
+_ASKING_FOR_JSON: dict[str, dict[str, Any]] = {
+    "openai-chat": {
+        "messages": [{"role": "user", "content": "q"}],
+        "response_format": {"type": "json_schema", "json_schema": {"name": "n", "schema": {}}},
+        "stream_options": {"include_usage": True},
+    },
+    "anthropic-messages": {
+        "max_tokens": 99,
+        "messages": [{"role": "user", "content": "q"}],
+        "output_config": {"format": {"type": "json_schema", "schema": {"type": "object"}}},
+    },
+    "gemini": {
+        "contents": [{"role": "user", "parts": [{"text": "q"}]}],
+        "generationConfig": {
+            "responseMimeType": "application/json",
+            "thinkingConfig": {"includeThoughts": True},
+        },
+    },
+}
+
+
+@pytest.mark.parametrize("front_id", list(_ASKING_FOR_JSON))
+@pytest.mark.parametrize("streaming", [False, True])
+@pytest.mark.parametrize("in_json", [False, True])
+def test_commentary_is_thinking_for_clients_that_asked_for_a_document(
+    front_id: str, streaming: bool, in_json: bool
+) -> None:
+    """They take all texts for one document; others get it as the text that it is."""
+    output = [
+        responses.message("I look.", id="msg_0", phase="commentary"),
+        responses.message('{"a": 2}', phase="final_answer"),
+    ]
+    document = json.dumps(responses.document(output)).encode()
+    events = recorded_events(
+        "openai-responses", status=200, headers={}, body=document, streaming=False
+    )
+    asked = {"model": "m", **copy.deepcopy(_ASKING_FOR_JSON[front_id])}
+    if not in_json:
+        for name in ("response_format", "output_config"):
+            asked.pop(name, None)
+        asked.get("generationConfig", {}).pop("responseMimeType", None)
+
+    body = write_as_front(front_id, events, streaming=streaming, request=asked)
+    kind = {"content-type": "text/event-stream" if streaming else "application/json"}
+    read = recorded_events(front_id, status=200, headers=kind, body=body, streaming=streaming)
+
+    response = collect(read).unwrap()
+    assert response.text == ('{"a": 2}' if in_json else 'I look.{"a": 2}')
+    assert ("I look." in (response.reasoning or "")) is in_json
 
 
 _CUT_OFF = {

@@ -23,7 +23,14 @@ from llmcore.fronts.anthropic_messages.tool_changes import tool_changes
 from llmcore.fronts.anthropic_messages.tools import MessagesOffer, read_offer
 from llmcore.fronts.billing_line import without_billing_line
 from llmcore.fronts.errors import invalid
-from llmcore.fronts.front import ClientRequest, ReadRequest, Routing, Upstream, checked_read
+from llmcore.fronts.front import (
+    ClientRequest,
+    ReadRequest,
+    Routing,
+    Upstream,
+    answers_in_json,
+    checked_read,
+)
 from llmcore.fronts.reading import (
     Fields,
     read,
@@ -81,6 +88,8 @@ class MessagesContext:
     only where a tool's result continues the response."""
     searches: bool = True
     """Whether the pages that the response is based on are shown as results of a search."""
+    answers_in_json: bool = False
+    """Whether the client takes the texts of the response for one document."""
     call_ids: frozenset[str] = frozenset()
     """The ids of calls in the conversation, which new ones must differ from."""
     diagnostics: tuple[Diagnostic, ...] = field(default=())
@@ -130,7 +139,11 @@ def read_request(client_request: ClientRequest, upstream: Upstream) -> ReadReque
         request = without_billing_line(request, diagnostics)
     entries = tuple(diagnostics.entries)
     context = evolve(
-        _context(body), searches=offer.searches, call_ids=reader.call_ids, diagnostics=entries
+        _context(body),
+        searches=offer.searches,
+        answers_in_json=answers_in_json(request),
+        call_ids=reader.call_ids,
+        diagnostics=entries,
     )
     streaming = (
         _STREAMS.search(client_request.path) is not None or read(body, "stream", bool) is True

@@ -88,7 +88,7 @@ class MessagesWriter(FrontWriter):
     def __init__(
         self, info: ResponseIdentity, context: MessagesContext, upstream: Upstream
     ) -> None:
-        super().__init__(context.diagnostics)
+        super().__init__(context.diagnostics, answers_in_json=context.answers_in_json)
         self._info = info
         self._context = context
         self._order = SegmentOrder()
@@ -114,6 +114,8 @@ class MessagesWriter(FrontWriter):
 
     def feed(self, event: LLMEvent) -> list[Event]:
         """Return the native events for *event*; none after a terminal one."""
+        if self._commentary is not None:
+            event = self._without_commentary(event)
         kind = DELTA_KINDS.get(type(event))
         if kind is not None:
             made = self._delta_of_live(kind, event)

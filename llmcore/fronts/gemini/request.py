@@ -20,7 +20,14 @@ from urllib.parse import unquote
 from attrs import evolve, frozen
 
 from llmcore.fronts.errors import FrontError, invalid
-from llmcore.fronts.front import ClientRequest, ReadRequest, Routing, Upstream, checked_read
+from llmcore.fronts.front import (
+    ClientRequest,
+    ReadRequest,
+    Routing,
+    Upstream,
+    answers_in_json,
+    checked_read,
+)
 from llmcore.fronts.gemini.content import camel_keys
 from llmcore.fronts.gemini.messages import read_contents, read_system
 from llmcore.fronts.gemini.tools import json_schema, read_tools
@@ -94,6 +101,8 @@ class GeminiContext:
 
     include_thoughts: bool = True
     """Whether the client asks to see the thoughts."""
+    answers_in_json: bool = False
+    """Whether the client takes the texts of the response for one document."""
     diagnostics: tuple[Diagnostic, ...] = ()
     """Everything that reading the request lost or changed."""
 
@@ -117,7 +126,9 @@ def read(client_request: ClientRequest, upstream: Upstream) -> ReadRequest[Gemin
     thinking = camel_keys(config.get("thinkingConfig"))
     entries = tuple(diagnostics.entries)
     context = GeminiContext(
-        include_thoughts=thinking.get("includeThoughts") is True, diagnostics=entries
+        include_thoughts=thinking.get("includeThoughts") is True,
+        answers_in_json=answers_in_json(request),
+        diagnostics=entries,
     )
     return ReadRequest(request=request, context=context, streaming=streaming, diagnostics=entries)
 

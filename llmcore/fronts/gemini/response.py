@@ -61,7 +61,7 @@ class GeminiWriter(FrontWriter):
     """Writes one `GenerateContentResponse`, event by event."""
 
     def __init__(self, info: ResponseIdentity, context: GeminiContext, upstream: Upstream) -> None:
-        super().__init__(context.diagnostics)
+        super().__init__(context.diagnostics, answers_in_json=context.answers_in_json)
         self._thoughts = context.include_thoughts
         self._frame = {"modelVersion": info.model, "responseId": info.id}
         self._order = SegmentOrder()
@@ -85,6 +85,8 @@ class GeminiWriter(FrontWriter):
         """Return the chunks for *event*; none after the last one."""
         if self.ended:
             return ()
+        if self._commentary is not None:
+            event = self._without_commentary(event)
         kind = type(event)
         if kind is TextDelta or kind is ReasoningDelta:
             chunk = self._delta_of_live(event, kind)

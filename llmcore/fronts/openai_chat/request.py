@@ -13,6 +13,8 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
+from attrs import evolve
+
 from llmcore.fronts.billing_line import without_billing_line
 from llmcore.fronts.errors import invalid
 from llmcore.fronts.front import (
@@ -20,6 +22,7 @@ from llmcore.fronts.front import (
     ReadRequest,
     Routing,
     Upstream,
+    answers_in_json,
     checked_read,
     front_by_id,
 )
@@ -60,6 +63,8 @@ class ChatContext:
     """Names of the freeform tools that the client listed: their calls are of the type `custom`."""
     legacy: bool = False
     """Whether calls are written as `function_call`, as the API had them before tools."""
+    answers_in_json: bool = False
+    """Whether the client takes the texts of the response for one document."""
     choices: int = 1
     """The number of responses that the client asks for, at most `TranslationPolicy.max_choices`."""
     diagnostics: tuple[Diagnostic, ...] = ()
@@ -123,7 +128,9 @@ def read(client_request: ClientRequest, upstream: Upstream) -> ReadRequest[ChatC
     entries = tuple(diagnostics.entries)
     return ReadRequest(
         request=request,
-        context=_context(body, offer, generation, entries),
+        context=evolve(
+            _context(body, offer, generation, entries), answers_in_json=answers_in_json(request)
+        ),
         streaming=field(body, "stream", bool) or False,
         diagnostics=entries,
     )

@@ -65,7 +65,7 @@ class ChatWriter(FrontWriter):
     """Writes one completion."""
 
     def __init__(self, info: ResponseIdentity, context: ChatContext, upstream: Upstream) -> None:
-        super().__init__(context.diagnostics)
+        super().__init__(context.diagnostics, answers_in_json=context.answers_in_json)
         self._created_at = info.created_at
         self._context = context
         self._parts = ResponseParts(info.id, upstream.sealer)
@@ -103,7 +103,7 @@ class ChatWriter(FrontWriter):
         """Return the chunks for *event*; none after the last one."""
         if self.ended:
             return ()
-        self._handle(event)
+        self._handle(event if self._commentary is None else self._without_commentary(event))
         return self._chunks.take()
 
     def _take(self) -> Sequence[Event]:
