@@ -601,6 +601,17 @@ def test_foreign_thoughts_stay_readable_where_the_target_takes_them() -> None:
     assert codes(repaired) == ["opaque-data-dropped"]
 
 
+def test_an_empty_signature_is_none() -> None:
+    """Servers that imitate the API send one; the models of the API itself refuse it."""
+    thought = ReasoningPart("why", signature="")
+    history = [Message.user("hi"), Message.assistant(thought, "ok", origin=OWN)]
+
+    repaired = repair(history, MESSAGES)
+
+    assert shape(repaired.messages)[1] == ("assistant", ["ok"])
+    assert codes(repaired) == ["reasoning-dropped"]
+
+
 def test_foreign_thoughts_without_words_are_dropped() -> None:
     """Encrypted data of another provider leaves nothing to read."""
     blob = ReasoningPart("", encrypted="blob")

@@ -328,7 +328,7 @@ def _clean_reasoning(
 
 def _is_backed(part: ReasoningPart, policy: HistoryPolicy) -> bool:
     """Return whether *part* has a signature, encrypted data or the id of a stored item."""
-    if part.signature is not None or part.encrypted is not None:
+    if part.signature or part.encrypted:
         return True
     return policy.item_ids and "id" in part.provider_metadata.get(policy.metadata_key, {})
 

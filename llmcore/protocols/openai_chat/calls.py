@@ -225,8 +225,8 @@ def _start(state: ChatState, fragment: Fragment, events: list[LLMEvent]) -> Chat
 
 def new_call(state: ChatState, id_: str | None, name: str, index: int | None = None) -> ChatCall:
     """Return a call with an id that is unique in this response."""
-    taken = state.calls.calls
-    unique_id = id_ if id_ is not None and id_ not in taken else None
+    taken, executed = state.calls.calls, state.calls.executed
+    unique_id = id_ if id_ is not None and id_ not in taken and id_ not in executed else None
     freeform = name in state.context.freeform
     return ChatCall(
         id=unique_id or synthetic_call_id(state.info.response_id, state.context.turn, len(taken)),

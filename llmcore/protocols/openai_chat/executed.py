@@ -156,7 +156,9 @@ def end_message(state: ChatState, events: list[LLMEvent]) -> ChatState:
     content = _content(to_list(messages.result))
     messages, own = _released(replace(messages, result=None))
     state = replace(close_segment(state, events), messages=messages)
-    if messages.call_id is None or not own:
+    calls = state.calls
+    known = messages.call_id in calls.calls or messages.call_id in calls.executed
+    if messages.call_id is None or known or not own:
         message = {"role": "tool", "tool_call_id": messages.call_id, "content": content}
         events.append(ProviderEvent(state.context.provider, {"message": message}))
         return state
@@ -165,7 +167,7 @@ def end_message(state: ChatState, events: list[LLMEvent]) -> ChatState:
     arguments = "".join(text_or_empty(function.get("arguments")) for function in functions)
     call = ToolCall(messages.call_id, name, json_or_text(arguments or "{}"), provider_executed=True)
     events += [call, ToolResult(call.id, content, name=name, provider_executed=True)]
-    return state
+    return replace(state, calls=replace(calls, executed=with_entry(calls.executed, call.id, None)))
 
 
 def _released(messages: SeveralMessages) -> tuple[SeveralMessages, list[NativeObject]]:

@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from llmcore.schema.content import TextPart, ToolCallPart, ToolResultPart
@@ -182,6 +182,24 @@ _MESSAGE = st.fixed_dictionaries(
 
 
 @given(st.lists(_MESSAGE, max_size=6))
+@example(
+    [
+        {"index": 0, "tool_calls": [_call("a", "f")]},
+        {"role": "tool", "tool_call_id": "a", "tool_calls": [_call("a", "f")]},
+    ]
+)
+@example(
+    [
+        {"tool_calls": [_call("a", "f")]},
+        {"role": "tool", "tool_call_id": "a", "tool_calls": [_call("a", "f")]},
+    ]
+)
+@example(
+    [
+        {"role": "tool", "tool_call_id": "a", "tool_calls": [_call("a", "f")]},
+        {"index": 0, "tool_calls": [_call("a", "f")]},
+    ]
+)
 def test_any_order_of_messages_is_read(deltas: list[dict[str, Any]]) -> None:
     """Every call is emitted, and the events obey the grammar."""
     made = response(streamed([*map(chunk, deltas), chunk({}, "stop")]))
