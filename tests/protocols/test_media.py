@@ -234,10 +234,13 @@ def test_any_document_name_becomes_legal_and_unique(names: list[str]) -> None:
 
 @given(st.binary(max_size=60))
 def test_bytes_survive_the_round_trip(data: bytes) -> None:
-    """A data: URL of a part is a part of the same bytes."""
+    """A data: URL of a part is a part of the same bytes; their beginning may say another type."""
     url = data_url(ImagePart(data=data, media_type="image/png"))
 
-    assert raw_data(ImagePart(url=url)) == ("image/png", data)
+    found = raw_data(ImagePart(url=url))
+    assert found is not None
+    assert found[0].startswith("image/")
+    assert found[1] == data
 
 
 @given(st.text(max_size=40))
