@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 
@@ -1315,6 +1315,10 @@ def test_what_fits_the_schema_fits_its_projection(found: Any, beside: Schema | N
 
 
 @given(found=fitting(), target=st.sampled_from(list(SchemaTarget)))
+@example(
+    found=({"anyOf": [{"allOf": [{"type": "null"}, {"description": "none"}]}]}, None, None),
+    target=SchemaTarget.GEMINI_OPENAPI,
+)
 def test_projecting_a_projection_changes_little(found: Any, target: SchemaTarget) -> None:
     """The result is in the target's own words, so nothing is left to put into others."""
     once = project(object_of(it=found[0]), target, "p")

@@ -133,6 +133,7 @@ def _is_null(schema: JsonObject) -> bool:
         types_of(schema) == ["null"]
         or schema.get("enum") == [None]
         or schema.get("const", ...) is None
+        or any(map(_is_null, schemas_in(schema.get("allOf"))))
         or (
             isinstance(branches, list)
             and bool(branches)
