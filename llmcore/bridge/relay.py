@@ -26,7 +26,6 @@ from llmcore.folds.grammar import has_content
 from llmcore.fronts.errors import FrontError, from_llm_error
 from llmcore.fronts.front import ClientRequest, FailureResponse, FrontWriter, StreamEncoding
 from llmcore.fronts.sealer import PREFIX as SEAL
-from llmcore.protocols.openai_chat.finish import unwrapped
 from llmcore.protocols.protocol import BodyBuilder, Built, Protocol
 from llmcore.routes.route import Route
 from llmcore.routes.transport import Timeouts
@@ -193,8 +192,6 @@ class RelayRun:
         )
         self._call = UpstreamCall(context, plan.info.upstream, plan.limits, self._attempt)
         self._usage: Usage | None = None
-        self._document: JsonValue = None
-        """The whole response."""
         self._refusal: WholeBody | None = None
         self._opened = False
         """Whether any bytes were sent, such as a heartbeat."""
@@ -290,9 +287,10 @@ class RelayRun:
     async def whole(self) -> WholeBody:
         """Return the whole response; FrontError if the call failed.
 
-        It is unchanged, except for a Chat completion that its server has wrapped: clients have
-        `choices` at the top only.
+        It is unchanged, except that clients get what a server has wrapped without the wrapper.
         """
+        unwrap = self._plan.route.protocol.unwrap
+        document: JsonValue = None
         while not self._ended:
             batch = await self._call.next_batch()
             self._note(batch)
@@ -303,9 +301,9 @@ class RelayRun:
                 self._failed(last.error, in_band=False)
             elif isinstance(last, Finish):
                 self._end("completed")
+                document = last.raw
         body = self._copy.take_last()
-        document = self._document
-        if isinstance(document, dict) and (inner := unwrapped(document)) is not document:
+        if unwrap and isinstance(document, dict) and (inner := unwrap(document)) is not document:
             body = json.dumps(inner)
         return WholeBody(
             body=body,
@@ -347,8 +345,6 @@ class RelayRun:
         for event in batch:
             if isinstance(event, StepFinish | Finish) and event.usage is not None:
                 self._usage = event.usage
-            if isinstance(event, Finish):
-                self._document = event.raw
 
     def _sent(self, data: bytes) -> bytes:
         self._opened = self._begun = True

@@ -175,8 +175,9 @@ class FrontWriter:
         self.ended = False
         """Whether the terminal event was written: nothing comes after it."""
         self._cut = False
-        self._commentary: set[str] | None = set() if answers_in_json else None
-        """The ids of texts that are not of the document; None if there is none."""
+        self._answers_in_json = answers_in_json
+        self._commentary: set[str] = set()
+        """The ids of texts that are not of the document."""
 
     def start(self) -> Sequence[Event]:
         """Return the events that open the stream, if it can be opened before the upstream's.
@@ -223,8 +224,6 @@ class FrontWriter:
     def _without_commentary(self, event: LLMEvent) -> LLMEvent:
         """Return *event*, one of commentary as thinking, so that it is not in the document."""
         ids = self._commentary
-        if ids is None:
-            return event
         match event:
             case TextStart(id=id_) if is_commentary(event):
                 ids.add(id_)

@@ -281,9 +281,8 @@ def _request_of(data: dict[str, JsonValue]) -> LLMRequest:
         first = min(unknown)
         known = sorted(_FIELDS)
         hint = nearest(first, known) or f"the fields are {', '.join(known)}."
-        raise InvalidRequestError(
-            f"there is no field {first!r}: {hint} Other fields belong in `request`"
-        )
+        message = f"there is no field {first!r}: {hint} Put other options in `request`"
+        raise InvalidRequestError(message)
     fields: dict[str, Any] = {"model": "", **data}
     return request(**fields)
 

@@ -29,8 +29,8 @@ from llmcore.sessions.memory_store import MemoryStore
 from llmcore.sessions.sqlite_store import SQLiteStore
 from llmcore.sessions.store import SessionStore, SessionStoreError, check_run_id, utc_now
 
-_DESCRIBED: Final = frozenset({"messages", "request"})
-"""Settings that ask something, as a prompt does."""
+_PROMPT_SETTINGS: Final = frozenset({"messages", "request"})
+"""Settings that take the place of a prompt."""
 
 with_conversation_hints: Final = with_hints(
     **dict.fromkeys(
@@ -202,7 +202,7 @@ class Conversation:
         """Return the plan of a run after the stored messages, and the new request by itself."""
         if model is None and settings.get("request") is None:
             model = self._last_model or self.model
-        if prompt is None and settings.get("approvals") and not _DESCRIBED & settings.keys():
+        if prompt is None and settings.get("approvals") and not _PROMPT_SETTINGS & settings.keys():
             plan = plan_of(function, model, None, {**settings, "messages": self.messages})
             question = evolve(plan.first_request(), messages=())
         else:

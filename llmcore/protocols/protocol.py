@@ -23,7 +23,7 @@ from llmcore.schema.diagnostics import Diagnostic, Diagnostics
 from llmcore.schema.errors import ConfigurationError, LLMError
 from llmcore.schema.events import DeltaEvent, LLMEvent
 from llmcore.schema.frozen import frozen
-from llmcore.schema.json import JsonObject, JsonValue, ProviderMetadata
+from llmcore.schema.json import JsonObject, JsonValue, NativeObject, ProviderMetadata
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.result import Failure, Result, Success
 from llmcore.schema.tools import HostedToolKind
@@ -196,6 +196,9 @@ class Protocol(Generic[Body_co, Event, State]):
     skim: Callable[[JsonValue, LLMRequest], Iterable[LLMEvent] | None] | None = None
     """Its first and last events alone, `StreamStart`, `StepFinish` and `Finish`; None for a body
     that is to be read as `whole` does. See `response_parts.skimmed`."""
+    unwrap: Callable[[NativeObject], NativeObject] | None = None
+    """Returns the response in a body that a few servers wrap in another object, and any other body
+    as it is; None where no server does so."""
     framings: tuple[FramingId, ...] = ("sse", "ndjson", "aws-event-stream")
     """How its streams may be cut into frames: the first, if the content type does not state it."""
     operation: str = "chat"

@@ -59,7 +59,7 @@ def note_function(path: str, diagnostics: Diagnostics, api: str = "the API") -> 
 def freeform_function(tool: CustomTool, *, closed: bool = True) -> ToolDefinition:
     """Return *tool* as a function of one string, whose description includes the grammar.
 
-    *closed* states in the schema that there are no other parameters.
+    With *closed*, the schema forbids other parameters (`additionalProperties`).
     """
     schema: dict[str, Any] = {
         "type": "object",

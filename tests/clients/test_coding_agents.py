@@ -39,10 +39,7 @@ def test_an_agent_reads_writes_and_runs_a_command(
     bridge: Bridge, tmp_path: Path, name: str
 ) -> None:
     """Each result reaches the upstream, the file is there, and the last text is shown."""
-    project = tmp_path / "project"
-    project.mkdir()
-    (project / "old.txt").write_text("before the agent")
-    task = f"Read {project}/old.txt, write {project}/made.txt and run the command."
+    project, task = _project_and_task(tmp_path)
 
     run = AGENTS[name](tmp_path, bridge.url, task)
 
@@ -68,10 +65,7 @@ def test_copilot_edits_by_a_freeform_tool(
     bridge: Bridge, tmp_path: Path, variables: dict[str, str]
 ) -> None:
     """For models of OpenAI's it offers a freeform `apply_patch`, which the upstream lacks."""
-    project = tmp_path / "project"
-    project.mkdir()
-    (project / "old.txt").write_text("before the agent")
-    task = f"Read {project}/old.txt, write {project}/made.txt and run the command."
+    project, task = _project_and_task(tmp_path)
     named = {"PROVIDER_MODEL_ID": "gpt-5.4", "PROVIDER_WIRE_MODEL": "m-1"}
 
     run = copilot(tmp_path, bridge.url, task, **named, **variables)
@@ -79,7 +73,8 @@ def test_copilot_edits_by_a_freeform_tool(
     assert run.code == 0, run
     assert (project / "made.txt").read_text().strip() == "from an agent", run
     assert "from an agent" in _results(bridge)[-1]
-    assert all(_is_function(tool) for body in _bodies(bridge) for tool in body.get("tools", ()))
+    offered = [tool["type"] for body in _bodies(bridge) for tool in body.get("tools", ())]
+    assert set(offered) == {"function"}
     assert _failed_requests(bridge) == []
 
 
@@ -90,6 +85,14 @@ def test_aider_writes_a_file_from_text_alone(bridge: Bridge, tmp_path: Path) -> 
     assert run.code == 0, run
     assert (run.project / "made.txt").read_text() == "from text alone\n", run
     assert _failed_requests(bridge) == []
+
+
+def _project_and_task(folder: Path) -> tuple[Path, str]:
+    """Return a project with a file below *folder*, and what the agent is to do in it."""
+    project = folder / "project"
+    project.mkdir()
+    (project / "old.txt").write_text("before the agent")
+    return project, f"Read {project}/old.txt, write {project}/made.txt and run the command."
 
 
 def _results(bridge: Bridge) -> list[str]:
@@ -103,10 +106,6 @@ def _results(bridge: Bridge) -> list[str]:
 
 def _bodies(bridge: Bridge) -> list[Any]:
     return [one.json for one in bridge.upstream.received if one.json]
-
-
-def _is_function(tool: Any) -> bool:
-    return bool(tool["type"] == "function")
 
 
 def _failed_requests(bridge: Bridge) -> list[Any]:

@@ -114,7 +114,7 @@ class MessagesWriter(FrontWriter):
 
     def feed(self, event: LLMEvent) -> list[Event]:
         """Return the native events for *event*; none after a terminal one."""
-        if self._commentary is not None:
+        if self._answers_in_json:
             event = self._without_commentary(event)
         kind = DELTA_KINDS.get(type(event))
         if kind is not None:

@@ -85,7 +85,7 @@ class GeminiWriter(FrontWriter):
         """Return the chunks for *event*; none after the last one."""
         if self.ended:
             return ()
-        if self._commentary is not None:
+        if self._answers_in_json:
             event = self._without_commentary(event)
         kind = type(event)
         if kind is TextDelta or kind is ReasoningDelta:

@@ -103,7 +103,9 @@ class ChatWriter(FrontWriter):
         """Return the chunks for *event*; none after the last one."""
         if self.ended:
             return ()
-        self._handle(event if self._commentary is None else self._without_commentary(event))
+        if self._answers_in_json:
+            event = self._without_commentary(event)
+        self._handle(event)
         return self._chunks.take()
 
     def _take(self) -> Sequence[Event]:

@@ -51,8 +51,8 @@ def place_instructions(
 ) -> list[TextPart]:
     """Apply the policy to system and developer messages; return the lifted text.
 
-    *drafts* change in place: a lifted message is left without parts. Where there are no others,
-    the last one is demoted, since a request needs a message to answer.
+    *drafts* are changed in place: a message whose text is lifted keeps no parts. If all messages
+    are instructions, the last one becomes the user's, since a request needs at least one message.
     """
     lifted: list[TextPart] = []
     leading = True

@@ -55,6 +55,7 @@ def make(dialect: ChatDialect) -> Protocol[ChatBody, NativeObject, ChatState]:
         ),
         whole=partial(stream.whole, dialect=dialect),
         skim=finish.skim,
+        unwrap=finish.unwrapped,
         native_tools=dialect.custom_tools,
         prefills=lambda _model_id: bool(dialect.prefill_field),
     )
