@@ -212,7 +212,7 @@ async def embedded(
                 dimensions=request.dimensions,
                 provider_options=request.provider_options,
                 max_retries=0 if limits.elsewhere else context.settings.retries,
-                timeouts=timeouts,
+                timeout=timeouts,
                 client=context.client,
             )
             context.health.succeeded(target, began_at)

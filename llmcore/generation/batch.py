@@ -25,6 +25,7 @@ from llmcore.generation.concurrency import check_concurrency, for_each
 from llmcore.generation.default_client import default_client
 from llmcore.generation.progress import progress_bar
 from llmcore.generation.retry import RetryPolicy, retry
+from llmcore.generation.unary import limits_of
 from llmcore.routes.transport import Timeouts
 from llmcore.schema import json
 from llmcore.schema.codec import from_json, to_json
@@ -77,7 +78,7 @@ async def run_batch(
     concurrency: int = 20,
     progress: bool = False,
     retry_policy: RetryPolicy | None = None,
-    timeouts: Timeouts | None = None,
+    timeout: float | Timeouts | None = None,  # noqa: ASYNC109  (of each request)
     client: Client | None = None,
 ) -> BatchRun:
     """Run *requests*, at most *concurrency* at a time, and return how many succeeded.
@@ -86,10 +87,10 @@ async def run_batch(
     and a request whose response is there is not sent again, so a program that was killed continues
     where it stopped. Requests are read as they are needed, and failures do not keep the others from
     a response. They are paced by what the provider's headers state as left, and by its times to
-    wait; a `RateLimiter` of the client does that if it has one. Requests that name no model are for
-    *model*. Lines of a file are `{"id": ..., "request": {...}}`, the request as `to_json` writes
-    it, or have `model`, `provider`, `prompt`, `messages`, `system`, `max_tokens` and `temperature`
-    beside the id.
+    wait; a `RateLimiter` of the client does that if it has one. *timeout* is the seconds of each
+    request, or all limits. Requests that name no model are for *model*. Lines of a file are `{"id":
+    ..., "request": {...}}`, the request as `to_json` writes it, or have `model`, `provider`,
+    `prompt`, `messages`, `system`, `max_tokens` and `temperature` beside the id.
 
     Raises InvalidRequestError for an id that is there twice, or whose response in the file is to
     another request, ConfigurationError for a file that cannot be used, and what *on_result* raises,
@@ -109,7 +110,7 @@ async def run_batch(
             kept=kept,
             on_result=on_result,
             policy=retry_policy or RetryPolicy(max_retries=5),
-            timeouts=timeouts,
+            timeouts=limits_of(timeout, client),
             advance=stack.enter_context(progress_bar(total, shown=progress)),
         )
         waiting = _pairs(requests, model)

@@ -55,7 +55,8 @@ async def generate_image(
     Gemini, Vertex, xAI, Together, OpenRouter or a server like OpenAI's, or an id such as
     `openai:gpt-image-2`. Raises LLMError.
     """
-    request = ImageRequest(model=model, prompt=prompt, **request_fields(settings))
+    fields = request_fields("generate_image", ImageSettings, settings)
+    request = ImageRequest(model=model, prompt=prompt, **fields)
     return (await retried(client_of(settings).generate_image, request, settings)).unwrap()
 
 
@@ -84,7 +85,8 @@ async def transcribe(
     or an id such as `openai:gpt-4o-transcribe`. Raises LLMError.
     """
     source = AudioPart.of(audio)
-    request = TranscriptionRequest(model=model, audio=source, **request_fields(settings))
+    fields = request_fields("transcribe", TranscriptionSettings, settings)
+    request = TranscriptionRequest(model=model, audio=source, **fields)
     return (await retried(client_of(settings).transcribe, request, settings)).unwrap()
 
 
@@ -112,7 +114,8 @@ async def generate_speech(
     *model* is one of OpenAI, Azure, Gemini, Vertex, Groq, Mistral, Together, OpenRouter or a server
     like OpenAI's, or an id such as `openai:gpt-4o-mini-tts`. Raises LLMError.
     """
-    request = SpeechRequest(model=model, text=text, **request_fields(settings))
+    fields = request_fields("generate_speech", SpeechSettings, settings)
+    request = SpeechRequest(model=model, text=text, **fields)
     return (await retried(client_of(settings).generate_speech, request, settings)).unwrap()
 
 
@@ -125,5 +128,6 @@ async def stream_speech(
     The arguments are those of `generate_speech`; Gemini, Vertex and Mistral send the whole
     recording at once. Raises LLMError until the recording begins; later, reading it raises.
     """
-    request = SpeechRequest(model=model, text=text, **request_fields(settings))
+    fields = request_fields("stream_speech", SpeechSettings, settings)
+    request = SpeechRequest(model=model, text=text, **fields)
     return (await retried(client_of(settings).stream_speech, request, settings)).unwrap()

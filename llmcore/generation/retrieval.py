@@ -40,6 +40,7 @@ async def embed(
         raise InvalidRequestError(
             f"text is one text, not a {type(text).__name__}: `embed_many` takes several"
         )
+    request_fields("embed", EmbeddingSettings, settings)
     return await embed_many(model, (text,), **settings)
 
 
@@ -60,8 +61,9 @@ async def embed_many(
     if isinstance(texts, str):
         raise InvalidRequestError("texts is a list of texts: `embed` takes a single one")
     check_concurrency(concurrency)
+    fields = request_fields("embed_many", EmbeddingSettings, settings)
     client = client_of(settings)
-    request = EmbeddingRequest(model=model, inputs=tuple(texts), **request_fields(settings))
+    request = EmbeddingRequest(model=model, inputs=tuple(texts), **fields)
     requests = batches(request, client.embedding_limits(request))
     responses: dict[int, EmbeddingResponse] = {}
 
@@ -89,7 +91,7 @@ async def rerank(
     """
     if isinstance(documents, str):
         raise InvalidRequestError("documents is a list of texts, not a single one")
-    fields = request_fields(settings)
+    fields = request_fields("rerank", UnarySettings, settings)
     request = RerankRequest(
         model=model, query=query, documents=tuple(documents), top_n=top_n, **fields
     )

@@ -113,6 +113,17 @@ def test_every_public_name_is_documented() -> None:
     assert sorted(public - words - referenced()) == []
 
 
+def test_page_of_errors_has_every_public_error() -> None:
+    rows = (DOCS / "errors.md").read_text().partition("\n## ")[0]
+    errors = [
+        name
+        for name, value in public_names()
+        if isinstance(value, type) and issubclass(value, llmcore.LLMError)
+    ]
+
+    assert [name for name in errors if f"`{name}`" not in rows] == []
+
+
 def test_page_of_names_has_the_front_door_and_the_modules_of_all_others() -> None:
     page = names_table.PAGE.read_text("utf-8")
     front = page.partition("## At the front door")[2].partition("\nThe blocking twins")[0]

@@ -14,6 +14,8 @@ from llmcore import (
     InvalidRequestError,
     Local,
     OpenAI,
+    RequestTimeoutError,
+    Timeouts,
     embed,
     embed_many,
     rerank,
@@ -64,6 +66,37 @@ async def test_a_model_may_be_named_by_its_id() -> None:
     assert transport.bodies == [
         {"model": "text-embedding-3-small", "input": ["Hi"], "dimensions": 2}
     ]
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [(5, Timeouts(connect=1, total=5)), (Timeouts(idle=2), Timeouts(idle=2)), (None, None)],
+)
+async def test_a_timeout_is_in_seconds_or_has_all_limits(
+    given: float | Timeouts | None, expected: Timeouts | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client = Client(transport=scripted(answer(0.5)), timeouts=Timeouts(connect=1))
+    seen: list[Timeouts | None] = []
+    real = Client.embed
+
+    async def embedded(self: Client, request: EmbeddingRequest, **limits: Any) -> Any:
+        seen.append(limits["timeouts"])
+        return await real(self, request, **limits)
+
+    monkeypatch.setattr(Client, "embed", embedded)
+
+    await embed(MODEL, "Hi", timeout=given, client=client)
+
+    assert seen == [expected]
+
+
+async def test_an_exceeded_timeout_of_an_embedding_is_an_error() -> None:
+    client = Client(transport=scripted([("{", 500)]))
+
+    with pytest.raises(RequestTimeoutError) as raised:
+        await embed(MODEL, "Hi", timeout=0.01, client=client)
+
+    assert raised.value.error_code == "total"
 
 
 def test_providers_of_retrieval_alone_are_found_in_the_environment() -> None:
