@@ -14,9 +14,9 @@ In reading order:
   servers differ), `continuation` (responses that the server keeps, continued by their ids);
 * building the request: `body`, `messages`, `replay_grouping` (which items of a response go back
   together), `parts`, `tools`;
-* reading the response: `state` (and which item an event belongs to), `content` (text, reasoning,
-  audio, citations), `calls`, `call_inputs`, `finish` (response info, usage, finish reason,
-  where to read on after a cut), `stream`.
+* reading the response: `state`, `matching` (which item an event belongs to), `content` (text,
+  reasoning, audio, citations), `calls`, `call_inputs`, `finish` (response info, usage, finish
+  reason, where to read on after a cut), `stream`.
 """
 
 from functools import partial

@@ -33,6 +33,7 @@ from llmcore.protocols.openai_responses.call_inputs import (
 )
 from llmcore.protocols.openai_responses.content import announce_file, announce_page
 from llmcore.protocols.openai_responses.finish import on_notification
+from llmcore.protocols.openai_responses.matching import match_inside, match_or_begin
 from llmcore.protocols.openai_responses.names import (
     CALL_FIELDS,
     CALL_TOOLS,
@@ -42,14 +43,7 @@ from llmcore.protocols.openai_responses.names import (
     OUTPUT_TOOLS,
     X_SEARCH_IDS,
 )
-from llmcore.protocols.openai_responses.state import (
-    Item,
-    ResponsesState,
-    match_inside,
-    match_or_begin,
-    with_fast_path,
-    with_item,
-)
+from llmcore.protocols.openai_responses.state import Item, ResponsesState, with_fast_path, with_item
 from llmcore.protocols.persistent import PersistentList, to_list, with_entry
 from llmcore.protocols.tools import freeform_text, synthetic_call_id
 from llmcore.schema.content import ToolCallKind

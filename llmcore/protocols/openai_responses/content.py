@@ -22,14 +22,13 @@ from typing import Any
 from msgspec.structs import replace
 
 from llmcore.protocols.media import decode_leniently, decode_pieces
+from llmcore.protocols.openai_responses.matching import match_inside, match_or_begin
 from llmcore.protocols.openai_responses.names import METADATA_KEY, PART_TYPES, TEXT_EVENTS
 from llmcore.protocols.openai_responses.state import (
     Item,
     Part,
     PartKey,
     ResponsesState,
-    match_inside,
-    match_or_begin,
     part_number,
     part_type,
     typed_parts,

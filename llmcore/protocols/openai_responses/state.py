@@ -16,41 +16,19 @@ through these states; every event may be missing, and may come for an item that 
 
 State changes on these transitions and not on deltas. It is nested so that a change copies few
 fields.
-
-Which item an event belongs to:
-
-By the documents, events name their item twice, by `output_index` and `item_id`. Servers break
-either: GitHub Copilot makes a new id for each event, others number all items 0, llama.cpp numbers
-none. So the rules are, in order:
-
-    event                   1st                      2nd            3rd
-    inside an item (delta,  output_index and id      item_id        output_index, else the
-      part, *.done)         agree                                   open item of that type
-    output_item.added       output_index of an item  call_id or id  a new item
-                            known by deltas alone
-    output_item.done        output_index, call ids   call_id or id  without output_index the open
-                            agree                                   item, else a new one
-    response.completed      index among items of     output_index   call_id or id, else a new one
-                            its type, where as many
-                            were streamed
-
-In all of them an item of another type is not taken, nor a call with another `call_id`.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from operator import attrgetter
+from collections.abc import Mapping
 from typing import Any, Final, TypeAlias
 
 import msgspec
 from msgspec.structs import replace
 
-from llmcore.folds.segments import MAX_PARTS
 from llmcore.protocols.openai_responses.names import METADATA_KEY, PART_TYPES
 from llmcore.protocols.persistent import PersistentList, to_list, with_entry
 from llmcore.protocols.response_parts import StreamContext
 from llmcore.schema.content import TokenLogprob
-from llmcore.schema.errors import StreamError
 from llmcore.schema.events import ReasoningDelta, TextDelta, ToolInputDelta
 from llmcore.schema.json import JsonValue, NativeObject, int_or_none, objects_or_one, str_or_none
 
@@ -291,6 +269,11 @@ def with_fast_path(
 
 def typed_parts(item: Item) -> list[tuple[PartKey, NativeObject]]:
     """Return the native parts of a message or of reasoning, with their keys."""
+    return _as_streamed(item, _keyed_parts(item))
+
+
+def _keyed_parts(item: Item) -> list[tuple[PartKey, NativeObject]]:
+    """Return the native parts of *item*, numbered by their places in their lists."""
     if item.type == "message":
         listed = _listed(item.native.get("content"), "output_text")
         content = [*listed, *to_list(item.unknown_parts)]
@@ -301,6 +284,26 @@ def typed_parts(item: Item) -> list[tuple[PartKey, NativeObject]]:
         if facts.item == item.type
         for at, part in enumerate(_listed(item.native.get(facts.list), type_))
     ]
+
+
+def _as_streamed(
+    item: Item, parts: list[tuple[PartKey, NativeObject]]
+) -> list[tuple[PartKey, NativeObject]]:
+    """Return *parts* by the numbers that they had when they were streamed.
+
+    Where as many of a type were streamed as are listed, they are the same, in order: vLLM numbers
+    the parts of all items together (`emit_text_delta_events`, `current_content_index`).
+    """
+    if all(key in item.parts for key, _ in parts):
+        return parts
+    listed = Counter(type_ for (type_, _), _ in parts)
+    streamed: dict[str, list[int]] = {}
+    for type_, number in sorted(item.parts):
+        streamed.setdefault(type_, []).append(number)
+    numbers = {
+        type_: iter(known) for type_, known in streamed.items() if len(known) == listed[type_]
+    }
+    return [((type_, next(numbers.get(type_, iter((at,))))), part) for (type_, at), part in parts]
 
 
 def _listed(parts: object, type_: str) -> list[NativeObject]:
@@ -351,137 +354,3 @@ def part_number(event: NativeObject, type_: str, item: Item) -> int:
     if begun and not item.parts[type_, last].text:
         return last
     return item.last_numbers.get(facts.list, -1) + 1
-
-
-# -- finding the item that an event belongs to
-
-
-def match_inside(state: ResponsesState, event: NativeObject, *types: str) -> Item | None:
-    """Return the item, of one of *types*, that an event about its inside belongs to."""
-    number = int_or_none(event.get("output_index"))
-    item_id = str_or_none(event.get("item_id"))
-    candidate = _numbered(state, number, types)
-    if candidate is not None and (item_id is None or _has_id(candidate, item_id)):
-        return candidate
-    if item_id is not None:
-        keys = [(type_, name, item_id) for type_ in types for name in ID_FIELDS]
-        item = _with_id(state, keys)
-        if item is not None:
-            return item
-    if candidate is not None or number is not None:
-        return candidate
-    return _open(state, types)
-
-
-def match_or_begin(
-    state: ResponsesState, event: NativeObject, type_: str
-) -> tuple[ResponsesState, Item]:
-    """Return the item of *type_* that *event* belongs to; a new one if it was not announced."""
-    item = match_inside(state, event, type_)
-    if item is not None:
-        return state, item
-    item_id = str_or_none(event.get("item_id"))
-    native: NativeObject = {"type": type_} if item_id is None else {"type": type_, "id": item_id}
-    return begin_item(state, native, int_or_none(event.get("output_index")))
-
-
-def match_added(state: ResponsesState, native: NativeObject, number: int | None) -> Item | None:
-    """Return the item that the announcement *native* repeats; None for a new one."""
-    candidate = _numbered(state, number, (str(native.get("type")),))
-    if candidate is not None and candidate.native.keys() <= {"type", "id"}:
-        return candidate  # known by its deltas alone
-    return _with_same_id(state, native)
-
-
-def match_done(state: ResponsesState, native: NativeObject, number: int | None) -> Item | None:
-    """Return the item whose whole form is *native*; None for a new one."""
-    type_ = str(native.get("type"))
-    candidate = _numbered(state, number, (type_,))
-    if candidate is not None and _can_be(candidate, native):
-        names = ("call_id", "id") if native.get("call_id") is not None else ("id",)
-        if not candidate.done or any(candidate.native.get(n) == native.get(n) for n in names):
-            return candidate
-    same = _with_same_id(state, native)
-    return same if same is not None or number is not None else _open(state, (type_,))
-
-
-def match_final(state: ResponsesState, output: Sequence[NativeObject]) -> list[Item | None]:
-    """Return, for each item of the final *output*, the one that was streamed; None for new ones.
-
-    Where as many of a type came as are in the list, they are the same, in order: numbers
-    may have gaps, and ids may have changed.
-    """
-    streamed: dict[str, list[Item]] = {}
-    for position in sorted(state.items):
-        item = state.items[position]
-        streamed.setdefault(item.type, []).append(item)
-    listed = Counter(str(native.get("type")) for native in output)
-    taken: Counter[str] = Counter()
-    matches: list[Item | None] = []
-    for number, native in enumerate(output):
-        type_ = str(native.get("type"))
-        same = streamed.get(type_, [])
-        nth = same[taken[type_]] if len(same) == listed[type_] else None
-        taken[type_] += 1
-        candidates = (nth, _numbered(state, number, (type_,)), _with_same_id(state, native))
-        matches.append(next((item for item in candidates if item and _can_be(item, native)), None))
-    return matches
-
-
-def _with_same_id(state: ResponsesState, native: NativeObject) -> Item | None:
-    """Return the item of the same type that has the call id of *native*, or its id."""
-    for key in item_ids(str(native.get("type")), native):
-        item = _with_id(state, [key])
-        if item is not None:
-            return item
-    return None
-
-
-def _with_id(state: ResponsesState, keys: Sequence[ItemId]) -> Item | None:
-    """Return the latest item that has one of the ids *keys*."""
-    matches = [state.items[at] for key in keys for at in state.ids.get(key, ())[-1:]]
-    return max(matches, key=attrgetter("order"), default=None)
-
-
-def _numbered(state: ResponsesState, number: int | None, types: Iterable[str]) -> Item | None:
-    if number is None:
-        return None
-    item = state.items.get(state.positions.get(number, -1))
-    return item if item is not None and item.type in types else None
-
-
-def _open(state: ResponsesState, types: Iterable[str]) -> Item | None:
-    """Return the latest item of one of *types* that is not done."""
-    chains = (state.unfinished.get(type_) for type_ in types)
-    latest = max((chain.value for chain in chains if chain is not None), default=None)
-    return None if latest is None else state.items[latest[1]]
-
-
-def _has_id(item: Item, item_id: str) -> bool:
-    """Return whether *item_id* is the item's; some servers name calls by their call id."""
-    return item_id in (item.native.get("id"), item.native.get("call_id"))
-
-
-def _can_be(item: Item, native: NativeObject) -> bool:
-    """Return whether the call ids, which servers never change, let *native* be *item*."""
-    before, now = str_or_none(item.native.get("call_id")), str_or_none(native.get("call_id"))
-    return before is None or now is None or before == now
-
-
-# -- beginning an item
-
-
-def begin_item(
-    state: ResponsesState, native: NativeObject, number: int | None
-) -> tuple[ResponsesState, Item]:
-    """Return *state* with a new item, at the index the server gives it if that is free."""
-    position = number if number is not None and number >= 0 else -1
-    if position < 0 or position in state.items:
-        position = state.next_position
-    order = len(state.items)
-    item = Item(position=position, order=order, type=str(native.get("type")), native=native)
-    known_as = position if number is None else number
-    positions = with_entry(state.positions, known_as, position)
-    if len(state.items) >= MAX_PARTS:
-        raise StreamError(f"the response has more than {MAX_PARTS} items")
-    return with_item(replace(state, positions=positions), item), item

@@ -56,22 +56,19 @@ from llmcore.protocols.openai_responses.finish import (
     on_response,
     on_start,
 )
+from llmcore.protocols.openai_responses.matching import (
+    begin_item,
+    match_added,
+    match_done,
+    match_final,
+)
 from llmcore.protocols.openai_responses.names import (
     CALL_TYPES,
     OUTPUT_TOOLS,
     PROTOCOL_ID,
     TERMINAL_EVENTS,
 )
-from llmcore.protocols.openai_responses.state import (
-    Item,
-    ResponsesInfo,
-    ResponsesState,
-    begin_item,
-    match_added,
-    match_done,
-    match_final,
-    with_item,
-)
+from llmcore.protocols.openai_responses.state import Item, ResponsesInfo, ResponsesState, with_item
 from llmcore.protocols.protocol import DeltaForm, FastReader, Frame, TextReader
 from llmcore.protocols.response_parts import StreamContext, empty_response, truncated, until_error
 from llmcore.protocols.tools import freeform_tools
@@ -338,6 +335,8 @@ _HANDLERS: Final[dict[str, Handler]] = {
     "response.shell_call_output_content.done": on_shell_output,
     "response.content_part.added": on_part_added,
     "response.content_part.done": on_part_done,
+    "response.reasoning_part.added": on_part_added,  # vLLM's name of `content_part.added`
+    "response.reasoning_part.done": on_part_done,
     "response.reasoning_summary_part.added": on_part_added,
     "response.reasoning_summary_part.done": on_part_done,
     "response.output_text.annotation.added": on_annotation,

@@ -10,6 +10,7 @@ import pytest
 from llmcore.protocols.openai_responses import stream
 from llmcore.schema.content import ContentPart, RefusalPart, TextPart, ToolCallPart
 from llmcore.schema.events import LLMEvent, ReasoningDelta, TextDelta, ToolInputDelta
+from llmcore.schema.json import object_or_empty
 from llmcore.schema.response import LLMResponse
 from tests.support.wire.protocol import response
 from tests.support.wire.responses import (
@@ -82,6 +83,40 @@ def _unannounced(events: list[Native]) -> list[Native]:
     return [event for event in events if not event["type"].endswith(gone)]
 
 
+def _numbered_throughout(events: list[Native]) -> list[Native]:
+    """Count the parts of all items together, as vLLM does with gpt-oss."""
+    offsets: dict[int, int] = {}
+
+    def counted(event: Native) -> Native:
+        if "content_index" not in event:
+            return event
+        offset = offsets.setdefault(event["output_index"], len(offsets) + 1)
+        return {**event, "content_index": event["content_index"] + offset}
+
+    return [counted(event) for event in events]
+
+
+def _renamed_at_the_end(events: list[Native]) -> list[Native]:
+    """Give items and calls other ids in the final response, as vLLM does with gpt-oss."""
+    new = {"id": "rotated_1", "call_id": "call_of_the_end"}
+    last = events[-1]
+    output = [
+        {name: f"{new[name]}{at}" if name in new else value for name, value in item.items()}
+        for at, item in enumerate(last["response"]["output"])
+    ]
+    return [*events[:-1], {**last, "response": {**last["response"], "output": output}}]
+
+
+def _reasoning_parts(events: list[Native]) -> list[Native]:
+    """Announce and end parts of reasoning by events of their own, as vLLM does."""
+    return [
+        {**event, "type": event["type"].replace("content_part", "reasoning_part")}
+        if object_or_empty(event.get("part")).get("type") == "reasoning_text"
+        else event
+        for event in events
+    ]
+
+
 VARIANTS: dict[str, Variant] = {
     "as documented": list,
     "ends only": _without(".delta"),
@@ -99,6 +134,9 @@ VARIANTS: dict[str, Variant] = {
     ),
     "rotating ids": _rotating,
     "unannounced": _unannounced,
+    "numbered throughout": _numbered_throughout,
+    "renamed at the end": _renamed_at_the_end,
+    "parts of reasoning": _reasoning_parts,
 }
 
 
@@ -156,10 +194,11 @@ WORDS = ("message", "reasoning", "function_call", "custom_tool_call")
 WORDY = [name for name, output in ANSWERS.items() if all(i["type"] in WORDS for i in output)]
 
 
+@pytest.mark.parametrize("vary", [_bare_end, _numbered_throughout, _renamed_at_the_end])
 @pytest.mark.parametrize("name", WORDY)
-def test_deltas_alone_give_texts_and_calls(name: str) -> None:
+def test_deltas_alone_give_texts_and_calls(name: str, vary: Variant) -> None:
     """A server that sends neither whole parts nor whole items is understood all the same."""
-    events = _bare_end(_without(".done")(events_of(ANSWERS[name])))
+    events = vary(_without(".done")(events_of(ANSWERS[name])))
 
     answer, expected = response(streamed(events)), response(whole(document(ANSWERS[name])))
 
@@ -183,6 +222,27 @@ def test_encrypted_argument_deltas_give_way_to_the_plain_end() -> None:
     assert [call.arguments for call in answer.tool_calls] == [{"city": "A"}, {"city": "B"}]
     assert [call.id for call in answer.tool_calls] == ["call_1", "call_2"]
     assert {note.code for note in answer.diagnostics} == {"segment-text-changed"}
+
+
+@pytest.mark.parametrize(
+    ("fields", "ids"),
+    [
+        ({"name": "time"}, ["call_1", "call_2", "call_3"]),
+        ({"arguments": '{"city": "C"}'}, ["call_1", "call_2", "call_3"]),
+        ({}, ["call_1", "call_2"]),
+    ],
+)
+def test_a_call_of_the_final_response_alone_is_another(fields: Native, ids: list[str]) -> None:
+    """A call id that was not streamed is that of a call with the same name and input, or new."""
+    *events, end = events_of(ANSWERS["parallel calls"])
+    first, second = end["response"]["output"]
+    listed = [{**first, "call_id": "call_3", **fields}, {**second, "call_id": "call_4"}]
+
+    answer = response(
+        streamed([*events, {**end, "response": {**end["response"], "output": listed}}])
+    )
+
+    assert [call.id for call in answer.tool_calls] == ids
 
 
 def test_interleaved_items_do_not_mix() -> None:
