@@ -87,6 +87,9 @@ class Ollama(ChatProvider):
             tool_choice_modes=frozenset({"auto", "required", "named"}),
             constrained_tools=True,
             unsupported=COMPATIBLE.unsupported | {"top_k"},
+            # 'must be "high", "medium", "low", "max", or "none"':
+            # https://github.com/diegosouzapw/OmniRoute/pull/10160
+            efforts=((r".*", ("none", "low", "medium", "high", "max")),),
             reasoning_field="reasoning",
             reasoning_replay="accepted",
         ),

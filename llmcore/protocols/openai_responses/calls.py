@@ -40,7 +40,9 @@ from llmcore.protocols.openai_responses.names import (
     CLIENT_CALLS,
     METADATA_KEY,
     NAMED_CALLS,
+    OUTPUT_ONLY_ITEMS,
     OUTPUT_TOOLS,
+    PAGES_OF_ITEMS,
     X_SEARCH_IDS,
 )
 from llmcore.protocols.openai_responses.state import Item, ResponsesState, with_fast_path, with_item
@@ -471,6 +473,11 @@ def _output(native: NativeObject) -> JsonValue:
 
 def settle_unknown(state: ResponsesState, item: Item, events: list[LLMEvent]) -> ResponsesState:
     """Emit an item of another type as it is, to be sent back; compaction items are such."""
+    for page in objects(item.native.get(PAGES_OF_ITEMS.get(item.type, ""))):
+        state = announce_page(state, page.get("url"), page.get("title"), events)
     metadata = {METADATA_KEY: item.metadata}
-    events.append(ProviderEvent(state.owner, item.native, replay=True, provider_metadata=metadata))
+    replay = item.type not in OUTPUT_ONLY_ITEMS
+    events.append(
+        ProviderEvent(state.owner, item.native, replay=replay, provider_metadata=metadata)
+    )
     return with_item(state, replace(item, done=True))

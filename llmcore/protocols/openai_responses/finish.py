@@ -152,6 +152,8 @@ def map_reason(response: NativeObject, info: ResponsesInfo) -> FinishReason:
     if status == "incomplete":
         raw = str_or_none(object_or_empty(response.get("incomplete_details")).get("reason"))
         return FinishReason(INCOMPLETE_REASONS.get(raw or "", "other"), raw or status)
+    if status == "requires_action" and info.called:  # Perplexity's, where the client runs calls
+        return FinishReason("tool_calls", status)
     if status != "completed":
         return FinishReason("other", status)
     return FinishReason("tool_calls" if info.called else "stop", status)

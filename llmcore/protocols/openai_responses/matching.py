@@ -37,7 +37,7 @@ from llmcore.protocols.openai_responses.state import (
 )
 from llmcore.protocols.persistent import with_entry
 from llmcore.schema.errors import StreamError
-from llmcore.schema.json import NativeObject, int_or_none, str_or_none
+from llmcore.schema.json import NativeObject, int_or_none, json_or_text, str_or_none
 
 # -- finding the item
 
@@ -127,12 +127,13 @@ def _has_known_call_id(state: ResponsesState, native: NativeObject) -> bool:
 def _is_same_call(item: Item, native: NativeObject) -> bool:
     """Return whether *native*, whose call id was not streamed, calls the same with the same input.
 
-    vLLM makes new ids for the calls of gpt-oss in its final response (`_parse_function_call`).
+    vLLM makes new ids for the calls in its final response, and may write their arguments anew:
+    https://github.com/vllm-project/vllm/pull/47916.
     """
     if item.native.get("name") != native.get("name"):
         return False
     before = (input_text(item.native) or item.text) if item.done else ""
-    return not before or before == input_text(native)
+    return not before or json_or_text(before) == json_or_text(input_text(native))
 
 
 def _with_same_id(state: ResponsesState, native: NativeObject) -> Item | None:

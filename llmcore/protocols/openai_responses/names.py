@@ -91,8 +91,14 @@ USAGE_FIELDS: Final[Mapping[str, tuple[tuple[str, ...], ...]]] = {
     "input_tokens": (("input_tokens",),),
     "output_tokens": (("output_tokens",),),
     "total_tokens": (("total_tokens",),),
-    "cache_read_tokens": (("input_tokens_details", "cached_tokens"),),
-    "cache_write_tokens": (("input_tokens_details", "cache_write_tokens"),),
+    "cache_read_tokens": (
+        ("input_tokens_details", "cached_tokens"),
+        ("input_tokens_details", "cache_read_input_tokens"),  # Perplexity
+    ),
+    "cache_write_tokens": (
+        ("input_tokens_details", "cache_write_tokens"),
+        ("input_tokens_details", "cache_creation_input_tokens"),  # Perplexity
+    ),
     "reasoning_tokens": (("output_tokens_details", "reasoning_tokens"),),
 }
 """Fields of `Usage`, by their paths in `usage`. Input includes cached tokens, output reasoning."""
@@ -189,8 +195,27 @@ accept the item in the input of later requests. Sources: the `@ai-sdk/xai` packa
 https://github.com/tetsuo-ai/agenc-core/pull/1448.
 """
 
-CALL_FIELDS: Final = ("namespace", "caller", "async")
+CALL_FIELDS: Final = ("namespace", "caller", "async", "thought_signature")
 """Fields of a function call that go back with it besides its name, id and arguments."""
+OPAQUE_CALL_FIELDS: Final = ("thought_signature",)
+"""Those of `CALL_FIELDS` that only the server that sent them takes: Perplexity's, of Gemini's
+calls. Source: the `perplexityai` package, 0.46.1 (`types/function_call_output_item`)."""
+
+OUTPUT_ONLY_ITEMS: Final = frozenset(
+    {"search_results", "fetch_url_results", "skill_loaded", "advisor_result", "sandbox_results"}
+    | {"sandbox_write_file", "sandbox_read_file", "sandbox_edit_file", "sandbox_grep"}
+    | {"sandbox_glob", "sandbox_apply_patch", "share_file"}
+)
+"""Items of Perplexity's that requests do not take: its input has messages and functions alone.
+
+Source: the `perplexityai` package, 0.46.1 (`types/output_item`, `types/input_item_param`).
+"""
+
+PAGES_OF_ITEMS: Final[Mapping[str, str]] = {
+    "search_results": "results",
+    "fetch_url_results": "contents",
+}
+"""The fields of items that list pages which the server found."""
 
 HOSTED_KINDS: Final[Mapping[str, HostedToolKind]] = {
     "web_search": "web_search",

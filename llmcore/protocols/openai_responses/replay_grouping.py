@@ -23,7 +23,7 @@ from attrs import define, field, frozen
 
 from llmcore.protocols import media
 from llmcore.protocols.lowering import native_citations
-from llmcore.protocols.openai_responses.names import CALL_FIELDS, METADATA_KEY
+from llmcore.protocols.openai_responses.names import CALL_FIELDS, METADATA_KEY, OPAQUE_CALL_FIELDS
 from llmcore.schema.content import (
     ContentPart,
     ImagePart,
@@ -116,6 +116,8 @@ def _add(
 ) -> None:
     """Add *part* to the item it belongs to."""
     metadata = object_or_empty(part.provider_metadata.get(METADATA_KEY))
+    if not rules.readable:
+        metadata = without(metadata, *OPAQUE_CALL_FIELDS)
     match part:
         case ReasoningPart():
             _add_reasoning(_joined(items, "reasoning", path, metadata), part, metadata)
@@ -243,9 +245,19 @@ def _is_intact(group: list[_Item], rules: ReplayRules) -> bool:
         return False  # the item before it may have been its reasoning
     if not all(_follows(item, following) for item, following in pairwise(group)):
         return False
-    if any(item.id is None for item in group if item.kind != "native") and rules.ids == "all":
+    thoughts = [item for item in group if item.kind == "reasoning"]
+    bound = rules.ids == "all" and not (thoughts and all(map(_is_plain_thought, thoughts)))
+    if bound and any(item.id is None for item in group if item.kind != "native"):
         return False
-    return all(_is_readable(item, rules) for item in group if item.kind == "reasoning")
+    return all(_is_readable(item, rules) for item in thoughts)
+
+
+def _is_plain_thought(item: _Item) -> bool:
+    """Return whether reasoning is plain text, which is bound to no ids.
+
+    vLLM and llama.cpp send such, beside calls without an id.
+    """
+    return "content" in item.native and "encrypted_content" not in item.native
 
 
 def _follows(item: _Item, following: _Item) -> bool:

@@ -286,7 +286,10 @@ def _settle(state: ResponsesState, item: Item, events: list[LLMEvent]) -> Respon
 def _on_end(state: ResponsesState, event: NativeObject, events: list[LLMEvent]) -> ResponsesState:
     response = object_or_empty(event.get("response"))
     status = str(event.get("type")).rpartition(".")[2].replace("done", "completed")
-    return _end(state, {**response, "status": response.get("status") or status}, events)
+    stated = {"status": response.get("status") or status}
+    if event.get("error") and not response.get("error"):  # Perplexity's has no response
+        stated["error"] = event["error"]
+    return _end(state, {**response, **stated}, events)
 
 
 def _end(state: ResponsesState, response: NativeObject, events: list[LLMEvent]) -> ResponsesState:

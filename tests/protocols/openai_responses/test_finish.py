@@ -117,6 +117,12 @@ REASONS: dict[str, tuple[list[Native], str, dict[str, Any], FinishReason]] = {
         {"incomplete_details": {"reason": "steered"}},
         FinishReason("other", "steered"),
     ),
+    "call to be run": (
+        [function_call()],
+        "requires_action",
+        {},
+        FinishReason("tool_calls", "requires_action"),
+    ),
     "incomplete, nobody knows why": (
         [message("Hi")],
         "incomplete",
@@ -207,6 +213,24 @@ USAGES: dict[str, tuple[Native, dict[str, Any]]] = {
     "openrouter": (
         {"input_tokens": 5, "output_tokens": 2, "total_tokens": 7, "cost": 0.25},
         {"cost_usd": 0.25},
+    ),
+    "perplexity": (
+        {
+            "input_tokens": 10,
+            "output_tokens": 2,
+            "total_tokens": 12,
+            "input_tokens_details": {
+                "cache_read_input_tokens": 4,
+                "cache_creation_input_tokens": 3,
+            },
+            "cost": {"currency": "USD", "input_cost": 0.1, "output_cost": 0.2, "total_cost": 0.3},
+        },
+        {
+            "cache_read_tokens": 4,
+            "cache_write_tokens": 3,
+            "uncached_input_tokens": 3,
+            "cost_usd": 0.3,
+        },
     ),
     "xai": (
         {"input_tokens": 5, "output_tokens": 2, "cost_in_usd_ticks": 25_000_000},
@@ -301,6 +325,11 @@ ERRORS: dict[str, tuple[Native, type[errors.LLMError], str]] = {
         },
         errors.ServerError,
         "The model broke.",
+    ),
+    "failed without a response": (
+        {"type": "response.failed", "error": {"type": "server_error", "message": "It broke."}},
+        errors.ServerError,
+        "It broke.",
     ),
     "failed without a word": (
         {"type": "response.failed", "response": {"id": "resp_1"}},

@@ -7,7 +7,7 @@ from attrs import evolve
 from hypothesis import given
 from hypothesis import strategies as st
 
-from llmcore.protocols.openai_responses import OPENAI
+from llmcore.protocols.openai_responses import COMPATIBLE, OPENAI
 from llmcore.schema.codec import from_json, to_json
 from llmcore.schema.content import (
     AudioPart,
@@ -32,6 +32,7 @@ from tests.support.wire.responses import (
     body,
     codes,
     custom_call,
+    document,
     events_of,
     function_call,
     items,
@@ -41,6 +42,7 @@ from tests.support.wire.responses import (
     streamed,
     text_part,
     url_citation,
+    whole,
 )
 
 STORED: Any = {"openai": {"store": True}}
@@ -263,6 +265,26 @@ def test_servers_whose_ids_do_not_last_get_only_those_of_reasoning() -> None:
     assert [item.get("id") for item in lowered] == ["rs_1", None, None, None]
 
 
+@pytest.mark.parametrize(
+    ("encrypted", "sent"),
+    [
+        (None, [("reasoning", "rs_1"), ("message", "msg_1"), ("function_call", None)]),
+        ("", [("reasoning", "rs_1"), ("message", "msg_1"), ("function_call", None)]),
+        ("enc==", [("message", None), ("function_call", None)]),
+    ],
+)
+def test_reasoning_in_plain_text_needs_no_ids_beside_it(
+    encrypted: str | None, sent: list[tuple[str, str | None]]
+) -> None:
+    """Calls of llama.cpp and vLLM have no id; encrypted reasoning goes back only beside ids."""
+    thought = reasoning(content=["Hm."], encrypted=encrypted)
+    call = {name: value for name, value in function_call().items() if name != "id"}
+
+    lowered = items(*answered(said(thought, message("Hi."), call)), dialect=COMPATIBLE)
+
+    assert [(item["type"], item.get("id")) for item in lowered[:-1]] == sent
+
+
 def test_ids_that_are_too_long_are_left_out() -> None:
     """The API takes 64 characters; the item goes back without its id."""
     (lowered,) = items(said(message("Hi.", id="m" * 65)))
@@ -409,6 +431,32 @@ def test_native_items_may_stand_in_a_response() -> None:
     item = {"type": "compaction", "encrypted_content": "x"}
 
     assert items(Message.assistant(ProviderPart("openai", item)))[0] == item
+
+
+@pytest.mark.parametrize(("model", "signed"), [("gpt-5.2", True), ("gpt-4.1", False)])
+def test_a_signature_of_a_call_goes_back_to_its_model(model: str, signed: bool) -> None:
+    """Perplexity's calls of Gemini have one, which no other server takes."""
+    call = {**function_call(), "thought_signature": "c2ln"}
+    answer = evolve(said(call), origin=evolve(ORIGIN, model=model))
+
+    (lowered, _) = items(*answered(answer))
+
+    assert lowered.get("thought_signature") == ("c2ln" if signed else None)
+
+
+def test_pages_that_the_server_found_are_sources_and_stay_out_of_requests() -> None:
+    """Perplexity lists them as items of its own, which its requests do not take."""
+    found = {"type": "search_results", "queries": ["a"], "results": [{"url": "https://a.example"}]}
+    fetched = {"type": "fetch_url_results", "contents": [{"url": "https://b.example"}]}
+    for answer in (
+        response(streamed(events_of([found, fetched, message("Hi.")]))),
+        response(whole(document([found, fetched, message("Hi.")]))),
+    ):
+        assert [source.url for source in answer.sources] == [
+            "https://a.example",
+            "https://b.example",
+        ]
+        assert [item["type"] for item in items(answer.message)] == ["message"]
 
 
 COMPACTED: dict[str, tuple[str, list[str]]] = {

@@ -230,6 +230,7 @@ def test_encrypted_argument_deltas_give_way_to_the_plain_end() -> None:
         ({"name": "time"}, ["call_1", "call_2", "call_3"]),
         ({"arguments": '{"city": "C"}'}, ["call_1", "call_2", "call_3"]),
         ({}, ["call_1", "call_2"]),
+        ({"arguments": '{ "city":"A"}'}, ["call_1", "call_2"]),
     ],
 )
 def test_a_call_of_the_final_response_alone_is_another(fields: Native, ids: list[str]) -> None:

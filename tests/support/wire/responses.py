@@ -319,7 +319,7 @@ def events_of(
 ) -> list[Native]:
     """Return the events of a response as OpenAI streams it, texts in pieces of *size*."""
     started = document([], "in_progress", usage=None, **{"background": False, **fields})
-    kind = {"queued": "in_progress"}.get(status, status)
+    kind = {"queued": "in_progress", "requires_action": "completed"}.get(status, status)
     events = [
         {"type": "response.created", "response": started},
         {"type": "response.in_progress", "response": started},
