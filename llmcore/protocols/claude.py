@@ -51,6 +51,11 @@ class ClaudeRules:
     """Whether the API enforces a JSON schema on the response."""
     strict_tools: bool = False
     """Whether the API enforces the schemas of tool inputs."""
+    bedrock_schemas: bool = False
+    """Whether Converse and InvokeModel enforce schemas, which they refuse for newer models:
+    "output_config.format: Extra inputs are not permitted". Sources:
+    https://github.com/anomalyco/models.dev/pull/1765 (after AWS's pages of the models), and the
+    `@ai-sdk/amazon-bedrock` package, 4.0.186 (`bedrock-anthropic-model-support`)."""
     prefill: bool = True
     """Whether the model continues a trailing assistant message."""
     system_messages: bool = False
@@ -72,6 +77,7 @@ def rules_of(name: str) -> ClaudeRules:
         forced_tools=not _refuses_forced_tools(line, version),
         structured_output=version >= (4, 5),
         strict_tools=version >= (4, 5),
+        bedrock_schemas=(4, 5) <= version < (4, 7),
         prefill=version < (4, 6),
         system_messages=_takes_system_messages(line, version),
         computer=_computer(line, version),

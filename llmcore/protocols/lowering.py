@@ -228,7 +228,8 @@ def nearest_effort(effort: str, levels: Sequence[str]) -> str:
     if effort in levels or effort not in order:
         return effort
     reasons = [level for level in levels if level != "none"]
-    below = [level for level in reasons if order.index(level) < order.index(effort)]
+    known = [level for level in reasons if level in order]  # others are a provider's own words
+    below = [level for level in known if order.index(level) < order.index(effort)]
     return below[-1] if below else reasons[0]
 
 

@@ -28,6 +28,7 @@ from attrs import evolve, frozen
 
 from llmcore.protocols import anthropic_messages, bedrock_converse, openai_chat, openai_responses
 from llmcore.protocols.anthropic_messages import MessagesBody
+from llmcore.protocols.anthropic_messages.models import rules_of_invoked
 from llmcore.protocols.bedrock_converse import ConverseBody
 from llmcore.protocols.openai_chat import COMPATIBLE, ChatBody
 from llmcore.protocols.openai_responses import ResponsesBody
@@ -220,7 +221,9 @@ _MESSAGES: Final = with_bodies(
 _INVOKED: Final = evolve(
     with_bodies(
         anthropic_messages.make(
-            system_messages=False, service_tiers=bedrock_converse.SERVICE_TIERS
+            rules_of=rules_of_invoked,
+            system_messages=False,
+            service_tiers=bedrock_converse.SERVICE_TIERS,
         ),
         lambda built: _invoked(needed_betas(built)),
     ),

@@ -169,6 +169,12 @@ class Groq(ChatProvider):
             unsupported=COMPATIBLE.unsupported
             | {"top_k", "logprobs", "top_logprobs", "presence_penalty", "frequency_penalty"},
             service_tiers=(("auto", "auto"), ("default", "on_demand"), ("flex", "flex")),
+            # "`reasoning_effort` must be one of `none` or `default`":
+            # https://github.com/Alishahryar1/free-claude-code/issues/1348
+            efforts=(
+                (r"openai/gpt-oss-.*", ("low", "medium", "high")),
+                (r"qwen/.*", ("none", "default")),
+            ),
             reasoning_field="reasoning",
             reasoning_replay="accepted",
         ),

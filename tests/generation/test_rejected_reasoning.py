@@ -119,6 +119,7 @@ _NATIVE: Any = {"error": {"code": "invalid_encrypted_content", "message": _WORDS
         _NATIVE,
         {"type": "error", **_NATIVE},
         {"error": {"message": _WORDS, "code": None}},
+        {"error": {"message": "reasoning `encrypted_content` was not issued to this caller"}},
         {"error": {"code": 400, "message": "Error", "metadata": {"raw": json.dumps(_NATIVE)}}},
         {"error": {"code": "400", "message": f"BadRequestError: {json.dumps(_NATIVE)}"}},
     ],

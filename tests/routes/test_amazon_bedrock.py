@@ -21,13 +21,17 @@ from llmcore.schema.errors import (
     StreamError,
 )
 from llmcore.schema.model import Model
+from llmcore.schema.options import ResponseFormat
 from llmcore.schema.request import LLMRequest, request
+from llmcore.schema.tools import ToolDefinition
 from tests.support.servers.loopback import Answer, Received, serve
 from tests.support.wire.anthropic import message as claude_message
 from tests.support.wire.anthropic import stream_of as claude_stream
 from tests.support.wire.anthropic import text as claude_text
+from tests.support.wire.anthropic import tool_use as claude_tool
 from tests.support.wire.bedrock import frames as aws_frames
 from tests.support.wire.prepared import SECRET, failure, prepare
+from tests.support.wire.protocol import ProtocolWire, response
 
 pytestmark = pytest.mark.anyio
 
@@ -299,6 +303,39 @@ def test_invoke_model_has_the_service_tier_as_a_header(tier: str, header: str | 
     assert ready.headers.get("x-amzn-bedrock-service-tier") == header
     assert "service_tier" not in ready.body
     assert ready.diagnostics == ()
+
+
+@pytest.mark.parametrize(
+    ("model_id", "enforced"),
+    [
+        ("us.anthropic.claude-sonnet-4-5-20250929-v1:0", True),
+        ("us.anthropic.claude-opus-4-6-v1", True),
+        ("us.anthropic.claude-opus-4-7", False),
+        ("eu.anthropic.claude-opus-5", False),
+    ],
+)
+def test_invoke_model_enforces_no_schemas_for_newer_models(model_id: str, enforced: bool) -> None:
+    """They call a tool whose input is the response, and tools are not strict."""
+    schema: Any = {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"]}
+    schema["additionalProperties"] = False
+    model = AmazonBedrock(region="us-east-1").invoke(model_id)
+    assert isinstance(model.route, Route)
+
+    asked = hello(model, response_format=ResponseFormat.json_schema(schema))
+    body = prepare(asked, environ=KEYS).body
+    tool = ToolDefinition("f", parameters=schema, strict=True)
+    (sent,) = prepare(hello(model, tools=[tool]), environ=KEYS).body["tools"]
+
+    assert ("format" in body.get("output_config", {})) is enforced
+    assert (body.get("tool_choice", {}).get("type") == "tool") is not enforced
+    assert sent.get("strict", False) is enforced
+    name = body["tools"][0]["name"] if not enforced else ""
+    said = claude_message(
+        claude_text('{"a":"b"}') if enforced else claude_tool(name, {"a": "b"}),
+        stop="end_turn" if enforced else "tool_use",
+    )
+    wire = ProtocolWire(model.route.protocol, model.route.framing, "application/json")
+    assert response(wire.whole(said, asked)).text == '{"a":"b"}'
 
 
 def test_a_service_tier_of_the_messages_endpoint_is_reported() -> None:

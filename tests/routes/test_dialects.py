@@ -121,6 +121,12 @@ def test_a_cache_key_without_a_retention(name: str) -> None:
     [
         ("openai:gpt-5.2", "low", {"reasoning_effort": "low"}),
         ("groq:openai/gpt-oss-120b", "low", {"reasoning_effort": "low"}),
+        ("groq:openai/gpt-oss-120b", "none", {"reasoning_effort": "low"}),
+        ("groq:openai/gpt-oss-120b", "xhigh", {"reasoning_effort": "high"}),
+        ("groq:qwen/qwen3.6-27b", "high", {"reasoning_effort": "default"}),
+        ("groq:qwen/qwen3.6-27b", "minimal", {"reasoning_effort": "default"}),
+        ("groq:qwen/qwen3.6-27b", "none", {"reasoning_effort": "none"}),
+        ("groq:moonshotai/kimi-k2", "high", {"reasoning_effort": "high"}),
         ("deepseek:deepseek-v4-flash", "none", {"thinking": {"type": "disabled"}}),
         (
             "deepseek:deepseek-v4-flash",

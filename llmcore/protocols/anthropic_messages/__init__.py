@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from functools import partial
 
 from llmcore.protocols.anthropic_messages import body, finish, stream
-from llmcore.protocols.anthropic_messages.models import rules_of
+from llmcore.protocols.anthropic_messages.models import RulesOf, rules_of
 from llmcore.protocols.anthropic_messages.names import (
     METADATA_KEY,
     PROTOCOL_ID,
@@ -28,14 +28,22 @@ from llmcore.protocols.protocol import BodyBuilder, Protocol, StreamMachine, Tok
 
 
 def make(
-    *, system_messages: bool = True, service_tiers: Mapping[str, str] = SERVICE_TIERS
+    *,
+    rules_of: RulesOf = rules_of,
+    system_messages: bool = True,
+    service_tiers: Mapping[str, str] = SERVICE_TIERS,
 ) -> Protocol[MessagesBody, Event, MessagesState]:
     """Return the protocol for a platform.
 
-    Not all take instructions among the messages. *service_tiers* are the platform's words by those
-    of `GenerationOptions`.
+    *rules_of* returns what it accepts for a model. Not all take instructions among the messages.
+    *service_tiers* are the platform's words by those of `GenerationOptions`.
     """
-    build = partial(body.from_request, system_messages=system_messages, service_tiers=service_tiers)
+    build = partial(
+        body.from_request,
+        rules_of=rules_of,
+        system_messages=system_messages,
+        service_tiers=service_tiers,
+    )
     return Protocol(
         id=PROTOCOL_ID,
         metadata_key=METADATA_KEY,
@@ -48,14 +56,14 @@ def make(
         body=BodyBuilder(build=build),
         stream=StreamMachine(
             decode=stream.decode,
-            initial=stream.initial,
+            initial=partial(stream.initial, rules_of=rules_of),
             step=stream.step,
             fast_reader=stream.fast_reader,
             halt=stream.halt,
             terminal=stream.terminal,
             deltas=stream.DELTAS,
         ),
-        whole=stream.whole,
+        whole=partial(stream.whole, rules_of=rules_of),
         skim=finish.skim,
     )
 

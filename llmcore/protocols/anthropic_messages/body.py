@@ -15,7 +15,7 @@ from attrs import evolve
 
 from llmcore.protocols.anthropic_messages.caching import is_cached, place_breakpoints
 from llmcore.protocols.anthropic_messages.messages import lower_messages, target_of
-from llmcore.protocols.anthropic_messages.models import plan_format, rules_of
+from llmcore.protocols.anthropic_messages.models import RulesOf, plan_format, rules_of
 from llmcore.protocols.anthropic_messages.names import (
     FALLBACK,
     METADATA_KEY,
@@ -73,6 +73,7 @@ def from_request(
     request: LLMRequest,
     stream: bool,
     *,
+    rules_of: RulesOf = rules_of,
     system_messages: bool = True,
     service_tiers: Mapping[str, str] = SERVICE_TIERS,
 ) -> Result[Built[MessagesBody], LLMError]:
@@ -112,7 +113,7 @@ def _lower(
     reasoning = lower_reasoning(request, options, rules, diagnostics)
     lowered_format = lower_format(
         request,
-        fit_format(plan_format(request), diagnostics),
+        fit_format(plan_format(request, rules), diagnostics),
         may_force=not has_budget(reasoning.thinking),
         unenforced=UNENFORCED,
         diagnostics=diagnostics,

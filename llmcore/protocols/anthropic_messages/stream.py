@@ -48,7 +48,7 @@ from llmcore.protocols.anthropic_messages.finish import (
     map_usage,
     with_facts,
 )
-from llmcore.protocols.anthropic_messages.models import plan_format
+from llmcore.protocols.anthropic_messages.models import RulesOf, plan_format, rules_of
 from llmcore.protocols.anthropic_messages.names import (
     FALLBACK,
     METADATA_KEY,
@@ -123,9 +123,9 @@ def terminal(event: Event) -> bool:
 Step: TypeAlias = tuple[MessagesState, Sequence[LLMEvent]]
 
 
-def initial(request: LLMRequest) -> MessagesState:
+def initial(request: LLMRequest, *, rules_of: RulesOf = rules_of) -> MessagesState:
     """Return the state before the first event."""
-    plan = plan_format(request)
+    plan = plan_format(request, rules_of(request.model_id))
     properties = own_properties(request, plan)
     return MessagesState(context=stream_context(request, plan, properties=properties))
 
@@ -334,9 +334,11 @@ def halt(state: MessagesState) -> Sequence[LLMEvent]:
 # -- a whole body -------------------------------------------------------------------------
 
 
-def whole(document: JsonValue, request: LLMRequest) -> Iterable[LLMEvent]:
+def whole(
+    document: JsonValue, request: LLMRequest, *, rules_of: RulesOf = rules_of
+) -> Iterable[LLMEvent]:
     """Return the events of a message."""
-    start = initial(request)
+    start = initial(request, rules_of=rules_of)
     if not isinstance(document, dict):
         return (empty_response("is not an object", document),)
     if document.get("error") or ("content" not in document and _is_error(document)):

@@ -119,7 +119,7 @@ def _claude(name: str) -> ConverseRules:
         cache_points=_EVERYWHERE if caches else _NOWHERE,
         auto_cache=caches,
         long_cache=rules.structured_output,  # both begin with Claude 4.5
-        structured_output=rules.structured_output,
+        structured_output=rules.bedrock_schemas,
         forced_tools=rules.forced_tools,
         named_tools=True,
     )

@@ -213,14 +213,15 @@ def on_annotations(
     """Keep the citations of the text for its `TextEnd`, and announce their sources."""
     for annotation in objects(delta.get("annotations")):
         cited = _cited(annotation)
-        url, document_id = str_or_none(cited.get("url")), str_or_none(cited.get("document_id"))
+        url = str_or_none(cited.get("url"))
+        document_id = str_or_none(cited.get("document_id")) or str_or_none(cited.get("file_id"))
         if url is None and document_id is None:
             events.append(ProviderEvent(state.context.provider, {"annotation": annotation}))
             continue
         citation = Citation(
             url=url,
             title=str_or_none(cited.get("title")),
-            cited_text=str_or_none(cited.get("content")),
+            cited_text=str_or_none(cited.get("content")) or str_or_none(cited.get("quote")),
             document_id=document_id,
             start_index=int_or_none(cited.get("start_index")),
             end_index=int_or_none(cited.get("end_index")),
@@ -232,7 +233,7 @@ def on_annotations(
 
 def _cited(annotation: NativeObject) -> NativeObject:
     """Return the fields of a citation, which may stand without an object around them."""
-    for name in ("url_citation", "document_citation"):
+    for name in ("url_citation", "document_citation", "file_annotation"):
         if name in annotation:
             return object_or_empty(annotation[name])
     return annotation

@@ -221,6 +221,9 @@ them whatever model is behind it.
 
 Source: https://docs.litellm.ai/docs/reasoning_content, read November 2026.
 """
+_WHOLE: Final = ("redacted_thinking", "reasoning.server_tool_call")
+"""Types of blocks that come whole. The latter are calls that OpenRouter ran while a model thought:
+the `@openrouter/sdk` package, 1.3.19 (`models/reasoningdetailservertoolcall`)."""
 _GROWING: Final = ("text", "summary", "data", "thinking")
 
 
@@ -278,7 +281,7 @@ def _continues(group: Sequence[dict[str, Any]], piece: Mapping[str, Any]) -> boo
     if first.get("type") != piece.get("type") or first.get("index") != piece.get("index"):
         return False
     ids = {detail["id"] for detail in (first, piece) if detail.get("id") is not None}
-    if len(ids) > 1 or piece.get("type") == "redacted_thinking":  # which comes whole
+    if len(ids) > 1 or piece.get("type") in _WHOLE:
         return False
     return piece.get("index") is not None or not group[-1].get("signature")
 

@@ -68,6 +68,7 @@ from llmcore.schema.json import (
     json_or_text,
     object_or_empty,
     objects,
+    objects_or_one,
     str_or_none,
     text_or_empty,
     without,
@@ -473,7 +474,10 @@ def _output(native: NativeObject) -> JsonValue:
 
 def settle_unknown(state: ResponsesState, item: Item, events: list[LLMEvent]) -> ResponsesState:
     """Emit an item of another type as it is, to be sent back; compaction items are such."""
-    for page in objects(item.native.get(PAGES_OF_ITEMS.get(item.type, ""))):
+    pages: Any = item.native if item.type in PAGES_OF_ITEMS else None
+    for step in PAGES_OF_ITEMS.get(item.type, ()):
+        pages = object_or_empty(pages).get(step)
+    for page in objects_or_one(pages):
         state = announce_page(state, page.get("url"), page.get("title"), events)
     metadata = {METADATA_KEY: item.metadata}
     replay = item.type not in OUTPUT_ONLY_ITEMS

@@ -121,7 +121,7 @@ def _open_part(
     else:
         for before in dict.fromkeys(to_list(item.whole_thoughts)):
             if not item.parts[before].ended:
-                item = _end_thought(item, before, None, events)
+                item = _end_thought(item, before, events)
         item = replace(item, whole_thoughts=None)
         events.append(ReasoningStart(segment, provider_metadata={METADATA_KEY: {"part": type_}}))
     text = None if native is None else str_or_none(native.get(facts.text))
@@ -311,26 +311,43 @@ def settle_reasoning(state: ResponsesState, item: Item, events: list[LLMEvent]) 
         if text and not part.ended:
             state = with_part(state, current, key, replace(part, text=text))
     item = state.items[item.position]
-    encrypted = str_or_none(item.native.get("encrypted_content"))
     open_parts = [key for key, part in item.parts.items() if not part.ended]
     if not open_parts:
         segment = f"reasoning_{item.position}"
-        metadata = {METADATA_KEY: item.metadata}
-        events.append(ReasoningStart(segment))
-        events.append(ReasoningEnd(segment, encrypted=encrypted, provider_metadata=metadata))
+        events += (ReasoningStart(segment), _thought(item, segment, "", {}, last=True))
     for key in open_parts:
-        item = _end_thought(item, key, encrypted if key == open_parts[-1] else None, events)
+        item = _end_thought(item, key, events, last=key == open_parts[-1])
     return with_item(state, replace(item, done=True))
 
 
-def _end_thought(item: Item, key: PartKey, encrypted: str | None, events: list[LLMEvent]) -> Item:
+def _end_thought(item: Item, key: PartKey, events: list[LLMEvent], *, last: bool = False) -> Item:
     part = item.parts[key]
-    metadata = {METADATA_KEY: {**item.metadata, "part": key[0]}}
-    events.append(
-        ReasoningEnd(part.segment, part.text, encrypted=encrypted, provider_metadata=metadata)
-    )
+    events.append(_thought(item, part.segment, part.text, {"part": key[0]}, last=last))
     parts = with_entry(item.parts, key, replace(part, ended=True))
     return replace(item, parts=parts)
+
+
+def _thought(
+    item: Item, segment: str, text: str, metadata: NativeObject, *, last: bool
+) -> ReasoningEnd:
+    """Return the end of a part of reasoning; the *last* one has what proves all of it.
+
+    OpenRouter signs the reasoning of Claude and states its form: the `@openrouter/sdk` package,
+    1.3.19 (`models/outputreasoningitem`).
+    """
+    metadata = {**item.metadata, **metadata}
+    if not last:
+        return ReasoningEnd(segment, text, provider_metadata={METADATA_KEY: metadata})
+    native = item.native
+    if native.get("format") is not None:
+        metadata["format"] = native["format"]
+    return ReasoningEnd(
+        segment,
+        text,
+        signature=str_or_none(native.get("signature")),
+        encrypted=str_or_none(native.get("encrypted_content")),
+        provider_metadata={METADATA_KEY: metadata},
+    )
 
 
 # -- audio

@@ -84,6 +84,7 @@ INCOMPLETE_REASONS: Final[Mapping[str, FinishReasonKind]] = {
     "max_output_tokens": "length",
     "content_filter": "content_filter",
     "max_tokens": "length",
+    "length": "length",  # of Chat Completions, as gateways pass it on
 }
 """`incomplete_details.reason`. A completed response does not tell calls from text."""
 
@@ -211,11 +212,16 @@ OUTPUT_ONLY_ITEMS: Final = frozenset(
 Source: the `perplexityai` package, 0.46.1 (`types/output_item`, `types/input_item_param`).
 """
 
-PAGES_OF_ITEMS: Final[Mapping[str, str]] = {
-    "search_results": "results",
-    "fetch_url_results": "contents",
+PAGES_OF_ITEMS: Final[Mapping[str, tuple[str, ...]]] = {
+    "search_results": ("results",),
+    "fetch_url_results": ("contents",),
+    "openrouter:web_search": ("action", "sources"),
+    "openrouter:web_fetch": (),
 }
-"""The fields of items that list pages which the server found."""
+"""Where items of Perplexity's and OpenRouter's list the pages that the server found, or are one.
+
+Source of the latter: the `@openrouter/sdk` package, 1.3.19 (`models/outputitems`).
+"""
 
 HOSTED_KINDS: Final[Mapping[str, HostedToolKind]] = {
     "web_search": "web_search",
@@ -250,12 +256,14 @@ SOCKET_TOO_OLD: Final = "websocket_connection_limit_reached"
 
 REJECTED_REASONING: Final = re.compile(
     r"invalid_encrypted_content"
-    r"|encrypted content\b.*\b(could not be (verified|decrypted)|did not match)",
+    r"|encrypted[ _]content\b.*\b(could not be (verified|decrypted)|did not match|was not issued)",
     re.IGNORECASE | re.DOTALL,
 )
 """How an error, by its code or its message, states that encrypted reasoning cannot be read.
 
 It is good only for the account, organization and deployment it came from. Proxies replace the
-code by a number and keep the message. Source:
-https://developers.openai.com/api/docs/guides/reasoning (encrypted reasoning items).
+code by a number and keep the message. Sources:
+https://developers.openai.com/api/docs/guides/reasoning (encrypted reasoning items),
+https://github.com/anomalyco/opencode/issues/49116 (Meta: "reasoning `encrypted_content` was not
+issued to this caller").
 """

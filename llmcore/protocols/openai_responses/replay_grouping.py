@@ -169,6 +169,10 @@ def _add_reasoning(item: _Item, part: ReasoningPart, metadata: NativeObject) -> 
     if part.encrypted is not None:
         item.native["encrypted_content"] = part.encrypted
         item.id = str_or_none(metadata.get("id"))  # the id that the data is bound to
+    if part.signature is not None:
+        item.native["signature"] = part.signature
+    if "format" in metadata:
+        item.native["format"] = metadata["format"]
 
 
 def _text(part: TextPart | RefusalPart, path: str, diagnostics: Diagnostics) -> NativeObject:
@@ -257,7 +261,10 @@ def _is_plain_thought(item: _Item) -> bool:
 
     vLLM and llama.cpp send such, beside calls without an id.
     """
-    return "content" in item.native and "encrypted_content" not in item.native
+    return "content" in item.native and _PROOFS.isdisjoint(item.native)
+
+
+_PROOFS: Final = frozenset({"encrypted_content", "signature"})
 
 
 def _follows(item: _Item, following: _Item) -> bool:
@@ -317,7 +324,7 @@ def _lowered_reasoning(item: _Item, intact: bool, diagnostics: Diagnostics) -> l
     if item.id is not None:
         native["id"] = item.id
     native["summary"] = item.native.get("summary", [])
-    for name in ("content", "encrypted_content"):
+    for name in ("content", "encrypted_content", "signature", "format"):
         if name in item.native:
             native[name] = item.native[name]
     return [native]

@@ -582,6 +582,9 @@ def test_tools_that_anthropic_defines() -> None:
         ("anthropic.claude-3-5-haiku-20241022-v1:0", "claude", True, False),
         ("anthropic.claude-3-5-sonnet-20240620-v1:0", "claude", False, False),
         ("anthropic.claude-v2:1", "claude", True, False),
+        ("us.anthropic.claude-opus-4-6-v1", "claude", True, True),
+        ("us.anthropic.claude-opus-4-7", "claude", True, False),
+        ("global.anthropic.claude-sonnet-5", "claude", True, False),
         (
             "arn:aws:bedrock:us-east-1:123456789012:inference-profile/apac.amazon.nova-pro-v1:0",
             "nova",

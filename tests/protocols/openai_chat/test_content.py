@@ -168,14 +168,29 @@ def test_an_annotation_of_another_kind_is_passed_on() -> None:
     )
 
 
-def test_a_cited_document_is_a_citation_without_a_page() -> None:
-    """Groq's documents are those of the request."""
-    cited = {"document_id": "1", "start_index": 0, "end_index": 4}
-    note = {"type": "document_citation", "document_citation": cited}
+@pytest.mark.parametrize(
+    ("kind", "cited", "citation"),
+    [
+        (
+            "document_citation",
+            {"document_id": "1", "start_index": 0, "end_index": 4},
+            Citation(document_id="1", start_index=0, end_index=4),
+        ),
+        (
+            "file_annotation",
+            {"file_id": "f_1", "quote": "It is Oslo."},
+            Citation(document_id="f_1", cited_text="It is Oslo."),
+        ),
+    ],
+)
+def test_a_cited_document_is_a_citation_without_a_page(
+    kind: str, cited: dict[str, Any], citation: Citation
+) -> None:
+    """Groq's documents are those of the request, OpenRouter's are its files."""
+    note = {"type": kind, kind: cited}
 
     answer = response(whole(completion({"content": "Oslo", "annotations": [note]})))
 
-    citation = Citation(document_id="1", start_index=0, end_index=4)
     assert answer.message.content == (TextPart("Oslo", citations=(citation,)),)
     assert answer.sources == ()
 

@@ -207,6 +207,8 @@ def test_reasoning_with_another_type_index_or_id_is_another_block() -> None:
         {"type": "reasoning.encrypted", "data": "e", "id": "2"},
         {"type": "reasoning.text", "text": "f", "signature": "s"},
         {"type": "reasoning.text", "text": "g"},
+        {"type": "reasoning.server_tool_call", "tool_name": "h", "arguments": "1", "result": "2"},
+        {"type": "reasoning.server_tool_call", "tool_name": "i", "arguments": "3", "result": "4"},
     ]
 
     assert merge_details(pieces) == pieces

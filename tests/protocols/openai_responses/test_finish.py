@@ -87,6 +87,12 @@ REASONS: dict[str, tuple[list[Native], str, dict[str, Any], FinishReason]] = {
         {"incomplete_details": {"reason": "max_output_tokens"}},
         FinishReason("length", "max_output_tokens"),
     ),
+    "limit in the word of another API": (
+        [message("Hi")],
+        "incomplete",
+        {"incomplete_details": {"reason": "length"}},
+        FinishReason("length", "length"),
+    ),
     "limit while thinking": (
         [reasoning()],
         "incomplete",

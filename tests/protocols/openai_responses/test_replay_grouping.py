@@ -433,6 +433,23 @@ def test_native_items_may_stand_in_a_response() -> None:
     assert items(Message.assistant(ProviderPart("openai", item)))[0] == item
 
 
+@pytest.mark.parametrize("form", ["stream", "whole"])
+@pytest.mark.parametrize("encrypted", ["enc==", None])
+@pytest.mark.parametrize("content", [["Hm, ", "so."], ["Hm."], []])
+def test_signed_reasoning_goes_back_as_it_came(
+    content: list[str], encrypted: str | None, form: str
+) -> None:
+    """OpenRouter's reasoning of Claude has a signature and the name of its form."""
+    proof = {"signature": "c2ln", "format": "anthropic-claude-v1"}
+    thought = {**reasoning(content=content, encrypted=encrypted), **proof}
+    output = [thought, message("Hi.")]
+    events = streamed(events_of(output)) if form == "stream" else whole(document(output))
+    answer = evolve(response(events).message, origin=ORIGIN)
+
+    assert items(answer)[:-1] == ([thought] if content or encrypted else [])
+    assert items(evolve(answer, origin=evolve(ORIGIN, model="gpt-4.1")))[:-1] == []
+
+
 @pytest.mark.parametrize(("model", "signed"), [("gpt-5.2", True), ("gpt-4.1", False)])
 def test_a_signature_of_a_call_goes_back_to_its_model(model: str, signed: bool) -> None:
     """Perplexity's calls of Gemini have one, which no other server takes."""
@@ -445,7 +462,7 @@ def test_a_signature_of_a_call_goes_back_to_its_model(model: str, signed: bool) 
 
 
 def test_pages_that_the_server_found_are_sources_and_stay_out_of_requests() -> None:
-    """Perplexity lists them as items of its own, which its requests do not take."""
+    """Perplexity and OpenRouter list them in items; requests to Perplexity do not take these."""
     found = {"type": "search_results", "queries": ["a"], "results": [{"url": "https://a.example"}]}
     fetched = {"type": "fetch_url_results", "contents": [{"url": "https://b.example"}]}
     for answer in (
@@ -457,6 +474,21 @@ def test_pages_that_the_server_found_are_sources_and_stay_out_of_requests() -> N
             "https://b.example",
         ]
         assert [item["type"] for item in items(answer.message)] == ["message"]
+
+
+def test_pages_of_tools_of_openrouter_are_sources_and_go_back() -> None:
+    """OpenRouter takes the items of its own tools in requests."""
+    action = {"type": "search", "query": "a", "sources": [{"url": "https://a.example"}]}
+    found = {"type": "openrouter:web_search", "id": "ws_1", "status": "completed", "action": action}
+    fetched = {"type": "openrouter:web_fetch", "url": "https://b.example", "title": "B"}
+
+    answer = response(streamed(events_of([found, fetched, message("Hi.")])))
+
+    assert [(source.url, source.title) for source in answer.sources] == [
+        ("https://a.example", None),
+        ("https://b.example", "B"),
+    ]
+    assert items(answer.message)[:2] == [found, fetched]
 
 
 COMPACTED: dict[str, tuple[str, list[str]]] = {
