@@ -174,7 +174,7 @@ def set_up(level: str) -> None:
         logger.propagate = name == "uvicorn.error"
         logger.setLevel(_LEVELS[level])
     logging.getLogger("uvicorn.access").disabled = True
-    logging.getLogger("uvicorn.error").addFilter(_is_error_or_warning)
+    logging.getLogger("uvicorn.error").addFilter(is_unintended)
 
 
 def set_level(level: str) -> None:
@@ -182,7 +182,16 @@ def set_level(level: str) -> None:
     LOGGER.setLevel(_LEVELS[level])
 
 
-def _is_error_or_warning(record: logging.LogRecord) -> bool:
-    """Return whether a record of uvicorn is logged; refused WebSockets are intended and are not."""
-    message = record.getMessage()
-    return not message.startswith(("Unsupported upgrade", "No supported WebSocket"))
+def is_unintended(record: logging.LogRecord) -> bool:
+    """Return whether a record of uvicorn is logged.
+
+    Refused WebSockets, and responses cut because their client does not read them, are intended.
+    """
+    return not record.getMessage().startswith(_INTENDED)
+
+
+_INTENDED: Final = (
+    "Unsupported upgrade",
+    "No supported WebSocket",
+    "ASGI callable returned without completing response",
+)

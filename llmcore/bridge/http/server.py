@@ -10,7 +10,7 @@ import socket
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager, suppress
 from typing import TYPE_CHECKING, cast
 
 from llmcore.bridge.configuration.settings import GatewaySettings
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from llmcore.bridge.reload import ReadSettings
 
 _BACKLOG = 2048
+_OPEN_FILES = 65_536
 _IDLE_CONNECTION_S = 75
 _OBJECTS_BETWEEN_COLLECTIONS = 10_000
 _GENERATIONS = (10, 2)
@@ -53,6 +54,7 @@ def run(
         if announce is not None:
             announce(url)
 
+    allow_open_files()
     gc.disable()  # importing makes many objects and nearly no cycles
     try:
         if settings.workers > 1:
@@ -101,6 +103,22 @@ def _run_workers(
         workers = Supervisor(serve, settings.workers, settings.limits.shutdown_s)
         stopped_by = workers.run(lambda: listens(_url(settings, port), workers=settings.workers))
     signal.raise_signal(stopped_by)  # now, since it may end the process
+
+
+def allow_open_files() -> None:
+    """Raise the limit of open files as far as the system lets this process.
+
+    Each connection is an open file, and the limit is usually 1024, though more are allowed.
+    """
+    if sys.platform == "win32":
+        return
+    import resource
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = _OPEN_FILES if hard == resource.RLIM_INFINITY else min(hard, _OPEN_FILES)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        with suppress(ValueError, OSError):  # macOS allows fewer than it states
+            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
 def reduce_garbage_collection() -> None:

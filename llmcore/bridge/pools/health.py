@@ -11,6 +11,7 @@ from typing import Final
 from attrs import evolve, frozen
 
 from llmcore.bridge.configuration.settings import CoolDownSettings
+from llmcore.client.http.errors import TOO_MANY_FILES
 from llmcore.schema.errors import (
     AccessDeniedError,
     AuthenticationError,
@@ -80,9 +81,12 @@ HEALTHY: Final = Health()
 def reason_of(error: LLMError) -> str | None:
     """Return why *error* cools an upstream down; None if it shows nothing about it.
 
-    Errors of the request, and time limits over all tries together, show nothing.
+    Errors of the request, time limits over all tries together, and a gateway that has too many open
+    files show nothing.
     """
     if isinstance(error, RequestTimeoutError) and error.error_code == "total":
+        return None
+    if error.error_code == TOO_MANY_FILES:
         return None
     for kind in type(error).__mro__:
         if kind is ProviderError and not error.retryable:

@@ -1,5 +1,7 @@
 """Translates exceptions of HTTP libraries to LLMErrors."""
 
+import errno
+from collections.abc import Iterator
 from typing import Final
 from urllib.parse import urlsplit
 
@@ -28,6 +30,9 @@ _TLS_HINTS: Final = {
     "unable to get local issuer": "; trust its authority with HttpOptions(ca_file=...)",
 }
 """By words of the errors of Python's `ssl`."""
+TOO_MANY_FILES: Final = "too_many_open_files"
+"""The code of a NetworkError whose reason is a limit of this process, or of its machine."""
+_FILES_HINT: Final = "; let the process open more files (ulimit -n), or send fewer requests at once"
 _LOCAL_HOSTS: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
@@ -54,8 +59,25 @@ def translate(error: Exception, request: HttpRequest) -> Exception:
         hint = _LOCAL_HINT if where.hostname in _LOCAL_HOSTS else _CONNECTING_HINT
         hint = "" if _NO_CONNECTION.isdisjoint(names) else hint
         hint = next((text for fault, text in _TLS_HINTS.items() if fault in detail), hint)
-        return NetworkError(f"the connection to {target} failed: {detail}{hint}", cause=cause)
+        is_of_files = _is_of_files(error)
+        hint = _FILES_HINT if is_of_files else hint
+        message = f"the connection to {target} failed: {detail}{hint}"
+        full = TOO_MANY_FILES if is_of_files else None
+        return NetworkError(message, error_code=full, cause=cause)
     return error
+
+
+def _chain(error: BaseException | None) -> Iterator[BaseException]:
+    """Yield *error* and its causes, the outermost first."""
+    while error is not None:
+        yield error
+        error = error.__cause__ or error.__context__
+
+
+def _is_of_files(error: Exception) -> bool:
+    """Return whether no connection could be opened since too many files are open."""
+    full = (errno.EMFILE, errno.ENFILE)
+    return any(isinstance(link, OSError) and link.errno in full for link in _chain(error))
 
 
 def _detail(error: Exception, names: list[str]) -> str:
@@ -64,9 +86,4 @@ def _detail(error: Exception, names: list[str]) -> str:
         return f"{getattr(error, 'status', '')} {getattr(error, 'message', '')}".strip()
     if "ClientConnectorError" in names:  # its own text has the address of an SSLContext in it
         error = getattr(error, "os_error", error)
-    link: BaseException | None = error
-    while link is not None:
-        if words := str(link):
-            return words
-        link = link.__cause__ or link.__context__
-    return type(error).__name__
+    return next(filter(None, map(str, _chain(error))), type(error).__name__)

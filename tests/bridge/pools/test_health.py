@@ -18,6 +18,7 @@ from llmcore.bridge.pools.health import (
     reason_of,
     state_of,
 )
+from llmcore.client.http.errors import TOO_MANY_FILES
 from llmcore.schema import errors
 from llmcore.schema.errors import LLMError
 
@@ -57,9 +58,12 @@ def test_each_failure_has_its_cool_down(error: LLMError, reason: str, seconds: f
         errors.ContentFilterError("x"),
         errors.RequestTimeoutError("x", error_code="total"),
         errors.ConfigurationError("x"),
+        errors.NetworkError("x", error_code=TOO_MANY_FILES),
     ],
 )
-def test_errors_of_the_request_leave_the_health_of_the_target(error: LLMError) -> None:
+def test_errors_of_request_and_gateway_leave_the_health_of_the_target(
+    error: LLMError,
+) -> None:
     assert reason_of(error) is None
     assert after_failure(HEALTHY, error, 100.0, SETTINGS) is HEALTHY
 

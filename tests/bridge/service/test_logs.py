@@ -11,7 +11,14 @@ import time
 
 import pytest
 
-from llmcore.bridge.http.logs import LOGGER, REQUEST_ID, JsonFormatter, LineFormatter, log
+from llmcore.bridge.http.logs import (
+    LOGGER,
+    REQUEST_ID,
+    JsonFormatter,
+    LineFormatter,
+    is_unintended,
+    log,
+)
 
 
 def test_a_line_is_one_json_object() -> None:
@@ -104,3 +111,19 @@ def test_a_program_that_logs_its_own_way_keeps_it() -> None:
 
     assert "mine: Exception in callback" in done.stderr
     assert "mine: listening" not in done.stderr
+
+
+def test_a_response_that_its_client_does_not_read_is_no_error_of_the_server(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """uvicorn reports it as one; faults of its own are still logged."""
+    logger = logging.getLogger("uvicorn.error")
+    for name in ("handlers", "filters", "propagate", "level", "disabled"):
+        monkeypatch.setattr(logger, name, getattr(logger, name))
+    handler = logging.StreamHandler(sys.stderr)
+    logger.handlers, logger.filters, logger.propagate = [handler], [], False
+    logger.addFilter(is_unintended)
+    logger.error("ASGI callable returned without completing response.")
+    logger.error("Exception in ASGI application")
+
+    assert capfd.readouterr().err == "Exception in ASGI application\n"

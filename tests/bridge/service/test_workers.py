@@ -11,6 +11,7 @@ import httpx
 import pytest
 
 from llmcore.bridge.http import workers as workers_module
+from llmcore.bridge.http.server import allow_open_files
 from tests.support.servers.bridge_process import Gateway, environ, gateway, refusal
 from tests.support.servers.bridge_service import UPSTREAM_KEY, events_of, streamed, text_of
 from tests.support.servers.loopback import chat_handler, chat_stream, serve
@@ -160,3 +161,20 @@ def test_workers_that_die_soon_are_started_ever_later() -> None:
 
     assert delays == [0.5, 1, 2, 4, 8, 16, 30, 30, 30]
     assert worker.due == worker.started + 60
+
+
+def test_a_gateway_may_open_as_many_files_as_the_system_allows() -> None:
+    """Each connection is one, and 1024 is the usual limit."""
+    import resource
+
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    hard = 65_536 if before[1] == resource.RLIM_INFINITY else min(before[1], 65_536)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard // 2, before[1]))
+    try:
+        allow_open_files()
+
+        assert resource.getrlimit(resource.RLIMIT_NOFILE) == (hard, before[1])
+        allow_open_files()
+        assert resource.getrlimit(resource.RLIMIT_NOFILE) == (hard, before[1])
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, before)

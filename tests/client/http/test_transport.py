@@ -1,13 +1,15 @@
 """The HTTP transport: other clients, redirects, compression, certificates, proxies."""
 
+import errno
 import gzip
+import os
 from collections.abc import Iterator
 
 import httpx
 import pytest
 
 from llmcore import Client, NetworkError, OpenAICompatible, Success, request
-from llmcore.client.http.errors import translate
+from llmcore.client.http.errors import TOO_MANY_FILES, translate
 from llmcore.routes.http_request import HttpRequest
 from tests.support.servers.loopback import (
     Answer,
@@ -135,3 +137,17 @@ def test_errors_of_other_code_keep_their_class() -> None:
 
     assert translate(bug, wanted) is bug
     assert isinstance(translate(OSError("broken"), wanted), NetworkError)
+
+
+@pytest.mark.parametrize("fault", [errno.EMFILE, errno.ENFILE])
+def test_too_many_open_files_are_not_called_a_fault_of_the_server(fault: int) -> None:
+    """The message names the limit, not the address."""
+    wanted = HttpRequest(method="POST", url="http://127.0.0.1:8000/v1")
+    broken = OSError("cannot connect")
+    broken.__cause__ = OSError(fault, os.strerror(fault))
+    error = translate(broken, wanted)
+
+    assert isinstance(error, NetworkError)
+    assert error.error_code == TOO_MANY_FILES
+    assert "ulimit -n" in error.message
+    assert "base_url" not in error.message
