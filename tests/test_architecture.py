@@ -78,6 +78,11 @@ IMPURE_MODULES = {
 }
 """Clock, randomness, environment, files, network, logging and event loops."""
 
+CALLS_FOR_A_REASON = {
+    "llmcore/schema/changed.py": {"exec"},  # code made of the names of a class's own fields
+}
+"""Modules that call one of these, and which."""
+
 IMPURE_CALLS = {
     "open",
     "print",
@@ -231,10 +236,11 @@ def test_pure_layers_call_nothing_impure() -> None:
     """No file is opened and no clock is read, by whatever name it was imported."""
 
     def impure(module: Path) -> Iterator[tuple[int, str]]:
+        allowed = CALLS_FOR_A_REASON.get(name_of(module), set())
         for node in nodes_of(module):
             if isinstance(node, ast.Call):
                 name = getattr(node.func, "attr", getattr(node.func, "id", ""))
-                if name in IMPURE_CALLS:
+                if name in IMPURE_CALLS - allowed:
                     yield node.lineno, name
 
     assert offenders(impure, pure_modules()) == []

@@ -93,7 +93,7 @@ class RelayedRequest(LLMRequest[Any]):
         relayed = Model(model.id, model.provider, route=changed(route, protocol=relaying))
         streamed = protocol.body.build(_blank(model.id, model.provider), True)
         options = streamed.map(lambda built: built.body.get(_STREAM_OPTIONS) or {})
-        return cls(model=relayed, messages=(_PLACEHOLDER,), usage_options=options.value_or({}))
+        return cls(model=relayed, messages=(), usage_options=options.value_or({}))
 
     def of(self, request: ClientRequest) -> Self:
         """Return the request with the body of *request*, and its headers that are forwarded."""

@@ -16,7 +16,8 @@ import re
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final, Self
 
-from attrs import define, field, frozen
+import msgspec
+from attrs import define, field
 
 from llmcore.client.transport import Chunks, Exchange
 from llmcore.protocols.protocol import DeltaForm, TextReader
@@ -296,8 +297,7 @@ class RelayedBytes:
         return frames
 
 
-@frozen
-class _CopiedChunks:
+class _CopiedChunks(msgspec.Struct, frozen=True):
     """The chunks of a response, whose bytes are kept as they are read."""
 
     copy: RelayedBytes
@@ -313,8 +313,7 @@ class _CopiedChunks:
         await self.inner.aclose()
 
 
-@frozen
-class _CopiedExchange:
+class _CopiedExchange(msgspec.Struct, frozen=True):
     """An exchange whose bytes are kept as they are read."""
 
     inner: Exchange

@@ -12,7 +12,8 @@ from functools import lru_cache, partial
 from typing import Any, Final, Literal, TypeAlias
 
 import anyio.to_thread
-from attrs import define, evolve, field
+from attrs import define, field
+from msgspec.structs import replace
 
 from llmcore.bridge.configuration.settings import CacheSettings
 from llmcore.bridge.http.logs import log
@@ -227,7 +228,7 @@ def _marked(request: ClientRequest, name: str, value: Any) -> Marked:
         action="added",
         message=f"{name} was added, so that the upstream caches the prompt",
     )
-    return evolve(request, body={**request.body, name: value}), (note,)
+    return replace(request, body={**request.body, name: value}), (note,)
 
 
 def _beginning(body: JsonObject, owner: str) -> str:

@@ -15,6 +15,7 @@ from functools import wraps
 from importlib import import_module
 from typing import Any, ClassVar, Final, Generic, ParamSpec, TypeAlias, TypeVar, get_args
 
+import msgspec
 from attrs import field
 
 from llmcore.fronts.errors import FrontError, invalid
@@ -62,20 +63,18 @@ def answers_in_json(request: LLMRequest) -> bool:
     return request.response_format is not None and request.response_format.type != "text"
 
 
-@frozen(kw_only=True)
-class ClientRequest:
+class ClientRequest(msgspec.Struct, frozen=True, kw_only=True):
     """A request as a client sent it."""
 
     body: JsonObject
     path: str = ""
     """The URL's path, percent-decoded: in Gemini's API, it names the model and the method."""
-    query: Mapping[str, str] = field(factory=dict)
-    headers: Mapping[str, str] = field(factory=dict)
+    query: Mapping[str, str] = msgspec.field(default_factory=dict)
+    headers: Mapping[str, str] = msgspec.field(default_factory=dict)
     """The headers, by names in lower case."""
 
 
-@frozen(kw_only=True)
-class Routing:
+class Routing(msgspec.Struct, frozen=True, kw_only=True):
     """The facts of a request known before it is read: its model, and whether it streams."""
 
     model: str
@@ -136,8 +135,7 @@ def checked_read(
 # -- responses
 
 
-@frozen(kw_only=True)
-class ResponseIdentity:
+class ResponseIdentity(msgspec.Struct, frozen=True, kw_only=True):
     """The fields of a response that are not in any event."""
 
     id: str

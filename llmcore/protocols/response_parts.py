@@ -183,7 +183,6 @@ def skimmed(
             protocol=protocol_id,
             usage=begun,
         ),
-        changed(_STEP_FINISH, finish_reason=reason, usage=usage),
         changed(
             _FINISH, finish_reason=reason, usage=usage, provider_metadata=metadata, raw=document
         ),
@@ -191,7 +190,6 @@ def skimmed(
 
 
 _START: Final = StreamStart(provider="", model="")
-_STEP_FINISH: Final = StepFinish(finish_reason=FinishReason("stop"))
 _FINISH: Final = Finish(finish_reason=FinishReason("stop"))
 
 

@@ -417,7 +417,9 @@ def is_streamed(framing: Framing, headers: Mapping[str, str], *, requested: bool
     or when something went wrong before it began; a proxy may answer with a web page. Some stream
     whatever they are asked for.
     """
-    content_type = next((v for k, v in headers.items() if k.lower() == "content-type"), "")
+    content_type = headers.get("content-type")
+    if content_type is None:
+        content_type = next((v for k, v in headers.items() if k.lower() == "content-type"), "")
     media_type = content_type.partition(";")[0].strip().lower()
     if not requested:
         return media_type in framing.content_types and not media_type.endswith("json")

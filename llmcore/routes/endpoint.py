@@ -5,6 +5,7 @@ from functools import lru_cache
 from typing import Self, TypeAlias
 from urllib.parse import urlsplit, urlunsplit
 
+import msgspec
 from attrs import field
 
 from llmcore.routes.http_request import redacted_url, with_query
@@ -16,14 +17,17 @@ from llmcore.schema.result import Failure, Result, Success
 from llmcore.schema.secret_names import redacted
 
 
-@frozen(kw_only=True)
-class EndpointContext:
+class EndpointContext(msgspec.Struct, frozen=True, kw_only=True):
     """The values that a path may depend on."""
 
     model_id: str
     body: JsonObject
     streaming: bool
-    environ: Mapping[str, str] = field(factory=dict, repr=False)
+    environ: Mapping[str, str] = msgspec.field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        """Return the model alone: the environment may have keys, and the body is long."""
+        return f"EndpointContext(model_id={self.model_id!r}, streaming={self.streaming})"
 
 
 PathOf: TypeAlias = Callable[[EndpointContext], str]

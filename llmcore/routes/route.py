@@ -26,6 +26,7 @@ from typing import (
     overload,
 )
 
+import msgspec
 from attrs import evolve, field
 
 from llmcore.protocols.protocol import Built, Protocol
@@ -162,8 +163,7 @@ def _without(
     )
 
 
-@frozen
-class _Signed:
+class _Signed(msgspec.Struct, frozen=True):
     request: HttpRequest
     diagnostics: tuple[Diagnostic, ...] = ()
 

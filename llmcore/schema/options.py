@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from operator import attrgetter
 from types import NoneType
 from typing import Any, Final, Literal, Self, TypeAlias, TypeVar, Union, get_args
 
@@ -15,6 +16,8 @@ from llmcore.schema.hints import with_call_hints
 from llmcore.schema.json import JsonObject, JsonValue, plain_object
 
 _Word = TypeVar("_Word", bound=str)
+
+_TYPES_KEPT: Final = 256
 
 
 def _strings(value: str | Sequence[str]) -> tuple[str, ...]:
@@ -38,12 +41,25 @@ def check_kind(
         raise error(f"{name} is {shown}{article} {kind}; give {instead}")
 
 
-def check_kinds(value: object, kinds_of: Iterable[tuple[str, tuple[type, ...], str]]) -> None:
-    """Check fields of *value*, each given as its name, its kinds, and what to write instead."""
-    for name, kinds, instead in kinds_of:
-        given = getattr(value, name)
-        if type(given) not in kinds:  # as hardly ever: of a subclass, or wrong
+class FieldKinds:
+    """The kinds of some fields, each given as its name, its kinds, and what to write instead."""
+
+    def __init__(self, *fields: tuple[str, tuple[type, ...], str]) -> None:
+        self._fields = fields
+        self._values = attrgetter(*(name for name, _, _ in fields))
+        self._right: set[tuple[type, ...]] = set()
+        """Types of all fields together that were checked and are right."""
+
+    def check(self, value: object) -> None:
+        """Raise InvalidRequestError if a field of *value* has none of its kinds."""
+        values = self._values(value)
+        types = tuple(map(type, values))
+        if types in self._right:
+            return
+        for (name, kinds, instead), given in zip(self._fields, values, strict=True):
             check_kind(name, given, kinds, instead)
+        if len(self._right) < _TYPES_KEPT:
+            self._right.add(types)
 
 
 ServiceTier = Literal["auto", "default", "flex", "priority"]
@@ -83,7 +99,7 @@ class GenerationOptions:
     cheaper, "priority" faster and more expensive."""
 
     def __attrs_post_init__(self) -> None:
-        check_kinds(self, _OPTION_KINDS)
+        _OPTION_KINDS.check(self)
         for name in ("temperature", "top_p", "presence_penalty", "frequency_penalty"):
             value = getattr(self, name)
             if isinstance(value, float) and not math.isfinite(value):
@@ -94,7 +110,7 @@ class GenerationOptions:
 
 _NUMBER: Final = ((NoneType, int, float), "a number")
 _COUNT: Final = ((NoneType, int), "a whole number")
-_OPTION_KINDS: Final = (
+_OPTION_KINDS: Final = FieldKinds(
     ("temperature", *_NUMBER),
     ("top_p", *_NUMBER),
     ("top_k", *_COUNT),

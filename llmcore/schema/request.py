@@ -17,6 +17,7 @@ from llmcore.schema.model import Body_co, Model
 from llmcore.schema.options import (
     CacheInput,
     CachePolicy,
+    FieldKinds,
     FormatInput,
     GenerationOptions,
     HttpOverlay,
@@ -26,7 +27,6 @@ from llmcore.schema.options import (
     as_cache_policy,
     as_reasoning_options,
     as_response_format,
-    check_kinds,
 )
 from llmcore.schema.tools import (
     ToolChoice,
@@ -86,7 +86,7 @@ def _provider_options(value: object) -> ProviderMetadata:
     return plain_metadata(value, "provider_options")
 
 
-_KINDS: tuple[tuple[str, tuple[type, ...], str], ...] = (
+_KINDS: Final = FieldKinds(
     ("model", (Model, str), "a Model, or its id"),
     ("provider", (str, NoneType), "a provider's id"),
     ("tool_choice", (ToolChoice, NoneType), "a ToolChoice, such as ToolChoice.auto()"),
@@ -161,10 +161,10 @@ class LLMRequest(Generic[Body_co]):
     """Raise before sending if anything would be lost or changed."""
 
     def __attrs_post_init__(self) -> None:
-        check_kinds(self, _KINDS)
+        _KINDS.check(self)
         names = [name for tool in self.tools if (name := getattr(tool, "name", None))]
-        twice = sorted({name for name in names if names.count(name) > 1})
-        if twice:
+        if len(set(names)) < len(names):
+            twice = sorted({name for name in names if names.count(name) > 1})
             raise InvalidRequestError(f"two tools have the same name: {', '.join(twice)}")
 
     @property

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pytest
-from attrs import evolve
+from msgspec.structs import replace
 
 from llmcore import Client, LLMRequest
 from llmcore.bridge.apis.registry import api_of_request
@@ -162,7 +162,7 @@ def test_a_request_that_goes_back_to_its_own_api_reads_the_same(name: str) -> No
     run = load(name)
     for request in run.requests:
         once = read(run.front, asked(request), run.front).request
-        again = evolve(asked(request), body=built(once))
+        again = replace(asked(request), body=built(once))
         assert built(read(run.front, again, run.front).request) == built(once)
 
 

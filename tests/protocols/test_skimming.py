@@ -13,14 +13,14 @@ from llmcore.protocols.protocol import Protocol, protocol_by_id
 from llmcore.routes.decoding import ResponseDecoder
 from llmcore.routes.framing import Framing
 from llmcore.schema.changed import changed
-from llmcore.schema.events import ErrorEvent, Finish, LLMEvent, StepFinish, StreamStart
+from llmcore.schema.events import ErrorEvent, Finish, LLMEvent, StreamStart
 from llmcore.schema.messages import Message
 from llmcore.schema.model import Model
 from llmcore.schema.request import LLMRequest
 
 _ANYTHING: Final = Message.user("?")
 _REQUEST: Final = LLMRequest(model=Model("asked", "acme"), messages=(_ANYTHING,))
-_ENDS: Final = (StreamStart, StepFinish, Finish)
+_ENDS: Final = (StreamStart, Finish)
 
 CHAT: Final[dict[str, Any]] = {
     "id": "chatcmpl-1",

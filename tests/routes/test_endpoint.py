@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from urllib.parse import parse_qsl, urlsplit
 
 import pytest
-from attrs import evolve
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from llmcore.routes.endpoint import Endpoint, EndpointContext
 from llmcore.schema.errors import ConfigurationError
@@ -62,7 +62,7 @@ def test_base_url_may_be_a_function_of_the_environment() -> None:
         return f"https://{environ['PLACE']}.example/v1"
 
     endpoint = Endpoint.path("/x", base_url=base_url)
-    somewhere = evolve(CONTEXT, environ={"PLACE": "here"})
+    somewhere = replace(CONTEXT, environ={"PLACE": "here"})
 
     assert endpoint.url(somewhere).unwrap() == "https://here.example/v1/x"
     assert endpoint.url(CONTEXT).failure() == ConfigurationError("no place: set PLACE")

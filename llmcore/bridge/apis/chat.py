@@ -16,6 +16,7 @@ from llmcore.fronts.openai_chat.foreign_forms import has_foreign_forms
 from llmcore.fronts.openai_chat.messages import with_kept_state
 from llmcore.fronts.openai_chat.request import ChatContext
 from llmcore.fronts.openai_chat.response import ChatWriter
+from llmcore.schema.changed import changed
 from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.messages import Message
 from llmcore.schema.request import LLMRequest
@@ -40,12 +41,12 @@ class ChatCompletions(Generation[ChatContext]):
         lookup = partial(self._states.get, owner)
         sealer = chosen.upstream.sealer
         messages = with_kept_state(read.request.messages, lookup, sealer, diagnostics)
-        read = evolve(read, request=evolve(read.request, messages=messages))
+        read = changed(read, request=changed(read.request, messages=messages))
 
         def run(index: int, encoding: StreamEncoding) -> ResponseRun:
             writer = ChatWriter(chosen.info, read.context, chosen.upstream)
             stored = _KeptCalls(writer, self._states, owner)
-            choice = evolve(read, request=_reseeded(read.request, index))
+            choice = changed(read, request=_reseeded(read.request, index)) if index else read
             cached = (
                 self.cached(call, chosen, choice.request) if read.context.choices == 1 else None
             )
@@ -61,7 +62,7 @@ class ChatCompletions(Generation[ChatContext]):
 
 def _reseeded(request: LLMRequest, index: int) -> LLMRequest:
     """Return *request* with a seed of its own for each choice: the same one gives the same text."""
-    if not index or request.generation.seed is None:
+    if request.generation.seed is None:
         return request
     seed = request.generation.seed + index
     return evolve(request, generation=evolve(request.generation, seed=seed))

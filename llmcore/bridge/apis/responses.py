@@ -194,7 +194,7 @@ class Responses(Generation[Translation]):
         return await self.pooled(call, self._compacted)
 
     async def _compacted(self, call: OperationRequest, chosen: ChosenModel) -> ResponseRun:
-        request = evolve(call.request, body=as_response_request(call.body))
+        request = replace(call.request, body=as_response_request(call.body))
         read = await self._remembered(replace(call, request=request), chosen)
         diagnostics, context = Diagnostics(), read.context
         items = user_items(context.before, context.input_items, new_id, diagnostics)
@@ -226,7 +226,7 @@ class Responses(Generation[Translation]):
 
     async def count(self, call: OperationRequest) -> Outcome:
         """`POST /responses/input_tokens`."""
-        request = evolve(call.request, body={**call.body, "store": False, "stream": False})
+        request = replace(call.request, body={**call.body, "store": False, "stream": False})
         call = replace(call, request=request)
         return await self.counted(call, partial(self._remembered, call))
 

@@ -333,7 +333,8 @@ def _has_own_rate(caller: Caller) -> bool:
 
 def _check_framing(scope: Scope) -> None:
     """Refuse a request whose end servers may see in different places (RFC 9112, 6.1)."""
-    if {b"content-length", b"transfer-encoding"} <= {name for name, _ in scope["headers"]}:
+    headers = headers_of(scope)
+    if "content-length" in headers and "transfer-encoding" in headers:
         raise FrontError(
             status=400,
             message="content-length and transfer-encoding exclude each other: send one of them",

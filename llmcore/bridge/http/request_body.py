@@ -177,14 +177,16 @@ async def _received(
     declared = headers.get("content-length", "")
     if declared.isascii() and declared.isdigit() and int(declared[:20]) > limit:
         raise _too_large(limit)
-    body = bytearray()
+    parts: list[bytes] = []
+    size = 0
     with nullcontext() if seconds is None else anyio.move_on_after(seconds):
         async for chunk in chunks:
-            body += chunk
+            parts.append(chunk)
+            size += len(chunk)
             received(len(chunk))
-            if len(body) > limit:
+            if size > limit:
                 raise _too_large(limit)
-        return bytes(body)
+        return parts[0] if len(parts) == 1 else b"".join(parts)
     raise FrontError(
         status=408,
         code="request_timeout",

@@ -138,9 +138,14 @@ class Feed:
         while len(self._entries) > self._max_requests:
             _, dropped = self._entries.popitem(last=False)
             self._drop_recording(dropped)
+        if self._bytes > self._max_bytes:
+            self._drop_recordings()
+
+    def _drop_recordings(self) -> None:
+        """Drop the oldest recordings until the others have few enough bytes."""
         for old in self._entries.values():
             if self._bytes <= self._max_bytes:
-                break
+                return
             self._drop_recording(old)
 
     def _drop_recording(self, entry: FeedEntry) -> None:

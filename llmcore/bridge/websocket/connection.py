@@ -15,6 +15,7 @@ from typing import Final
 import anyio
 from anyio.abc import TaskGroup
 from attrs import evolve
+from msgspec.structs import replace
 
 from llmcore.bridge.accounts.charges import Charge
 from llmcore.bridge.api import Caller, OperationRequest
@@ -178,7 +179,7 @@ class SocketConnection:
     async def _run_request(self, create: Create, fields: dict[str, object]) -> None:
         caller = await self._admit()
         with self._service.admitted():
-            call = OperationRequest(caller=caller, request=evolve(self._request, body=create.body))
+            call = OperationRequest(caller=caller, request=replace(self._request, body=create.body))
             memory = TurnMemory(self._memory, partial(self._memory.remember, create.lane))
             if not create.generates:
                 await self._send_lines(await self._responses.warm_up(call, memory), create.lane)

@@ -16,7 +16,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final, Literal
 
-from attrs import evolve, field
+from attrs import field
 
 from llmcore.fronts.anthropic_messages.messages import TurnReader
 from llmcore.fronts.anthropic_messages.tool_changes import tool_changes
@@ -138,8 +138,10 @@ def read_request(client_request: ClientRequest, upstream: Upstream) -> ReadReque
     if upstream.protocol_id != PROTOCOL_ID:
         request = without_billing_line(request, diagnostics)
     entries = tuple(diagnostics.entries)
-    context = evolve(
-        _context(body),
+    thinking = object_or_empty(body.get("thinking"))
+    context = MessagesContext(
+        shows_thinking=thinking.get("display") != "omitted",
+        takes_state=thinking.get("type") != "disabled",
         searches=offer.searches,
         answers_in_json=answers_in_json(request),
         call_ids=reader.call_ids,
@@ -153,14 +155,6 @@ def read_request(client_request: ClientRequest, upstream: Upstream) -> ReadReque
 
 _MAX_MESSAGES: Final = 100_000
 """The API's own limit."""
-
-
-def _context(body: Fields) -> MessagesContext:
-    thinking = object_or_empty(body.get("thinking"))
-    return MessagesContext(
-        shows_thinking=thinking.get("display") != "omitted",
-        takes_state=thinking.get("type") != "disabled",
-    )
 
 
 def _about_missing(offer: MessagesOffer, diagnostics: Diagnostics) -> tuple[TextPart, ...]:

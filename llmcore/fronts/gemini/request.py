@@ -17,7 +17,7 @@ from collections.abc import Mapping
 from typing import Any, Final, TypeVar
 from urllib.parse import unquote
 
-from attrs import evolve, frozen
+from attrs import frozen
 
 from llmcore.fronts.errors import FrontError, invalid
 from llmcore.fronts.front import (
@@ -157,7 +157,7 @@ def _request(body: NativeObject, upstream: Upstream, diagnostics: Diagnostics) -
         system=system,
         tools=offer.tools,
         tool_choice=offer.choice,
-        generation=evolve(_generation(config), service_tier=_service_tier(body)),
+        generation=_generation(config, _service_tier(body)),
         response_format=_format(config, native=native),
         reasoning=with_effort(_reasoning(config, native=native), upstream.protocol_id, diagnostics),
         metadata=labels,
@@ -184,9 +184,10 @@ def _field(body: Mapping[str, Any], name: str, kind: type[_T], path: str = "") -
 _CONFIG: Final = "generationConfig."
 
 
-def _generation(config: NativeObject) -> GenerationOptions:
+def _generation(config: NativeObject, service_tier: str | None) -> GenerationOptions:
     options = read_options(config, PARAMETERS, _field, _CONFIG)
-    return GenerationOptions(**options, stop=read_texts(config, "stopSequences", _CONFIG))
+    stop = read_texts(config, "stopSequences", _CONFIG)
+    return GenerationOptions(**options, stop=stop, service_tier=service_tier)
 
 
 _TIERS: Final = {

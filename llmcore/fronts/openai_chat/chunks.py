@@ -74,8 +74,7 @@ class ChunkWriter:
 
     def write_usage(self, usage: Usage | None) -> None:
         """Add the chunk of usage, if the client asked for one and the upstream counted."""
-        counted = usage_of(usage)
-        if self._usage and counted is not None:
+        if self._usage and (counted := usage_of(usage)) is not None:
             self._events.append({**self._frame, "choices": [], "usage": counted})
 
     def fail(self, error: JsonObject) -> None:
@@ -125,7 +124,7 @@ _DETAILS: Final = frozenset(
 def _details(usage: Usage, name: str) -> dict[str, Any]:
     """Return the counts that an upstream of the same API states in its object *name*."""
     stated = object_or_empty(object_or_empty(usage.raw).get(name))
-    counts = {key: count_or_none(stated.get(key)) for key in sorted(_DETAILS)}
+    counts = {key: count_or_none(stated[key]) for key in sorted(_DETAILS & stated.keys())}
     return {key: count for key, count in counts.items() if count}
 
 

@@ -13,8 +13,6 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from attrs import evolve
-
 from llmcore.fronts.billing_line import without_billing_line
 from llmcore.fronts.errors import invalid
 from llmcore.fronts.front import (
@@ -128,9 +126,7 @@ def read(client_request: ClientRequest, upstream: Upstream) -> ReadRequest[ChatC
     entries = tuple(diagnostics.entries)
     return ReadRequest(
         request=request,
-        context=evolve(
-            _context(body, offer, generation, entries), answers_in_json=answers_in_json(request)
-        ),
+        context=_context(body, offer, request, entries),
         streaming=field(body, "stream", bool) or False,
         diagnostics=entries,
     )
@@ -159,13 +155,14 @@ def _freeform(tools: Iterable[ToolSpec]) -> frozenset[str]:
 
 
 def _context(
-    body: Fields, offer: Offer, generation: GenerationOptions, diagnostics: tuple[Diagnostic, ...]
+    body: Fields, offer: Offer, request: LLMRequest, diagnostics: tuple[Diagnostic, ...]
 ) -> ChatContext:
     options = field(body, "stream_options", dict) or {}
     hidden = object_or_empty(body.get("reasoning")).get("exclude") is True
     return ChatContext(
         includes_usage=field(options, "include_usage", bool, "stream_options.") or False,
-        shows_logprobs=bool(generation.logprobs),
+        shows_logprobs=bool(request.generation.logprobs),
+        answers_in_json=answers_in_json(request),
         shows_thinking=not hidden and body.get("include_reasoning") is not False,
         custom_tools=_freeform(offer.tools),
         legacy=offer.legacy,

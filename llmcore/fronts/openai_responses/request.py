@@ -12,8 +12,6 @@ https://developers.openai.com/api/reference/resources/responses.
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from attrs import evolve
-
 from llmcore.fronts.billing_line import without_billing_line
 from llmcore.fronts.errors import invalid
 from llmcore.fronts.front import ClientRequest, ReadRequest, Routing, Upstream, checked_read
@@ -40,6 +38,7 @@ from llmcore.fronts.reading import read as read_field
 from llmcore.fronts.tool_registry import ToolRegistry
 from llmcore.protocols.anthropic_messages.names import PROTOCOL_ID as MESSAGES
 from llmcore.protocols.openai_responses.names import PROTOCOL_ID
+from llmcore.schema.changed import changed
 from llmcore.schema.content import TextPart
 from llmcore.schema.diagnostics import Diagnostic, Diagnostics
 from llmcore.schema.frozen import frozen
@@ -171,7 +170,7 @@ def _translation(
     include = _include(body, diagnostics)
     request = _request(body, offer, messages, protocol_id, diagnostics, compacts=compacts)
     return Translation(
-        request=evolve(request, model=upstream.model, provider=upstream.provider),
+        request=changed(request, model=upstream.model, provider=upstream.provider),
         registry=registry,
         input_items=shown_items(tuple(items)),
         echo=echoed(body),

@@ -5,8 +5,8 @@ import base64
 from typing import Any
 
 import pytest
-from attrs import evolve
 from google.genai import errors, types
+from msgspec.structs import replace
 
 from llmcore.fronts.errors import FrontError, from_llm_error
 from llmcore.fronts.front import ListedModel
@@ -98,7 +98,7 @@ def test_a_failed_array_is_closed_after_its_error() -> None:
 def test_the_client_raises_a_failure_amid_a_stream(client: str, begins: bytes, ends: bytes) -> None:
     """In the form that the client's version reads: early ones in JavaScript know a bare line."""
     made = written([*stream(text("Reading."))[:-2], ErrorEvent(OverloadedError("Overloaded"))])
-    request = evolve(
+    request = replace(
         asked({}, STREAM_PATH, alt="sse"), headers={"x-goog-api-client": client} if client else {}
     )
     encoded = [*map(front.encoding(request).encode, made.chunks)]
