@@ -25,6 +25,7 @@ from llmcore.generation.tool import Tool
 from llmcore.routes.providers import Facade, split_api
 from llmcore.schema.content import ImagePart
 from llmcore.schema.errors import ConfigurationError, InvalidRequestError, install_extra
+from llmcore.schema.hints import shown_kind
 from llmcore.schema.messages import Message
 from llmcore.schema.model import Model
 from llmcore.schema.request import LLMRequest, request
@@ -118,7 +119,7 @@ class Options:
 def _function(reference: str) -> ToolInput:
     value = user_object(reference)
     if not callable(value) and not isinstance(value, Tool):
-        raise InvalidRequestError(f"{reference} is a {type(value).__name__}, not a function")
+        raise InvalidRequestError(f"{reference} is {shown_kind(value)}, not a function")
     return value
 
 

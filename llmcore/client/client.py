@@ -33,7 +33,7 @@ from llmcore.routes.route import PreparedRequest, Route, ToolChoiceMode, route_o
 from llmcore.routes.transport import Timeouts
 from llmcore.schema.changed import changed
 from llmcore.schema.errors import ConfigurationError, InvalidRequestError, LLMError
-from llmcore.schema.hints import with_call_hints, with_names_of_others
+from llmcore.schema.hints import shown_kind, with_call_hints, with_names_of_others
 from llmcore.schema.messages import Message
 from llmcore.schema.model import Body_co, Model
 from llmcore.schema.options import check_kind
@@ -331,9 +331,7 @@ class Client(UnaryMethods, NotPickled):
     def resolve(self, request: LLMRequest) -> Result[Model, LLMError]:
         """Return the configured model of *request*; ConfigurationError if there is none."""
         if not isinstance(request, LLMRequest):
-            message = (
-                f"the client takes request(model=..., prompt=...), not a {type(request).__name__}"
-            )
+            message = f"the client takes request(model=..., prompt=...), not {shown_kind(request)}"
             hint = "for a prompt call llmcore.generate(model, prompt)"
             return Failure(InvalidRequestError(f"{message}; {hint}"))
         return self._configured.resolve(request, self.models)

@@ -14,6 +14,7 @@ from llmcore.catalog.model_names import NAMES_ELSEWHERE, PROVIDER_ALIASES
 from llmcore.client.configured_models import ConfiguredProviders
 from llmcore.routes.providers import PROVIDERS, RETRIEVAL_PROVIDERS, ProviderEntry, split_api
 from llmcore.schema.errors import ConfigurationError
+from llmcore.schema.hints import shown_kind
 
 ENTRY_POINT_GROUP = "llmcore.providers"
 """Where packages announce their `ProviderEntry` values."""
@@ -47,7 +48,7 @@ def _loaded(point: EntryPoint) -> ProviderEntry:
         message = f"{where} cannot be loaded: {type(error).__name__}: {error}"
         raise ConfigurationError(message, cause=error) from error
     if not isinstance(entry, ProviderEntry):
-        raise ConfigurationError(f"{where} is a {type(entry).__name__}, not a ProviderEntry")
+        raise ConfigurationError(f"{where} is {shown_kind(entry)}, not a ProviderEntry")
     return entry
 
 

@@ -25,6 +25,7 @@ from llmcore.schema.embeddings import (
 )
 from llmcore.schema.errors import InvalidRequestError, LLMError
 from llmcore.schema.files import StoredFile
+from llmcore.schema.hints import shown_kind
 from llmcore.schema.images import ImageRequest, ImageResponse
 from llmcore.schema.model import Model
 from llmcore.schema.request import LLMRequest
@@ -193,8 +194,8 @@ class UnaryMethods(ABC):
 
     def _model_of(self, request: UnaryRequest) -> Result[Model, LLMError]:
         if not isinstance(request, UnaryRequest):
-            kind = type(request).__name__
-            return Failure(InvalidRequestError(f"{_TAKES}; got a {kind}"))
+            kind = shown_kind(request)
+            return Failure(InvalidRequestError(f"{_TAKES}; got {kind}"))
         return self._resolved(request.model, request.provider)
 
     async def upload_file(

@@ -11,6 +11,7 @@ from llmcore.generation.object_nulls import without_null_options
 from llmcore.generation.tool import Tool
 from llmcore.schema.content import ToolCallPart
 from llmcore.schema.errors import ConfigurationError, InvalidToolCallError
+from llmcore.schema.hints import shown_kind
 from llmcore.schema.json import JsonObject, parse_arguments
 
 RepairToolCall: TypeAlias = Callable[
@@ -32,7 +33,7 @@ def checked_arguments(tool: Tool, call: ToolCallPart) -> JsonObject:
         if problem is not None:
             raise _invalid(call, problem)
     if not isinstance(arguments, Mapping):
-        raise _invalid(call, f"a {type(arguments).__name__}, not an object")
+        raise _invalid(call, f"{shown_kind(arguments)}, not an object")
     faults = _problems(tool, arguments)
     if not faults:
         return arguments

@@ -18,7 +18,7 @@ from llmcore.generation.signatures import with_settings_listed
 from llmcore.generation.stream import StreamResult
 from llmcore.schema.content import TextPart
 from llmcore.schema.errors import InvalidRequestError
-from llmcore.schema.hints import with_call_hints, with_hints
+from llmcore.schema.hints import shown_kind, with_call_hints, with_hints
 from llmcore.schema.messages import Message
 from llmcore.schema.model import Model
 from llmcore.schema.request import LLMRequest
@@ -77,7 +77,7 @@ class Conversation:
     ) -> None:
         check_run_id(run_id)
         if store is not None and not hasattr(store, "append"):
-            message = f"store must be a SessionStore, not a {type(store).__name__}"
+            message = f"store must be a SessionStore, not {shown_kind(store)}"
             raise InvalidRequestError(
                 f"{message}: write Conversation.open(path, run_id) for a file"
             )

@@ -8,6 +8,7 @@ from typing import Any, Final, Protocol, TypeAlias, Union
 from llmcore.client.client import Client
 from llmcore.forking import ForkSafeLock
 from llmcore.schema.errors import ConfigurationError
+from llmcore.schema.hints import shown_kind
 
 
 class BlockingClient(Protocol):
@@ -41,7 +42,7 @@ def set_default_client(client: AnyClient | None) -> None:
     global _client  # noqa: PLW0603  (the one thing here that is meant to be global)
     made = client_behind(client)
     if not isinstance(made, Client | None):
-        kind = made.__name__ if isinstance(made, type) else f"a {type(made).__name__}"
+        kind = made.__name__ if isinstance(made, type) else shown_kind(made)
         raise ConfigurationError(
             f"the default client must be a Client, not {kind}: write Client.from_env()"
         )

@@ -20,6 +20,7 @@ from llmcore.generation.signatures import with_settings_listed
 from llmcore.schema import json
 from llmcore.schema.codec import from_json, to_json
 from llmcore.schema.errors import InvalidRequestError, LLMError
+from llmcore.schema.hints import shown_kind
 from llmcore.schema.messages import Message
 from llmcore.schema.model import Model
 from llmcore.schema.result import Failure, Result, Success
@@ -57,7 +58,7 @@ async def generate_many(
     check_concurrency(concurrency)
     if isinstance(prompts, str | Mapping):
         raise InvalidRequestError("prompts is a list of prompts: `generate` takes a single one")
-    plans = [_plan(model, prompt, settings) for prompt in prompts]
+    plans = [_plan(model, n, prompt, settings) for n, prompt in enumerate(prompts)]
     with ExitStack() as stack:
         kept = None
         if resume_from is not None:
@@ -74,10 +75,10 @@ async def generate_many(
     return [outcome for outcome in outcomes if outcome is not None]
 
 
-def _plan(model: Model | str | None, prompt: Prompt, settings: Settings) -> RunPlan:
+def _plan(model: Model | str | None, number: int, prompt: Prompt, settings: Settings) -> RunPlan:
     if isinstance(prompt, Message | Mapping) or not isinstance(prompt, Sequence):
         raise InvalidRequestError(
-            f"each prompt is a text or a list of messages, not a {type(prompt).__name__}"
+            f"prompts[{number}] is {shown_kind(prompt)}; give a text or a list of messages"
         )
     if isinstance(prompt, str):
         return plan_of("generate_many", model, prompt, settings)

@@ -11,7 +11,7 @@ from llmcore.generation.setting_checks import sequence_of
 from llmcore.generation.tool import Tool, tool
 from llmcore.schema.content import TextPart
 from llmcore.schema.errors import InvalidRequestError
-from llmcore.schema.hints import with_call_hints
+from llmcore.schema.hints import shown_kind, with_call_hints
 from llmcore.schema.json import ProviderMetadata
 from llmcore.schema.messages import Message
 from llmcore.schema.model import Model
@@ -144,6 +144,6 @@ def checked_step(returned: object, step: NextStep) -> NextStep:
     if returned is None:
         return step
     if not isinstance(returned, NextStep):
-        message = f"prepare_step must return a NextStep or None, not a {type(returned).__name__}"
+        message = f"prepare_step must return a NextStep or None, not {shown_kind(returned)}"
         raise InvalidRequestError(f"{message}: change it with evolve(step, ...)")
     return returned

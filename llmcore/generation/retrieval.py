@@ -15,6 +15,7 @@ from llmcore.schema.embeddings import (
     RerankResponse,
 )
 from llmcore.schema.errors import InvalidRequestError
+from llmcore.schema.hints import shown_kind
 from llmcore.schema.model import Model
 
 
@@ -38,7 +39,7 @@ async def embed(
     """
     if not isinstance(text, str):
         raise InvalidRequestError(
-            f"text is one text, not a {type(text).__name__}: `embed_many` takes several"
+            f"text is one text, not {shown_kind(text)}: `embed_many` takes several"
         )
     request_fields("embed", EmbeddingSettings, settings)
     return await embed_many(model, (text,), **settings)

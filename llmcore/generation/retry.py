@@ -19,7 +19,7 @@ from llmcore.schema.errors import (
     LLMError,
     RequestTimeoutError,
 )
-from llmcore.schema.hints import with_call_hints
+from llmcore.schema.hints import shown_kind, with_call_hints
 from llmcore.schema.result import Failure
 
 _T = TypeVar("_T")
@@ -136,8 +136,8 @@ async def retry(
     `Failure` with one. The delay can be cancelled.
     """
     if not callable(call):
-        kind = type(call).__name__
-        raise InvalidRequestError(f"retry takes a function that makes the call, not a {kind}")
+        kind = shown_kind(call)
+        raise InvalidRequestError(f"retry takes a function that makes the call, not {kind}")
     policy = policy or RetryPolicy()
     attempt = 0
     while True:

@@ -6,6 +6,7 @@ from typing import Any, TypeAlias
 from attrs import Attribute
 
 from llmcore.schema.errors import InvalidRequestError
+from llmcore.schema.hints import shown_kind
 from llmcore.schema.model import Model
 
 Check: TypeAlias = Callable[[object, "Attribute[Any]", Any], None]
@@ -16,7 +17,9 @@ def is_a(*kinds: type, instead: str) -> Check:
 
     def check(_plan: object, attribute: "Attribute[Any]", value: object) -> None:
         if value is not None and not isinstance(value, kinds):
-            raise InvalidRequestError(f"{attribute.name} must be {instead}, not {_kind_of(value)}")
+            raise InvalidRequestError(
+                f"{attribute.name} must be {instead}, not {shown_kind(value)}"
+            )
 
     return check
 
@@ -34,14 +37,14 @@ def is_a_model(_plan: object, attribute: "Attribute[Any]", value: object) -> Non
     has_one = isinstance(getattr(value, "model", None), Model)
     hint = f": give its model, {name}(...).model" if has_one else ""
     raise InvalidRequestError(
-        f"{attribute.name} must be a Model or a model's id, not {_kind_of(value)}{hint}"
+        f"{attribute.name} must be a Model or a model's id, not {shown_kind(value)}{hint}"
     )
 
 
 def is_function(_plan: object, attribute: "Attribute[Any]", value: object) -> None:
     """Raise InvalidRequestError for a value that is not callable."""
     if value is not None and not callable(value):
-        raise InvalidRequestError(f"{attribute.name} must be a function, not {_kind_of(value)}")
+        raise InvalidRequestError(f"{attribute.name} must be a function, not {shown_kind(value)}")
 
 
 def are_functions(_plan: object, attribute: "Attribute[Any]", values: tuple[object, ...]) -> None:
@@ -63,17 +66,7 @@ def sequence_of(name: str, given: object) -> tuple[Any, ...]:
     if given is None:
         return ()
     if isinstance(given, str) or not isinstance(given, Iterable):
-        raise InvalidRequestError(f"{name} must be a list, not {_kind_of(given)}")
+        raise InvalidRequestError(f"{name} must be a list, not {shown_kind(given)}")
     if isinstance(given, Mapping):
         raise InvalidRequestError(f"{name} must be a list, not a dict: write {name}=[...]")
     return tuple(given)
-
-
-def _kind_of(value: object) -> str:
-    """Return the type of *value*, with its module unless it is a built-in type."""
-    kind = type(value)
-    return (
-        f"a {kind.__name__}"
-        if kind.__module__ == "builtins"
-        else f"a {kind.__module__}.{kind.__qualname__}"
-    )

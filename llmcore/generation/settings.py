@@ -40,7 +40,7 @@ from llmcore.generation.setting_checks import (
 from llmcore.generation.tool import Tool
 from llmcore.routes.transport import Timeouts
 from llmcore.schema.errors import InvalidRequestError
-from llmcore.schema.hints import hint_for
+from llmcore.schema.hints import hint_for, shown_kind
 from llmcore.schema.json import JsonObject
 from llmcore.schema.messages import MessageInput
 from llmcore.schema.model import Model
@@ -256,10 +256,10 @@ class RunPlan:
         for tool in self.tools:
             handler = tool.handler if isinstance(tool, Tool) else None
             if handler is not None and not handler.accepts_context(self.tool_context):
-                kind = type(self.tool_context).__name__
+                kind = shown_kind(self.tool_context)
                 expected = getattr(handler.context_type, "__name__", str(handler.context_type))
                 message = f"tool_context must be a {expected} for {name_of(handler.function)}"
-                raise InvalidRequestError(f"{message}, not a {kind}")
+                raise InvalidRequestError(f"{message}, not {kind}")
 
     def first_request(self) -> LLMRequest:
         """Return the request of the first step."""

@@ -16,21 +16,44 @@ from llmcore.generation.settings import RunPlan, Settings
 
 _F = TypeVar("_F", bound=Callable[..., object])
 
-_DOCUMENTED_KEY = re.compile(r'^    (\w+): [^\n]+\n    """(.*?)"""', re.MULTILINE | re.DOTALL)
+_DOCUMENTED_KEY = re.compile(r'^    (\w+): ([^\n]+)\n    """(.*?)"""', re.MULTILINE | re.DOTALL)
+_MODULE = re.compile(r"\b(?:[a-z_]+\.)+(?=[A-Z])")
+"""The module before a name in the repr of a type."""
+
+
+class _Shown(str):
+    """An annotation as its text, which `help()` shows without quotes."""
+
+    __slots__ = ()
+    __repr__ = str.__str__
 
 
 @cache
-def setting_meanings() -> Mapping[str, str]:
-    """Return what each setting means: the docstrings below the keys of `Settings`.
+def _documented_keys() -> Mapping[str, tuple[str, str]]:
+    """Return the annotation and the docstring of each key of `Settings`, in their order.
 
-    Python discards these, so they are read from the source. Without it there are none.
+    Python discards docstrings of keys, so they are read from the source. Without it there are none.
     """
     try:
         source = inspect.getsource(settings)
     except OSError:  # a frozen program
         return {}
-    meanings = {name: " ".join(text.split()) for name, text in _DOCUMENTED_KEY.findall(source)}
-    return {name: meanings[name] for name in Settings.__annotations__ if name in meanings}
+    found = {name: (kind, text) for name, kind, text in _DOCUMENTED_KEY.findall(source)}
+    return {name: found[name] for name in Settings.__annotations__ if name in found}
+
+
+@cache
+def setting_meanings() -> Mapping[str, str]:
+    """Return what each setting means: the docstrings below the keys of `Settings`."""
+    return {name: " ".join(text.split()) for name, (_, text) in _documented_keys().items()}
+
+
+def _shown(annotation: object) -> object:
+    """Return the text of *annotation* without the modules of its names, or that of none."""
+    if annotation is inspect.Parameter.empty:
+        return annotation
+    text = _MODULE.sub("", inspect.formatannotation(annotation))
+    return _Shown(text.replace("NoneType", "None"))
 
 
 def with_settings_listed(function: _F, *, without: frozenset[str] = frozenset()) -> _F:
@@ -40,18 +63,24 @@ def with_settings_listed(function: _F, *, without: frozenset[str] = frozenset())
     """
     signature = inspect.signature(function)
     own = [
-        parameter
+        parameter.replace(annotation=_shown(parameter.annotation))
         for parameter in signature.parameters.values()
         if parameter.kind is not parameter.VAR_KEYWORD
     ]
+    texts = {name: _Shown(kind) for name, (kind, _) in _documented_keys().items()}
     listed = [
         inspect.Parameter(
-            name, inspect.Parameter.KEYWORD_ONLY, default=_default(name), annotation=annotation
+            name,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=_default(name),
+            annotation=texts.get(name) or _shown(annotation),
         )
         for name, annotation in Settings.__annotations__.items()
         if name not in without and name not in signature.parameters
     ]
-    function.__signature__ = signature.replace(parameters=[*own, *listed])  # type: ignore[attr-defined]
+    function.__signature__ = signature.replace(  # type: ignore[attr-defined]
+        parameters=[*own, *listed], return_annotation=_shown(signature.return_annotation)
+    )
     return with_settings_documented(function)
 
 

@@ -18,7 +18,7 @@ from llmcore.generation.handler import Handler, handler_of, name_of, typed_handl
 from llmcore.generation.object_schema import ObjectSchema
 from llmcore.schema.content import ToolOutputPart
 from llmcore.schema.errors import ConfigurationError
-from llmcore.schema.hints import with_call_hints
+from llmcore.schema.hints import shown_kind, with_call_hints
 from llmcore.schema.json import JsonObject
 from llmcore.schema.options import check_kind
 from llmcore.schema.tools import ToolDefinition, check_tool_name
@@ -113,8 +113,8 @@ class Tool(Generic[_P, _R_co]):
             object.__setattr__(self, "handler", None)
             return
         if not callable(self.execute):
-            kind = type(self.execute).__name__
-            message = f"execute of the tool {self.name!r} must be a function, not a {kind}"
+            kind = shown_kind(self.execute)
+            message = f"execute of the tool {self.name!r} must be a function, not {kind}"
             raise ConfigurationError(message)
         handler = self.handler
         if handler is None or handler.function is not self.execute:

@@ -11,7 +11,7 @@ from llmcore.generation.default_client import AnyClient, client_or_default
 from llmcore.generation.retry import RetryPolicy, retry
 from llmcore.routes.transport import Timeouts
 from llmcore.schema.errors import InvalidRequestError, LLMError
-from llmcore.schema.hints import hint_for
+from llmcore.schema.hints import hint_for, shown_kind
 from llmcore.schema.json import JsonObject
 from llmcore.schema.result import Result
 from llmcore.schema.unary import UnaryRequest, UnaryResponse
@@ -69,9 +69,7 @@ def request_fields(
 
 def _check_timeout(given: object) -> None:
     if given is not None and not isinstance(given, int | float | Timeouts):
-        raise InvalidRequestError(
-            f"timeout must be seconds or a Timeouts, not a {type(given).__name__}"
-        )
+        raise InvalidRequestError(f"timeout must be seconds or a Timeouts, not {shown_kind(given)}")
 
 
 def client_of(settings: UnarySettings) -> Client:

@@ -19,6 +19,7 @@ from llmcore.mcp.servers import HttpServer, McpServer, SdkServer, StdioServer, s
 from llmcore.schema import json
 from llmcore.schema.content import ToolOutputPart
 from llmcore.schema.errors import ConfigurationError, LLMError, RequestTimeoutError
+from llmcore.schema.hints import shown_kind
 from llmcore.schema.messages import Message
 
 _CLOSE_SECONDS = 10.0
@@ -191,16 +192,16 @@ def _check(servers: object) -> None:
     if isinstance(servers, str | Path):
         raise ConfigurationError(f"for a file write McpServers.from_file({str(servers)!r})")
     if not isinstance(servers, Mapping):
-        kind = type(servers).__name__
+        kind = shown_kind(servers)
         raise ConfigurationError(
             f"servers must be a dict by name, such as {{'files': StdioServer('npx', [...])}}, "
-            f"not a {kind}"
+            f"not {kind}"
         )
     for name, server in servers.items():
         if not isinstance(server, StdioServer | HttpServer | SdkServer):
             raise ConfigurationError(
                 f"the MCP server {name!r} must be a StdioServer, HttpServer or SdkServer, "
-                f"not a {type(server).__name__}"
+                f"not {shown_kind(server)}"
             )
 
 

@@ -15,6 +15,7 @@ from attrs import evolve, field
 from llmcore.routes.http_request import HttpRequest
 from llmcore.schema.errors import AuthenticationError, ConfigurationError, LLMError
 from llmcore.schema.frozen import frozen
+from llmcore.schema.hints import shown_kind
 from llmcore.schema.result import Failure, Result, Success
 
 
@@ -266,7 +267,7 @@ def _no_key(variables: Sequence[str]) -> AuthenticationError:
 def _checked(key: str | None, source: str, context: AuthContext) -> Result[str, LLMError]:
     """Return *key* without white space around it, if a header can hold it."""
     if not isinstance(key, str | None):
-        message = f"{source} must be text, not a {type(key).__name__}"
+        message = f"{source} must be text, not {shown_kind(key)}"
         return Failure(AuthenticationError(message, error_code=UNUSABLE_KEY))
     key = (key or "").strip() or context.missing_key
     if not key:

@@ -49,6 +49,7 @@ from llmcore.schema.errors import (
     UnsupportedToolChoiceError,
 )
 from llmcore.schema.frozen import frozen
+from llmcore.schema.hints import shown_kind
 from llmcore.schema.json import JsonObject, ProviderMetadata, without
 from llmcore.schema.messages import Message
 from llmcore.schema.model import Body_co, Model
@@ -190,8 +191,8 @@ class RouteChanges(TypedDict, total=False):
 
 def _is_auth(_route: "Route[Any]", _attribute: object, auth: Any) -> None:
     if not isinstance(auth, Auth):
-        kind = type(auth).__name__  # and not the value, which may be a key
-        message = f"auth is an Auth such as Auth.bearer(key), not a {kind}: a key alone is api_key"
+        kind = shown_kind(auth)  # and not the value, which may be a key
+        message = f"auth is an Auth such as Auth.bearer(key), not {kind}: a key alone is api_key"
         raise ConfigurationError(message)
 
 

@@ -21,6 +21,7 @@ from llmcore.schema.content import (
     ToolResultPart,
 )
 from llmcore.schema.errors import InvalidRequestError
+from llmcore.schema.hints import shown_kind
 from llmcore.schema.json import parse_arguments
 from llmcore.schema.media_sources import decode_base64
 
@@ -97,7 +98,7 @@ def _parts(content: object, where: str) -> tuple[ContentPart, ...]:
     if isinstance(content, str):
         return (TextPart(content),)
     if not isinstance(content, list | tuple):
-        raise InvalidRequestError(f"{where} is a {type(content).__name__}, not text or a list")
+        raise InvalidRequestError(f"{where} is {shown_kind(content)}, not text or a list")
     return tuple(_part(item, where) for item in content)
 
 
@@ -147,7 +148,7 @@ def _result(message: Mapping[str, Any], content: tuple[ContentPart, ...]) -> Too
 
 def _text(value: object, field: str) -> str:
     if not isinstance(value, str):
-        raise InvalidRequestError(f"{field} is a {type(value).__name__}, not text")
+        raise InvalidRequestError(f"{field} is {shown_kind(value)}, not text")
     return value
 
 

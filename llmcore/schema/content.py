@@ -9,7 +9,7 @@ from llmcore.schema import json
 from llmcore.schema.display import readable
 from llmcore.schema.errors import InvalidRequestError
 from llmcore.schema.frozen import frozen
-from llmcore.schema.hints import Hinted, with_call_hints
+from llmcore.schema.hints import Hinted, shown_kind, with_call_hints
 from llmcore.schema.json import (
     MAX_DEPTH,
     JsonValue,
@@ -92,7 +92,7 @@ class TextPart:
 
     def __attrs_post_init__(self) -> None:
         if type(self.text) is not str and not isinstance(self.text, str):
-            raise InvalidRequestError(f"text must be text, not a {type(self.text).__name__}")
+            raise InvalidRequestError(f"text must be text, not {shown_kind(self.text)}")
 
 
 @with_call_hints()
@@ -370,7 +370,7 @@ def _output_part(item: object) -> "ToolOutputPart":
     if isinstance(item, str):
         return TextPart(item)
     raise InvalidRequestError(
-        f"a tool result must be text, JSON or parts; got parts and a {type(item).__name__}"
+        f"a tool result must be text, JSON or parts; got parts and {shown_kind(item)}"
     )
 
 
@@ -442,7 +442,7 @@ def parts_of(values: Iterable[PartInput], *, levels: int = MAX_DEPTH) -> tuple[C
             parts.extend(parts_of(value, levels=levels - 1))
         else:
             raise InvalidRequestError(
-                f"content must be text or content parts; got a {type(value).__name__}"
+                f"content must be text or content parts; got {shown_kind(value)}"
                 + ": give the whole message as a dict, or parts" * isinstance(value, Mapping)
             )
     return tuple(parts)

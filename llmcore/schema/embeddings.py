@@ -8,7 +8,7 @@ from attrs import Attribute, field
 from llmcore.schema.display import readable
 from llmcore.schema.errors import InvalidRequestError
 from llmcore.schema.frozen import frozen
-from llmcore.schema.hints import with_call_hints
+from llmcore.schema.hints import shown_kind, with_call_hints
 from llmcore.schema.unary import UnaryRequest, UnaryResponse, check_count, check_texts
 
 InputType: TypeAlias = Literal["query", "document"]
@@ -23,7 +23,7 @@ def _texts(given: str | Iterable[str]) -> tuple[str, ...]:
 
 def _text(_request: object, attribute: "Attribute[str]", value: object) -> None:
     if not isinstance(value, str):
-        raise InvalidRequestError(f"{attribute.name} is a text, not a {type(value).__name__}")
+        raise InvalidRequestError(f"{attribute.name} is a text, not {shown_kind(value)}")
 
 
 def _input_type(_request: object, _attribute: object, value: str | None) -> None:

@@ -14,6 +14,22 @@ from attrs import frozen
 _T = TypeVar("_T")
 
 
+def shown_kind(value: object) -> str:
+    """Return what *value* is, for errors of a wrong type: `an int`, `None`, `the class Person`.
+
+    A type that is defined elsewhere is named with its module, `a numpy.ndarray`, since its name
+    alone may be that of one of llmcore's.
+    """
+    if value is None:
+        return "None"
+    if isinstance(value, type):
+        return f"the class {value.__name__}"
+    kind = type(value)
+    own = kind.__module__ == "builtins" or kind.__module__.startswith("llmcore.")
+    name = kind.__name__ if own else f"{kind.__module__}.{kind.__qualname__}"
+    return f"{'an' if name[0] in 'aeioAEIO' else 'a'} {name}"
+
+
 def nearest(name: str, names: Sequence[str]) -> str:
     """Return the question whether the nearest of *names* is meant; empty if none is near."""
     if name.startswith("_"):  # asked for by protocols such as those of pickle and of notebooks

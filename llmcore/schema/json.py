@@ -16,6 +16,7 @@ import msgspec
 import orjson
 
 from llmcore.schema.errors import InvalidRequestError
+from llmcore.schema.hints import shown_kind
 
 if TYPE_CHECKING:
     JsonValue = Union[None, bool, int, float, str, Sequence["JsonValue"], Mapping[str, "JsonValue"]]
@@ -237,7 +238,7 @@ def plain_object(value: object) -> JsonObject:
     if value is None or value == {}:
         return {}
     if type(value) is not dict and not isinstance(value, Mapping):
-        raise InvalidRequestError(f"expected a JSON object, got a {type(value).__name__}")
+        raise InvalidRequestError(f"expected a JSON object, got {shown_kind(value)}")
     return plain_json(value)  # type: ignore[return-value]
 
 
@@ -246,13 +247,13 @@ def plain_metadata(value: object, field: str = "provider_metadata") -> ProviderM
     if value == {}:  # nearly always
         return {}
     if type(value) is not dict and not isinstance(value, Mapping | None):
-        kind = type(value).__name__
-        raise InvalidRequestError(f"{field} must be a dict by provider, not a {kind}")
+        kind = shown_kind(value)
+        raise InvalidRequestError(f"{field} must be a dict by provider, not {kind}")
     copy = plain_object(value)
     for provider, data in copy.items():
         if not isinstance(data, dict):
             raise InvalidRequestError(
-                f"{field}[{provider!r}] must be an object, not a {type(data).__name__}"
+                f"{field}[{provider!r}] must be an object, not {shown_kind(data)}"
             )
     return copy  # type: ignore[return-value]
 

@@ -5,6 +5,7 @@ from pathlib import PurePath
 from typing import Any
 
 from llmcore.schema.errors import InvalidRequestError
+from llmcore.schema.hints import shown_kind
 
 
 def source_fields(source: object) -> dict[str, Any] | None:
@@ -44,7 +45,7 @@ def png_of(image: Any) -> bytes:
     else:
         raise InvalidRequestError(
             "ImagePart.of takes a path, a URL, bytes, a PIL image or a matplotlib figure; "
-            f"got a {type(image).__name__}"
+            f"got {shown_kind(image)}"
         )
     return b"".join(sink.pieces)
 

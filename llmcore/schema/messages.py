@@ -20,7 +20,13 @@ from llmcore.schema.content import (
 from llmcore.schema.display import readable
 from llmcore.schema.errors import InvalidRequestError
 from llmcore.schema.frozen import frozen
-from llmcore.schema.hints import Hinted, json_hints, with_call_hints, with_names_of_others
+from llmcore.schema.hints import (
+    Hinted,
+    json_hints,
+    shown_kind,
+    with_call_hints,
+    with_names_of_others,
+)
 from llmcore.schema.json import ProviderMetadata, plain_metadata
 
 Role = Literal["system", "user", "assistant", "tool", "developer"]
@@ -110,7 +116,7 @@ class Message(metaclass=Hinted):
         for part in self.content:
             if not _allowed(self.role, part):
                 raise InvalidRequestError(
-                    f"a {self.role} message cannot contain a {type(part).__name__}"
+                    f"a {self.role} message cannot contain {shown_kind(part)}"
                 )
 
     @classmethod
@@ -191,7 +197,7 @@ def as_message(value: MessageInput) -> Message:
         return Message(value["role"], content, name=name)
     raise InvalidRequestError(
         f"messages must be Message values, such as Message.user('Hi'), or dicts; "
-        f"got a {type(value).__name__}{': give its messages' * hasattr(value, 'messages')}"
+        f"got {shown_kind(value)}{': give its messages' * hasattr(value, 'messages')}"
     )
 
 

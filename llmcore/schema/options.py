@@ -2,9 +2,20 @@
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from operator import attrgetter
+from operator import attrgetter, index
 from types import NoneType
-from typing import Any, Final, Literal, Self, TypeAlias, TypeVar, Union, get_args
+from typing import (
+    Any,
+    Final,
+    Literal,
+    Self,
+    SupportsFloat,
+    SupportsIndex,
+    TypeAlias,
+    TypeVar,
+    Union,
+    get_args,
+)
 
 from attrs import field
 
@@ -12,7 +23,7 @@ from llmcore.schema.cached_contents import CachedContent
 from llmcore.schema.display import readable
 from llmcore.schema.errors import InvalidRequestError, LLMError
 from llmcore.schema.frozen import frozen
-from llmcore.schema.hints import with_call_hints
+from llmcore.schema.hints import shown_kind, with_call_hints
 from llmcore.schema.json import JsonObject, JsonValue, plain_object
 
 _Word = TypeVar("_Word", bound=str)
@@ -35,10 +46,8 @@ def check_kind(
 ) -> None:
     """Raise *error* if *value* is not one of *kinds*; a bool is not a number."""
     if not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds):
-        kind = type(value).__name__
-        article = "an" if kind[0] in "aeioAEIO" else "a"
         shown = f"{value!r:.40}, " if int in kinds and isinstance(value, str) else ""
-        raise error(f"{name} is {shown}{article} {kind}; give {instead}")
+        raise error(f"{name} is {shown}{shown_kind(value)}; give {instead}")
 
 
 class FieldKinds:
@@ -51,15 +60,41 @@ class FieldKinds:
         """Types of all fields together that were checked and are right."""
 
     def check(self, value: object) -> None:
-        """Raise InvalidRequestError if a field of *value* has none of its kinds."""
+        """Raise InvalidRequestError if a field of *value* has none of its kinds.
+
+        Numbers of other libraries are replaced by Python's.
+        """
         values = self._values(value)
         types = tuple(map(type, values))
         if types in self._right:
             return
+        replaced = False
         for (name, kinds, instead), given in zip(self._fields, values, strict=True):
-            check_kind(name, given, kinds, instead)
-        if len(self._right) < _TYPES_KEPT:
+            number = None if type(given) in kinds else _plain_number(given, kinds)
+            if number is None:
+                check_kind(name, given, kinds, instead)
+            else:
+                object.__setattr__(value, name, number)
+                replaced = True
+        if not replaced and len(self._right) < _TYPES_KEPT:
             self._right.add(types)
+
+
+def _plain_number(given: object, kinds: tuple[type, ...]) -> float | None:
+    """Return a number of numpy or another library, such as an item of a data frame, as Python's.
+
+    None for what is not a number of one of *kinds*.
+    """
+    if isinstance(given, bool):
+        return None
+    try:
+        if int in kinds and isinstance(given, SupportsIndex):
+            return index(given)
+        if float in kinds and isinstance(given, SupportsFloat):
+            return float(given)
+    except (TypeError, ValueError):  # an array of several, which has the methods, too
+        return None
+    return None
 
 
 ServiceTier = Literal["auto", "default", "flex", "priority"]
@@ -199,8 +234,12 @@ class ReasoningOptions:
     """The length of the summary of the reasoning, where the provider shows one."""
 
     def __attrs_post_init__(self) -> None:
-        check_kind("reasoning effort", self.effort, (str, NoneType), 'a word such as "high"')
-        check_kind("budget_tokens", self.budget_tokens, *_COUNT)
+        _REASONING_KINDS.check(self)
+
+
+_REASONING_KINDS: Final = FieldKinds(
+    ("effort", (str, NoneType), 'a word such as "high"'), ("budget_tokens", *_COUNT)
+)
 
 
 @with_call_hints(enabled="write CachePolicy(mode='off'), or cache='off'")

@@ -10,7 +10,7 @@ from llmcore.schema.content import TextPart
 from llmcore.schema.display import readable
 from llmcore.schema.errors import InvalidRequestError
 from llmcore.schema.frozen import frozen
-from llmcore.schema.hints import with_call_hints
+from llmcore.schema.hints import shown_kind, with_call_hints
 from llmcore.schema.json import JsonObject, ProviderMetadata, plain_metadata, present
 from llmcore.schema.messages import Message, MessageInput, as_message
 from llmcore.schema.model import Body_co, Model
@@ -69,15 +69,15 @@ def _messages(value: Iterable[MessageInput]) -> tuple[Message, ...]:
 def _tools(value: Iterable[ToolSpecInput]) -> tuple[ToolSpec, ...]:
     if not isinstance(value, Iterable):
         raise InvalidRequestError(
-            f"tools must be a list, not a {type(value).__name__}: write tools=[...]"
+            f"tools must be a list, not {shown_kind(value)}: write tools=[...]"
         )
     return tuple(map(as_tool_spec, value))
 
 
 def _metadata(value: Mapping[str, str]) -> Mapping[str, str]:
     if not isinstance(value, Mapping):
-        kind = type(value).__name__
-        raise InvalidRequestError(f"metadata must map strings to strings; got a {kind}")
+        kind = shown_kind(value)
+        raise InvalidRequestError(f"metadata must map strings to strings; got {kind}")
     _only((*value.keys(), *value.values()), (str,), "metadata must map strings to strings")
     return dict(value)
 
@@ -110,7 +110,7 @@ def _only(items: tuple[_Item, ...], kinds: tuple[type, ...], rule: str) -> tuple
     """Return *items* if all are instances of *kinds*; else InvalidRequestError with *rule*."""
     for item in items:
         if not isinstance(item, kinds):
-            raise InvalidRequestError(f"{rule}; got a {type(item).__name__}")
+            raise InvalidRequestError(f"{rule}; got {shown_kind(item)}")
     return items
 
 
@@ -292,13 +292,21 @@ def _check_prompt(prompt: object, *, given: bool) -> None:
     if isinstance(prompt, Message | Mapping):
         kind = "a Message" if isinstance(prompt, Message) else "a dict"
         raise InvalidRequestError(f"prompt is {kind}: give text, or the whole as messages=[...]")
-    if isinstance(prompt, str):
-        is_empty = not prompt or prompt.isspace()
-    elif isinstance(prompt, Sequence):
-        if any(isinstance(item, Message | Mapping) for item in prompt):
-            raise InvalidRequestError("the prompt is a list of messages: give it as messages=[...]")
-        is_empty = not prompt
-    else:
-        is_empty = False
-    if is_empty:
+    is_blank = isinstance(prompt, str) and prompt.isspace()
+    if is_blank or (isinstance(prompt, Sequence) and not prompt):
         raise InvalidRequestError("the prompt is empty: give a text, or messages=[...]")
+    if not isinstance(prompt, str | NoneType):
+        raise InvalidRequestError(
+            f"prompt must be text, not {shown_kind(prompt)}{_hint_on(prompt)}"
+        )
+
+
+def _hint_on(prompt: object) -> str:
+    """Return what to write instead of a *prompt* that is not text."""
+    if not isinstance(prompt, Sequence) or isinstance(prompt, bytes):
+        return ""
+    if any(isinstance(item, Message | Mapping) for item in prompt):
+        return " of messages: give it as messages=[...]"
+    return (
+        ": give several parts as messages=[Message.user(...)], and several prompts to generate_many"
+    )

@@ -9,7 +9,7 @@ from llmcore.schema.chat_form import function_of
 from llmcore.schema.display import readable
 from llmcore.schema.errors import InvalidRequestError
 from llmcore.schema.frozen import frozen
-from llmcore.schema.hints import with_call_hints
+from llmcore.schema.hints import shown_kind, with_call_hints
 from llmcore.schema.json import (
     JsonObject,
     JsonValue,
@@ -310,7 +310,7 @@ def as_tool_spec(value: ToolSpecInput) -> ToolSpec:
     if isinstance(value, HasDefinition):
         return value.definition
     is_class = isinstance(value, type)
-    got = f"the class {value.__name__}" if is_class else f"a {type(value).__name__}"
+    got = f"the class {value.__name__}" if is_class else shown_kind(value)
     raise InvalidRequestError(
         "tools must be functions, ToolDefinition, CustomTool or HostedTool values, or dicts; "
         f"got {got}"

@@ -9,7 +9,7 @@ import anyio.lowlevel
 
 from llmcore.routes.http_request import HttpRequest, redact
 from llmcore.routes.transport import Timeouts, WebSocket
-from llmcore.schema.hints import with_call_hints
+from llmcore.schema.hints import shown_kind, with_call_hints
 from llmcore.testing.cassette import (
     Cassette,
     CassetteError,
@@ -62,8 +62,8 @@ class Player(HttpxCompatible):
         hint: str = "",
     ) -> None:
         if not isinstance(cassette, Cassette):
-            kind = type(cassette).__name__
-            raise CassetteError(f"Player takes a Cassette, not a {kind}: Player(load('FILE'))")
+            kind = shown_kind(cassette)
+            raise CassetteError(f"Player takes a Cassette, not {kind}: Player(load('FILE'))")
         self.cassette = cassette
         self.requests: list[RecordedRequest] = []
         """The requests that were sent, in order."""

@@ -14,7 +14,7 @@ import anyio.lowlevel
 from llmcore.routes.http_request import HttpRequest
 from llmcore.routes.transport import Timeouts
 from llmcore.schema import json
-from llmcore.schema.hints import with_call_hints
+from llmcore.schema.hints import shown_kind, with_call_hints
 from llmcore.schema.json import JsonObject, JsonValue
 from llmcore.testing.httpx_transport import HttpxCompatible
 
@@ -158,5 +158,5 @@ async def _delivered(piece: Piece) -> bytes:
     if isinstance(chunk, BaseException):
         raise chunk
     if not isinstance(chunk, bytes | str):
-        raise TypeError(f"a chunk is bytes or text, not a {type(chunk).__name__}")
+        raise TypeError(f"a chunk is bytes or text, not {shown_kind(chunk)}")
     return chunk.encode() if isinstance(chunk, str) else chunk

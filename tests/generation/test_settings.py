@@ -69,6 +69,17 @@ def test_every_setting_has_a_meaning() -> None:
     assert all(setting_meanings().values())
 
 
+@pytest.mark.parametrize("function", [generate, sync.generate, sync.stream, Conversation.generate])
+def test_help_shows_settings_as_they_are_written_in_the_source(function: Any) -> None:
+    shown = str(inspect.signature(function)).rpartition(" -> ")[0]
+
+    assert "model: Model | str | None = None, prompt: str | None = None, *, messages: S" in shown
+    assert "tools: Sequence[ToolInput] | None = (), " in shown
+    assert "timeout: float | Timeouts | None = None" in shown
+    assert "llmcore." not in shown
+    assert "typing" not in shown
+
+
 @pytest.mark.parametrize(
     "function",
     [
@@ -176,7 +187,7 @@ def test_a_blocking_client_stands_for_the_one_behind_it() -> None:
 @pytest.mark.parametrize(
     ("given", "instead"),
     [
-        ({"model": 3}, "model must be a Model or a model's id, not a int"),
+        ({"model": 3}, "model must be a Model or a model's id, not an int"),
         (
             {"model": OpenAI},
             "model is the provider OpenAI: give one of its models, such as OpenAI(",
@@ -190,12 +201,12 @@ def test_a_blocking_client_stands_for_the_one_behind_it() -> None:
         ({"max_tool_rounds": "3"}, "max_tool_rounds must be an integer of at least 0, not '3'"),
         ({"max_tool_rounds": -1}, "max_tool_rounds must be an integer of at least 0, not -1"),
         ({"max_tool_rounds": None}, "max_tool_rounds must be an integer of at least 0, not None"),
-        ({"stop_when": 3}, "stop_when must be a list, not a int"),
-        ({"stop_when": [3]}, "stop_when must be a function, not a int"),
-        ({"prepare_step": 3}, "prepare_step must be a function, not a int"),
-        ({"repair_tool_call": 3}, "repair_tool_call must be a function, not a int"),
+        ({"stop_when": 3}, "stop_when must be a list, not an int"),
+        ({"stop_when": [3]}, "stop_when must be a function, not an int"),
+        ({"prepare_step": 3}, "prepare_step must be a function, not an int"),
+        ({"repair_tool_call": 3}, "repair_tool_call must be a function, not an int"),
         ({"response_format": 1}, "response_format must be a ResponseFormat, such as"),
-        ({"retry_policy": 3}, "retry_policy must be a RetryPolicy, not a int"),
+        ({"retry_policy": 3}, "retry_policy must be a RetryPolicy, not an int"),
         ({"timeout": "5"}, "timeout must be seconds or a Timeouts, not a str"),
         (
             {"abort_signal": AbortController()},
@@ -203,7 +214,7 @@ def test_a_blocking_client_stands_for_the_one_behind_it() -> None:
         ),
         (
             {"client": Timeouts()},
-            "client must be an llmcore.Client, not a llmcore.routes.transport.Timeouts",
+            "client must be an llmcore.Client, not a Timeouts",
         ),
     ],
 )

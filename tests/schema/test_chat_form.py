@@ -87,12 +87,12 @@ def test_a_dict_is_read_as_a_message(given_: dict[str, Any], message: Message) -
         ({"role": "user", "contents": "Hi"}, "no field 'contents'; its fields are content"),
         ({"role": "user", "content": "Hi", "tool_calls": [CALL]}, "no field 'tool_calls'"),
         ({"role": "user", "contents": "Hi"}, "no field 'contents'"),
-        ({"role": "user", "content": 5}, "is a int"),
+        ({"role": "user", "content": 5}, "is an int"),
         ({"role": "user", "content": [{"type": "video"}]}, "'video'"),
         ({"role": "user", "content": ["Hi"]}, "'str'"),
         ({"role": "assistant", "tool_calls": [{"id": "c"}]}, "a tool call needs"),
         ({"role": "tool", "content": "x"}, "needs tool_call_id"),
-        ({"role": "tool", "content": "x", "tool_call_id": 1}, "tool_call_id is a int, not text"),
+        ({"role": "tool", "content": "x", "tool_call_id": 1}, "tool_call_id is an int, not text"),
         (
             {
                 "role": "tool",

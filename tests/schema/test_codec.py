@@ -281,7 +281,7 @@ REQUEST: dict[str, Any] = {"model": "m", "messages": []}
         (
             content.TextPart,
             {"type": "text", "text": "x", "provider_metadata": {"acme": 5}},
-            r"must be an object, not a int @ \$\.provider_metadata",
+            r"must be an object, not an int @ \$\.provider_metadata",
         ),
         (options.GenerationOptions, {"stop": "abc"}, r"expected a list, got str @ \$\.stop"),
         (options.GenerationOptions, {"temperature": True}, r"got bool @ \$\.temperature"),

@@ -28,6 +28,7 @@ from llmcore.schema.content import (
     text_of,
 )
 from llmcore.schema.errors import InvalidRequestError
+from llmcore.schema.hints import shown_kind
 from llmcore.schema.json import JsonValue, parse_arguments
 from llmcore.schema.media_sources import decode_base64
 from tests.support.strategies.values import content_parts, json_values
@@ -196,7 +197,7 @@ def test_a_result_is_text_json_or_parts(given_content: Any, kept: object) -> Non
 @pytest.mark.parametrize("other", [5, {"a": 1}, ToolCallPart("c1", "f"), None])
 def test_a_result_does_not_mix_parts_and_json(other: Any) -> None:
     """Values beside parts must be parts, or text."""
-    with pytest.raises(InvalidRequestError, match=f"parts and a {type(other).__name__}"):
+    with pytest.raises(InvalidRequestError, match=f"parts and {shown_kind(other)}"):
         ToolResultPart("c1", [TextPart("x"), other])
 
 
@@ -221,7 +222,7 @@ def test_text_parts_and_lists_are_flattened_to_one_tuple(
 @pytest.mark.parametrize("bad", [5, None, b"bytes", {"type": "text", "text": "x"}, Citation()])
 def test_what_is_not_a_part_is_refused(bad: Any) -> None:
     """A dict or bytes where a part is wanted is a mistake to tell at once."""
-    with pytest.raises(InvalidRequestError, match=f"got a {type(bad).__name__}"):
+    with pytest.raises(InvalidRequestError, match=f"got {shown_kind(bad)}"):
         parts_of(["text", [bad]])
 
 
@@ -376,7 +377,7 @@ def test_an_image_is_made_of_what_programs_have(source: object, expected: ImageP
 
 def test_an_image_of_something_else_is_refused() -> None:
     """The error lists what is taken."""
-    with pytest.raises(InvalidRequestError, match="got a int"):
+    with pytest.raises(InvalidRequestError, match="got an int"):
         ImagePart.of(5)
 
 

@@ -1,7 +1,9 @@
 """How a response is to be generated."""
 
+from decimal import Decimal
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 
@@ -64,6 +66,27 @@ def test_option_of_another_type_is_refused_with_the_type_to_give(
 
 def test_whole_numbers_are_taken_for_numbers() -> None:
     assert GenerationOptions(temperature=0, top_p=1, seed=-1).temperature == 0
+
+
+def test_numbers_of_numpy_become_pythons() -> None:
+    given: dict[str, Any] = {"max_tokens": np.int64(5), "temperature": np.float32(0.5)}
+    given |= {"seed": np.uint8(1), "top_p": np.float64(1)}
+    budget: Any = np.int32(9)
+
+    options = GenerationOptions(**given)
+
+    assert options == GenerationOptions(max_tokens=5, seed=1, temperature=0.5, top_p=1.0)
+    kinds = {name: type(getattr(options, name)) for name in given}
+    assert kinds == {"max_tokens": int, "temperature": float, "seed": int, "top_p": float}
+    assert type(ReasoningOptions(budget_tokens=budget).budget_tokens) is int
+
+
+@pytest.mark.parametrize(
+    "value", [np.array([1, 2]), np.array(1.5), np.float64(5), np.bool_(True), Decimal(5)]
+)
+def test_what_is_not_one_whole_number_is_refused(value: Any) -> None:
+    with pytest.raises(InvalidRequestError, match=r"max_tokens is .*; give a whole number"):
+        GenerationOptions(max_tokens=value)
 
 
 @pytest.mark.parametrize("options", [{"effort": 3}, {"budget_tokens": "9"}])

@@ -125,7 +125,7 @@ async def test_an_exception_comes_instead_of_a_response_or_a_chunk() -> None:
 
 async def test_a_value_that_is_not_a_chunk_is_an_error() -> None:
     """A number in a list of chunks is a mistake in the test."""
-    with pytest.raises(TypeError, match="not a int"):
+    with pytest.raises(TypeError, match="not an int"):
         await answered([b"1", 2])
 
 

@@ -16,7 +16,7 @@ from llmcore.client.middleware.target import target_of
 from llmcore.schema.display import with_settings_in_repr
 from llmcore.schema.errors import ConfigurationError, LLMError
 from llmcore.schema.events import LLMEvent
-from llmcore.schema.hints import with_call_hints
+from llmcore.schema.hints import shown_kind, with_call_hints
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.response import LLMResponse
 from llmcore.schema.result import Result, Success
@@ -58,7 +58,7 @@ class ResponseCache:
             raise ConfigurationError(f"ttl_s must be more than 0 seconds, not {ttl_s}")
         if store is not None and not hasattr(store, "put"):
             message = "store must be a cache, such as SqliteCache('responses.db')"
-            raise ConfigurationError(f"{message}, not a {type(store).__name__}")
+            raise ConfigurationError(f"{message}, not {shown_kind(store)}")
         self.store: CacheStore = MemoryCache() if store is None else store
         self._ttl_s = ttl_s
         self._when = when

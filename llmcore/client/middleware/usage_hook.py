@@ -11,7 +11,7 @@ from llmcore.client.middleware.pricing import Price, cost_of_call, listed_price
 from llmcore.client.middleware.target import ModelChoice, target_of
 from llmcore.schema.display import with_settings_in_repr
 from llmcore.schema.errors import ConfigurationError, LLMError
-from llmcore.schema.hints import with_call_hints
+from llmcore.schema.hints import shown_kind, with_call_hints
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.usage import Usage
 
@@ -61,8 +61,8 @@ class UsageHook:
 
     def __init__(self, hook: Callable[[CallUsage], None], *, price: Price = listed_price) -> None:
         if not callable(hook):
-            kind = type(hook).__name__
-            raise ConfigurationError(f"hook must be a function of a CallUsage, not a {kind}")
+            kind = shown_kind(hook)
+            raise ConfigurationError(f"hook must be a function of a CallUsage, not {kind}")
         self._hook = hook
         self._price = price
 

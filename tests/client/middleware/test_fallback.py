@@ -104,7 +104,7 @@ async def test_fallbacks_of_one_call_are_those_of_the_middleware() -> None:
     openai = Client(providers={"openai": OpenAI()})
     with pytest.raises(ConfigurationError, match="'antropic' is not configured"):
         await generate("m", "Hi", client=openai, fallbacks=["antropic:claude"])
-    with pytest.raises(InvalidRequestError, match="fallbacks must be a list, not a int"):
+    with pytest.raises(InvalidRequestError, match="fallbacks must be a list, not an int"):
         await generate("m", "Hi", fallbacks=3)  # type: ignore[arg-type]
     with pytest.raises(InvalidRequestError, match="fallbacks must be a Model or a model's id"):
         await generate("m", "Hi", fallbacks=[("other", "o")])  # type: ignore[list-item]
