@@ -1,7 +1,7 @@
 """Sends HTTP requests over the engine that options and request select; follows redirects."""
 
 import inspect
-from typing import TYPE_CHECKING, Any, TypeAlias, Union
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, Union
 from urllib.parse import parse_qsl, urlencode, urljoin, urlsplit, urlunsplit
 
 import sniffio
@@ -16,11 +16,31 @@ from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.errors import ConfigurationError, NetworkError
 
 if TYPE_CHECKING:
-    import aiohttp
-
     from llmcore.client.http.httpx_engine import HttpxClient, HttpxTransport
 
-HttpClient: TypeAlias = Union["HttpxClient", "HttpxTransport", "aiohttp.ClientSession"]
+
+class AiohttpSession(Protocol):
+    """What distinguishes an `aiohttp.ClientSession`, whose type is unknown without aiohttp.
+
+    A type checker in strict mode would report each `Client(...)` where aiohttp is not installed.
+    """
+
+    @property
+    def cookie_jar(self) -> Any:
+        """The cookies of the session."""
+        ...
+
+    @property
+    def connector(self) -> Any:
+        """The connections of the session."""
+        ...
+
+    async def close(self) -> None:
+        """Close the connections."""
+        ...
+
+
+HttpClient: TypeAlias = Union["HttpxClient", "HttpxTransport", AiohttpSession]
 """A client, transport or session of the caller, who closes it."""
 
 MAX_REDIRECTS = 5

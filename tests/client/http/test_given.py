@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from importlib.metadata import version
-from typing import Any, Final
+from typing import Any, Final, get_args
 
 import aiohttp
 import httpx
@@ -12,6 +12,7 @@ import pytest
 
 from llmcore.client.client import Client
 from llmcore.client.http.options import HttpOptions
+from llmcore.client.http.transport import HttpClient
 from llmcore.schema.errors import ConfigurationError, NetworkError, RateLimitError
 from llmcore.schema.request import request
 from llmcore.schema.response import LLMResponse
@@ -147,3 +148,12 @@ async def test_responses_name_the_engine_that_took_over_in_debug(server: Loopbac
         (note,) = (await noted(options, server.url)).diagnostics
 
     assert note.message == f"HTTP by httpx {version('httpx')}, through a proxy"
+
+
+def test_types_of_http_clients_are_known_where_aiohttp_is_not_installed() -> None:
+    """An unknown type in the signature of `Client` is an error of pyright's strict mode."""
+    modules = [getattr(kind, "__module__", "") for kind in get_args(HttpClient)]
+    named = [getattr(kind, "__forward_arg__", "") for kind in get_args(HttpClient)]
+
+    assert not [module for module in modules if module.partition(".")[0] in ("aiohttp", "httpx")]
+    assert not [name for name in named if "." in name]
