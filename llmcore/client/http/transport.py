@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class AiohttpSession(Protocol):
-    """What distinguishes an `aiohttp.ClientSession`, whose type is unknown without aiohttp.
+    """The attributes of an `aiohttp.ClientSession`, whose type is unknown without aiohttp.
 
     A type checker in strict mode would report each `Client(...)` where aiohttp is not installed.
     """
