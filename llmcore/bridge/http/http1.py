@@ -19,6 +19,8 @@ from llmcore.bridge.http.client_connection import SCOPE_KEY, ClientConnection
 _FRAMING_BYTES: Final = 20
 """The framing of one chunk of a body: up to sixteen hexadecimal digits and two line ends.
 Extensions of chunks count as headers."""
+_ON_ITS_WAY_S: Final = 0.3
+"""How long idle connections are read when the gateway stops."""
 _CHUNKED: Final = b"transfer-encoding: chunked\r\n"
 
 
@@ -29,6 +31,7 @@ class _Connection(HttpToolsProtocol):
     _in_head = False
     _head_bytes = 0
     """Bytes of the request that are neither its body nor the framing of that."""
+    _is_draining = False
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
@@ -63,6 +66,7 @@ class _Connection(HttpToolsProtocol):
         before = self.cycle
         super().on_headers_complete()
         if self.cycle is not before and self.cycle is not None:
+            self.cycle.keep_alive = self.cycle.keep_alive and not self._is_draining
             is_old = self.scope["http_version"] == "1.0"
             kind = UnchunkedTransport if is_old else CoalescingTransport
             self.cycle.transport = kind(self.transport, self.loop)  # type: ignore[assignment]
@@ -84,6 +88,18 @@ class _Connection(HttpToolsProtocol):
         super().on_response_complete()
         if self._in_head:
             self._watch()
+
+    def shutdown(self) -> None:
+        """Close the connection once nothing is under way on it, which its last response announces.
+
+        A request of a client that keeps its connection may be there already, without having been
+        read. It would be lost, so that an idle connection is closed a moment later.
+        """
+        self._is_draining = True
+        if self.cycle is None or self.cycle.response_complete:
+            self.loop.call_later(_ON_ITS_WAY_S, super().shutdown)
+        else:
+            super().shutdown()
 
     def connection_lost(self, exc: Exception | None) -> None:
         super().connection_lost(exc)

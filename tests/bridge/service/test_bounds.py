@@ -1,5 +1,6 @@
 """Bounds on the memory, places and log lines that a hostile or broken client costs."""
 
+import asyncio
 import gzip
 import io
 import json
@@ -15,10 +16,11 @@ import anyio
 import httpx
 import pytest
 from attrs import evolve
+from uvicorn.server import ServerState
 
 from llmcore.bridge.apis import responses as operations_module
 from llmcore.bridge.configuration.settings import GatewaySettings, Limits
-from llmcore.bridge.http import metrics
+from llmcore.bridge.http import metrics, server
 from llmcore.bridge.http.app import make_app
 from llmcore.bridge.http.logs import LOGGER, JsonFormatter
 from llmcore.bridge.http.responses import diagnostic_codes
@@ -630,3 +632,39 @@ async def test_unknown_ids_are_not_found(settings: GatewaySettings, name: str) -
         ]
 
     assert [answer.status_code for answer in answers] == [400, 404]
+
+
+def test_requests_that_arrive_as_the_gateway_stops_are_answered(settings: GatewaySettings) -> None:
+    """On connections that are kept; the response tells the client not to use it again."""
+    first, second, unused = asyncio.run(_asked_as_it_stops(settings))
+
+    assert (first[:15], second[:15]) == (b"HTTP/1.1 200 OK",) * 2
+    assert b"connection: close" not in first
+    assert b"connection: close" in second
+    assert unused == b""
+
+
+async def _asked_as_it_stops(settings: GatewaySettings) -> list[bytes]:
+    """Return the responses before and during a shutdown, and what an idle connection gets."""
+    service = Service.from_settings(settings)
+    config = server.uvicorn_config(make_app(service), settings)
+    config.load()
+    kind: Any = config.http_protocol_class
+    state = ServerState()
+    listener = await asyncio.get_running_loop().create_server(
+        lambda: kind(config=config, server_state=state, app_state={}), "127.0.0.1", 0
+    )
+    request = b"GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n"
+    async with listener:
+        address = listener.sockets[0].getsockname()
+        (used, writer), (unused, other) = [await asyncio.open_connection(*address) for _ in "ab"]
+        writer.write(request)
+        answers = [await used.readuntil(b"}")]
+        for connection in list(state.connections):
+            connection.shutdown()
+        writer.write(request)
+        answers += [await used.read(), await unused.read()]
+        writer.close()
+        other.close()
+    await service.aclose()
+    return answers
