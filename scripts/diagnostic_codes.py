@@ -275,6 +275,11 @@ _CODES: Final = {
         "The model always reasons.",
         "Use a model whose reasoning can be turned off.",
     ),
+    "reasoning-summary-changed": _Code(
+        "A summary of reasoning of another length was requested.",
+        "The model does not offer concise ones.",
+        "Ask for the summary `auto` or `detailed`.",
+    ),
     "reasoning-turned-off": _Code(
         "The request was sent without reasoning.",
         "The model does not combine reasoning with the tools or tool choice of the request.",
@@ -457,6 +462,12 @@ _CODES: Final = {
         "A tool was sent under another name.",
         "The API does not allow its characters or its length.",
         "Nothing needs to be done: calls come back under the tool's own name.",
+    ),
+    "tool-name-cleaned": _Code(
+        "Marks around the name of a called tool were left out.",
+        "The server sent parts of the model's template with the name, such as "
+        "`look<|channel|>commentary`.",
+        "Nothing needs to be done: the call is that of the tool.",
     ),
     "tool-result-missing": _Code(
         "A placeholder was sent as the result of a tool call.",

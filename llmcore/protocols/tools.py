@@ -271,6 +271,20 @@ def _digest(text: str, length: int) -> str:
 
 # -- names of tools
 
+_MARKED: Final = re.compile(r"(?:functions\.)?([A-Za-z0-9_-]+)(?::\d+|<\|.*)?", re.DOTALL)
+
+
+def offered_name(name: str, offered: Collection[str]) -> str:
+    """Return the name of the tool, of those *offered*, that *name* is with marks around it.
+
+    Servers leak marks of the model's template: `look<|channel|>commentary` (gpt-oss,
+    https://github.com/vllm-project/vllm/pull/32633), `functions.look:0` (Kimi's ids of calls,
+    https://github.com/MoonshotAI/Kimi-K2/blob/main/docs/tool_call_guidance.md).
+    """
+    marked = None if name in offered else _MARKED.fullmatch(name)
+    return marked[1] if marked is not None and marked[1] in offered else name
+
+
 _DIGITS: Final = 8
 """Hexadecimal digits of a digest in a name; all 32 where 8 are not enough to tell two apart."""
 

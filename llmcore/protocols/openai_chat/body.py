@@ -127,10 +127,11 @@ def _lower_schema(
 def lower_generation(request: LLMRequest, dialect: ChatDialect) -> NativeObject:
     """Return sampling and limits."""
     options = request.generation
-    renamed = {"max_tokens": dialect.max_tokens_field, "seed": dialect.seed_field}
+    limit = dialect.limit_field(request.model_id)
+    renamed = {"max_tokens": limit, "seed": dialect.seed_field}
     fields = {renamed.get(name, n): getattr(options, name) for name, n in PARAMETERS.items()}
     if options.max_tokens is None:
-        fields[dialect.max_tokens_field] = dialect.default_max_tokens
+        fields[limit] = dialect.default_max_tokens
     fields["stop"] = list(options.stop) or None
     if options.logprobs is None and options.top_logprobs:
         fields["logprobs"] = True

@@ -47,6 +47,7 @@ from llmcore.protocols.openai_chat.state import (
     ChatState,
     Pending,
     add_fragment,
+    cleaned,
     close_segment,
     end_arguments,
     is_object,
@@ -55,7 +56,7 @@ from llmcore.protocols.openai_chat.state import (
     repeats,
 )
 from llmcore.protocols.persistent import PersistentList, to_list, with_entry
-from llmcore.protocols.tools import freeform_text, synthetic_call_id
+from llmcore.protocols.tools import freeform_text, offered_name, synthetic_call_id
 from llmcore.schema import json
 from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.errors import StreamError
@@ -132,8 +133,18 @@ def on_tool_calls(
         if _is_of_other_tool(native):
             events.append(ProviderEvent(state.context.provider, {"tool_call": native}))
         else:
-            state = _on_fragment(state, read_fragment(native), events)
+            state, fragment = _named(state, read_fragment(native))
+            state = _on_fragment(state, fragment, events)
     return state
+
+
+def _named(state: ChatState, fragment: Fragment) -> tuple[ChatState, Fragment]:
+    """Return *fragment* with the name of the request's tool that it means."""
+    name = fragment.name and offered_name(fragment.name, state.context.tools)
+    if name == fragment.name:
+        return state, fragment
+    calls = replace(state.calls, cleaned=with_entry(state.calls.cleaned, name, None))
+    return replace(state, calls=calls), replace(fragment, name=name)
 
 
 def _is_of_other_tool(native: NativeObject) -> bool:
@@ -163,7 +174,7 @@ def on_whole_calls(state: ChatState, message: NativeObject, events: list[LLMEven
             if "tool_calls" not in state.fields:  # which deltas have brought
                 events.append(ProviderEvent(state.context.provider, {"tool_call": native}))
             continue
-        fragment = read_fragment(native)
+        state, fragment = _named(state, read_fragment(native))
         same = known.get(fragment.id or (number, fragment.name), deque())
         while same and same[0].id in matched:
             same.popleft()
@@ -433,7 +444,7 @@ def _overflows(call: ChatCall, fragment: Fragment) -> bool:
 
 def end_calls(calls: Calls, events: list[LLMEvent]) -> tuple[Diagnostic, ...]:
     """End all calls in the order they began; return reports of how their arguments came."""
-    diagnostics: list[Diagnostic] = []
+    diagnostics = [cleaned(name) for name in calls.cleaned]
     for id_, arguments in calls.arguments.items():
         held, snapshots = end_arguments(arguments)
         if snapshots:

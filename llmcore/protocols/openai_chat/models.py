@@ -50,6 +50,8 @@ class ChatDialect:
 
     max_tokens_field: Literal["max_completion_tokens", "max_tokens"] = "max_completion_tokens"
     """The field that limits the output."""
+    completion_models: str = ""
+    """Models (a pattern for the whole id) whose limit is `max_completion_tokens` in any case."""
     default_max_tokens: int | None = None
     """Default `max_tokens`, for servers whose own default is unlimited."""
 
@@ -186,6 +188,11 @@ class ChatDialect:
     auto_cache_models: str = ""
     """Models that cache only if asked to, by one `cache_control` on the whole request."""
 
+    def limit_field(self, model: str) -> str:
+        """Return the field that limits the output of *model*."""
+        named = matches_model(self.completion_models, model)
+        return "max_completion_tokens" if named else self.max_tokens_field
+
     @property
     def thinks_in_content(self) -> bool:
         """Whether thinking goes back as parts of the content."""
@@ -240,6 +247,9 @@ OPENAI = ChatDialect(
 )
 COMPATIBLE = ChatDialect(
     max_tokens_field="max_tokens",
+    # OpenAI's own, which proxies and clouds serve too: "Unsupported parameter: 'max_tokens' is not
+    # supported with this model", https://github.com/aws-samples/sample-apj-sup-sa/pull/231
+    completion_models=r"(.*[/.])?(o[1-9](-.*)?|gpt-([5-9]|[1-9]\d).*)",
     developer_role=False,
     # templates of open models raise "System message must be at the beginning":
     # https://github.com/QwenLM/Qwen3.8/issues/244

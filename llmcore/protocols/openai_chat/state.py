@@ -147,6 +147,8 @@ class Calls(msgspec.Struct, frozen=True, kw_only=True):
     """The whole input of a call, by its id, where a whole message repeated it."""
     executed: Mapping[str, None] = {}
     """Ids of the calls that the provider ran."""
+    cleaned: Mapping[str, None] = {}
+    """Names of tools that came with marks around them."""
 
 
 class SeveralMessages(msgspec.Struct, frozen=True, kw_only=True):
@@ -401,6 +403,16 @@ def is_object(text: str) -> bool:
         return isinstance(json.loads(text), dict)
     except ValueError:
         return False
+
+
+def cleaned(name: str) -> Diagnostic:
+    """Return the report of a call whose tool's name had marks of a template around it."""
+    return Diagnostic(
+        "tool-name-cleaned",
+        name,
+        action="changed",
+        message="the server sent the name with marks of the model's template, which are left out",
+    )
 
 
 def repeated(name: str) -> Diagnostic:

@@ -71,7 +71,7 @@ def _lower(
         "input": items,
         **lower_tools(request, context.keys, diagnostics),
         **lower_generation(request, diagnostics),
-        **lower_reasoning(request, diagnostics),
+        **lower_reasoning(request, dialect, diagnostics),
         **lower_text(request.response_format, diagnostics),
         **lower_caching(request, items, context, diagnostics),
     }
@@ -289,7 +289,9 @@ def _searches(tool: HostedTool) -> bool:
     return tool.kind == "web_search" or str(tool.options.get("type")).startswith("web_search")
 
 
-def lower_reasoning(request: LLMRequest, diagnostics: Diagnostics) -> NativeObject:
+def lower_reasoning(
+    request: LLMRequest, dialect: ResponsesDialect, diagnostics: Diagnostics
+) -> NativeObject:
     """Return `reasoning`."""
     reasoning = request.reasoning
     if reasoning is None:
@@ -298,6 +300,10 @@ def lower_reasoning(request: LLMRequest, diagnostics: Diagnostics) -> NativeObje
         why = "the Responses API accepts an effort, not a number of tokens"
         diagnostics.unsupported("reasoning.budget_tokens", why)
     summary = None if reasoning.summary == "none" else reasoning.summary  # none is the default
+    if summary == "concise" and not dialect.takes_concise(request.model_id):
+        why = f"{request.model_id} has no concise summaries: 'auto' is sent"
+        diagnostics.changed("reasoning-summary-changed", "reasoning.summary", why)
+        summary = "auto"
     fields = {"effort": reasoning.effort, "summary": summary}
     given = present(fields)
     return {"reasoning": given} if given else {}

@@ -39,8 +39,14 @@ class ResponsesDialect:
     """Models that reject sampling parameters."""
     efforts: Efforts = ()
     """The efforts of reasoning that models accept."""
+    never_concise: str = ""
+    """Models (a pattern for the whole id) that reject the `summary` of reasoning `concise`."""
     breakpoint_models: str = ""
     """Models that take `prompt_cache_breakpoint` on the parts of messages."""
+
+    def takes_concise(self, model: str) -> bool:
+        """Return whether *model* accepts a concise summary of reasoning."""
+        return not matches_model(self.never_concise, model)
 
     def takes_breakpoints(self, model: str) -> bool:
         """Return whether *model* takes breakpoints of the prompt cache."""
@@ -57,6 +63,9 @@ OPENAI = ResponsesDialect(
     plain_models=r"(^|[^a-z0-9])(gpt-3|gpt-4|chatgpt-|gpt-5-chat)",
     fixed_sampling=OPENAI_FIXED_SAMPLING,
     efforts=OPENAI_EFFORTS,
+    # "supported for computer-use-preview models and all reasoning models after gpt-5": the `openai`
+    # package (`types/shared/reasoning`); https://github.com/openai/codex/issues/2376
+    never_concise=r"o[134](-.*)?|gpt-5(-(mini|nano|pro|codex).*|-\d.*)?",
     breakpoint_models=OPENAI_BREAKPOINT_MODELS,
 )
 COMPATIBLE = evolve(OPENAI, custom_tools=False)

@@ -114,6 +114,25 @@ def test_the_limit_has_its_name(dialect: ChatDialect, field: str) -> None:
     assert body(_asked(max_tokens=9), dialect)[field] == 9
 
 
+@pytest.mark.parametrize(
+    ("model", "field"),
+    [
+        ("gpt-5.6-sol", "max_completion_tokens"),
+        ("openai/gpt-6-sol", "max_completion_tokens"),
+        ("openai.gpt-5.5", "max_completion_tokens"),
+        ("o3", "max_completion_tokens"),
+        ("azure/o4-mini", "max_completion_tokens"),
+        ("gpt-4.1", "max_tokens"),
+        ("openai/gpt-oss-120b", "max_tokens"),
+        ("olmo-3", "max_tokens"),
+        ("m", "max_tokens"),
+    ],
+)
+def test_openais_own_models_have_the_new_limit_on_every_server(model: str, field: str) -> None:
+    """Proxies and clouds pass their refusal of the old one on."""
+    assert body(_asked(model, max_tokens=9), COMPATIBLE)[field] == 9
+
+
 def test_a_server_may_need_a_limit() -> None:
     """A small model would never stop; the request's own limit takes precedence."""
     dialect = evolve(COMPATIBLE, default_max_tokens=64)

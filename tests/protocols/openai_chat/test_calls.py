@@ -276,6 +276,39 @@ def test_a_name_that_no_tool_has_is_read_as_it_came(wrong: str) -> None:
     assert [(one.name, one.arguments) for one in calls] == [(wrong, {"city": "A"})]
 
 
+@pytest.mark.parametrize("stream", [True, False])
+@pytest.mark.parametrize(
+    ("sent", "name"),
+    [
+        ("get_weather<|channel|>commentary", "get_weather"),
+        ("get_weather<|constrain|>json", "get_weather"),
+        ("functions.get_weather", "get_weather"),
+        ("functions.get_weather:0", "get_weather"),
+        ("functions.a", "functions.a"),
+        ("time<|channel|>commentary", "time<|channel|>commentary"),
+        ("<|channel|>get_weather", "<|channel|>get_weather"),
+    ],
+)
+def test_marks_of_a_template_around_a_tools_name_are_left_out(
+    sent: str, name: str, stream: bool
+) -> None:
+    """Servers have leaked those of gpt-oss and of Kimi."""
+    asked = with_tools("get_weather", "functions.a")
+    native = call(0, id="a", name=sent, arguments=A)
+    events = (
+        streamed(calls_chunks(native, call(0, arguments="")), asked=asked)
+        if stream
+        else whole(completion({"tool_calls": [native]}, "tool_calls"), asked=asked)
+    )
+
+    answer = response(events)
+
+    assert [(one.name, one.arguments) for one in answer.tool_calls] == [(name, {"city": "A"})]
+    assert [(note.code, note.path) for note in answer.diagnostics] == (
+        [] if name == sent else [("tool-name-cleaned", name)]
+    )
+
+
 @pytest.mark.parametrize(("one", "two"), [(17, 18), (None, None), (0, 0), ("", "")])
 def test_ids_that_are_no_text_are_replaced_by_texts(one: object, two: object) -> None:
     """Streamed and whole alike, and two calls never share one."""

@@ -347,6 +347,28 @@ def test_effort_and_summary_are_sent_and_a_budget_reported(name: str) -> None:
     assert [path for _, path in codes(asked)] == lost
 
 
+@pytest.mark.parametrize(
+    ("model", "sent"),
+    [
+        ("o3", "auto"),
+        ("o4-mini", "auto"),
+        ("gpt-5", "auto"),
+        ("gpt-5-mini-2025-08-07", "auto"),
+        ("gpt-5.1", "concise"),
+        ("gpt-5.6-sol", "concise"),
+        ("computer-use-preview", "concise"),
+    ],
+)
+def test_a_concise_summary_is_asked_of_models_that_have_it(model: str, sent: str) -> None:
+    """All after GPT-5 have."""
+    asked = asked_of(model, reasoning=ReasoningOptions(summary="concise"))
+
+    assert body(asked)["reasoning"] == {"summary": sent}
+    assert [code for code, _ in codes(asked)] == (
+        [] if sent == "concise" else ["reasoning-summary-changed"]
+    )
+
+
 CACHES: dict[str, tuple[CachePolicy, dict[str, Any]]] = {
     "automatic": (CachePolicy(), {}),
     "key": (CachePolicy(key="k"), {"prompt_cache_key": "k"}),
