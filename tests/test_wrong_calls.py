@@ -1,6 +1,7 @@
 """Calls as users of other libraries write them: each error states what to write instead."""
 
 import inspect
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -8,6 +9,7 @@ import pytest
 import llmcore
 from llmcore import DocumentPart, ImagePart, Message, OpenAI, request, sync
 from llmcore.client.call_hints import with_awaited_hints
+from llmcore.client.http.options import HttpOptions
 from llmcore.client.middleware.concurrency_limit import ConcurrencyLimit
 from llmcore.generation.retry import retry
 from llmcore.schema.errors import LLMError
@@ -32,6 +34,11 @@ def _generate_many(prompts: Any, **settings: Any) -> object:
     return sync.generate_many(fake.model, prompts, client=fake.client, **settings)
 
 
+@dataclass
+class _Tree:
+    child: "Missing"  # type: ignore[name-defined]  # noqa: F821  (the mistake)
+
+
 _FAKE = FakeModel("Hi")
 NAMES = {
     **{name: getattr(llmcore, name) for name in llmcore.__all__},
@@ -43,6 +50,8 @@ NAMES = {
     "ConcurrencyLimit": ConcurrencyLimit,
     "ResponseFormat": ResponseFormat,
     "MODEL": MODEL,
+    "Tree": _Tree,
+    "HttpOptions": HttpOptions,
     "EMBEDDING": "openai:text-embedding-3-small",
     "BLOCKING": sync.Client(environ={}),
     "RESULT": _generate("Hi"),
@@ -175,6 +184,18 @@ WRONG = {
     "sync.transcribe(MODEL, b'ID3', num_retries=1)": r"transcribe\(\) .* 'max_retries'",
     "sync.generate_speech(MODEL, 'Hi', voices='x')": r"generate_speech\(\) .* 'voice'",
     "sync.stream_speech(MODEL, 'Hi', extra_body={})": r"stream_speech\(\) .*provider_options",
+    # values of another type, in providers, clients and conversations
+    "OpenAI(base_url=5)": "base_url must be text, not an int",
+    "OpenAI(headers=5)": "headers must be a dict, not an int",
+    "OpenAI(query='a=1')": "query must be a dict, not a str",
+    "OpenAI(defaults={'timeouts': 5})": r"defaults must be RouteDefaults\(...\), not a dict",
+    "OpenAI().chat(5)": "a model's id is text, not an int",
+    "HttpOptions(proxy=5)": "proxy must be a URL, not an int",
+    "Client(middleware=[None])": r"a middleware is a function or a value .*, not None",
+    "sync.Conversation.open({}, 'trip')": r"not a dict: write Conversation.open\(path, run_id\)",
+    "sync.Conversation.open(':memory:', 5)": "a session's id is text, not an int",
+    "_generate('Hi', provider_options={'openai': {'a': {1}}})": r"options\.openai\.a is a set",
+    "sync.generate_object(MODEL, 'Hi', schema=Tree)": "Tree cannot be read: name .Missing. is",
     # messages as dicts of other APIs
     "_generate(messages=RESULT)": "give its messages",
     "_generate(messages=[RESULT])": "give its messages",

@@ -386,6 +386,9 @@ class Client(UnaryMethods, NotPickled):
             if isinstance(item, type):
                 message = f"middleware must be a value: write {item.__name__}(...)"
                 raise ConfigurationError(message)
+            if not callable(item):
+                rule = "a middleware is a function or a value such as CallLog()"
+                raise ConfigurationError(f"{rule}, not {shown_kind(item)}")
             if isinstance(item, ClientCheck):
                 item.check(self._configured.names)
 

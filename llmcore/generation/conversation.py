@@ -76,12 +76,7 @@ class Conversation:
         entries: Sequence[MessageEntry] = (),
     ) -> None:
         check_run_id(run_id)
-        if store is not None and not hasattr(store, "append"):
-            message = f"store must be a SessionStore, not {shown_kind(store)}"
-            raise InvalidRequestError(
-                f"{message}: write Conversation.open(path, run_id) for a file"
-            )
-        self.store = MemoryStore() if store is None else store
+        self.store = MemoryStore() if store is None else _checked(store)
         self.run_id = run_id
         self._entries = tuple(entries)
         self._last_model: Model | str | None = None  # as it was given, with its route
@@ -96,7 +91,8 @@ class Conversation:
         """
         check_run_id(run_id)
         if not isinstance(store, str | os.PathLike):
-            return cls(store, run_id, [item.entry for item in await store.read(run_id)])
+            entries = [item.entry for item in await _checked(store).read(run_id)]
+            return cls(store, run_id, entries)
         async with AsyncExitStack() as on_error:
             owned = await on_error.enter_async_context(SQLiteStore(store))
             opened = await cls.open(owned, run_id)
@@ -261,3 +257,11 @@ class Conversation:
         new = result.messages[len(self.messages) :]
         await self.keep(question, new, [step.response for step in result.steps])
         self._last_model = question.model
+
+
+def _checked(store: SessionStore) -> SessionStore:
+    """Return *store*; InvalidRequestError if it is none."""
+    if not hasattr(store, "append") or not hasattr(store, "read"):
+        message = f"store must be a SessionStore, not {shown_kind(store)}"
+        raise InvalidRequestError(f"{message}: write Conversation.open(path, run_id) for a file")
+    return store

@@ -300,7 +300,15 @@ def _reading_of(type_: Any) -> _Reading:
         hash(type_)
     except TypeError:  # an annotation that is a dict, for example
         return _read(type_)
-    return _cached(type_)
+    try:
+        return _cached(type_)
+    except NameError as error:  # of an annotation that is text
+        name = getattr(type_, "__name__", repr(type_))
+        raise ConfigurationError(
+            f"the annotations of {name} cannot be read: {error}. Define what they name at the top "
+            "level of the same module, before the call",
+            cause=error,
+        ) from error
 
 
 def _read(type_: Any) -> _Reading:

@@ -7,6 +7,7 @@ from urllib.parse import SplitResult, urlsplit, urlunsplit
 from attrs import frozen
 
 from llmcore.schema.errors import ConfigurationError
+from llmcore.schema.hints import shown_kind
 
 OPERATIONS = ("/chat/completions", "/completions", "/responses", "/messages", "/embeddings")
 """Paths that routes append to the base URL, and that users often copy with it."""
@@ -18,6 +19,8 @@ def checked_base_url(base_url: str) -> str:
     A path and a query of its own are kept. ConfigurationError for what is not an http(s) URL, for
     one that holds credentials, and for one that ends in an operation.
     """
+    if not isinstance(base_url, str):
+        raise ConfigurationError(f"base_url must be text, not {shown_kind(base_url)}")
     parts = _split(base_url.strip())
     path = parts.path.rstrip("/")
     operation = next((name for name in OPERATIONS if path.endswith(name)), None)

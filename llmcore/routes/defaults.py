@@ -8,8 +8,9 @@ from attrs import evolve, field, fields
 
 from llmcore.routes.transport import Timeouts
 from llmcore.schema.changed import changed
+from llmcore.schema.errors import ConfigurationError
 from llmcore.schema.frozen import frozen
-from llmcore.schema.hints import with_call_hints
+from llmcore.schema.hints import shown_kind, with_call_hints
 from llmcore.schema.json import ProviderMetadata, plain_metadata
 from llmcore.schema.options import GenerationOptions, HttpOverlay, merge_json
 from llmcore.schema.request import LLMRequest
@@ -73,9 +74,21 @@ def with_headers(
     headers: Mapping[str, str] | None,
     own: Mapping[str, str] = MappingProxyType({}),
 ) -> RouteDefaults:
-    """Return *defaults* with *headers* above theirs, and a provider's *own* below."""
+    """Return *defaults* with *headers* above theirs, and a provider's *own* below.
+
+    Raises ConfigurationError for values of another type.
+    """
+    if defaults is not None and not isinstance(defaults, RouteDefaults):
+        raise ConfigurationError(f"defaults must be RouteDefaults(...), not {shown_kind(defaults)}")
     given = defaults or RouteDefaults()
-    return evolve(given, headers={**own, **given.headers, **(headers or {})})
+    return evolve(given, headers={**own, **given.headers, **checked_headers(headers)})
+
+
+def checked_headers(headers: Mapping[str, str] | None) -> Mapping[str, str]:
+    """Return *headers*, or none; ConfigurationError if they are not a mapping."""
+    if headers is not None and not isinstance(headers, Mapping):
+        raise ConfigurationError(f"headers must be a dict, not {shown_kind(headers)}")
+    return headers or {}
 
 
 _GENERATION = tuple(option.name for option in fields(GenerationOptions))

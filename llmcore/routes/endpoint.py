@@ -11,7 +11,7 @@ from attrs import field
 from llmcore.routes.http_request import redacted_url, with_query
 from llmcore.schema.errors import ConfigurationError, LLMError
 from llmcore.schema.frozen import frozen
-from llmcore.schema.hints import with_call_hints
+from llmcore.schema.hints import shown_kind, with_call_hints
 from llmcore.schema.json import JsonObject
 from llmcore.schema.result import Failure, Result, Success
 from llmcore.schema.secret_names import redacted
@@ -63,7 +63,12 @@ class Endpoint:
         base_url: str | BaseUrlOf | None = None,
         query: Mapping[str, str] | None = None,
     ) -> Self:
-        """Build an endpoint of *path*, which starts with a slash, below *base_url*."""
+        """Build an endpoint of *path*, which starts with a slash, below *base_url*.
+
+        Raises ConfigurationError for a *query* that is not a mapping.
+        """
+        if query is not None and not isinstance(query, Mapping):
+            raise ConfigurationError(f"query must be a dict, not {shown_kind(query)}")
         return cls(target=path, base_url=base_url, query=query or {})
 
     def url(self, context: EndpointContext) -> Result[str, LLMError]:

@@ -18,7 +18,7 @@ from llmcore.protocols.openai_chat.models import OPENAI
 from llmcore.protocols.openai_responses import ResponsesBody
 from llmcore.routes.auth import Auth
 from llmcore.routes.chat_provider import Profile
-from llmcore.routes.defaults import RouteDefaults
+from llmcore.routes.defaults import RouteDefaults, checked_headers
 from llmcore.routes.provider import ConfigurableProvider
 from llmcore.routes.route import Route
 from llmcore.routes.transport import WebSocket
@@ -66,7 +66,7 @@ class OpenAI(ConfigurableProvider):
                 api_key=api_key,
                 auth=auth,
                 base_url=base_url,
-                headers={**account_headers, **(headers or {})},
+                headers={**account_headers, **checked_headers(headers)},
                 query=query,
                 defaults=defaults,
             )

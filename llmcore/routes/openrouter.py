@@ -17,7 +17,7 @@ from attrs import asdict, evolve, field, frozen
 from llmcore.protocols.openai_chat.models import ChatDialect
 from llmcore.routes.auth import Auth
 from llmcore.routes.chat_provider import ChatProvider, Profile
-from llmcore.routes.defaults import RouteDefaults
+from llmcore.routes.defaults import RouteDefaults, checked_headers
 from llmcore.schema.errors import ConfigurationError
 from llmcore.schema.hints import with_call_hints
 from llmcore.schema.json import JsonObject, present
@@ -146,7 +146,7 @@ class OpenRouter(ChatProvider):
             api_key=api_key,
             auth=auth,
             base_url=base_url,
-            headers={**app_headers, **(headers or {})},
+            headers={**app_headers, **checked_headers(headers)},
             query=query,
             defaults=_with_options(
                 defaults or RouteDefaults(), _options(routing, fallback_models, plugins)

@@ -191,9 +191,8 @@ class RouteChanges(TypedDict, total=False):
 
 def _is_auth(_route: "Route[Any]", _attribute: object, auth: Any) -> None:
     if not isinstance(auth, Auth):
-        kind = shown_kind(auth)  # and not the value, which may be a key
-        message = f"auth is an Auth such as Auth.bearer(key), not {kind}: a key alone is api_key"
-        raise ConfigurationError(message)
+        rule = "auth is an Auth such as Auth.bearer(key)"  # its value may be a key
+        raise ConfigurationError(f"{rule}, not {shown_kind(auth)}: a key alone is api_key")
 
 
 @frozen(kw_only=True)
@@ -262,7 +261,9 @@ class Route(NotPickled, Generic[Body_co]):
         return evolve(self, **changes)
 
     def model(self, model_id: str) -> Model[Body_co]:
-        """Return the model *model_id* behind this route."""
+        """Return the model *model_id* behind this route; ConfigurationError if it is not text."""
+        if not isinstance(model_id, str):
+            raise ConfigurationError(f"a model's id is text, not {shown_kind(model_id)}")
         return Model(model_id, self.provider, route=self)
 
     def takes_tool_choice(self, model_id: str, mode: ToolChoiceMode) -> bool:

@@ -233,13 +233,13 @@ def _below(where: str, levels: int) -> int:
     return levels - 1
 
 
-def plain_object(value: object) -> JsonObject:
+def plain_object(value: object, where: str = "value") -> JsonObject:
     """Return a copy of the JSON object *value*; None counts as empty."""
     if value is None or value == {}:
         return {}
     if type(value) is not dict and not isinstance(value, Mapping):
         raise InvalidRequestError(f"expected a JSON object, got {shown_kind(value)}")
-    return plain_json(value)  # type: ignore[return-value]
+    return plain_json(value, where)  # type: ignore[return-value]
 
 
 def plain_metadata(value: object, field: str = "provider_metadata") -> ProviderMetadata:
@@ -249,7 +249,7 @@ def plain_metadata(value: object, field: str = "provider_metadata") -> ProviderM
     if type(value) is not dict and not isinstance(value, Mapping | None):
         kind = shown_kind(value)
         raise InvalidRequestError(f"{field} must be a dict by provider, not {kind}")
-    copy = plain_object(value)
+    copy = plain_object(value, field)
     for provider, data in copy.items():
         if not isinstance(data, dict):
             raise InvalidRequestError(

@@ -7,6 +7,7 @@ from typing import Protocol, Self, TypeAlias
 from attrs import define, frozen
 
 from llmcore.schema.errors import InvalidRequestError, LLMError
+from llmcore.schema.hints import shown_kind
 from llmcore.sessions.contract.codec import entry_to_text
 from llmcore.sessions.contract.entries import MessageEntry
 from llmcore.sessions.contract.errors import MalformedError, MixedRunError
@@ -135,6 +136,8 @@ def texts_of(run_id: str, entries: Sequence[MessageEntry]) -> list[str]:
 
 def check_run_id(run_id: str) -> None:
     """Raise InvalidRequestError unless *run_id* can name a run."""
+    if not isinstance(run_id, str):
+        raise InvalidRequestError(f"a session's id is text, not {shown_kind(run_id)}")
     if not run_id or len(run_id) > MAX_RUN_ID_LENGTH or not run_id.isprintable():
         raise InvalidRequestError(
             f"a session's id is 1 to {MAX_RUN_ID_LENGTH} printable characters"

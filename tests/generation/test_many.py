@@ -138,3 +138,16 @@ async def test_progress_counts_on_stderr(
         assert shown.err == ("\r1/2\r2/2\n" if terminal else "\r2/2\n")
     else:
         assert "100%" in shown.err
+
+
+async def test_progress_is_a_count_in_a_notebook_without_widgets(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The bar of rich would be a warning and nothing else there."""
+    monkeypatch.setattr("rich.console._is_jupyter", lambda: True)
+    monkeypatch.setattr("llmcore.generation.progress.find_spec", lambda name: None)
+    fake = FakeModel("Hi", "Hi")
+
+    await generate_many(fake.model, ["a", "b"], progress=True, client=fake.client)
+
+    assert capsys.readouterr().err == "\r1/2\r2/2\n"

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from urllib.parse import urlsplit
 
 from llmcore.schema.errors import ConfigurationError
+from llmcore.schema.hints import shown_kind
 
 SCHEMES = ("http", "https", "socks5", "socks5h")
 
@@ -43,6 +44,8 @@ def checked_proxy(proxy: str) -> str:
 
     Raises ConfigurationError for an invalid URL.
     """
+    if not isinstance(proxy, str):
+        raise ConfigurationError(f"proxy must be a URL, not {shown_kind(proxy)}")
     whole = proxy if "://" in proxy else f"http://{proxy}"
     try:
         parts = urlsplit(whole)
