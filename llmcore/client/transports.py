@@ -16,7 +16,7 @@ from llmcore.routes.transport import Embedded, Http, TransportSpec, WebSocket
 from llmcore.schema import json
 
 if TYPE_CHECKING:
-    from llmcore.client.local.server import LocalServers
+    from llmcore.client.local.embedded import LocalServers
     from llmcore.client.websocket.transport import WebSocketTransport
 
 
@@ -101,7 +101,7 @@ class Transports:
         return self._sockets[spec]
 
     def _local_servers(self) -> "LocalServers":
-        from llmcore.client.local.server import LocalServers
+        from llmcore.client.local.embedded import LocalServers
 
         self._local = self._local or LocalServers(self._environ)
         return self._local

@@ -28,10 +28,15 @@ class Embedded:
     model_path: Path | None = None
     """A GGUF file; None is the small model that `llmcore local install` puts in place."""
     context_tokens: int = 4096
+    """Prompt and response of one request together; llama.cpp rounds it up to a multiple of 256
+    and down to what the model was trained for (SmolLM2: 8192)."""
     threads: int = 1
+    """The number of compute threads. More than one is rarely faster, and slower on busy cores."""
     parallel: int = 1
+    """The number of concurrent requests, each with its own context; further requests wait."""
     embeddings: bool = False
-    """Whether the server embeds texts; it then generates nothing."""
+    """Whether the server embeds texts (the mean of its tokens' vectors); it then generates
+    nothing."""
 
 
 @frozen(kw_only=True)

@@ -7,7 +7,7 @@ from importlib.metadata import version
 import anyio
 import pytest
 
-from llmcore.client.local.server import LocalServers
+from llmcore.client.local.embedded import LocalServers
 from llmcore.client.transport import Exchange
 from llmcore.client.transports import addressed
 from llmcore.routes.http_request import HttpRequest

@@ -36,10 +36,13 @@ from pathlib import Path
 from types import ModuleType, TracebackType
 from typing import Any, Protocol, Self
 
-from attrs import evolve, field, frozen, validators
+import anyio.to_thread
+from attrs import evolve, field, frozen
 
+from llmcore.client.http.transport import HttpTransport
 from llmcore.client.local import model_files
 from llmcore.client.locked_files import TemporaryFolder
+from llmcore.routes.transport import Embedded
 from llmcore.schema.errors import ConfigurationError, missing_extra
 from llmcore.schema.json import JsonValue, loads
 
@@ -61,25 +64,6 @@ class _Native(Protocol):
 
     @property
     def listening_address(self) -> str: ...
-
-
-@frozen(kw_only=True)
-class EmbeddedOptions:
-    """How to run the embedded model. Options that compare equal can share a server."""
-
-    model_path: Path | None = None
-    """A GGUF file; None is the installed SmolLM2 (see `model_files`)."""
-    context_tokens: int = field(default=4096, validator=validators.ge(1))
-    """Prompt and response of one request together; llama.cpp rounds it up to a multiple of 256
-    and down to what the model was trained for (SmolLM2: 8192)."""
-    threads: int = field(default=1, validator=validators.ge(1))
-    """The number of compute threads. More than one is rarely faster, and slower on busy cores."""
-    parallel: int = field(default=1, validator=validators.ge(1))
-    """The number of concurrent requests, each with its own context; further requests wait."""
-    embeddings: bool = False
-    """Whether the server embeds texts (the mean of its tokens' vectors) instead of generating."""
-    chat_template: str | None = None
-    """A Jinja template; None is the file's own, or for SmolLM2 ours, which supports tools."""
 
 
 @frozen(kw_only=True)
@@ -116,7 +100,7 @@ class EmbeddedServer:
         self._end = weakref.finalize(self, _shut_down, held, address, folder, os.getpid())
 
     @classmethod
-    def start(cls, options: EmbeddedOptions, environ: Mapping[str, str]) -> Self:
+    def start(cls, options: Embedded, environ: Mapping[str, str]) -> Self:
         """Load the model and return once the server answers. Blocks, and holds the GIL.
 
         Raises `ConfigurationError` if xllamacpp or the model is missing, or will not load.
@@ -154,6 +138,42 @@ class EmbeddedServer:
         trace: TracebackType | None,
     ) -> None:
         self.stop()
+
+
+class LocalServers:
+    """The servers of one client: each started once, shared, and stopped with the client.
+
+    They are started on first use, in a thread, since loading takes a second.
+    """
+
+    def __init__(self, environ: Mapping[str, str]) -> None:
+        self._environ = environ
+        self._running: dict[Embedded, tuple[EmbeddedServer, HttpTransport]] = {}
+        self._lock = threading.Lock()
+
+    async def running(self, spec: Embedded) -> tuple[HttpTransport, str, str | None]:
+        """Return the transport to the server of *spec*, its base URL and its key.
+
+        Raises ConfigurationError where the server or its model is not installed.
+        """
+        server, http = await anyio.to_thread.run_sync(self._start, spec)
+        return http, server.address.base_url, server.address.api_key
+
+    def _start(self, spec: Embedded) -> tuple[EmbeddedServer, HttpTransport]:
+        with self._lock:
+            if spec not in self._running:
+                server = EmbeddedServer.start(spec, self._environ)
+                http = HttpTransport(socket=server.address.socket_path)
+                self._running[spec] = server, http
+            return self._running[spec]
+
+    async def aclose(self) -> None:
+        """Stop every server."""
+        with self._lock:
+            running, self._running = list(self._running.values()), {}
+        for server, transport in running:
+            await transport.aclose()
+            await anyio.to_thread.run_sync(server.stop)
 
 
 # -- starting
@@ -196,7 +216,7 @@ def _choose_address(undo: contextlib.ExitStack) -> EmbeddedAddress:
 
 
 def _load(
-    native: ModuleType, options: EmbeddedOptions, name: str, address: EmbeddedAddress
+    native: ModuleType, options: Embedded, name: str, address: EmbeddedAddress
 ) -> list[_Native]:
     """Return the native server in a list that is its only owner, so that clearing frees it."""
     try:
@@ -208,9 +228,7 @@ def _load(
         raise ConfigurationError(message, cause=error) from error
 
 
-def _parameters(
-    native: ModuleType, options: EmbeddedOptions, name: str, address: EmbeddedAddress
-) -> Any:
+def _parameters(native: ModuleType, options: Embedded, name: str, address: EmbeddedAddress) -> Any:
     """Return the settings of llama.cpp's server for *options*."""
     params = native.CommonParams()
     params.verbosity = 0  # before anything else can be logged
@@ -231,7 +249,7 @@ def _parameters(
     params.cache_ram_mib = 0  # would keep up to 8 GiB of old prompts
     params.sse_ping_interval = _PING_S
     params.ui = False
-    params.chat_template = options.chat_template or _template(name)
+    params.chat_template = _template(name)
     params.hostnames = [address.socket_path or "127.0.0.1"]
     params.port = 0
     if address.api_key:

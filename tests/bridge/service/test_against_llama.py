@@ -13,7 +13,8 @@ import pytest
 
 from llmcore.bridge.configuration.settings import GatewaySettings, StateSettings
 from llmcore.client.local import model_files
-from llmcore.client.local.embedded import EmbeddedOptions, EmbeddedServer
+from llmcore.client.local.embedded import EmbeddedServer
+from llmcore.routes.transport import Embedded
 from tests.support.servers.bridge_service import events_of, listening, text_of
 
 pytestmark = pytest.mark.local_model
@@ -49,7 +50,7 @@ def server() -> Iterator[httpx.Client]:
     """Run llama.cpp's own server."""
     pytest.importorskip("xllamacpp")
     model_files.install(os.environ, lambda line: None)
-    with EmbeddedServer.start(EmbeddedOptions(context_tokens=8192), os.environ) as running:
+    with EmbeddedServer.start(Embedded(context_tokens=8192), os.environ) as running:
         address = running.address
         transport = httpx.HTTPTransport(uds=address.socket_path, verify=False)
         headers = {"connection": "close", "authorization": f"Bearer {address.api_key}"}

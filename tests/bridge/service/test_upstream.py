@@ -155,7 +155,7 @@ async def test_one_embedded_server_answers_counts_and_lists(
         started += 1
         return transport, "http://embedded", "key"
 
-    monkeypatch.setattr("llmcore.client.local.server.LocalServers.running", running)
+    monkeypatch.setattr("llmcore.client.local.embedded.LocalServers.running", running)
     settings = GatewaySettings(upstream="local", environ={})
     found = upstreams_from(settings, ModelMap(upstream="local"))
 

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,8 @@ import httpx
 import pytest
 
 from llmcore.client.local import embedded, model_files
-from llmcore.client.local.embedded import EmbeddedAddress, EmbeddedOptions, EmbeddedServer
+from llmcore.client.local.embedded import EmbeddedAddress, EmbeddedServer
+from llmcore.routes.transport import Embedded
 from llmcore.schema.errors import ConfigurationError
 
 HELLO = [{"role": "user", "content": "Say hello."}]
@@ -58,7 +59,7 @@ def server() -> Iterator[EmbeddedServer]:
     """Start the one server that the tests of responses share."""
     pytest.importorskip("xllamacpp")
     model_files.install(os.environ, lambda line: None)
-    with EmbeddedServer.start(EmbeddedOptions(context_tokens=1024), os.environ) as server:
+    with EmbeddedServer.start(Embedded(context_tokens=1024), os.environ) as server:
         yield server
 
 
@@ -73,19 +74,10 @@ def client(server: EmbeddedServer) -> Iterator[httpx.Client]:
 
 def test_options_have_modest_defaults() -> None:
     """One thread and one request at a time; equal options are one key for sharing."""
-    options = EmbeddedOptions()
+    options = Embedded()
 
     assert (options.context_tokens, options.threads, options.parallel) == (4096, 1, 1)
-    assert {options: "server"}[EmbeddedOptions()] == "server"
-
-
-@pytest.mark.parametrize("option", ["context_tokens", "threads", "parallel"])
-def test_options_are_at_least_one(option: str) -> None:
-    """llama.cpp reads 0 and -1 as settings of its own."""
-    options: Mapping[str, Any] = {option: 0}
-
-    with pytest.raises(ValueError, match=option):
-        EmbeddedOptions(**options)
+    assert {options: "server"}[Embedded()] == "server"
 
 
 def test_a_key_is_not_shown() -> None:
@@ -100,7 +92,7 @@ def test_a_missing_model_is_a_configuration_error(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(model_files, "find", lambda environ: None)
 
     with pytest.raises(ConfigurationError, match="llmcore local install"):
-        EmbeddedServer.start(EmbeddedOptions(), {})
+        EmbeddedServer.start(Embedded(), {})
 
 
 def test_a_missing_library_is_a_configuration_error(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -109,7 +101,7 @@ def test_a_missing_library_is_a_configuration_error(monkeypatch: pytest.MonkeyPa
     monkeypatch.delenv("OMP_WAIT_POLICY", raising=False)
 
     with pytest.raises(ConfigurationError, match=r"pip install 'llmcore-routes\[local\]'"):
-        EmbeddedServer.start(EmbeddedOptions(model_path=Path("model.gguf")), {})
+        EmbeddedServer.start(Embedded(model_path=Path("model.gguf")), {})
 
     assert "OMP_WAIT_POLICY" not in os.environ
 
@@ -374,7 +366,7 @@ def test_a_broken_file_is_a_configuration_error(
     monkeypatch.setattr(tempfile, "tempdir", str(temporary))
 
     with pytest.raises(ConfigurationError, match=r"broken\.gguf"):
-        EmbeddedServer.start(EmbeddedOptions(model_path=broken), {})
+        EmbeddedServer.start(Embedded(model_path=broken), {})
 
     assert list(temporary.iterdir()) == []
     assert capfd.readouterr() == ("", "")
@@ -387,7 +379,7 @@ def test_a_broken_file_is_a_configuration_error(
 @pytest.mark.usefixtures("server")
 def test_two_starts_are_two_servers(capfd: pytest.CaptureFixture[str]) -> None:
     """Sharing is the caller's business; each stop ends one server and does not raise."""
-    options, started = EmbeddedOptions(context_tokens=256), list[EmbeddedServer]()
+    options, started = Embedded(context_tokens=256), list[EmbeddedServer]()
     threads = [
         threading.Thread(target=lambda: started.append(EmbeddedServer.start(options, os.environ)))
         for _ in range(2)
@@ -418,7 +410,7 @@ def test_stop_closes_connections_that_are_served(
 ) -> None:
     """llama.cpp alone would wait for the response, without a limit, holding the GIL."""
     monkeypatch.setattr(embedded, "_UNIX_SOCKETS", unix and embedded._UNIX_SOCKETS)
-    options = EmbeddedOptions(context_tokens=2048)
+    options = Embedded(context_tokens=2048)
     body = {"messages": HELLO, "max_tokens": 2000, "ignore_eos": True, "stream": True}
 
     with (
@@ -442,8 +434,9 @@ def test_the_interpreter_exits_under_a_request() -> None:
 import os, threading, http.client
 from pathlib import Path
 from llmcore.client.local import embedded
+from llmcore.routes import transport
 
-server = embedded.EmbeddedServer.start(embedded.EmbeddedOptions(), os.environ)
+server = embedded.EmbeddedServer.start(transport.Embedded(), os.environ)
 if hasattr(os, "fork"):
     if (child := os.fork()) == 0:
         server.stop()

@@ -4,8 +4,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from llmcore.client.local.embedded import EmbeddedAddress, EmbeddedOptions, EmbeddedServer
-from llmcore.client.local.server import LocalServers
+from llmcore.client.local.embedded import EmbeddedAddress, EmbeddedServer, LocalServers
 from llmcore.routes.transport import Embedded
 
 pytestmark = pytest.mark.anyio
@@ -14,7 +13,7 @@ pytestmark = pytest.mark.anyio
 class Remembering:
     """Takes the place of a server, which would load a model."""
 
-    def __init__(self, options: EmbeddedOptions) -> None:
+    def __init__(self, options: Embedded) -> None:
         self.options = options
         self.stops = 0
         self.address = EmbeddedAddress(socket_path="/nowhere", base_url="http://local")
@@ -28,7 +27,7 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[Remembering]:
     """Return the servers that are started from now on."""
     servers: list[Remembering] = []
 
-    def start(options: EmbeddedOptions, _environ: Mapping[str, str]) -> Remembering:
+    def start(options: Embedded, _environ: Mapping[str, str]) -> Remembering:
         servers.append(Remembering(options))
         return servers[-1]
 
