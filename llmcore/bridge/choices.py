@@ -4,7 +4,7 @@ Most APIs have no `n`: a client of Chat Completions that asks for three choices 
 of three calls, as one completion or as one stream in which the choices take turns.
 """
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial, reduce
 from operator import add
 from typing import Any, TypeVar
@@ -12,14 +12,13 @@ from typing import Any, TypeVar
 import anyio
 from attrs import evolve, frozen
 
-from llmcore.bridge.response_run import ResponseRun, WholeBody
+from llmcore.bridge.response_run import DelegatedRun, ResponseRun, WholeBody
 from llmcore.fronts.errors import FrontError
-from llmcore.fronts.front import Event, FailureResponse, StreamEncoding
+from llmcore.fronts.front import Event, StreamEncoding
 from llmcore.fronts.openai_chat.chunks import as_choice, joined
 from llmcore.schema import json
 from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.errors import LLMError
-from llmcore.schema.request import LLMRequest
 from llmcore.schema.response import LLMResponse
 
 _T = TypeVar("_T")
@@ -42,8 +41,8 @@ class _Choice:
         return b""
 
 
-class ChoicesRun:
-    """A response of several choices. Implements `ResponseRun`."""
+class ChoicesRun(DelegatedRun):
+    """A response of several choices. Its facts are those of the first, where they differ."""
 
     def __init__(
         self,
@@ -63,7 +62,10 @@ class ChoicesRun:
         ]
         self._live = list(self._runs)
         self._ended = False
-        self.info = self._runs[0].info
+
+    @property
+    def _current(self) -> ResponseRun:
+        return self._runs[0]
 
     @property
     def dropped(self) -> Sequence[str]:
@@ -77,10 +79,6 @@ class ChoicesRun:
         worst = (name for name in ("failed", "cancelled") if name in outcomes)
         others = (name for name in outcomes if name != "completed")
         return next(worst, None) or next(others, "completed")
-
-    def request(self) -> LLMRequest:
-        """Return the request of the first choice, as it was read."""
-        return self._runs[0].request()
 
     @property
     def response(self) -> LLMResponse:
@@ -101,16 +99,6 @@ class ChoicesRun:
         return any(run.is_sent for run in self._runs)
 
     @property
-    def first_event_s(self) -> float | None:
-        """Seconds from asking the upstream to its first event; None if none has arrived."""
-        return self._runs[0].first_event_s
-
-    @property
-    def upstream_request_id(self) -> str | None:
-        """The upstream's id of the first choice's request."""
-        return self._runs[0].upstream_request_id
-
-    @property
     def error(self) -> LLMError | None:
         """Why the response failed, if it did: one failed choice fails all."""
         return next((run.error for run in self._runs if run.error is not None), None)
@@ -124,15 +112,6 @@ class ChoicesRun:
     def content_type(self) -> str:
         """The content type of the stream."""
         return self._encoding.content_type
-
-    @property
-    def headers(self) -> Mapping[str, str]:
-        """Headers of the upstream that clients of a stream can use."""
-        return self._runs[0].headers
-
-    def error_response(self, error: FrontError) -> FailureResponse | WholeBody:
-        """Return the response of an *error* that comes before anything was sent."""
-        return self._runs[0].error_response(error)
 
     async def next_bytes(self) -> bytes:
         """Return what comes next of each choice; empty after the last of all.

@@ -20,7 +20,7 @@ from msgspec.structs import replace
 from llmcore.bridge.rejected_betas import HEADER, without_rejected_betas
 from llmcore.bridge.relayed_bytes import RelayedBytes
 from llmcore.bridge.response_run import ErrorForm, RunLabels, WholeBody
-from llmcore.bridge.upstream_call import CallLimits, RunContext, UpstreamCall
+from llmcore.bridge.upstream_call import CallLimits, RunContext, UpstreamRun
 from llmcore.client.event_stream import EventStream
 from llmcore.folds.grammar import has_content
 from llmcore.fronts.errors import FrontError, from_llm_error
@@ -40,7 +40,6 @@ from llmcore.schema.messages import Message
 from llmcore.schema.model import Model
 from llmcore.schema.options import HttpOverlay
 from llmcore.schema.request import LLMRequest
-from llmcore.schema.response import LLMResponse
 from llmcore.schema.result import Result
 from llmcore.schema.usage import Usage
 
@@ -177,20 +176,15 @@ class RelayPlan(msgspec.Struct, frozen=True, kw_only=True):
     diagnostics: tuple[Diagnostic, ...] = ()
 
 
-class RelayRun:
+class RelayRun(UpstreamRun):
     """A response whose bytes are forwarded as they arrive."""
 
     def __init__(self, context: RunContext, plan: RelayPlan) -> None:
-        self.info = plan.info
-        self.dropped: list[str] = []
-        self.outcome = "cancelled"
         self.error: LLMError | None = None
         self._plan = plan
-        self._context = context
         self._copy = RelayedBytes(
             plan.route, streamed=plan.info.streamed, hides_usage=plan.request.hides_usage
         )
-        self._call = UpstreamCall(context, plan.info.upstream, plan.limits, self._attempt)
         self._usage: Usage | None = None
         self._refusal: WholeBody | None = None
         self._opened = False
@@ -198,35 +192,16 @@ class RelayRun:
         self._begun = False
         """Whether bytes of the upstream were sent."""
         self._ended = False
+        super().__init__(context, plan.info, plan.limits)  # makes the first attempt
 
     def request(self) -> LLMRequest:
         """Parse and return the request; FrontError if it is invalid."""
         return self._plan.read()
 
     @property
-    def response(self) -> LLMResponse:
-        """The upstream's response, as far as it has arrived."""
-        return self._call.response
-
-    @property
     def choices(self) -> int:
         """How many responses the upstream gives."""
         return self._plan.choices
-
-    @property
-    def is_sent(self) -> bool:
-        """Whether the upstream was asked."""
-        return self._call.is_sent
-
-    @property
-    def first_event_s(self) -> float | None:
-        """Seconds from asking the upstream to its first event; None if none has arrived."""
-        return self._call.first_event_s
-
-    @property
-    def upstream_request_id(self) -> str | None:
-        """The upstream's id of the request."""
-        return self._call.request_id
 
     @property
     def diagnostics(self) -> Sequence[Diagnostic]:
@@ -255,7 +230,7 @@ class RelayRun:
         while not self._ended:
             if data := await self._copy.pass_on():
                 return data
-            batch = await self._call.next_batch()
+            batch = await self._next_batch()
             last = batch[-1]
             self._note(batch)
             if isinstance(last, ErrorEvent):
@@ -292,7 +267,7 @@ class RelayRun:
         unwrap = self._plan.route.protocol.unwrap
         document: JsonValue = None
         while not self._ended:
-            batch = await self._call.next_batch()
+            batch = await self._next_batch()
             self._note(batch)
             last = batch[-1]
             if isinstance(last, ErrorEvent):
@@ -316,17 +291,15 @@ class RelayRun:
         """Close the call, if it is still running."""
         if self._copy.flush_run():  # does not wait: the text was received
             with anyio.CancelScope(shield=True):
-                await self._call.next_batch()
-        await self._call.aclose()
+                await self._next_batch()
+        await super().aclose()
         if not self._ended:
             self._end("cancelled")
 
     # -- parts
 
     def _attempt(self, timeouts: Timeouts) -> EventStream:
-        client = self._context.client
-        call = client.stream if self.info.streamed else client.events
-        return call(self._plan.request, timeouts=timeouts, on_response=self._copy.of)
+        return self._ask(self._plan.request, timeouts=timeouts, on_response=self._copy.of)
 
     async def _tries_without_betas(self, error: LLMError) -> bool:
         """Prepare a second try without the beta features that were rejected, if there are any."""
@@ -336,9 +309,7 @@ class RelayRun:
         request, diagnostic = made
         noted = (*self._plan.diagnostics, diagnostic)
         self._plan = replace(self._plan, request=request, diagnostics=noted)
-        self.dropped.append(HEADER)
-        self._context.metrics.dropped.labels(HEADER).inc()
-        await self._call.renew(self._attempt)
+        await self._try_without(HEADER, HEADER)
         return True
 
     def _note(self, batch: Sequence[LLMEvent]) -> None:
@@ -383,10 +354,8 @@ class RelayRun:
 
     def _end(self, outcome: str) -> None:
         self._ended = True
-        self.outcome = outcome
-        metrics, provider = self._context.metrics, self.info.upstream.provider
-        metrics.count_tokens(provider, self._usage)
-        metrics.responses.labels(provider, outcome).inc()
+        self._context.metrics.count_tokens(self._provider, self._usage)
+        self._count(outcome)
 
 
 def _is_of_the_connection(error: LLMError) -> bool:

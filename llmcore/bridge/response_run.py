@@ -148,6 +148,82 @@ class ResponseRun(SentResponse, Protocol):
         ...
 
 
+class DelegatedRun:
+    """A response whose facts are those of another one, which is current."""
+
+    @property
+    def _current(self) -> ResponseRun:
+        raise NotImplementedError
+
+    @property
+    def info(self) -> RunLabels:
+        """The facts of the response that headers and logs name."""
+        return self._current.info
+
+    @property
+    def dropped(self) -> Sequence[str]:
+        """Parameters that were left out because the upstream rejected them."""
+        return self._current.dropped
+
+    @property
+    def outcome(self) -> str:
+        """How the response ended, in a word for metrics."""
+        return self._current.outcome
+
+    def request(self) -> LLMRequest:
+        """Return the client's request as it was read for the upstream."""
+        return self._current.request()
+
+    @property
+    def response(self) -> LLMResponse:
+        """The upstream's response, as far as it has arrived."""
+        return self._current.response
+
+    @property
+    def choices(self) -> int:
+        """How many responses the upstream gives."""
+        return self._current.choices
+
+    @property
+    def is_sent(self) -> bool:
+        """Whether the upstream was asked."""
+        return self._current.is_sent
+
+    @property
+    def first_event_s(self) -> float | None:
+        """Seconds from asking the upstream to its first event; None if none has arrived."""
+        return self._current.first_event_s
+
+    @property
+    def upstream_request_id(self) -> str | None:
+        """The upstream's id of the request."""
+        return self._current.upstream_request_id
+
+    @property
+    def error(self) -> LLMError | None:
+        """Why the response failed, if it did."""
+        return self._current.error
+
+    @property
+    def diagnostics(self) -> Sequence[Diagnostic]:
+        """Everything dropped, changed or added so far, in the request and in the response."""
+        return self._current.diagnostics
+
+    @property
+    def content_type(self) -> str:
+        """The content type of the stream."""
+        return self._current.content_type
+
+    @property
+    def headers(self) -> Mapping[str, str]:
+        """Headers of the upstream that clients of a stream can use."""
+        return self._current.headers
+
+    def error_response(self, error: FrontError) -> FailureResponse | WholeBody:
+        """Return the response of an *error* that comes before anything was sent."""
+        return self._current.error_response(error)
+
+
 def has_ended(run: ResponseRun) -> bool:
     """Return whether the upstream's response has ended, complete or failed."""
     return run.outcome != "cancelled"

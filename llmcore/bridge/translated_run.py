@@ -20,7 +20,7 @@ from llmcore.bridge.rejected_betas import HEADER, without_rejected_betas
 from llmcore.bridge.response_run import ErrorForm, RunLabels, WholeBody
 from llmcore.bridge.savings import CachedResponse
 from llmcore.bridge.state.store import StateUnavailableError
-from llmcore.bridge.upstream_call import CallLimits, RunContext, UpstreamCall
+from llmcore.bridge.upstream_call import Attempt, CallLimits, RunContext, UpstreamRun
 from llmcore.catalog.lookup import get_model_info
 from llmcore.client.event_stream import EventStream
 from llmcore.client.large_requests import holds_much, run_in_thread_if
@@ -38,7 +38,6 @@ from llmcore.schema.events import ErrorEvent, Finish, LLMEvent
 from llmcore.schema.messages import Message
 from llmcore.schema.model import Model
 from llmcore.schema.request import LLMRequest
-from llmcore.schema.response import LLMResponse
 
 _MOST_DROPS = 3
 """How often one request is tried again without something that the upstream rejects."""
@@ -97,27 +96,15 @@ def with_output_limit(request: LLMRequest) -> LLMRequest:
     return evolve(request, generation=evolve(generation, max_tokens=known.max_output))
 
 
-class TranslatedRun:
+class TranslatedRun(UpstreamRun):
     """A response that is read as events and written in the form of the client's API."""
 
     def __init__(self, context: RunContext, plan: ResponsePlan) -> None:
-        self.info = plan.info
         self.plan = plan
-        self.dropped: list[str] = []
-        self.outcome = "cancelled"
         self.content_type = plan.encoding.content_type
         self._removed: list[Diagnostic] = []
-        self._context = context
         self._writer = plan.writer
         self._request = with_output_limit(plan.request)
-        self._upstream = plan.info.upstream.provider
-        self._call = UpstreamCall(
-            context,
-            plan.info.upstream,
-            plan.limits,
-            self._attempt,
-            self._attempt_without_reasoning,
-        )
         self._opened = False
         self._unsent: list[Event] = []
         """Events that were written and not handed out yet."""
@@ -126,15 +113,11 @@ class TranslatedRun:
         self._tail_sent = False
         self._refusal: LLMError | None = None
         """Why the response failed before anything of it was sent."""
+        super().__init__(context, plan.info, plan.limits)  # makes the first attempt
 
     def request(self) -> LLMRequest:
         """Return the request as it was read."""
         return self.plan.request
-
-    @property
-    def response(self) -> LLMResponse:
-        """The upstream's response, as far as it has arrived."""
-        return self._call.response
 
     @property
     def choices(self) -> int:
@@ -144,12 +127,7 @@ class TranslatedRun:
     @property
     def is_sent(self) -> bool:
         """Whether the upstream was asked."""
-        return self._call.is_sent and not self._is_repeated
-
-    @property
-    def first_event_s(self) -> float | None:
-        """Seconds from asking the upstream to its first event; None if none has arrived."""
-        return self._call.first_event_s
+        return super().is_sent and not self._is_repeated
 
     @property
     def headers(self) -> Mapping[str, str]:
@@ -165,11 +143,6 @@ class TranslatedRun:
     def diagnostics(self) -> Sequence[Diagnostic]:
         """Everything dropped, changed or added so far, in the request and in the response."""
         return (*self.plan.diagnostics, *self._writer.diagnostics, *self._removed)
-
-    @property
-    def upstream_request_id(self) -> str | None:
-        """The upstream's id of the request."""
-        return self._call.request_id
 
     def error_response(self, error: FrontError) -> FailureResponse:
         """Return the response of an *error* that comes before anything was sent."""
@@ -212,7 +185,7 @@ class TranslatedRun:
         Raises FrontError for a failure before anything was handed out.
         """
         while not self._ended:
-            batch = await self._call.next_batch()
+            batch = await self._next_batch()
             failure = None if self._begun else _plain_failure(batch)
             if failure is None:
                 self._begun = True
@@ -251,7 +224,7 @@ class TranslatedRun:
 
     async def aclose(self) -> None:
         """Close the call of the upstream, if it has not ended."""
-        await self._call.aclose()
+        await super().aclose()
         if not self._ended:
             self._ended = True
             self._count("cancelled")
@@ -259,10 +232,11 @@ class TranslatedRun:
     # -- Calls of the upstream
 
     def _attempt(self, timeouts: Timeouts) -> EventStream:
-        client = self._context.client
-        call = client.stream if self.info.streamed else client.events
-        attempt = partial(call, self._request, timeouts=timeouts)
+        attempt = partial(self._ask, self._request, timeouts=timeouts)
         return attempt() if self.plan.cached is None else self.plan.cached.through(attempt)
+
+    def _without_reasoning(self) -> Attempt:
+        return self._attempt_without_reasoning
 
     def _attempt_without_reasoning(self, timeouts: Timeouts) -> EventStream:
         self._drop_reasoning()
@@ -277,7 +251,7 @@ class TranslatedRun:
         self._removed.append(
             Diagnostic("opaque-data-dropped", "input", action="dropped", message=why)
         )
-        log(logging.WARNING, "encrypted_reasoning_dropped", provider=self._upstream)
+        log(logging.WARNING, "encrypted_reasoning_dropped", provider=self._provider)
 
     async def _tries_without(self, error: LLMError) -> bool:
         """Renew the call without the field that the upstream rejects; False if it names none."""
@@ -291,11 +265,9 @@ class TranslatedRun:
             self._request, diagnostic = without_parameter(self._request, name)
         else:
             return False
-        self.dropped.append(diagnostic.path)
         self._removed.append(diagnostic)
-        self._context.metrics.dropped.labels(name).inc()
-        log(logging.WARNING, "parameter_dropped", provider=self._upstream, parameter=name)
-        await self._call.renew(self._attempt, self._attempt_without_reasoning)
+        log(logging.WARNING, "parameter_dropped", provider=self._provider, parameter=name)
+        await self._try_without(name, diagnostic.path)
         return True
 
     # -- Events
@@ -313,7 +285,7 @@ class TranslatedRun:
     async def _end(self) -> None:
         """Store the response if that is planned, and count it; it fails if the write does."""
         if not self._is_repeated:
-            self._context.metrics.count_tokens(self._upstream, self._writer.usage)
+            self._context.metrics.count_tokens(self._provider, self._writer.usage)
         kept = await self._is_kept()
         self._ended = True
         self._count(self._writer.outcome if kept else "failed")
@@ -351,10 +323,6 @@ class TranslatedRun:
                 for violation in self.plan.checker.feed(event):
                     report_violation(self._context.metrics, violation, self.info)
         return events
-
-    def _count(self, outcome: str) -> None:
-        self.outcome = outcome
-        self._context.metrics.responses.labels(self._upstream, outcome).inc()
 
 
 def report_violation(metrics: Metrics, violation: str, info: RunLabels) -> None:

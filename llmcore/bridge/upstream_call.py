@@ -1,6 +1,6 @@
 """One call of an upstream for a run: tried again until it begins, within its time limits.
 
-`UpstreamCall` generates; `embedded` returns vectors. Both report to the upstream's health.
+`UpstreamRun` generates; `embedded` returns vectors. Both report to the upstream's health.
 """
 
 import logging
@@ -20,6 +20,7 @@ from llmcore.bridge.http.metrics import Metrics
 from llmcore.bridge.model_map import UpstreamModel
 from llmcore.bridge.pools.health import is_of_the_model
 from llmcore.bridge.pools.upstream_health import UpstreamHealth
+from llmcore.bridge.response_run import RunLabels
 from llmcore.client.client import Client
 from llmcore.client.event_stream import EventStream
 from llmcore.fronts.policy import TranslationPolicy
@@ -95,37 +96,49 @@ def total_deadline(settings: GatewaySettings) -> float:
     return math.inf if total_s is None else anyio.current_time() + total_s
 
 
-class UpstreamCall:
-    """The events of one response. Nothing is sent before the first batch is requested.
+class UpstreamRun:
+    """A response that is made of the events of one call. A subclass makes its bytes.
 
-    *attempt* makes the stream of one try; *without_reasoning*, if there is one, that of a try
-    without the encrypted reasoning that the upstream could not read.
+    Nothing is sent before the first batch is requested.
     """
 
-    def __init__(
-        self,
-        context: RunContext,
-        target: UpstreamModel,
-        limits: CallLimits,
-        attempt: Attempt,
-        without_reasoning: Attempt | None = None,
-    ) -> None:
-        self.request_id: str | None = None
+    def __init__(self, context: RunContext, info: RunLabels, limits: CallLimits) -> None:
+        self.info = info
+        self.dropped: list[str] = []
+        self.outcome = "cancelled"
+        self.upstream_request_id: str | None = None
         """The upstream's id of the request."""
         self.first_event_s: float | None = None
         """Seconds from the request to the first event of the response."""
         self._context = context
-        self._target = target
-        self._provider = target.provider
+        self._target = info.upstream
+        self._provider = info.upstream.provider
         self._limits = limits
         self._began_at = context.health.now()
         self._has_begun = False
-        self._is_ended = False
+        self._call_ended = False
         self._deadline = _deadline(context, limits)
         self._sent_at: float | None = None
-        self._call = self._new_call(attempt, without_reasoning)
+        self._call = self._new_call()
 
-    async def next_batch(self) -> Sequence[LLMEvent]:
+    def _attempt(self, timeouts: Timeouts) -> EventStream:
+        """Return the stream of one try."""
+        raise NotImplementedError
+
+    def _without_reasoning(self) -> Attempt | None:
+        """Return what makes a try without reasoning that the upstream cannot read, if there is."""
+        return None
+
+    @property
+    def _ask(self) -> Callable[..., EventStream]:
+        client = self._context.client
+        return client.stream if self.info.streamed else client.events
+
+    def _count(self, outcome: str) -> None:
+        self.outcome = outcome
+        self._context.metrics.responses.labels(self._provider, outcome).inc()
+
+    async def _next_batch(self) -> Sequence[LLMEvent]:
         """Return the next events, at least one; the last batch ends with a terminal event."""
         if self._sent_at is None:
             self._sent_at = time.monotonic()
@@ -138,11 +151,11 @@ class UpstreamCall:
             self.first_event_s = time.monotonic() - self._sent_at
             seconds = self._context.metrics.first_event_seconds
             seconds.labels(self._provider).observe(self.first_event_s)
-            self.request_id = first.request_id or self.request_id
+            self.upstream_request_id = first.request_id or self.upstream_request_id
         if isinstance(last, ErrorEvent):
-            self.request_id = last.error.request_id or self.request_id
+            self.upstream_request_id = last.error.request_id or self.upstream_request_id
             _failed(self._context, self._target, self._limits, last.error)
-        self._is_ended = isinstance(last, Finish | ErrorEvent)
+        self._call_ended = isinstance(last, Finish | ErrorEvent)
         return batch
 
     @property
@@ -155,22 +168,25 @@ class UpstreamCall:
         """The upstream's response, as far as it has arrived."""
         return self._call.partial
 
-    async def renew(self, attempt: Attempt, without_reasoning: Attempt | None = None) -> None:
-        """Start again with a changed attempt, and with all retries available."""
+    async def _try_without(self, name: str, place: str) -> None:
+        """Start again without what is named *name*, at *place*, with all retries available."""
+        self.dropped.append(place)
+        self._context.metrics.dropped.labels(name).inc()
         await self._call.aclose()
-        self._call = self._new_call(attempt, without_reasoning)
-        self._is_ended = False
+        self._call = self._new_call()
+        self._call_ended = False
 
     async def aclose(self) -> None:
         """Close the call, if it has not ended."""
-        if self._is_ended:  # which closes it
+        if self._call_ended:  # which closes it
             return
         with anyio.CancelScope(shield=True):
             await self._call.aclose()
 
-    def _new_call(self, attempt: Attempt, without: Attempt | None) -> ModelCall:
+    def _new_call(self) -> ModelCall:
+        without = self._without_reasoning()
         return ModelCall(
-            lambda: attempt(self._timeouts()),
+            lambda: self._attempt(self._timeouts()),
             retry_policy(self._context.settings, elsewhere=self._limits.elsewhere),
             live=True,
             deadline=self._deadline,

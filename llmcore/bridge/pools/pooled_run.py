@@ -6,7 +6,7 @@ target gets the request only while nothing was sent to the client.
 
 import logging
 import math
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable
 from typing import Final, Self, TypeAlias, TypeVar
 
 import anyio
@@ -20,15 +20,11 @@ from llmcore.bridge.pools.choice import Choice, choose
 from llmcore.bridge.pools.health import moves_on
 from llmcore.bridge.pools.shared_limits import Slot
 from llmcore.bridge.pools.upstream_health import UpstreamHealth
-from llmcore.bridge.response_run import ResponseRun, RunLabels, WholeBody
+from llmcore.bridge.response_run import DelegatedRun, ResponseRun, RunLabels, WholeBody
 from llmcore.bridge.upstream_call import CallLimits
 from llmcore.fronts.errors import FrontError, overloaded
-from llmcore.fronts.front import FailureResponse
 from llmcore.generation.retry import RetryPolicy
-from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.errors import ContentFilterError, ContextLengthError, LLMError
-from llmcore.schema.request import LLMRequest
-from llmcore.schema.response import LLMResponse
 
 _T = TypeVar("_T")
 
@@ -119,7 +115,7 @@ class _Attempt:
     wait_s: float
 
 
-class PooledRun:
+class PooledRun(DelegatedRun):
     """The response of the first target that begins one."""
 
     def __init__(self, search: _Search, metrics: Metrics, make: MakeRun, attempt: _Attempt) -> None:
@@ -185,10 +181,6 @@ class PooledRun:
         """Return the bytes that end a stream with *error*; none if it has ended."""
         return await self._current.failed_bytes(error)
 
-    def error_response(self, error: FrontError) -> FailureResponse | WholeBody:
-        """Return the response of an *error* that comes before anything was sent."""
-        return self._current.error_response(error)
-
     async def aclose(self) -> None:
         """Close the call, if it is still running."""
         try:
@@ -209,63 +201,9 @@ class PooledRun:
         )
 
     @property
-    def dropped(self) -> Sequence[str]:
-        """Parameters that were left out because the upstream rejected them."""
-        return self._current.dropped
-
-    @property
-    def outcome(self) -> str:
-        """How the response ended, in a word for metrics."""
-        return self._current.outcome
-
-    @property
-    def choices(self) -> int:
-        """How many responses the request asks for."""
-        return self._current.choices
-
-    @property
     def is_sent(self) -> bool:
         """Whether the request was sent upstream, to any target."""
         return bool(self._failed) or self._current.is_sent
-
-    def request(self) -> LLMRequest:
-        """Return the client's request as the upstream's model is to understand it."""
-        return self._current.request()
-
-    @property
-    def response(self) -> LLMResponse:
-        """The upstream's response, as far as it has arrived."""
-        return self._current.response
-
-    @property
-    def first_event_s(self) -> float | None:
-        """Seconds from asking the upstream to its first event; None if none has arrived."""
-        return self._current.first_event_s
-
-    @property
-    def upstream_request_id(self) -> str | None:
-        """The upstream's id of the request."""
-        return self._current.upstream_request_id
-
-    @property
-    def error(self) -> LLMError | None:
-        """Why the response failed, if it did."""
-        return self._current.error
-
-    @property
-    def diagnostics(self) -> Sequence[Diagnostic]:
-        """Everything lost, changed or invented so far, on the way up and on the way back."""
-        return self._current.diagnostics
-
-    @property
-    def content_type(self) -> str:
-        """The content type of the stream."""
-        return self._current.content_type
-
-    @property
-    def headers(self) -> Mapping[str, str]:
-        """Headers of the upstream that clients of a stream can use."""
-        return self._current.headers
 
     # -- from target to target
 
