@@ -3,7 +3,7 @@
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
-from typing import Any, Final, Generic, TypeAlias, TypeVar, cast
+from typing import Final, Generic, TypeAlias, cast
 
 import anyio.lowlevel
 import msgspec
@@ -33,6 +33,7 @@ from llmcore.fronts.front import (
     Front,
     FrontWriter,
     ListedModel,
+    Read,
     ReadRequest,
     ResponseIdentity,
     Routing,
@@ -48,9 +49,7 @@ from llmcore.schema.model import Model
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.result import Result
 
-Context = TypeVar("Context")
-
-Reading: TypeAlias = Callable[[ClientRequest, Upstream], Result[ReadRequest[Context], FrontError]]
+Reading: TypeAlias = Callable[[ClientRequest, Upstream], Result[Read, FrontError]]
 """Reads a request, as `Front.read` does."""
 
 _MANY_MESSAGES: Final = 50
@@ -86,10 +85,10 @@ MakeResponse: TypeAlias = Callable[[OperationRequest, ChosenModel], Awaitable[Re
 """Makes the response of a chosen model."""
 
 
-class Generation(Generic[Context]):
+class Generation(Generic[Read]):
     """The operations that all fronts have, for one of them. Raises FrontError."""
 
-    def __init__(self, front: Front[Context], service: Service, *, format_field: str) -> None:
+    def __init__(self, front: Front[Read], service: Service, *, format_field: str) -> None:
         """Serve *front*; *format_field* is where its requests ask for structured output."""
         self.front = front
         self._service = service
@@ -126,7 +125,7 @@ class Generation(Generic[Context]):
             return self.relayed(call, chosen, route)
         read = await self.read(call.request, chosen, large=call.is_large)
         await self.check(read.request)
-        writer = self.front.writer(chosen.info, read.context, chosen.upstream)
+        writer = self.front.writer(chosen.info, read, chosen.upstream)
         cached = self.cached(call, chosen, read.request)
         return self.run(call, chosen, read, writer, cached=cached)
 
@@ -217,7 +216,7 @@ class Generation(Generic[Context]):
             info=self._labels(chosen, streamed=chosen.streaming),
             request=self._service.relayed(request, chosen.model, route),
             route=route,
-            writer=lambda: self.front.writer(info, self.front.no_request(upstream), upstream),
+            writer=lambda: self.front.writer(info, self.front.no_request, upstream),
             encoding=self.encoding(request),
             error=self.front.error,
             choices=_choices(request.body),
@@ -234,10 +233,10 @@ class Generation(Generic[Context]):
         self,
         request: ClientRequest,
         chosen: ChosenModel,
-        reading: Reading[Context] | None = None,
+        reading: Reading[Read] | None = None,
         *,
         large: bool,
-    ) -> ReadRequest[Context]:
+    ) -> Read:
         """Return the request that *request* amounts to; *large* ones are read in a thread."""
         step = partial(reading or self.front.read, request, chosen.upstream)
         read = (await self._service.run_in_thread_if(step, large=large)).unwrap()
@@ -258,7 +257,7 @@ class Generation(Generic[Context]):
         self,
         call: OperationRequest,
         chosen: ChosenModel,
-        read: ReadRequest[Any],
+        read: ReadRequest,
         writer: FrontWriter,
         *,
         stored: StoredResponse | None = None,
@@ -325,7 +324,7 @@ class Generation(Generic[Context]):
         return await self.counted(call, partial(self.read, call.request, large=call.is_large))
 
     async def counted(
-        self, call: OperationRequest, read: Callable[[ChosenModel], Awaitable[ReadRequest[Context]]]
+        self, call: OperationRequest, read: Callable[[ChosenModel], Awaitable[Read]]
     ) -> Outcome:
         """Return the number of tokens of a request, which *read* reads unless its count is kept."""
         client_request = call.request

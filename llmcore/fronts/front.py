@@ -22,6 +22,7 @@ from llmcore.fronts.errors import FrontError, invalid
 from llmcore.fronts.finishing import words_of_end
 from llmcore.fronts.policy import TranslationPolicy
 from llmcore.fronts.sealer import Sealer
+from llmcore.fronts.segment_order import DELTA_KINDS, SegmentOrder
 from llmcore.protocols.response_parts import is_commentary
 from llmcore.schema.diagnostics import Diagnostic, Diagnostics
 from llmcore.schema.errors import ConfigurationError, InvalidRequestError, LLMError, StreamError
@@ -51,16 +52,7 @@ Event: TypeAlias = dict[str, Any]
 NewId: TypeAlias = Callable[[str], str]
 """Returns a new identifier that begins with the given prefix and an underscore."""
 
-Context = TypeVar("Context")
-"""The data of a request that writing its response needs, such as fields that the response
-repeats."""
-
 # -- requests
-
-
-def answers_in_json(request: LLMRequest) -> bool:
-    """Return whether the response to *request* is to be a document."""
-    return request.response_format is not None and request.response_format.type != "text"
 
 
 class ClientRequest(msgspec.Struct, frozen=True, kw_only=True):
@@ -98,28 +90,35 @@ class Upstream:
 
 
 @frozen(kw_only=True)
-class ReadRequest(Generic[Context]):
-    """The result of reading a client's request."""
+class ReadRequest:
+    """A client's request as it was read. Each front adds what writing its response needs.
 
-    request: LLMRequest
-    context: Context
-    streaming: bool
+    Without a request, the defaults are those of a response in which all optional fields are.
+    """
+
+    request: LLMRequest = LLMRequest(model="", messages=())
+    streaming: bool = False
     diagnostics: tuple[Diagnostic, ...] = ()
     """Everything that reading it lost, changed or invented."""
 
+    @property
+    def answers_in_json(self) -> bool:
+        """Whether the response is to be a document."""
+        form = self.request.response_format
+        return form is not None and form.type != "text"
 
+
+Read = TypeVar("Read", bound=ReadRequest)
 _Given = ParamSpec("_Given")
 
 
 def checked_read(
-    read: Callable[_Given, ReadRequest[Context]],
-) -> Callable[_Given, Result[ReadRequest[Context], FrontError]]:
+    read: Callable[_Given, Read],
+) -> Callable[_Given, Result[Read, FrontError]]:
     """Return *read*, a front's reader of requests, with a Failure for an invalid request."""
 
     @wraps(read)
-    def checked(
-        *args: _Given.args, **kwargs: _Given.kwargs
-    ) -> Result[ReadRequest[Context], FrontError]:
+    def checked(*args: _Given.args, **kwargs: _Given.kwargs) -> Result[Read, FrontError]:
         try:
             return Success(read(*args, **kwargs))
         except FrontError as error:
@@ -162,10 +161,14 @@ class FrontWriter:
             kind: getattr(cls, name) for kind, name in names.items() if hasattr(cls, name)
         }
 
-    def __init__(self, diagnostics: Iterable[Diagnostic], *, answers_in_json: bool = False) -> None:
-        """With *answers_in_json*, the client takes the texts of the response for one document."""
+    _marks_commentary: ClassVar[bool] = False
+    """Whether the API tells commentary from the response. Clients of the others would take both
+    for one document."""
+
+    def __init__(self, read: ReadRequest) -> None:
+        self._order = SegmentOrder()
         self._diagnostics = Diagnostics()
-        self._reported = list(diagnostics)
+        self._reported = list(read.diagnostics)
         self.usage: Usage | None = None
         """The tokens that the upstream has counted so far."""
         self.error: LLMError | None = None
@@ -173,7 +176,7 @@ class FrontWriter:
         self.ended = False
         """Whether the terminal event was written: nothing comes after it."""
         self._cut = False
-        self._answers_in_json = answers_in_json
+        self._hides_commentary = read.answers_in_json and not self._marks_commentary
         self._commentary: set[str] = set()
         """The ids of texts that are not of the document."""
 
@@ -186,7 +189,29 @@ class FrontWriter:
 
     def feed(self, event: LLMEvent) -> Sequence[Event]:
         """Return the native events for *event*; none after a terminal one."""
-        raise NotImplementedError
+        if self.ended:
+            return ()
+        if self._hides_commentary:
+            event = self._without_commentary(event)
+        kind = DELTA_KINDS.get(type(event))
+        if kind is not None:
+            made = self._delta_of_live(kind, event)
+            if made is not None:
+                return made
+        self._add(event)
+        return self._take()
+
+    def _add(self, event: LLMEvent) -> None:
+        """Write *event*, and those that waited for it."""
+        for ordered in self._order.add(event):
+            self._handle(ordered)
+
+    def _delta_of_live(self, _kind: str, _event: Any) -> Sequence[Event] | None:
+        """Return the events of a delta that only continues the open segment: the per-token path.
+
+        None for another one, which is handled like all other events.
+        """
+        return None
 
     def close(self, error: LLMError | None = None) -> Sequence[Event]:
         """Return the terminal events of a response whose events stopped before their end."""
@@ -345,7 +370,7 @@ def _no_token_count(_tokens: int) -> JsonObject:
 
 
 @frozen(kw_only=True)
-class Front(Generic[Context]):
+class Front(Generic[Read]):
     """One API that clients speak."""
 
     id: str
@@ -354,12 +379,12 @@ class Front(Generic[Context]):
     """The prefix of its responses' ids, such as `msg`."""
     routing: Callable[[ClientRequest], Routing]
     """Raises FrontError for a request that names no model."""
-    read: Callable[[ClientRequest, Upstream], Result[ReadRequest[Context], FrontError]]
+    read: Callable[[ClientRequest, Upstream], Result[Read, FrontError]]
     """An invalid request is a Failure; what the upstream does not support is a
     Diagnostic. The same request is read the same way, so that prompt caches stay warm."""
-    no_request: Callable[[Upstream], Context]
-    """The context of a response without a request: all optional fields are written."""
-    writer: Callable[[ResponseIdentity, Context, Upstream], FrontWriter]
+    no_request: Read
+    """The stand-in for the request of a response that has none."""
+    writer: Callable[[ResponseIdentity, Read, Upstream], FrontWriter]
     encoding: Callable[[ClientRequest], StreamEncoding]
     error: Callable[[FrontError], FailureResponse]
     checker: Callable[[], GrammarChecker]

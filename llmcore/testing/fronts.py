@@ -9,6 +9,7 @@ from llmcore.fronts.front import (
     ClientRequest,
     Event,
     Front,
+    ReadRequest,
     ResponseIdentity,
     Upstream,
     front_by_id,
@@ -68,11 +69,9 @@ def write_as_front(
     client_request = ClientRequest(body=request or {}, path=path, query={"alt": "sse"})
     model = "" if request is None else _wanted_model(front, client_request)
     upstream = _upstream(front_id, model)
-    context = (
-        front.no_request(upstream) if request is None else _context(front, client_request, upstream)
-    )
+    read = front.no_request if request is None else _read(front, client_request, upstream)
     info = ResponseIdentity(id=upstream.new_id(front.id_prefix), created_at=0, model=model)
-    writer = front.writer(info, context, upstream)
+    writer = front.writer(info, read, upstream)
     written: list[Event] = [*writer.start()]
     for event in events:
         written += writer.feed(event)
@@ -110,10 +109,11 @@ def _wanted_model(front: Front[Any], request: ClientRequest) -> str:
         raise _as_llm_error(error) from error
 
 
-def _context(front: Front[Any], request: ClientRequest, upstream: Upstream) -> Any:
+def _read(front: Front[Any], request: ClientRequest, upstream: Upstream) -> ReadRequest:
     match front.read(request, upstream):
         case Success(read):
-            return read.context
+            found: ReadRequest = read
+            return found
         case Failure(error):
             raise _as_llm_error(error)
 

@@ -50,11 +50,11 @@ def asked(request: Mapping[str, Any]) -> ClientRequest:
     return ClientRequest(body=request["body"], path=path, query=pairs, headers=request["headers"])
 
 
-def read(front_id: str, request: ClientRequest, protocol_id: str) -> ReadRequest[Any]:
+def read(front_id: str, request: ClientRequest, protocol_id: str) -> ReadRequest:
     """Return what the front reads for an upstream."""
     result = front_by_id(front_id).read(request, upstream(protocol_id))
     assert isinstance(result, Success), result
-    found: ReadRequest[Any] = result.unwrap()
+    found: ReadRequest = result.unwrap()
     return found
 
 

@@ -52,7 +52,7 @@ def sent(front_id: str, protocol_id: str, body: dict[str, Any]) -> Sent | str:
     match CLIENT.prepare(read.request, streaming=read.streaming):
         case Success(prepared):
             native = json.dumps(prepared.body, default=dict)
-            written = f"{read.streaming} {_written(read.context)}"
+            written = f"{read.streaming} {_written(read)}"
             return native, (*read.diagnostics, *prepared.diagnostics), written
         case Failure(error):
             return error.message

@@ -99,7 +99,7 @@ def written(front_id: str, events: Iterable[LLMEvent]) -> tuple[FrontWriter, lis
     )
     front = front_by_id(front_id)
     info = ResponseIdentity(id=f"{front.id_prefix}_1", created_at=1, model="")
-    writer = front.writer(info, front.no_request(upstream), upstream)
+    writer = front.writer(info, front.no_request, upstream)
     made = [*writer.start()]
     for event in events:
         made += writer.feed(event)

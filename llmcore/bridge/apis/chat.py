@@ -14,7 +14,7 @@ from llmcore.fronts.front import Event, StreamEncoding
 from llmcore.fronts.openai_chat import front
 from llmcore.fronts.openai_chat.foreign_forms import has_foreign_forms
 from llmcore.fronts.openai_chat.messages import with_kept_state
-from llmcore.fronts.openai_chat.request import ChatContext
+from llmcore.fronts.openai_chat.request import ReadChatRequest
 from llmcore.fronts.openai_chat.response import ChatWriter
 from llmcore.schema.changed import changed
 from llmcore.schema.diagnostics import Diagnostics
@@ -22,7 +22,7 @@ from llmcore.schema.messages import Message
 from llmcore.schema.request import LLMRequest
 
 
-class ChatCompletions(Generation[ChatContext]):
+class ChatCompletions(Generation[ReadChatRequest]):
     """The calls of Chat Completions. Raises FrontError."""
 
     def __init__(self, service: Service) -> None:
@@ -44,20 +44,18 @@ class ChatCompletions(Generation[ChatContext]):
         read = changed(read, request=changed(read.request, messages=messages))
 
         def run(index: int, encoding: StreamEncoding) -> ResponseRun:
-            writer = ChatWriter(chosen.info, read.context, chosen.upstream)
+            writer = ChatWriter(chosen.info, read, chosen.upstream)
             stored = _KeptCalls(writer, self._states, owner)
             choice = changed(read, request=_reseeded(read.request, index)) if index else read
-            cached = (
-                self.cached(call, chosen, choice.request) if read.context.choices == 1 else None
-            )
+            cached = self.cached(call, chosen, choice.request) if read.choices == 1 else None
             return self.run(
                 call, chosen, choice, writer, stored=stored, encoding=encoding, cached=cached
             )
 
         encoding = self.encoding(call.request)
-        if read.context.choices == 1:
+        if read.choices == 1:
             return run(0, encoding)
-        return ChoicesRun(read.context.choices, encoding, run)
+        return ChoicesRun(read.choices, encoding, run)
 
 
 def _reseeded(request: LLMRequest, index: int) -> LLMRequest:

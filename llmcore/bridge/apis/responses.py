@@ -21,12 +21,12 @@ from llmcore.bridge.service import Service, new_id
 from llmcore.client.large_requests import holds_much, is_large, run_in_thread_if
 from llmcore.fronts.encoding import JSON_LINES
 from llmcore.fronts.errors import FrontError, invalid, method_not_allowed
-from llmcore.fronts.front import Event, ReadRequest, ResponseIdentity, Upstream
+from llmcore.fronts.front import Event, ResponseIdentity, Upstream
 from llmcore.fronts.openai_responses import front
 from llmcore.fronts.openai_responses.compaction import as_response_request, compacted, user_items
 from llmcore.fronts.openai_responses.errors import previous_response_not_found, response_not_found
 from llmcore.fronts.openai_responses.messages import required_references
-from llmcore.fronts.openai_responses.request import Translation
+from llmcore.fronts.openai_responses.request import ReadResponsesRequest
 from llmcore.fronts.openai_responses.request import read as read_with_stored
 from llmcore.fronts.openai_responses.response import ResponsesWriter
 from llmcore.fronts.openai_responses.state import Record, StoredContext, StoredConversation, page
@@ -66,7 +66,7 @@ def responses_api(service: Service, prefixes: tuple[str, ...]) -> Api:
     )
 
 
-class Responses(Generation[Translation]):
+class Responses(Generation[ReadResponsesRequest]):
     """The calls of the Responses API. Raises FrontError."""
 
     def __init__(self, service: Service) -> None:
@@ -104,7 +104,7 @@ class Responses(Generation[Translation]):
                 read,
                 writer,
                 stored=self._remembering(call, read, writer, memory),
-                is_large=call.is_large and holds_much(read.context.echo),
+                is_large=call.is_large and holds_much(read.echo),
                 encoding=JSON_LINES,
             )
 
@@ -125,21 +125,26 @@ class Responses(Generation[Translation]):
 
     async def _read_turn(
         self, call: OperationRequest, chosen: ChosenModel, memory: "TurnMemory"
-    ) -> tuple[ReadRequest[Translation], ResponsesWriter]:
+    ) -> tuple[ReadResponsesRequest, ResponsesWriter]:
         read = await self._checked(call, chosen, memory.known)
-        return read, ResponsesWriter(chosen.info, read.context, chosen.upstream)
+        return read, ResponsesWriter(chosen.info, read, chosen.upstream)
 
     def _remembering(
         self,
         call: OperationRequest,
-        read: ReadRequest[Translation],
+        read: ReadResponsesRequest,
         writer: ResponsesWriter,
         memory: "TurnMemory",
     ) -> "_Remembered":
-        stored = None
-        if read.context.store:
-            stored = _Stored(writer, self._store.put, call.caller.owner, is_large(read.request))
-        return _Remembered(writer, memory.remember, stored)
+        return _Remembered(writer, memory.remember, self._stored(call, read, writer))
+
+    def _stored(
+        self, call: OperationRequest, read: ReadResponsesRequest, writer: ResponsesWriter
+    ) -> "_Stored | None":
+        """Return how the response is stored; None if it is not to be."""
+        if not read.store:
+            return None
+        return _Stored(writer, self._store.put, call.caller.owner, is_large(read.request))
 
     # -- reading
 
@@ -148,11 +153,11 @@ class Responses(Generation[Translation]):
         call: OperationRequest,
         chosen: ChosenModel,
         known: Mapping[str, StoredConversation] = MappingProxyType({}),
-    ) -> ReadRequest[Translation]:
+    ) -> ReadResponsesRequest:
         """Return a request that can be answered, as far as is known before it is sent."""
         read = await self._remembered(call, chosen, known)
         await self.check(read.request)
-        if read.context.store:
+        if read.store:
             await self._service.from_store(self._store.check())
         return read
 
@@ -164,14 +169,14 @@ class Responses(Generation[Translation]):
         async def make(call: OperationRequest, chosen: ChosenModel) -> ResponseRun:
             call = self.marked(call, chosen)
             read = await self._checked(call, chosen)
-            writer = ending.begin(chosen.info, read.context, chosen.upstream)
+            writer = ending.begin(chosen.info, read, chosen.upstream)
             return self.run(
                 call,
                 chosen,
                 evolve(read, streaming=True),
                 writer,
                 stored=_Stored(writer, ending.keep, owner, is_large(read.request)),
-                is_large=call.is_large and holds_much(read.context.echo),
+                is_large=call.is_large and holds_much(read.echo),
                 encoding=JSON_LINES,
             )
 
@@ -196,31 +201,26 @@ class Responses(Generation[Translation]):
     async def _compacted(self, call: OperationRequest, chosen: ChosenModel) -> ResponseRun:
         request = replace(call.request, body=as_response_request(call.body))
         read = await self._remembered(replace(call, request=request), chosen)
-        diagnostics, context = Diagnostics(), read.context
-        items = user_items(context.before, context.input_items, new_id, diagnostics)
-        noted = evolve(context, diagnostics=(*context.diagnostics, *diagnostics.entries))
-        form = partial(compacted, messages=items)
-        return self._run(call, chosen, evolve(read, context=noted), form=form)
+        diagnostics = Diagnostics()
+        items = user_items(read.before, read.input_items, new_id, diagnostics)
+        noted = evolve(read, diagnostics=(*read.diagnostics, *diagnostics.entries))
+        return self._run(call, chosen, noted, form=partial(compacted, messages=items))
 
     def _run(
         self,
         call: OperationRequest,
         chosen: ChosenModel,
-        read: ReadRequest[Translation],
+        read: ReadResponsesRequest,
         form: Callable[[JsonObject], JsonObject] | None = None,
     ) -> ResponseRun:
-        context = read.context
-        writer = ResponsesWriter(chosen.info, context, chosen.upstream, form=form)
-        stored = None
-        if context.store:
-            stored = _Stored(writer, self._store.put, call.caller.owner, is_large(read.request))
+        writer = ResponsesWriter(chosen.info, read, chosen.upstream, form=form)
         return self.run(
             call,
             chosen,
             read,
             writer,
-            stored=stored,
-            is_large=call.is_large and holds_much(context.echo),
+            stored=self._stored(call, read, writer),
+            is_large=call.is_large and holds_much(read.echo),
             cached=None if form is not None else self.cached(call, chosen, read.request),
         )
 
@@ -235,7 +235,7 @@ class Responses(Generation[Translation]):
         call: OperationRequest,
         chosen: ChosenModel,
         known: Mapping[str, StoredConversation] = MappingProxyType({}),
-    ) -> ReadRequest[Translation]:
+    ) -> ReadResponsesRequest:
         """Return the request that *call* amounts to, with what it refers to.
 
         That is one of the *known* conversations, or stored.
@@ -395,11 +395,11 @@ class _BackgroundEnding:
         """The record to store, once the response has ended."""
 
     def begin(
-        self, info: ResponseIdentity, context: Translation, upstream: Upstream
+        self, info: ResponseIdentity, request: ReadResponsesRequest, upstream: Upstream
     ) -> ResponsesWriter:
         """Return the writer of the next try."""
-        self._new_writer = partial(ResponsesWriter, info, context, upstream)
-        self._input_items = context.input_items
+        self._new_writer = partial(ResponsesWriter, info, request, upstream)
+        self._input_items = request.input_items
         return self._new_writer()
 
     def queued(self, response_id: str) -> Record:

@@ -15,12 +15,7 @@ from typing import Final
 from llmcore.fronts.anthropic_messages.errors import failure_response
 from llmcore.fronts.anthropic_messages.grammar import MessagesChecker
 from llmcore.fronts.anthropic_messages.models import listed_model, model_list, token_count
-from llmcore.fronts.anthropic_messages.request import (
-    MessagesContext,
-    no_request,
-    read_request,
-    routing_of,
-)
+from llmcore.fronts.anthropic_messages.request import ReadMessagesRequest, read_request, routing_of
 from llmcore.fronts.anthropic_messages.response import MessagesWriter
 from llmcore.fronts.encoding import EVENT_STREAM, named_event
 from llmcore.fronts.front import ClientRequest, Front, StreamEncoding
@@ -37,12 +32,12 @@ def _encoding(_asked: ClientRequest) -> StreamEncoding:
     return _ENCODING
 
 
-front: Final[Front[MessagesContext]] = Front(
+front: Final[Front[ReadMessagesRequest]] = Front(
     id=PROTOCOL_ID,
     id_prefix="msg",
     routing=routing_of,
     read=read_request,
-    no_request=no_request,
+    no_request=ReadMessagesRequest(searches=False),
     writer=MessagesWriter,
     encoding=_encoding,
     error=failure_response,
@@ -52,4 +47,4 @@ front: Final[Front[MessagesContext]] = Front(
     token_count=token_count,
 )
 
-__all__ = ["MessagesContext", "front"]
+__all__ = ["ReadMessagesRequest", "front"]

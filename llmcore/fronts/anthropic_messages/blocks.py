@@ -8,7 +8,7 @@ because clients parse the pieces as one object.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Any, ClassVar
 
 from llmcore.fronts.front import Event
 from llmcore.protocols.anthropic_messages.names import Block
@@ -22,72 +22,70 @@ def _delta(index: int, **delta: Any) -> Event:
     return {"type": "content_block_delta", "index": index, "delta": delta}
 
 
-class OpenText:
+class OpenBlock:
+    """A block that is not complete."""
+
+    kind: ClassVar[str]
+    """The kind of segment that it shows."""
+    _empty: ClassVar[Block]
+    _delta: ClassVar[tuple[str, str]]
+    """The type of its deltas, and their field."""
+    held = False
+    """Whether its content is buffered."""
+
+    def __init__(self, index: int) -> None:
+        self._index = index
+
+    def start(self) -> Event:
+        """Return the event that opens the block."""
+        return _started(self._index, dict(self._empty))
+
+    def delta(self, text: str) -> Event:
+        """Return the event of more content: the per-token path."""
+        type_, field = self._delta
+        delta = {"type": type_, field: text}
+        return {"type": "content_block_delta", "index": self._index, "delta": delta}
+
+
+class OpenText(OpenBlock):
     """An open block of text."""
 
-    kind: Final = "text"
-    held: Final = False
-
-    def __init__(self, index: int) -> None:
-        self._index = index
-
-    def start(self) -> Event:
-        """Return the event that opens the block."""
-        return _started(self._index, {"type": "text", "text": ""})
-
-    def delta(self, text: str) -> Event:
-        """Return the event of more text: the per-token path."""
-        delta = {"type": "text_delta", "text": text}
-        return {"type": "content_block_delta", "index": self._index, "delta": delta}
+    kind = "text"
+    _empty: ClassVar[Block] = {"type": "text", "text": ""}
+    _delta = ("text_delta", "text")
 
 
-class OpenThinking:
+class OpenThinking(OpenBlock):
     """An open block of thinking."""
 
-    kind: Final = "reasoning"
-    held: Final = False
-
-    def __init__(self, index: int) -> None:
-        self._index = index
-
-    def start(self) -> Event:
-        """Return the event that opens the block."""
-        return _started(self._index, {"type": "thinking", "thinking": "", "signature": ""})
-
-    def delta(self, text: str) -> Event:
-        """Return the event of more thinking: the per-token path."""
-        delta = {"type": "thinking_delta", "thinking": text}
-        return {"type": "content_block_delta", "index": self._index, "delta": delta}
+    kind = "reasoning"
+    _empty: ClassVar[Block] = {"type": "thinking", "thinking": "", "signature": ""}
+    _delta = ("thinking_delta", "thinking")
 
 
-class OpenToolUse:
-    """A call whose input is not complete."""
+class OpenToolUse(OpenBlock):
+    """A call whose input is not complete: it is buffered until its first character, or its end."""
 
-    kind: Final = "tool"
+    kind = "tool"
+    _delta = ("input_json_delta", "partial_json")
 
     def __init__(
         self, index: int, id_: str, name: str, *, freeform: bool, native: Mapping[str, Any]
     ) -> None:
         """Begin a call; *native* holds its further fields from an upstream of the same API."""
-        self._index = index
+        super().__init__(index)
         self.id = id_
         self.name = name
         self.own = native
         self._freeform = freeform
         self._spaces = ""
         self.held = True
-        """Whether the input is buffered: until its first character, or until its end."""
         self._waits = freeform
 
     def start(self) -> Event:
         """Return the event that opens the block."""
         block = {"type": "tool_use", "id": self.id, "name": self.name, "input": {}}
         return _started(self._index, {**block, **self.own})
-
-    def delta(self, text: str) -> Event:
-        """Return the event of more input: the per-token path."""
-        delta = {"type": "input_json_delta", "partial_json": text}
-        return {"type": "content_block_delta", "index": self._index, "delta": delta}
 
     def more(self, text: str) -> Event | None:
         """Return the event of more input; None while it is buffered."""

@@ -16,21 +16,12 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final, Literal
 
-from attrs import field
-
 from llmcore.fronts.anthropic_messages.messages import TurnReader
 from llmcore.fronts.anthropic_messages.tool_changes import tool_changes
 from llmcore.fronts.anthropic_messages.tools import MessagesOffer, read_offer
 from llmcore.fronts.billing_line import without_billing_line
 from llmcore.fronts.errors import invalid
-from llmcore.fronts.front import (
-    ClientRequest,
-    ReadRequest,
-    Routing,
-    Upstream,
-    answers_in_json,
-    checked_read,
-)
+from llmcore.fronts.front import ClientRequest, ReadRequest, Routing, Upstream, checked_read
 from llmcore.fronts.reading import (
     Fields,
     read,
@@ -45,7 +36,7 @@ from llmcore.protocols.openai_chat.names import PROTOCOL_ID as CHAT
 from llmcore.protocols.openai_responses.names import PROTOCOL_ID as RESPONSES
 from llmcore.protocols.tool_schema.normalise import without_null_keywords
 from llmcore.schema.content import TextPart
-from llmcore.schema.diagnostics import Diagnostic, Diagnostics
+from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.frozen import frozen
 from llmcore.schema.json import json_or_text, object_or_empty, present, str_or_none
 from llmcore.schema.options import CachePolicy, GenerationOptions, ReasoningOptions, ResponseFormat
@@ -68,18 +59,20 @@ def routing_of(request: ClientRequest) -> Routing:
     model = read(request.body, "model", str) or (named["model"] if named else "")
     if not model.strip():
         raise invalid("model: Field required", "model", "missing_field")
-    streaming = (
-        read(request.body, "stream", bool) is True or _STREAMS.search(request.path) is not None
-    )
-    return Routing(model=model.removesuffix(_LONG_CONTEXT), streaming=streaming)
+    return Routing(model=model.removesuffix(_LONG_CONTEXT), streaming=_streams(request))
+
+
+def _streams(request: ClientRequest) -> bool:
+    stated = read(request.body, "stream", bool)
+    return stated is True or _STREAMS.search(request.path) is not None
 
 
 # -- what the response is written with
 
 
 @frozen(kw_only=True)
-class MessagesContext:
-    """The facts of a request that writing its response needs."""
+class ReadMessagesRequest(ReadRequest):
+    """A request, with what writing its response needs."""
 
     shows_thinking: bool = True
     """False where the client asks for thinking without its text (`display: omitted`)."""
@@ -88,24 +81,15 @@ class MessagesContext:
     only where a tool's result continues the response."""
     searches: bool = True
     """Whether the pages that the response is based on are shown as results of a search."""
-    answers_in_json: bool = False
-    """Whether the client takes the texts of the response for one document."""
     call_ids: frozenset[str] = frozenset()
     """The ids of calls in the conversation, which new ones must differ from."""
-    diagnostics: tuple[Diagnostic, ...] = field(default=())
-    """Everything that reading the request lost or changed."""
-
-
-def no_request(_upstream: Upstream) -> MessagesContext:
-    """Return the context of a response to no request in particular."""
-    return MessagesContext(searches=False)
 
 
 # -- the body
 
 
 @checked_read
-def read_request(client_request: ClientRequest, upstream: Upstream) -> ReadRequest[MessagesContext]:
+def read_request(client_request: ClientRequest, upstream: Upstream) -> ReadMessagesRequest:
     """Return *client_request* as a request to *upstream*."""
     body, diagnostics = client_request.body, Diagnostics()
     natives = read_objects(body, "messages")
@@ -137,20 +121,16 @@ def read_request(client_request: ClientRequest, upstream: Upstream) -> ReadReque
     )
     if upstream.protocol_id != PROTOCOL_ID:
         request = without_billing_line(request, diagnostics)
-    entries = tuple(diagnostics.entries)
     thinking = object_or_empty(body.get("thinking"))
-    context = MessagesContext(
+    return ReadMessagesRequest(
+        request=request,
+        streaming=_streams(client_request),
+        diagnostics=tuple(diagnostics.entries),
         shows_thinking=thinking.get("display") != "omitted",
         takes_state=thinking.get("type") != "disabled",
         searches=offer.searches,
-        answers_in_json=answers_in_json(request),
         call_ids=reader.call_ids,
-        diagnostics=entries,
     )
-    streaming = (
-        _STREAMS.search(client_request.path) is not None or read(body, "stream", bool) is True
-    )
-    return ReadRequest(request=request, context=context, streaming=streaming, diagnostics=entries)
 
 
 _MAX_MESSAGES: Final = 100_000

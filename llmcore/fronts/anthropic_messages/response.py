@@ -20,6 +20,7 @@ from typing import Any, Final
 
 from llmcore.fronts.anthropic_messages.blocks import (
     BlockWriter,
+    OpenBlock,
     OpenText,
     OpenThinking,
     OpenToolUse,
@@ -40,13 +41,12 @@ from llmcore.fronts.anthropic_messages.hosted import (
     search_result,
     server_call,
 )
-from llmcore.fronts.anthropic_messages.request import MessagesContext
+from llmcore.fronts.anthropic_messages.request import ReadMessagesRequest
 from llmcore.fronts.errors import from_llm_error
 from llmcore.fronts.finishing import finish_kind
 from llmcore.fronts.front import Event, FrontWriter, ResponseIdentity, Upstream
 from llmcore.fronts.hosted_calls import found_pages, search_queries
 from llmcore.fronts.response_record import ResponseRecord
-from llmcore.fronts.segment_order import DELTA_KINDS, SegmentOrder
 from llmcore.protocols.anthropic_messages.names import CALL_IDS, METADATA_KEY, Block
 from llmcore.schema.changed import changed
 from llmcore.schema.content import ContentPart, TextPart, ToolCallPart
@@ -86,19 +86,18 @@ class MessagesWriter(FrontWriter):
     """Writes one response, event by event."""
 
     def __init__(
-        self, info: ResponseIdentity, context: MessagesContext, upstream: Upstream
+        self, info: ResponseIdentity, request: ReadMessagesRequest, upstream: Upstream
     ) -> None:
-        super().__init__(context.diagnostics, answers_in_json=context.answers_in_json)
+        super().__init__(request)
         self._info = info
-        self._context = context
-        self._order = SegmentOrder()
+        self._request = request
         self._blocks = BlockWriter()
         self._record = ResponseRecord(info.id, upstream.sealer, sealing=True)
         self._hidden = False
         """Whether there is unsealed state that the client's echo would not bring back."""
         self._in_place = False
         """Whether thinking was shown that its provider takes only with the items after it."""
-        self._block: OpenText | OpenThinking | OpenToolUse | None = None
+        self._block: OpenBlock | None = None
         self._text_start: TextStart | None = None
         self._ids: dict[str, str] = {}
         self._hosted: dict[str, Block] = {}
@@ -112,21 +111,6 @@ class MessagesWriter(FrontWriter):
 
     # -- what the server reads
 
-    def feed(self, event: LLMEvent) -> list[Event]:
-        """Return the native events for *event*; none after a terminal one."""
-        if self._answers_in_json:
-            event = self._without_commentary(event)
-        kind = DELTA_KINDS.get(type(event))
-        if kind is not None:
-            made = self._delta_of_live(kind, event)
-            if made is not None:
-                return made
-        if self.ended:
-            return []
-        for ordered in self._order.add(event):
-            self._handle(ordered)
-        return self._take()
-
     def _take(self) -> list[Event]:
         return self._blocks.take()
 
@@ -137,7 +121,6 @@ class MessagesWriter(FrontWriter):
     # -- deltas: the per-token path
 
     def _delta_of_live(self, kind: str, event: Any) -> list[Event] | None:
-        """Return the event of a delta that only continues the open block; None for another."""
         if not event.text:
             return []
         block = self._block
@@ -186,7 +169,7 @@ class MessagesWriter(FrontWriter):
     # -- thinking
 
     def _on_reasoning_delta(self, event: ReasoningDelta) -> None:
-        if not self._context.shows_thinking or not event.text:
+        if not self._request.shows_thinking or not event.text:
             return
         if not isinstance(self._block, OpenThinking):
             self._open(OpenThinking(self._blocks.index))
@@ -200,11 +183,11 @@ class MessagesWriter(FrontWriter):
         self._record.show(self._record.part_of(event))
         self._in_place |= any(not _PLACE.isdisjoint(d) for d in event.provider_metadata.values())
         state = self._seal()
-        shown = event.text if self._context.shows_thinking else ""
+        shown = event.text if self._request.shows_thinking else ""
         if isinstance(self._block, OpenThinking):
             self._blocks.end_thinking(shown, state)
             self._block = None
-        elif self._context.shows_thinking:
+        elif self._request.shows_thinking:
             self._blocks.whole({"type": "redacted_thinking", "data": state})
         else:
             self._open(OpenThinking(self._blocks.index))
@@ -225,7 +208,7 @@ class MessagesWriter(FrontWriter):
     def _call_id(self, given: str) -> str:
         """Return an id that the API accepts and that is unique in the conversation."""
         call_id = CALL_IDS.fit(given)
-        taken = {*self._context.call_ids, *self._ids.values()}
+        taken = {*self._request.call_ids, *self._ids.values()}
         if call_id not in taken:
             return call_id
         return CALL_IDS.fit(f"{call_id}/{self._info.id}/{len(self._ids)}")
@@ -303,7 +286,7 @@ class MessagesWriter(FrontWriter):
 
     # -- sealed state
 
-    def _open(self, block: OpenText | OpenThinking | OpenToolUse) -> None:
+    def _open(self, block: OpenBlock) -> None:
         self._block = block
         self._blocks.write(block.start())
 
@@ -334,7 +317,7 @@ class MessagesWriter(FrontWriter):
         """Write a block that carries the state of the parts after the last thinking."""
         if not self._hidden:
             return
-        if self._context.takes_state or self._ids:
+        if self._request.takes_state or self._ids:
             self._blocks.whole({"type": "redacted_thinking", "data": self._seal()})
         else:
             why = "thinking is off: no block carries what the upstream would need of this response"
@@ -384,7 +367,7 @@ class MessagesWriter(FrontWriter):
         unshown = [page for url, page in self._pages.items() if url not in self._shown_pages]
         if not unshown:
             return
-        if not (self._context.searches or self._searched):
+        if not (self._request.searches or self._searched):
             uncited = [page for page in unshown if page["url"] not in self._cited()]
             for page in uncited:
                 why = f"no text cites the source {page['url']}, and no search was asked for"

@@ -14,16 +14,16 @@ from llmcore.fronts.front import Front
 from llmcore.fronts.gemini.errors import failure_response
 from llmcore.fronts.gemini.grammar import GeminiChecker
 from llmcore.fronts.gemini.models import encoding, model, models, token_count
-from llmcore.fronts.gemini.request import GeminiContext, no_request, read, routing_of
+from llmcore.fronts.gemini.request import ReadGeminiRequest, read, routing_of
 from llmcore.fronts.gemini.response import GeminiWriter
 from llmcore.protocols.gemini.names import PROTOCOL_ID
 
-front: Final[Front[GeminiContext]] = Front(
+front: Final[Front[ReadGeminiRequest]] = Front(
     id=PROTOCOL_ID,
     id_prefix="gen",
     routing=routing_of,
     read=read,
-    no_request=no_request,
+    no_request=ReadGeminiRequest(),
     writer=GeminiWriter,
     encoding=encoding,
     error=failure_response,

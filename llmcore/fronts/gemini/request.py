@@ -20,14 +20,7 @@ from urllib.parse import unquote
 from attrs import frozen
 
 from llmcore.fronts.errors import FrontError, invalid
-from llmcore.fronts.front import (
-    ClientRequest,
-    ReadRequest,
-    Routing,
-    Upstream,
-    answers_in_json,
-    checked_read,
-)
+from llmcore.fronts.front import ClientRequest, ReadRequest, Routing, Upstream, checked_read
 from llmcore.fronts.gemini.content import camel_keys
 from llmcore.fronts.gemini.messages import read_contents, read_system
 from llmcore.fronts.gemini.tools import json_schema, read_tools
@@ -41,7 +34,7 @@ from llmcore.protocols.gemini.names import (
     SERVICE_TIERS,
 )
 from llmcore.protocols.tool_schema.normalise import without_null_keywords
-from llmcore.schema.diagnostics import Diagnostic, Diagnostics
+from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.json import NativeObject, str_or_none
 from llmcore.schema.options import GenerationOptions, ReasoningOptions, ResponseFormat
 from llmcore.schema.request import LLMRequest
@@ -96,27 +89,18 @@ def _model_name(value: object) -> str:
 
 
 @frozen(kw_only=True)
-class GeminiContext:
-    """The facts of a request that writing its response needs."""
+class ReadGeminiRequest(ReadRequest):
+    """A request, with what writing its response needs."""
 
     include_thoughts: bool = True
     """Whether the client asks to see the thoughts."""
-    answers_in_json: bool = False
-    """Whether the client takes the texts of the response for one document."""
-    diagnostics: tuple[Diagnostic, ...] = ()
-    """Everything that reading the request lost or changed."""
-
-
-def no_request(_upstream: Upstream) -> GeminiContext:
-    """Return the context of a response to no request in particular: thoughts are shown."""
-    return GeminiContext()
 
 
 # -- the body
 
 
 @checked_read
-def read(client_request: ClientRequest, upstream: Upstream) -> ReadRequest[GeminiContext]:
+def read(client_request: ClientRequest, upstream: Upstream) -> ReadGeminiRequest:
     """Return *client_request* as a request to *upstream*."""
     diagnostics = Diagnostics()
     body = _unwrapped(camel_keys(client_request.body))
@@ -124,13 +108,12 @@ def read(client_request: ClientRequest, upstream: Upstream) -> ReadRequest[Gemin
     request = _request(body, upstream, diagnostics)
     config = camel_keys(body.get("generationConfig"))
     thinking = camel_keys(config.get("thinkingConfig"))
-    entries = tuple(diagnostics.entries)
-    context = GeminiContext(
+    return ReadGeminiRequest(
+        request=request,
+        streaming=streaming,
+        diagnostics=tuple(diagnostics.entries),
         include_thoughts=thinking.get("includeThoughts") is True,
-        answers_in_json=answers_in_json(request),
-        diagnostics=entries,
     )
-    return ReadRequest(request=request, context=context, streaming=streaming, diagnostics=entries)
 
 
 def _unwrapped(body: NativeObject) -> NativeObject:

@@ -25,11 +25,10 @@ from llmcore.fronts.gemini.carrier import carried
 from llmcore.fronts.gemini.content import Grounding, file_part, logprobs_result, read_media
 from llmcore.fronts.gemini.errors import envelope
 from llmcore.fronts.gemini.finish import candidate_end, finish_reason, response_end, usage_metadata
-from llmcore.fronts.gemini.request import GeminiContext
+from llmcore.fronts.gemini.request import ReadGeminiRequest
 from llmcore.fronts.gemini.text_run import TextRun, joined_texts
 from llmcore.fronts.hosted_calls import executed_code, hosted_call_kind, search_queries
 from llmcore.fronts.response_record import ResponseRecord
-from llmcore.fronts.segment_order import SegmentOrder
 from llmcore.protocols.gemini.names import METADATA_KEY, PROTOCOL_ID, ROLES
 from llmcore.protocols.gemini.parts import merge_native
 from llmcore.protocols.tools import freeform_arguments
@@ -60,11 +59,12 @@ from llmcore.schema.usage import Usage
 class GeminiWriter(FrontWriter):
     """Writes one `GenerateContentResponse`, event by event."""
 
-    def __init__(self, info: ResponseIdentity, context: GeminiContext, upstream: Upstream) -> None:
-        super().__init__(context.diagnostics, answers_in_json=context.answers_in_json)
-        self._thoughts = context.include_thoughts
+    def __init__(
+        self, info: ResponseIdentity, request: ReadGeminiRequest, upstream: Upstream
+    ) -> None:
+        super().__init__(request)
+        self._thoughts = request.include_thoughts
         self._frame = {"modelVersion": info.model, "responseId": info.id}
-        self._order = SegmentOrder()
         self._record = ResponseRecord(info.id, upstream.sealer, sealing=True)
         self._run = TextRun()
         self._beside: NativeObject = {}
@@ -81,21 +81,6 @@ class GeminiWriter(FrontWriter):
 
     # -- what a server calls
 
-    def feed(self, event: LLMEvent) -> Sequence[Event]:
-        """Return the chunks for *event*; none after the last one."""
-        if self.ended:
-            return ()
-        if self._answers_in_json:
-            event = self._without_commentary(event)
-        kind = type(event)
-        if kind is TextDelta or kind is ReasoningDelta:
-            chunk = self._delta_of_live(event, kind)
-            if chunk is not None:
-                return chunk
-        for ordered in self._order.add(event):
-            self._handle(ordered)
-        return self._take()
-
     def whole(self) -> JsonObject:
         """Return the response object, once it has ended without an error."""
         parts = joined_texts(self._parts) or [{"text": ""}]
@@ -108,11 +93,10 @@ class GeminiWriter(FrontWriter):
 
     # -- chunks
 
-    def _delta_of_live(self, event: Any, kind: type) -> Sequence[Event] | None:
-        """Return the chunk of a delta that only continues the open part: the per-token path."""
-        thinking = kind is ReasoningDelta
-        if self._beside or self._order.live != ("reasoning" if thinking else "text", event.id):
+    def _delta_of_live(self, kind: str, event: Any) -> Sequence[Event] | None:
+        if kind == "tool" or self._beside or self._order.live != (kind, event.id):
             return None
+        thinking = kind == "reasoning"
         text = event.text
         if not text or (thinking and not self._thoughts):
             return ()

@@ -15,18 +15,18 @@ from typing import Final
 from llmcore.fronts.front import Front
 from llmcore.fronts.openai_chat.chunks import encoding
 from llmcore.fronts.openai_chat.grammar import ChunkChecker
-from llmcore.fronts.openai_chat.request import ChatContext, no_request, read, routing_of
+from llmcore.fronts.openai_chat.request import ReadChatRequest, read, routing_of
 from llmcore.fronts.openai_chat.response import ChatWriter
 from llmcore.fronts.openai_chat.tools import has_native_tools
 from llmcore.fronts.openai_forms import failure_response, listed_model, model_list
 from llmcore.protocols.openai_chat.names import PROTOCOL_ID
 
-front: Final[Front[ChatContext]] = Front(
+front: Final[Front[ReadChatRequest]] = Front(
     id=PROTOCOL_ID,
     id_prefix="chatcmpl",
     routing=routing_of,
     read=read,
-    no_request=no_request,
+    no_request=ReadChatRequest(),
     writer=ChatWriter,
     encoding=encoding,
     error=failure_response,

@@ -20,13 +20,12 @@ from llmcore.fronts.front import (
     ReadRequest,
     Routing,
     Upstream,
-    answers_in_json,
     checked_read,
     front_by_id,
 )
 from llmcore.fronts.openai_chat.foreign_forms import in_own_forms, is_responses_request
 from llmcore.fronts.openai_chat.messages import MessageReader
-from llmcore.fronts.openai_chat.tools import Offer, own_forms, read_offer
+from llmcore.fronts.openai_chat.tools import own_forms, read_offer
 from llmcore.fronts.openai_forms import END_USER, read_format
 from llmcore.fronts.reading import (
     Fields,
@@ -41,17 +40,18 @@ from llmcore.protocols.anthropic_messages.names import PROTOCOL_ID as MESSAGES
 from llmcore.protocols.openai_chat.names import PARAMETERS, PROTOCOL_ID
 from llmcore.protocols.openai_responses.names import PROTOCOL_ID as RESPONSES
 from llmcore.protocols.protocol import protocol_by_id
+from llmcore.schema.changed import changed
 from llmcore.schema.diagnostics import Diagnostic, Diagnostics
 from llmcore.schema.frozen import frozen
 from llmcore.schema.json import int_or_none, object_or_empty, objects, str_or_none
 from llmcore.schema.options import CachePolicy, GenerationOptions, ReasoningOptions
 from llmcore.schema.request import LLMRequest
-from llmcore.schema.tools import CustomTool, ToolSpec
+from llmcore.schema.tools import CustomTool
 
 
 @frozen(kw_only=True)
-class ChatContext:
-    """The facts of a request that writing its response needs."""
+class ReadChatRequest(ReadRequest):
+    """A request, with what writing its response needs."""
 
     includes_usage: bool = True
     """Whether a stream ends with a chunk of usage."""
@@ -61,12 +61,8 @@ class ChatContext:
     """Names of the freeform tools that the client listed: their calls are of the type `custom`."""
     legacy: bool = False
     """Whether calls are written as `function_call`, as the API had them before tools."""
-    answers_in_json: bool = False
-    """Whether the client takes the texts of the response for one document."""
     choices: int = 1
     """The number of responses that the client asks for, at most `TranslationPolicy.max_choices`."""
-    diagnostics: tuple[Diagnostic, ...] = ()
-    """Everything that reading the request lost, changed or added."""
 
 
 # -- before the request is read
@@ -86,16 +82,11 @@ def routing_of(request: ClientRequest) -> Routing:
     return Routing(model=model, streaming=field(request.body, "stream", bool) or False)
 
 
-def no_request(_upstream: Upstream) -> ChatContext:
-    """Return a context with which all optional fields are written."""
-    return ChatContext()
-
-
 # -- the request
 
 
 @checked_read
-def read(client_request: ClientRequest, upstream: Upstream) -> ReadRequest[ChatContext]:
+def read(client_request: ClientRequest, upstream: Upstream) -> ReadChatRequest:
     """Return *client_request* as a request to the upstream."""
     if is_responses_request(client_request.body):
         return _read_responses(client_request, upstream)
@@ -103,7 +94,6 @@ def read(client_request: ClientRequest, upstream: Upstream) -> ReadRequest[ChatC
     _refuse(body, upstream)
     offer = read_offer(body, upstream, diagnostics)
     conversation = MessageReader(upstream, diagnostics).read(body.get("messages"))
-    generation = _generation(body, upstream.protocol_id)
     request = LLMRequest(
         model=upstream.model,
         provider=upstream.provider,
@@ -112,7 +102,7 @@ def read(client_request: ClientRequest, upstream: Upstream) -> ReadRequest[ChatC
         tools=offer.tools,
         tool_choice=offer.choice,
         parallel_tool_calls=offer.parallel,
-        generation=generation,
+        generation=_generation(body, upstream.protocol_id),
         response_format=read_format(
             field(body, "response_format", dict), "response_format", inner="json_schema"
         ),
@@ -123,51 +113,33 @@ def read(client_request: ClientRequest, upstream: Upstream) -> ReadRequest[ChatC
     )
     if upstream.protocol_id != MESSAGES:
         request = without_billing_line(request, diagnostics)
-    entries = tuple(diagnostics.entries)
-    return ReadRequest(
-        request=request,
-        context=_context(body, offer, request, entries),
-        streaming=field(body, "stream", bool) or False,
-        diagnostics=entries,
-    )
-
-
-def _read_responses(client_request: ClientRequest, upstream: Upstream) -> ReadRequest[ChatContext]:
-    """Return a request of the Responses API, whose client reads responses of this one."""
-    made = front_by_id(RESPONSES).read(client_request, upstream).unwrap()
-    options = field(client_request.body, "stream_options", dict) or {}
-    context = ChatContext(
-        includes_usage=field(options, "include_usage", bool, "stream_options.") or False,
-        shows_logprobs=bool(made.request.generation.logprobs),
-        custom_tools=_freeform(made.request.tools),
-        diagnostics=made.diagnostics,
-    )
-    return ReadRequest(
-        request=made.request,
-        context=context,
-        streaming=made.streaming,
-        diagnostics=made.diagnostics,
-    )
-
-
-def _freeform(tools: Iterable[ToolSpec]) -> frozenset[str]:
-    return frozenset(tool.name for tool in tools if isinstance(tool, CustomTool))
-
-
-def _context(
-    body: Fields, offer: Offer, request: LLMRequest, diagnostics: tuple[Diagnostic, ...]
-) -> ChatContext:
-    options = field(body, "stream_options", dict) or {}
+    read = _as_read(body, request, diagnostics.entries)
     hidden = object_or_empty(body.get("reasoning")).get("exclude") is True
-    return ChatContext(
-        includes_usage=field(options, "include_usage", bool, "stream_options.") or False,
-        shows_logprobs=bool(request.generation.logprobs),
-        answers_in_json=answers_in_json(request),
+    return changed(
+        read,
         shows_thinking=not hidden and body.get("include_reasoning") is not False,
-        custom_tools=_freeform(offer.tools),
         legacy=offer.legacy,
         choices=_choices(body),
-        diagnostics=diagnostics,
+    )
+
+
+def _read_responses(client_request: ClientRequest, upstream: Upstream) -> ReadChatRequest:
+    """Return a request of the Responses API, whose client reads responses of this one."""
+    made = front_by_id(RESPONSES).read(client_request, upstream).unwrap()
+    return _as_read(client_request.body, made.request, made.diagnostics)
+
+
+def _as_read(
+    body: Fields, request: LLMRequest, diagnostics: Iterable[Diagnostic]
+) -> ReadChatRequest:
+    options = field(body, "stream_options", dict) or {}
+    return ReadChatRequest(
+        request=request,
+        streaming=field(body, "stream", bool) or False,
+        diagnostics=tuple(diagnostics),
+        includes_usage=field(options, "include_usage", bool, "stream_options.") or False,
+        shows_logprobs=bool(request.generation.logprobs),
+        custom_tools=frozenset(tool.name for tool in request.tools if isinstance(tool, CustomTool)),
     )
 
 

@@ -9,7 +9,7 @@ each, so that segments of one kind are put one after another.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Final
+from typing import Any, Final
 
 from llmcore.fronts.errors import from_llm_error
 from llmcore.fronts.finishing import finish_kind
@@ -23,7 +23,7 @@ from llmcore.fronts.openai_chat.content import (
     native_image,
     native_logprobs,
 )
-from llmcore.fronts.openai_chat.request import ChatContext
+from llmcore.fronts.openai_chat.request import ReadChatRequest
 from llmcore.fronts.openai_chat.thinking import ThinkingWriter
 from llmcore.fronts.openai_forms import envelope, service_tier
 from llmcore.fronts.response_record import shown_part
@@ -64,23 +64,25 @@ _MESSAGE: Final = "choices[0].message"
 class ChatWriter(FrontWriter):
     """Writes one completion."""
 
-    def __init__(self, info: ResponseIdentity, context: ChatContext, upstream: Upstream) -> None:
-        super().__init__(context.diagnostics, answers_in_json=context.answers_in_json)
+    def __init__(
+        self, info: ResponseIdentity, request: ReadChatRequest, upstream: Upstream
+    ) -> None:
+        super().__init__(request)
         self._created_at = info.created_at
-        self._context = context
+        self._request = request
         self._parts = ResponseParts(info.id, upstream.sealer)
-        self._chunks = ChunkWriter(info, includes_usage=context.includes_usage)
+        self._chunks = ChunkWriter(info, includes_usage=request.includes_usage)
         self._calls = CallWriter(
             self._chunks,
             self._diagnostics,
-            custom_tools=context.custom_tools,
-            legacy=context.legacy,
+            custom_tools=request.custom_tools,
+            legacy=request.legacy,
         )
         self._thinking = ThinkingWriter(
             self._chunks,
             self._parts,
             upstream.policy.chat_reasoning,
-            shown=context.shows_thinking,
+            shown=request.shows_thinking,
         )
         self._orders = {name: SegmentOrder() for name in ("content", "refusal", "reasoning")}
         self._field: dict[str, str] = {}
@@ -99,13 +101,14 @@ class ChatWriter(FrontWriter):
 
     # -- what a server calls
 
-    def feed(self, event: LLMEvent) -> Sequence[Event]:
-        """Return the chunks for *event*; none after the last one."""
-        if self.ended:
-            return ()
-        if self._answers_in_json:
-            event = self._without_commentary(event)
-        self._handle(event)
+    def _add(self, event: LLMEvent) -> None:
+        self._handle(event)  # each field of the message has an order of its own
+
+    def _delta_of_live(self, kind: str, event: Any) -> Sequence[Event] | None:
+        field = self._field.get(event.id, "content")
+        if self._orders[field].live != ("text", event.id) or kind != "text":
+            return None
+        self._more_text(event, field)
         return self._chunks.take()
 
     def _take(self) -> Sequence[Event]:
@@ -161,11 +164,7 @@ class ChatWriter(FrontWriter):
 
     def _on_text_delta(self, event: TextStart | TextDelta | TextEnd) -> None:
         field = self._field.get(event.id, "content")
-        order = self._orders[field]
-        if type(event) is TextDelta and order.live == ("text", event.id):
-            self._more_text(event, field)
-            return
-        for ordered in order.add(event):
+        for ordered in self._orders[field].add(event):
             self._write_text(ordered, field)
 
     _on_text_end = _on_text_delta
@@ -178,7 +177,7 @@ class ChatWriter(FrontWriter):
 
     def _more_text(self, event: TextDelta, field: str) -> None:
         logprobs = None
-        if event.logprobs and self._context.shows_logprobs:
+        if event.logprobs and self._request.shows_logprobs:
             read = native_logprobs(event.logprobs)
             logprobs = {"content": None, "refusal": None, field: read}
         if event.text or logprobs:
@@ -189,7 +188,7 @@ class ChatWriter(FrontWriter):
         start = sum(map(len, texts))
         self._annotations += annotations_of(event.citations, event.text, start, self._diagnostics)
         texts.append(event.text)
-        if event.logprobs and self._context.shows_logprobs:
+        if event.logprobs and self._request.shows_logprobs:
             self._logprobs.setdefault(field, []).extend(native_logprobs(event.logprobs))
         kept = event.text or event.provider_metadata
         self._parts.end(("text", event.id), _shown(event) if kept else None)
@@ -299,7 +298,7 @@ class ChatWriter(FrontWriter):
         if kind == "other":
             why = f"the upstream's finish reason ({reason.raw}) has no equivalent here"
             self._diagnostics.noted("finish-reason", "choices[0].finish_reason", why)
-        if kind == "tool_calls" and self._context.legacy:
+        if kind == "tool_calls" and self._request.legacy:
             return "function_call"
         return _WORDS[kind]
 

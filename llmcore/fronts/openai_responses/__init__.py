@@ -16,8 +16,8 @@ from llmcore.fronts.front import Front, StreamEncoding
 from llmcore.fronts.openai_forms import failure_response, listed_model, model_list
 from llmcore.fronts.openai_responses.grammar import ResponsesChecker
 from llmcore.fronts.openai_responses.request import (
-    Translation,
-    no_request,
+    NO_REQUEST,
+    ReadResponsesRequest,
     read,
     routing_of,
     token_count,
@@ -28,12 +28,12 @@ from llmcore.protocols.openai_responses.names import PROTOCOL_ID
 
 _ENCODING: Final = StreamEncoding(content_type=EVENT_STREAM, encode=named_event, heartbeat=COMMENT)
 
-front: Final[Front[Translation]] = Front(
+front: Final[Front[ReadResponsesRequest]] = Front(
     id=PROTOCOL_ID,
     id_prefix="resp",
     routing=routing_of,
     read=read,
-    no_request=no_request,
+    no_request=NO_REQUEST,
     writer=ResponsesWriter,
     encoding=lambda _asked: _ENCODING,
     error=failure_response,

@@ -12,8 +12,9 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from llmcore.fronts.finishing import token_counts
-from llmcore.fronts.front import Event, ResponseIdentity
+from llmcore.fronts.front import Event, NewId, ResponseIdentity
 from llmcore.fronts.openai_forms import service_tier
+from llmcore.fronts.response_record import ResponseRecord
 from llmcore.protocols.openai_responses.names import METADATA_KEY
 from llmcore.schema.content import Citation
 from llmcore.schema.diagnostics import Diagnostics
@@ -27,7 +28,11 @@ from llmcore.schema.usage import Usage
 class EventWriter:
     """Collects the events of one response, and the items that are done."""
 
-    def __init__(self) -> None:
+    def __init__(self, new_id: NewId, record: ResponseRecord, diagnostics: Diagnostics) -> None:
+        self.new_id = new_id
+        self.record = record
+        """The parts that the items stand for."""
+        self.diagnostics = diagnostics
         self.sequence = 0
         """The number of the next event."""
         self.index = 0

@@ -9,7 +9,7 @@ Source: https://developers.openai.com/api/reference/resources/responses, read No
 """
 
 import base64
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, Final, Protocol
 
 from attrs import frozen
@@ -33,10 +33,8 @@ from llmcore.fronts.openai_responses.content import (
     text_part,
 )
 from llmcore.fronts.openai_responses.events import EventWriter
-from llmcore.fronts.response_record import ResponseRecord
 from llmcore.protocols.openai_responses.names import METADATA_KEY
 from llmcore.schema.content import ContentPart
-from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.events import (
     File,
     ReasoningDelta,
@@ -64,21 +62,10 @@ class OpenItem(Protocol):
 class MessageItem:
     """A message: consecutive texts and refusals."""
 
-    def __init__(
-        self,
-        item_id: str,
-        writer: EventWriter,
-        record: ResponseRecord,
-        diagnostics: Diagnostics,
-        metadata: Mapping[str, Any],
-        *,
-        logprobs: bool,
-    ) -> None:
+    def __init__(self, writer: EventWriter, metadata: Mapping[str, Any], *, logprobs: bool) -> None:
         """Begin a message; *metadata* is that of an upstream of the same API."""
-        self._id = item_id
+        self._id = writer.new_id("msg")
         self._writer = writer
-        self._record = record
-        self._diagnostics = diagnostics
         self._logprobs = logprobs
         self._content: list[Item] = []
         self._refusal: bool | None = None
@@ -130,7 +117,8 @@ class MessageItem:
         self._phase = self._phase or str_or_none(
             object_or_empty(event.provider_metadata.get(METADATA_KEY)).get("phase")
         )
-        self._record.show(self._record.part_of(event), read_content([part], "")[0])
+        record = self._writer.record
+        record.show(record.part_of(event), read_content([part], "")[0])
 
     def _refused(self, event: TextEnd) -> Item:
         self._writer.write("response.refusal.done", **self._place(), refusal=event.text)
@@ -139,7 +127,7 @@ class MessageItem:
     def _output_text(self, event: TextEnd) -> Item:
         place = self._place()
         path = f"output[{self._writer.index}].content[{len(self._content)}]"
-        annotations = annotations_of(event.citations, event.text, path, self._diagnostics)
+        annotations = annotations_of(event.citations, event.text, path, self._writer.diagnostics)
         for number, annotation in enumerate(annotations):
             self._writer.write(
                 "response.output_text.annotation.added",
@@ -180,18 +168,9 @@ _IN_CONTENT: Final = _ReasoningForm("content", "reasoning_text", "reasoning_text
 class ReasoningItem:
     """A reasoning item: consecutive segments of thinking, with the sealed state."""
 
-    def __init__(
-        self,
-        item_id: str,
-        writer: EventWriter,
-        record: ResponseRecord,
-        *,
-        in_summary: bool,
-        show_state: bool,
-    ) -> None:
-        self._id = item_id
+    def __init__(self, writer: EventWriter, *, in_summary: bool, show_state: bool) -> None:
+        self._id = writer.new_id("rs")
         self._writer = writer
-        self._record = record
         self._show_state = show_state
         self._done_parts: Final[Mapping[str, list[Item]]] = {"summary": [], "content": []}
         self.open = False
@@ -244,11 +223,11 @@ class ReasoningItem:
             self._writer.write(f"response.{self._form.text}.done", **self._place(), text=event.text)
             self._done_parts[self._form.list].append(self._part("done", event.text))
         self.open = False
-        self._record.show(self._record.part_of(event))
+        self._writer.record.show(self._writer.record.part_of(event))
 
     def close(self, status: str) -> None:
         """End the item, and seal the state so far."""
-        stored = self._item(status, self._record.seal())
+        stored = self._item(status, self._writer.record.seal())
         self._writer.item_done(stored if self._show_state else self._item(status), stored)
 
 
@@ -358,37 +337,26 @@ def _code(call: ToolCall, result: ToolResult | None) -> dict[str, Any]:
 # -- items that come whole
 
 
-def show_file(
-    event: File,
-    new_id: Callable[[str], str],
-    writer: EventWriter,
-    record: ResponseRecord,
-    diagnostics: Diagnostics,
-) -> None:
+def show_file(event: File, writer: EventWriter) -> None:
     """Show an image; any other file is kept, and named in a Diagnostic."""
+    record = writer.record
     part, result = record.part_of(event), image_result(event)
     if result is None or not str(event.media_type).startswith("image/"):
         why = "the API has no form for files other than images; it stays in the conversation"
-        diagnostics.dropped("file-dropped", f"output[{writer.index}]", why)
+        writer.diagnostics.dropped("file-dropped", f"output[{writer.index}]", why)
         record.show(part)
         return
-    show_item(_image_item(new_id("ig"), result, event.media_type), writer)
+    show_item(_image_item(writer.new_id("ig"), result, event.media_type), writer)
     if part is not None:
         record.add(ShownPart(parts=(part,), item_type="image_generation_call"))
 
 
-def show_native(
-    item: Mapping[str, Any],
-    part: ContentPart | None,
-    new_id: Callable[[str], str],
-    writer: EventWriter,
-    record: ResponseRecord,
-) -> None:
+def show_native(item: Mapping[str, Any], part: ContentPart | None, writer: EventWriter) -> None:
     """Show an item of an upstream of the same API as it came; it is *part* of the message."""
-    id_ = str_or_none(item.get("id")) or new_id(id_prefix(str(item["type"])))
+    id_ = str_or_none(item.get("id")) or writer.new_id(id_prefix(str(item["type"])))
     show_item({**item, "id": id_}, writer)
     if part is not None:
-        record.add(ShownPart(parts=(part,), item_type=str(item["type"])))
+        writer.record.add(ShownPart(parts=(part,), item_type=str(item["type"])))
 
 
 def show_item(item: Item, writer: EventWriter) -> None:

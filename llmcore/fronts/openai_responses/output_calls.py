@@ -7,7 +7,6 @@ November 2026.
 from typing import Any
 
 from llmcore.fronts.freeform_input import FreeformInput
-from llmcore.fronts.front import NewId
 from llmcore.fronts.opaque_state import ShownPart
 from llmcore.fronts.openai_responses.calls import call_item, call_part, call_type, id_prefix
 from llmcore.fronts.openai_responses.events import EventWriter
@@ -19,11 +18,10 @@ from llmcore.fronts.openai_responses.items import (
     show_native,
 )
 from llmcore.fronts.policy import RegisteredTool
-from llmcore.fronts.response_record import ResponseRecord, shown_call_id
+from llmcore.fronts.response_record import shown_call_id
 from llmcore.fronts.tool_registry import ToolEntry, ToolRegistry
 from llmcore.protocols.openai_responses.names import CALL_FIELDS, METADATA_KEY
 from llmcore.schema import json
-from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.events import File, ToolCall, ToolInputDelta, ToolInputStart, ToolResult
 from llmcore.schema.json import object_or_empty, str_or_none
 
@@ -38,20 +36,14 @@ class CallItem:
         start: ToolInputStart,
         registry: ToolRegistry,
         registered: tuple[RegisteredTool, ...],
-        new_id: NewId,
         writer: EventWriter,
-        record: ResponseRecord,
-        diagnostics: Diagnostics,
     ) -> None:
         self._start = start
         self._entry = registry.of_upstream(start.name)
         self._registry = registry
         self._registered = registered
-        self._new_id = new_id
         self._call_id = shown_call_id(start.id)
         self._writer = writer
-        self._record = record
-        self._diagnostics = diagnostics
         self._sent: list[str] = []
         self._freeform: FreeformInput | None = None
         self._event = ""
@@ -68,7 +60,7 @@ class CallItem:
             name = self._start.name
             self._entry = ToolEntry(upstream=name, kind="custom", name=name, native=True)
             kind = "custom"
-        self._id = self._new_id(id_prefix(call_type(kind)))
+        self._id = self._writer.new_id(id_prefix(call_type(kind)))
         if kind == "function":
             self._event = "response.function_call_arguments"
         elif kind == "custom":
@@ -106,8 +98,7 @@ class CallItem:
         """Emit the whole call, whose input was *text*."""
         native = native_item(event)
         if native:
-            part = self._record.part_of(event)
-            show_native(native, part, self._new_id, self._writer, self._record)
+            show_native(native, self._writer.record.part_of(event), self._writer)
             return
         if not self._event:
             self._end_held(event, text)
@@ -133,13 +124,13 @@ class CallItem:
         """Write an item of its own form, which is shown once it is complete."""
         item = self._item(text, "completed")
         if item is None:
-            self._diagnostics.noted(
+            self._writer.diagnostics.noted(
                 "invalid-tool-arguments",
                 f"output[{self._writer.index}]",
                 f"the arguments of {self._start.name} do not fit the tool: a plain function call",
             )
             self._entry = None
-            self._id = self._new_id(id_prefix("function_call"))
+            self._id = self._writer.new_id(id_prefix("function_call"))
             item = self._item(text or "{}", "completed") or {}
             self._write_plain(event, item)
             return
@@ -156,7 +147,8 @@ class CallItem:
 
     def _done(self, event: ToolCall, item: Item) -> None:
         as_read_by_client = call_part(item, self._registry, self._registered)
-        self._record.show(self._record.part_of(event), as_read_by_client)
+        record = self._writer.record
+        record.show(record.part_of(event), as_read_by_client)
         self._writer.item_done(item)
 
     def close(self, status: str) -> None:
@@ -166,12 +158,8 @@ class CallItem:
 class HostedItem:
     """A tool that the provider ran: added when it is called, done when it has returned."""
 
-    def __init__(
-        self, new_id: NewId, writer: EventWriter, record: ResponseRecord, provider: str
-    ) -> None:
-        self._new_id = new_id
+    def __init__(self, writer: EventWriter, provider: str) -> None:
         self._writer = writer
-        self._record = record
         self._provider = provider
         self._files: list[File] = []
         self._result: ToolResult | None = None
@@ -190,7 +178,7 @@ class HostedItem:
     def call(self, event: ToolCall) -> None:
         """Show the call."""
         self._call = event
-        self._id = str_or_none(native_item(event).get("id")) or self._new_id(
+        self._id = str_or_none(native_item(event).get("id")) or self._writer.new_id(
             id_prefix(hosted_type(event))
         )
         self._writer.item_added(self._item(event, "in_progress"))
@@ -229,8 +217,9 @@ class HostedItem:
         for name in LIFECYCLE.get(hosted_type(call), ())[-1:]:
             self._lifecycle(call, "failed" if failed else name)
         made = (call, *self._files, self._result)
-        parts = [self._record.part_of(event) for event in made if event is not None]
-        self._record.add(ShownPart(parts=tuple(filter(None, parts)), item_type=str(item["type"])))
+        record = self._writer.record
+        parts = [record.part_of(event) for event in made if event is not None]
+        record.add(ShownPart(parts=tuple(filter(None, parts)), item_type=str(item["type"])))
         self._writer.item_done(item)
 
 

@@ -40,7 +40,7 @@ from llmcore.protocols.anthropic_messages.names import PROTOCOL_ID as MESSAGES
 from llmcore.protocols.openai_responses.names import PROTOCOL_ID
 from llmcore.schema.changed import changed
 from llmcore.schema.content import TextPart
-from llmcore.schema.diagnostics import Diagnostic, Diagnostics
+from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.frozen import frozen
 from llmcore.schema.json import JsonObject, object_or_empty, objects, str_or_none
 from llmcore.schema.messages import Message
@@ -62,21 +62,19 @@ _ITEMS: Final = frozenset(
 
 
 @frozen(kw_only=True)
-class Translation:
-    """A request for the upstream, and everything that writing its response needs."""
+class ReadResponsesRequest(ReadRequest):
+    """A request, with what writing its response needs."""
 
-    request: LLMRequest
-    registry: ToolRegistry
-    """The client's tools by their functions, those of earlier turns included."""
-    input_items: tuple[JsonObject, ...]
-    """The input as items with ids, for listings."""
     echo: JsonObject
     """The fields of the request that every form of the response repeats."""
-    messages: tuple[Message, ...]
+    registry: ToolRegistry = ToolRegistry()
+    """The client's tools by their functions, those of earlier turns included."""
+    input_items: tuple[JsonObject, ...] = ()
+    """The input as items with ids, for listings."""
+    messages: tuple[Message, ...] = ()
     """The whole conversation, without instructions: what is kept if the response is."""
     before: tuple[Message, ...] = ()
     """Those of them that come from `previous_response_id`."""
-    diagnostics: tuple[Diagnostic, ...] = ()
     store: bool = True
     include: frozenset[str] = frozenset()
     """Further fields that the client asks for."""
@@ -100,31 +98,48 @@ def routing_of(request: ClientRequest) -> Routing:
 @checked_read
 def read(
     request: ClientRequest, upstream: Upstream, stored: StoredContext = NOTHING_STORED
-) -> ReadRequest[Translation]:
+) -> ReadResponsesRequest:
     """Return *request* as a request to the upstream.
 
     *stored* holds what `required_references` names: the conversation up to
     `previous_response_id`, and items. Without it, a request that refers to either is a Failure.
     """
-    made = _translation(request.body, upstream, stored)
-    return ReadRequest(
-        request=made.request,
-        context=made,
-        streaming=read_field(request.body, "stream", bool) or False,
-        diagnostics=made.diagnostics,
+    _check(request.body, stored.previous)
+    policy, protocol_id = upstream.policy, upstream.protocol_id
+    given = request.body.get("input")
+    items = read_items(given, stored.find_item, upstream.new_id, policy.max_items)
+    previous = stored.previous or StoredConversation(model="", messages=())
+    diagnostics = Diagnostics()
+    body = _configured(request.body, items)
+    native = keeps_native(body, upstream)
+    offer = _offer(body, items, ToolCollector(protocol_id, policy, diagnostics, native=native))
+    registry = offer.registry.over(previous.tools)
+    compacts = needs_summary(request.body, upstream)
+    reader = InputReader(
+        registry=registry,
+        policy=policy,
+        sealer=upstream.sealer,
+        protocol_id=protocol_id,
+        diagnostics=diagnostics,
+        compacts=compacts,
+        before=previous.messages,
+        sent_ids={str(item.get("id")) for item in objects(given)},
     )
-
-
-def no_request(upstream: Upstream) -> Translation:
-    """Return the context of a response to no request in particular; its reasoning is sealed."""
-    return Translation(
-        request=LLMRequest(model=upstream.model, provider=upstream.provider, messages=()),
-        registry=ToolRegistry(),
-        input_items=(),
-        echo=echoed({}),
-        messages=(),
-        store=False,
-        include=frozenset({_ENCRYPTED_REASONING}),
+    messages = (*previous.messages, *reader.read(items))
+    include = _include(body, diagnostics)
+    read = _request(body, offer, messages, protocol_id, diagnostics, compacts=compacts)
+    return ReadResponsesRequest(
+        request=changed(read, model=upstream.model, provider=upstream.provider),
+        streaming=read_field(request.body, "stream", bool) or False,
+        registry=registry,
+        input_items=shown_items(tuple(items)),
+        echo=echoed(body),
+        messages=messages,
+        before=previous.messages,
+        diagnostics=tuple(diagnostics.entries),
+        store=read_field(body, "store", bool) is not False,
+        include=include,
+        compacts=compacts,
     )
 
 
@@ -139,48 +154,6 @@ def _check(body: JsonObject, previous: StoredConversation | None) -> None:
     if wanted_id and previous is None:
         raise previous_response_not_found(wanted_id)
     refuse_unsupported(body)
-
-
-def _translation(
-    request_body: JsonObject, upstream: Upstream, stored: StoredContext
-) -> Translation:
-    _check(request_body, stored.previous)
-    policy, protocol_id = upstream.policy, upstream.protocol_id
-    items = read_items(
-        request_body.get("input"), stored.find_item, upstream.new_id, policy.max_items
-    )
-    previous = stored.previous or StoredConversation(model="", messages=())
-    diagnostics = Diagnostics()
-    body = _configured(request_body, items)
-    native = keeps_native(body, upstream)
-    offer = _offer(body, items, ToolCollector(protocol_id, policy, diagnostics, native=native))
-    registry = offer.registry.over(previous.tools)
-    compacts = needs_summary(request_body, upstream)
-    reader = InputReader(
-        registry=registry,
-        policy=policy,
-        sealer=upstream.sealer,
-        protocol_id=protocol_id,
-        diagnostics=diagnostics,
-        compacts=compacts,
-        before=previous.messages,
-        sent_ids={str(item.get("id")) for item in objects(request_body.get("input"))},
-    )
-    messages = (*previous.messages, *reader.read(items))
-    include = _include(body, diagnostics)
-    request = _request(body, offer, messages, protocol_id, diagnostics, compacts=compacts)
-    return Translation(
-        request=changed(request, model=upstream.model, provider=upstream.provider),
-        registry=registry,
-        input_items=shown_items(tuple(items)),
-        echo=echoed(body),
-        messages=messages,
-        before=previous.messages,
-        diagnostics=tuple(diagnostics.entries),
-        store=read_field(body, "store", bool) is not False,
-        include=include,
-        compacts=compacts,
-    )
 
 
 def _request(
@@ -317,3 +290,9 @@ def _tool(tool: Mapping[str, Any]) -> JsonObject:
     function = {**object_or_empty(tool.get("function")), **tool}
     function.pop("function", None)
     return {"description": None, "parameters": {}, "strict": True, **function}
+
+
+NO_REQUEST: Final = ReadResponsesRequest(
+    echo=echoed({}), store=False, include=frozenset({_ENCRYPTED_REASONING})
+)
+"""The stand-in for the request of a response that has none: its reasoning is sealed."""

@@ -12,7 +12,7 @@ The state is a private builder that lives as long as one response: texts are joi
 event of a segment that goes on costs one dict.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from attrs import evolve
@@ -33,10 +33,9 @@ from llmcore.fronts.openai_responses.items import (
     show_native,
 )
 from llmcore.fronts.openai_responses.output_calls import CallItem, HostedItem
-from llmcore.fronts.openai_responses.request import Translation
+from llmcore.fronts.openai_responses.request import ReadResponsesRequest
 from llmcore.fronts.openai_responses.state import Record, StoredConversation
 from llmcore.fronts.response_record import ResponseRecord
-from llmcore.fronts.segment_order import DELTA_KINDS, SegmentOrder
 from llmcore.protocols.openai_responses.names import METADATA_KEY, PROTOCOL_ID
 from llmcore.schema.errors import LLMError, StreamError
 from llmcore.schema.events import (
@@ -73,35 +72,35 @@ class ResponsesWriter(FrontWriter):
     *form* turns a whole response into another object.
     """
 
+    _marks_commentary = True
+
     def __init__(
         self,
         info: ResponseIdentity,
-        translation: Translation,
+        request: ReadResponsesRequest,
         upstream: Upstream,
         *,
         form: Callable[[JsonObject], JsonObject] | None = None,
     ) -> None:
-        super().__init__(translation.diagnostics)
-        self._translation = translation
+        super().__init__(request)
+        self._request = request
         self._id = info.id
         self._form = form
         self._policy = upstream.policy
         self._sealer = upstream.sealer
-        self._new_id = upstream.new_id
-        self._writer = EventWriter()
-        self._order = SegmentOrder()
-        self._show_state = translation.shows_state
+        self._show_state = request.shows_state
         self._record = ResponseRecord(
-            info.id, upstream.sealer, sealing=self._show_state or translation.store
+            info.id, upstream.sealer, sealing=self._show_state or request.store
         )
-        self._summary = Summary() if translation.compacts else None
+        self._writer = EventWriter(upstream.new_id, self._record, self._diagnostics)
+        self._summary = Summary() if request.compacts else None
         self._item: OpenItem | None = None
         self._text_start: TextStart | None = None
         self._input_text = ""
         self._provider = ""
         self._same_api = False
         self._first_usage: Usage | None = None
-        self._frame = ResponseFrame(info, translation.echo)
+        self._frame = ResponseFrame(info, request.echo)
         self._sources = Sources()
         self._begun = False
         self._reason: FinishReason | None = None
@@ -116,39 +115,30 @@ class ResponsesWriter(FrontWriter):
             self._begin()
         return self._writer.take()
 
-    def feed(self, event: LLMEvent) -> list[Event]:
+    def feed(self, event: LLMEvent) -> Sequence[Event]:
         """Return the native events for *event*; none after a terminal one."""
         if self._summary is not None and self._summary.takes(event):
-            return []
-        kind = DELTA_KINDS.get(type(event))
-        if kind is not None:
-            made = self._delta_of_live(kind, event)
-            if made is not None:
-                return made
-        if self.ended:
-            return []
-        for ordered in self._order.add(event):
-            self._handle(ordered)
-        return self._take()
+            return ()
+        return super().feed(event)
 
     def _take(self) -> list[Event]:
         return self._writer.take()
 
     def conversation(self) -> StoredConversation:
         """Return the conversation up to this response, to be kept under its id."""
-        translation, model = self._translation, self._frame.model
+        request, model = self._request, self._frame.model
         if self._summary is not None:
             return StoredConversation(model=model, messages=(summary_message(self._summary.text),))
         message = self._record.message
         return StoredConversation(
             model=model,
-            messages=(*translation.messages, *([message] if message.content else ())),
-            tools=translation.registry.entries,
+            messages=(*request.messages, *([message] if message.content else ())),
+            tools=request.registry.entries,
         )
 
     def continue_from(self, messages: tuple[Message, ...]) -> None:
         """Keep *messages*, which the upstream could read, as the conversation up to here."""
-        self._translation = evolve(self._translation, messages=messages)
+        self._request = evolve(self._request, messages=messages)
 
     def failed_instead(self, event: Event, message: str) -> Event:
         """Return the event of a failed response in place of *event*, which ended the stream."""
@@ -172,7 +162,7 @@ class ResponsesWriter(FrontWriter):
             id=self._id,
             owner=owner,
             response=self.response,
-            input_items=self._translation.input_items,
+            input_items=self._request.input_items,
             conversation=None if failed else self.conversation().to_json(),
             items={} if failed else {str(item["id"]): item for item in self.stored_items},
         )
@@ -190,7 +180,6 @@ class ResponsesWriter(FrontWriter):
     # -- deltas: the per-token path
 
     def _delta_of_live(self, kind: str, event: Any) -> list[Event] | None:
-        """Return the event of a delta that only continues the open item; None for another."""
         if not event.text:
             return []
         item = self._item
@@ -222,36 +211,23 @@ class ResponsesWriter(FrontWriter):
         if isinstance(self._item, MessageItem) and self._item.has(native):
             return self._item
         self._close_item()
-        shows = bool(self._translation.request.generation.logprobs)
-        item = MessageItem(
-            self._new_id("msg"),
-            self._writer,
-            self._record,
-            self._diagnostics,
-            native,
-            logprobs=shows,
-        )
-        self._item = item
+        shows = bool(self._request.request.generation.logprobs)
+        item = self._item = MessageItem(self._writer, native, logprobs=shows)
         return item
 
     def _reasoning(self) -> ReasoningItem:
         if isinstance(self._item, ReasoningItem):
             return self._item
         self._close_item()
-        item = ReasoningItem(
-            self._new_id("rs"),
-            self._writer,
-            self._record,
-            in_summary=self._in_summary(),
-            show_state=self._show_state,
+        item = self._item = ReasoningItem(
+            self._writer, in_summary=self._in_summary(), show_state=self._show_state
         )
-        self._item = item
         return item
 
     def _in_summary(self) -> bool:
         if self._policy.reasoning_text != "auto":
             return self._policy.reasoning_text == "summary"
-        reasoning = self._translation.request.reasoning
+        reasoning = self._request.request.reasoning
         return reasoning is not None and reasoning.summary not in (None, "none")
 
     # -- text
@@ -301,17 +277,10 @@ class ResponsesWriter(FrontWriter):
     def _on_tool_input_start(self, event: ToolInputStart) -> None:
         self._close_item()
         if event.provider_executed:
-            self._item = HostedItem(self._new_id, self._writer, self._record, self._provider)
+            self._item = HostedItem(self._writer, self._provider)
             return
-        self._item = CallItem(
-            event,
-            self._translation.registry,
-            self._policy.registered_tools,
-            self._new_id,
-            self._writer,
-            self._record,
-            self._diagnostics,
-        )
+        registry, registered = self._request.registry, self._policy.registered_tools
+        self._item = CallItem(event, registry, registered, self._writer)
 
     def _on_tool_input_delta(self, event: ToolInputDelta) -> None:
         if isinstance(self._item, CallItem):
@@ -350,7 +319,7 @@ class ResponsesWriter(FrontWriter):
             self._item.file(event)
             return
         self._close_item()
-        show_file(event, self._new_id, self._writer, self._record, self._diagnostics)
+        show_file(event, self._writer)
 
     def _on_provider_event(self, event: ProviderEvent) -> None:
         part = self._record.part_of(event)
@@ -363,12 +332,11 @@ class ResponsesWriter(FrontWriter):
                 self._record.show(part)  # made by another API: it is kept unseen
 
     def _show_native(self, item: Mapping[str, Any], event: LLMEvent) -> None:
-        part = self._record.part_of(event)
-        show_native(item, part, self._new_id, self._writer, self._record)
+        show_native(item, self._record.part_of(event), self._writer)
 
     def _show_summary(self, summary: str) -> None:
         if summary:
-            item = compaction_item(self._new_id("cmp"), summary, self._sealer)
+            item = compaction_item(self._writer.new_id("cmp"), summary, self._sealer)
             show_item(item, self._writer)
         else:
             self._fail(StreamError("the upstream wrote no summary"))

@@ -7,7 +7,7 @@ from typing import Any
 import anthropic
 import httpx2
 
-from llmcore.fronts.anthropic_messages import MessagesContext, front, grammar
+from llmcore.fronts.anthropic_messages import ReadMessagesRequest, front, grammar
 from llmcore.fronts.errors import FrontError, from_llm_error
 from llmcore.fronts.front import ClientRequest, ReadRequest, ResponseIdentity, Upstream
 from llmcore.fronts.policy import TranslationPolicy
@@ -64,18 +64,18 @@ def asked(body: Mapping[str, Any], path: str = "/v1/messages", **headers: str) -
 
 def read(
     body: Mapping[str, Any], protocol_id: str = CHAT, *, path: str = "/v1/messages", **policy: Any
-) -> ReadRequest[MessagesContext]:
+) -> ReadMessagesRequest:
     """Return what *body* is read as; the test fails if it is refused."""
     return read_asked(asked(body, path), protocol_id, **policy)
 
 
 def read_asked(
     request: ClientRequest, protocol_id: str = CHAT, **policy: Any
-) -> ReadRequest[MessagesContext]:
+) -> ReadMessagesRequest:
     """Return what a request is read as; the test fails if it is refused."""
     result = front.read(request, upstream(protocol_id, **policy))
     assert isinstance(result, Success), result
-    made: ReadRequest[MessagesContext] = result.unwrap()
+    made: ReadMessagesRequest = result.unwrap()
     return made
 
 
@@ -92,7 +92,7 @@ def messages_of(*natives: Any, protocol_id: str = CHAT) -> tuple[Message, ...]:
     return read({"messages": list(natives)}, protocol_id).request.messages
 
 
-def codes(made: ReadRequest[Any]) -> list[str]:
+def codes(made: ReadRequest) -> list[str]:
     """Return the codes of what reading reports."""
     return [diagnostic.code for diagnostic in made.diagnostics]
 
@@ -111,9 +111,11 @@ def built(request: LLMRequest, protocol_id: str) -> dict[str, Any]:
 class Written:
     """A response that has ended, and all that was written of it."""
 
-    def __init__(self, events: Iterable[LLMEvent], context: MessagesContext | None = None) -> None:
+    def __init__(
+        self, events: Iterable[LLMEvent], context: ReadMessagesRequest | None = None
+    ) -> None:
         info = ResponseIdentity(id="msg_1", created_at=0, model="claude-client")
-        self.writer = front.writer(info, context or MessagesContext(), upstream())
+        self.writer = front.writer(info, context or ReadMessagesRequest(), upstream())
         self.events: list[dict[str, Any]] = list(self.writer.start())
         self.batches: list[Sequence[dict[str, Any]]] = []
         for event in events:
@@ -159,7 +161,7 @@ class Written:
 
 
 def written(
-    events: Iterable[LLMEvent], context: MessagesContext | None = None, *, checked: bool = True
+    events: Iterable[LLMEvent], context: ReadMessagesRequest | None = None, *, checked: bool = True
 ) -> Written:
     """Return the response of *events*, checked against the grammar and the contract."""
     made = Written(events, context)

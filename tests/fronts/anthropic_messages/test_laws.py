@@ -7,7 +7,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from llmcore.folds.response import collect
-from llmcore.fronts.anthropic_messages import MessagesContext, front
+from llmcore.fronts.anthropic_messages import ReadMessagesRequest, front
 from llmcore.protocols.protocol import protocol_by_id
 from llmcore.schema import json
 from llmcore.schema.content import ReasoningPart, RefusalPart, TextPart, ToolCallPart
@@ -143,7 +143,7 @@ def test_a_stream_may_stop_anywhere(events: list[LLMEvent]) -> None:
 @given(streams(may_fail=False))
 def test_a_response_that_comes_back_is_the_response_again(events: list[LLMEvent]) -> None:
     """Every part returns to its place, what clients cannot see included."""
-    made = written(events, MessagesContext(searches=False), checked=False)
+    made = written(events, ReadMessagesRequest(searches=False), checked=False)
     if made.failed or not made.content:
         return
 

@@ -5,7 +5,7 @@ from typing import Any
 import anthropic
 import pytest
 
-from llmcore.fronts.anthropic_messages import MessagesContext
+from llmcore.fronts.anthropic_messages import ReadMessagesRequest
 from llmcore.schema import errors
 from llmcore.schema.content import Citation, ReasoningPart, ToolCallPart
 from llmcore.schema.errors import LLMError
@@ -209,7 +209,7 @@ def test_encrypted_thinking_without_text_is_redacted() -> None:
 def test_thinking_is_shown_without_its_text_where_the_client_asks_for_that() -> None:
     """`display: omitted` gives blocks with a signature alone."""
     body = {"thinking": {"type": "adaptive", "display": "omitted"}}
-    made = written(stream(thought("Secret."), text("Hi")), read(body).context)
+    made = written(stream(thought("Secret."), text("Hi")), read(body))
 
     assert made.content[0]["thinking"] == ""
     assert messages_of(HELLO, made.echo())[1].content[0] == ReasoningPart("Secret.")
@@ -241,7 +241,7 @@ def test_the_ids_of_stored_items_alone_need_no_block() -> None:
 
 def test_no_block_carries_state_where_thinking_is_off_and_no_tool_is_called() -> None:
     """The loss is reported."""
-    context = read({"thinking": {"type": "disabled"}}).context
+    context = read({"thinking": {"type": "disabled"}})
     signed = {"google": {"thoughtSignature": "c2ln"}}
     made = written(stream(text("Hi", provider_metadata=signed)), context)
 
@@ -271,7 +271,7 @@ def test_a_call_gets_an_id_that_no_other_call_of_the_conversation_has() -> None:
         {"role": "assistant", "content": [use]},
         {"role": "user", "content": [result]},
     ]
-    context = read({"messages": turns}).context
+    context = read({"messages": turns})
     made = written(stream(call("look", "{}", id="call_0"), reason="tool_calls"), context)
 
     assert made.content[0]["id"] != "call_0"
@@ -293,7 +293,7 @@ def test_the_id_of_a_call_is_short_and_of_plain_characters(given: str) -> None:
 def test_pages_that_a_response_rests_on_are_shown_as_a_search_where_the_client_offers_one() -> None:
     """Gemini names them at the end of its response."""
     search = {"type": "web_search_20250305", "name": "web_search"}
-    context = read({"tools": [search]}, GEMINI).context
+    context = read({"tools": [search]}, GEMINI)
     cited = Citation(url="https://a.example/", title="A")
     grounding = {"google": {"groundingMetadata": {"webSearchQueries": ["what is a"]}}}
     events = stream(
@@ -442,4 +442,4 @@ def test_empty_finished_response_is_an_empty_message() -> None:
     assert made.content == []
     assert made.whole["stop_reason"] == "end_turn"
     assert ASK["model"] == made.whole["model"]
-    assert MessagesContext().takes_state
+    assert ReadMessagesRequest().takes_state

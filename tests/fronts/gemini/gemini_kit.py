@@ -10,9 +10,9 @@ from google import genai
 from google.genai import types
 
 from llmcore.fronts.errors import FrontError
-from llmcore.fronts.front import ClientRequest, ReadRequest, ResponseIdentity, Upstream
+from llmcore.fronts.front import ClientRequest, ResponseIdentity, Upstream
 from llmcore.fronts.gemini import front, grammar
-from llmcore.fronts.gemini.request import GeminiContext
+from llmcore.fronts.gemini.request import ReadGeminiRequest
 from llmcore.fronts.gemini.response import GeminiWriter
 from llmcore.fronts.policy import TranslationPolicy
 from llmcore.fronts.sealer import Sealer
@@ -53,11 +53,11 @@ def asked(body: Mapping[str, Any], path: str = PATH, **query: str) -> ClientRequ
 
 def read(
     body: Mapping[str, Any], protocol_id: str = "openai-chat", *, path: str = PATH, **policy: Any
-) -> ReadRequest[GeminiContext]:
+) -> ReadGeminiRequest:
     """Return what *body* is read as; the test fails if it is refused."""
     result = front.read(asked(body, path), upstream(protocol_id, **policy))
     assert isinstance(result, Success), result
-    made: ReadRequest[GeminiContext] = result.unwrap()
+    made: ReadGeminiRequest = result.unwrap()
     return made
 
 
@@ -79,7 +79,7 @@ def messages_of(*contents: Any, protocol_id: str = "openai-chat") -> tuple[Messa
     return request_of({"contents": list(contents)}, protocol_id).messages
 
 
-def codes(made: ReadRequest[GeminiContext]) -> list[str]:
+def codes(made: ReadGeminiRequest) -> list[str]:
     """Return the codes of a request's diagnostics."""
     return [diagnostic.code for diagnostic in made.diagnostics]
 
@@ -150,7 +150,7 @@ def written(
 
     Without a *body* all that is optional is written.
     """
-    context = front.no_request(upstream()) if body is None else read(body).context
+    context = front.no_request if body is None else read(body)
     info = ResponseIdentity(id="gen_1", created_at=1_700_000_000, model=model)
     made = Written(GeminiWriter(info, context, upstream()), events)
     assert grammar.violations(made.chunks) == []

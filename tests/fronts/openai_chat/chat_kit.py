@@ -12,10 +12,10 @@ from openai.lib.streaming.chat._completions import ChatCompletionStreamState
 from openai.types.chat import ChatCompletion
 
 from llmcore.fronts.errors import FrontError
-from llmcore.fronts.front import ClientRequest, ReadRequest, ResponseIdentity, Upstream
+from llmcore.fronts.front import ClientRequest, ResponseIdentity, Upstream
 from llmcore.fronts.openai_chat import front
 from llmcore.fronts.openai_chat.grammar import violations
-from llmcore.fronts.openai_chat.request import ChatContext
+from llmcore.fronts.openai_chat.request import ReadChatRequest
 from llmcore.fronts.openai_chat.response import ChatWriter
 from llmcore.fronts.policy import TranslationPolicy
 from llmcore.fronts.sealer import Sealer
@@ -54,12 +54,12 @@ def read(
     *,
     protocol_id: str | None = "anthropic-messages",
     policy: TranslationPolicy | None = None,
-) -> ReadRequest[ChatContext]:
+) -> ReadChatRequest:
     """Return what *body* asks for; the test fails if it is refused."""
     whole = {"model": "client-model", "messages": [PROMPT], **body}
     result = front.read(ClientRequest(body=whole), upstream_of(protocol_id, policy))
     assert isinstance(result, Success), result
-    value: ReadRequest[ChatContext] = result.unwrap()
+    value: ReadChatRequest = result.unwrap()
     return value
 
 
@@ -82,7 +82,7 @@ def messages_of(*natives: Any, protocol_id: str = "anthropic-messages") -> tuple
     return read({"messages": list(natives)}, protocol_id=protocol_id).request.messages
 
 
-def codes(made: ReadRequest[ChatContext]) -> list[tuple[str, str]]:
+def codes(made: ReadChatRequest) -> list[tuple[str, str]]:
     """Return the codes and places of a request's diagnostics."""
     return [(one.code, one.path) for one in made.diagnostics]
 
@@ -102,7 +102,7 @@ class Written:
         model: str = "client-model",
     ) -> None:
         upstream = upstream_of(policy=policy)
-        context = ChatContext() if asked is None else read(asked, protocol_id=None).context
+        context = ReadChatRequest() if asked is None else read(asked, protocol_id=None)
         info = ResponseIdentity(id="chatcmpl_1", created_at=1_700_000_000, model=model)
         self.writer = ChatWriter(info, context, upstream)
         self.chunks: list[dict[str, Any]] = [*self.writer.start()]

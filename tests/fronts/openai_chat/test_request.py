@@ -237,7 +237,7 @@ def test_functions_of_the_api_before_tools_are_tools_of_one_call() -> None:
     assert made.request.tools == (ToolDefinition("f"),)
     assert made.request.tool_choice == ToolChoice.named("f")
     assert made.request.parallel_tool_calls is False
-    assert made.context.legacy
+    assert made.legacy
 
 
 PLACE = {"type": "approximate", "approximate": {"city": "Bonn"}}

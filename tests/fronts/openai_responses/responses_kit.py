@@ -8,7 +8,7 @@ from llmcore.fronts.encoding import named_event
 from llmcore.fronts.errors import FrontError
 from llmcore.fronts.front import ClientRequest, ResponseIdentity, Upstream
 from llmcore.fronts.openai_responses import grammar
-from llmcore.fronts.openai_responses.request import Translation, read
+from llmcore.fronts.openai_responses.request import ReadResponsesRequest, read
 from llmcore.fronts.openai_responses.response import ResponsesWriter
 from llmcore.fronts.openai_responses.state import StoredContext, StoredConversation
 from llmcore.fronts.policy import TranslationPolicy
@@ -40,7 +40,7 @@ def translated(
     policy: TranslationPolicy | None = None,
     protocol_id: str | None = "openai-chat",
     sealer: Sealer = SEALER,
-) -> Translation:
+) -> ReadResponsesRequest:
     """Return what *body* asks for; the test fails if it is refused."""
     result = read(
         ClientRequest(body={"model": "client-model", **body}),
@@ -48,7 +48,7 @@ def translated(
         StoredContext(previous=previous, find_item=(items or {}).get),
     )
     assert isinstance(result, Success), result
-    return result.unwrap().context
+    return result.unwrap()
 
 
 def upstream_of(
@@ -78,7 +78,7 @@ def refused(body: Mapping[str, Any], **options: Any) -> FrontError:
     return error
 
 
-def asked(input_: Any, **fields: Any) -> Translation:
+def asked(input_: Any, **fields: Any) -> ReadResponsesRequest:
     """Return the translation of a request with this input."""
     return translated({"input": input_, **fields})
 
@@ -88,7 +88,7 @@ def messages_of(*items: Any, **options: Any) -> tuple[Message, ...]:
     return translated({"input": list(items)}, **options).messages
 
 
-def codes(translation: Translation) -> list[str]:
+def codes(translation: ReadResponsesRequest) -> list[str]:
     """Return the codes of a translation's diagnostics."""
     return [diagnostic.code for diagnostic in translation.diagnostics]
 
@@ -101,7 +101,7 @@ class Folded:
 
     def __init__(
         self,
-        translation: Translation,
+        translation: ReadResponsesRequest,
         events: Iterable[LLMEvent],
         policy: TranslationPolicy | None = None,
     ) -> None:
@@ -132,7 +132,7 @@ class Folded:
 
 def folded(
     events: Iterable[LLMEvent],
-    translation: Translation | None = None,
+    translation: ReadResponsesRequest | None = None,
     *,
     strict: bool = True,
     policy: TranslationPolicy | None = None,
@@ -179,8 +179,8 @@ def _ai_sdk(item: dict[str, Any]) -> dict[str, Any]:
 
 
 def continued(
-    first: Folded, client: str, *more: Any, translation: Translation, **fields: Any
-) -> Translation:
+    first: Folded, client: str, *more: Any, translation: ReadResponsesRequest, **fields: Any
+) -> ReadResponsesRequest:
     """Return the next request of *client*, which sends all items back."""
     items = [*map(dict, translation.input_items), *echo(first.output, client), *more]
     return translated({"input": items, **fields})

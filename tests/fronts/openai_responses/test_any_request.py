@@ -208,7 +208,7 @@ def test_any_body_is_understood_or_refused(body: dict[str, Any], protocol_id: st
     result = read(ClientRequest(body=body), upstream_of(protocol_id))
 
     if isinstance(result, Success):
-        made = result.unwrap().context
+        made = result.unwrap()
         json.dumps([made.echo, *made.input_items])
     else:
         assert result.failure().status in (400, 404)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from llmcore.fronts.openai_responses.request import Translation
+from llmcore.fronts.openai_responses.request import ReadResponsesRequest
 from llmcore.fronts.policy import TranslationPolicy
 from llmcore.protocols.protocol import protocol_by_id
 from llmcore.schema import json
@@ -67,14 +67,14 @@ CALLED: list[dict[str, Any]] = [
 ]
 
 
-def read(*items: Any, **options: Any) -> Translation:
+def read(*items: Any, **options: Any) -> ReadResponsesRequest:
     """Return what a request with *items* is for an upstream of the same API."""
     policy = options.pop("policy", None)
     body = {"input": [HELLO, *items], **options}
     return translated(body, protocol_id=RESPONSES, policy=policy)
 
 
-def built(translation: Translation) -> dict[str, Any]:
+def built(translation: ReadResponsesRequest) -> dict[str, Any]:
     """Return the body that the upstream gets."""
     made = protocol_by_id(RESPONSES).body.build(translation.request, False)
     assert isinstance(made, Success), made

@@ -560,7 +560,7 @@ def test_nothing_comes_after_the_end() -> None:
     made = folded(stream(text("x")))
 
     assert made.fold.close() == []
-    assert made.fold.feed(TextDelta("t", "more")) == []
+    assert not made.fold.feed(TextDelta("t", "more"))
 
 
 def test_the_response_keeps_where_it_came_from() -> None:
