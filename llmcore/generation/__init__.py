@@ -8,9 +8,9 @@ In reading order:
   progress bar
 - `settings`: the arguments; `setting_checks`: their types; `signatures`: how `help()` lists them
 - `default_client`: the client of calls that name none
-- `loop`: calling the model, running its tools, calling it again; `limits` of a run; `next_step`:
-  what `prepare_step` changes; `results`, and conditions to stop
-- `run_events`, `run_spans`: the events and the spans of a run
+- `loop`: calling the model, running its tools, calling it again, and the events of a run; `limits`
+  of a run; `next_step`: what `prepare_step` changes; `results`, and conditions to stop
+- `run_spans`: the spans of a run
 - `model_call`: one call of the model, retried; `retry`: which errors are retried, and when;
   `rejected_reasoning`: reasoning that a provider cannot decrypt; `abort`: ending a call from other
   tasks and threads
@@ -18,8 +18,8 @@ In reading order:
   `docstrings`: the schema of its signature
 - `execution`: the tools of one step; `arguments`: validating and repairing a call; `approvals`:
   signed decisions about calls; `plain_values`: writing what tools return as JSON
-- `objects`: structured output; `object_schema`: its schema; `object_nulls`, `object_text`:
-  tolerated deviations; `partial_objects`: the value of a response so far; `json_schema`: validation
+- `objects`: structured output; `object_schema`: its schema; `object_nulls`: tolerated
+  deviations; `partial_objects`: the value in a response, also so far; `json_schema`: validation
   of objects and arguments
 - `unary`: settings and retries of calls that one document answers; `retrieval`: embedding and
   reranking; `media`: images, transcription, speech

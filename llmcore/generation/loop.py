@@ -31,7 +31,6 @@ from llmcore.generation.model_call import ModelCall
 from llmcore.generation.next_step import NextStep, checked_step
 from llmcore.generation.rejected_reasoning import without_opaque_reasoning
 from llmcore.generation.results import GenerateResult, StepResult, any_met, total_usage
-from llmcore.generation.run_events import RunEvents
 from llmcore.generation.run_spans import RunSpans
 from llmcore.generation.settings import RunPlan
 from llmcore.routes.transport import Timeouts
@@ -39,7 +38,7 @@ from llmcore.schema.content import ToolCallPart
 from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.errors import AbortError, InvalidRequestError, LLMError
 from llmcore.schema.event_base import with_fields
-from llmcore.schema.events import ErrorEvent, Finish, LLMEvent
+from llmcore.schema.events import ErrorEvent, Finish, LLMEvent, StepFinish, StepStart, StreamStart
 from llmcore.schema.messages import Message
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.response import LLMResponse
@@ -396,3 +395,46 @@ def _reject_pending(calls: Iterable[ToolCallPart]) -> None:
         raise InvalidRequestError(
             f"calls are still pending: {names}; add them to approvals, or their results to messages"
         )
+
+
+# -- the events of a run
+
+
+_FRAME = {StreamStart, StepStart, StepFinish}
+
+
+class RunEvents:
+    """Renumbers the events of steps.
+
+    The `StreamStart` of a later step becomes the field `start` of its `StepStart`.
+    """
+
+    def __init__(self) -> None:
+        self.early: Sequence[LLMEvent] = ()
+        """Events of approved calls, emitted after the `StreamStart`."""
+        self.diagnostics: list[Diagnostic] = []
+        """The diagnostics of the run, for its `Finish`."""
+        self._started = False
+        self._start: StreamStart | None = None  # of a later step
+
+    def renumbered(self, events: Iterable[LLMEvent], number: int) -> list[LLMEvent]:
+        """Return the *events* of the step *number* as events of the run."""
+        changed_events: list[LLMEvent] = []
+        for event in events:
+            if type(event) not in _FRAME:  # nearly all events: checked first
+                changed_events.append(event)
+            elif isinstance(event, StepStart) and event.continues and event.start is not None:
+                self.diagnostics.extend(event.start.diagnostics)
+                start = evolve(event.start, diagnostics=())
+                changed_events.append(with_fields(event, step=number, start=start))
+            elif isinstance(event, StepStart):
+                changed_events.append(with_fields(event, step=number, start=self._start))
+            elif isinstance(event, StepFinish):
+                changed_events.append(with_fields(event, step=number))
+            elif isinstance(event, StreamStart) and self._started:
+                self.diagnostics.extend(event.diagnostics)
+                self._start = evolve(event, diagnostics=())
+            else:
+                self._started = True
+                changed_events += [event, *self.early]
+        return changed_events

@@ -12,8 +12,13 @@ from llmcore.client.call_hints import with_awaited_hints
 from llmcore.generation.generate import completed
 from llmcore.generation.loop import ResponseCheck, Run
 from llmcore.generation.object_schema import Accepted, ObjectSchema
-from llmcore.generation.object_text import Document, document_in
-from llmcore.generation.partial_objects import ElementScanner, PartialValue, contains
+from llmcore.generation.partial_objects import (
+    Document,
+    ElementScanner,
+    PartialValue,
+    contains,
+    document_in,
+)
 from llmcore.generation.results import GenerateResult
 from llmcore.generation.settings import RunPlan, Settings, plan_of
 from llmcore.generation.signatures import with_settings_listed

@@ -6,9 +6,9 @@ In reading order:
 - `fake_model`: a model that gives the responses of a test; `network`: a guard against real ones
 - `cassette`: recorded exchanges as values; `cassette_file` is their JSON, `bodies` how it
   writes a body, `recorded_headers` the headers and URLs that it may contain
-- `recorder` makes cassettes (of WebSockets by `socket_recorder`), `secret_scan` keeps credentials
+- `recorder` makes cassettes, `secret_scan` keeps credentials
   out of them
-- `player` serves them (WebSockets by `socket_player`), `request_diff` shows how a request differs
+- `player` serves them, `request_diff` shows how a request differs
   from the recorded one
 - `httpx_transport`: all three as transports of httpx and httpx2, for other SDKs
 - `recorded`: from the bytes of a response to its events or an LLMResponse, without a client

@@ -3,7 +3,7 @@
 import pytest
 from hypothesis import given
 
-from llmcore.generation.object_text import Document, document_in
+from llmcore.generation.partial_objects import Document, document_in
 from llmcore.schema import json
 from llmcore.schema.json import JsonValue
 from tests.support.strategies.examples import costly

@@ -29,7 +29,7 @@ from llmcore.testing import (
     save,
 )
 from llmcore.testing.cassette_file import dumps, from_data, loads
-from llmcore.testing.socket_recorder import SocketTrack
+from llmcore.testing.recorder import SocketTrack
 from tests.support.servers.loopback import Answer, serve, sse
 from tests.support.servers.socket_server import Action, Close, Native, answer, says, sockets
 from tests.support.wire.responses import events_of, message

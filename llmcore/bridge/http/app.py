@@ -28,7 +28,13 @@ from llmcore.bridge.http.asgi import (
 )
 from llmcore.bridge.http.logs import error_text
 from llmcore.bridge.http.metrics import CONTENT_TYPE
-from llmcore.bridge.http.observability import ObservabilityMiddleware, log_fields, name_operation
+from llmcore.bridge.http.observability import (
+    ObservabilityMiddleware,
+    TracingMiddleware,
+    flush_telemetry,
+    log_fields,
+    name_operation,
+)
 from llmcore.bridge.http.request_body import BodyBytes, HeldBytes, read_object
 from llmcore.bridge.http.responses import (
     BytesResponse,
@@ -40,7 +46,6 @@ from llmcore.bridge.http.responses import (
     json_response,
 )
 from llmcore.bridge.http.router import Router
-from llmcore.bridge.http.tracing import TracingMiddleware, flush_telemetry
 from llmcore.bridge.response_run import ErrorForm, ResponseRun, SentResponse, has_ended
 from llmcore.bridge.service import Service
 from llmcore.bridge.ui.capture import CaptureMiddleware, note_request, note_run

@@ -3,6 +3,5 @@
 Source: https://developers.openai.com/api/docs/guides/websocket-mode, read November 2026.
 
 - `messages`: what clients send and how errors are sent
-- `memory`: the conversations that a connection remembers
-- `connection`: one connection: its lanes, limits and end
+- `connection`: one connection: its lanes, memory, limits and end
 """

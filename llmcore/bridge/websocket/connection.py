@@ -2,12 +2,15 @@
 
 Messages of one lane are answered one after another, those of different lanes at the same time. Each
 counts as a request of its own: key, rate limit and number of responses under way are checked again.
+
+The connection remembers the latest conversation of each lane, until it ends. Requests with
+`store: false` can continue them by `previous_response_id`, although no response is stored.
 """
 
 import logging
 import secrets
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import ExitStack
 from functools import partial
 from typing import Final
@@ -26,7 +29,6 @@ from llmcore.bridge.http.request_body import BodyBytes, parsed_message
 from llmcore.bridge.http.responses import diagnostic_codes, gateway_failed
 from llmcore.bridge.response_run import ResponseRun, has_ended
 from llmcore.bridge.service import Service
-from llmcore.bridge.websocket.memory import SocketMemory
 from llmcore.bridge.websocket.messages import (
     Create,
     error_event,
@@ -37,6 +39,7 @@ from llmcore.bridge.websocket.messages import (
 )
 from llmcore.fronts.errors import RATE_LIMIT, FrontError, invalid
 from llmcore.fronts.front import ClientRequest
+from llmcore.fronts.openai_responses.state import StoredConversation
 from llmcore.protocols.openai_responses.names import SOCKET_TOO_OLD
 from llmcore.schema import json
 from llmcore.schema.errors import ServerError
@@ -251,3 +254,45 @@ class SocketConnection:
 def _too_old() -> FrontError:
     message = f"this connection has reached its age of {MAX_AGE_S / 60:g} minutes: open another"
     return invalid(message, code=SOCKET_TOO_OLD)
+
+
+# -- what a connection remembers
+
+
+class SocketMemory(Mapping[str, StoredConversation]):
+    """Conversations by the ids of responses. A lane's next response takes the place of its last.
+
+    *max_messages* bounds a conversation: a longer one is not remembered, so that its client sends
+    it whole.
+    """
+
+    def __init__(self, max_messages: int) -> None:
+        self._max_messages = max_messages
+        self._latest: dict[str | None, tuple[str, StoredConversation]] = {}
+
+    def remember(
+        self, lane: str | None, response_id: str, conversation: StoredConversation
+    ) -> None:
+        """Keep the conversation up to a response of *lane*, and forget the last one there."""
+        if len(conversation.messages) > self._max_messages:
+            self._latest.pop(lane, None)
+        else:
+            self._latest[lane] = (response_id, conversation)
+
+    def forget(self, response_id: object) -> None:
+        """Forget a response, whose continuation failed."""
+        for lane, (known, _) in list(self._latest.items()):
+            if known == response_id:
+                del self._latest[lane]
+
+    def __getitem__(self, response_id: str) -> StoredConversation:
+        for known, conversation in self._latest.values():
+            if known == response_id:
+                return conversation
+        raise KeyError(response_id)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter([known for known, _ in self._latest.values()])
+
+    def __len__(self) -> int:
+        return len(self._latest)

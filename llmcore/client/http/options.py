@@ -1,17 +1,23 @@
-"""The options of HTTP connections: engine, HTTP/2, proxies, certificates."""
+"""The options of HTTP connections: engine, HTTP/2, proxies, certificates.
+
+Without an option, the proxy of a URL is that of the environment: `HTTP_PROXY`, `HTTPS_PROXY`,
+`ALL_PROXY` and `NO_PROXY`, in either case, as Python's own `urllib.request` reads them; macOS and
+Windows settings are not read.
+"""
 
 import functools
 import importlib.metadata
 import importlib.util
 import os
 import ssl
+from collections.abc import Mapping
 from typing import Literal
+from urllib.parse import urlsplit
 
 from attrs import field, frozen
 
-from llmcore.client.http.proxies import checked_proxy, environment_proxy
 from llmcore.schema.errors import ConfigurationError, missing_extra
-from llmcore.schema.hints import with_call_hints
+from llmcore.schema.hints import shown_kind, with_call_hints
 
 
 def _proxy(proxy: str | None) -> str | None:
@@ -131,3 +137,51 @@ def _tls_context(
         what = cert_file or cert_dir
         message = f"{source} is {what!r}, which has no readable certificates: {error}"
         raise ConfigurationError(message, cause=error) from error
+
+
+# -- proxies of the environment
+
+
+SCHEMES = ("http", "https", "socks5", "socks5h")
+
+
+def environment_proxy(url: str) -> str | None:
+    """Return the proxy for *url* in the process's environment; None for a direct connection.
+
+    Raises ConfigurationError for a proxy whose scheme is not supported.
+    """
+    if not any(name.lower().endswith("_proxy") for name in os.environ):
+        return None
+    from urllib.request import getproxies_environment
+
+    scheme, host, *_ = urlsplit(url)
+    return _chosen(scheme, host, tuple(sorted(getproxies_environment().items())))
+
+
+@functools.lru_cache(maxsize=256)
+def _chosen(scheme: str, host: str, named: tuple[tuple[str, str], ...]) -> str | None:
+    from urllib.request import proxy_bypass_environment  # type: ignore[attr-defined]
+
+    proxies: Mapping[str, str] = dict(named)
+    proxy = proxies.get(scheme) or proxies.get("all")
+    if proxy is None or proxy_bypass_environment(host, proxies):
+        return None
+    return checked_proxy(proxy)
+
+
+def checked_proxy(proxy: str) -> str:
+    """Return the URL of *proxy*; `host:port` alone means http.
+
+    Raises ConfigurationError for an invalid URL.
+    """
+    if not isinstance(proxy, str):
+        raise ConfigurationError(f"proxy must be a URL, not {shown_kind(proxy)}")
+    whole = proxy if "://" in proxy else f"http://{proxy}"
+    try:
+        parts = urlsplit(whole)
+        if parts.scheme in SCHEMES and parts.hostname and parts.port != 0:
+            return whole
+    except ValueError:  # an invalid port or invalid brackets
+        pass
+    kinds = ", ".join(SCHEMES)
+    raise ConfigurationError(f"a proxy must be a URL with a host and one of the schemes {kinds}")

@@ -7,7 +7,7 @@ thread). Then one module each:
 `call_log`, `usage_hook`, `cost_budget` (with `pricing`), `response_cache` (with `cache_key`,
 `cached_events`, `memory_cache`, `sqlite_cache`), `rate_limiter` (with `token_bucket`),
 `concurrency_limit`, `circuit_breaker`, `fallback` (with `continuation` and `rest_request`),
-`balance`, `context`, `telemetry` (with `telemetry_attributes` and `telemetry_content`).
+`balance`, `context`, `telemetry` (with `telemetry_attributes`).
 """
 
 from llmcore.client.middleware.chain import Middleware as Middleware

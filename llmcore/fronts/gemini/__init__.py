@@ -2,8 +2,7 @@
 
 - the request: `content` (parts), `turns` (messages of the model), `messages`, `tools`; all of it,
   and its settings, in `request`
-- the response: `carrier` (sealed state as a signature), `text_run` (texts that echoes join),
-  `finish`, `response`
+- the response: `carrier` (sealed state as a signature), `finish`, `response`
 - `errors`: their form; `models`: lists, counts, and how streams are sent; `grammar`: what every
   stream must obey
 """

@@ -5,13 +5,22 @@ seal, which is text, is packed as the bytes it stands for. Source:
 https://ai.google.dev/gemini-api/docs/thought-signatures, read November 2026.
 
     {"functionCall": {"name": "f", "args": {}}, "thoughtSignature": "b2IxLkFCQ0Q="}
+
+Texts in a row are sealed with what the client sends back of them as one:
+
+    {"text": "Hel"}  {"text": "lo"}  {"text": "Why?", "thought": true}  {"text": "."}
+    -> a text "Hello" and a text ".", or, from a client that keeps no thoughts, "Hello."
 """
 
 import base64
+from collections.abc import Sequence
 from typing import Final
 
+from llmcore.fronts.opaque_state import ShownPart
 from llmcore.fronts.sealer import PREFIX
 from llmcore.protocols.lowering import SKIP_SIGNATURE
+from llmcore.schema.content import ContentPart, TextPart
+from llmcore.schema.json import NativeObject
 from llmcore.schema.media_sources import decode_base64
 
 _MARK: Final = PREFIX.encode()
@@ -49,3 +58,63 @@ def is_signature(value: object) -> bool:
 
 def _raw(text: str) -> bytes:
     return base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
+
+
+# -- consecutive texts
+
+
+class TextRun:
+    """Texts that a client's echo joins into one, with what it does not see between them."""
+
+    def __init__(self) -> None:
+        self.pieces: list[str] = []
+        """Pieces of the text that is open."""
+        self._parts: list[tuple[ContentPart, str]] = []
+
+    def end_text(self, part: ContentPart | None) -> str:
+        """Add the text of the open segment, which is *part*, and return it."""
+        text = "".join(self.pieces)
+        self.pieces = []
+        if part is not None:
+            self._parts.append((part, text))
+        return text
+
+    def hide(self, part: ContentPart) -> None:
+        """Add a part that the client does not see."""
+        self._parts.append((part, ""))
+
+    def take(self) -> list[ShownPart]:
+        """Return the parts so far, and start again empty."""
+        parts, self._parts = self._parts, []
+        seen = [number for number, (_, text) in enumerate(parts) if text]
+        first, last = (seen[0], seen[-1] + 1) if seen else (len(parts), len(parts))
+        middle = parts[first:last]
+        text = TextPart("".join(text for _, text in middle))
+        run = [ShownPart(parts=tuple(part for part, _ in middle), as_read_by_client=text)]
+        return [*_hidden(parts[:first]), *(run if middle else ()), *_hidden(parts[last:])]
+
+
+def _hidden(parts: Sequence[tuple[ContentPart, str]]) -> list[ShownPart]:
+    return [ShownPart(parts=(part,)) for part, _ in parts]
+
+
+def joined_texts(parts: Sequence[NativeObject]) -> list[NativeObject]:
+    """Return *parts* with plain texts in a row joined, and thoughts in a row."""
+    whole: list[NativeObject] = []
+    pieces: list[str] = []
+    for part in parts:
+        thought = part.get("thought")
+        plain = isinstance(part.get("text"), str) and part.keys() <= {"text", "thought"}
+        if plain and pieces and whole[-1].get("thought") == thought:
+            pieces.append(part["text"])
+            continue
+        _close(whole, pieces)
+        pieces = [part["text"]] if plain else []
+        whole.append(dict(part))
+    _close(whole, pieces)
+    return whole
+
+
+def _close(whole: list[NativeObject], pieces: list[str]) -> None:
+    if pieces:
+        whole[-1]["text"] = "".join(pieces)

@@ -21,12 +21,11 @@ from typing import Any, Final
 
 from llmcore.fronts.errors import from_llm_error
 from llmcore.fronts.front import Event, FrontWriter, ResponseIdentity, Upstream
-from llmcore.fronts.gemini.carrier import carried
+from llmcore.fronts.gemini.carrier import TextRun, carried, joined_texts
 from llmcore.fronts.gemini.content import Grounding, file_part, logprobs_result, read_media
 from llmcore.fronts.gemini.errors import envelope
 from llmcore.fronts.gemini.finish import candidate_end, finish_reason, response_end, usage_metadata
 from llmcore.fronts.gemini.request import ReadGeminiRequest
-from llmcore.fronts.gemini.text_run import TextRun, joined_texts
 from llmcore.fronts.hosted_calls import executed_code, hosted_call_kind, search_queries
 from llmcore.fronts.response_record import ResponseRecord
 from llmcore.protocols.gemini.names import METADATA_KEY, PROTOCOL_ID, ROLES

@@ -2,9 +2,10 @@
 
 - the request: `content`, `messages`, `tools`; all of it in `request`, what other APIs' clients
   send in `foreign_forms`
-- the response: `chunks` (the frame), `calls`, `thinking`; all of it in `response`
-- `carrier`: state that clients cannot see, on its way out and back; a server keeps the
-  `sealed_calls` of a writer for clients that drop it, and gives them to `messages.with_kept_state`
+- the response: `chunks` (the frame), `calls`; all of it in `response`
+- `carrier`: thinking, and state that clients cannot see, on its way out and back; a server keeps
+  the `sealed_calls` of a writer for clients that drop it, and gives them to
+  `messages.with_kept_state`
 - `grammar`: the rules of every stream
 
 Errors and lists of models have the form of `llmcore.fronts.openai_forms`.

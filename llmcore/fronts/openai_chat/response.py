@@ -15,7 +15,7 @@ from llmcore.fronts.errors import from_llm_error
 from llmcore.fronts.finishing import finish_kind
 from llmcore.fronts.front import Event, FrontWriter, ResponseIdentity, Upstream
 from llmcore.fronts.openai_chat.calls import CallWriter
-from llmcore.fronts.openai_chat.carrier import SHOWN_IDS, ResponseParts
+from llmcore.fronts.openai_chat.carrier import SHOWN_IDS, ResponseParts, ThinkingWriter
 from llmcore.fronts.openai_chat.chunks import ChunkWriter, usage_of
 from llmcore.fronts.openai_chat.content import (
     annotations_of,
@@ -24,7 +24,6 @@ from llmcore.fronts.openai_chat.content import (
     native_logprobs,
 )
 from llmcore.fronts.openai_chat.request import ReadChatRequest
-from llmcore.fronts.openai_chat.thinking import ThinkingWriter
 from llmcore.fronts.openai_forms import envelope, service_tier
 from llmcore.fronts.response_record import shown_part
 from llmcore.fronts.segment_order import SegmentOrder

@@ -5,7 +5,7 @@ from typing import Any
 import anyio
 import pytest
 
-from llmcore.bridge.http.stream_writer import StreamWriter
+from llmcore.bridge.http.responses import StreamWriter
 
 pytestmark = pytest.mark.anyio
 

@@ -21,7 +21,7 @@ from llmcore import Client, Message, OpenAI, request
 from llmcore import evolve as changed
 from llmcore.bridge.configuration.settings import GatewaySettings, Limits
 from llmcore.bridge.websocket import connection
-from llmcore.bridge.websocket.memory import SocketMemory
+from llmcore.bridge.websocket.connection import SocketMemory
 from llmcore.fronts.openai_responses.grammar import ResponsesChecker
 from llmcore.fronts.openai_responses.state import StoredConversation
 from tests.support.servers.bridge_process import gateway

@@ -24,9 +24,8 @@ from llmcore.client.middleware import Next
 from llmcore.client.middleware.chain import Middleware
 from llmcore.client.middleware.response_cache import ResponseCache
 from llmcore.client.middleware.target import ModelChoice, target_of
-from llmcore.client.middleware.telemetry import Telemetry
+from llmcore.client.middleware.telemetry import Telemetry, input_content
 from llmcore.client.middleware.telemetry_attributes import common_attributes
-from llmcore.client.middleware.telemetry_content import input_content
 from llmcore.schema.content import ImagePart, ProviderPart, ReasoningPart, RefusalPart, ToolCallPart
 from llmcore.schema.events import TextDelta
 from llmcore.schema.options import GenerationOptions, ResponseFormat

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from llmcore.folds.response import collect
 from llmcore.fronts.front import ClientRequest
 from llmcore.fronts.gemini import front
-from llmcore.fronts.gemini.text_run import joined_texts
+from llmcore.fronts.gemini.carrier import joined_texts
 from llmcore.fronts.response_record import shown_call_id
 from llmcore.protocols import gemini
 from llmcore.schema import json
