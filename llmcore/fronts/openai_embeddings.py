@@ -16,7 +16,7 @@ from typing import Final
 
 from attrs import frozen
 
-from llmcore.fronts.errors import FrontError, invalid
+from llmcore.fronts.errors import invalid
 from llmcore.fronts.reading import read, read_texts, required
 from llmcore.schema.diagnostics import Diagnostic, Diagnostics
 from llmcore.schema.embeddings import EmbeddingRequest, EmbeddingResponse, Vector
@@ -73,7 +73,12 @@ def _texts(body: JsonObject) -> tuple[str, ...]:
     if isinstance(given, str):
         return (required(body, "input", str),)
     if _holds_tokens(given):
-        raise _tokens_refused()
+        raise invalid(
+            "input must be texts: token numbers are one model's own. Clients can send texts "
+            "instead (in LangChain: check_embedding_ctx_length=False).",
+            "input",
+            "invalid_type",
+        )
     texts = read_texts(body, "input")
     if len(texts) > _MOST_TEXTS:
         raise invalid(f"input has {len(texts)} texts; the most is {_MOST_TEXTS}.", "input")
@@ -83,15 +88,6 @@ def _texts(body: JsonObject) -> tuple[str, ...]:
 def _holds_tokens(given: JsonValue) -> bool:
     first = given[0] if isinstance(given, list) and given else None
     return isinstance(first, int | list) and not isinstance(first, bool)
-
-
-def _tokens_refused() -> FrontError:
-    return invalid(
-        "input must be texts: token numbers are one model's own. Clients can send texts instead "
-        "(in LangChain: check_embedding_ctx_length=False).",
-        "input",
-        "invalid_type",
-    )
 
 
 def write_embeddings(response: EmbeddingResponse, *, model: str, as_base64: bool) -> JsonObject:

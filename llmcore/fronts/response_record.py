@@ -34,11 +34,6 @@ def shown_part(
             return part
 
 
-def shown_call_id(call_id: str) -> str:
-    """Return *call_id* in a length that every client takes."""
-    return CALL_IDS.fit(call_id)
-
-
 class ResponseRecord:
     """The parts of a response in their order, and which of them are sealed already."""
 

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from llmcore.fronts.front import ClientRequest
 from llmcore.schema import json
-from llmcore.schema.json import JsonObject, JsonValue
+from llmcore.schema.json import JsonObject, JsonValue, str_or_none
 
 DIGITS: Final = 8
 
@@ -26,10 +26,10 @@ _OUR_ID: Final = re.compile(r"[a-z]+_([0-9a-f]{8})[0-9a-f]{40}")
 def conversation_of(request: ClientRequest) -> str:
     """Return the digits of the conversation of *request*, the same for each of its turns."""
     body = request.body
-    earlier = _OUR_ID.fullmatch(_text(body.get("previous_response_id")))
+    earlier = _OUR_ID.fullmatch(str_or_none(body.get("previous_response_id")) or "")
     if earlier is not None:
         return earlier[1]
-    named = _text(body.get("prompt_cache_key")) or next(
+    named = str_or_none(body.get("prompt_cache_key")) or next(
         (request.headers[name] for name in _HEADERS if request.headers.get(name)), ""
     )
     return _digits(named.encode("utf-8", "surrogatepass") if named else _beginning(body))
@@ -66,10 +66,6 @@ def _first_turns(turns: Sequence[Any]) -> list[Any]:
         if isinstance(turn, Mapping) and turn.get("role", "user") == "user":
             break
     return first
-
-
-def _text(value: object) -> str:
-    return value if isinstance(value, str) else ""
 
 
 def _digits(data: bytes) -> str:

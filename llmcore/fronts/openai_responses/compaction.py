@@ -40,12 +40,13 @@ ITEMS: Final = frozenset({ITEM, MARKER, "compaction_summary"})
 summary. Source: `ResponseItem` in its `codex-rs/protocol/src/models.rs`, read November 2026."""
 
 _VERSION: Final = 1
-_ASK: Final = (
+INSTRUCTION: Final = (
     "Do not continue the task now. Write a summary that will take the place of this whole "
     "conversation: what the user wants, in their own words where they matter; what was decided "
     "and done, with names of files, commands and results; what is still open, and what comes "
     "next. Answer with the summary only."
 )
+"""The message of the user that asks the upstream for a summary."""
 _INTRODUCTION: Final = "This is a summary of the conversation before; go on from it.\n\n"
 
 
@@ -65,11 +66,6 @@ def needs_summary(body: Mapping[str, Any], upstream: Upstream) -> bool:
         return False
     native = upstream.provider is None or upstream.provider in COMPACTING_PROVIDERS
     return not (native and upstream.protocol_id == PROTOCOL_ID)
-
-
-def summary_instruction() -> Message:
-    """Return the message that asks the upstream for a summary."""
-    return Message.user(_ASK)
 
 
 def summary_message(summary: str) -> Message:

@@ -28,14 +28,14 @@ from llmcore.fronts.openai_responses.calls import (
     native_call,
     result_part,
 )
-from llmcore.fronts.openai_responses.compaction import ITEMS as COMPACTIONS
 from llmcore.fronts.openai_responses.compaction import (
+    INSTRUCTION,
     MARKER,
     TRIGGER,
     carried_summary,
-    summary_instruction,
     summary_message,
 )
+from llmcore.fronts.openai_responses.compaction import ITEMS as COMPACTIONS
 from llmcore.fronts.openai_responses.content import read_content
 from llmcore.fronts.openai_responses.errors import item_not_found
 from llmcore.fronts.openai_responses.state import FindItem
@@ -260,7 +260,7 @@ class InputReader:
             except InvalidRequestError as error:
                 raise invalid(f"{path}: {error.message}", path) from error
         self._end_run()
-        return (*self._messages, *([summary_instruction()] if self._compacts else []))
+        return (*self._messages, *([Message.user(INSTRUCTION)] if self._compacts else []))
 
     def _read(self, item: Item, path: str) -> None:
         type_ = str(item.get("type"))

@@ -18,9 +18,8 @@ from llmcore.fronts.openai_responses.items import (
     show_native,
 )
 from llmcore.fronts.policy import RegisteredTool
-from llmcore.fronts.response_record import shown_call_id
 from llmcore.fronts.tool_registry import ToolEntry, ToolRegistry
-from llmcore.protocols.openai_responses.names import CALL_FIELDS, METADATA_KEY
+from llmcore.protocols.openai_responses.names import CALL_FIELDS, CALL_IDS, METADATA_KEY
 from llmcore.schema import json
 from llmcore.schema.events import File, ToolCall, ToolInputDelta, ToolInputStart, ToolResult
 from llmcore.schema.json import object_or_empty, str_or_none
@@ -42,7 +41,7 @@ class CallItem:
         self._entry = registry.of_upstream(start.name)
         self._registry = registry
         self._registered = registered
-        self._call_id = shown_call_id(start.id)
+        self._call_id = CALL_IDS.fit(start.id)
         self._writer = writer
         self._sent: list[str] = []
         self._freeform: FreeformInput | None = None

@@ -164,18 +164,13 @@ class ResponsesWriter(FrontWriter):
             response=self.response,
             input_items=self._request.input_items,
             conversation=None if failed else self.conversation().to_json(),
-            items={} if failed else {str(item["id"]): item for item in self.stored_items},
+            items={} if failed else {str(item["id"]): item for item in self._writer.stored},
         )
 
     @property
     def outcome(self) -> str:
         """The response's status."""
         return str(self.response.get("status"))
-
-    @property
-    def stored_items(self) -> tuple[JsonObject, ...]:
-        """The output items to be stored, each with its sealed state."""
-        return tuple(self._writer.stored)
 
     # -- deltas: the per-token path
 

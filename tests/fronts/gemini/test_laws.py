@@ -13,8 +13,8 @@ from llmcore.folds.response import collect
 from llmcore.fronts.front import ClientRequest
 from llmcore.fronts.gemini import front
 from llmcore.fronts.gemini.carrier import joined_texts
-from llmcore.fronts.response_record import shown_call_id
 from llmcore.protocols import gemini
+from llmcore.protocols.openai_responses.names import CALL_IDS
 from llmcore.schema import json
 from llmcore.schema.content import (
     ContentPart,
@@ -71,7 +71,7 @@ def said(message: Message, *kinds: type[Any]) -> str:
 def calls(message: Message) -> list[tuple[str, str, Any]]:
     """Return the calls that the client is to run, arguments as objects."""
     return [
-        (shown_call_id(part.id), part.name, _as_object(part.arguments))
+        (CALL_IDS.fit(part.id), part.name, _as_object(part.arguments))
         for part in message.tool_calls
     ]
 
@@ -163,9 +163,9 @@ def _as_kept(part: ContentPart) -> ContentPart:
         case TextPart():
             return evolve(part, logprobs=())
         case ToolCallPart():
-            return evolve(part, id=shown_call_id(part.id))
+            return evolve(part, id=CALL_IDS.fit(part.id))
         case ToolResultPart():
-            return evolve(part, tool_call_id=shown_call_id(part.tool_call_id))
+            return evolve(part, tool_call_id=CALL_IDS.fit(part.tool_call_id))
         case _:
             return part
 

@@ -189,7 +189,7 @@ def test_state_is_sealed_only_where_it_is_asked_for() -> None:
     bare, sealed = folded(events), folded(events, translated({**ASK, **ENCRYPTED}))
 
     assert "encrypted_content" not in bare.output[0]
-    assert bare.fold.stored_items[0]["encrypted_content"]
+    assert next(iter(bare.fold.record("owner").items.values()))["encrypted_content"]
     assert sealed.output[0]["encrypted_content"]
 
 

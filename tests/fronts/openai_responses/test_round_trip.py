@@ -8,8 +8,8 @@ from hypothesis import given
 
 from llmcore.folds.response import collect
 from llmcore.fronts.openai_responses.state import StoredConversation
-from llmcore.fronts.response_record import shown_call_id
 from llmcore.protocols import openai_responses
+from llmcore.protocols.openai_responses.names import CALL_IDS
 from llmcore.routes.decoding import decode_response
 from llmcore.routes.framing import Framing
 from llmcore.schema import json
@@ -131,9 +131,9 @@ def _kept(part: Any) -> Any:
     if isinstance(part, TextPart):
         return evolve(part, logprobs=())
     if isinstance(part, ToolCallPart):
-        return evolve(part, id=shown_call_id(part.id))
+        return evolve(part, id=CALL_IDS.fit(part.id))
     if isinstance(part, ToolResultPart):
-        return evolve(part, tool_call_id=shown_call_id(part.tool_call_id))
+        return evolve(part, tool_call_id=CALL_IDS.fit(part.tool_call_id))
     return part
 
 
@@ -177,7 +177,7 @@ def test_references_bring_the_response_back_from_the_store(events: list[LLMEvent
     """A client that names items by their ids gets what one that sends them gets."""
     first = asked("Hello")
     made = folded(events, first, strict=False)
-    stored = {str(item["id"]): item for item in made.fold.stored_items}
+    stored = made.fold.record("owner").items
     items = [{"type": "item_reference", "id": name} for name in stored]
     again = translated({"input": [*first.input_items, *items]}, items=stored)
 
@@ -192,7 +192,7 @@ def test_items_without_state_get_it_from_the_store(events: list[LLMEvent]) -> No
     """A client that asked for no encrypted reasoning loses nothing while the store keeps it."""
     first = asked("Hello")
     made = folded(events, first, strict=False)
-    stored = {str(item["id"]): item for item in made.fold.stored_items}
+    stored = made.fold.record("owner").items
     items = [*first.input_items, *echo(made.output, "openai-python")]
     again = translated({"input": items}, items=stored)
 
