@@ -35,9 +35,13 @@ _MAX_FILE_BYTES: Final = 1024 * 1024
 class _File:
     path: Path
     descriptor: int
-    size: int = 0
     last: int = 0
     """The number of the last settlement in it."""
+
+    @property
+    def size(self) -> int:
+        """Its bytes."""
+        return os.fstat(self.descriptor).st_size
 
     def remove(self) -> None:
         """Delete the file, and then give up its lock."""
@@ -63,7 +67,6 @@ class SpendJournal:
             self._files.append(self._created())
         file, line = self._files[-1], _packed(settlement)
         file.last = self._added
-        file.size += len(line)
         if os.write(file.descriptor, line) < len(line):
             raise OSError(f"{file.path} has no room")
 
@@ -71,9 +74,8 @@ class SpendJournal:
         """Discard the files that hold only the first *count* settlements ever added."""
         while len(self._files) > 1 and self._files[0].last <= count:
             self._files.popleft().remove()
-        if self._files and self._files[0].last <= count and self._files[0].size:
+        if self._files and self._files[0].last <= count:
             os.ftruncate(self._files[0].descriptor, 0)
-            self._files[0].size = 0
 
     def close(self) -> None:
         """Delete the files whose settlements are written; leave the others to the next process."""

@@ -1,5 +1,6 @@
 """Settings that change while `openbridge serve` runs: files, SIGHUP, and what is refused."""
 
+import logging
 import os
 import signal
 import threading
@@ -17,9 +18,11 @@ from llmcore.bridge.configuration.settings import (
     Limits,
     StateSettings,
 )
+from llmcore.bridge.http.logs import LOGGER
 from llmcore.bridge.reload import with_fixed_settings
+from llmcore.bridge.service import Service
 from tests.support.servers.bridge_process import Gateway, gateway
-from tests.support.servers.bridge_service import streamed
+from tests.support.servers.bridge_service import settings_for, streamed
 from tests.support.servers.loopback import Answer, Received, chat_stream, serve
 from tests.support.servers.pooled_gateway import says
 
@@ -214,3 +217,14 @@ def test_which_settings_are_kept_until_a_restart() -> None:
         old, retries=9, limits=Limits(idle_s=3.0), accounts=AccountSettings(budget_usd=2.0)
     )
     assert with_fixed_settings(old, old) == (old, ())
+
+
+def test_another_log_level_is_used_at_once() -> None:
+    """No restart is needed to see more, or less."""
+    settings, before = settings_for("http://127.0.0.1:1"), LOGGER.level
+    service = Service.from_settings(settings)
+    try:
+        service.reconfigure(evolve(settings, log_level="error"))
+        assert LOGGER.level == logging.ERROR
+    finally:
+        LOGGER.setLevel(before)

@@ -8,6 +8,7 @@ from attrs import evolve
 from llmcore.bridge.configuration.settings import GatewaySettings
 from llmcore.bridge.http import access
 from llmcore.bridge.http.access import CallerRates, Keys, is_allowed_host
+from llmcore.fronts.errors import FrontError
 from tests.support.servers.bridge_service import asked, settings_for
 from tests.support.servers.loopback import serve
 from tests.support.servers.pooled_gateway import says
@@ -50,6 +51,16 @@ def test_callers_are_distinguished_and_their_keys_not_kept() -> None:
     assert two is not None
     assert one.owner != two.owner
     assert "sk-one" not in repr(one) + repr(keys)
+
+
+def test_headers_may_have_as_many_bytes_as_the_limit_and_no_more() -> None:
+    """Names and values are counted."""
+    scope = {"headers": [(b"host", b"a"), (b"x", b"yz")]}
+
+    access._check_size(scope, 8)
+    with pytest.raises(FrontError, match="larger than 7 bytes") as refused:
+        access._check_size(scope, 7)
+    assert refused.value.status == 431
 
 
 def test_without_keys_everybody_is_admitted() -> None:

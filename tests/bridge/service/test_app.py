@@ -873,6 +873,28 @@ async def test_internal_error_is_a_500_without_details(
     assert "inside story" in caplog.text
 
 
+async def test_a_stored_conversation_that_cannot_be_read_is_logged_and_not_found(
+    settings: GatewaySettings, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The operator learns why; the client sends the whole conversation."""
+    read = MemoryResponseStore.get
+
+    async def damaged(store: MemoryResponseStore, response_id: str) -> Any:
+        record = await read(store, response_id)
+        return None if record is None else evolve(record, conversation={"of": "another form"})
+
+    async with asked(settings) as client:
+        first = (await client.post("/v1/responses", json=ASK)).json()
+        monkeypatch.setattr(MemoryResponseStore, "get", damaged)
+        answer = await client.post(
+            "/v1/responses", json={**ASK, "previous_response_id": first["id"]}
+        )
+
+    assert answer.json()["error"]["code"] == "previous_response_not_found"
+    logged: Any = next(r for r in caplog.records if r.getMessage() == "conversation_unreadable")
+    assert logged.__dict__["facts"]["response_id"] == first["id"]
+
+
 async def test_a_fault_of_the_store_fails_the_response(
     settings: GatewaySettings, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -97,6 +97,21 @@ def test_any_response_comes_back_as_it_was(events: list[LLMEvent]) -> None:
 # -- what counts as the same
 
 
+async def test_the_key_of_a_request_is_the_same_in_every_version() -> None:
+    """A file of responses outlives the version that wrote it."""
+    keys = []
+
+    class Noted(MemoryCache):
+        async def get(self, key: str) -> bytes | None:
+            keys.append(key)
+            return await super().get(key)
+
+    client, _ = client_of([ResponseCache(Noted())], answer(False))
+    await run(client, False)
+
+    assert keys == ["9f94aaa408258d6d27592a5fca5513d2081d42e0e4f6b1cc54f45ef0b166f352"]
+
+
 @pytest.mark.parametrize(
     "changes",
     [
