@@ -260,7 +260,7 @@ class Conversation:
 
 
 def _checked(store: SessionStore) -> SessionStore:
-    """Return *store*; InvalidRequestError if it is none."""
+    """Return *store*; InvalidRequestError if it is not a store."""
     if not hasattr(store, "append") or not hasattr(store, "read"):
         message = f"store must be a SessionStore, not {shown_kind(store)}"
         raise InvalidRequestError(f"{message}: write Conversation.open(path, run_id) for a file")
