@@ -3,7 +3,8 @@
 Fields are those of attrs classes and TypedDicts, described by their docstrings. Parameters are
 described by `scripts/parameters.txt`, or as a setting of `generate`. Annotations keep the names
 that the code uses, and defaults are shown as they are written. The functions of `llmcore.sync` that
-are made of asynchronous ones have the parameters of these.
+are made of asynchronous ones have the parameters of these. Functions that modules of the library
+share with each other, and that are not public names, are not shown.
 """
 
 from functools import cache
@@ -26,19 +27,45 @@ from griffe import (
     Parameters,
 )
 
+import llmcore
+import llmcore.testing
 from llmcore.generation.signatures import setting_meanings
+from llmcore.names_in_modules import NAMES_IN_MODULES
 
 _PARAMETERS: Final = Path(__file__).with_name("parameters.txt")
 _ATTRS = frozenset({"frozen", "define", "attrs.frozen", "attrs.define"})
 _BLOCKING = frozenset({"blocking", "blocking_method"})
 _AS_TWIN = frozenset({"with_parameters_of", "method_with_parameters_of"})
+_PUBLIC: Final = frozenset(
+    {
+        *llmcore.__all__,
+        *(name for names in NAMES_IN_MODULES.values() for name in names.split()),
+        *llmcore.testing.__all__,
+    }
+)
+_PUBLIC_FUNCTIONS: Final = {
+    "llmcore.folds.grammar": "violations",
+    "llmcore.folds.segments": "complete_segments",
+    "llmcore.generation.batch": "ray requests_in",
+    "llmcore.generation.default_client": "default_client",
+    "llmcore.protocols.protocol": "collect_diagnostics protocol_by_id",
+    "llmcore.sessions.contract.codec": (
+        "to_wire entry_from_wire delta_from_wire entry_to_text entry_from_text"
+    ),
+    "llmcore.sessions.jsonl": "to_lines from_lines export_lines import_entries",
+    "llmcore.sessions.store": "utc_now",
+    "llmcore.testing.cassette_file": "dumps loads",
+}
+"""Functions that the guides use, or whose modules they name, beside the public names."""
 
 
 class ReferenceFields(Extension):
     """Adds a table of fields (name, type, description, default) to each class that has fields."""
 
     def on_function(self, *, func: Function, **_: Any) -> None:
-        """Add the table of parameters of *func*."""
+        """Add the table of parameters of *func*; hide it if it is not public."""
+        if _is_internal(func):
+            func.docstring = None  # and so it is not shown
         if func.docstring is not None and not func.name.startswith("_"):
             func.docstring.parsed.extend(_parameters(func))
 
@@ -61,6 +88,15 @@ class ReferenceFields(Extension):
             for owner in (module, *module.classes.values()):
                 for member in list(owner.members.values()):
                     _take_parameters(member, owner)
+
+
+def _is_internal(func: Function) -> bool:
+    """Return whether *func* is a function of a module that only other modules call."""
+    parent = func.parent
+    if not isinstance(parent, Module) or parent.path.startswith("llmcore.sync"):
+        return False
+    also = _PUBLIC_FUNCTIONS.get(parent.path, "").split()
+    return func.name not in _PUBLIC and func.name not in also
 
 
 def _take_parameters(member: Object | Alias, owner: Module | Class) -> None:

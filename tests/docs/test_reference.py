@@ -1,5 +1,6 @@
 """The API reference shows every exported name with all its fields, types and defaults."""
 
+import inspect
 import re
 from functools import cache
 from pathlib import Path
@@ -155,6 +156,24 @@ def test_every_field_of_an_exported_class_has_a_sentence() -> None:
                 bare += [f"{cls.__name__}: {name}" for name in rows]
 
     assert bare == []
+
+
+def test_functions_that_only_the_library_calls_are_not_shown() -> None:
+    """What has no docstring is left out of the pages."""
+    shown = {
+        f"{module}.{name}"
+        for module in MODULES
+        for name, member in source()[module.removeprefix("llmcore.")].members.items()
+        if isinstance(member, Function) and name[0] != "_" and member.docstring is not None
+    }
+    functions = {name for name, value in public_names() if inspect.isfunction(value)}
+
+    assert "llmcore.generation.generate.generate" in shown
+    assert "llmcore.folds.grammar.violations" in shown
+    assert "llmcore.generation.generate.completed" not in shown
+    assert "llmcore.schema.options.check_kind" not in shown
+    names = {path.rpartition(".")[2] for path in shown}
+    assert functions - names == {"evolve"}  # of attrs
 
 
 def test_sentences_of_parameters_are_all_used() -> None:
