@@ -159,7 +159,7 @@ def test_every_field_of_an_exported_class_has_a_sentence() -> None:
 
 
 def test_functions_that_only_the_library_calls_are_not_shown() -> None:
-    """What has no docstring is left out of the pages."""
+    """The pages leave out functions without a docstring."""
     shown = {
         f"{module}.{name}"
         for module in MODULES
