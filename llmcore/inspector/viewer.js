@@ -169,7 +169,7 @@ function shares(title, parts, format) {
 }
 
 function bars(title, rows, format) {
-  const width = 380, left = 120, row = 24;
+  const width = 380, left = 126, row = 24;
   const most = Math.max(...rows.map(([, value]) => value || 0), 1e-12);
   const svg = s("svg", { class: "bars", viewBox: `0 0 ${width} ${rows.length * row + 4}`, role: "img",
     "aria-label": `${title}: ${rows.map(([name, value]) => `${name} ${format(value)}`).join(", ")}` });
