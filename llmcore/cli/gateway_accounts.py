@@ -5,7 +5,7 @@ They open the gateway's store themselves, so that they work while it runs and wh
 
 import argparse
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime, tzinfo
 from typing import Final, TypeAlias
 
@@ -15,8 +15,8 @@ from llmcore.bridge.accounts.admin import GatewayBudget, gateway_budget, used
 from llmcore.bridge.accounts.charges import budget_meters
 from llmcore.bridge.accounts.issued_key import IssuedKey, limits_from
 from llmcore.bridge.accounts.issued_keys import KeyRegistry
-from llmcore.bridge.configuration.settings import AccountSettings
-from llmcore.bridge.spend.report import as_csv, as_table, moment, spend_rows, usage_report
+from llmcore.bridge.configuration.settings import AccountSettings, BudgetPeriod
+from llmcore.bridge.spend.report import aligned, as_csv, as_table, moment, spend_rows, usage_report
 from llmcore.bridge.state.ledger import Ledger
 from llmcore.bridge.state.store import StateUnavailableError
 from llmcore.bridge.state.stores import ledger_for
@@ -24,7 +24,7 @@ from llmcore.cli.failures import UsageError
 from llmcore.cli.gateway_config import settings_of_store
 from llmcore.cli.program import json_output, json_text, note, say
 from llmcore.schema.errors import ConfigurationError, InvalidRequestError, NotFoundError
-from llmcore.schema.json import JsonObject
+from llmcore.schema.json import JsonObject, present
 
 
 @frozen
@@ -123,8 +123,12 @@ def _create(store: _Store, args: argparse.Namespace) -> None:
 
 
 def _rotate(store: _Store, args: argparse.Namespace) -> None:
-    key, text = store.keys.rotate(args.id, overlap_s=_seconds(args.overlap))
+    overlap_s = _seconds(args.overlap)
+    key, text = store.keys.rotate(args.id, overlap_s=overlap_s)
     _print_new(key, text, args)
+    if not args.json:
+        until = _readable("expires_at", time.time() + overlap_s)
+        note(f"The old text is {f'valid until {until}' if overlap_s else 'no longer valid'}.")
 
 
 def _print_new(key: IssuedKey, text: str, args: argparse.Namespace) -> None:
@@ -142,20 +146,40 @@ def _list(store: _Store, args: argparse.Namespace) -> None:
         return
     if not keys:
         note("there are no keys: `openbridge keys create` makes one")
-    for key in keys:
-        say(f"{key.id}  {_state(key):8}  {key.limits.name}  {_summary(key)}".rstrip())
+        return
+    rows = [
+        (
+            key.id,
+            _state(key),
+            key.limits.name,
+            key.limits.owner,
+            _readable("expires_at", key.limits.expires_at or "").partition("T")[0],
+            ", ".join(key.limits.models),
+            _summary(key),
+        )
+        for key in keys
+    ]
+    say("\n".join(aligned([_COLUMNS, *rows])))
+
+
+_COLUMNS: Final = ("id", "state", "name", "owner", "expires", "models", "limits")
 
 
 def _show(store: _Store, args: argparse.Namespace) -> None:
     key = store.keys.get(args.id)
     meters = budget_meters(key, time.time(), store.zone)
-    shown = {**key.shown(), "state": _state(key), "used": used(store.ledger, meters)}
+    amounts = used(store.ledger, meters)
+    shown = {**key.shown(), "state": _state(key), "used": amounts}
     if args.json:
         _print_json(shown)
         return
+    left_out = {"object", "used"} if amounts else {"object", "used", "period"}
     for name, value in shown.items():
-        if value not in (None, "", [], {}):
+        if name not in left_out and value not in (None, "", []):
             say(f"{name}: {_readable(name, value)}")
+    limits = {"usd": key.limits.budget_usd, "tokens": key.limits.budget_tokens}
+    for text in _used(GatewayBudget(present(limits), amounts, key.limits.period)):
+        say(f"used: {text}")
 
 
 def _update(store: _Store, args: argparse.Namespace) -> None:
@@ -200,9 +224,27 @@ def _readable(name: str, value: object) -> str:
         return datetime.fromtimestamp(value, UTC).isoformat(timespec="seconds")
     if isinstance(value, list):
         return ", ".join(map(str, value))
-    if isinstance(value, dict):
-        return ", ".join(f"{amount:g} {unit}" for unit, amount in value.items())
     return str(value)
+
+
+_WHEN: Final[Mapping[BudgetPeriod, str]] = {
+    "day": "today",
+    "week": "this week",
+    "month": "this month",
+    "total": "in total",
+}
+
+
+def _used(budget: GatewayBudget) -> Iterator[str]:
+    """Yield what is used of each limit of *budget*, for people."""
+    for unit, amount in budget.used.items():
+        limit = budget.limits[unit]
+        share = (
+            f"${amount:,.2f} of ${limit:,.2f}"
+            if unit == "usd"
+            else f"{amount:,} of {limit:,} tokens"
+        )
+        yield f"{share} used or reserved {_WHEN[budget.period]}"
 
 
 # -- usage
@@ -226,14 +268,8 @@ def _usage(store: _Store, args: argparse.Namespace) -> None:
 
 def _note_budget(budget: GatewayBudget | None) -> None:
     """State on stderr what is used of the budget of all requests."""
-    if budget is None:
-        return
-    for unit, used_amount in budget.used.items():
-        limit, used_text = (
-            f"${number:,.2f}" if unit == "usd" else f"{number:,} tokens"
-            for number in (budget.limits[unit], used_amount)
-        )
-        note(f"of all requests' {limit} a {budget.period}, {used_text} are used or reserved")
+    for text in () if budget is None else _used(budget):
+        note(f"all requests: {text}")
 
 
 def _print_json(value: object) -> None:

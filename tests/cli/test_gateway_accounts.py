@@ -154,8 +154,48 @@ def test_usage_states_what_is_used_of_the_budget_of_all_requests(
     printed = capsys.readouterr()
 
     assert "$" not in printed.out
-    assert "of all requests' $5.00 a day, $0.00 are used or reserved" in printed.err
-    assert "of all requests' 20,000 tokens a day, 0 tokens are used or reserved" in printed.err
+    assert "all requests: $0.00 of $5.00 used or reserved today" in printed.err
+    assert "all requests: 0 of 20,000 tokens used or reserved today" in printed.err
+
+
+def test_a_key_is_shown_with_what_is_used_of_its_budgets(run: Callable[..., str]) -> None:
+    """A period without a budget means nothing."""
+    limits = ("--budget-usd", "20", "--budget-tokens", "5000", "--period", "total")
+    with_budget = json.loads(run("keys", "create", *limits, "--json"))["id"]
+    without = json.loads(run("keys", "create", "--json"))["id"]
+    shown, plain = run("keys", "show", with_budget), run("keys", "show", without)
+
+    assert "used: $0.00 of $20.00 used or reserved in total" in shown
+    assert "used: 0 of 5,000 tokens used or reserved in total" in shown
+    assert "object" not in shown
+    assert "period" not in plain
+    assert "used" not in plain
+
+
+def test_keys_are_listed_with_what_each_may_do(run: Callable[..., str]) -> None:
+    assert run("keys", "list") == ""
+    limits = ("--models", "a,b-*", "--budget-usd", "20", "--requests-per-minute", "60")
+    run("keys", "create", "--name", "ci", "--owner", "tools", "--expires", "2099-02-03", *limits)
+    run("keys", "create", "--name", "a long name")
+    head, first, second = run("keys", "list").splitlines()
+
+    assert head.split() == ["id", "state", "name", "owner", "expires", "models", "limits"]
+    assert first.split()[1:5] == ["valid", "ci", "tools", "2099-02-03"]
+    assert first.endswith("a, b-*  $20 a month, 60 requests a minute")
+    assert "a long name" in second
+    assert head.index("owner") == first.index("tools")
+
+
+def test_a_rotated_key_states_until_when_the_old_text_is_valid(
+    run: Callable[..., str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    id_ = json.loads(run("keys", "create", "--json"))["id"]
+    assert main(["keys", "rotate", id_, "--overlap", "24h"]) == 0
+    overlapping = capsys.readouterr().err
+    assert main(["keys", "rotate", id_]) == 0
+
+    assert re.search(r"The old text is valid until \d{4}-\d\d-\d\dT", overlapping)
+    assert "The old text is no longer valid" in capsys.readouterr().err
 
 
 def test_usage_is_added_up_by_key_model_and_day(run: Callable[..., str], tmp_path: Path) -> None:

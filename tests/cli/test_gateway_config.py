@@ -13,6 +13,7 @@ from llmcore.bridge.configuration.reading import settings_and_values, settings_o
 from llmcore.bridge.configuration.show import SECRETS, shown
 from llmcore.bridge.configuration.values import SECTIONS, file_keys
 from llmcore.cli.openbridge import main
+from llmcore.client.local import model_files
 
 CONFIG = """
 [server]
@@ -139,9 +140,24 @@ def test_effective_values_are_shown_with_their_origin_and_without_secrets(
     assert re.search(r"^retries = 7 +# OPENBRIDGE_RETRIES$", output, re.M)
     assert re.search(r"^max_running = 256 +# default$", output, re.M)
     assert values["routing"]["upstream"] == "anthropic"
+    assert values["routing"]["otherwise"] == "pass"
+    assert values["state"]["path"].endswith("/openbridge.sqlite3")
+    assert values["state"]["max_entries"] == 100_000
     assert values["server"]["client_api_key"] == "[set]"
     assert values["upstreams"][0]["variables"] == {"ANTHROPIC_BETA": "[set]"}
     assert values["models"]["claude x"]["targets"][1][0]["weight"] == 3
+
+
+def test_without_any_upstream_the_error_names_what_can_be_set(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not only the embedded model, which has to be downloaded."""
+    monkeypatch.setenv("OPENBRIDGE_UPSTREAM", "local")
+    monkeypatch.setattr(model_files, "find", lambda _: None)
+
+    assert main(["config", "check"]) == 9
+    message = capsys.readouterr().err
+    assert "`llmcore local install`, or set the key of a provider" in message
 
 
 def test_what_is_shown_is_a_file_of_the_same_settings() -> None:

@@ -105,7 +105,7 @@ class _Admin:
 
 @frozen
 class GatewayBudget:
-    """The budget of all requests, in US dollars (`usd`) and in `tokens`."""
+    """The budget of all requests, or of a key, in US dollars (`usd`) and in `tokens`."""
 
     limits: Mapping[str, float]
     used: Mapping[str, float]

@@ -11,6 +11,7 @@ from attrs import asdict
 from llmcore.bridge.configuration.settings import GatewaySettings
 from llmcore.bridge.configuration.tables import KeySource, ModelSettings, PrefixSettings
 from llmcore.bridge.configuration.values import SECTIONS, Values, file_keys
+from llmcore.bridge.state.stores import effective_state
 from llmcore.catalog.model_info import Rates
 from llmcore.schema import json
 from llmcore.schema.json import present
@@ -24,7 +25,13 @@ _HIDDEN: Final = "[set]"
 
 def shown(settings: GatewaySettings, values: Values) -> str:
     """Return *settings* in the form of the file, with the origin of each of *values*."""
-    shown_values = {**values.results, "UPSTREAM": settings.upstream, "HOST": settings.host}
+    shown_values = {
+        **values.results,
+        **effective_state(settings),
+        "UPSTREAM": settings.upstream,
+        "HOST": settings.host,
+        "OTHERWISE": settings.otherwise or (None if settings.model_map_path else "pass"),
+    }
     lines: list[str] = []
     for section, names in SECTIONS.items():
         if names:

@@ -184,5 +184,12 @@ def _local(environ: Mapping[str, str]) -> ModelSource:
     from llmcore.client.local.model_files import installed
     from llmcore.routes.local import Local
 
-    installed(environ)
+    try:
+        installed(environ)
+    except ConfigurationError as error:
+        message = (
+            f"{error.message}, or set the key of a provider, such as OPENAI_API_KEY "
+            "(`llmcore providers` lists them)"
+        )
+        raise ConfigurationError(message, cause=error) from error
     return Local(context_tokens=_LOCAL_CONTEXT_TOKENS)

@@ -150,14 +150,22 @@ def as_table(report: Sequence[JsonObject], by: Sequence[str]) -> str:
         [*(str(line[name]) for name in by), *(_cell(line[name]) for name in _COLUMNS)]
         for line in report
     ]
-    widths = [max(map(len, column)) for column in zip(head, *lines, strict=True)]
-    return "\n".join(
-        "  ".join(
-            cell.ljust(width) if number < len(by) else cell.rjust(width)
-            for number, (cell, width) in enumerate(zip(line, widths, strict=True))
+    return "\n".join(aligned([head, *lines], texts=len(by)))
+
+
+def aligned(rows: Sequence[Sequence[str]], texts: int | None = None) -> Iterator[str]:
+    """Yield *rows* as lines whose columns are as wide as their longest cells.
+
+    The first *texts* columns (all of them without it) begin at the left, others end at the right.
+    """
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    left = len(widths) if texts is None else texts
+    for row in rows:
+        cells = zip(row, widths, strict=True)
+        yield "  ".join(
+            cell.ljust(width) if number < left else cell.rjust(width)
+            for number, (cell, width) in enumerate(cells)
         ).rstrip()
-        for line in [head, *lines]
-    )
 
 
 def _cell(value: object) -> str:

@@ -44,6 +44,18 @@ def store_for(settings: GatewaySettings) -> ResponseStore:
             return PostgresResponseStore(state.postgres_url or "", ttl_s=state.ttl_s)
 
 
+def effective_state(settings: GatewaySettings) -> Mapping[str, object]:
+    """Return the settings that depend on the backend where they are not set, by their variables."""
+    state = settings.state
+    most, most_bytes = _BOUNDS.get(state.backend, (None, None))
+    path = _default_path(settings) if state.backend == "sqlite" else None
+    return {
+        "STATE_PATH": state.path or path,
+        "STATE_MAX_ENTRIES": state.max_entries or most,
+        "STATE_MAX_BYTES": state.max_bytes or most_bytes,
+    }
+
+
 def place_of_state(settings: GatewaySettings) -> str:
     """Return where the state is, for people; without credentials."""
     state = settings.state
