@@ -32,8 +32,15 @@ class Caller(msgspec.Struct, frozen=True, kw_only=True):
     """The name under which the rate of requests is counted."""
     key: IssuedKey | None = None
     """The issued key that was sent; None for a configured one, and without keys."""
+    name: str = ""
+    """The name of a client of the configuration file."""
     is_admin: bool = False
     """Whether the admin key was sent, which is for managing keys alone."""
+
+    @property
+    def label(self) -> str:
+        """The id of an issued key, or a client's name, else a digest: for spend, metrics, logs."""
+        return self.name or self.owner if self.key is None else self.key.id
 
 
 class OperationRequest(msgspec.Struct, frozen=True, kw_only=True, dict=True):

@@ -267,7 +267,7 @@ class Accounts:
 
     def close(self, charge: "Charge") -> None:
         """Queue what the response of *charge* used; called once, at its end."""
-        row = self._row(charge)
+        row = charge.row = self._row(charge)
         self._metrics.count_spend(row)
         if not charge.increments and not self.settings.records_spend:
             return
@@ -292,7 +292,7 @@ class Accounts:
         return SpendRow(
             id=charge.id,
             at=now,
-            key=caller.owner if caller.key is None else caller.key.id,
+            key=caller.label,
             owner="" if caller.key is None else caller.key.limits.owner,
             model=info.model,
             provider=info.provider,
@@ -323,6 +323,8 @@ class Charge:
         self.run = run
         self.increments: Sequence[Increment] = ()
         self.begun = time.monotonic()
+        self.row: SpendRow | None = None
+        """The row of spend, once the charge is closed."""
         self._accounts = accounts
         self._closed = False
 

@@ -20,6 +20,9 @@ EXAMPLE: Final = """\
 # requests_per_minute = 600
 # first_event_seconds = 60          # its own time limits
 # idle_seconds = 60
+# variables = { ANTHROPIC_BETA = "context-1m-2025-08-07" }
+# headers = { "x-team" = "research" }
+# body = { service_tier = "auto" }  # in the provider's form, in place of the client's fields
 #
 # [[upstreams]]
 # name = "vllm"

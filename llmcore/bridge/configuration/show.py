@@ -89,6 +89,8 @@ def _tables(settings: GatewaySettings) -> Iterator[str]:
             "first_event_seconds": upstream.first_event_seconds,
             "idle_seconds": upstream.idle_seconds,
             "variables": dict.fromkeys(upstream.variables, _HIDDEN) or None,
+            "headers": dict.fromkeys(upstream.headers, _HIDDEN) or None,
+            "body": upstream.body or None,
         }
         yield from _table("[[upstreams]]", fields)
     for name, model in tables.models.items():

@@ -87,6 +87,10 @@ class UpstreamSettings(KeySource):
     idle_seconds: _Seconds | None = None
     variables: Mapping[str, str] = field(factory=dict, repr=False)
     """Further variables of the provider, such as its region."""
+    headers: Mapping[str, str] = field(factory=dict, repr=False)
+    """Headers of every request for a response."""
+    body: Mapping[str, Any] = field(factory=dict)
+    """Fields of its body: objects are merged, other values replace those of the request."""
 
     @property
     def is_limited(self) -> bool:

@@ -72,10 +72,10 @@ class Keys:
         issued: KeyLookup | None = None,
         clients: Mapping[str, RotatingKey] | None = None,
     ) -> None:
-        self._keys = tuple((key.encode(), _digest(key)) for key in keys)
+        self._keys = tuple((key.encode(), _caller(_digest(key))) for key in keys)
         self._issued = issued
         self._clients = tuple(
-            (key, _digest(f"client {name}")) for name, key in (clients or {}).items()
+            (key, _caller(_digest(f"client {name}"), name)) for name, key in (clients or {}).items()
         )
 
     @property
@@ -83,13 +83,13 @@ class Keys:
         """Whether clients must send one."""
         return bool(self._keys or self._clients) or self._issued is not None
 
-    def _current(self) -> Iterator[tuple[bytes, str]]:
-        """Yield each key and its owner; clients stay the same owners when their keys change."""
+    def _current(self) -> Iterator[tuple[bytes, Caller]]:
+        """Yield each key and its caller; clients stay the same callers when their keys change."""
         yield from self._keys
-        for key, owner in self._clients:
+        for key, caller in self._clients:
             key.refresh()
             if key.current is not None:
-                yield key.current.encode(), owner
+                yield key.current.encode(), caller
 
     def caller(
         self, headers: Mapping[str, str], address: str, query: Mapping[str, str] | None = None
@@ -100,14 +100,14 @@ class Keys:
         """
         if not self.required:
             return Caller(owner=ANYBODY, counted_as=address)
-        found: str | None = None
+        found: Caller | None = None
         known = tuple(self._current())
         for text in _shown(headers, query or {}):
             data = text.encode("latin-1", "replace")  # the bytes that came
-            for key, digest in known:
+            for key, caller in known:
                 if hmac.compare_digest(data, key):
-                    found = digest
-        return None if found is None else Caller(owner=found, counted_as=found)
+                    found = caller
+        return found
 
     async def issued_caller(
         self, headers: Mapping[str, str], query: Mapping[str, str]
@@ -124,6 +124,10 @@ class Keys:
             log(logging.ERROR, "state_unavailable", error=str(error))
             raise accounts_unavailable() from error
         return None if key is None else Caller(owner=f"key:{key.id}", counted_as=key.id, key=key)
+
+
+def _caller(digest: str, name: str = "") -> Caller:
+    return Caller(owner=digest, counted_as=digest, name=name)
 
 
 class AdminKey:
@@ -293,7 +297,8 @@ class AccessMiddleware:
         caller = self._keys.caller(headers, address, query_of(scope))
         if caller is None:
             caller = await self._keys.issued_caller(headers, query_of(scope))
-            log_fields(scope)["key"] = None if caller is None else caller.counted_as
+        if caller is not None and self._keys.required:
+            log_fields(scope)["key"] = caller.label
         if caller is None:
             message = (
                 "the key is missing or wrong: send it as Authorization: Bearer, x-api-key or "

@@ -48,6 +48,7 @@ from llmcore.bridge.http.responses import (
 from llmcore.bridge.http.router import Router
 from llmcore.bridge.response_run import ErrorForm, ResponseRun, SentResponse, has_ended
 from llmcore.bridge.service import Service
+from llmcore.bridge.state.ledger import NANO
 from llmcore.bridge.ui.capture import CaptureMiddleware, note_request, note_run
 from llmcore.bridge.ui.feed import Feed
 from llmcore.bridge.ui.operations import PAGE, page_route
@@ -318,6 +319,7 @@ class _OperationApp:
             release()
             if charge is not None:
                 charge.close()
+                fields.update(_used(charge))
             fields["provider"] = run.info.upstream.provider  # of a pool, the one that answered
             if run.info.tried:
                 fields["failed_upstreams"] = list(run.info.tried)
@@ -340,6 +342,19 @@ class _OperationApp:
             keep_alive_s=settings.keep_alive_s,
             send_s=settings.limits.send_s,
         )
+
+
+def _used(charge: Charge) -> Mapping[str, object]:
+    """Return what the response of *charge* used, for the line of the log."""
+    row = charge.row
+    if row is None or not (row.input_tokens or row.output_tokens):
+        return {}
+    cost = None if row.cost_nano is None else row.cost_nano / NANO
+    return {
+        "input_tokens": row.input_tokens,
+        "output_tokens": row.output_tokens,
+        "cost_usd": cost,
+    }
 
 
 _CREDENTIALS = frozenset(

@@ -17,7 +17,7 @@ from llmcore.bridge.http.logs import log
 from llmcore.bridge.http.metrics import Metrics
 from llmcore.bridge.model_map import ModelPool, UpstreamModel
 from llmcore.bridge.pools.choice import Choice, choose
-from llmcore.bridge.pools.health import moves_on
+from llmcore.bridge.pools.health import moves_on, reason_of
 from llmcore.bridge.pools.shared_limits import Slot
 from llmcore.bridge.pools.upstream_health import UpstreamHealth
 from llmcore.bridge.response_run import DelegatedRun, ResponseRun, RunLabels, WholeBody
@@ -336,4 +336,5 @@ class PooledRun(DelegatedRun):
 
 def _status(error: LLMError) -> str:
     """Return the failure in a word for the header."""
-    return str(error.status_code or error.error_code or type(error).__name__)
+    word = error.status_code or error.error_code or reason_of(error) or type(error).__name__
+    return str(word)

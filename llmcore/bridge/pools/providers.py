@@ -24,6 +24,7 @@ from llmcore.routes.route import Route
 from llmcore.routes.transport import Timeouts
 from llmcore.schema.errors import ConfigurationError, LLMError
 from llmcore.schema.model import Model
+from llmcore.schema.options import HttpOverlay
 from llmcore.schema.result import Result
 
 _KEY: Final = "OPENBRIDGE_KEY_OF_UPSTREAM"
@@ -100,7 +101,36 @@ def _sign(
     return auth.sign(request, evolve(context, environ=environ))
 
 
+@frozen
+class OverlaidSource:
+    """A provider whose requests have headers and fields of the configuration file."""
+
+    source: ModelSource
+    overlay: HttpOverlay
+
+    def model(self, model_id: str) -> Model:
+        """Return the model *model_id*."""
+        model = self.source.model(model_id)
+        route = model.route
+        if not isinstance(route, Route):
+            return model
+        defaults = evolve(route.defaults, http=self.overlay.over(route.defaults.http))
+        return Model(model.id, model.provider, route=route.with_(defaults=defaults))
+
+
 def _upstream(upstream: UpstreamSettings, settings: GatewaySettings) -> ModelSource:
+    source = _source(upstream, settings)
+    if not (upstream.headers or upstream.body):
+        return source
+    if upstream.provider == "local":
+        raise _fault(upstream, "the local model gets no requests: leave headers and body out")
+    try:
+        return OverlaidSource(source, HttpOverlay(headers=upstream.headers, body=upstream.body))
+    except LLMError as error:
+        raise _fault(upstream, str(error)) from error
+
+
+def _source(upstream: UpstreamSettings, settings: GatewaySettings) -> ModelSource:
     environ = {**settings.environ, **upstream.variables}
     if upstream.provider == COMPATIBLE:
         source, variable = _compatible(upstream), _KEY

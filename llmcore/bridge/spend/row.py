@@ -12,7 +12,8 @@ class SpendRow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     at: float
     """When it ended, in seconds since 1970."""
     key: str
-    """The id of the issued key, the digest of a configured one, or `anybody`."""
+    """The id of the issued key, the name of the client, the digest of a configured key, or
+    `anybody`."""
     owner: str = ""
     model: str
     """The model's name as the client wrote it."""

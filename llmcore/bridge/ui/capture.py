@@ -63,7 +63,7 @@ class CaptureMiddleware:
             id=REQUEST_ID.get() or f"req_{time.time_ns():x}",
             at=time.time(),
             owner=caller.owner,
-            key_name="" if caller.key is None else caller.key.limits.name,
+            key_name=caller.name if caller.key is None else caller.key.limits.name,
             method=scope["method"],
             path=scope["path"][:200],
             recording=FeedRecording() if self._record else None,

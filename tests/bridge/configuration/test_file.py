@@ -9,6 +9,7 @@ from llmcore.bridge.configuration.reading import find_config, settings_from, set
 from llmcore.bridge.configuration.settings import GatewaySettings
 from llmcore.bridge.configuration.values import SECTIONS, Values, file_keys
 from llmcore.bridge.model_map import ModelPool, UpstreamModel, model_map_of
+from llmcore.bridge.pools.providers import upstreams_from
 from llmcore.schema.errors import ConfigurationError
 
 
@@ -324,3 +325,15 @@ def test_names_lead_to_their_targets() -> None:
     assert found.providers == {"a", "b", "openrouter"}
     assert settings.upstream == "anthropic"
     assert "sk-1" not in repr(settings)
+
+
+@pytest.mark.parametrize("page", ["configuration", "migration"])
+def test_the_example_of_a_page_is_valid(page: str, tmp_path: Path) -> None:
+    """With everything that it refers to."""
+    text = (Path("docs") / f"openbridge-{page}.md").read_text()
+    example = text.partition("```toml\n")[2].partition("```")[0]
+    settings = settings_of({}, parse_document(tmp_path / "openbridge.toml", example))
+    model_map = model_map_of(settings)
+
+    assert model_map.names
+    assert upstreams_from(settings, model_map).client.providers.keys() >= set(model_map.providers)

@@ -1,6 +1,8 @@
 """Keys from files and commands, over the real server: rotated without a restart."""
 
+import logging
 import os
+import re
 import sys
 import time
 from pathlib import Path
@@ -138,6 +140,33 @@ def test_a_missing_key_file_is_an_error_of_the_request_and_the_next_target_answe
     with pooled_gateway(config, tmp_path, own=own, a=says("a"), b=says("b")) as scene:
         assert scene.ask().json()["choices"][0]["message"]["content"] == "b"
         assert scene.counts == {"a": 0, "b": 1}
+
+
+def test_clients_are_called_by_their_names_in_logs_metrics_and_spend(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A key of no named client by a digest."""
+    caplog.set_level(logging.INFO, "llmcore.bridge")
+    settings = '[server]\nclient_api_key = ["sk-plain"]\n'
+    clients = (
+        f'{MODEL}[[clients]]\nname = "ann"\nkey = "sk-ann"\n'
+        '[prices]\n"a/up" = { input = 1, output = 2 }\n'
+    )
+    with pooled_gateway(clients, tmp_path, settings, a=says("a")) as scene:
+        for key in ("sk-ann", "sk-plain"):
+            assert scene.ask(headers={"authorization": f"Bearer {key}"}).status_code == 200
+        metrics = httpx.get(
+            f"{scene.url.removesuffix('/v1')}/metrics", headers={"x-api-key": "sk-ann"}
+        ).text
+    lines = [vars(record)["facts"] for record in caplog.records if record.msg == "request"]
+    named, plain = [line for line in lines if line["path"].endswith("completions")]
+
+    assert named["key"] == "ann"
+    assert re.fullmatch("[0-9a-f]{24}", str(plain["key"]))
+    assert 'openbridge_key_responses_total{key="ann"' in metrics
+    assert (named["input_tokens"] > 0, named["output_tokens"] > 0) == (True, True)
+    cost = (named["input_tokens"] + 2 * named["output_tokens"]) / 1_000_000
+    assert named["cost_usd"] == pytest.approx(cost)
 
 
 def test_clients_have_keys_of_their_own_that_rotate(tmp_path: Path) -> None:

@@ -1,0 +1,85 @@
+"""Headers and fields of bodies that the configuration file sets for an upstream."""
+
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from llmcore.bridge.configuration.document import parse_document
+from llmcore.bridge.configuration.reading import settings_and_values, settings_of
+from llmcore.bridge.configuration.show import shown
+from llmcore.bridge.model_map import model_map_of
+from llmcore.bridge.pools.providers import upstreams_from
+from llmcore.bridge.upstream import Upstreams
+from llmcore.schema.errors import ConfigurationError
+from tests.support.servers.pooled_gateway import Scene, pooled_gateway, says
+
+MODEL = '[models.m]\ntargets = ["a/up"]\n'
+OWN = """key = "sk-a"
+headers = { x-team = "research", user-agent = "ours" }
+body = { temperature = 0.5, provider = { sort = "price" }, user = "gateway" }
+"""
+
+
+def of_messages(scene: Scene) -> httpx.Response:
+    """Ask by Messages."""
+    body = {"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": "Hi"}]}
+    return httpx.post(f"{scene.url}/messages", json={**body, "temperature": 0.1}, timeout=30)
+
+
+@pytest.mark.parametrize("relay", ["true", "false"])
+@pytest.mark.parametrize("stream", [False, True])
+def test_every_request_has_them_relayed_or_not(relay: str, stream: bool) -> None:
+    """Objects are merged, and other values win over those of the client."""
+    settings = f"[policies]\nrelay = {relay}\n"
+    with pooled_gateway(MODEL, settings=settings, own={"a": OWN}, a=says("from a")) as scene:
+        asked: Any = {"temperature": 0.1, "provider": {"only": ["x"]}, "seed": 7}
+        assert scene.ask(stream=stream, **asked).status_code == 200
+        assert of_messages(scene).status_code == 200
+        first, second = scene.upstreams["a"].received
+    native: Any = first.json
+    translated: Any = second.json
+
+    assert (native["temperature"], translated["temperature"]) == (0.5, 0.5)
+    assert native["provider"]["sort"] == translated["provider"]["sort"] == "price"
+    assert (
+        native["provider"].get("only") == (["x"] if relay == "true" else None) or relay == "false"
+    )
+    assert native["seed"] == 7
+    assert native["messages"] == [{"role": "user", "content": "Hi"}]
+    for received in (first, second):
+        assert received.headers["x-team"] == "research"
+        assert received.headers["user-agent"] == "ours"
+        assert received.headers["authorization"] == "Bearer sk-a"
+
+
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [
+        ('provider = "local"\nheaders = { a = "b" }', "the local model gets no requests"),
+        ('provider = "openai"\nkey = "k"\nbody = { at = 2026-01-01 }', "line 1: the upstream 'x'"),
+        ('provider = "openai"\nkey = "k"\nheaders = { a = 1 }', "headers"),
+    ],
+)
+def test_what_cannot_be_sent_is_refused(
+    table: str, message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("llmcore.client.local.model_files.installed", lambda _: Path("model"))
+    text = f'[[upstreams]]\nname = "x"\n{table}\n'
+    with pytest.raises(ConfigurationError, match=message):
+        _made(text)
+
+
+def _made(text: str) -> Upstreams:
+    settings = settings_of({}, parse_document(Path("openbridge.toml"), text))
+    return upstreams_from(settings, model_map_of(settings))
+
+
+def test_headers_are_not_shown() -> None:
+    """They may be credentials."""
+    text = f'[[upstreams]]\nname = "x"\nprovider = "openai"\n{OWN}'
+    output = shown(*settings_and_values({}, parse_document(Path("openbridge.toml"), text)))
+
+    assert 'headers = { x-team = "[set]", user-agent = "[set]" }' in output
+    assert 'body = { temperature = 0.5, provider = { sort = "price" }, user = "gateway" }' in output
