@@ -284,7 +284,15 @@ def without_schemas(url: str) -> Model:
     return DeepSeek.configure(api_key="k", base_url=f"{url}/v1").model("deepseek-chat")
 
 
-@pytest.mark.parametrize(("front", "status"), [("gemini", 200), ("openai-chat", 400)])
+@pytest.mark.parametrize(
+    ("front", "status"),
+    [
+        ("gemini", 200),
+        ("openai-chat", 400),
+        ("openai-responses", 400),
+        ("anthropic-messages", 400),
+    ],
+)
 def test_structured_output_degrades_for_the_fronts_that_are_named(front: str, status: int) -> None:
     """The prompt contains the schema; other fronts refuse the request."""
     schema = {"type": "object", "properties": {"yes": {"type": "boolean"}}, "required": ["yes"]}
@@ -308,6 +316,18 @@ def test_structured_output_degrades_for_the_fronts_that_are_named(front: str, st
                     "json_schema": {"name": "answer", "schema": schema},
                 },
             },
+        ),
+        "openai-responses": (
+            "/v1/responses",
+            {
+                "model": MODEL,
+                "input": "Hi",
+                "text": {"format": {"type": "json_schema", "name": "answer", "schema": schema}},
+            },
+        ),
+        "anthropic-messages": (
+            "/v1/messages",
+            {**CHAT, "output_config": {"format": {"type": "json_schema", "schema": schema}}},
         ),
     }
     path, body = asked[front]
