@@ -23,21 +23,10 @@ from llmcore.fronts.finishing import words_of_end
 from llmcore.fronts.policy import TranslationPolicy
 from llmcore.fronts.sealer import Sealer
 from llmcore.fronts.segment_order import DELTA_KINDS, SegmentOrder
-from llmcore.protocols.response_parts import is_commentary
+from llmcore.protocols.response_parts import CommentaryAsReasoning
 from llmcore.schema.diagnostics import Diagnostic, Diagnostics
 from llmcore.schema.errors import ConfigurationError, InvalidRequestError, LLMError, StreamError
-from llmcore.schema.events import (
-    ErrorEvent,
-    Finish,
-    LLMEvent,
-    ReasoningDelta,
-    ReasoningEnd,
-    ReasoningStart,
-    StreamStart,
-    TextDelta,
-    TextEnd,
-    TextStart,
-)
+from llmcore.schema.events import ErrorEvent, Finish, LLMEvent, StreamStart
 from llmcore.schema.frozen import frozen
 from llmcore.schema.json import JsonObject
 from llmcore.schema.messages import Origin
@@ -176,9 +165,8 @@ class FrontWriter:
         self.ended = False
         """Whether the terminal event was written: nothing comes after it."""
         self._cut = False
-        self._hides_commentary = read.answers_in_json and not self._marks_commentary
-        self._commentary: set[str] = set()
-        """The ids of texts that are not of the document."""
+        is_one_text = read.answers_in_json and not self._marks_commentary
+        self._commentary = CommentaryAsReasoning() if is_one_text else None
 
     def start(self) -> Sequence[Event]:
         """Return the events that open the stream, if it can be opened before the upstream's.
@@ -191,8 +179,8 @@ class FrontWriter:
         """Return the native events for *event*; none after a terminal one."""
         if self.ended:
             return ()
-        if self._hides_commentary:
-            event = self._without_commentary(event)
+        if self._commentary is not None:
+            event = self._commentary.read(event)
         kind = DELTA_KINDS.get(type(event))
         if kind is not None:
             made = self._delta_of_live(kind, event)
@@ -243,20 +231,6 @@ class FrontWriter:
         handler = self._handlers.get(type(event))
         if handler is not None:
             handler(self, event)
-
-    def _without_commentary(self, event: LLMEvent) -> LLMEvent:
-        """Return *event*, one of commentary as thinking, so that it is not in the document."""
-        ids = self._commentary
-        match event:
-            case TextStart(id=id_) if is_commentary(event):
-                ids.add(id_)
-                return ReasoningStart(id_)
-            case TextDelta(id=id_, text=text) if id_ in ids:
-                return ReasoningDelta(id_, text)
-            case TextEnd(id=id_, text=text) if id_ in ids:
-                return ReasoningEnd(id_, text=text)
-            case _:
-                return event
 
     def _begin_response(self, event: StreamStart) -> Origin:
         """Report what was lost when the request was sent; return the origin of the response."""

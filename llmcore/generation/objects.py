@@ -23,12 +23,12 @@ from llmcore.generation.results import GenerateResult
 from llmcore.generation.settings import RunPlan, Settings, plan_of
 from llmcore.generation.signatures import with_settings_listed
 from llmcore.generation.stream import StreamResult
-from llmcore.protocols.response_parts import is_commentary
+from llmcore.protocols.response_parts import CommentaryAsReasoning, is_commentary
 from llmcore.schema import json
 from llmcore.schema.content import RefusalPart, text_of
 from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.errors import InvalidRequestError, NoObjectGeneratedError
-from llmcore.schema.events import LLMEvent, StepStart, TextDelta, TextStart
+from llmcore.schema.events import LLMEvent, StepStart, TextDelta
 from llmcore.schema.json import JsonValue
 from llmcore.schema.model import Model
 from llmcore.schema.options import ResponseFormat
@@ -253,8 +253,7 @@ class StreamObjectResult(Generic[_T_co]):
         self._latest: JsonValue = None
         self._has_new = False
         self._restarted = False
-        self._commentary: set[str] = set()
-        """The ids of texts that come before the answer."""
+        self._commentary = CommentaryAsReasoning()
         self._read_to_end = False
         self._elements: _Elements[Any] | None = None
         self._result: GenerateResult[_T_co] | None = None
@@ -335,9 +334,8 @@ class StreamObjectResult(Generic[_T_co]):
         return True
 
     def _observe(self, event: LLMEvent) -> None:
-        if isinstance(event, TextStart) and is_commentary(event):
-            self._commentary.add(event.id)
-        elif isinstance(event, TextDelta) and event.id not in self._commentary:
+        event = self._commentary.read(event)
+        if isinstance(event, TextDelta):
             if self._wanted.is_array:
                 self._scanner.feed(event.text)
             self._publish(self._partials.feed(event.text))

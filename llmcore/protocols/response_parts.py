@@ -19,9 +19,14 @@ from llmcore.schema.events import (
     FinishReason,
     FinishReasonKind,
     LLMEvent,
+    ReasoningDelta,
+    ReasoningEnd,
+    ReasoningStart,
     Source,
     StepFinish,
     StreamStart,
+    TextDelta,
+    TextEnd,
     TextStart,
 )
 from llmcore.schema.json import (
@@ -270,6 +275,27 @@ def is_commentary(holder: ContentPart | TextStart) -> bool:
     https://github.com/openai/openai-python/pull/3861
     """
     return any(data.get("phase") == "commentary" for data in holder.provider_metadata.values())
+
+
+class CommentaryAsReasoning:
+    """Makes reasoning of the commentary in a response whose texts are one document."""
+
+    def __init__(self) -> None:
+        self._ids: set[str] = set()
+        """The ids of the texts that are commentary."""
+
+    def read(self, event: LLMEvent) -> LLMEvent:
+        """Return *event*, as one of reasoning if it is of commentary."""
+        match event:
+            case TextStart(id=id_) if is_commentary(event):
+                self._ids.add(id_)
+                return ReasoningStart(id_)
+            case TextDelta(id=id_, text=text) if id_ in self._ids:
+                return ReasoningDelta(id_, text)
+            case TextEnd(id=id_, text=text) if id_ in self._ids:
+                return ReasoningEnd(id_, text=text)
+            case _:
+                return event
 
 
 def inclusive_usage(
