@@ -74,7 +74,12 @@ _DOMAINS: Final = {
 
 @frozen(init=False)
 class AmazonBedrock(ConfigurableProvider):
-    """Amazon Bedrock, configured."""
+    """Amazon Bedrock: `AmazonBedrock(region="eu-west-1").model("eu.amazon.nova-lite-v1:0")`.
+
+    `model` uses Converse; `chat`, `responses`, `messages` and `invoke` use Bedrock's other APIs.
+    Credentials are `api_key`, AWS_BEARER_TOKEN_BEDROCK, or those of AWS. Documents:
+    https://docs.aws.amazon.com/bedrock/latest/userguide/api-keys.html.
+    """
 
     route: Route[ConverseBody]
     """The route of all models over Converse."""

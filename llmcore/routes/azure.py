@@ -48,7 +48,11 @@ _SHOWN: Final = re.compile(
 
 @frozen(init=False)
 class Azure(ConfigurableProvider):
-    """A resource on Azure, configured."""
+    """A resource on Azure: `Azure(resource_name="...").responses("my-deployment")` is a model.
+
+    The key is `api_key`, or else that of AZURE_OPENAI_API_KEY. Documents:
+    https://learn.microsoft.com/azure/foundry/openai/api-version-lifecycle.
+    """
 
     chat_route: Route[ChatBody]
     """The route of Chat Completions."""

@@ -32,7 +32,11 @@ AUTH: Final = Auth.env("GEMINI_API_KEY", "GOOGLE_API_KEY", header="x-goog-api-ke
 
 @frozen(init=False)
 class Google(ConfigurableProvider):
-    """The Gemini API, configured."""
+    """The Gemini API: `Google().model("gemini-3-flash-preview")` is a model.
+
+    The key is `api_key`, or else that of GEMINI_API_KEY or GOOGLE_API_KEY. Documents:
+    https://ai.google.dev/api.
+    """
 
     route: Route[GeminiBody]
     """The route of all models."""

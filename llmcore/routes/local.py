@@ -33,7 +33,10 @@ PROFILE = Profile(id="local", base_url="http://local/v1", dialect=DIALECT)
 
 @frozen(init=False)
 class Local(ConfigurableProvider):
-    """The embedded model, configured. The client starts it on first use and stops it."""
+    """The embedded model, without a key or a network: `Local().model()` is a model.
+
+    The client starts it on first use and stops it.
+    """
 
     chat_route: Route
     """The route of all models."""

@@ -36,7 +36,11 @@ PROFILE: Final = Profile(
 
 @frozen(init=False)
 class OpenAI(ConfigurableProvider):
-    """OpenAI, configured."""
+    """OpenAI's APIs: `OpenAI().responses("gpt-5.2")` and `OpenAI().chat("gpt-5.2")` are models.
+
+    The key is `api_key`, or else that of OPENAI_API_KEY. With `base_url`, `chat` reaches a server
+    with OpenAI's API. Documents: https://platform.openai.com/docs/api-reference.
+    """
 
     chat_route: Route[ChatBody]
     """The route of Chat Completions."""

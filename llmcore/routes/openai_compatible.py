@@ -37,7 +37,11 @@ def checked_name(name: str) -> str:
 
 @frozen(init=False)
 class OpenAICompatible(ConfigurableProvider):
-    """A configured server that speaks Chat Completions, or the Responses API."""
+    """A server with the Chat Completions API, or the Responses API.
+
+    `OpenAICompatible(name="acme", base_url="https://llm.acme.example/v1").model("acme-large")` is a
+    model. The key is `api_key`, or else that of the variable ACME_API_KEY, by the name.
+    """
 
     chat_route: Route[ChatBody]
     """The route of all models."""

@@ -108,7 +108,10 @@ class OpenRouterRouting:
 
 
 class OpenRouter(ChatProvider):
-    """OpenRouter, configured."""
+    """OpenRouter: `OpenRouter().model("anthropic/claude-sonnet-4.5")` is a model.
+
+    The key is `api_key`, or else that of OPENROUTER_API_KEY. Documents: https://openrouter.ai/docs.
+    """
 
     profile = Profile(
         id=PROVIDER,

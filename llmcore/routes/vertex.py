@@ -64,7 +64,11 @@ _gemini_path: Final = partial(generate_path, below=VERTEX_MODELS)
 
 @frozen(init=False)
 class Vertex(ConfigurableProvider):
-    """Vertex AI, configured."""
+    """Vertex AI: `Vertex(project="p", location="europe-west4").model("gemini-3-pro-preview")`.
+
+    `model` selects the API by the model's name. Credentials are Google's default ones, a key file
+    or `api_key`. Documents: https://docs.cloud.google.com/vertex-ai/generative-ai/docs.
+    """
 
     gemini_route: Route[GeminiBody]
     """The route of Gemini models."""
