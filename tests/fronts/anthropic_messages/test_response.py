@@ -305,6 +305,10 @@ def test_pages_that_a_response_rests_on_are_shown_as_a_search_where_the_client_o
 
     assert made.types == ["text", "server_tool_use", "web_search_tool_result"]
     assert made.content[0]["citations"][0]["url"] == "https://a.example/"
+    deltas = [one["delta"] for one in made.events if one["type"] == "content_block_delta"]
+    assert [d["citation"] for d in deltas if d["type"] == "citations_delta"] == (
+        made.content[0]["citations"]
+    )
     assert made.content[1]["input"] == {"query": "what is a"}
     assert [page["title"] for page in made.content[2]["content"]] == ["A"]
     assert sdk_stream(made.body).content[2].type == "web_search_tool_result"

@@ -422,6 +422,20 @@ def test_code_and_other_hosted_tools() -> None:
     assert (other.output[0]["type"], other.output[0]["output"]) == ("mcp_call", "page")
 
 
+@pytest.mark.parametrize(
+    ("name", "end"), [("web_fetch", "mcp_call.failed"), ("web_search", "web_search_call.completed")]
+)
+def test_a_hosted_call_that_failed_ends_with_the_event_of_its_type(name: str, end: str) -> None:
+    """Only calls of MCP servers have one for failures; the status of the item says it of all."""
+    failed = ToolResult("h1", "no such page", provider_executed=True, is_error=True)
+    made = folded(stream([*call(name, "{}", id="h1", hosted=True), failed]))
+    ends = [one["type"] for one in made.events if one["type"].startswith("response.mcp_call.")]
+
+    assert made.output[0]["status"] == "failed"
+    assert made.of(end)
+    assert "response.mcp_call.completed" not in ends
+
+
 def test_native_items_pass_as_they_came() -> None:
     """An upstream that speaks the Responses API loses nothing."""
     native = {"type": "file_search_call", "id": "fs_1", "queries": ["q"], "status": "completed"}
