@@ -7,10 +7,12 @@ https://docs.x.ai/docs/guides/chat (the order of roles). Key: XAI_API_KEY.
 """
 
 import re
+from typing import Final
 
 from attrs import evolve
 
 from llmcore.protocols import openai_responses
+from llmcore.protocols.lowering import Efforts
 from llmcore.protocols.openai_chat.models import COMPATIBLE
 from llmcore.protocols.openai_responses import ResponsesBody, ResponsesDialect, ResponsesState
 from llmcore.protocols.protocol import Protocol
@@ -20,9 +22,18 @@ from llmcore.schema.model import Model
 
 _ALWAYS_THE_SAME = (
     r"grok-[23](-(?!mini).*)?|grok-4(-0709|-latest|-fast.*|-1.*)?"
-    r"|grok-4\.20-(?!multi).*|grok-code.*"
+    r"|grok-4\.20-(?!multi).*|grok-code.*|grok-build.*"
 )
 """Models without levels of reasoning: "does not support parameter reasoningEffort"."""
+
+_EFFORTS: Final[Efforts] = (
+    (r"grok-3-mini.*", ("low", "high")),
+    (r"grok-4\.3.*", ("none", "low", "medium", "high")),
+    (r"grok-4\.5.*", ("low", "medium", "high")),
+    (r"grok-4\.(6|20-multi).*", ("low", "medium", "high", "xhigh")),
+)
+"""See the page of reasoning, and for the older ones
+https://github.com/enricoros/big-AGI/issues/1104."""
 
 DIALECT = evolve(
     COMPATIBLE,
@@ -35,12 +46,14 @@ DIALECT = evolve(
     service_tiers=(("default", "default"), ("priority", "priority")),
     no_stop=r"(?!grok-4\.20.*-non-reasoning).*",  # "cannot be used with reasoning models"
     reasoning_by_model=((_ALWAYS_THE_SAME, "none"),),
+    efforts=_EFFORTS,
 )
 
 RESPONSES = ResponsesDialect(
     custom_tools=False,  # https://github.com/router-for-me/CLIProxyAPI/issues/3704
     # accepted "for compatibility" only, or not at all: nothing comes of them
     unsupported=frozenset({"metadata", "prompt_cache_options", "prompt_cache_retention"}),
+    efforts=_EFFORTS,
 )
 
 

@@ -41,7 +41,13 @@ def test_responses_share_chats_configuration_over_another_path() -> None:
 
 @pytest.mark.parametrize(
     ("model", "takes"),
-    [("grok-4.6", True), ("grok-3-mini", True), ("grok-4-0709", False), ("grok-3", False)],
+    [
+        ("grok-4.6", True),
+        ("grok-3-mini", True),
+        ("grok-4-0709", False),
+        ("grok-3", False),
+        ("grok-build-0.1", False),
+    ],
 )
 def test_effort_only_where_it_has_degrees(model: str, takes: bool) -> None:
     """Other models answer 400 to it; leaving it out is reported."""
