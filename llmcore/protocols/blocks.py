@@ -23,7 +23,6 @@ from msgspec.structs import replace
 
 from llmcore.protocols.claude_tools import Names, with_own_names
 from llmcore.protocols.forced_format import unwrapped
-from llmcore.protocols.persistent import PersistentList, to_list, with_entry, without_entry
 from llmcore.protocols.response_parts import StreamContext
 from llmcore.protocols.tools import freeform_text, synthetic_call_id
 from llmcore.schema.changed import changed
@@ -48,6 +47,7 @@ from llmcore.schema.json import (
     text_or_json,
     without,
 )
+from llmcore.schema.persistent import PersistentList, to_list, with_entry, without_entry
 
 Kind: TypeAlias = Literal[
     "text", "reasoning", "tool", "freeform", "format", "result", "media", "opaque"

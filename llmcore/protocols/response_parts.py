@@ -7,7 +7,6 @@ import msgspec
 
 from llmcore.protocols.claude_tools import Names
 from llmcore.protocols.forced_format import FormatPlan, format_tool
-from llmcore.protocols.persistent import with_entry
 from llmcore.protocols.tools import freeform_tools
 from llmcore.schema.changed import changed
 from llmcore.schema.content import ContentPart, TokenLogprob
@@ -39,6 +38,7 @@ from llmcore.schema.json import (
     objects,
     str_or_none,
 )
+from llmcore.schema.persistent import with_entry
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.usage import Usage
 

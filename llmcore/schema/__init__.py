@@ -7,7 +7,8 @@ URLs, bytes), `content` (parts), `chat_form` (messages and tools as dicts), `mes
 `cached_contents`, `options`, `model`, `request`, `token_estimate` (the tokens of one, counted or
 estimated), `events` (and `event_base`), `response`, `unary` (the fields of all unary calls),
 `embeddings` (and rankings), `images`, `audio` (transcripts and speech), `files`; `codec` converts
-all of them to JSON and back, `changed` copies them with other fields, without checks, `frozen`
-makes classes whose values are made faster than those of attrs, and `secret_names` recognizes
-credentials by the names of headers and parameters.
+all of them to JSON and back, `changed` copies them with other fields, without checks, `persistent`
+has lists and maps that grow without being copied, `frozen` makes classes whose values are made
+faster than those of attrs, and `secret_names` recognizes credentials by the names of headers and
+parameters.
 """

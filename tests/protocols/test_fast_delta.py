@@ -17,11 +17,11 @@ from llmcore.protocols import (
     openai_responses,
 )
 from llmcore.protocols.gemini.stream import fast_reader
-from llmcore.protocols.persistent import to_list
 from llmcore.protocols.protocol import Frame, Protocol
 from llmcore.routes.decoding import deltas
 from llmcore.schema.events import ReasoningDelta, TextDelta, ToolInputDelta
 from llmcore.schema.model import Model
+from llmcore.schema.persistent import to_list
 from llmcore.schema.request import request
 
 Event = dict[str, Any]

@@ -25,7 +25,6 @@ from llmcore.protocols.blocks import (
     open_block,
     start_call,
 )
-from llmcore.protocols.persistent import to_list
 from llmcore.schema.events import LLMEvent, Source, ToolResult
 from llmcore.schema.json import (
     JsonObject,
@@ -35,6 +34,7 @@ from llmcore.schema.json import (
     present,
     str_or_none,
 )
+from llmcore.schema.persistent import to_list
 
 _INPUT: Final[FastPath] = ("input_json_delta", "partial_json")
 

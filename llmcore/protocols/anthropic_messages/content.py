@@ -16,7 +16,6 @@ from msgspec.structs import replace
 from llmcore.protocols.anthropic_messages.names import METADATA_KEY
 from llmcore.protocols.anthropic_messages.state import Event, MessagesState
 from llmcore.protocols.blocks import Block, FastPath, open_block
-from llmcore.protocols.persistent import PersistentList, from_list, to_list
 from llmcore.schema import json
 from llmcore.schema.content import Citation
 from llmcore.schema.events import (
@@ -30,6 +29,7 @@ from llmcore.schema.events import (
     TextStart,
 )
 from llmcore.schema.json import JsonObject, object_or_empty, objects, str_or_none, without
+from llmcore.schema.persistent import PersistentList, from_list, to_list
 
 _TEXT: Final[FastPath] = ("text_delta", "text")
 _THINKING: Final[FastPath] = ("thinking_delta", "thinking")

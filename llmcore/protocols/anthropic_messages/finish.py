@@ -26,7 +26,6 @@ from llmcore.protocols.anthropic_messages.names import (
     PROTOCOL_ID,
 )
 from llmcore.protocols.anthropic_messages.state import MessagesState
-from llmcore.protocols.persistent import with_entries
 from llmcore.protocols.response_parts import finish_events, map_finish_reason, served_tier, skimmed
 from llmcore.schema.events import LLMEvent, TextDelta, TextEnd, TextStart
 from llmcore.schema.json import (
@@ -40,6 +39,7 @@ from llmcore.schema.json import (
     str_or_none,
     without,
 )
+from llmcore.schema.persistent import with_entries
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.usage import Usage
 

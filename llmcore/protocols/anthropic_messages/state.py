@@ -21,8 +21,8 @@ from typing import Any, TypeAlias
 import msgspec
 
 from llmcore.protocols.blocks import BlockState
-from llmcore.protocols.persistent import PersistentList
 from llmcore.schema.json import JsonObject, JsonValue
+from llmcore.schema.persistent import PersistentList
 
 Event: TypeAlias = dict[str, Any]
 """A decoded stream event."""

@@ -61,13 +61,13 @@ from llmcore.protocols.blocks import Block, close_block, end_format_call, last_o
 from llmcore.protocols.claude_tools import own_properties
 from llmcore.protocols.failures.error_body import has_error_fields
 from llmcore.protocols.failures.errors import error_from_body
-from llmcore.protocols.persistent import PersistentList, to_list
 from llmcore.protocols.protocol import DeltaForm, FastReader, Frame, TextReader
 from llmcore.protocols.response_parts import empty_response, stream_context, truncated
 from llmcore.schema import json
 from llmcore.schema.errors import StreamError
 from llmcore.schema.events import ErrorEvent, LLMEvent, ProviderEvent, StepStart, StreamStart
 from llmcore.schema.json import JsonValue, object_or_empty, objects, str_or_none
+from llmcore.schema.persistent import PersistentList, to_list
 from llmcore.schema.request import LLMRequest
 
 # -- frames -------------------------------------------------------------------------------

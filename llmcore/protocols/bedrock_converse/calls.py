@@ -26,7 +26,6 @@ from llmcore.protocols.blocks import (
     replace_block,
     start_call,
 )
-from llmcore.protocols.persistent import PersistentList, to_list
 from llmcore.schema.errors import StreamError
 from llmcore.schema.events import ErrorEvent, LLMEvent, ToolResult
 from llmcore.schema.json import (
@@ -37,6 +36,7 @@ from llmcore.schema.json import (
     text_or_empty,
     without,
 )
+from llmcore.schema.persistent import PersistentList, to_list
 
 _INPUT: Final[FastPath] = ("toolUse", "input")
 

@@ -28,7 +28,6 @@ from llmcore.protocols.blocks import (
     open_block,
     replace_block,
 )
-from llmcore.protocols.persistent import PersistentList, to_list
 from llmcore.protocols.response_parts import announce
 from llmcore.schema.content import Citation
 from llmcore.schema.events import (
@@ -43,6 +42,7 @@ from llmcore.schema.events import (
     TextStart,
 )
 from llmcore.schema.json import JsonObject, NativeObject, object_or_empty, objects, str_or_none
+from llmcore.schema.persistent import PersistentList, to_list
 
 _TEXT: Final[FastPath] = ("text", "")
 _REASONING: Final[FastPath] = ("reasoningContent", "text")

@@ -24,11 +24,11 @@ from llmcore.protocols.bedrock_converse.names import (
     TOTAL_TOKENS,
 )
 from llmcore.protocols.bedrock_converse.state import ConverseState
-from llmcore.protocols.persistent import with_entries
 from llmcore.protocols.response_parts import finish_events, map_finish_reason, served_tier
 from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.events import LLMEvent
 from llmcore.schema.json import NativeObject, count_or_none, object_or_empty, objects, present
+from llmcore.schema.persistent import with_entries
 from llmcore.schema.usage import Usage
 
 # -- token counts

@@ -23,9 +23,9 @@ from msgspec.structs import replace
 
 from llmcore.protocols.bedrock_converse.names import METADATA_KEY
 from llmcore.protocols.blocks import Block, BlockState, open_block, replace_block
-from llmcore.protocols.persistent import PersistentList
 from llmcore.schema.events import LLMEvent, ProviderEvent
 from llmcore.schema.json import JsonObject, JsonValue, NativeObject
+from llmcore.schema.persistent import PersistentList
 
 Event: TypeAlias = tuple[str, NativeObject]
 """The frame's name, such as `contentBlockDelta`, and its payload."""

@@ -27,7 +27,6 @@ from msgspec.structs import replace
 from llmcore.protocols.gemini.content import on_unknown
 from llmcore.protocols.gemini.names import METADATA_KEY
 from llmcore.protocols.gemini.state import GeminiState, OpenCall, change, close_segment, metadata_of
-from llmcore.protocols.persistent import PersistentList, to_list, with_entry
 from llmcore.protocols.tools import freeform_text, synthetic_call_id
 from llmcore.schema import json
 from llmcore.schema.changed import changed
@@ -48,6 +47,7 @@ from llmcore.schema.json import (
     present,
     str_or_none,
 )
+from llmcore.schema.persistent import PersistentList, to_list, with_entry
 
 # -- calls
 

@@ -27,7 +27,6 @@ from llmcore.protocols.gemini.state import (
     metadata_of,
     open_segment,
 )
-from llmcore.protocols.persistent import PersistentList
 from llmcore.protocols.response_parts import announce
 from llmcore.schema.changed import changed
 from llmcore.schema.content import Citation, TokenLogprob
@@ -42,6 +41,7 @@ from llmcore.schema.json import (
     str_or_none,
 )
 from llmcore.schema.media_sources import decode_base64
+from llmcore.schema.persistent import PersistentList
 
 # -- text and thoughts
 

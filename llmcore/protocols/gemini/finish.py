@@ -15,7 +15,6 @@ from typing import Any, Final
 
 from llmcore.protocols.gemini.names import FINISH_REASONS, PROTOCOL_ID
 from llmcore.protocols.gemini.state import GeminiState, change, metadata_of
-from llmcore.protocols.persistent import with_entries
 from llmcore.protocols.response_parts import inclusive_usage, served_tier, skimmed
 from llmcore.schema.events import FinishReason, LLMEvent, StepStart, StreamStart
 from llmcore.schema.json import (
@@ -28,6 +27,7 @@ from llmcore.schema.json import (
     present,
     str_or_none,
 )
+from llmcore.schema.persistent import with_entries
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.usage import Usage
 

@@ -21,10 +21,10 @@ import msgspec
 from msgspec.structs import replace
 
 from llmcore.protocols.gemini.names import METADATA_KEY
-from llmcore.protocols.persistent import PersistentList, to_list
 from llmcore.protocols.response_parts import StreamContext
 from llmcore.schema.events import File, LLMEvent, ReasoningEnd, ReasoningStart, TextStart
 from llmcore.schema.json import JsonObject, JsonValue, NativeObject, ProviderMetadata
+from llmcore.schema.persistent import PersistentList, to_list
 
 Mode = Literal["", "text", "reasoning", "audio"]
 """The kind of the open segment; empty where none is open."""

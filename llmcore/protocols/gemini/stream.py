@@ -52,7 +52,6 @@ from llmcore.protocols.gemini.state import (
     close_segment,
     metadata_of,
 )
-from llmcore.protocols.persistent import PersistentList, to_list
 from llmcore.protocols.protocol import DeltaForm, FastReader, Frame, TextReader
 from llmcore.protocols.response_parts import (
     empty_response,
@@ -74,6 +73,7 @@ from llmcore.schema.events import (
     ToolInputDelta,
 )
 from llmcore.schema.json import JsonValue, NativeObject, object_or_empty, objects, present
+from llmcore.schema.persistent import PersistentList, to_list
 from llmcore.schema.request import LLMRequest
 
 # -- frames -------------------------------------------------------------------------------

@@ -55,7 +55,6 @@ from llmcore.protocols.openai_chat.state import (
     repeated,
     repeats,
 )
-from llmcore.protocols.persistent import PersistentList, to_list, with_entry
 from llmcore.protocols.tools import freeform_text, offered_name, synthetic_call_id
 from llmcore.schema import json
 from llmcore.schema.diagnostics import Diagnostic
@@ -79,6 +78,7 @@ from llmcore.schema.json import (
     str_or_none,
     text_or_empty,
 )
+from llmcore.schema.persistent import PersistentList, to_list, with_entry
 
 
 class Fragment(msgspec.Struct, frozen=True, kw_only=True):

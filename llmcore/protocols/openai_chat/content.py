@@ -38,7 +38,6 @@ from llmcore.protocols.openai_chat.state import (
     end_arguments,
     open_segment,
 )
-from llmcore.protocols.persistent import PersistentList, to_list
 from llmcore.protocols.response_parts import read_logprobs
 from llmcore.schema.content import TokenLogprob
 from llmcore.schema.events import (
@@ -58,6 +57,7 @@ from llmcore.schema.json import (
     str_or_none,
 )
 from llmcore.schema.options import merge_json
+from llmcore.schema.persistent import PersistentList, to_list
 from llmcore.schema.request import LLMRequest
 
 # -- text

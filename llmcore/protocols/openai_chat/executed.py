@@ -39,7 +39,6 @@ from llmcore.protocols.openai_chat.names import (
     PageLists,
 )
 from llmcore.protocols.openai_chat.state import ChatState, SeveralMessages, close_segment
-from llmcore.protocols.persistent import PersistentList, to_list, with_entry, without_entry
 from llmcore.protocols.response_parts import announce
 from llmcore.schema.content import Citation
 from llmcore.schema.events import LLMEvent, ProviderEvent, ToolCall, ToolResult
@@ -54,6 +53,7 @@ from llmcore.schema.json import (
     str_or_none,
     text_or_empty,
 )
+from llmcore.schema.persistent import PersistentList, to_list, with_entry, without_entry
 
 # -- Groq
 

@@ -32,7 +32,6 @@ from llmcore.protocols.openai_chat.names import (
     USAGE_FIELDS,
 )
 from llmcore.protocols.openai_chat.state import ChatState, ChatStreamContext
-from llmcore.protocols.persistent import with_entries
 from llmcore.protocols.response_parts import (
     inclusive_usage,
     read_cost,
@@ -54,6 +53,7 @@ from llmcore.schema.json import (
     present,
     str_or_none,
 )
+from llmcore.schema.persistent import with_entries
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.tools import HostedTool
 from llmcore.schema.usage import Usage

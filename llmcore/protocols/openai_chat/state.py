@@ -30,7 +30,6 @@ from llmcore.protocols.openai_chat.names import (
     merge_details,
     proof_in,
 )
-from llmcore.protocols.persistent import PersistentList, to_list
 from llmcore.protocols.response_parts import StreamContext
 from llmcore.schema import json
 from llmcore.schema.content import ToolCallKind
@@ -44,6 +43,7 @@ from llmcore.schema.events import (
     TextStart,
 )
 from llmcore.schema.json import JsonObject, JsonValue, NativeObject
+from llmcore.schema.persistent import PersistentList, to_list
 
 MAX_PENDING: Final = 128
 """More calls without a whole name than this are an error."""

@@ -69,7 +69,6 @@ from llmcore.protocols.openai_chat.names import (
     REASONING_FIELDS,
 )
 from llmcore.protocols.openai_chat.state import NO_CALL, ChatCall, ChatState, close_segment
-from llmcore.protocols.persistent import with_entries
 from llmcore.protocols.protocol import DeltaForm, FastReader, Frame, TextReader
 from llmcore.protocols.response_parts import empty_response, finish_events, truncated, until_error
 from llmcore.schema import json
@@ -84,6 +83,7 @@ from llmcore.schema.events import (
     ToolInputDelta,
 )
 from llmcore.schema.json import JsonValue, NativeObject, object_or_empty, objects, str_or_none
+from llmcore.schema.persistent import with_entries
 from llmcore.schema.request import LLMRequest
 
 # -- frames -------------------------------------------------------------------------------

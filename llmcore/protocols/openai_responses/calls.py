@@ -46,7 +46,6 @@ from llmcore.protocols.openai_responses.names import (
     X_SEARCH_IDS,
 )
 from llmcore.protocols.openai_responses.state import Item, ResponsesState, with_fast_path, with_item
-from llmcore.protocols.persistent import PersistentList, to_list, with_entry
 from llmcore.protocols.tools import freeform_text, synthetic_call_id
 from llmcore.schema.content import ToolCallKind
 from llmcore.schema.errors import StreamError
@@ -73,6 +72,7 @@ from llmcore.schema.json import (
     text_or_empty,
     without,
 )
+from llmcore.schema.persistent import PersistentList, to_list, with_entry
 
 
 def is_client_run(native: NativeObject) -> bool:

@@ -37,7 +37,6 @@ from llmcore.protocols.openai_responses.state import (
     with_part,
     without_texts,
 )
-from llmcore.protocols.persistent import PersistentList, from_list, to_list, with_entry
 from llmcore.protocols.response_parts import announce, read_logprobs
 from llmcore.schema.content import Citation, TokenLogprob
 from llmcore.schema.events import (
@@ -59,6 +58,7 @@ from llmcore.schema.json import (
     objects,
     str_or_none,
 )
+from llmcore.schema.persistent import PersistentList, from_list, to_list, with_entry
 
 # -- deltas
 

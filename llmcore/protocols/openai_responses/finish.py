@@ -34,7 +34,6 @@ from llmcore.protocols.openai_responses.state import (
     ResponsesState,
     typed_parts,
 )
-from llmcore.protocols.persistent import PersistentList, to_list
 from llmcore.protocols.protocol import ResumeRequest
 from llmcore.protocols.response_parts import (
     finish_events,
@@ -65,6 +64,7 @@ from llmcore.schema.json import (
     object_or_empty,
     str_or_none,
 )
+from llmcore.schema.persistent import PersistentList, to_list
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.usage import Usage
 

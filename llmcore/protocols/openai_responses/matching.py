@@ -35,9 +35,9 @@ from llmcore.protocols.openai_responses.state import (
     item_ids,
     with_item,
 )
-from llmcore.protocols.persistent import with_entry
 from llmcore.schema.errors import StreamError
 from llmcore.schema.json import NativeObject, int_or_none, json_or_text, str_or_none
+from llmcore.schema.persistent import with_entry
 
 # -- finding the item
 

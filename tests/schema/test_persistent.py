@@ -1,4 +1,4 @@
-"""Lists and maps that grow without being copied: `llmcore/protocols/persistent.py`."""
+"""Lists and maps that grow without being copied: `llmcore/schema/persistent.py`."""
 
 import gc
 from collections.abc import Mapping
@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from llmcore.protocols.persistent import (
+from llmcore.schema.persistent import (
     PersistentList,
     from_list,
     to_list,
