@@ -37,6 +37,7 @@ EXTRA_MODULES = {
     "openai-responses": {
         "replay_grouping": "parts go back as the items that they came in",
         "call_inputs": "a dozen types of calls have inputs of their own",
+        "matching": "events name their item in two ways, and servers break either",
         "continuation": "the server keeps responses, and requests go on from one",
     },
     "openai-chat": {
@@ -50,7 +51,7 @@ EXTRA_MODULES = {
 """Modules that one API alone needs, and why."""
 SIDES = {
     **dict.fromkeys((*REQUEST, "replay_grouping", "turns"), "request"),
-    **dict.fromkeys((*RESPONSE, "call_inputs", "executed"), "response"),
+    **dict.fromkeys((*RESPONSE, "call_inputs", "matching", "executed"), "response"),
 }
 
 CONSTANTS = ("PROTOCOL_ID", "METADATA_KEY", "CALL_IDS", "TOOL_NAMES")
