@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from llmcore.folds import segments
-from llmcore.protocols.openai_responses import state
+from llmcore.protocols.openai_responses import matching
 from llmcore.protocols.protocol import protocol_by_id
 from llmcore.schema.errors import StreamError
 from llmcore.schema.json import dumps
@@ -520,7 +520,7 @@ def test_state_of_many_parts_is_not_copied_for_each(answer: str) -> None:
 @pytest.mark.parametrize("answer", ["chat calls", "responses calls"])
 def test_answer_of_too_many_parts_is_an_error(answer: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The number of parts is bounded, and with it what a response costs to read."""
-    for module in (segments, state):
+    for module in (segments, matching):
         monkeypatch.setattr(module, "MAX_PARTS", 50)
     protocol, frames = ANSWERS[answer]
     error = decoded(protocol, frames(51)).failure()
