@@ -11,10 +11,14 @@ PARALLEL = -n $(or $(WORKERS),4) --dist worksteal
 FAST := $(addprefix tests/,schema folds protocols fronts routes generation sessions catalog \
   client/middleware client/github bridge/configuration test_architecture.py test_front_door.py)
 
+# Older ones leave sockets open where a connection is cancelled (anyio, uvloop), or break servers of
+# the tests (websockets).
+NEWER := anyio uvloop websockets
+
 # Without its cache, each process compiles the library, and pytest every test module, again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: clients coverage demo test test-fast test-all test-clients fuzz lint format bench soak image-check docs docs-table catalog stubs record clean
+.PHONY: clients coverage demo test test-fast test-all test-oldest test-clients fuzz lint format bench soak image-check docs docs-table catalog stubs record clean
 
 demo: $(STAMP)-local
 	@$(BIN)/llmcore local install
@@ -38,6 +42,17 @@ test-all: $(STAMP)-dev ## the tests on every supported Python of this machine
 	  .venv-$$version/bin/python -m pip install --quiet --editable '.[local]' --group dev || exit 1; \
 	  .venv-$$version/bin/python -m pytest $(PARALLEL) || exit 1; \
 	done
+
+test-oldest: ## the tests with the oldest versions that pyproject.toml allows, except of NEWER
+	@test -d .venv-oldest || $(PYTHON) -m venv .venv-oldest
+	@.venv-oldest/bin/python -m pip install --quiet --disable-pip-version-check uv
+	@.venv-oldest/bin/uv pip install --quiet --python .venv-oldest/bin/python --editable '.[local]' --group dev
+	@.venv-oldest/bin/uv pip compile --quiet --resolution lowest-direct --output-file .venv-oldest/oldest.txt \
+	  $(addprefix --no-emit-package ,$(NEWER)) --python .venv-oldest/bin/python pyproject.toml \
+	  $(addprefix --extra ,fast http2 socks mcp redis postgres cli bridge)
+	@.venv-oldest/bin/uv pip install --quiet --python .venv-oldest/bin/python --no-deps -r .venv-oldest/oldest.txt
+	@.venv-oldest/bin/llmcore local install
+	.venv-oldest/bin/python -m pytest $(PARALLEL) -W ignore::DeprecationWarning
 
 fuzz: $(STAMP)-dev ## the property tests with other examples each time; make test has the same ones always
 	$(BIN)/python -m pytest $(PARALLEL) -m hypothesis --hypothesis-profile=many

@@ -302,11 +302,11 @@ def _reading_of(type_: Any) -> _Reading:
         return _read(type_)
     try:
         return _cached(type_)
-    except NameError as error:  # of an annotation that is text
+    except (NameError, SyntaxError) as error:  # of an annotation that is text
         name = getattr(type_, "__name__", repr(type_))
         raise ConfigurationError(
-            f"the annotations of {name} cannot be read: {error}. Define what they name at the top "
-            "level of the same module, before the call",
+            f"the annotations of {name} cannot be read: {error}. They must be types that are "
+            "defined at the top level of the same module, before the call",
             cause=error,
         ) from error
 

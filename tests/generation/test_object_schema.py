@@ -117,6 +117,8 @@ def test_what_does_not_fit_says_where(schema: Any, value: Any, problem: str) -> 
         (lambda name: name, ConfigurationError),
         (len, ConfigurationError),
         ("a person", ConfigurationError),
+        (dataclasses.make_dataclass("Misspelt", [("name", "Strr")]), ConfigurationError),
+        (dataclasses.make_dataclass("Described", [("name", "their name")]), ConfigurationError),
     ],
 )
 def test_what_is_not_a_schema_is_refused_at_once(given_: Any, error: type[LLMError]) -> None:

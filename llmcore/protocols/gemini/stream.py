@@ -290,12 +290,12 @@ class _TextPart(msgspec.Struct, gc=False, forbid_unknown_fields=True):
 
 class _Call(msgspec.Struct, gc=False, rename="camel", forbid_unknown_fields=True):
     partial_args: list[dict[str, Any]]
-    will_continue: Literal[True]
+    will_continue: bool
 
 
 class _CallPart(msgspec.Struct, gc=False, rename="camel", forbid_unknown_fields=True):
     function_call: _Call
-    thought: Literal[False] = False
+    thought: bool = False
 
 
 _Part = TypeVar("_Part", _TextPart, _CallPart)
@@ -381,12 +381,13 @@ def _call_run(state: GeminiState, opened: OpenCall) -> FastReader:
                 chunk = _read_call(data)
             except _UNREADABLE:
                 break
-            time = chunk.create_time
-            if (time is not None and time != created) or name == "error":
+            part, time = chunk.candidates[0].content.parts[0], chunk.create_time
+            call, new = part.function_call, time is not None and time != created
+            if part.thought or not call.will_continue or new or name == "error":
                 break
             if chunk.usage_metadata is not None:
                 usages.append(chunk.usage_metadata)
-            arguments.extend(chunk.candidates[0].content.parts[0].function_call.partial_args)
+            arguments.extend(call.partial_args)
             count += 1
         usage = latest(usage, usages)
         return [""] * count
