@@ -9,6 +9,7 @@ A provider with keys, regions or versions to configure is a facade instead: a
 `ConfigurableProvider`, such as `ChatProvider`.
 """
 
+import inspect
 from collections.abc import Callable, Sequence
 from typing import Final, ParamSpec, Self, TypeVar
 
@@ -61,6 +62,18 @@ P = ParamSpec("P")
 Made = TypeVar("Made")
 
 
+def _configure_like(kind: type) -> Callable[..., object]:
+    """Return `configure` with the signature and the docstring of *kind*, which `help` shows."""
+
+    def configure(cls: Callable[..., Made], *args: object, **settings: object) -> Made:
+        return cls(*args, **settings)
+
+    signature = inspect.signature(kind.__init__)  # type: ignore[misc]
+    configure.__signature__ = signature.replace(return_annotation=Self)  # type: ignore[attr-defined]
+    configure.__doc__ = kind.__init__.__doc__  # type: ignore[misc]
+    return configure
+
+
 @with_hints(
     **dict.fromkeys(("complete", "generate", "stream", "invoke", "run"), _OF_MODELS),
     **dict.fromkeys(
@@ -88,6 +101,7 @@ class ConfigurableProvider(NotPickled):
         """Have wrong calls of the facade explained, also those of the vendor's SDK."""
         if "__init__" in vars(cls):
             _with_call_hints(cls)
+            setattr(cls, "configure", classmethod(_configure_like(cls)))  # noqa: B010  (typed below)
         for name in ("chat", "responses", "messages", "model"):
             if name in vars(cls):
                 setattr(cls, name, _with_model_hints(vars(cls)[name]))

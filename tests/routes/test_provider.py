@@ -1,6 +1,7 @@
 """Routes under one id: `llmcore/routes/provider.py`."""
 
 import copy
+import inspect
 import pickle
 
 import pytest
@@ -55,6 +56,15 @@ def test_invalid_provider_is_refused(routes: list[Route], named: str) -> None:
     """When it is made."""
     with pytest.raises(ConfigurationError, match=named):
         Provider.make(id="acme", routes=routes)
+
+
+@pytest.mark.parametrize("facade", [OpenAI, Anthropic, AmazonBedrock])
+def test_configure_has_the_signature_and_the_docstring_of_its_facade(facade: type) -> None:
+    """As `help` and notebooks show them."""
+    configure = facade.configure  # type: ignore[attr-defined]
+
+    assert inspect.signature(configure).parameters == inspect.signature(facade).parameters
+    assert configure.__doc__ == facade.__init__.__doc__  # type: ignore[misc]
 
 
 @pytest.mark.parametrize(
