@@ -140,7 +140,9 @@ def on_tool_calls(
 
 def _named(state: ChatState, fragment: Fragment) -> tuple[ChatState, Fragment]:
     """Return *fragment* with the name of the request's tool that it means."""
-    name = fragment.name and offered_name(fragment.name, state.context.tools)
+    if fragment.name is None:
+        return state, fragment
+    name = offered_name(fragment.name, state.context.tools)
     if name == fragment.name:
         return state, fragment
     calls = replace(state.calls, cleaned=with_entry(state.calls.cleaned, name, None))
