@@ -114,14 +114,11 @@ def test_a_program_that_logs_its_own_way_keeps_it() -> None:
 
 
 def test_a_response_that_its_client_does_not_read_is_no_error_of_the_server(
-    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+    capfd: pytest.CaptureFixture[str],
 ) -> None:
     """uvicorn reports it as one; faults of its own are still logged."""
-    logger = logging.getLogger("uvicorn.error")
-    for name in ("handlers", "filters", "propagate", "level", "disabled"):
-        monkeypatch.setattr(logger, name, getattr(logger, name))
-    handler = logging.StreamHandler(sys.stderr)
-    logger.handlers, logger.filters, logger.propagate = [handler], [], False
+    logger = logging.Logger("uvicorn.error")
+    logger.addHandler(logging.StreamHandler(sys.stderr))
     logger.addFilter(is_unintended)
     logger.error("ASGI callable returned without completing response.")
     logger.error("Exception in ASGI application")
