@@ -309,11 +309,9 @@ def as_tool_spec(value: ToolSpecInput) -> ToolSpec:
         )
     if isinstance(value, HasDefinition):
         return value.definition
-    is_class = isinstance(value, type)
-    got = f"the class {value.__name__}" if is_class else shown_kind(value)
     raise InvalidRequestError(
         "tools must be functions, ToolDefinition, CustomTool or HostedTool values, or dicts; "
-        f"got {got}"
+        f"got {shown_kind(value)}"
     )
 
 

@@ -57,7 +57,11 @@ def upstreams_from(
         middleware=(Telemetry(),) if settings.telemetry else (),
     )
     own = {name: _timeouts(upstream, timeouts) for name, upstream in named.items()}
-    keys = {name: found.key for name, found in sources.items() if isinstance(found, KeyedSource)}
+    keys = {
+        name: found.key
+        for name, found in sources.items()
+        if isinstance(found, UpstreamSource) and found.key is not None
+    }
     return Upstreams(client, timeouts=own, keys=keys)
 
 
@@ -73,13 +77,16 @@ def _timeouts(upstream: UpstreamSettings, default: Timeouts) -> Timeouts:
 
 
 @frozen
-class KeyedSource:
-    """A provider whose requests are signed with the key of one upstream."""
+class UpstreamSource:
+    """A provider whose requests are made as the configuration file states for one upstream."""
 
     source: ModelSource
     variable: str
     """The variable from which the provider's auth takes its key."""
-    key: RotatingKey
+    key: RotatingKey | None
+    """The upstream's own key, with which requests are signed."""
+    overlay: HttpOverlay | None
+    """Headers, and fields of bodies."""
 
     def model(self, model_id: str) -> Model:
         """Return the model *model_id*."""
@@ -87,9 +94,14 @@ class KeyedSource:
         route = model.route
         if not isinstance(route, Route):
             return model
-        sign = partial(_sign, route.auth, self.variable, self.key)
-        auth = evolve(route.auth, sign=sign, fetch=self.key, fetch_when=always)
-        return Model(model.id, model.provider, route=route.with_(auth=auth))
+        if self.key is not None:
+            sign = partial(_sign, route.auth, self.variable, self.key)
+            auth = evolve(route.auth, sign=sign, fetch=self.key, fetch_when=always)
+            route = route.with_(auth=auth)
+        if self.overlay is not None:
+            http = self.overlay.over(route.defaults.http)
+            route = route.with_(defaults=evolve(route.defaults, http=http))
+        return Model(model.id, model.provider, route=route)
 
 
 def _sign(
@@ -101,40 +113,14 @@ def _sign(
     return auth.sign(request, evolve(context, environ=environ))
 
 
-@frozen
-class OverlaidSource:
-    """A provider whose requests have headers and fields of the configuration file."""
-
-    source: ModelSource
-    overlay: HttpOverlay
-
-    def model(self, model_id: str) -> Model:
-        """Return the model *model_id*."""
-        model = self.source.model(model_id)
-        route = model.route
-        if not isinstance(route, Route):
-            return model
-        defaults = evolve(route.defaults, http=self.overlay.over(route.defaults.http))
-        return Model(model.id, model.provider, route=route.with_(defaults=defaults))
-
-
 def _upstream(upstream: UpstreamSettings, settings: GatewaySettings) -> ModelSource:
-    source = _source(upstream, settings)
-    if not (upstream.headers or upstream.body):
-        return source
-    if upstream.provider == "local":
-        raise _fault(upstream, "the local model gets no requests: leave headers and body out")
-    try:
-        return OverlaidSource(source, HttpOverlay(headers=upstream.headers, body=upstream.body))
-    except LLMError as error:
-        raise _fault(upstream, str(error)) from error
-
-
-def _source(upstream: UpstreamSettings, settings: GatewaySettings) -> ModelSource:
     environ = {**settings.environ, **upstream.variables}
+    overlay = _overlay(upstream)
     if upstream.provider == COMPATIBLE:
         source, variable = _compatible(upstream), _KEY
     elif upstream.provider == "local":
+        if overlay is not None:
+            raise _fault(upstream, "the local model gets no requests: leave headers and body out")
         return _local(environ)
     else:
         entry = _entry(upstream.provider)
@@ -147,10 +133,21 @@ def _source(upstream: UpstreamSettings, settings: GatewaySettings) -> ModelSourc
         if upstream.is_given:
             environ[variable] = _LATER
         source = _configured(entry, upstream, environ)
-    if not upstream.is_given:
+    if overlay is None and not upstream.is_given:
         return source
-    owner = f"upstream {upstream.name}"
-    return KeyedSource(source, variable, RotatingKey(upstream, owner=owner, folder=settings.folder))
+    key = None
+    if upstream.is_given:
+        key = RotatingKey(upstream, owner=f"upstream {upstream.name}", folder=settings.folder)
+    return UpstreamSource(source, variable, key, overlay)
+
+
+def _overlay(upstream: UpstreamSettings) -> HttpOverlay | None:
+    if not (upstream.headers or upstream.body):
+        return None
+    try:
+        return HttpOverlay(headers=upstream.headers, body=upstream.body)
+    except LLMError as error:
+        raise _fault(upstream, str(error)) from error
 
 
 def _configured(

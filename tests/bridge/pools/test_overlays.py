@@ -76,6 +76,14 @@ def _made(text: str) -> Upstreams:
     return upstreams_from(settings, model_map_of(settings))
 
 
+@pytest.mark.parametrize("overlay", ["", 'headers = { a = "b" }', "body = { a = 1 }"])
+def test_the_key_of_an_upstream_is_watched_whatever_else_it_has(overlay: str) -> None:
+    """With a new one, requests go to it at once, although it refused the old one."""
+    made = _made(f'[[upstreams]]\nname = "x"\nprovider = "openai"\nkey_file = "k"\n{overlay}\n')
+
+    assert list(made.keys) == ["x"]
+
+
 def test_headers_are_not_shown() -> None:
     """They may be credentials."""
     text = f'[[upstreams]]\nname = "x"\nprovider = "openai"\n{OWN}'
