@@ -99,6 +99,8 @@ class Operation:
     """Raises FrontError."""
     takes_body: bool = False
     """Whether a JSON object is read, and the request counts as one under way."""
+    for_admin: bool = False
+    """Whether only the holder of the admin key is admitted."""
 
 
 def posted(

@@ -38,7 +38,12 @@ def admin_operations(accounts: Accounts) -> list[Operation]:
         method: str, path: str, handle: Callable[[OperationRequest], Awaitable[JsonObject]]
     ) -> Operation:
         return Operation(
-            name="admin", method=method, path=path, handle=handle, takes_body=method == "POST"
+            name="admin",
+            method=method,
+            path=path,
+            handle=handle,
+            takes_body=method == "POST",
+            for_admin=True,
         )
 
     return [

@@ -74,7 +74,7 @@ class Apis:
 
     def is_free(self, path: str) -> bool:
         """Return whether requests of *path* do not count against the rate: they count tokens."""
-        return path.rstrip("/").endswith(_COUNTING)
+        return path.endswith(_COUNTING)
 
 
 _COUNTING: Final = ("/count_tokens", ":countTokens", "/input_tokens")

@@ -52,7 +52,7 @@ ADMIN = "admin"
 """The owner of what the admin key makes."""
 _ADMIN_PATHS = "/admin/"
 _UI_PATHS = "/ui/"
-_OPEN_PATHS = frozenset({"/", "/api/hello", "/healthz", "/ui", "/ui/"})
+_OPEN_PATHS = frozenset({"/", "/api/hello", "/healthz", "/ui"})
 _CALLER = "openbridge.caller"
 _ADMIT = "openbridge.admit"
 
@@ -144,9 +144,19 @@ class AdminKey:
         key = self._key.encode()
         sent = [text.encode("latin-1", "replace") for text in _shown(headers, {})]
         if not any(hmac.compare_digest(text, key) for text in sent):
-            message = "the admin key is missing or wrong: send it as Authorization: Bearer"
-            raise FrontError(status=401, message=message, code="invalid_api_key")
+            raise _no_admin_key()
         return Caller(owner=ADMIN, counted_as=ADMIN, is_admin=True)
+
+
+def check_admin(caller: Caller) -> None:
+    """Raise FrontError, 401, for a caller that did not send the admin key."""
+    if not caller.is_admin:
+        raise _no_admin_key()
+
+
+def _no_admin_key() -> FrontError:
+    message = "the admin key is missing or wrong: send it as Authorization: Bearer"
+    return FrontError(status=401, message=message, code="invalid_api_key")
 
 
 _KEY_HEADERS = ("x-api-key", "api-key", "x-goog-api-key")
@@ -276,7 +286,7 @@ class AccessMiddleware:
         """Return the caller of a request, and count it; FrontError if it is not admitted."""
         if self._settings is not self._service.settings:
             self._configure()
-        if scope["path"] in _OPEN_PATHS and b"deep" not in scope["query_string"]:
+        if scope["path"] in _OPEN_PATHS and "deep" not in query_of(scope):
             return Caller(owner=ANYBODY, counted_as=ANYBODY)
         _check_size(scope, self._max_header_bytes)
         headers = headers_of(scope)

@@ -15,7 +15,13 @@ from llmcore.bridge.api import Caller, Operation, OperationRequest, Outcome
 from llmcore.bridge.apis.registry import Apis, apis, unknown_path
 from llmcore.bridge.apis.responses import Responses
 from llmcore.bridge.background.replay import ReplayRun
-from llmcore.bridge.http.access import AccessMiddleware, admission_of, caller_of, error_form
+from llmcore.bridge.http.access import (
+    AccessMiddleware,
+    admission_of,
+    caller_of,
+    check_admin,
+    error_form,
+)
 from llmcore.bridge.http.asgi import (
     BODY_IS_THERE,
     ASGIApp,
@@ -24,6 +30,7 @@ from llmcore.bridge.http.asgi import (
     Scope,
     Send,
     headers_of,
+    join_slashes,
     query_of,
 )
 from llmcore.bridge.http.logs import error_text
@@ -104,13 +111,14 @@ def _router(
 
 
 def _with_lifespan(app: ASGIApp, service: Service) -> ASGIApp:
-    """Return *app* and what its server reports of its own start and end.
+    """Return *app*, with its start and end, and with slashes in paths joined before all else.
 
     Source: https://asgi.readthedocs.io/en/latest/specs/lifespan.html, read November 2026.
     """
 
     async def run(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "lifespan":
+            join_slashes(scope)
             await app(scope, receive, send)
             return
         await receive()
@@ -139,9 +147,6 @@ class _Routed:
         self._served = served
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        path: str = scope["path"]
-        if path.endswith("/") or "//" in path:  # clients join base URLs and paths in many ways
-            scope["path"] = "/" + "/".join(filter(None, path.split("/")))
         try:
             if scope["type"] == "websocket":
                 await self._socket(scope["path"])(scope, receive, send)
@@ -256,6 +261,8 @@ class _OperationApp:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         name_operation(scope, self._operation.name)
         try:
+            if self._operation.for_admin:
+                check_admin(caller_of(scope))
             response = await self._respond(scope, receive)
         except FrontError as error:
             log_fields(scope)["error"] = error_text(error)

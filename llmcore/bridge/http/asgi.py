@@ -22,6 +22,16 @@ _HEADERS: Final = "openbridge.headers"
 _QUERY: Final = "openbridge.query"
 
 
+def join_slashes(scope: Scope) -> None:
+    """Write a path such as `//v1//models/`, as clients join base URLs and paths, as `/v1/models`.
+
+    All that depends on the path, such as who is admitted, must see the path that is served.
+    """
+    path: str = scope["path"]
+    if path.endswith("/") or "//" in path:
+        scope["path"] = "/" + "/".join(filter(None, path.split("/")))
+
+
 def headers_of(scope: Scope) -> Mapping[str, str]:
     """Return the headers of a request by name in lower case; repeated ones are joined by commas."""
     if (known := scope.get(_HEADERS)) is None:

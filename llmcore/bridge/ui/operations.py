@@ -90,8 +90,14 @@ def operations(service: Service, feed: Feed) -> list[Operation]:
         }
 
     return [
-        Operation(name=f"ui_{name}", method="GET", path=prefix + path, handle=handle)
-        for prefix in ("/ui/api", "/admin/ui")
+        Operation(
+            name=f"ui_{name}",
+            method="GET",
+            path=prefix + path,
+            handle=handle,
+            for_admin=for_admin,
+        )
+        for prefix, for_admin in (("/ui/api", False), ("/admin/ui", True))
         for name, path, handle in (
             ("requests", "/requests", requests),
             ("request", "/requests/{id}", one),

@@ -226,6 +226,41 @@ async def test_the_admin_creates_and_rotates_keys(settings: GatewaySettings) -> 
     assert off.status_code == 404
 
 
+@pytest.mark.anyio
+@pytest.mark.parametrize("shown", [{}, {"client_api_keys": ("sk-client",)}])
+@pytest.mark.parametrize(
+    "path",
+    [
+        "//admin/keys",
+        "//admin//keys/",
+        "/%2Fadmin/keys",
+        "/admin//keys",
+        "//admin/usage",
+        "//admin/ui/requests",
+        "/%2fadmin%2fui%2fstatus",
+    ],
+)
+async def test_no_spelling_of_an_admin_path_admits_another_key(
+    settings: GatewaySettings, path: str, shown: dict[str, Any]
+) -> None:
+    """Slashes are joined before the caller is looked at, not only before the operation is."""
+    gateway = evolve(settings, **shown)
+    async with asked(gateway) as client:
+
+        async def status(method: str, key: str) -> int:
+            headers = {"authorization": f"Bearer {key}"}
+            url = f"http://localhost{path}"
+            answer = await client.request(method, url, json={"name": "mine"}, headers=headers)
+            return answer.status_code
+
+        of_client = [await status(method, "sk-client") for method in ("GET", "POST", "DELETE")]
+        of_admin = await status("GET", ADMIN_KEY)
+
+    assert 200 not in of_client
+    assert of_client[0] == 401
+    assert of_admin == 200
+
+
 # -- budgets
 
 

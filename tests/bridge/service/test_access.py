@@ -5,9 +5,10 @@ from collections.abc import Iterator
 import pytest
 from attrs import evolve
 
+from llmcore.bridge.api import Caller
 from llmcore.bridge.configuration.settings import GatewaySettings
 from llmcore.bridge.http import access
-from llmcore.bridge.http.access import CallerRates, Keys, is_allowed_host
+from llmcore.bridge.http.access import CallerRates, Keys, check_admin, is_allowed_host
 from llmcore.fronts.errors import FrontError
 from tests.support.servers.bridge_service import asked, settings_for
 from tests.support.servers.loopback import serve
@@ -32,6 +33,15 @@ from tests.support.servers.pooled_gateway import says
 def test_a_key_must_be_shown(headers: dict[str, str], admitted: bool) -> None:
     """In any of the headers that clients use for it."""
     assert (Keys(("sk-one", "sk-two")).caller(headers, "1.2.3.4") is not None) is admitted
+
+
+def test_operations_for_the_admin_refuse_other_callers() -> None:
+    """Also if a path had admitted them."""
+    check_admin(Caller(owner="admin", counted_as="admin", is_admin=True))
+    with pytest.raises(FrontError) as refused:
+        check_admin(Caller(owner="a", counted_as="a"))
+
+    assert refused.value.status == 401
 
 
 def test_a_key_of_any_letters() -> None:
