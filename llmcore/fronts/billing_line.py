@@ -25,7 +25,9 @@ def without_billing_line(request: LLMRequest, diagnostics: Diagnostics) -> LLMRe
     messages = tuple(map(_cleaned_message, request.messages))
     if system == request.system and messages == request.messages:
         return request
-    diagnostics.dropped("volatile-text-dropped", "instructions", f"{_NAME} is for Anthropic alone")
+    diagnostics.at("instructions").dropped(
+        "volatile-text-dropped", f"{_NAME} is for Anthropic alone"
+    )
     return evolve(
         request,
         system=tuple(part for part in system if part.text),

@@ -207,7 +207,7 @@ def restore(
         edited = waiting.take_text() if echo is None and _is_text(entry) else None
         if edited is not None and entry.keys() - _KEY:
             why = "the text is not the one that its data came with"
-            diagnostics.dropped("opaque-data-dropped", path, why)
+            diagnostics.at(path).dropped("opaque-data-dropped", why)
         parts += [edited] if edited is not None else _made(entry, echo)
     return waiting.rest(), parts
 
@@ -313,7 +313,7 @@ class EchoReader:
             state = unsealed_state(text, self._sealer, self._left)
         except ValueError as error:
             why = f"the encrypted reasoning was dropped: {error}"
-            self._diagnostics.dropped("opaque-data-dropped", path, why)
+            self._diagnostics.at(path).dropped("opaque-data-dropped", why)
             return False
         self._left -= state.size
         before, parts = restore(state, self._waiting, path, self._diagnostics)

@@ -53,7 +53,7 @@ def read_embeddings_request(body: JsonObject, model: Model) -> ReadEmbeddings:
     if user is not None and model.provider in _WITH_USER:
         options[model.provider] = {"user": user}
     elif user is not None:
-        diagnostics.unsupported("user", "the upstream does not accept a user id")
+        diagnostics.at("user").unsupported("the upstream does not accept a user id")
     try:
         request = EmbeddingRequest(
             model=model,

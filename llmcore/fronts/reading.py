@@ -157,9 +157,9 @@ def report_lost(
     """Record each of *names*, fields of the object at *path*; of many, the first and a number."""
     start = f"{path}." if path else ""
     for name in names[:_MAX_NAMED]:
-        diagnostics.dropped(code, f"{start}{name[:_MAX_NAME]}", why)
+        diagnostics.at(f"{start}{name[:_MAX_NAME]}").dropped(code, why)
     if more := len(names[_MAX_NAMED:]):
-        diagnostics.dropped(code, f"{start}* ({more} more)", why)
+        diagnostics.at(f"{start}* ({more} more)").dropped(code, why)
 
 
 _MAX_NAMED: Final = 20
@@ -186,7 +186,7 @@ def with_effort(
         return reasoning
     effort = next((effort for most, effort in _EFFORTS.items() if budget <= most), "high")
     why = f"the upstream's API has efforts instead: {budget} became {effort!r}"
-    diagnostics.changed("reasoning-budget-changed", "reasoning.budget_tokens", why)
+    diagnostics.at("reasoning.budget_tokens").changed("reasoning-budget-changed", why)
     kept = budget if protocol_id == CHAT else None
     return evolve(reasoning, effort=effort, budget_tokens=kept)
 
@@ -286,7 +286,9 @@ def with_mark(
         return part
     if protocol_id in (CHAT, RESPONSES):
         return _with_native(part, {OPENAI_BREAKPOINT: {"ttl": lifetime}})
-    diagnostics.unsupported(f"{path}.{OPENAI_BREAKPOINT}.ttl", "the upstream has other lifetimes")
+    diagnostics.at(f"{path}.{OPENAI_BREAKPOINT}.ttl").unsupported(
+        "the upstream has other lifetimes"
+    )
     return part
 
 

@@ -163,7 +163,7 @@ def function_instead(
     """Return the function that the client runs in place of a provider's tool, and report it."""
     function = HOSTED_AS_FUNCTIONS[kind]
     name = name or function.name
-    diagnostics.changed("hosted-tool-as-function", path, f"{name} is the client's to run")
+    diagnostics.at(path).changed("hosted-tool-as-function", f"{name} is the client's to run")
     return ToolDefinition(name, function.description, function.parameters)
 
 
@@ -177,4 +177,4 @@ def refuse_or_report(
             path,
             "unsupported_tool",
         )
-    diagnostics.dropped("hosted-tool-dropped", path, f"the upstream has no {what}")
+    diagnostics.at(path).dropped("hosted-tool-dropped", f"the upstream has no {what}")

@@ -107,7 +107,7 @@ class _Form:
         if request.diarize and self.speakers_have_times:
             if "word" in request.timestamps:
                 why = "the API has no times of words where it tells speakers apart"
-                diagnostics.unsupported("timestamps", why)
+                diagnostics.at("timestamps").unsupported(why)
         else:
             names["timestamps"] = "timestamp_granularities"
         if not (request.diarize and self.diarized):

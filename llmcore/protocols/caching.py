@@ -96,14 +96,14 @@ def cache_mark(ttl: str | None) -> dict[str, str]:
 def drop_breakpoints(marked: Iterable[CacheCandidate], why: str, diagnostics: Diagnostics) -> None:
     """Report breakpoints of the caller that are not sent."""
     for candidate in marked:
-        diagnostics.dropped("cache-breakpoint-dropped", candidate.path, why)
+        diagnostics.at(candidate.path).dropped("cache-breakpoint-dropped", why)
 
 
 def note_cache_options(request: LLMRequest, diagnostics: Diagnostics) -> None:
     """Report the options of the cache that APIs with breakpoints do not have."""
     for name in ("key", "retention"):
         if getattr(request.cache, name) is not None:
-            diagnostics.unsupported(f"cache.{name}", f"the API has no cache {name}")
+            diagnostics.at(f"cache.{name}").unsupported(f"the API has no cache {name}")
 
 
 def _remaining(
@@ -134,7 +134,7 @@ def _ordered(
     )
     for candidate in marked:
         if short and candidate.ttl == "1h":
-            diagnostics.changed("cache-ttl-shortened", candidate.path, why)
+            diagnostics.at(candidate.path).changed("cache-ttl-shortened", why)
         short = short or candidate.ttl == "5m"
         yield candidate.position, "5m" if short else "1h"
 
@@ -191,7 +191,7 @@ def mark_breakpoint(
         natives[-1][OPENAI_BREAKPOINT] = {"mode": "explicit", **({"ttl": own} if own else {})}
     elif own is not None:
         why = "the model takes no breakpoints of the prompt cache"
-        diagnostics.unsupported(f"{path}.{OPENAI_BREAKPOINT}.ttl", why)
+        diagnostics.at(f"{path}.{OPENAI_BREAKPOINT}.ttl").unsupported(why)
 
 
 def openai_cache_fields(

@@ -190,7 +190,7 @@ def lower_thinking(
             max_tokens=limit,
         )
     if "enabled" not in rules.thinking:
-        diagnostics.unsupported("reasoning", "the model does not think")
+        diagnostics.at("reasoning").unsupported("the model does not think")
         return Thinking(max_tokens=limit)
     return _with_budget(reasoning, effort, max_tokens, rules, diagnostics)
 
@@ -220,7 +220,7 @@ def _lower_none(limit: int, rules: ClaudeRules, diagnostics: Diagnostics) -> Thi
         return Thinking(max_tokens=limit)
     least = "between_tools" if "between_tools" in rules.thinking else "always"
     why = "reasoning cannot be turned off for this model; the lowest effort is sent"
-    diagnostics.changed("reasoning-not-off", "reasoning.effort", why)
+    diagnostics.at("reasoning.effort").changed("reasoning-not-off", why)
     thinking = {"type": "between_tools"} if least == "between_tools" else None
     effort = rules.efforts[0] if rules.efforts else None
     return Thinking(thinking=thinking, effort=effort, max_tokens=limit)
@@ -234,13 +234,13 @@ def _lower_effort(effort: str | None, rules: ClaudeRules, diagnostics: Diagnosti
     if nearest == effort:
         return effort
     why = f"the model takes {', '.join(rules.efforts)}; {effort!r} became {nearest!r}"
-    diagnostics.changed("reasoning-effort-changed", "reasoning.effort", why)
+    diagnostics.at("reasoning.effort").changed("reasoning-effort-changed", why)
     return nearest
 
 
 def _budgeted(reasoning: ReasoningOptions, diagnostics: Diagnostics) -> str | None:
     why = f"the model decides how much to think; {reasoning.budget_tokens} tokens cannot be a limit"
-    diagnostics.unsupported("reasoning.budget_tokens", why)
+    diagnostics.at("reasoning.budget_tokens").unsupported(why)
     return None
 
 
@@ -258,7 +258,7 @@ def _budget_of_effort(
     budget = _BUDGETS.get(word, _BUDGETS["medium"])
     if reasoning.effort is not None and effort is None:
         why = f"the model counts tokens of thinking: {word!r} became {budget}"
-        diagnostics.changed("reasoning-effort-changed", "reasoning.effort", why)
+        diagnostics.at("reasoning.effort").changed("reasoning-effort-changed", why)
     return budget
 
 
@@ -280,14 +280,14 @@ def _with_budget(
     fitting = min(max(budget, _SMALLEST_BUDGET), max(most, min(_SMALLEST_BUDGET, limit - 1)))
     if fitting < _SMALLEST_BUDGET:
         why = f"max_tokens is too small: reasoning needs more than {_SMALLEST_BUDGET}"
-        diagnostics.unsupported("reasoning", why)
+        diagnostics.at("reasoning").unsupported(why)
         return Thinking(effort=effort, max_tokens=limit)
     if stated not in (None, fitting):
         why = f"{budget} became {fitting}, which is at least 1024 and below max_tokens"
-        diagnostics.changed("reasoning-budget-changed", "reasoning.budget_tokens", why)
+        diagnostics.at("reasoning.budget_tokens").changed("reasoning-budget-changed", why)
     shown = _display(reasoning) if "adaptive" in rules.thinking else None
     if reasoning.summary == "none" and shown is None:
-        diagnostics.unsupported("reasoning.summary", "the model always shows its thinking")
+        diagnostics.at("reasoning.summary").unsupported("the model always shows its thinking")
     thinking = _thinking_of("enabled", budget_tokens=fitting, display=shown)
     return Thinking(thinking=thinking, effort=effort, max_tokens=limit)
 
@@ -311,7 +311,7 @@ def without_excluded_budget(
         why = "the response under way began without thinking, and must continue without it"
     else:
         return thinking
-    diagnostics.unsupported("reasoning", why)
+    diagnostics.at("reasoning").unsupported(why)
     return None
 
 
@@ -323,7 +323,7 @@ def at_most_one(name: str, value: float | None, diagnostics: Diagnostics) -> flo
     if value is None or value <= 1:
         return value
     why = f"the API accepts 0 to 1; {value} became 1"
-    diagnostics.changed("parameter-out-of-range", f"generation.{name}", why)
+    diagnostics.at(f"generation.{name}").changed("parameter-out-of-range", why)
     return 1.0
 
 
@@ -389,5 +389,5 @@ def move_media_of_error(
         held.append(as_text(f"[{label}: after the results]"))
         after += [as_text(f"{label}:"), block]
         why = "the result of a failed tool holds only text: it follows the results"
-        diagnostics.changed("moved-tool-result-media", f"{path}.content[{index}]", why)
+        diagnostics.at(f"{path}.content[{index}]").changed("moved-tool-result-media", why)
     return held, after

@@ -100,7 +100,7 @@ def lower_claude_tool(
     if tool.kind == "computer_use":
         return _computer(dict(tool.options), path, rules, diagnostics)
     if tool.kind not in HOSTED_TOOLS:
-        diagnostics.dropped("unsupported-tool", path, f"the API has no {tool.kind} tool")
+        diagnostics.at(path).dropped("unsupported-tool", f"the API has no {tool.kind} tool")
         return None
     return native_tool(
         {"type": HOSTED_TOOLS[tool.kind], **_shared_options(tool, path, diagnostics)}
@@ -117,7 +117,7 @@ def _shared_options(tool: HostedTool, path: str, diagnostics: Diagnostics) -> di
         options.setdefault("type", "tool_search_tool_regex_20251119")
     if options.pop("container", None) is not None:
         why = "a container is named for the whole request: provider_options.anthropic.container"
-        diagnostics.unsupported(f"{path}.container", why)
+        diagnostics.at(f"{path}.container").unsupported(why)
     return options
 
 
@@ -138,10 +138,10 @@ def _computer(
     version = options.pop("type", None) or rules.computer
     width, height = options.pop("display_width", None), options.pop("display_height", None)
     if options.pop("environment", None) is not None:
-        diagnostics.unsupported(f"{path}.environment", "the API has no such option")
+        diagnostics.at(f"{path}.environment").unsupported("the API has no such option")
     if str(version).startswith("computer_toolset_"):
         why = "the computer toolset reads the size from the screenshots"
-        diagnostics.unsupported(f"{path}.display_width", why)
+        diagnostics.at(f"{path}.display_width").unsupported(why)
         return native_tool({"type": version, **options})
     size = {"display_width_px": width, "display_height_px": height}
     return native_tool({"type": version, **size, **options})
@@ -151,8 +151,8 @@ def _mcp(options: dict[str, Any], path: str, diagnostics: Diagnostics) -> Claude
     """Return the tools of a remote MCP server, and the server."""
     label, url = options.pop("server_label"), options.pop("server_url", None)
     if url is None:
-        diagnostics.dropped(
-            "unsupported-tool", path, "the API accepts MCP servers only by server_url"
+        diagnostics.at(path).dropped(
+            "unsupported-tool", "the API accepts MCP servers only by server_url"
         )
         return None
     server: dict[str, Any] = {"type": "url", "name": label, "url": url}
@@ -233,7 +233,7 @@ def fit_properties(request: LLMRequest, diagnostics: Diagnostics) -> LLMRequest:
         path = f"tools[{index}].parameters.properties"
         for name, sent in replaced.get(getattr(tool, "name", ""), {}).items():
             message = f"{name!r} is sent as {sent!r}; calls come back with the tool's own name"
-            diagnostics.noted("property-name-changed", f"{path}.{name}", message)
+            diagnostics.at(f"{path}.{name}").noted("property-name-changed", message)
     return evolve(
         request,
         tools=tuple(_tool(tool, replaced) for tool in request.tools),
@@ -249,7 +249,7 @@ def fit_format(plan: FormatPlan, diagnostics: Diagnostics) -> FormatPlan:
     for name, sent in replaced.items():
         path = f"response_format.schema.properties.{name}"
         message = f"{name!r} is sent as {sent!r}; the response has the schema's own name"
-        diagnostics.noted("property-name-changed", path, message)
+        diagnostics.at(path).noted("property-name-changed", message)
     schema = _schema(plan.projected.schema, replaced)
     return evolve(plan, projected=evolve(plan.projected, schema=schema))
 

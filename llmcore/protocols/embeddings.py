@@ -208,7 +208,7 @@ def read_embeddings(response: NativeResponse, request: EmbeddingRequest) -> Embe
     diagnostics = Diagnostics()
     for number in _truncated(document):
         message = "the text was longer than the model takes, and was cut"
-        diagnostics.changed("input-truncated", f"inputs[{number}]", message)
+        diagnostics.at(f"inputs[{number}]").changed("input-truncated", message)
     tokens, raw_usage = _tokens(document, response.headers)
     usage = Usage.make(input_tokens=tokens, output_tokens=0, raw=raw_usage)
     noted = evolve(response, diagnostics=(*response.diagnostics, *diagnostics.entries))

@@ -280,7 +280,7 @@ def _create(request: CachedContentRequest) -> NativeRequest:
     diagnostics = Diagnostics()
     diagnostics.extend(request.diagnostics)
     for name in [name for name in request.body if name not in _CACHED_FIELDS]:
-        diagnostics.unsupported(name, f"cached contents have no {name}")
+        diagnostics.at(name).unsupported(f"cached contents have no {name}")
     model = _CACHED_MODEL.search(unquote(urlsplit(request.url).path))
     if model is None or not any(map(request.body.get, _CACHED_FIELDS[:3])):
         raise InvalidRequestError("the request has no messages, system prompt or tools to cache")

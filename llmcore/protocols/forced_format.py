@@ -102,14 +102,14 @@ def format_tool(request: LLMRequest) -> str:
 def ask_for_call(name: str, diagnostics: Diagnostics) -> str:
     """Return instructions to call the response's tool, where thinking excludes a forced call."""
     why = "the model does not reason when a tool call is required: the format is only requested"
-    diagnostics.changed("tool-choice-weakened", "response_format", why)
+    diagnostics.at("response_format").changed("tool-choice-weakened", why)
     return f"Give the final response by calling the tool {name}, and in no other way."
 
 
 def note_call(diagnostics: Diagnostics) -> None:
     """Record that the response comes as the input of a tool."""
-    diagnostics.noted(
-        "response-format-by-tool", "response_format", "the response is a tool's input"
+    diagnostics.at("response_format").noted(
+        "response-format-by-tool", "the response is a tool's input"
     )
 
 
@@ -125,8 +125,8 @@ def unwrapped(arguments: JsonValue) -> str:
 
 def format_in_words(response_format: ResponseFormat, why: str, diagnostics: Diagnostics) -> str:
     """Return instructions that ask for *response_format*; *why* states why nothing enforces it."""
-    diagnostics.changed(
-        "response-format-in-words", "response_format", f"{why}: the format is only requested"
+    diagnostics.at("response_format").changed(
+        "response-format-in-words", f"{why}: the format is only requested"
     )
     if response_format.schema is None:
         return _WORDS
@@ -147,7 +147,7 @@ def words_of_json_mode(parts: Iterable[ContentPart], diagnostics: Diagnostics) -
     if any(isinstance(part, TextPart) and "json" in part.text.lower() for part in parts):
         return ""
     why = "the API requires a conversation that names JSON: an instruction asks for it"
-    diagnostics.added("instructions-added", "response_format", why)
+    diagnostics.at("response_format").added("instructions-added", why)
     return _WORDS
 
 

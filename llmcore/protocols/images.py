@@ -107,7 +107,7 @@ def _build_together(request: ImageRequest) -> NativeRequest:
     if pixels:
         body |= {"width": int(pixels[1]), "height": int(pixels[2])}
     elif request.size is not None:
-        diagnostics.unsupported("size", "the API takes sizes such as 1024x768 only")
+        diagnostics.at("size").unsupported("the API takes sizes such as 1024x768 only")
     urls = [_url(image) for image in request.images]
     if urls:
         body |= {"image_url": urls[0]} if len(urls) == 1 else {"reference_images": [*urls]}
@@ -130,7 +130,7 @@ def _build_gemini(request: ImageRequest, *, below: str) -> NativeRequest:
     diagnostics = Diagnostics()
     native_settings(request, _GEMINI, diagnostics)
     if request.n not in (None, 1):
-        diagnostics.unsupported("n", "the API makes one image for each request")
+        diagnostics.at("n").unsupported("the API makes one image for each request")
     image = native_settings(request, {"aspect_ratio": "aspectRatio"}, diagnostics)
     image |= _resolution(request, "imageSize", str.upper, diagnostics)
     if request.output_format is not None and below:
@@ -156,7 +156,7 @@ def _resolution(
         return {}
     if _PIXELS.fullmatch(request.size):
         why = "the API has no sizes in pixels: set aspect_ratio, and a size such as 2K"
-        diagnostics.unsupported("size", why)
+        diagnostics.at("size").unsupported(why)
         return {}
     return {name: write(request.size)}
 

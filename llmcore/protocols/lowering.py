@@ -28,10 +28,8 @@ def omitted_text(
     what: str, path: str, why: str, diagnostics: Diagnostics, words: str | None = None
 ) -> str:
     """Return the text in place of content that is left out, and report it; *words* describe it."""
-    diagnostics.dropped(
-        "unsupported-content",
-        path,
-        f"{what} was left out ({why}); a short text stands in its place",
+    diagnostics.at(path).dropped(
+        "unsupported-content", f"{what} was left out ({why}); a short text stands in its place"
     )
     return f"[{what}, left out{f': {words}' if words else ''}]"
 
@@ -99,7 +97,7 @@ def native_citations(
             yield native
         else:
             why = "only the API's own citations can be sent back"
-            diagnostics.dropped("unsupported-content", f"{path}.citations[{index}]", why)
+            diagnostics.at(f"{path}.citations[{index}]").dropped("unsupported-content", why)
 
 
 # -- conversations that end with the assistant ("prefill")
@@ -113,7 +111,7 @@ such a response ("prefill"); newer ones refuse the request."""
 def note_continue_message(path: str, diagnostics: Diagnostics) -> None:
     """Record that a user message was appended after the response at *path*."""
     why = "the model does not continue a response that the request begins"
-    diagnostics.added("last-message-added", path, f"{why}: {CONTINUE_TEXT!r} is sent after it")
+    diagnostics.at(path).added("last-message-added", f"{why}: {CONTINUE_TEXT!r} is sent after it")
 
 
 # -- the caller's native fields
@@ -140,7 +138,9 @@ def lower_service_tier(
     if tier is None or (words and tier not in get_args(ServiceTier)):
         return tier
     if tier not in words and tier not in ("auto", "default"):
-        diagnostics.unsupported("generation.service_tier", f"the API has no service tier {tier!r}")
+        diagnostics.at("generation.service_tier").unsupported(
+            f"the API has no service tier {tier!r}"
+        )
     return words.get(tier)
 
 
@@ -153,7 +153,7 @@ def note_missing(
     """Record the options *names* that are set, and that *api* does not have."""
     for name in names:
         if getattr(options, name) not in (None, ()):
-            diagnostics.unsupported(f"generation.{name}", f"{api} has no {name}")
+            diagnostics.at(f"generation.{name}").unsupported(f"{api} has no {name}")
 
 
 @frozen(kw_only=True)
@@ -249,5 +249,5 @@ def with_accepted_effort(
         return request
     code = "reasoning-not-off" if wanted == "none" else "reasoning-effort-changed"
     why = f"{model} takes {', '.join(levels)}; {wanted!r} became {effort!r}"
-    diagnostics.changed(code, "reasoning.effort", why)
+    diagnostics.at("reasoning.effort").changed(code, why)
     return changed(request, reasoning=changed(reasoning, effort=effort))

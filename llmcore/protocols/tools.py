@@ -48,9 +48,8 @@ FREEFORM_FIELD: Final = "input"
 
 def note_function(path: str, diagnostics: Diagnostics, api: str = "the API") -> None:
     """Say that the freeform tool at *path* becomes a function."""
-    diagnostics.changed(
+    diagnostics.at(path).changed(
         "custom-tool-as-function",
-        path,
         f"{api} has no freeform tools: it is a function of one string, "
         "and nothing holds that string to a grammar",
     )
@@ -91,7 +90,7 @@ def object_arguments(call: ToolCallPart, path: str, diagnostics: Diagnostics) ->
         return call.arguments
     if call.kind == "function":
         why = "the API accepts only JSON objects as arguments: they are wrapped in one"
-        diagnostics.changed("invalid-tool-arguments", f"{path}.arguments", why)
+        diagnostics.at(f"{path}.arguments").changed("invalid-tool-arguments", why)
     return freeform_arguments(text_or_json(call.arguments))
 
 

@@ -124,7 +124,7 @@ def native_settings(
         if not value and (value is None or isinstance(value, bool | tuple | str)):
             continue
         if native is None:
-            diagnostics.unsupported(name, f"the API has no {name}")
+            diagnostics.at(name).unsupported(f"the API has no {name}")
         else:
             settings[native] = list(value) if isinstance(value, tuple) else value
     return settings

@@ -34,34 +34,47 @@ class Diagnostic:
 
 
 class Diagnostics:
-    """The diagnostics of one body. Lives as long as the call that builds it."""
+    """The diagnostics of one body, at one position in it.
 
-    def __init__(self) -> None:
-        self.entries: list[Diagnostic] = []
+    Each method records at `path`; `at` returns the diagnostics of a position below it, which have
+    the same `entries`. They live as long as the call that builds the body.
+    """
 
-    def dropped(self, code: str, path: str, message: str) -> None:
+    __slots__ = ("entries", "path")
+
+    def __init__(self, path: str = "", entries: list[Diagnostic] | None = None) -> None:
+        self.path = path
+        """The position in the request or response; "" is all of it."""
+        self.entries: list[Diagnostic] = [] if entries is None else entries
+
+    def at(self, place: str) -> "Diagnostics":
+        """Return the diagnostics of *place* below `path`, such as `content[2]` or `[0]`."""
+        between = "." if self.path and not place.startswith("[") else ""
+        return Diagnostics(f"{self.path}{between}{place}", self.entries)
+
+    def dropped(self, code: str, message: str) -> None:
         """Record that the target will not see something."""
-        self.entries.append(Diagnostic(code, path, action="dropped", message=message))
+        self.entries.append(Diagnostic(code, self.path, action="dropped", message=message))
 
-    def changed(self, code: str, path: str, message: str) -> None:
+    def changed(self, code: str, message: str) -> None:
         """Record that the target will see something in another form or place."""
-        self.entries.append(Diagnostic(code, path, action="changed", message=message))
+        self.entries.append(Diagnostic(code, self.path, action="changed", message=message))
 
-    def added(self, code: str, path: str, message: str) -> None:
+    def added(self, code: str, message: str) -> None:
         """Record something that was added to the request."""
-        self.entries.append(Diagnostic(code, path, action="added", message=message))
+        self.entries.append(Diagnostic(code, self.path, action="added", message=message))
 
-    def noted(self, code: str, path: str, message: str) -> None:
+    def noted(self, code: str, message: str) -> None:
         """Record a difference that loses nothing."""
-        self.entries.append(Diagnostic(code, path, action="noted", message=message))
+        self.entries.append(Diagnostic(code, self.path, action="noted", message=message))
 
-    def unsupported(self, path: str, why: str) -> None:
+    def unsupported(self, why: str) -> None:
         """Record a parameter that the target will not see."""
-        self.dropped("unsupported-parameter", path, why)
+        self.dropped("unsupported-parameter", why)
 
-    def left_out(self, path: str, what: str, why: str) -> None:
+    def left_out(self, what: str, why: str) -> None:
         """Record content that the target will not see."""
-        self.dropped("unsupported-content", path, f"{what} was left out: {why}")
+        self.dropped("unsupported-content", f"{what} was left out: {why}")
 
     def extend(self, entries: Iterable[Diagnostic]) -> None:
         """Add the diagnostics of a step before."""

@@ -120,7 +120,7 @@ class ContentReader:
         how = object_or_empty(block.get("transformations"))
         if how and not self.native:
             why = "the upstream transforms images as it sees fit"
-            self.diagnostics.unsupported(f"{path}.transformations", why)
+            self.diagnostics.at(f"{path}.transformations").unsupported(why)
         metadata = {METADATA_KEY: {"transformations": how}} if how else {}
         return ImagePart(**self._media(source, f"{path}.source"), provider_metadata=metadata)
 
@@ -168,8 +168,8 @@ class ContentReader:
     def _opaque(self, block: Block, kind: str, path: str) -> tuple[ContentPart, ...]:
         if self.native:
             return (ProviderPart(METADATA_KEY, block),)
-        self.diagnostics.left_out(
-            path, f"a block of the type {kind}", "the upstream's API has no such content"
+        self.diagnostics.at(path).left_out(
+            f"a block of the type {kind}", "the upstream's API has no such content"
         )
         return ()
 
@@ -246,7 +246,7 @@ def write_citations(
     placed = any(citation.start_index is not None for citation in citations)
     if placed and written:
         why = "citations here are of the whole block; where they stand in the text is lost"
-        diagnostics.changed("citation-place-dropped", path, why)
+        diagnostics.at(path).changed("citation-place-dropped", why)
     return written
 
 
@@ -278,4 +278,4 @@ def _written(
             }
         else:
             why = "a citation that names neither a page nor a document has no form here"
-            diagnostics.dropped("citation-dropped", path, why)
+            diagnostics.at(path).dropped("citation-dropped", why)

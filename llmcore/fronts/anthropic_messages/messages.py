@@ -111,7 +111,7 @@ class TurnReader:
     def _system(self, native: Fields, path: str) -> None:
         for name in _SYSTEM_EXTRAS:
             if native.get(name) is not None:
-                self._diagnostics.left_out(f"{path}.{name}", name, "it goes to Anthropic only")
+                self._diagnostics.at(f"{path}.{name}").left_out(name, "it goes to Anthropic only")
         parts = self._content.read_content(native, path)
         if parts:
             self._messages.append(Message("system", parts))
@@ -195,7 +195,7 @@ class TurnReader:
             return
         if carried is not None:
             why = "only the API that made it can read it"
-            self._diagnostics.dropped("opaque-data-dropped", f"{path}.{name}", why)
+            self._diagnostics.at(f"{path}.{name}").dropped("opaque-data-dropped", why)
         if text:
             self._run.add(ReasoningPart(text))
 
@@ -234,17 +234,17 @@ class TurnReader:
 
     def _drop_call(self, path: str) -> None:
         why = "the upstream did not run this tool, and there is nothing that it returned"
-        self._diagnostics.dropped("hosted-tool-dropped", path, why)
+        self._diagnostics.at(path).dropped("hosted-tool-dropped", why)
 
     def _as_text(self, part: ContentPart, path: str) -> Iterable[TextPart]:
         text = hosted_as_text(part) if isinstance(part, ToolResultPart) else None
         if text is not None:
             why = "the upstream did not run this tool: what it returned is sent as text"
-            self._diagnostics.changed("hosted-tool-as-text", path, why)
+            self._diagnostics.at(path).changed("hosted-tool-as-text", why)
             yield text
         elif isinstance(part, ToolResultPart):
             why = "the upstream cannot represent the result of a tool that another provider ran"
-            self._diagnostics.dropped("hosted-tool-dropped", path, why)
+            self._diagnostics.at(path).dropped("hosted-tool-dropped", why)
 
 
 def _marked(part: _Part, block: Block) -> _Part:

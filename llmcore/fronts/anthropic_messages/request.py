@@ -145,8 +145,8 @@ def _about_missing(offer: MessagesOffer, diagnostics: Diagnostics) -> tuple[Text
     if not offer.missing:
         return ()
     names = ", ".join(offer.missing)
-    diagnostics.added(
-        "instructions-added", "system", f"a line of instructions names the missing tools: {names}"
+    diagnostics.at("system").added(
+        "instructions-added", f"a line of instructions names the missing tools: {names}"
     )
     text = f"These tools are not available: {names}. Say so where a response would need them."
     return (TextPart(text),)
@@ -159,8 +159,8 @@ def _generation(body: Fields, upstream: Upstream, diagnostics: Diagnostics) -> G
     limit = read(body, "max_tokens", int)
     if limit == 0 and upstream.protocol_id != PROTOCOL_ID:
         limit = 1
-        diagnostics.changed(
-            "parameter-out-of-range", "max_tokens", "the upstream answers at least one"
+        diagnostics.at("max_tokens").changed(
+            "parameter-out-of-range", "the upstream answers at least one"
         )
     tier = read(body, "service_tier", str)
     return GenerationOptions(
@@ -246,7 +246,7 @@ def _metadata(body: Fields, upstream: Upstream, diagnostics: Diagnostics) -> Map
         return {}
     if upstream.protocol_id == PROTOCOL_ID:
         return {"user_id": user}
-    diagnostics.unsupported("metadata.user_id", "it is meant for Anthropic")
+    diagnostics.at("metadata.user_id").unsupported("it is meant for Anthropic")
     return {}
 
 

@@ -261,7 +261,7 @@ class MessagesWriter(FrontWriter):
 
     def _not_shown(self, what: str, event: LLMEvent) -> None:
         why = f"the API has no form for {what}; it stays in the conversation"
-        self._diagnostics.changed("content-not-shown", f"content[{self._blocks.index}]", why)
+        self._diagnostics.at(f"content[{self._blocks.index}]").changed("content-not-shown", why)
         self._show(self._record.part_of(event), None)
 
     # -- what stands alone
@@ -321,7 +321,7 @@ class MessagesWriter(FrontWriter):
             self._blocks.whole({"type": "redacted_thinking", "data": self._seal()})
         else:
             why = "thinking is off: no block carries what the upstream would need of this response"
-            self._diagnostics.dropped("opaque-data-dropped", "content", why)
+            self._diagnostics.at("content").dropped("opaque-data-dropped", why)
 
     # -- the frame
 
@@ -371,7 +371,7 @@ class MessagesWriter(FrontWriter):
             uncited = [page for page in unshown if page["url"] not in self._cited()]
             for page in uncited:
                 why = f"no text cites the source {page['url']}, and no search was asked for"
-                self._diagnostics.dropped("source-dropped", "content", why)
+                self._diagnostics.at("content").dropped("source-dropped", why)
             return
         query = self._query or _grounding_query(event)
         call = server_call(f"{self._info.id}_sources", "web_search", {"query": query})
@@ -390,7 +390,7 @@ class MessagesWriter(FrontWriter):
         stop = stop_fields(event, native, called=bool(self._ids), refused=self._refused)
         if reason.reason == "other" and stop["stop_reason"] == "end_turn":
             why = f"the upstream's finish reason ({reason.raw}) has no equivalent here"
-            self._diagnostics.noted("finish-reason", "stop_reason", why)
+            self._diagnostics.at("stop_reason").noted("finish-reason", why)
         usage = usage_fields(self.usage, self._start, searches=self._searched)
         extras, outer = container_fields(native)
         self._message |= {**stop, **extras, **outer, "usage": {**self._message["usage"], **usage}}

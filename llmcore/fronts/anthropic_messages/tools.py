@@ -126,7 +126,7 @@ def _report_servers(body: Fields, tools: Iterable[Fields], diagnostics: Diagnost
     for index, server in enumerate(read_objects(body, "mcp_servers")):
         if str_or_none(server.get("name")) not in offered:
             why = "no mcp_toolset among the tools names this server"
-            diagnostics.dropped("hosted-tool-dropped", f"mcp_servers[{index}]", why)
+            diagnostics.at(f"mcp_servers[{index}]").dropped("hosted-tool-dropped", why)
 
 
 def _offered(
@@ -174,12 +174,12 @@ class _ToolReader:
         kind = _hosted_kind(type_)
         if native.get(_CALLERS) not in (None, [], _DIRECT) and not self.native:
             why = "the upstream's tools are called by the model itself"
-            self._diagnostics.unsupported(f"{path}.{_CALLERS}", why)
+            self._diagnostics.at(f"{path}.{_CALLERS}").unsupported(why)
         if type_ == "custom":
             return self._custom(native, path)
         if kind is not None and self._policy == "drop":
             why = "the gateway leaves out hosted tools"
-            self._diagnostics.dropped("hosted-tool-dropped", path, why)
+            self._diagnostics.at(path).dropped("hosted-tool-dropped", why)
             self._miss(native, type_)
             return None
         if kind is not None and self._policy == "function" and kind in HOSTED_AS_FUNCTIONS:
@@ -189,7 +189,7 @@ class _ToolReader:
             return HostedTool.raw(METADATA_KEY, native)
         if type_.startswith(_SEARCH):
             why = "the upstream has no search among tools: it is offered all of them"
-            self._diagnostics.changed("tool-search-unrolled", path, why)
+            self._diagnostics.at(path).changed("tool-search-unrolled", why)
             return None
         if (function := client_tool(type_, native)) is not None:
             report_unknown(native, _OF_CLIENT_TOOLS, path, self._diagnostics)
@@ -203,7 +203,7 @@ class _ToolReader:
         for extra in extras:
             if extra not in (_CALLERS, *_QUIET) and not self.native:
                 why = f"the upstream's tools have no {extra}"
-                self._diagnostics.unsupported(f"{path}.{extra}", why)
+                self._diagnostics.at(f"{path}.{extra}").unsupported(why)
         return ToolDefinition(
             name,
             str_or_none(native.get("description")) or "",
@@ -342,5 +342,5 @@ def _choice(
     if len(specs) == 1 and upstream.protocol_id == RESPONSES:
         return ToolChoice.required()  # as Claude Code demands a web search
     why = "a tool that the upstream's provider runs cannot be demanded by name"
-    diagnostics.changed("tool-choice-changed", "tool_choice", why)
+    diagnostics.at("tool_choice").changed("tool-choice-changed", why)
     return None

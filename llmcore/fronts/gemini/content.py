@@ -72,7 +72,7 @@ def read_part(
         return [client_media(part, path, native=native)]
     if part.keys() - {"thought", "thoughtSignature"}:
         kind = ", ".join(sorted(part))[:100]
-        diagnostics.dropped("unsupported-content", path, f"the upstream takes no {kind} here")
+        diagnostics.at(path).dropped("unsupported-content", f"the upstream takes no {kind} here")
     return []
 
 
@@ -246,7 +246,7 @@ class Grounding:
             key = self._chunk(citation)
             if key is None:
                 why = "a citation that names neither a page nor a document has no form here"
-                diagnostics.dropped("citation-dropped", "candidates[0].groundingMetadata", why)
+                diagnostics.at("candidates[0].groundingMetadata").dropped("citation-dropped", why)
                 continue
             self._supports.append((index, citation.start_index, citation.end_index, key))
 

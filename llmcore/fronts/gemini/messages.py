@@ -77,7 +77,7 @@ def read_system(value: object, diagnostics: Diagnostics) -> tuple[TextPart, ...]
         if isinstance(text, str):
             texts.append(TextPart(text))
         else:
-            diagnostics.dropped("unsupported-content", path, "instructions are text")
+            diagnostics.at(path).dropped("unsupported-content", "instructions are text")
     return tuple(texts)
 
 
@@ -165,18 +165,20 @@ class _ContentsReader:
         """Report the unknown fields inside a part's fields."""
         resolution = part.get("mediaResolution")
         if resolution is not None and not self._native and not sets_detail(part):
-            self._diagnostics.unsupported(
-                f"{path}.mediaResolution", "the upstream has no such detail"
+            self._diagnostics.at(f"{path}.mediaResolution").unsupported(
+                "the upstream has no such detail"
             )
         if not self._native:
             self._report_name(part, path)
         elif "functionResponse" in part and part.get("partMetadata") is not None:
-            self._diagnostics.unsupported(f"{path}.partMetadata", "a result is sent without it")
+            self._diagnostics.at(f"{path}.partMetadata").unsupported("a result is sent without it")
         call = camel_keys(part.get("functionCall"))
         for name in OF_PIECES:
             if call.get(name):
                 why = "the upstream gets whole calls: their arguments are those in args"
-                self._diagnostics.dropped("unsupported-content", f"{path}.functionCall.{name}", why)
+                self._diagnostics.at(f"{path}.functionCall.{name}").dropped(
+                    "unsupported-content", why
+                )
 
     def finish(self) -> tuple[Message, ...]:
         """Return all messages."""
@@ -231,7 +233,7 @@ class _ContentsReader:
         has_no_name = kind_of_file(held) in ("image", "audio")
         if has_no_name and held.get("displayName") is not None:
             why = "only documents are sent with a name"
-            self._diagnostics.unsupported(f"{path}.{kind}.displayName", why)
+            self._diagnostics.at(f"{path}.{kind}.displayName").unsupported(why)
 
     def _own(
         self, response: NativeObject, path: str, files: Sequence[MediaPart]
@@ -247,7 +249,7 @@ class _ContentsReader:
             return {METADATA_KEY: {"functionResponse": native}} if native else {}
         for name in native:
             why = f"the upstream takes no {name} of a response"
-            self._diagnostics.unsupported(f"{path}.{name}", why)
+            self._diagnostics.at(f"{path}.{name}").unsupported(why)
         return {}
 
     def _called(self, id_: str | None, name: str | None) -> ToolCallPart:

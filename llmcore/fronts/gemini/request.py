@@ -240,7 +240,7 @@ def _labels(body: NativeObject, diagnostics: Diagnostics) -> dict[str, str]:
     labels = _field(body, "labels", dict) or {}
     kept = {name: item for name, item in labels.items() if isinstance(item, str)}
     for name in labels.keys() - kept.keys():
-        diagnostics.unsupported(f"labels.{name[:100]}", "labels must be text")
+        diagnostics.at(f"labels.{name[:100]}").unsupported("labels must be text")
     return kept
 
 
@@ -279,7 +279,7 @@ def _native_fields(
         if name in _REFUSED and not _is_text_only(item):
             raise invalid(f"{_REFUSED[name]} Leave {name} out.", name)
         place = name if name in _OPTIONAL else f"{_CONFIG}{name}"
-        diagnostics.unsupported(place, f"the upstream takes no {name}")
+        diagnostics.at(place).unsupported(f"the upstream takes no {name}")
     return {}
 
 

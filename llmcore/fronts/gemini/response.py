@@ -224,10 +224,10 @@ class GeminiWriter(FrontWriter):
         path = f"tool_calls[{event.id}]"
         if cut:
             why = f"the response was cut off inside a call of {event.name}, which must not be run"
-            self._diagnostics.dropped("incomplete-tool-call", path, why)
+            self._diagnostics.at(path).dropped("incomplete-tool-call", why)
             return
         why = "arguments are an object: these are wrapped in one"
-        self._diagnostics.changed("invalid-tool-arguments", path, why)
+        self._diagnostics.at(path).changed("invalid-tool-arguments", why)
         self._write_call(event, freeform_arguments(text_or_json(event.arguments)))
 
     # -- tools that the provider ran
@@ -261,7 +261,7 @@ class GeminiWriter(FrontWriter):
         draft = beside.get("thought") is True
         if native is None or part is None:
             why = "the API has no form for a file without bytes or an address"
-            self._diagnostics.dropped("file-dropped", f"files[{event.id}]", why)
+            self._diagnostics.at(f"files[{event.id}]").dropped("file-dropped", why)
             self._hide(event)
             return
         native = merge_native(native, beside)

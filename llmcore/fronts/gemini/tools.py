@@ -76,7 +76,7 @@ def _report_config(config: NativeObject, *, native: bool, diagnostics: Diagnosti
     place = camel_keys(config.get("retrievalConfig"))
     for name in place if not native else place.keys() - {"latLng"}:
         path = f"toolConfig.retrievalConfig.{name}"
-        diagnostics.unsupported(path, f"the upstream's tools take no {name}")
+        diagnostics.at(path).unsupported(f"the upstream's tools take no {name}")
 
 
 class _ToolCollector:
@@ -107,7 +107,7 @@ class _ToolCollector:
         for name in ("behavior", "response", "responseJsonSchema"):
             if name in given:
                 why = f"a function of the upstream has no {name}"
-                self._diagnostics.unsupported(f"{path}.{name}", why)
+                self._diagnostics.at(f"{path}.{name}").unsupported(why)
         schema = given.get("parametersJsonSchema")
         if schema is None:
             schema = json_schema(given.get("parameters"))
@@ -126,14 +126,16 @@ class _ToolCollector:
         placed = (isinstance(tool, HostedTool) and tool.kind in _PLACED for tool in self.tools)
         if self._native and place and not any(placed):
             why = "no tool accepts a location"
-            self._diagnostics.unsupported("toolConfig.retrievalConfig.latLng", why)
+            self._diagnostics.at("toolConfig.retrievalConfig.latLng").unsupported(why)
 
     # -- tools that the provider runs
 
     def _add_hosted(self, name: str, value: object, path: str) -> None:
         kind = _KINDS.get(name, "raw")
         if self._policy == "drop":
-            self._diagnostics.dropped("hosted-tool-dropped", path, f"the gateway leaves out {name}")
+            self._diagnostics.at(path).dropped(
+                "hosted-tool-dropped", f"the gateway leaves out {name}"
+            )
         elif self._policy == "function" and kind in HOSTED_AS_FUNCTIONS:
             self.tools.append(function_instead(kind, path, self._diagnostics))
         elif self._native:
@@ -159,7 +161,7 @@ class _ToolCollector:
         blocked = value.pop("excludeDomains", None) if kind == "web_search" else None
         for name in value:
             why = f"the upstream's tool has no {name}"
-            self._diagnostics.unsupported(f"{path}.{name}", why)
+            self._diagnostics.at(f"{path}.{name}").unsupported(why)
         return HostedTool(kind=kind, options={"blocked_domains": blocked} if blocked else {})
 
 
@@ -277,7 +279,7 @@ def _of_no_function(
     if native:
         return evolve(offer, native={"toolConfig": {"functionCallingConfig": calling}})
     why = "no function is offered, and the provider calls its own tools as it sees fit"
-    diagnostics.unsupported("toolConfig.functionCallingConfig.mode", why)
+    diagnostics.at("toolConfig.functionCallingConfig.mode").unsupported(why)
     return offer
 
 
@@ -300,7 +302,7 @@ def _only(
         tool for tool in offer.tools if not isinstance(tool, ToolDefinition) or tool.name in allowed
     ]
     why = "only the allowed functions are offered: the upstream cannot allow some of them"
-    diagnostics.changed(
-        "tools-narrowed", "toolConfig.functionCallingConfig.allowedFunctionNames", why
+    diagnostics.at("toolConfig.functionCallingConfig.allowedFunctionNames").changed(
+        "tools-narrowed", why
     )
     return evolve(offer, tools=tuple(kept))

@@ -175,7 +175,7 @@ class _TurnReader:
             self._echo_reader.add(joined_part)
         if self._foreign:
             why = "only the model that made it can read it, and the upstream is another"
-            self._diagnostics.dropped("opaque-data-dropped", self._foreign, why)
+            self._diagnostics.at(self._foreign).dropped("opaque-data-dropped", why)
         return [_message(origin, parts) for origin, parts in self._echo_reader.take()]
 
     def _end_group(self, state: str, path: str) -> None:
@@ -208,7 +208,7 @@ class _TurnReader:
         if self._sealed:
             return []
         why = "code that Gemini ran, and what it printed, are text to other models"
-        self._diagnostics.changed("hosted-tool-as-text", path, why)
+        self._diagnostics.at(path).changed("hosted-tool-as-text", why)
         code = camel_keys(part.get("executableCode")).get("code")
         printed = camel_keys(part.get("codeExecutionResult")).get("output")
         return [TextPart(f"```\n{text}\n```") for text in (code, printed) if str_or_none(text)]

@@ -86,8 +86,8 @@ class CallWriter:
             self._chunks.write({"function_call": call.named("")})
         else:
             why = "a client that lists functions, and not tools, takes one call"
-            self._diagnostics.left_out(
-                f"choices[0].message.tool_calls[{call.index}]", "a call", why
+            self._diagnostics.at(f"choices[0].message.tool_calls[{call.index}]").left_out(
+                "a call", why
             )
         if wraps:
             self._write(call, _OPENING)

@@ -247,7 +247,7 @@ class StateReader:
             state = unsealed_state(seal, self._sealer, self._left)
         except ValueError as error:
             why = f"the sealed state was dropped: {error}"
-            diagnostics.dropped("opaque-data-dropped", path, why)
+            diagnostics.at(path).dropped("opaque-data-dropped", why)
             return None
         self._left -= state.size
         return state

@@ -233,7 +233,7 @@ def annotations_of(
     for citation in citations:
         if citation.url is None:
             why = "only pages of the web can be cited in Chat Completions"
-            diagnostics.dropped("citation-dropped", "choices[0].message.annotations", why)
+            diagnostics.at("choices[0].message.annotations").dropped("citation-dropped", why)
             continue
         # a provider that names no stretch means the whole text
         end = len(text) if citation.end_index is None else citation.end_index

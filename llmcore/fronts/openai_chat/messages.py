@@ -201,7 +201,7 @@ class MessageReader:
         if self._same_api:
             return (AudioPart(file_id=audio_id),)
         why = "the upstream does not have the audio that the id names"
-        self._diagnostics.left_out(f"{path}.audio", "audio", why)
+        self._diagnostics.at(f"{path}.audio").left_out("audio", why)
         return ()
 
     # -- thinking
@@ -229,7 +229,7 @@ class MessageReader:
         foreign = (*details, *blocks)
         if proof_in(foreign, "signature") or proof_in(foreign, "data"):
             why = "only the provider that signed this thinking can read its proof"
-            self._diagnostics.dropped("opaque-data-dropped", f"{path}.reasoning_details", why)
+            self._diagnostics.at(f"{path}.reasoning_details").dropped("opaque-data-dropped", why)
         return (ReasoningPart(text),) if text else ()
 
     def _fields(self, native: Fields, path: str) -> Sequence[ContentPart]:
@@ -245,7 +245,7 @@ class MessageReader:
 
     def _drop_extra(self, path: str) -> None:
         why = "only the provider that sent this can read it"
-        self._diagnostics.dropped("opaque-data-dropped", path, why)
+        self._diagnostics.at(path).dropped("opaque-data-dropped", why)
 
     # -- calls and results
 

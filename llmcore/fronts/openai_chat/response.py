@@ -248,8 +248,8 @@ class ChatWriter(FrontWriter):
             self._audio = audio
         else:
             why = "Chat Completions cannot represent it"
-            self._diagnostics.left_out(
-                _MESSAGE, f"a file ({event.media_type or 'of any type'})", why
+            self._diagnostics.at(_MESSAGE).left_out(
+                f"a file ({event.media_type or 'of any type'})", why
             )
 
     def _on_source(self, event: Source) -> None:
@@ -296,7 +296,7 @@ class ChatWriter(FrontWriter):
         """Return `finish_reason`."""
         if kind == "other":
             why = f"the upstream's finish reason ({reason.raw}) has no equivalent here"
-            self._diagnostics.noted("finish-reason", "choices[0].finish_reason", why)
+            self._diagnostics.at("choices[0].finish_reason").noted("finish-reason", why)
         if kind == "tool_calls" and self._request.legacy:
             return "function_call"
         return _WORDS[kind]
@@ -314,7 +314,7 @@ class ChatWriter(FrontWriter):
         for source in self._sources:
             if source.url is None:
                 why = "only pages of the web have a place in Chat Completions"
-                self._diagnostics.dropped("source-dropped", "search_results", why)
+                self._diagnostics.at("search_results").dropped("source-dropped", why)
             elif source.url not in cited:
                 pages.append({"title": source.title, "url": source.url})
         if pages:

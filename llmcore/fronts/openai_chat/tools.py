@@ -196,7 +196,9 @@ def _web_search(
         return None
     policy, protocol_id = upstream.policy.hosted_tools, upstream.protocol_id
     if policy == "drop":
-        diagnostics.dropped("hosted-tool-dropped", _PATH, "the gateway leaves out the web search")
+        diagnostics.at(_PATH).dropped(
+            "hosted-tool-dropped", "the gateway leaves out the web search"
+        )
         return None
     if policy == "function":
         return function_instead("web_search", _PATH, diagnostics)
@@ -220,7 +222,7 @@ def _search_tool(
         options["search_context_size"] = size
     elif size not in (None, "medium"):
         why = "the upstream's search has no such size"
-        diagnostics.unsupported(f"{_PATH}.search_context_size", why)
+        diagnostics.at(f"{_PATH}.search_context_size").unsupported(why)
     return HostedTool.web_search(user_location=known or None, **options)
 
 

@@ -325,7 +325,7 @@ def result_part(
     checks = objects(item.get("acknowledged_safety_checks"))
     if checks and protocol_id != PROTOCOL_ID:
         why = "the upstream has no safety checks"
-        diagnostics.unsupported(f"{path}.acknowledged_safety_checks", why)
+        diagnostics.at(f"{path}.acknowledged_safety_checks").unsupported(why)
     whole_tools = {"tools": objects(item.get("tools"))}
     part = ToolResultPart(
         call.id if call else call_id,
@@ -374,7 +374,7 @@ def _screenshot(
     native = {k: v for k, v in object_or_empty(item.get("output")).items() if v is not None}
     has_image = "image_url" in native or "file_id" in native
     if "image_url" in native and native.pop("file_id", None) is not None:
-        diagnostics.unsupported(f"{where}.file_id", "the image_url is sent")
+        diagnostics.at(f"{where}.file_id").unsupported("the image_url is sent")
     if protocol_id == PROTOCOL_ID and not has_image and not _failed(item):
         words = "must be a computer_screenshot with an image_url or a file_id."
         raise invalid(f"{where} {words}", where)

@@ -115,7 +115,7 @@ def _with_detail(
         return part
     if protocol_id == PROTOCOL_ID:
         return evolve(part, provider_metadata={METADATA_KEY: {"detail": detail}})
-    diagnostics.unsupported(f"{path}.detail", "the upstream takes no detail of a file")
+    diagnostics.at(f"{path}.detail").unsupported("the upstream takes no detail of a file")
     return part
 
 
@@ -230,7 +230,7 @@ def annotations_of(
         annotation = _annotation(citation, text)
         if annotation is None:
             why = "a citation that names neither a page nor a file has no form here"
-            diagnostics.dropped("citation-dropped", path, why)
+            diagnostics.at(path).dropped("citation-dropped", why)
         else:
             annotations.append(annotation)
     return annotations

@@ -148,4 +148,4 @@ class Sources:
             )
             if name not in self._cited:
                 why = f"no text cites the source {name}, and the API has no other place for it"
-                diagnostics.dropped("source-dropped", "output", why)
+                diagnostics.at("output").dropped("source-dropped", why)

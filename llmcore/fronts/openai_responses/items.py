@@ -343,7 +343,7 @@ def show_file(event: File, writer: EventWriter) -> None:
     part, result = record.part_of(event), image_result(event)
     if result is None or not str(event.media_type).startswith("image/"):
         why = "the API has no form for files other than images; it stays in the conversation"
-        writer.diagnostics.dropped("file-dropped", f"output[{writer.index}]", why)
+        writer.diagnostics.at(f"output[{writer.index}]").dropped("file-dropped", why)
         record.show(part)
         return
     show_item(_image_item(writer.new_id("ig"), result, event.media_type), writer)

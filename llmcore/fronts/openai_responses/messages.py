@@ -325,7 +325,7 @@ class InputReader:
             self._run.add(EchoedHostedItem(native=item, path=path))
         else:
             why = "the upstream has no search among tools: it is offered those that were found"
-            self._diagnostics.dropped("hosted-tool-dropped", path, why)
+            self._diagnostics.at(path).dropped("hosted-tool-dropped", why)
 
     def _read_message(self, item: Item, path: str) -> None:
         role = item.get("role")
@@ -376,7 +376,7 @@ class InputReader:
 
     def _read_other(self, item: Item, type_: str, path: str) -> None:
         if type_ == MARKER and not item.get("encrypted_content"):
-            self._diagnostics.left_out(path, f"a {type_} item", "it has no summary")
+            self._diagnostics.at(path).left_out(f"a {type_} item", "it has no summary")
             return
         if type_ in _UNREADABLE:
             why = (
@@ -387,7 +387,9 @@ class InputReader:
             )
             raise invalid(f"{path}: {why}", path, "unsupported_item")
         if type_ in _NAMED and str_or_none(item.get("name")):  # xAI's own search of X
-            self._diagnostics.dropped("hosted-tool-dropped", path, "only its own server can use it")
+            self._diagnostics.at(path).dropped(
+                "hosted-tool-dropped", "only its own server can use it"
+            )
             return
         if type_ in _NAMED:
             raise invalid(f"{path}: a call needs the name of its tool.", f"{path}.name")
@@ -454,7 +456,7 @@ class InputReader:
             if not isinstance(last, EchoedHostedItem) or last.native.get("type") != "reasoning":
                 return echoes[:end]
             why = "reasoning can only be replayed with the items after it"
-            self._diagnostics.dropped("reasoning-dropped", last.path, why)
+            self._diagnostics.at(last.path).dropped("reasoning-dropped", why)
         return ()
 
     def _remember(self, parts: Iterable[ContentPart]) -> None:
@@ -477,7 +479,7 @@ class InputReader:
         returned = native.get(field)
         if returned in (None, "", []):
             why = f"a {type_} item without its result has no form at the upstream"
-            self._diagnostics.dropped("hosted-tool-dropped", echo.path, why)
+            self._diagnostics.at(echo.path).dropped("hosted-tool-dropped", why)
             return []
         report_unknown(native, _OF_HOSTED | {field}, echo.path, self._diagnostics)
         tool = type_.removesuffix("_output").removesuffix("_call")

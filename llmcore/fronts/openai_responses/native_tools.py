@@ -45,7 +45,7 @@ def offer_hosted(
     type_ = str(native.get("type"))
     kind = kind_of(type_)
     if policy.hosted_tools == "drop":
-        diagnostics.dropped("hosted-tool-dropped", path, f"the gateway leaves out {type_} tools")
+        diagnostics.at(path).dropped("hosted-tool-dropped", f"the gateway leaves out {type_} tools")
         return None
     if protocol_id == PROTOCOL_ID:
         return HostedTool.raw(METADATA_KEY, native)
@@ -60,7 +60,7 @@ def _rest(native: Mapping[str, Any], known: set[str], path: str, diagnostics: Di
     for name, value in native.items():
         if name not in known | {"type"} and value is not None:
             why = f"the upstream's tool has no {name}"
-            diagnostics.unsupported(f"{path}.{name}", why)
+            diagnostics.at(f"{path}.{name}").unsupported(why)
 
 
 def _web_search(native: Mapping[str, Any], path: str, diagnostics: Diagnostics) -> HostedTool:
@@ -82,7 +82,7 @@ def _code_execution(native: Mapping[str, Any], path: str, diagnostics: Diagnosti
     wishes = (value for name, value in object_or_empty(container).items() if name != "type")
     if isinstance(container, str) or any(value not in (None, []) for value in wishes):
         why = "the upstream runs code in a container of its own"
-        diagnostics.unsupported(f"{path}.container", why)
+        diagnostics.at(f"{path}.container").unsupported(why)
     return HostedTool.code_execution()
 
 

@@ -123,9 +123,8 @@ class CallItem:
         """Write an item of its own form, which is shown once it is complete."""
         item = self._item(text, "completed")
         if item is None:
-            self._writer.diagnostics.noted(
+            self._writer.diagnostics.at(f"output[{self._writer.index}]").noted(
                 "invalid-tool-arguments",
-                f"output[{self._writer.index}]",
                 f"the arguments of {self._start.name} do not fit the tool: a plain function call",
             )
             self._entry = None

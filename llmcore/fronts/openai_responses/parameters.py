@@ -181,7 +181,7 @@ def _tool_choice(body: Body, protocol_id: str | None, diagnostics: Diagnostics) 
     if protocol_id == RESPONSES:
         return {"tool_choice": choice}
     why = "the upstream can be made to use a server, and not one of its tools"
-    diagnostics.unsupported("tool_choice.name", why)
+    diagnostics.at("tool_choice.name").unsupported(why)
     return {}
 
 
@@ -200,7 +200,7 @@ def provider_options(
         elif name in END_USER and protocol_id == MESSAGES and "metadata" not in options:
             options["metadata"] = {"user_id": str(value)}
         else:
-            diagnostics.unsupported(name, f"the upstream takes no {name}")
+            diagnostics.at(name).unsupported(f"the upstream takes no {name}")
     options |= _verbosity(body, protocol_id, diagnostics) | _own_fields(
         body, protocol_id, diagnostics
     )
@@ -222,7 +222,7 @@ def _verbosity(body: Body, protocol_id: str | None, diagnostics: Diagnostics) ->
     if protocol_id == CHAT:
         return {"verbosity": verbosity}
     if verbosity != "medium":
-        diagnostics.unsupported("text.verbosity", "the upstream takes no verbosity")
+        diagnostics.at("text.verbosity").unsupported("the upstream takes no verbosity")
     return {}
 
 

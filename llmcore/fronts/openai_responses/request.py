@@ -210,7 +210,7 @@ def _offer(
 def _include(body: Mapping[str, Any], diagnostics: Diagnostics) -> frozenset[str]:
     included = frozenset(map(str, read_field(body, "include", list) or ()))
     for name in sorted(included - _ITEMS):
-        diagnostics.unsupported("include", f"there is no {name[:100]}")
+        diagnostics.at("include").unsupported(f"there is no {name[:100]}")
     return included
 
 

@@ -383,7 +383,7 @@ class ResponsesWriter(FrontWriter):
         else:
             if reason.reason == "other":
                 why = f"the upstream's finish reason ({reason.raw}) has no equivalent here"
-                self._diagnostics.noted("finish-reason", "status", why)
+                self._diagnostics.at("status").noted("finish-reason", why)
             self._end("completed")
 
     def _incomplete(self, reason: FinishReason) -> str | None:

@@ -241,7 +241,9 @@ class ToolCollector:
             str_or_none(native.get("server_description")) or function.description,
             function.parameters,
         )
-        self._diagnostics.changed("hosted-tool-as-function", path, f"{name} is the client's to run")
+        self._diagnostics.at(path).changed(
+            "hosted-tool-as-function", f"{name} is the client's to run"
+        )
         return evolve(tool, type=type_, label=label)
 
     def _virtual(
@@ -261,7 +263,7 @@ class ToolCollector:
         for name in _OWN_FIELDS:
             if native.get(name):
                 why = f"the upstream's functions have no {name}"
-                self._diagnostics.unsupported(f"{path}.{name}", why)
+                self._diagnostics.at(f"{path}.{name}").unsupported(why)
 
 
 _OWN_FIELDS: Final = ("defer_loading", "output_schema", "allowed_callers", "async")
@@ -353,7 +355,7 @@ def _parameters(schema: object, path: str, diagnostics: Diagnostics) -> JsonObje
     cleaned: JsonObject = _unmarked(schema)
     if cleaned != schema:
         why = "marks for OpenAI's own server were taken out of the schema"
-        diagnostics.dropped("unsupported-schema-keyword", f"{path}.parameters", why)
+        diagnostics.at(f"{path}.parameters").dropped("unsupported-schema-keyword", why)
     return rooted(cleaned)
 
 

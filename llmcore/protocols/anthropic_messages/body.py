@@ -159,7 +159,7 @@ def _enforced(
 def _lower_metadata(request: LLMRequest, diagnostics: Diagnostics) -> JsonObject | None:
     for name in request.metadata:
         if name != "user_id":
-            diagnostics.unsupported(f"metadata.{name}", "the API accepts only user_id")
+            diagnostics.at(f"metadata.{name}").unsupported("the API accepts only user_id")
     user_id = request.metadata.get("user_id")
     return None if user_id is None else {"user_id": user_id}
 
@@ -201,7 +201,7 @@ def lower_generation(
     fields["temperature"] = at_most_one("temperature", options.temperature, diagnostics)
     note_missing(options, MISSING_PARAMETERS, diagnostics)
     for name, why in refused_sampling(fields, rules, thinks=is_thinking(thinking)).items():
-        diagnostics.unsupported(f"generation.{name}", why)
+        diagnostics.at(f"generation.{name}").unsupported(why)
         fields[name] = None
     fields["stop_sequences"] = _stop_sequences(options.stop, diagnostics) or None
     return fields
@@ -211,7 +211,7 @@ def _stop_sequences(stop: tuple[str, ...], diagnostics: Diagnostics) -> list[str
     for index, text in enumerate(stop):
         if not text.strip():
             why = "the API refuses stop sequences of white space"
-            diagnostics.unsupported(f"generation.stop[{index}]", why)
+            diagnostics.at(f"generation.stop[{index}]").unsupported(why)
     return [text for text in stop if text.strip()]
 
 

@@ -145,7 +145,7 @@ def _lower_message(
     diagnostics: Diagnostics,
 ) -> _Draft:
     if message.name:
-        diagnostics.unsupported(f"{path}.name", "the API accepts no names")
+        diagnostics.at(f"{path}.name").unsupported("the API accepts no names")
     content: list[Block] = []
     after_results: list[Block] = []
     for index, part in enumerate(message.content):
@@ -228,7 +228,7 @@ class _Declined:
             }
         for index in sorted(removed):
             what = "a part of a response that its model declined to complete"
-            diagnostics.left_out(f"{path}.content[{index}]", what, "the API refuses it")
+            diagnostics.at(f"{path}.content[{index}]").left_out(what, "the API refuses it")
         kept = [part for index, part in enumerate(message.content) if index not in removed]
         return evolve(message, content=tuple(kept)) if removed else message
 
@@ -267,14 +267,16 @@ def _lower_assistant_part(
         case TextPart():
             content.append(lower_text(part, path, diagnostics))
         case RefusalPart() if "stop_details" in part.provider_metadata.get(METADATA_KEY, {}):
-            diagnostics.left_out(path, "why a response was stopped", "it is not text of the model")
+            diagnostics.at(path).left_out(
+                "why a response was stopped", "it is not text of the model"
+            )
         case RefusalPart(text=text):
             content.append(marked({"type": "text", "text": text}, part))
         case ToolCallPart() | ToolResultPart() if part.provider_executed:
             native = lower_executed(part)
             if native is None:
-                diagnostics.left_out(
-                    path, "a tool run by another provider", "the API cannot express it"
+                diagnostics.at(path).left_out(
+                    "a tool run by another provider", "the API cannot express it"
                 )
             else:
                 content.append(native)
@@ -283,7 +285,7 @@ def _lower_assistant_part(
         case ProviderPart():
             content.append(lower_part(part, path, target, diagnostics))
         case ImagePart() | DocumentPart() | AudioPart() | ToolResultPart():
-            diagnostics.left_out(path, "a file", "assistant messages cannot contain any")
+            diagnostics.at(path).left_out("a file", "assistant messages cannot contain any")
 
 
 def _move_mark(
@@ -296,13 +298,12 @@ def _move_mark(
     before = content[-2] if len(content) > 1 else {}
     if before.get("type") in ("text", "tool_use"):
         before.setdefault("cache_control", cache_mark(ttl))
-        diagnostics.changed(
+        diagnostics.at(path).changed(
             "cache-breakpoint-moved",
-            path,
             "thinking cannot have a cache mark; it was moved to the block before",
         )
         return
-    diagnostics.dropped("cache-breakpoint-dropped", path, "thinking cannot have a cache mark")
+    diagnostics.at(path).dropped("cache-breakpoint-dropped", "thinking cannot have a cache mark")
 
 
 # -- system messages
@@ -357,7 +358,7 @@ def _may_follow(before: _Draft | None) -> bool:
 
 def _as_user_text(draft: _Draft, diagnostics: Diagnostics) -> _Draft:
     why = "the API accepts no system message here; it is sent as user text in a <system> tag"
-    diagnostics.changed("system-message-demoted", draft.path, why)
+    diagnostics.at(draft.path).changed("system-message-demoted", why)
     texts = _texts(draft, diagnostics)
     tagged = [{**block, "text": tagged_text("system", block["text"])} for block in texts]
     return _Draft("user", tagged, draft.path)
@@ -367,7 +368,7 @@ def _texts(draft: _Draft, diagnostics: Diagnostics) -> list[Block]:
     texts = [block for block in draft.content if _is_text(block)]
     if len(texts) < len(draft.content):
         why = "only the text of a system message can be moved"
-        diagnostics.dropped("unsupported-content", draft.path, why)
+        diagnostics.at(draft.path).dropped("unsupported-content", why)
     return texts
 
 

@@ -132,7 +132,7 @@ def _lower_image(part: ImagePart, path: str, diagnostics: Diagnostics) -> Block:
     if encoded is not None and encoded[0] not in _IMAGES:
         return omitted_block("an image", path, f"the API accepts no {encoded[0]}", diagnostics)
     if part.file_id is None and part.detail not in (None, "auto"):
-        diagnostics.unsupported(f"{path}.detail", "the API has no detail levels")
+        diagnostics.at(f"{path}.detail").unsupported("the API has no detail levels")
     block: Block = {"type": "image", "source": _source(part, encoded)}
     how = object_or_empty(part.provider_metadata.get(METADATA_KEY)).get("transformations")
     return marked({**block, "transformations": how} if how else block, part)
@@ -162,8 +162,8 @@ def _lower_document(
     if part.citations and target.citations:
         block["citations"] = {"enabled": True}
     elif part.citations:
-        diagnostics.unsupported(
-            f"{path}.citations", "the API refuses citations beside structured output"
+        diagnostics.at(f"{path}.citations").unsupported(
+            "the API refuses citations beside structured output"
         )
     return marked(block, part)
 

@@ -72,7 +72,7 @@ def _lower_function(
     strict = tool.strict and rules.strict_tools and not _called_by_code(tool)
     if tool.strict and not strict:
         whose = "a tool that code calls" if rules.strict_tools else "a tool of this model"
-        diagnostics.unsupported(f"{path}.strict", f"{whose} cannot be strict")
+        diagnostics.at(f"{path}.strict").unsupported(f"{whose} cannot be strict")
     target = SchemaTarget.ANTHROPIC_STRICT if strict else SchemaTarget.ANTHROPIC
     projected = project(tool.parameters, target, f"{path}.parameters")
     diagnostics.extend(projected.diagnostics)
@@ -108,7 +108,7 @@ def _lower_hosted(
         return lower_claude_tool(tool, path, rules, diagnostics)
     if tool.provider in keys:
         return native_tool(dict(tool.options))
-    diagnostics.dropped("unsupported-tool", path, f"the raw tool is {tool.provider}'s")
+    diagnostics.at(path).dropped("unsupported-tool", f"the raw tool is {tool.provider}'s")
     return None
 
 
@@ -127,7 +127,7 @@ def _lower_choice(
     serial = request.parallel_tool_calls is False
     if serial and any(map(_called_by_code, request.tools)):
         why = "code calls its tools as it needs them"
-        diagnostics.unsupported("parallel_tool_calls", why)
+        diagnostics.at("parallel_tool_calls").unsupported(why)
         serial = False
     if choice is None:
         return _choice("auto", serial=True) if serial else None

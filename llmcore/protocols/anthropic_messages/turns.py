@@ -82,7 +82,7 @@ def _without(ids: set[str], message: Message, path: str, diagnostics: Diagnostic
     for index, part in enumerate(message.content):
         if isinstance(part, ToolCallPart) and part.provider_executed and part.id in ids:
             why = f"the call of {part.name} was cut off before its result"
-            diagnostics.dropped("hosted-tool-dropped", f"{path}.content[{index}]", why)
+            diagnostics.at(f"{path}.content[{index}]").dropped("hosted-tool-dropped", why)
         else:
             kept.append(part)
     same = len(kept) == len(message.content)
@@ -119,7 +119,7 @@ def with_results_alone(
             placed.append(message)
     for path, _ in held:
         why = "the API takes results alone while code or a tool waits; send it in a later message"
-        diagnostics.left_out(path, "what is not a result", why)
+        diagnostics.at(path).left_out("what is not a result", why)
     return placed
 
 
@@ -153,7 +153,7 @@ def _placed(
         return evolve(message, content=tuple(results))
     for where, _ in held:
         why = "its place is behind the results that are waited for; it follows when they have come"
-        diagnostics.changed("reordered-content", where, why)
+        diagnostics.at(where).changed("reordered-content", why)
     waited = [part for _, parts in held for part in parts]
     held.clear()
     return evolve(message, content=(*results, *waited, *others))

@@ -228,7 +228,7 @@ def lower_reasoning(
             "no field is documented for the model: name its own in "
             "provider_options.bedrock.additionalModelRequestFields"
         )
-        diagnostics.unsupported("reasoning", why)
+        diagnostics.at("reasoning").unsupported(why)
     return ConverseReasoning()
 
 
@@ -257,7 +257,7 @@ def _nova(reasoning: ReasoningOptions, diagnostics: Diagnostics) -> dict[str, An
 def _gpt_oss(reasoning: ReasoningOptions, diagnostics: Diagnostics) -> dict[str, Any]:
     if reasoning.effort == "none":
         why = "reasoning cannot be turned off for this model; the lowest effort is sent"
-        diagnostics.changed("reasoning-not-off", "reasoning.effort", why)
+        diagnostics.at("reasoning.effort").changed("reasoning-not-off", why)
         return {"reasoning_effort": "low"}
     effort = _level(reasoning, diagnostics)
     return {} if effort is None else {"reasoning_effort": effort}
@@ -282,7 +282,7 @@ def _level(reasoning: ReasoningOptions, diagnostics: Diagnostics) -> str | None:
     nearest = _NEAREST.get(effort, effort)  # a word of the vendor's own goes as it is
     if nearest != effort:
         why = f"the model takes {', '.join(_LEVELS)}; {effort!r} became {nearest!r}"
-        diagnostics.changed("reasoning-effort-changed", "reasoning.effort", why)
+        diagnostics.at("reasoning.effort").changed("reasoning-effort-changed", why)
     return nearest
 
 
@@ -290,10 +290,10 @@ def _note_amounts(reasoning: ReasoningOptions, diagnostics: Diagnostics) -> None
     """Record what a model that takes an effort alone does not see."""
     if reasoning.budget_tokens is not None:
         why = "the model accepts an effort, not a number of tokens"
-        diagnostics.unsupported("reasoning.budget_tokens", why)
+        diagnostics.at("reasoning.budget_tokens").unsupported(why)
     if reasoning.summary is not None:
-        diagnostics.unsupported(
-            "reasoning.summary", "the model decides whether its thinking is shown"
+        diagnostics.at("reasoning.summary").unsupported(
+            "the model decides whether its thinking is shown"
         )
 
 
@@ -316,7 +316,7 @@ def lower_generation(
     }
     note_missing(options, MISSING_PARAMETERS, diagnostics)
     for name, why in _refused(fields, rules, reasoning).items():
-        diagnostics.unsupported(f"generation.{name}", why)
+        diagnostics.at(f"generation.{name}").unsupported(why)
         fields[name] = None
     inference = {native: fields[name] for name, native in PARAMETERS.items()}
     inference["stopSequences"] = _stop_sequences(options.stop, rules, diagnostics) or None
@@ -358,7 +358,7 @@ def _lower_top_k(
                 "no field is documented for the model: name its own in "
                 "provider_options.bedrock.additionalModelRequestFields"
             )
-            diagnostics.unsupported("generation.top_k", why)
+            diagnostics.at("generation.top_k").unsupported(why)
             return {}
 
 
@@ -367,14 +367,14 @@ def _stop_sequences(
 ) -> list[str]:
     kept: list[str] = []
     if stop and not rules.stop_sequences:
-        diagnostics.unsupported("generation.stop", "the model accepts no stop sequences")
+        diagnostics.at("generation.stop").unsupported("the model accepts no stop sequences")
         return []
     for index, text in enumerate(stop):
         if text.strip() or (text and rules.family != "claude"):
             kept.append(text)
         else:
             why = "empty stop sequences are refused, and by Claude those of white space alone"
-            diagnostics.unsupported(f"generation.stop[{index}]", why)
+            diagnostics.at(f"generation.stop[{index}]").unsupported(why)
     return kept
 
 
@@ -394,7 +394,7 @@ def _metadata(request: LLMRequest, diagnostics: Diagnostics) -> dict[str, str]:
         else:
             kept[name] = value
             continue
-        diagnostics.unsupported(f"metadata.{name}", why)
+        diagnostics.at(f"metadata.{name}").unsupported(why)
     return kept
 
 
@@ -411,5 +411,5 @@ def _with_options(
     if not stream and isinstance(guardrail, dict) and "streamProcessingMode" in guardrail:
         merged["guardrailConfig"] = without(guardrail, "streamProcessingMode")
         why = "it is only supported for streams"
-        diagnostics.unsupported("guardrailConfig.streamProcessingMode", why)
+        diagnostics.at("guardrailConfig.streamProcessingMode").unsupported(why)
     return merged

@@ -83,7 +83,7 @@ def place_points(
         chosen = choose_breakpoints(marked, places, limits, wanted, diagnostics)
     if policy.ttl == "1h" != wanted:
         why = "the model keeps a prefix for five minutes only"
-        diagnostics.changed("cache-ttl-shortened", "cache.ttl", why)
+        diagnostics.at("cache.ttl").changed("cache-ttl-shortened", why)
     by_list = {items.position(0)[:2]: items.items for items in lists}
     for position, ttl in reversed(chosen.items()):
         by_list[position[:2]].insert(position[2] + 1, cache_point(ttl))
@@ -155,6 +155,6 @@ def _taken_out(
             taken.add(place)
             if place != wished:
                 why = "a cache point is not allowed after this block; it is moved before it"
-                diagnostics.changed("cache-breakpoint-moved", f"{blocks.path}[{wished}]", why)
+                diagnostics.at(f"{blocks.path}[{wished}]").changed("cache-breakpoint-moved", why)
             path = f"{blocks.path}[{max(place, 0)}]"
             yield evolve(point, position=blocks.position(place), path=path)

@@ -114,7 +114,7 @@ def _lower_system(parts: Iterable[TextPart], path: str, diagnostics: Diagnostics
         if part.text.strip():
             blocks.append({"text": part.text})
         elif part.text:
-            diagnostics.dropped("empty-text", f"{path}[{index}]", "the text is empty")
+            diagnostics.at(f"{path}[{index}]").dropped("empty-text", "the text is empty")
         _mark(part, blocks)
     return blocks
 
@@ -130,7 +130,7 @@ def _lower_message(
     message: Message, path: str, target: ConverseTarget, diagnostics: Diagnostics
 ) -> ConverseMessage:
     if message.name:
-        diagnostics.unsupported(f"{path}.name", "the API accepts no names")
+        diagnostics.at(f"{path}.name").unsupported("the API accepts no names")
     is_assistant = message.role == "assistant"
     blocks: list[Block] = []
     after_results: list[Block] = []
@@ -167,7 +167,7 @@ def _with_document_text(blocks: list[Block], path: str, diagnostics: Diagnostics
     if not any("document" in block for block in blocks) or any("text" in b for b in blocks):
         return blocks
     why = f"documents need a text beside them: {DOCUMENT_TEXT!r} is sent"
-    diagnostics.added("document-text-added", path, why)
+    diagnostics.at(path).added("document-text-added", why)
     results = [block for block in blocks if "toolResult" in block]
     rest = [block for block in blocks if "toolResult" not in block]
     return [*results, {"text": DOCUMENT_TEXT}, *rest]
@@ -194,8 +194,8 @@ def _lower_assistant_part(
         case ToolCallPart() | ToolResultPart() if part.provider_executed:
             native = lower_executed(part)
             if native is None:
-                diagnostics.left_out(
-                    path, "a tool run by another provider", "the API cannot express it"
+                diagnostics.at(path).left_out(
+                    "a tool run by another provider", "the API cannot express it"
                 )
             else:
                 blocks.append(native)
@@ -204,7 +204,7 @@ def _lower_assistant_part(
         case ProviderPart():
             blocks.append(lower_part(part, path, target, diagnostics))
         case ImagePart() | DocumentPart() | AudioPart() | ToolResultPart():
-            diagnostics.left_out(path, "a file", "assistant messages cannot contain any")
+            diagnostics.at(path).left_out("a file", "assistant messages cannot contain any")
 
 
 # -- a trailing assistant message

@@ -93,7 +93,7 @@ def _lower_image(part: ImagePart, path: str, diagnostics: Diagnostics) -> Block:
     if name is None:
         return _omitted("an image", path, f"the API accepts no {media_type}", diagnostics)
     if part.detail not in (None, "auto"):
-        diagnostics.unsupported(f"{path}.detail", "the API has no detail levels")
+        diagnostics.at(f"{path}.detail").unsupported("the API has no detail levels")
     return {"image": {"format": name, "source": source}}
 
 
@@ -128,8 +128,8 @@ def _lower_document(
     if part.citations and target.citations:
         document["citations"] = {"enabled": True}
     elif part.citations:
-        diagnostics.unsupported(
-            f"{path}.citations", "citations are refused beside structured output"
+        diagnostics.at(f"{path}.citations").unsupported(
+            "citations are refused beside structured output"
         )
     return {"document": document}
 
@@ -223,7 +223,7 @@ def _result_content(
         blocks = [{"text": text}] if text.strip() else []
     if not blocks:
         why = f"the service accepts no empty result: {EMPTY_RESULT!r} is sent"
-        diagnostics.changed("empty-text", f"{path}.content", why)
+        diagnostics.at(f"{path}.content").changed("empty-text", why)
     return blocks or [{"text": EMPTY_RESULT}]
 
 

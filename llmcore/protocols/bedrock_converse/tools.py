@@ -70,7 +70,7 @@ def lower_tools(
             tools.append(lowered)
     if request.parallel_tool_calls is False and request.tools:
         why = "the model decides by itself whether it calls tools in parallel"
-        diagnostics.unsupported("parallel_tool_calls", why)
+        diagnostics.at("parallel_tool_calls").unsupported(why)
     fields: dict[str, Any] = {}
     if vendors:
         fields["tools"] = [vendor.definition for vendor in vendors]
@@ -92,15 +92,15 @@ def _lower_hosted(
     if tool.kind == "raw":
         if tool.provider in keys:
             return dict(tool.options)
-        diagnostics.dropped("unsupported-tool", path, f"the raw tool is {tool.provider}'s")
+        diagnostics.at(path).dropped("unsupported-tool", f"the raw tool is {tool.provider}'s")
         return None
     if rules.family == "nova" and tool.kind in SYSTEM_TOOLS:
         for name in tool.options:
-            diagnostics.unsupported(f"{path}.{name}", "the service's tool has no options")
+            diagnostics.at(f"{path}.{name}").unsupported("the service's tool has no options")
         return {"systemTool": {"name": SYSTEM_TOOLS[tool.kind]}}
     if rules.family == "claude" and tool.kind in CLAUDE_TOOLS:
         return lower_claude_tool(tool, path, rules.claude_rules, diagnostics)
-    diagnostics.dropped("unsupported-tool", path, f"the model has no {tool.kind} tool here")
+    diagnostics.at(path).dropped("unsupported-tool", f"the model has no {tool.kind} tool here")
     return None
 
 
@@ -113,7 +113,7 @@ def _lower_function(
         tool = freeform_function(tool, closed=False)
     strict = bool(tool.strict) and rules.structured_output
     if tool.strict and not strict:
-        diagnostics.unsupported(f"{path}.strict", "the model has no strict tools")
+        diagnostics.at(f"{path}.strict").unsupported("the model has no strict tools")
     target = SchemaTarget.BEDROCK_STRICT if strict else rules.tool_schema
     projected = project(tool.parameters, target, f"{path}.parameters")
     diagnostics.extend(projected.diagnostics)
@@ -152,8 +152,8 @@ def stub_tools(
     called = dict.fromkeys(_called(messages))
     for name, _ in called:
         why = "messages contain calls of it, and the service requires definitions for all calls"
-        diagnostics.added(
-            "tool-stub-added", "tools", f"{name} was defined without parameters: {why}"
+        diagnostics.at("tools").added(
+            "tool-stub-added", f"{name} was defined without parameters: {why}"
         )
     return [_stub(name, hosted=hosted) for name, hosted in called]
 
@@ -186,7 +186,7 @@ def _lower_choice(
         return None
     if choice.mode == "none":
         why = "the API cannot forbid tool calls; the tools stay, and the model may call them"
-        diagnostics.dropped("unsupported-tool-choice", "tool_choice", why)
+        diagnostics.at("tool_choice").dropped("unsupported-tool-choice", why)
         return None
     return _choice(choice, choice.tool_name, rules)
 
@@ -209,7 +209,7 @@ def _only_tool(request: LLMRequest, rules: ConverseRules, diagnostics: Diagnosti
         return None
     if len(request.tools) > 1:
         why = "the model cannot be required to call one tool: only that tool is offered"
-        diagnostics.changed("tool-choice-emulated", "tool_choice", why)
+        diagnostics.at("tool_choice").changed("tool-choice-emulated", why)
     return choice.tool_name
 
 

@@ -111,7 +111,7 @@ def _with_options(
         for name in ("systemInstruction", "tools", "toolConfig"):
             if merged.pop(name, None) is not None:
                 why = "the cached content has its own, and the request may not set others"
-                diagnostics.dropped("cached-content", name, why)
+                diagnostics.at(name).dropped("cached-content", why)
     return merged
 
 
@@ -178,14 +178,14 @@ def _drop_sampling(given: dict[str, Any], diagnostics: Diagnostics) -> None:
     """Remove the sampling parameters from the options in *given*, for models that ignore them."""
     for name in ("temperature", "top_p", "top_k"):
         if given.pop(name) is not None:
-            diagnostics.unsupported(f"generation.{name}", "the model ignores it")
+            diagnostics.at(f"generation.{name}").unsupported("the model ignores it")
 
 
 def _lower_metadata(
     request: LLMRequest, dialect: GeminiDialect, diagnostics: Diagnostics
 ) -> NativeObject:
     if request.metadata and not dialect.labels:
-        diagnostics.unsupported("metadata", "the service accepts no labels")
+        diagnostics.at("metadata").unsupported("the service accepts no labels")
         return {}
     return dict(request.metadata)
 
@@ -195,7 +195,7 @@ def _note_caching(request: LLMRequest, diagnostics: Diagnostics) -> None:
     for name in ("key", "retention", "ttl"):
         if getattr(request.cache, name) is not None:
             why = "prefixes are cached automatically; use CachePolicy(content=...) for stored ones"
-            diagnostics.unsupported(f"cache.{name}", why)
+            diagnostics.at(f"cache.{name}").unsupported(why)
 
 
 # -- how much to think
@@ -219,7 +219,7 @@ def lower_reasoning(
     if reasoning is None:
         return {}
     if rules.thinking == "none":
-        diagnostics.unsupported("reasoning", "the model does not think")
+        diagnostics.at("reasoning").unsupported("the model does not think")
         return {}
     lower = _lower_level if rules.thinking == "level" else _lower_budget
     config = lower(reasoning, rules, diagnostics)
@@ -227,7 +227,7 @@ def lower_reasoning(
         config["includeThoughts"] = reasoning.summary != "none"
     if reasoning.summary in ("concise", "detailed"):
         why = "thoughts are summarised in one way only"
-        diagnostics.changed("unsupported-parameter", "reasoning.summary", why)
+        diagnostics.at("reasoning.summary").changed("unsupported-parameter", why)
     return config
 
 
@@ -240,15 +240,15 @@ def _lower_level(
         if rules.takes_budget:
             return {"thinkingBudget": reasoning.budget_tokens}
         why = "the model accepts an effort, not a number of tokens"
-        diagnostics.unsupported("reasoning.budget_tokens", why)
+        diagnostics.at("reasoning.budget_tokens").unsupported(why)
         return {}
     if reasoning.budget_tokens is not None:
         why = "the model accepts a level or a budget: the effort is sent"
-        diagnostics.unsupported("reasoning.budget_tokens", why)
+        diagnostics.at("reasoning.budget_tokens").unsupported(why)
     level = _level(reasoning.effort, rules)
     if reasoning.effort in _EFFORTS and level != reasoning.effort.upper():
         why = f"the model has no such level; {level} is the nearest"
-        diagnostics.changed("unsupported-parameter", "reasoning.effort", why)
+        diagnostics.at("reasoning.effort").changed("unsupported-parameter", why)
     return {"thinkingLevel": level}
 
 
@@ -269,13 +269,13 @@ def _lower_budget(
         requested, path = reasoning.budget_tokens, "reasoning.budget_tokens"
         if reasoning.effort is not None:
             why = "the model accepts a token budget, and budget_tokens is set too"
-            diagnostics.unsupported("reasoning.effort", why)
+            diagnostics.at("reasoning.effort").unsupported(why)
     elif reasoning.effort is not None:
         path = "reasoning.effort"
         requested = 0 if reasoning.effort == "none" else _TOKENS.get(reasoning.effort, most)
         if reasoning.effort not in _EFFORTS:
-            diagnostics.changed(
-                "unsupported-parameter", path, "not a word the model has a budget for"
+            diagnostics.at(path).changed(
+                "unsupported-parameter", "not a word the model has a budget for"
             )
             requested = _AUTOMATIC
     else:
@@ -283,7 +283,7 @@ def _lower_budget(
     budget = _within(requested, least, most, off=not rules.thinks_always)
     if budget != requested:
         why = f"the model thinks between {least} and {most} tokens: {budget} is sent"
-        diagnostics.changed("unsupported-parameter", path, why)
+        diagnostics.at(path).changed("unsupported-parameter", why)
     return {"thinkingBudget": budget}
 
 

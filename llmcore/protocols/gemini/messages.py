@@ -79,7 +79,7 @@ def lower_messages(
         contents.append({"role": "user", "parts": [{"text": CONTINUE_TEXT}]})
     if system and contents and target.rules.words_only:
         why = "the model takes no instructions: they are sent as user text in a <system> tag"
-        diagnostics.changed("system-message-demoted", "system", why)
+        diagnostics.at("system").changed("system-message-demoted", why)
         first = contents[0]
         tagged = [{"text": tagged_text("system", part["text"])} for part in system]
         contents[0] = {**first, "parts": [*tagged, *first["parts"]]}
@@ -91,7 +91,7 @@ def _lower_message(
     message: Message, path: str, target: GeminiTarget, ids: frozenset[str], diagnostics: Diagnostics
 ) -> NativeObject:
     if message.name:
-        diagnostics.unsupported(f"{path}.name", "the API accepts no names")
+        diagnostics.at(f"{path}.name").unsupported("the API accepts no names")
     if message.role == "assistant":
         return {
             "role": ROLES["assistant"],
@@ -171,7 +171,7 @@ def _readable(part: NativeObject, path: str, diagnostics: Diagnostics) -> Native
     if signature is None or (isinstance(signature, str) and _BASE64.fullmatch(signature)):
         return part
     why = "its signature is not one of Gemini's: it is not base64"
-    diagnostics.dropped("opaque-data-dropped", path, why)
+    diagnostics.at(path).dropped("opaque-data-dropped", why)
     return without(part, "thoughtSignature")
 
 
@@ -187,6 +187,6 @@ def _signed(
         if "thoughtSignature" in part:
             return parts
         why = "its call has no signature of this model: the value that skips the check is sent"
-        diagnostics.added("thought-signature-skipped", path, why)
+        diagnostics.at(path).added("thought-signature-skipped", why)
         return [*parts[:index], {**part, "thoughtSignature": SKIP_SIGNATURE}, *parts[index + 1 :]]
     return parts

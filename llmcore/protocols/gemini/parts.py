@@ -71,7 +71,7 @@ def lower_media(
         before = [{"text": words}] if words else []
         if part.citations:
             why = "the model does not support citations of documents"
-            diagnostics.unsupported(f"{path}.citations", why)
+            diagnostics.at(f"{path}.citations").unsupported(why)
     return [*before, native]
 
 
@@ -88,7 +88,7 @@ def _lower_source(part: MediaPart, path: str, diagnostics: Diagnostics) -> Nativ
         media_type = found_type if isinstance(part, ImagePart) else part.media_type or found_type
         if not media_type.startswith("text/") and media.text_data(part) is not None:
             why = f"the model reads {media_type} as plain text only"
-            diagnostics.changed("media-type-changed", f"{path}.media_type", why)
+            diagnostics.at(f"{path}.media_type").changed("media-type-changed", why)
             media_type = "text/plain"
         data = base64.urlsafe_b64encode(typed_bytes[1]).decode()
         return {"inlineData": {"mimeType": media_type, "data": data}}
@@ -105,7 +105,7 @@ def _lower_detail(
         return {}
     if not rules.media_resolution:
         why = "the model reads all images at one resolution (generationConfig.mediaResolution)"
-        diagnostics.unsupported(f"{path}.detail", why)
+        diagnostics.at(f"{path}.detail").unsupported(why)
         return {}
     return {"mediaResolution": {"level": f"MEDIA_RESOLUTION_{level}"}}
 
@@ -137,7 +137,7 @@ def lower_part(
             return [cast("NativeObject", data)] if isinstance(data, dict) else []
         case _:
             why = f"Gemini has no place for {media.noun_of(part)} here"
-            diagnostics.dropped("unsupported-content", path, why)
+            diagnostics.at(path).dropped("unsupported-content", why)
             return []
 
 
@@ -168,7 +168,7 @@ def _arguments(call: ToolCallPart, path: str, diagnostics: Diagnostics) -> Nativ
         return call.arguments
     if call.kind != "custom":
         why = "arguments are an object: these are wrapped in one"
-        diagnostics.changed("invalid-tool-arguments", f"{path}.arguments", why)
+        diagnostics.at(f"{path}.arguments").changed("invalid-tool-arguments", why)
     return freeform_arguments(text_or_json(call.arguments))
 
 
@@ -189,12 +189,12 @@ def lower_executed(
     native = object_or_empty(target.replayed(part).get("part"))
     if not native:
         why = "the call of a hosted tool can only be replayed unchanged"
-        diagnostics.dropped("unsupported-content", path, why)
+        diagnostics.at(path).dropped("unsupported-content", why)
         return []
     if trusted or "thoughtSignature" not in native:
         return [native]
     why = "its signature is valid only for the model that made it"
-    diagnostics.dropped("opaque-data-dropped", path, why)
+    diagnostics.at(path).dropped("opaque-data-dropped", why)
     rest = without(native, "thoughtSignature")
     skipped = {"thoughtSignature": SKIP_SIGNATURE} if target.rules.checks_signatures else {}
     return [rest | skipped]
@@ -276,8 +276,8 @@ def _lower_items(
                 words.append(f"[{label}: after the results]")
                 lowering.media_after_results.extend(({"text": f"{label}:"}, native))
                 why = "the function response cannot hold it: it follows the responses"
-                lowering.diagnostics.changed("moved-tool-result-media", where, why)
+                lowering.diagnostics.at(where).changed("moved-tool-result-media", why)
             case _:
                 why = f"a function response cannot hold what is native to {item.provider}"
-                lowering.diagnostics.dropped("unsupported-content", where, why)
+                lowering.diagnostics.at(where).dropped("unsupported-content", why)
     return "\n".join(words), held

@@ -52,7 +52,7 @@ def lower_tools(
     for index, tool in enumerate(request.tools):
         path = f"tools[{index}]"
         if rules.words_only:
-            diagnostics.dropped("unsupported-tool", path, "the model calls no tools")
+            diagnostics.at(path).dropped("unsupported-tool", "the model calls no tools")
             continue
         if isinstance(tool, HostedTool):
             found = lower_hosted(tool, path, dialect, keys, diagnostics)
@@ -60,11 +60,11 @@ def lower_tools(
                 continue
             if alone and found.runs_at_server:
                 why = "before Gemini 3, the service's own tools are refused beside functions"
-                diagnostics.dropped("unsupported-tool", path, why)
+                diagnostics.at(path).dropped("unsupported-tool", why)
                 continue
             if none and found.runs_at_server:
                 why = "the mode NONE is for functions: the service's own tool is not offered"
-                diagnostics.changed("tool-choice-emulated", path, why)
+                diagnostics.at(path).changed("tool-choice-emulated", why)
                 continue
             hosted.append(found)
             _merge(config, found, path, diagnostics)
@@ -80,7 +80,7 @@ def lower_tools(
         config["includeServerSideToolInvocations"] = True
     if request.parallel_tool_calls is False and functions:
         why = "the model decides by itself whether it calls functions in parallel"
-        diagnostics.unsupported("parallel_tool_calls", why)
+        diagnostics.at("parallel_tool_calls").unsupported(why)
     return LoweredTools(tools=tools, config=config)
 
 
@@ -91,7 +91,7 @@ def _merge(
     for name, value in tool.config.items():
         if config.setdefault(name, value) != value:
             why = "earlier tools have another location, and all tools share one"
-            diagnostics.unsupported(f"{path}.user_location", why)
+            diagnostics.at(f"{path}.user_location").unsupported(why)
 
 
 # -- the caller's own tools
@@ -189,7 +189,7 @@ def lower_hosted(
         return HostedLowering(tool=native, runs_at_server=native.keys().isdisjoint(_CLIENT_SIDE))
     lower = _KINDS.get(tool.kind)
     if lower is None or (tool.kind == "mcp" and not dialect.mcp_servers):
-        diagnostics.dropped("unsupported-tool", path, _missing(tool))
+        diagnostics.at(path).dropped("unsupported-tool", _missing(tool))
         return None
     options = _Options(dict(tool.options), path, diagnostics)
     return lower(options, dialect)
@@ -222,7 +222,7 @@ class _Options:
         for name in names:
             if name in self._options:
                 del self._options[name]
-                self._diagnostics.unsupported(f"{self._path}.{name}", why)
+                self._diagnostics.at(f"{self._path}.{name}").unsupported(why)
 
     def rest(self) -> NativeObject:
         """Return the remaining options, which are native."""

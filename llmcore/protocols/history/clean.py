@@ -194,7 +194,7 @@ def clean(message: Message, index: int, policy: HistoryPolicy, diagnostics: Diag
     if policy.empty_text != "keep" and not (policy.empty_user_text and _is_empty_turn(draft)):
         _drop_empty_text(draft, policy, diagnostics)
     if not draft.parts and draft.role != "user":
-        diagnostics.dropped("empty-message", draft.path, f"the {draft.role} message is empty")
+        diagnostics.at(draft.path).dropped("empty-message", f"the {draft.role} message is empty")
     return draft
 
 
@@ -207,8 +207,8 @@ def _is_kept_file(entry: Placed, policy: HistoryPolicy, diagnostics: Diagnostics
     owner = part.file_owner if isinstance(part, _MEDIA) else None
     if owner in (None, policy.provider):
         return True
-    diagnostics.dropped(
-        "file-dropped", path_of(place), f"the file belongs to {owner}, which created it"
+    diagnostics.at(path_of(place)).dropped(
+        "file-dropped", f"the file belongs to {owner}, which created it"
     )
     return False
 
@@ -280,18 +280,18 @@ def _clean_part(
     own = native and message.origin is not None  # its API never takes those back
     if isinstance(part, TextPart) and part.citations and not (policy.citations or own):
         why = "the API does not take those of earlier responses"
-        diagnostics.left_out(f"{path}.citations", "citations", why)
+        diagnostics.at(f"{path}.citations").left_out("citations", why)
     if isinstance(part, ProviderPart):
         ours = part.provider in (policy.provider, policy.metadata_key, policy.protocol)
         if not (native and ours):
             why = f"data native to {part.provider} means nothing to {policy.protocol}"
-            diagnostics.dropped("provider-part-dropped", path, why)
+            diagnostics.at(path).dropped("provider-part-dropped", why)
             return None
         return part
     if isinstance(part, ToolCallPart | ToolResultPart) and part.provider_executed:
         if not native:
             why = "a tool that another provider ran itself cannot be shown to this one"
-            diagnostics.dropped("hosted-tool-dropped", path, why)
+            diagnostics.at(path).dropped("hosted-tool-dropped", why)
             return None
         return part
     return part if trusted else _strip(part, path, policy, diagnostics)
@@ -310,19 +310,19 @@ def _clean_reasoning(
     if policy.reasoning == "drop" or (policy.reasoning == "own" and not own):
         whose = " of other providers" if policy.reasoning == "own" else ""
         why = f"the target accepts no reasoning from earlier responses{whose}"
-        diagnostics.dropped("reasoning-dropped", path, why)
+        diagnostics.at(path).dropped("reasoning-dropped", why)
         return None
     cleaned = part if trusted else _without_proof(part, policy)
     if not (cleaned.text or _is_backed(cleaned, policy) or _has_data(cleaned, policy)):
-        diagnostics.dropped("reasoning-dropped", path, "the target cannot read any of it")
+        diagnostics.at(path).dropped("reasoning-dropped", "the target cannot read any of it")
         return None
     if policy.reasoning == "signed" and not _is_backed(cleaned, policy):
         why = "the target accepts only reasoning with a valid signature"
-        diagnostics.dropped("reasoning-dropped", path, why)
+        diagnostics.at(path).dropped("reasoning-dropped", why)
         return None
     if cleaned is not part:
         why = "its signature or encrypted data is valid only for the model that made it"
-        diagnostics.dropped("opaque-data-dropped", path, why)
+        diagnostics.at(path).dropped("opaque-data-dropped", why)
     return cleaned
 
 
@@ -356,7 +356,7 @@ def _strip(
     if policy.metadata_key not in part.provider_metadata:
         return part
     why = "its opaque data is valid only for the model that made it"
-    diagnostics.dropped("opaque-data-dropped", path, why)
+    diagnostics.at(path).dropped("opaque-data-dropped", why)
     metadata = without(part.provider_metadata, policy.metadata_key)
     return evolve(part, provider_metadata=metadata)
 
@@ -366,7 +366,7 @@ def _strip_message(draft: Draft, policy: HistoryPolicy, diagnostics: Diagnostics
     if policy.metadata_key not in message.provider_metadata:
         return
     why = "its opaque data is valid only for the model that made it"
-    diagnostics.dropped("opaque-data-dropped", draft.path, why)
+    diagnostics.at(draft.path).dropped("opaque-data-dropped", why)
     metadata = without(message.provider_metadata, policy.metadata_key)
     draft.message = evolve(message, provider_metadata=metadata)
 
@@ -383,7 +383,7 @@ def _drop_item_ids(draft: Draft, policy: HistoryPolicy, diagnostics: Diagnostics
             draft.parts[position] = (place, evolve(part, provider_metadata=metadata))
     if dropped and policy.item_ids:
         why = "ids of stored items go with the reasoning that was dropped"
-        diagnostics.dropped("item-ids-dropped", draft.path, why)
+        diagnostics.at(draft.path).dropped("item-ids-dropped", why)
 
 
 # -- empty text
@@ -397,7 +397,7 @@ def _drop_empty_text(draft: Draft, policy: HistoryPolicy, diagnostics: Diagnosti
     for place, part in draft.parts:
         if isinstance(part, TextPart | RefusalPart) and _is_empty(part, policy):
             moved = _move_cache_mark(part, kept)
-            diagnostics.dropped("empty-text", path_of(place), f"the text is empty{moved}")
+            diagnostics.at(path_of(place)).dropped("empty-text", f"the text is empty{moved}")
         elif isinstance(part, ToolResultPart) and isinstance(part.content, tuple):
             kept.append((place, _clean_result(part, path_of(place), policy, diagnostics)))
         else:
@@ -439,5 +439,5 @@ def _clean_result(
     )
     if len(kept) == len(part.parts):
         return part
-    diagnostics.dropped("empty-text", f"{path}.content", "empty text in the tool's result")
+    diagnostics.at(f"{path}.content").dropped("empty-text", "empty text in the tool's result")
     return evolve(part, content=kept or "")

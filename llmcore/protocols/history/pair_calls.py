@@ -112,20 +112,20 @@ class _Matcher:
         self.results[call] = PairedResult(place, part, draft.message)
         if call < self._last_answered or entry.after != self._passed:
             why = "results must directly follow the message with their calls, in their order"
-            self._diagnostics.changed("tool-result-moved", path_of(place), why)
+            self._diagnostics.at(path_of(place)).changed("tool-result-moved", why)
         self._last_answered = call
         return True
 
     def _note_split(self, place: Place) -> None:
         if not self._policy.alternate:
             why = "the target's tool messages hold results only; the rest became the user's"
-            self._diagnostics.changed("tool-message-split", path_of(place), why)
+            self._diagnostics.at(path_of(place)).changed("tool-message-split", why)
 
     def _is_stray(self, place: Place, part: ToolResultPart) -> bool:
         if self._policy.continues_stored:
             return False
         why = f"no call with the id {shown(part.tool_call_id)!r} stands before it"
-        self._diagnostics.dropped("tool-result-stray", path_of(place), why)
+        self._diagnostics.at(path_of(place)).dropped("tool-result-stray", why)
         return True
 
 
@@ -180,7 +180,7 @@ def _name(call: ToolCallPart, path: str, call_id: str, diagnostics: Diagnostics)
     if call_id == call.id:
         return call
     why = f"the id {shown(call.id)!r} became {call_id!r}, which is legal and unique"
-    diagnostics.changed("tool-call-id-changed", path, why)
+    diagnostics.at(path).changed("tool-call-id-changed", why)
     return evolve(call, id=call_id)
 
 
@@ -194,7 +194,7 @@ def _settled(
     """Return the result of *call*, under its id, kind and (if wanted) name."""
     if result is None:
         why = f"the call of {call.name} has no result; a placeholder is sent"
-        diagnostics.added("tool-result-missing", path_of(place), why)
+        diagnostics.at(path_of(place)).added("tool-result-missing", why)
         made = ToolResultPart(
             call.id, MISSING_RESULT, name=call.name, is_error=True, kind=call.kind
         )
@@ -205,7 +205,7 @@ def _settled(
         name = call.name
     elif name is not None and name != call.name:
         why = f"the result of {call.name} was named {name}"
-        diagnostics.changed("tool-result-renamed", path_of(result.place), why)
+        diagnostics.at(path_of(result.place)).changed("tool-result-renamed", why)
         name = call.name
     if (part.tool_call_id, part.kind, part.name) != (call.id, call.kind, name):
         part = evolve(part, tool_call_id=call.id, kind=call.kind, name=name)

@@ -74,21 +74,23 @@ def place_instructions(
 def _rename_developer(draft: Draft, policy: HistoryPolicy, diagnostics: Diagnostics) -> None:
     if draft.role == "developer" and not policy.developer_role and draft.parts:
         draft.role = "system"
-        diagnostics.changed("developer-as-system", draft.path, "the target has no developer role")
+        diagnostics.at(draft.path).changed(
+            "developer-as-system", "the target has no developer role"
+        )
 
 
 def _lift(draft: Draft, lifted: list[TextPart], diagnostics: Diagnostics, *, moved: bool) -> None:
     """Move the text of *draft* to *lifted*; what else it holds becomes the user's."""
     if moved and draft.parts:
         why = "the target accepts instructions only before the conversation"
-        diagnostics.changed("system-message-moved", draft.path, why)
+        diagnostics.at(draft.path).changed("system-message-moved", why)
     lifted.extend(part for _, part in draft.parts if isinstance(part, TextPart))
     rest: list[Placed] = [
         (place, part) for place, part in draft.parts if not isinstance(part, TextPart)
     ]
     if rest:
         why = "the target's instructions are text only; the rest became the user's"
-        diagnostics.changed("system-message-demoted", draft.path, why)
+        diagnostics.at(draft.path).changed("system-message-demoted", why)
     draft.parts, draft.role = rest, "user" if rest else draft.role
 
 
@@ -96,7 +98,7 @@ def _demote(draft: Draft, diagnostics: Diagnostics) -> None:
     """Make *draft* the user's, its text in a tag that names the speaker."""
     tag = draft.role
     why = f"the target accepts no {tag} message here; it became user text in a <{tag}> tag"
-    diagnostics.changed("system-message-demoted", draft.path, why)
+    diagnostics.at(draft.path).changed("system-message-demoted", why)
     draft.parts = [
         (place, evolve(part, text=tagged_text(tag, part.text)))
         if isinstance(part, TextPart)
@@ -187,7 +189,7 @@ def _note_merge(before: Unit, unit: Unit, diagnostics: Diagnostics) -> None:
     """Report that two messages were joined, unless a user's message follows tool results."""
     if before.role == unit.role and unit.parts:
         why = f"joined with the {before.role} message before it: roles must alternate"
-        diagnostics.noted("roles-merged", unit.path, why)
+        diagnostics.at(unit.path).noted("roles-merged", why)
 
 
 def _close(groups: list[list[Unit]], policy: HistoryPolicy, diagnostics: Diagnostics) -> None:
@@ -199,8 +201,8 @@ def _close(groups: list[list[Unit]], policy: HistoryPolicy, diagnostics: Diagnos
         parts = group[-1].parts
         while parts and isinstance(parts[-1][1], ReasoningPart):
             place, _ = parts.pop()
-            diagnostics.dropped(
-                "reasoning-dropped", path_of(place), "a response may not end with reasoning"
+            diagnostics.at(path_of(place)).dropped(
+                "reasoning-dropped", "a response may not end with reasoning"
             )
         if parts:
             return
@@ -243,7 +245,7 @@ def _results_first(part: ContentPart) -> bool:
 
 
 def _placeholder(unit: Unit, diagnostics: Diagnostics) -> tuple[TextPart, ...]:
-    diagnostics.changed("empty-message", unit.path, f"it is empty; {EMPTY_MESSAGE!r} is sent")
+    diagnostics.at(unit.path).changed("empty-message", f"it is empty; {EMPTY_MESSAGE!r} is sent")
     return (TextPart(EMPTY_MESSAGE),)
 
 
@@ -258,7 +260,7 @@ def _name(sources: list[Message], role: Role, path: str, diagnostics: Diagnostic
         return names.pop()
     if names:
         why = "messages of several speakers became one message"
-        diagnostics.dropped("speaker-names-dropped", path, why)
+        diagnostics.at(path).dropped("speaker-names-dropped", why)
     return None
 
 
@@ -279,7 +281,9 @@ def _started_by_user(
         if message.role in ("user", "tool"):
             break
         if message.role == "assistant":
-            diagnostics.added("first-message-added", path, "the first message must be the user's")
+            diagnostics.at(path).added(
+                "first-message-added", "the first message must be the user's"
+            )
             first = (path, Message.user(EARLIER_MESSAGES))
             return [*messages[:position], first, *messages[position:]]
     return messages

@@ -69,7 +69,7 @@ def _lower_asked(
     if forces_call_by_schema(request, dialect):
         if request.response_format is not None and request.response_format.type != "text":
             why = "the response must be a tool call, which replaces its format"
-            diagnostics.unsupported("response_format", why)
+            diagnostics.at("response_format").unsupported(why)
         response_format, words = lower_forced_call(request, dialect, diagnostics)
         return {"response_format": response_format}, [words]
     fields = lower_tools(request, dialect, context.keys, diagnostics)
@@ -115,8 +115,8 @@ def _lower_schema(
     if dialect.strict_schemas:
         schema["strict"] = projected.strict
     elif response_format.strict:
-        diagnostics.unsupported(
-            "response_format.strict", "the server has no strict mode for schemas"
+        diagnostics.at("response_format.strict").unsupported(
+            "the server has no strict mode for schemas"
         )
     return {"type": "json_schema", "json_schema": schema}
 
@@ -157,11 +157,11 @@ def lower_caching(
         return fields
     for name, value in (("key", cache.key), ("retention", cache.retention)):
         if value is not None and not dialect.prompt_cache_key:
-            diagnostics.unsupported(f"cache.{name}", f"the server has no cache {name}")
+            diagnostics.at(f"cache.{name}").unsupported(f"the server has no cache {name}")
     if dialect.caches_on_request(request.model_id) and cache.mode == "auto":
         fields["cache_control"] = cache_mark(cache.ttl)
     elif cache.ttl is not None and not dialect.cache_control:
-        diagnostics.unsupported("cache.ttl", "the server decides how long it caches")
+        diagnostics.at("cache.ttl").unsupported("the server decides how long it caches")
     return fields
 
 
@@ -180,7 +180,7 @@ def _supported(
     for name in body:
         if name in rejected:
             why = f"{request.model_id} does not take {name}"
-            diagnostics.unsupported(REQUEST_PATHS.get(name, f"generation.{name}"), why)
+            diagnostics.at(REQUEST_PATHS.get(name, f"generation.{name}")).unsupported(why)
     return without(body, *rejected)
 
 
@@ -200,7 +200,7 @@ def lower_reasoning(
     for name, value in given.items():
         if value is not None and name not in taken:
             why = f"the server does not support a reasoning {name}, or not beside the others"
-            diagnostics.unsupported(f"reasoning.{name}", why)
+            diagnostics.at(f"reasoning.{name}").unsupported(why)
     return fields
 
 
@@ -222,7 +222,7 @@ def _reasoning_beside_tools(
         why = f"{model} supports tools over Chat Completions only without reasoning"
     else:
         return reasoning
-    diagnostics.changed("reasoning-turned-off", "reasoning", why)
+    diagnostics.at("reasoning").changed("reasoning-turned-off", why)
     return ReasoningOptions(effort="none")
 
 

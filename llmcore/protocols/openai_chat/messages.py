@@ -119,7 +119,7 @@ def _add_user(messages: list[NativeObject], diagnostics: Diagnostics) -> None:
     said = [at for at, role in enumerate(roles) if role in ("assistant", "tool")]
     words = EARLIER_MESSAGES if said else EMPTY_MESSAGE
     why = "one message at least must be the user's"
-    diagnostics.added("first-message-added", "messages[0]", why)
+    diagnostics.at("messages[0]").added("first-message-added", why)
     messages.insert(said[0] if said else len(messages), {"role": "user", "content": words})
 
 
@@ -204,7 +204,7 @@ def _named(
     native: NativeObject, message: Message, path: str, context: ChatTarget, diagnostics: Diagnostics
 ) -> NativeObject:
     if message.name and not context.dialect.names:
-        diagnostics.unsupported(f"{path}.name", "the server accepts no names")
+        diagnostics.at(f"{path}.name").unsupported("the server accepts no names")
         return native
     return {**native, "name": message.name} if message.name else native
 
@@ -315,7 +315,7 @@ def _note_unproven(message: Message, path: str, diagnostics: Diagnostics) -> Non
     for index, part in enumerate(message.content):
         if isinstance(part, ReasoningPart):
             why = "the server accepts thinking only with the proof that came with it"
-            diagnostics.dropped("reasoning-dropped", f"{path}.content[{index}]", why)
+            diagnostics.at(f"{path}.content[{index}]").dropped("reasoning-dropped", why)
 
 
 def _lower_audio_id(
@@ -330,7 +330,7 @@ def _lower_audio_id(
         if audio_id and context.policy.same_api(message.origin):
             return {"audio": {"id": audio_id}}
         where = f"{path}.content[{index}]"
-        diagnostics.left_out(where, "audio", "it can only be sent back by its id")
+        diagnostics.at(where).left_out("audio", "it can only be sent back by its id")
     return {}
 
 
@@ -362,7 +362,9 @@ def _lower_calls(
         broken = part.kind == "function" and not part.is_valid
         if broken and context.dialect.valid_arguments:
             why = "the server accepts only JSON objects as arguments: they are wrapped in one"
-            diagnostics.changed("invalid-tool-arguments", f"{path}.content[{index}].arguments", why)
+            diagnostics.at(f"{path}.content[{index}].arguments").changed(
+                "invalid-tool-arguments", why
+            )
         calls.append(_lower_call(part, message, context))
     if calls and context.dialect.checks_signatures(context.policy.model):
         calls[0] = _signed(calls[0], path, diagnostics)
@@ -377,7 +379,7 @@ def _signed(call: NativeObject, path: str, diagnostics: Diagnostics) -> NativeOb
     if "extra_content" in call:
         return call
     why = "its call has no signature of this model: the value that skips the check is sent"
-    diagnostics.added("thought-signature-skipped", path, why)
+    diagnostics.at(path).added("thought-signature-skipped", why)
     return {**call, "extra_content": {"google": {"thought_signature": SKIP_SIGNATURE}}}
 
 
@@ -407,16 +409,16 @@ def _note_losses(message: Message, path: str, diagnostics: Diagnostics) -> None:
     for index, part in enumerate(message.content):
         where = f"{path}.content[{index}]"
         if isinstance(part, ImagePart | DocumentPart):
-            diagnostics.left_out(where, "a file", "assistant messages cannot contain any")
+            diagnostics.at(where).left_out("a file", "assistant messages cannot contain any")
         elif isinstance(part, ToolCallPart | ToolResultPart) and part.provider_executed:
-            diagnostics.left_out(
-                where, "a tool run by the provider", "Chat Completions cannot represent it"
+            diagnostics.at(where).left_out(
+                "a tool run by the provider", "Chat Completions cannot represent it"
             )
         elif isinstance(part, ToolCallPart):
             called = True
         elif called and isinstance(part, TextPart) and part.text:
             message_ = "text after a tool call is sent before it: Chat has no other position"
-            diagnostics.changed("reordered-content", where, message_)
+            diagnostics.at(where).changed("reordered-content", message_)
 
 
 # -- results of tools
@@ -471,7 +473,7 @@ def _lower_result(
             natives.append({"type": "text", "text": f"[{label}: in the next user message]"})
             after_results += [{"type": "text", "text": f"{label}:"}, native]
             why = "tool messages hold only text: it follows in a user message"
-            diagnostics.changed("moved-tool-result-media", where, why)
+            diagnostics.at(where).changed("moved-tool-result-media", why)
     mark_breakpoint(natives, part, path, diagnostics, taken=context.breakpoints)
     return content_of(natives, context.dialect)
 

@@ -123,7 +123,7 @@ def _lower_document(
         return [_lower_video(part, path, dialect, diagnostics)]
     if part.citations:
         why = "Chat Completions does not support citations of documents"
-        diagnostics.unsupported(f"{path}.citations", why)
+        diagnostics.at(f"{path}.citations").unsupported(why)
     text = media.text_data(part)
     if text is not None:
         return [{"type": "text", "text": document_text(part, text)}]

@@ -53,7 +53,7 @@ def lower_tools(
         raise UnsupportedToolChoiceError("a call is required, but the server has none of the tools")
     if alone and len(request.tools) > 1:
         why = "the server cannot require one tool: only that tool is offered"
-        diagnostics.changed("tool-choice-emulated", "tool_choice", why)
+        diagnostics.at("tool_choice").changed("tool-choice-emulated", why)
     return fields | _lower_parallel(request, bool(tools), dialect, diagnostics)
 
 
@@ -96,7 +96,7 @@ def _lower_parallel(
         return {}
     if not dialect.parallel_tool_calls:
         why = "the server decides by itself whether tools are called in parallel"
-        diagnostics.unsupported("parallel_tool_calls", why)
+        diagnostics.at("parallel_tool_calls").unsupported(why)
         return {}
     return {"parallel_tool_calls": request.parallel_tool_calls}
 
@@ -111,7 +111,7 @@ def _all_strict_or_none(tools: Sequence[ToolSpec], diagnostics: Diagnostics) -> 
         return tools
     for index in (index for index, is_strict in enumerate(strict) if is_strict):
         why = "the server accepts strict functions only if all of them are"
-        diagnostics.unsupported(f"tools[{index}].strict", why)
+        diagnostics.at(f"tools[{index}].strict").unsupported(why)
     return [
         evolve(tool, strict=False) if isinstance(tool, ToolDefinition) else tool for tool in tools
     ]
@@ -129,9 +129,8 @@ def _lower_tool(
         case HostedTool(kind="raw", provider=provider) if provider in keys:
             return dict(tool.options)
         case HostedTool():
-            diagnostics.dropped(
+            diagnostics.at(path).dropped(
                 "unsupported-tool",
-                path,
                 f"Chat Completions has no {tool.kind} tool"
                 if tool.kind != "raw"
                 else f"the raw tool is {tool.provider}'s",
@@ -147,7 +146,7 @@ def _lower_function(
         tool = freeform_function(tool)
     strict = tool.strict
     if strict and not dialect.strict_tools:
-        diagnostics.unsupported(f"{path}.strict", "the server has no strict functions")
+        diagnostics.at(f"{path}.strict").unsupported("the server has no strict functions")
         strict = None
     target = SchemaTarget.OPENAI_STRICT if strict else dialect.schemas
     projected = project(tool.parameters, target, f"{path}.parameters")
@@ -195,7 +194,7 @@ def lower_forced_call(
         for index, tool in _offered(request)
     ]
     why = "the call is made from a JSON schema on the response's text: exactly one call"
-    diagnostics.changed("tool-choice-emulated", "tool_choice", why)
+    diagnostics.at("tool_choice").changed("tool-choice-emulated", why)
     schema = {
         "anyOf": [_call_schema(function["name"]) for function in functions],
         "$defs": {function["name"]: _moved_references(function) for function in functions},

@@ -161,7 +161,7 @@ def lower_include(
     effort = request.reasoning.effort if request.reasoning else None
     if context.dialect.fixed_sampling.rejects(request.model_id, effort):
         why = f"{request.model_id} does not support log probabilities"
-        diagnostics.unsupported("generation.logprobs", why)
+        diagnostics.at("generation.logprobs").unsupported(why)
         return included
     return [*included, "message.output_text.logprobs"]
 
@@ -241,7 +241,7 @@ def lower_caching(
         return fields
     if cache.ttl is not None:
         why = "the provider places its own breakpoints: set cache.retention instead"
-        diagnostics.unsupported("cache.ttl", why)
+        diagnostics.at("cache.ttl").unsupported(why)
     return fields
 
 
@@ -262,7 +262,7 @@ def _supported(
     for name in body:
         if name in rejected and name not in _OURS:
             why = f"{request.model_id} does not take {name}"
-            diagnostics.unsupported(REQUEST_PATHS.get(name, name), why)
+            diagnostics.at(REQUEST_PATHS.get(name, name)).unsupported(why)
     return without(body, *rejected)
 
 
@@ -281,7 +281,7 @@ def _with_effort_to_search(request: LLMRequest, diagnostics: Diagnostics) -> LLM
     if not any(isinstance(tool, HostedTool) and _searches(tool) for tool in request.tools):
         return request
     why = "web search cannot be used with the effort 'minimal', which became 'low'"
-    diagnostics.changed("reasoning-effort-changed", "reasoning.effort", why)
+    diagnostics.at("reasoning.effort").changed("reasoning-effort-changed", why)
     return evolve(request, reasoning=evolve(reasoning, effort="low"))
 
 
@@ -298,11 +298,11 @@ def lower_reasoning(
         return {}
     if reasoning.budget_tokens is not None:
         why = "the Responses API accepts an effort, not a number of tokens"
-        diagnostics.unsupported("reasoning.budget_tokens", why)
+        diagnostics.at("reasoning.budget_tokens").unsupported(why)
     summary = None if reasoning.summary == "none" else reasoning.summary  # none is the default
     if summary == "concise" and not dialect.takes_concise(request.model_id):
         why = f"{request.model_id} has no concise summaries: 'auto' is sent"
-        diagnostics.changed("reasoning-summary-changed", "reasoning.summary", why)
+        diagnostics.at("reasoning.summary").changed("reasoning-summary-changed", why)
         summary = "auto"
     fields = {"effort": reasoning.effort, "summary": summary}
     given = present(fields)

@@ -162,7 +162,7 @@ def continued(
 
 
 def _note_whole(why: str, diagnostics: Diagnostics) -> None:
-    diagnostics.noted("response-chain", "messages", f"{why}: the whole conversation is sent")
+    diagnostics.at("messages").noted("response-chain", f"{why}: the whole conversation is sent")
 
 
 def note_lost(options: JsonObject, diagnostics: Diagnostics) -> bool:

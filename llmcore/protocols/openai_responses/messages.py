@@ -85,7 +85,7 @@ def lower_messages(
     items: list[NativeObject] = []
     for path, message in zip(repaired.paths, repaired.messages, strict=True):
         if message.name:
-            diagnostics.unsupported(f"{path}.name", "the Responses API accepts no names")
+            diagnostics.at(f"{path}.name").unsupported("the Responses API accepts no names")
         if message.role == "assistant":
             items += lower_response(message, path, _rules(message, context), diagnostics)
         else:

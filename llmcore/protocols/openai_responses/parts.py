@@ -97,12 +97,14 @@ def _lower_document(part: DocumentPart, path: str, diagnostics: Diagnostics) -> 
         ]
     if part.citations:
         why = "the Responses API does not support citations of documents"
-        diagnostics.unsupported(f"{path}.citations", why)
+        diagnostics.at(f"{path}.citations").unsupported(why)
     text = media.text_data(part)
     detail = str_or_none(object_or_empty(part.provider_metadata.get(METADATA_KEY)).get("detail"))
     if text is not None:
         if detail is not None:
-            diagnostics.unsupported(f"{path}.detail", "a text is sent as it is, in no other detail")
+            diagnostics.at(f"{path}.detail").unsupported(
+                "a text is sent as it is, in no other detail"
+            )
         return [_text(document_text(part, text))]
     before = [_text(part.context)] if part.context else []
     file = _lower_file(part)
@@ -183,7 +185,7 @@ def _plain(part: ToolResultPart, path: str, diagnostics: Diagnostics) -> JsonVal
     text = text_of(part.parts)
     if any(not hasattr(item, "text") for item in part.parts):
         why = "the output of this tool must be text: its other parts are omitted"
-        diagnostics.dropped("unsupported-content", f"{path}.content", why)
+        diagnostics.at(f"{path}.content").dropped("unsupported-content", why)
     return text
 
 
@@ -269,7 +271,7 @@ def _computer(
         )
     if image is None:
         why = "a computer call that failed has no screenshot: a blank one is sent"
-        diagnostics.changed("unsupported-content", f"{path}.content", why)
+        diagnostics.at(f"{path}.content").changed("unsupported-content", why)
     source = lower_image(image or _BLANK)
     shot = {name: source[name] for name in ("file_id", "image_url") if name in source}
     native: NativeObject = {"type": "computer_call_output", "call_id": part.tool_call_id}
@@ -290,7 +292,7 @@ def _tool_search(
     definitions = objects(given)
     if part.is_error or (given and not definitions):
         why = "the output of a tool search is tool definitions: it found none"
-        diagnostics.changed("unsupported-content", f"{path}.content", why)
+        diagnostics.at(f"{path}.content").changed("unsupported-content", why)
     native: NativeObject = {"type": "tool_search_output", "call_id": part.tool_call_id}
     return {**native, "execution": "client", "status": "completed", "tools": definitions}
 

@@ -136,7 +136,7 @@ def _add(
             pass
         case _:
             why = "an assistant message cannot contain it"
-            diagnostics.left_out(path, media.noun_of(part), why)
+            diagnostics.at(path).left_out(media.noun_of(part), why)
 
 
 def _item(kind: _Kind, path: str, metadata: NativeObject, native: NativeObject) -> _Item:
@@ -198,7 +198,7 @@ def _add_tool(
         items.append(_item("hosted", path, metadata, dict(native)))
     elif isinstance(part, ToolCallPart):
         why = "the call of a hosted tool can only be replayed as its native item"
-        diagnostics.dropped("hosted-tool-dropped", path, why)
+        diagnostics.at(path).dropped("hosted-tool-dropped", why)
 
 
 def _call(part: ToolCallPart, metadata: NativeObject) -> NativeObject:
@@ -318,7 +318,7 @@ def _with_id(item: _Item, with_id: bool) -> NativeObject:
 def _lowered_reasoning(item: _Item, intact: bool, diagnostics: Diagnostics) -> list[NativeObject]:
     if not intact:
         why = "reasoning can only be replayed complete and with the items after it"
-        diagnostics.dropped("reasoning-dropped", item.path, why)
+        diagnostics.at(item.path).dropped("reasoning-dropped", why)
         return []
     native: NativeObject = {"type": "reasoning"}
     if item.id is not None:
@@ -333,15 +333,15 @@ def _lowered_reasoning(item: _Item, intact: bool, diagnostics: Diagnostics) -> l
 def _lowered_hosted(item: _Item, intact: bool, diagnostics: Diagnostics) -> list[NativeObject]:
     if not intact or item.id is None:
         why = "the call of a hosted tool can only be replayed with its reasoning"
-        diagnostics.dropped("hosted-tool-dropped", item.path, why)
+        diagnostics.at(item.path).dropped("hosted-tool-dropped", why)
         return []
     if item.native.get("type") == "custom_tool_call":
         why = "the server does not accept its own searches of X in the input"
-        diagnostics.dropped("hosted-tool-dropped", item.path, why)
+        diagnostics.at(item.path).dropped("hosted-tool-dropped", why)
         return []
     if item.native.get("type") == "image_generation_call" and "result" not in item.native:
         why = "the image that the call generated is not in the message any more"
-        diagnostics.dropped("hosted-tool-dropped", item.path, why)
+        diagnostics.at(item.path).dropped("hosted-tool-dropped", why)
         return []
     return [_with_id(item, with_id=True)]
 
@@ -356,7 +356,7 @@ def _lowered_native(
     """
     if "encrypted_content" in item.native and not rules.readable:
         why = "encrypted data is valid only for the model that made it"
-        diagnostics.dropped("opaque-data-dropped", item.path, why)
+        diagnostics.at(item.path).dropped("opaque-data-dropped", why)
         return []
     if item.native.get("type") == "reasoning" and item.native.get("content") is None:
         item.native = without(item.native, "content")

@@ -82,7 +82,7 @@ def _lower_tool(
         case HostedTool(kind="raw", provider=provider) if provider in keys:
             return dict(tool.options)
         case HostedTool(kind="raw", provider=provider):
-            diagnostics.dropped("unsupported-tool", path, f"the raw tool is {provider}'s")
+            diagnostics.at(path).dropped("unsupported-tool", f"the raw tool is {provider}'s")
             return None
         case HostedTool():
             return _lower_hosted(tool, path, model, diagnostics)
@@ -123,7 +123,9 @@ def _lower_hosted(
 ) -> NativeObject | None:
     form = _HOSTED.get(tool.kind)
     if form is None:
-        diagnostics.dropped("unsupported-tool", path, f"the Responses API has no {tool.kind} tool")
+        diagnostics.at(path).dropped(
+            "unsupported-tool", f"the Responses API has no {tool.kind} tool"
+        )
         return None
     return form(dict(tool.options), path, model, diagnostics)
 
@@ -133,7 +135,7 @@ def _unsupported(
 ) -> None:
     """Remove an option that the API does not have."""
     if options.pop(name, None) is not None:
-        diagnostics.unsupported(f"{path}.{name}", why)
+        diagnostics.at(f"{path}.{name}").unsupported(why)
 
 
 def _web_search(
@@ -186,7 +188,7 @@ def _computer_use(
     for name in ("display_width", "display_height", "environment"):
         if options.pop(name, None) is not None:
             why = "the model sees it on the screenshots"
-            diagnostics.noted("unsupported-parameter", f"{path}.{name}", why)
+            diagnostics.at(f"{path}.{name}").noted("unsupported-parameter", why)
     return {"type": "computer", **options}
 
 

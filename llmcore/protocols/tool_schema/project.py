@@ -39,13 +39,12 @@ def object_root(root: JsonObject, path: str, diagnostics: Diagnostics) -> Schema
     if "type" in top and types_of(top) != ["object"]:
         type_text = json.dumps(top["type"]).decode()
         why = f"the root is always an object here; {type_text} became one"
-        diagnostics.changed("schema-root-not-object", f"{path}.type", why)
+        diagnostics.at(f"{path}.type").changed("schema-root-not-object", why)
     for keyword in ("enum", "const", "not"):
         if keyword in top:
             top = _described(top, sentence(keyword, top[keyword]), keyword)
-            diagnostics.changed(
+            diagnostics.at(f"{path}.{keyword}").changed(
                 "schema-keyword-described",
-                f"{path}.{keyword}",
                 f"{keyword} is not allowed at the root; it is added to the description",
             )
     return _with_properties(top)
@@ -98,7 +97,7 @@ class _Flattener:
         result, unmerged = merged([without(schema, "allOf"), *members])
         if unmerged:
             why = f"its members contradict each other: {sentence('allOf', unmerged)}"
-            self._diagnostics.dropped("schema-keyword-dropped", f"{self._path}.allOf", why)
+            self._diagnostics.at(f"{self._path}.allOf").dropped("schema-keyword-dropped", why)
         return result
 
     def _with_any(self, schema: Schema, keyword: str, shapes: list[Schema]) -> Schema:
@@ -116,7 +115,7 @@ class _Flattener:
             first = texts(objects[0].get("required"))
             required += [name for name in first if all(name in names for names in common)]
         why = "a union is not allowed at the root; its properties are moved to the root"
-        self._diagnostics.changed("schema-root-union-merged", f"{self._path}.{keyword}", why)
+        self._diagnostics.at(f"{self._path}.{keyword}").changed("schema-root-union-merged", why)
         result = {**without(schema, keyword), "properties": properties}
         if required:
             result["required"] = list(dict.fromkeys(required))
@@ -161,12 +160,9 @@ def keep_only(
     for keyword, value in root.items():
         if keyword not in keywords:
             lossy = is_constraint(keyword) and sentence(keyword, value) != ""
-            report = diagnostics.dropped if lossy else diagnostics.noted
-            report(
-                "schema-keyword-dropped",
-                f"{path}.{keyword}",
-                f"the target accepts no {keyword} at the root",
-            )
+            here = diagnostics.at(f"{path}.{keyword}")
+            report = here.dropped if lossy else here.noted
+            report("schema-keyword-dropped", f"the target accepts no {keyword} at the root")
     return {keyword: value for keyword, value in root.items() if keyword in keywords}
 
 
@@ -326,7 +322,7 @@ def _shallow(schema: JsonObject, path: str, diagnostics: Diagnostics) -> JsonObj
     """Return *schema* without what is nested too deep to be read or written."""
     if not is_deeper(schema, MAX_JSON_DEPTH):
         return schema
-    diagnostics.changed("schema-too-deep", path, f"cut at {MAX_JSON_DEPTH} levels of JSON")
+    diagnostics.at(path).changed("schema-too-deep", f"cut at {MAX_JSON_DEPTH} levels of JSON")
     cut = cut_deeper(schema, MAX_JSON_DEPTH)
     return cut if isinstance(cut, dict) else {}
 

@@ -64,7 +64,7 @@ class Rewriter:
 
     def _too_deep(self, path: str) -> Schema:
         why = f"cut to an object of any shape: deeper than {MAX_DEPTH} levels"
-        self._diagnostics.changed("schema-too-deep", path, why)
+        self._diagnostics.at(path).changed("schema-too-deep", why)
         self.problems.append((path, f"it is deeper than {MAX_DEPTH} levels"))
         return {"type": "object"}
 
@@ -102,7 +102,7 @@ class Rewriter:
     def _any_of(self, schema: Schema, path: str) -> Schema:
         if "discriminator" not in schema:  # a property whose values exclude each other
             why = "oneOf became anyOf, which lets more than one branch hold"
-            self._diagnostics.noted("schema-one-of-loosened", f"{path}.oneOf", why)
+            self._diagnostics.at(f"{path}.oneOf").noted("schema-one-of-loosened", why)
         return {("anyOf" if key == "oneOf" else key): value for key, value in schema.items()}
 
     def _describe_left(self, unmerged: list[JsonObject], path: str, sentences: list[str]) -> None:
@@ -154,7 +154,9 @@ class Rewriter:
         if self._rules.closed:
             self.problems.append((path, "it has no type"))
             return schema
-        self._diagnostics.noted("schema-any-type", path, "it has no type; it became a union of all")
+        self._diagnostics.at(path).noted(
+            "schema-any-type", "it has no type; it became a union of all"
+        )
         return {"anyOf": list(_ANYTHING), "nullable": True, **schema}
 
     def _alone(self, schema: Schema, path: str, sentences: list[str]) -> Schema:
@@ -218,11 +220,11 @@ class Rewriter:
             self._described(keyword, path)
         else:
             why = f"the target has no {keyword}, which constrains nothing here"
-            self._diagnostics.noted("schema-keyword-dropped", f"{path}.{keyword}", why)
+            self._diagnostics.at(f"{path}.{keyword}").noted("schema-keyword-dropped", why)
 
     def _described(self, keyword: str, path: str) -> None:
         why = f"the target has no such {keyword}; it is added to the description"
-        self._diagnostics.changed("schema-keyword-described", f"{path}.{keyword}", why)
+        self._diagnostics.at(f"{path}.{keyword}").changed("schema-keyword-described", why)
 
     def _copy_enum(self, values: list[JsonValue], visit: "_Visit") -> None:
         """Copy an `enum` of values that the target takes; describe any other."""
@@ -261,12 +263,10 @@ class Rewriter:
                 nullable[name] = schema
                 continue
             nullable[name] = normalise.with_null(dict(schema))
-            report = (
-                self._diagnostics.noted if nullable[name] == schema else self._diagnostics.changed
-            )
+            here = self._diagnostics.at(f"{path}.properties.{name}")
+            report = here.noted if nullable[name] == schema else here.changed
             report(
                 "schema-optional-as-null",
-                f"{path}.properties.{name}",
                 "the target requires every property; an absent one is null",
             )
         result["properties"] = nullable
@@ -280,7 +280,7 @@ class Rewriter:
         result["required"] = [name for name in required if name in known]
         if len(required) != len(texts(result["required"])):
             why = "it names properties that the schema does not describe"
-            self._diagnostics.dropped("schema-keyword-dropped", f"{path}.required", why)
+            self._diagnostics.at(f"{path}.required").dropped("schema-keyword-dropped", why)
 
     # -- after the walk
 

@@ -175,7 +175,7 @@ class _Inliner:
         target = look_up(self._root, reference)
         if target is None:
             why = f"{shown} points nowhere in the schema"
-            self._diagnostics.dropped("schema-reference-unresolved", path, why)
+            self._diagnostics.at(path).dropped("schema-reference-unresolved", why)
             return self.schema(beside, path, depth + 1, opened)
         if reference in opened:
             return self._cut(
@@ -202,7 +202,7 @@ class _Inliner:
         if reason not in self._reported:
             if code != "schema-recursion-cut":
                 self._reported.add(reason)
-            self._diagnostics.changed(code, path, f"cut to an object of any shape: {reason}")
+            self._diagnostics.at(path).changed(code, f"cut to an object of any shape: {reason}")
         words = {key: node[key] for key in ("title", "description") if key in node}
         return {"type": "object", **words}
 

@@ -42,7 +42,7 @@ def _lower(request: LLMRequest, stream: bool, diagnostics: Diagnostics) -> Nativ
     }
     note_cache_options(request, diagnostics)
     if request.metadata:
-        diagnostics.unsupported("metadata", "the API takes no metadata")
+        diagnostics.at("metadata").unsupported("the API takes no metadata")
     merged = merge_json(body, request.options_for(METADATA_KEY, request.provider_id))
     return {**merged, "live": stream}
 
@@ -56,7 +56,7 @@ def lower_generation(request: LLMRequest, diagnostics: Diagnostics) -> NativeObj
     for each in fields(GenerationOptions):
         if each.name not in PARAMETERS and getattr(options, each.name) not in (None, (), False):
             why = f"the API has no {each.name}"
-            diagnostics.unsupported(f"generation.{each.name}", why)
+            diagnostics.at(f"generation.{each.name}").unsupported(why)
     given = {native: getattr(options, name) for name, native in PARAMETERS.items()}
     return {name: value for name, value in given.items() if value is not None}
 
@@ -69,12 +69,12 @@ def lower_reasoning(
     if wanted is None:
         return {}
     if not rules.thinks:
-        diagnostics.unsupported("reasoning", "the model does not think")
+        diagnostics.at("reasoning").unsupported("the model does not think")
         return {}
     if wanted.budget_tokens is not None:
         why = "the API takes an effort, not a number of tokens"
-        diagnostics.unsupported("reasoning.budget_tokens", why)
+        diagnostics.at("reasoning.budget_tokens").unsupported(why)
     if wanted.summary is not None:
         why = "the API always shows all thoughts"
-        diagnostics.unsupported("reasoning.summary", why)
+        diagnostics.at("reasoning.summary").unsupported(why)
     return {} if wanted.effort is None else {"effort": wanted.effort}

@@ -47,7 +47,7 @@ def lower_messages(
     turns: list[NativeObject] = []
     for message, path in zip(repaired.messages, repaired.paths, strict=True):
         if message.name:
-            diagnostics.unsupported(f"{path}.name", "the API takes no names")
+            diagnostics.at(f"{path}.name").unsupported("the API takes no names")
         said = [
             lower_part(part, f"{path}.content[{index}]", target, diagnostics)
             for index, part in enumerate(message.content)

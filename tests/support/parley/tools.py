@@ -18,7 +18,7 @@ def lower_tools(request: LLMRequest, diagnostics: Diagnostics) -> NativeObject:
     check_forcible(request, forced_tools=True, has_tools=bool(tools), known_to="the API")
     if request.parallel_tool_calls is not None:
         why = "the model calls as many tools at once as it likes"
-        diagnostics.unsupported("parallel_tool_calls", why)
+        diagnostics.at("parallel_tool_calls").unsupported(why)
     if not tools:
         return {}
     pick = _lower_choice(request.tool_choice)
@@ -34,7 +34,7 @@ def _lower_choice(choice: ToolChoice | None) -> NativeObject | None:
 def _lower_tool(tool: ToolSpec, path: str, diagnostics: Diagnostics) -> NativeObject | None:
     match tool:
         case HostedTool():
-            diagnostics.dropped("unsupported-tool", path, f"the API has no {tool.kind}")
+            diagnostics.at(path).dropped("unsupported-tool", f"the API has no {tool.kind}")
             return None
         case CustomTool():
             note_function(path, diagnostics)
