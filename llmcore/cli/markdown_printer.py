@@ -4,46 +4,76 @@ Blocks of Markdown that are complete are printed once and scroll away; only the 
 may still change, is drawn again as its text arrives.
 """
 
+import math
 import os
 import re
-from typing import TYPE_CHECKING, TextIO
+import time
+from collections.abc import Iterator
+from functools import cache
+from typing import TYPE_CHECKING, Final, TextIO
 
 from llmcore.cli.printing import TextPrinter
 from llmcore.cli.program import printable
 from llmcore.schema.events import LLMEvent, TextDelta, TextEnd
 
 if TYPE_CHECKING:
-    from rich.console import Console
+    from markdown_it import MarkdownIt
+    from rich.console import Console, ConsoleOptions, RenderableType
     from rich.live import Live
-    from rich.segment import Segments
+    from rich.segment import Segment, Segments
 
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
+_PIECES_OF_LINES = re.compile(r"[^\n]*\n|[^\n]+")
 
 
-def complete_blocks(text: str) -> int:
-    r"""Return the length of the blocks of the Markdown *text* that further text cannot change.
+class Blocks:
+    r"""The Markdown blocks of a text that arrives in pieces.
 
     A block ends with an empty line outside of a fence, unless what follows is indented, as the
-    next paragraph of a list item is.
+    next paragraph of a list item is. Further text does not change a complete block.
 
-        >>> text = "# Title\n\nSome wor"
-        >>> text[: complete_blocks(text)]
+        >>> blocks = Blocks()
+        >>> blocks.feed("# Title\n\nSome wor")
         '# Title\n\n'
+        >>> blocks.open
+        'Some wor'
     """
-    fence, end, position, blank = "", 0, 0, False
-    for line in re.findall(r"[^\n]*\n|[^\n]+", text):
+
+    def __init__(self) -> None:
+        self._lines: list[str] = []
+        self._rest: list[str] = []  # of the line that is not complete
+        self._fence = ""
+        self._blank = False
+
+    @property
+    def open(self) -> str:
+        """The text after the complete blocks."""
+        return "".join((*self._lines, *self._rest))
+
+    def feed(self, text: str) -> str:
+        """Add *text*, and return the blocks that are complete now."""
+        complete: list[str] = []
+        for piece in _PIECES_OF_LINES.findall(text):
+            self._rest.append(piece)
+            if self._blank and not piece.isspace():
+                if not self._rest[0][0].isspace():
+                    complete += self._lines
+                    self._lines = []
+                self._blank = False
+            if piece.endswith("\n"):
+                self._end_line()
+        return "".join(complete)
+
+    def _end_line(self) -> None:
+        line = "".join(self._rest)
         opened = _FENCE.match(line)
-        if blank and line.strip():
-            if not line[0].isspace():
-                end = position
-            blank = False
-        if opened and not fence:
-            fence = opened[1]
-        elif opened and opened[1].startswith(fence) and not line.strip().strip(fence[0]):
-            fence = ""
-        position += len(line)
-        blank = not line.strip() and line.endswith("\n") and not fence
-    return end
+        if opened and not self._fence:
+            self._fence = opened[1]
+        elif opened and opened[1].startswith(self._fence) and not line.strip().strip(opened[1][0]):
+            self._fence = ""
+        self._lines.append(line)
+        self._rest = []
+        self._blank = not line.strip() and not self._fence
 
 
 class ChatPrinter(TextPrinter):
@@ -52,7 +82,8 @@ class ChatPrinter(TextPrinter):
     def __init__(self, out: TextIO) -> None:
         super().__init__(out, quiet=False, streamed=True)
         self._console = _console(out)
-        self._text = ""
+        self._blocks = Blocks()
+        self._last = LastBlock(self._blocks)
         self._live: Live | None = None if self._console is None else _waiting(self._console)
 
     def show(self, event: LLMEvent) -> None:
@@ -60,9 +91,10 @@ class ChatPrinter(TextPrinter):
         if self._console is None:
             super().show(event)
         elif isinstance(event, TextDelta):
+            if self._first is None:
+                self._stop()
             self._begin()
-            self._text += printable(event.text)
-            self._draw(self._console)
+            self._add(self._console, printable(event.text))
         elif isinstance(event, TextEnd):
             self.close()
         else:
@@ -71,23 +103,21 @@ class ChatPrinter(TextPrinter):
     def close(self) -> None:
         """Print the rest of the text."""
         self._stop()
-        if self._text and self._console is not None:
-            self._print(self._console, self._text)
-        self._text = ""
+        blocks, self._blocks = self._blocks, Blocks()
+        if blocks.open and self._console is not None:
+            self._print(self._console, blocks.open)
 
-    def _draw(self, console: "Console") -> None:
-        done = complete_blocks(self._text)
-        if done:
+    def _add(self, console: "Console", text: str) -> None:
+        if complete := self._blocks.feed(text):
             self._stop()
-            self._print(console, self._text[:done])
+            self._print(console, complete)
             console.print()
-            self._text = self._text[done:]
         if self._live is None:
-            self._live = _live(console)
-        self._live.update(_formatted(console, self._text))
+            self._last = LastBlock(self._blocks)
+            self._live = _live(console, self._last)
 
     def _print(self, console: "Console", text: str) -> None:
-        console.print(_formatted(console, text), end="")
+        console.print(_segments(formatted(console, text)), end="")
 
     def _aside(self, text: str) -> None:
         self._stop()
@@ -100,37 +130,107 @@ class ChatPrinter(TextPrinter):
     def _stop(self) -> None:
         """Remove what is drawn again and again: the last block, or the sign of waiting."""
         if self._live is not None:
+            self._last.freeze()
             self._live.stop()
             self._live = None
+
+
+REFRESHES_PER_SECOND: Final = 10
+"""How often the block that is not complete is drawn."""
+
+_SHARE: Final = 0.2
+"""The part of the time that may be spent on formatting a block that is not complete."""
+
+
+class LastBlock:
+    """The block that is not complete, formatted when it is drawn and not for each delta.
+
+    Of a block that is higher than the screen, the end is shown, where its text arrives.
+    """
+
+    def __init__(self, blocks: Blocks) -> None:
+        self._blocks = blocks
+        self._shown: list[list[Segment]] = []
+        self._due = 0.0
+
+    def freeze(self) -> None:
+        """Draw what was drawn last, from now on: it is about to be removed."""
+        self._due = math.inf
+
+    def __rich_console__(
+        self, console: "Console", options: "ConsoleOptions"
+    ) -> Iterator["RenderableType"]:
+        began = time.monotonic()
+        if began >= self._due:
+            self._shown = formatted(console, self._blocks.open)[-(console.height - 1) :]
+            now = time.monotonic()
+            self._due = now + (now - began) / _SHARE
+        yield _segments(self._shown)
 
 
 def _waiting(console: "Console") -> "Live":
     """Show that a response is being waited for."""
     from rich.spinner import Spinner
 
-    live = _live(console)
-    live.update(Spinner("dots"), refresh=True)
-    return live
+    return _live(console, Spinner("dots"), refresh=True)
 
 
-def _live(console: "Console") -> "Live":
+def _live(console: "Console", shown: "RenderableType", *, refresh: bool = False) -> "Live":
     """Return a part of the screen that is drawn again and again, and removed when it stops."""
     from rich.live import Live
 
-    live = Live(console=console, transient=True, refresh_per_second=10)
-    live.start()
+    live = Live(shown, console=console, transient=True, refresh_per_second=REFRESHES_PER_SECOND)
+    live.start(refresh=refresh)
     return live
 
 
-def _formatted(console: "Console", text: str) -> "Segments":
-    """Return the Markdown *text* for the width of *console*, without empty lines around it."""
+def formatted(console: "Console", text: str) -> "list[list[Segment]]":
+    """Return the lines of the Markdown *text* for the width of *console*.
+
+    There are no empty lines around them. All of the text is shown: HTML and the addresses of links
+    and images as they are written, and each line end as one.
+    """
     from rich.markdown import Markdown
+
+    markdown = Markdown("", hyperlinks=False)
+    markdown.parsed = _parser().parse(text)
+    for token in markdown.parsed:
+        for child in token.children or ():
+            if child.type == "softbreak":
+                child.type = "hardbreak"
+    lines = [_without_padding(line) for line in console.render_lines(markdown, pad=False)]
+    filled = [number for number, line in enumerate(lines) if line]
+    return lines[filled[0] : filled[-1] + 1] if filled else []
+
+
+def _without_padding(line: "list[Segment]") -> "list[Segment]":
+    """Return *line* without spaces at its end, which would wrap if the terminal became narrower.
+
+    Those with a background are kept: they are the frame of a code block.
+    """
+    from rich.segment import Segment
+
+    for last in range(len(line) - 1, -1, -1):
+        text, style, _ = line[last]
+        kept = text if style and style.bgcolor else text.rstrip()
+        if kept:
+            return [*line[:last], Segment(kept, style)]
+    return []
+
+
+def _segments(lines: "list[list[Segment]]") -> "Segments":
     from rich.segment import Segment, Segments
 
-    lines = console.render_lines(Markdown(text), pad=False)
-    filled = [number for number, line in enumerate(lines) if any(piece.text for piece in line)]
-    shown = lines[filled[0] : filled[-1] + 1] if filled else []
-    return Segments([segment for line in shown for segment in (*line, Segment.line())])
+    return Segments([segment for line in lines for segment in (*line, Segment.line())])
+
+
+@cache
+def _parser() -> "MarkdownIt":
+    """Return a parser without the rules whose text rich does not show, or shows elsewhere."""
+    from markdown_it import MarkdownIt  # a dependency of rich
+
+    parser = MarkdownIt().enable(["strikethrough", "table"])
+    return parser.disable(["autolink", "html_block", "html_inline", "image", "reference"])
 
 
 def _console(out: TextIO) -> "Console | None":

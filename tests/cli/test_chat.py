@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from llmcore.cli import main
-from llmcore.cli.markdown_printer import complete_blocks
+from llmcore.cli.markdown_printer import Blocks
 from tests.support.programs.packages import without
 from tests.support.servers.loopback import Answer, Loopback, chat_chunk, chat_handler, serve
 
@@ -292,11 +292,19 @@ def test_a_form_of_output_begins_no_chat(
 )
 def test_blocks_are_complete_when_the_next_begins(text: str, done: str) -> None:
     """A fence holds empty lines, and an indented paragraph may belong to a list."""
-    assert text[: complete_blocks(text)] == done
+    blocks = Blocks()
+    assert blocks.feed(text) == done
+    assert done + blocks.open == text
 
 
-@given(st.lists(st.sampled_from(["a", "- b", "  c", "```", "~~~", "", "# d"])), st.text())
-def test_what_is_complete_stays_complete(lines: list[str], more: str) -> None:
-    """Further text never moves the end back."""
+@given(
+    st.lists(st.sampled_from(["a", "- b", "  c", "```", "~~~", "", " ", "# d"])),
+    st.integers(1, 5),
+)
+def test_blocks_do_not_depend_on_the_pieces_of_the_text(lines: list[str], size: int) -> None:
+    """Nothing is lost between the pieces."""
     text = "\n".join(lines)
-    assert complete_blocks(text + more) >= complete_blocks(text)
+    whole, pieces = Blocks(), Blocks()
+    done = "".join([pieces.feed(text[at : at + size]) for at in range(0, len(text), size)])
+    assert done == whole.feed(text)
+    assert done + pieces.open == text

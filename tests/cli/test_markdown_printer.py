@@ -2,14 +2,18 @@
 
 import io
 import re
+from textwrap import dedent
 
 import pytest
 
-from llmcore.cli.markdown_printer import ChatPrinter
+from llmcore.cli.markdown_printer import Blocks, ChatPrinter, LastBlock, formatted
 from llmcore.schema.events import TextDelta, TextEnd, TextStart, ToolCall
 from tests.support.programs.packages import without
 
 pytest.importorskip("rich", reason="formats the text")
+
+from rich.console import Console
+from rich.segment import Segment
 
 TEXTS = ["# Tit", "le\n\nSome **bold** ", "words.\n\n", "```\nco", "de\n```\n"]
 
@@ -53,8 +57,65 @@ def test_blocks_stand_one_empty_line_apart() -> None:
     shown = printed(Terminal(), "Two:\n\n", "- a\n- b\n\n", "End.\n")
 
     plain = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", shown[shown.rindex("Two:") :])
-    lines = [line.strip() for line in plain.replace("\r", "\n").splitlines()]
-    assert "Two:\n\n• a" in "\n".join(lines)
+    lines = [line.strip() for line in plain.replace("\r", "").split("\n")]
+    assert lines == ["Two:", "", "• a", "• b", "", "End.", ""]
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("Use the <div> tag.", "Use the <div> tag."),
+        ("<answer>\n42\n</answer>", "<answer>\n42\n</answer>"),
+        ("A [link](https://a.example/b).", "A link (https://a.example/b)."),
+        ("![alt](https://a.example/i.png)", "!alt (https://a.example/i.png)"),
+        ("See <https://a.example>.", "See <https://a.example>."),
+        ("See [1].\n\n[1]: https://a.example", "See [1].\n\n[1]: https://a.example"),
+        ("Roses are red\nViolets are blue", "Roses are red\nViolets are blue"),
+        ("| a | b |\n|---|---|\n| 1 | 2 |", "a  b\n────\n1  2"),
+    ],
+)
+def test_nothing_that_a_response_contains_is_hidden(text: str, shown: str) -> None:
+    """Tags, addresses and line ends are shown, and tables begin with their names."""
+    console = Console(width=60)
+    lines = formatted(console, text)
+    assert dedent("\n".join("".join(one.text for one in line) for line in lines)) == shown
+    assert not any(line[-1].text.endswith(" ") for line in lines if line)
+
+
+def rows(out: io.StringIO) -> list[str]:
+    """Return what the last drawing of *out* has shown, row by row."""
+    drawn = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", out.getvalue().rpartition("\x1b[2K")[2])
+    return [row.strip() for row in drawn.splitlines()]
+
+
+def test_the_end_of_a_block_that_is_higher_than_the_screen_is_shown(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The text of a long code block is seen as it arrives."""
+    monkeypatch.setenv("LINES", "10")
+    out = Terminal()
+    console = Console(file=out, width=60, height=10)
+    blocks = Blocks()
+    blocks.feed("```\n" + "".join(f"line {number}\n" for number in range(50)))
+    console.print(LastBlock(blocks))
+
+    shown = [row for row in rows(out) if row]
+    assert len(shown) < 10
+    assert shown[-1] == "line 49"
+
+
+def test_a_block_is_not_formatted_for_each_delta(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The work of a delta does not grow with the block."""
+    formatted_texts: list[str] = []
+
+    def counting(console: Console, text: str) -> list[list[Segment]]:
+        formatted_texts.append(text)
+        return formatted(console, text)
+
+    monkeypatch.setattr("llmcore.cli.markdown_printer.formatted", counting)
+    monkeypatch.setattr("llmcore.cli.markdown_printer.REFRESHES_PER_SECOND", 0.01)
+    printed(Terminal(), "```\n", *(f"line {number}\n" for number in range(500)), "```\n")
+    assert len(formatted_texts) <= 2
 
 
 def test_a_sign_of_waiting_is_removed_before_anything_is_printed(
