@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from llmcore.bridge.api import Caller, OperationRequest, Outcome
 from llmcore.bridge.configuration.settings import KeepAlive
 from llmcore.bridge.model_map import UpstreamModel
-from llmcore.bridge.model_names import no_model
+from llmcore.bridge.model_names import further_models, no_model
 from llmcore.bridge.pools.affinity import conversation_of
 from llmcore.bridge.relay import RelayPlan, holds_sealed_state
 from llmcore.bridge.response_run import ResponseRun, RunLabels
@@ -146,13 +146,19 @@ class Generation(Generic[Read]):
         return cached_response(cache, service.store, owner, call.request, chosen.model, request)
 
     def _allowed(self, request: ClientRequest, caller: Caller) -> Routing:
-        """Return the model that *request* is for; 403 if the key does not allow it."""
+        """Return the model that *request* is for; 403 if the key does not allow it.
+
+        A key must also allow the other models that the request lets its upstream use.
+        """
         routing = self.front.routing(request)
-        if not allows(caller, self._service.names.plain(routing.model)):
-            message = f"this key does not allow the model {routing.model!r}"
-            raise FrontError(
-                status=403, message=message, type="permission_error", code="model_not_allowed"
-            )
+        if caller.key is None or not caller.key.limits.models:
+            return routing
+        for name in (routing.model, *further_models(request.body)):
+            if not allows(caller, self._service.names.plain(name)):
+                message = f"this key does not allow the model {name!r}"
+                raise FrontError(
+                    status=403, message=message, type="permission_error", code="model_not_allowed"
+                )
         return routing
 
     async def chosen(self, request: ClientRequest, caller: Caller) -> ChosenModel:

@@ -1,7 +1,7 @@
 """The names of models that clients may use: the target of each, and a list of them."""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 import anyio
@@ -12,6 +12,7 @@ from llmcore.bridge.model_map import ModelMap, ModelPool
 from llmcore.bridge.upstream import Upstreams
 from llmcore.fronts.errors import FrontError
 from llmcore.schema.errors import LLMError
+from llmcore.schema.json import JsonObject, JsonValue
 
 _LIST_FOR_S = 60.0
 """Seconds for which the upstream's list of models is reused."""
@@ -100,6 +101,51 @@ class ModelNames:
                 listed = _Listed(anyio.current_time() + _LIST_FOR_S, ids)
                 self._listed[provider] = listed
         return listed.ids
+
+
+_MODELS_INSTEAD: Final = ("models", "fallbacks")
+"""Fields with the models that may respond instead: OpenRouter's, LiteLLM's and Anthropic's."""
+_USING_MODELS: Final = ("plugins", "tools")
+"""Fields whose items may use a model, such as OpenAI's images and Anthropic's advisor."""
+_NAMES_OF_USED: Final = ("model", "models", "allowed_models", "analysis_models")
+
+
+def models_instead(body: JsonObject) -> tuple[str, ...]:
+    """Return the names of the models that may respond in place of the one that *body* asks for.
+
+    Sources, read November 2026: https://openrouter.ai/docs/guides/routing/model-fallbacks,
+    https://platform.claude.com/docs/en/build-with-claude/server-side-fallback.
+    """
+    return tuple(dict.fromkeys(n for key in _MODELS_INSTEAD for n in _names(body.get(key))))
+
+
+def further_models(body: JsonObject) -> tuple[str, ...]:
+    """Return the names of all models that *body* lets its upstream use besides its own.
+
+    They include those of plugins, of tools that the upstream runs, and OpenRouter's presets.
+    """
+    found = [*models_instead(body)]
+    for key in _USING_MODELS:
+        items = body.get(key)
+        for item in items if isinstance(items, list) else ():
+            given = item.get("parameters") if isinstance(item, dict) else None
+            for fields in (item, given):
+                if isinstance(fields, dict):
+                    found += (name for key in _NAMES_OF_USED for name in _names(fields.get(key)))
+    if isinstance(preset := body.get("preset"), str):
+        found.append(f"@preset/{preset}")
+    return tuple(dict.fromkeys(found))
+
+
+def _names(value: JsonValue) -> Iterator[str]:
+    """Yield the names in `"m"`, `["m"]`, `[{"model": "m"}]` and LiteLLM's `[{"m": ["n"]}]`."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, list):
+        for item in value:
+            yield from _names(item)
+    elif isinstance(value, dict):
+        yield from _names(value["model"] if "model" in value else [*value.values()])
 
 
 def _is_safe(model: str) -> bool:

@@ -1,8 +1,8 @@
 """The charge of each response: reserved before it, settled after it.
 
-    charge = await accounts.open(caller, run)      # FrontError if a limit or budget forbids it
-    ...                                            # the response, however it ends
-    charge.close()                                 # never waits
+    charge = await accounts.open(caller, run, body)  # FrontError if a limit or budget forbids it
+    ...                                              # the response, however it ends
+    charge.close()                                   # never waits
 
 The charge is closed before the end of its response is sent. From then on its row cannot be lost.
 
@@ -31,6 +31,7 @@ from llmcore.bridge.configuration.settings import AccountSettings, GatewaySettin
 from llmcore.bridge.http.logs import log
 from llmcore.bridge.http.metrics import Metrics
 from llmcore.bridge.model_map import UpstreamModel
+from llmcore.bridge.model_names import models_instead
 from llmcore.bridge.response_run import ResponseRun
 from llmcore.bridge.spend.journal import SpendJournal
 from llmcore.bridge.spend.row import SpendRow, packed_row
@@ -41,6 +42,7 @@ from llmcore.bridge.state.stores import journal_for
 from llmcore.client.middleware.outcome import CallOutcome
 from llmcore.fronts.errors import NO_QUOTA, RATE_LIMIT, FrontError
 from llmcore.schema.frozen import frozen
+from llmcore.schema.json import JsonObject
 from llmcore.schema.response import LLMResponse
 from llmcore.schema.token_estimate import estimated_tokens
 from llmcore.schema.usage import Usage
@@ -120,25 +122,25 @@ class Accounts:
         rate = settings.limits.rate_per_minute if settings.shares_state else 0
         self._shared_rate = rate or None
 
-    async def open(self, caller: Caller, run: ResponseRun) -> "Charge":
-        """Reserve the most that *run* can use, and return its charge.
+    async def open(self, caller: Caller, run: ResponseRun, body: JsonObject) -> "Charge":
+        """Reserve the most that *run*, of a request with *body*, can use; return its charge.
 
         Raises FrontError, and closes *run*: 429 if a rate or a budget does not allow it, 403 for a
         model without a known price if there is a budget in dollars, 503 if the ledger cannot be
         reached.
         """
         try:
-            return await self._opened(caller, run)
+            return await self._opened(caller, run, body)
         except BaseException:
             with anyio.CancelScope(shield=True):
                 await run.aclose()
             raise
 
-    async def _opened(self, caller: Caller, run: ResponseRun) -> "Charge":
+    async def _opened(self, caller: Caller, run: ResponseRun, body: JsonObject) -> "Charge":
         limits = caller.key.limits if caller.key is not None else None
         charge = Charge(self, caller, run)
         if self._counts(limits):
-            step = partial(self._reserve, charge, limits)
+            step = partial(self._reserve, charge, limits, body)
             try:
                 await anyio.to_thread.run_sync(step, limiter=self._threads)
             except StateUnavailableError as error:
@@ -201,9 +203,9 @@ class Accounts:
             )
         )
 
-    def _reserve(self, charge: "Charge", limits: KeyLimits | None) -> None:
+    def _reserve(self, charge: "Charge", limits: KeyLimits | None, body: JsonObject) -> None:
         meters = self._meters(charge.caller, limits)
-        expected = self._expected(charge.run, meters)
+        expected = self._expected(charge.run, body, meters)
         charge.increments = [Increment(meter, _amount(meter, expected)) for meter in meters]
         self._writer.hold_lease()
         excess = self._try(charge)
@@ -244,12 +246,13 @@ class Accounts:
             meters.append(_rate(f"rate:requests:{caller.counted_as}", requests))
         return meters
 
-    def _expected(self, run: ResponseRun, meters: Sequence[Meter]) -> _Expected:
+    def _expected(self, run: ResponseRun, body: JsonObject, meters: Sequence[Meter]) -> _Expected:
         if all(meter.name.startswith("rate:requests:") for meter in meters):
             return _Expected(0, 0, 0)
         info, prices = run.info, self._prices
         request = run.request()
-        targets = dict.fromkeys((info.upstream, *info.others))
+        instead = (UpstreamModel(info.upstream.provider, name) for name in models_instead(body))
+        targets = dict.fromkeys((info.upstream, *info.others, *instead))
         limit = request.generation.max_tokens
         most = max(prices.most_output(target, limit) for target in targets)
         tokens = (run.choices * estimated_tokens(request), run.choices * most)

@@ -87,9 +87,14 @@ class PriceList:
         return max((nano(cost) for cost in costs if cost is not None), default=None)
 
     def most_output(self, target: UpstreamModel, limit: int | None) -> int:
-        """Return the most output tokens of a response whose request has this *limit*."""
-        if limit is not None or self.output_tokens is not None:
-            return limit or self.output_tokens or 0
+        """Return the most output tokens of a response whose request has this *limit*.
+
+        Some servers read a negative limit as none.
+        """
+        if limit is not None and limit >= 0:
+            return limit
+        if self.output_tokens is not None:
+            return self.output_tokens
         provider = self.providers.get(target.provider, target.provider)
         known = get_model_info(target.model, provider)
         return (known and known.max_output) or _UNKNOWN_OUTPUT

@@ -182,7 +182,7 @@ class Responses(Generation[ReadResponsesRequest]):
 
         run = await self.pooled(call, make)
         record = ending.queued(run.info.id)
-        charge = await service.accounts.open(call.caller, run)
+        charge = await service.accounts.open(call.caller, run, call.body)
         begun = service.background.start(
             record, run, lambda: ending.record, ending.refused, charge.close
         )

@@ -301,18 +301,18 @@ class _OperationApp:
                 case Mapping():
                     return await json_response(made)
                 case run:
-                    charge = await self._charge(caller_of(scope), run)
+                    charge = await self._charge(caller_of(scope), run, body)
                     leaves = False
                     return self._run(scope, run, charge, release)
         finally:
             if leaves:
                 release()
 
-    async def _charge(self, caller: Caller, run: SentResponse) -> Charge | None:
+    async def _charge(self, caller: Caller, run: SentResponse, body: JsonObject) -> Charge | None:
         """Reserve what a response can use; None for one that is not made for this request."""
         if isinstance(run, ReplayRun):
             return None
-        return await self._service.accounts.open(caller, cast("ResponseRun", run))
+        return await self._service.accounts.open(caller, cast("ResponseRun", run), body)
 
     def _run(
         self, scope: Scope, run: SentResponse, charge: Charge | None, release: Callable[[], None]

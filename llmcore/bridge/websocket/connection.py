@@ -188,7 +188,7 @@ class SocketConnection:
                 await self._send_lines(await self._responses.warm_up(call, memory), create.lane)
                 return
             run = await self._responses.turn(call, memory)
-            charge = await self._service.accounts.open(caller, run)
+            charge = await self._service.accounts.open(caller, run, create.body)
             info = run.info
             fields.update(model=info.model, provider=info.provider, response_id=info.id)
             try:

@@ -164,6 +164,53 @@ async def test_only_issued_keys_are_admitted(settings: GatewaySettings, ledger: 
 
 
 @pytest.mark.anyio
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"models": ["m-1", "m-2"]},
+        {"models": "m-2"},
+        {"fallbacks": [{"model": "m-2", "max_tokens": 9}]},
+        {"fallbacks": [{"m-1": ["m-2"]}]},
+        {"preset": "fast"},
+        {"plugins": [{"id": "auto-router", "allowed_models": ["m-2"]}]},
+        {"tools": [{"type": "image_generation", "model": "m-2"}]},
+        {"tools": [{"type": "vendor:advisor", "parameters": {"model": "m-2"}}]},
+    ],
+)
+async def test_a_key_must_allow_all_models_that_the_request_names(
+    settings: GatewaySettings, ledger: Ledger, upstream: Loopback, fields: dict[str, Any]
+) -> None:
+    """An upstream may use them in place of the request's own, or besides it."""
+    asking = {"model": "m-1", "messages": [{"role": "user", "content": "Hi"}], **fields}
+    _, restricted = key_for(ledger, models=("m-1",))
+    _, all_models = key_for(ledger)
+    async with asked(settings) as client:
+        refusal = await client.post("/v1/chat/completions", json=asking, headers=restricted)
+        sent = len(upstream.received)
+        passed = await client.post("/v1/chat/completions", json=asking, headers=all_models)
+
+    assert (refusal.status_code, sent) == (403, 0)
+    assert refusal.json()["error"]["code"] == "model_not_allowed"
+    assert passed.status_code == 200, passed.text
+
+
+@pytest.mark.anyio
+async def test_a_key_of_some_models_may_use_functions_of_any_parameters(
+    settings: GatewaySettings, ledger: Ledger
+) -> None:
+    """Words of a function's schema are not models."""
+    schema = {"type": "object", "properties": {"model": {"enum": ["m-2"]}}, "required": ["model"]}
+    function = {"name": "choose", "parameters": schema}
+    asking = {"model": "m-1", "messages": [{"role": "user", "content": "Hi"}]}
+    asking["tools"] = [{"type": "function", "function": function}]
+    _, restricted = key_for(ledger, models=("m-1",))
+    async with asked(settings) as client:
+        answer = await client.post("/v1/chat/completions", json=asking, headers=restricted)
+
+    assert answer.status_code == 200, answer.text
+
+
+@pytest.mark.anyio
 async def test_a_configured_key_is_valid_beside_issued_ones(settings: GatewaySettings) -> None:
     async with asked(evolve(settings, client_api_keys=("sk-mine",))) as client:
         ok = await client.post("/v1/responses", json=body(), headers={"x-api-key": "sk-mine"})
@@ -313,6 +360,38 @@ async def test_embeddings_are_charged_and_held_to_a_budget(
     assert (row.outcome, row.streamed, row.key) == ("completed", False, id_)
     assert spent == {"tokens": 30}
     assert refusal.status_code == 429
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("relay", [False, True])
+async def test_a_negative_output_limit_reserves_as_much_as_none(
+    settings: GatewaySettings, ledger: Ledger, relay: bool
+) -> None:
+    """Some servers read -1 as unlimited; a reservation below 0 would lower what is used."""
+    asking = {"model": "m-1", "messages": [{"role": "user", "content": "Hi"}], "max_tokens": -9}
+    _, mine = key_for(ledger, budget_tokens=1000)
+    async with asked(evolve(settings, relay=relay)) as client:
+        refusal = await client.post("/v1/chat/completions", json=asking, headers=mine)
+
+    assert refusal.status_code == 429
+    assert refusal.json()["error"]["code"] == "insufficient_quota"
+
+
+@pytest.mark.anyio
+async def test_models_that_may_respond_instead_need_prices_for_a_budget_in_money(
+    settings: GatewaySettings, ledger: Ledger, upstream: Loopback
+) -> None:
+    asking = {"model": "m-1", "messages": [{"role": "user", "content": "Hi"}], "max_tokens": 9}
+    _, mine = key_for(ledger, budget_usd=1.0)
+    async with asked(settings) as client:
+        instead = {**asking, "models": ["m-unpriced"]}
+        refusal = await client.post("/v1/chat/completions", json=instead, headers=mine)
+        sent = len(upstream.received)
+        answer = await client.post("/v1/chat/completions", json=asking, headers=mine)
+
+    assert (refusal.status_code, sent) == (403, 0)
+    assert refusal.json()["error"]["code"] == "model_not_priced"
+    assert answer.status_code == 200
 
 
 @pytest.mark.anyio
