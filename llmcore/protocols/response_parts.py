@@ -342,6 +342,10 @@ def read_logprobs(tokens: object) -> tuple[TokenLogprob, ...]:
 
     [{"token": "Hi", "logprob": -0.1, "bytes": [72, 105],
       "top_logprobs": [{"token": "Hi", "logprob": -0.1, "bytes": [72, 105]}]}]
+
+    llama.cpp's tokens have an `id` too, and those of MLX may have only that and no text.
+    Sources: https://github.com/ggml-org/llama.cpp/tree/master/tools/server (`probs`), and the
+    `mlx-lm` package, 0.32.2 (`server.generate_response`).
     """
     return tuple(
         _logprob(token, tuple(map(_logprob, _with_logprob(token.get("top_logprobs")))))
@@ -354,12 +358,13 @@ def _with_logprob(tokens: object) -> list[Mapping[str, Any]]:
 
 
 def _logprob(token: Mapping[str, Any], top: tuple[TokenLogprob, ...] = ()) -> TokenLogprob:
+    text, id_ = token.get("token"), int_or_none(token.get("token_id"))
     return TokenLogprob(
-        token=str(token.get("token")),
+        token="" if text is None else str(text),
         logprob=float(token["logprob"]),
         top=top,
         data=_token_bytes(token.get("bytes")),
-        id=int_or_none(token.get("token_id")),
+        id=int_or_none(token.get("id")) if id_ is None else id_,
     )
 
 

@@ -6,9 +6,9 @@ November 2026. The model and the choice between a stream and a whole response st
 
 Provider options are laid over the body by their native names: `guardrailConfig`,
 `additionalModelRequestFields`, `additionalModelResponseFieldPaths`, `performanceConfig`,
-`promptVariables`, `requestMetadata`, `serviceTier` and what may come. Three are for us:
-`base_model` (which model an ARN stands for), `auto_cache` (False for no cache points of ours) and
-`structured_output` (`"native"` or `"tool"`).
+`projectIdentifier`, `promptVariables`, `requestMetadata`, `serviceTier` and what may come. Three
+are for us: `base_model` (which model an ARN stands for), `auto_cache` (False for no cache points of
+ours) and `structured_output` (`"native"` or `"tool"`).
 """
 
 import re

@@ -46,6 +46,8 @@ class ConverseBody(TypedDict, total=False):
     additionalModelResponseFieldPaths: list[str]
     guardrailConfig: JsonObject
     performanceConfig: JsonObject
+    projectIdentifier: str
+    promptVariables: JsonObject
     requestMetadata: JsonObject
     serviceTier: JsonObject
 

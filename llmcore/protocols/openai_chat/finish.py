@@ -175,11 +175,15 @@ def _metadata_in(holder: NativeObject, others: frozenset[str], known: JsonObject
 
 
 def map_reason(raw: str, *, called: bool) -> FinishReason:
-    """Return the finish reason; many servers send `stop` even if tools were called."""
-    reason = FINISH_REASONS.get(raw.lower().rpartition(": ")[2], "other")
-    if called and (reason == "stop" or not raw):
+    """Return the finish reason; many servers send `stop` even if tools were called.
+
+    Calls beside a word that is not listed are the caller's to run too, as the loop of OpenAI's SDK
+    (`runTools`) runs all calls of a message, whatever its finish reason.
+    """
+    reason = FINISH_REASONS.get(raw.lower().rpartition(": ")[2])
+    if called and (reason is None or reason == "stop"):
         reason = "tool_calls"
-    return FinishReason(reason, raw or None)
+    return FinishReason(reason or "other", raw or None)
 
 
 # -- usage: `prompt_tokens` includes cached tokens, `completion_tokens` reasoning

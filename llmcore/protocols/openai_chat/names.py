@@ -119,6 +119,7 @@ FINISH_REASONS: Final[Mapping[str, FinishReasonKind]] = {
     "error": "error",
     "abort": "error",  # vLLM, SGLang
     "network_error": "error",  # Z.ai
+    "parse_error": "error",  # LMDeploy
     "insufficient_system_resource": "error",  # DeepSeek
     "malformed_function_call": "error",  # Gemini's own words too
     "malformed_response": "error",

@@ -55,6 +55,7 @@ def everything() -> LLMRequest:
                 "guardrailConfig": {"guardrailIdentifier": "g", "guardrailVersion": "1"},
                 "performanceConfig": {"latency": "optimized"},
                 "serviceTier": {"type": "flex"},
+                "projectIdentifier": "team-a",
                 "promptVariables": {"name": {"text": "x"}},
                 "additionalModelRequestFields": {"anthropic_beta": ["b-2026"]},
                 "additionalModelResponseFieldPaths": ["/stop_sequence"],

@@ -217,6 +217,28 @@ def test_logprobs_come_with_their_text() -> None:
     assert part == TextPart("ab", logprobs=(token("a", None), token("b", b"\xf0\x9f")))
 
 
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ({"id": 5, "token": "a"}, TokenLogprob(token="a", logprob=-0.5, id=5)),
+        ({"id": 5}, TokenLogprob(token="", logprob=-0.5, id=5)),
+        ({"id": "t5", "token_id": 5}, TokenLogprob(token="", logprob=-0.5, id=5)),
+        ({"token": None}, TokenLogprob(token="", logprob=-0.5)),
+    ],
+    ids=["llama.cpp", "MLX", "number under its own name", "neither"],
+)
+def test_logprobs_of_local_servers_have_numbers_of_tokens(
+    given: dict[str, Any], expected: TokenLogprob
+) -> None:
+    """MLX's server may state the number of a token alone; its text is empty then."""
+    document = completion({"content": "a"}, "stop")
+    document["choices"][0]["logprobs"] = {"content": [{**given, "logprob": -0.5}]}
+
+    (part,) = response(whole(document)).message.content
+
+    assert part == TextPart("a", logprobs=(expected,))
+
+
 _TOP = {"a": -0.5, "b": -1.0}
 
 
@@ -448,6 +470,7 @@ def test_facts_of_the_response_are_kept() -> None:
         ("error", "error"),
         ("insufficient_system_resource", "error"),
         ("abort", "error"),
+        ("parse_error", "error"),
         ("eos_token", "stop"),
         ("repetition_truncation", "length"),
         ("guardrail_intervened", "content_filter"),
@@ -471,15 +494,23 @@ def test_every_finish_reason_has_a_common_word(raw: str, reason: str) -> None:
 
 @pytest.mark.parametrize(
     ("raw", "reason"),
-    [("stop", "tool_calls"), ("length", "length"), ("content_filter", "content_filter")],
+    [
+        ("stop", "tool_calls"),
+        ("one of next year's", "tool_calls"),
+        ("length", "length"),
+        ("content_filter", "content_filter"),
+        ("parse_error", "error"),
+        ("function_call_filter: UNEXPECTED_TOOL_CALL", "other"),
+    ],
 )
-def test_calls_make_stop_tool_calls_and_nothing_else(raw: str, reason: str) -> None:
-    """Many servers say stop though tools were called; a cut response stays cut."""
-    chunks = [*calls_chunks(call(0, id="a", name="one", arguments="{}"))[:-1], chunk({}, raw)]
+def test_calls_make_stop_and_unknown_reasons_tool_calls(raw: str, reason: str) -> None:
+    """Many servers say stop, or a word of their own; a cut response stays cut."""
+    called = call(0, id="a", name="one", arguments="{}")
+    chunks = [*calls_chunks(called)[:-1], chunk({}, raw)]
 
-    answer = response(streamed(chunks))
-
-    assert (answer.finish_reason.reason, answer.finish_reason.raw) == (reason, raw)
+    for events in (streamed(chunks), whole(completion({"tool_calls": [called]}, raw))):
+        reached = response(events).finish_reason
+        assert (reached.reason, reached.raw) == (reason, raw)
 
 
 @pytest.mark.parametrize("finish", [None, ""])
