@@ -43,7 +43,7 @@ EXPIRED_S: Final = 3600.0
 """After which the reservations of dead workers are given back."""
 MAX_GROWTH: Final = 0.25
 """Of the memory of a worker of the same age; what fills caches."""
-
+_ADMIN_KEY: Final = "admin-key-of-the-soak"
 
 _ENDS: Final = {
     "responses": b"response.completed",
@@ -142,8 +142,8 @@ def _workers(pid: int) -> list[int]:
     return list(map(int, children))
 
 
-async def _metric(url: str, key: str, name: str) -> float:
-    headers = {"authorization": f"Bearer {key}"}
+async def _metric(url: str, name: str) -> float:
+    headers = {"authorization": f"Bearer {_ADMIN_KEY}"}
     async with (
         aiohttp.ClientSession() as session,
         session.get(f"{url}/metrics", headers=headers) as got,
@@ -197,6 +197,7 @@ def _soak(folder: Path, seconds: float, rng: random.Random) -> list[str]:
     variables = {
         "OPENBRIDGE_STATE_PATH": str(folder / "state.db"),
         "OPENBRIDGE_KEYS_ISSUED": "true",
+        "OPENBRIDGE_ADMIN_KEY": _ADMIN_KEY,
         "OPENBRIDGE_WORKERS": "2",
         "OPENBRIDGE_RETRIES": "1",
     }
@@ -207,7 +208,7 @@ def _soak(folder: Path, seconds: float, rng: random.Random) -> list[str]:
             asyncio.run(soak.run(seconds))
         finally:
             soak.stop()
-        left = asyncio.run(_metric(url, text, "openbridge_running_responses"))
+        left = asyncio.run(_metric(url, "openbridge_running_responses"))
         sizes = [Asked("worker", one, url, "chat").resident_mb for one in _workers(pid)]
         files = [len(list(Path(f"/proc/{one}/fd").iterdir())) for one in _workers(pid)]
     for line, count in sorted(soak.outcomes.items()):

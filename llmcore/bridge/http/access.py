@@ -50,6 +50,7 @@ ANYBODY = "anybody"
 """The owner of all responses of a gateway without keys."""
 ADMIN = "admin"
 """The owner of what the admin key makes."""
+METRICS_PATH: Final = "/metrics"
 _ADMIN_PATHS = "/admin/"
 _UI_PATHS = "/ui/"
 _OPEN_PATHS = frozenset({"/", "/api/hello", "/healthz", "/ui"})
@@ -136,6 +137,11 @@ class AdminKey:
     def __init__(self, key: str | None) -> None:
         self._key = key
 
+    @property
+    def is_set(self) -> bool:
+        """Whether there is one."""
+        return self._key is not None
+
     def caller(self, headers: Mapping[str, str]) -> Caller:
         """Return the admin. Raises FrontError: 404 without an admin key, 401 for another key."""
         if self._key is None:
@@ -152,6 +158,13 @@ def check_admin(caller: Caller) -> None:
     """Raise FrontError, 401, for a caller that did not send the admin key."""
     if not caller.is_admin:
         raise _no_admin_key()
+
+
+def _check_reader(caller: Caller) -> None:
+    """Raise FrontError, 403, for a caller that must not see what other keys spend."""
+    if caller.key is not None:
+        message = "metrics show what all keys spend: read them with the admin key"
+        raise FrontError(status=403, message=message, type="permission_error", code="admin_only")
 
 
 def _no_admin_key() -> FrontError:
@@ -290,11 +303,14 @@ class AccessMiddleware:
             return Caller(owner=ANYBODY, counted_as=ANYBODY)
         _check_size(scope, self._max_header_bytes)
         headers = headers_of(scope)
-        if scope["path"].startswith(_ADMIN_PATHS):
+        is_metrics = scope["path"] == METRICS_PATH
+        if scope["path"].startswith(_ADMIN_PATHS) or (is_metrics and self._admin.is_set):
             return self._admin.caller(headers)
         if not self._keys.required:
             _check_host(scope, headers, self._allowed_hosts)
         caller = await self._caller_by_key(scope, headers)
+        if is_metrics:
+            _check_reader(caller)
         if self._served.is_free(scope["path"]) or scope["path"].startswith(_UI_PATHS):
             return caller  # the page asks again and again
         if not _has_own_rate(caller):

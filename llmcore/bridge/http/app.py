@@ -16,6 +16,7 @@ from llmcore.bridge.apis.registry import Apis, apis, unknown_path
 from llmcore.bridge.apis.responses import Responses
 from llmcore.bridge.background.replay import ReplayRun
 from llmcore.bridge.http.access import (
+    METRICS_PATH,
     AccessMiddleware,
     admission_of,
     caller_of,
@@ -99,7 +100,7 @@ def _router(
         for prefix in api.prefixes
         for operation in api.operations
     ]
-    pages: list[tuple[str, str, ASGIApp]] = [("GET", "/metrics", _metrics(service))]
+    pages: list[tuple[str, str, ASGIApp]] = [("GET", METRICS_PATH, _metrics(service))]
     if feed is not None:
         operations += [(entry.path, entry) for entry in ui_operations(service, feed)]
         pages.append(("GET", PAGE, page_route()))

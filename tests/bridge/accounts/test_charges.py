@@ -308,6 +308,23 @@ async def test_no_spelling_of_an_admin_path_admits_another_key(
     assert of_admin == 200
 
 
+@pytest.mark.anyio
+async def test_metrics_which_name_all_keys_are_not_shown_to_an_issued_key(
+    settings: GatewaySettings, ledger: Ledger
+) -> None:
+    """They are read with the admin key, and where there is none with a configured one."""
+    _, mine = key_for(ledger)
+    configured = {"x-api-key": "sk-mine"}
+    gateway = evolve(settings, client_api_keys=("sk-mine",))
+    sent = (mine, configured, {"authorization": f"Bearer {ADMIN_KEY}"})
+    async with asked(gateway) as client:
+        with_admin = [(await client.get("/metrics", headers=one)).status_code for one in sent]
+    async with asked(evolve(gateway, accounts=AccountSettings(issued_keys=True))) as client:
+        without = [(await client.get("/metrics", headers=one)).status_code for one in sent]
+
+    assert (with_admin, without) == ([401, 401, 200], [403, 200, 401])
+
+
 # -- budgets
 
 
