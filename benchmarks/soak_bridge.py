@@ -20,6 +20,7 @@ import tempfile
 import time
 from collections import Counter
 from contextlib import suppress
+from datetime import UTC
 from pathlib import Path
 from typing import Any, Final
 
@@ -156,7 +157,7 @@ def _problems(soak: Soak, ledger: Ledger, key: Any) -> list[str]:
     """Return what is wrong with the accounts."""
     rows = list(spend_rows(ledger, 0, 1e11))
     spent = sum(row.input_tokens + row.output_tokens for row in rows)
-    used = ledger.levels(budget_meters(key, time.time()))[0]
+    used = ledger.levels(budget_meters(key, time.time(), UTC))[0]
     print(f"   {len(rows)} rows of spend, {spent} tokens; the budget has used {used:.0f}")
     problems = [] if spent == used else [f"the rows add up to {spent} tokens, used are {used}"]
     known = {row.id for row in rows}
