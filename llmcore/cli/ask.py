@@ -9,6 +9,7 @@ from typing import TypeAlias
 import anyio
 from attrs import evolve
 
+from llmcore.cli.approval import ask_for_approval, calls_to_approve
 from llmcore.cli.attachments import schema_of
 from llmcore.cli.conversation import open_conversation
 from llmcore.cli.failures import exit_code
@@ -20,7 +21,8 @@ from llmcore.client.media_files import load_files
 from llmcore.generation.execution import AnyTool
 from llmcore.generation.objects import generate_object
 from llmcore.generation.plain_values import to_plain
-from llmcore.generation.results import GenerateResult
+from llmcore.generation.results import StepResult
+from llmcore.generation.settings import Settings
 from llmcore.generation.stream import stream
 from llmcore.schema.errors import LLMError
 from llmcore.schema.messages import Message
@@ -84,7 +86,7 @@ async def _object(client: Client, request: LLMRequest, options: Options) -> _Out
         client=client,
     )
     print(json_text(to_plain(result.output), indent=2), file=json_output())
-    return _of_run(request, result)
+    return _of_run(request, result.messages, result.steps)
 
 
 async def _generate(client: Client, request: LLMRequest, options: Options) -> _Outcome:
@@ -112,21 +114,35 @@ async def _generate_with_tools(
     tools: Sequence[AnyTool],
     printer: JsonPrinter | TextPrinter,
 ) -> _Outcome:
-    rounds = MAX_TOOL_ROUNDS
-    try:
-        async with stream(
-            request=request, tools=tools, max_tool_rounds=rounds, client=client
-        ) as run_:
-            async for event in run_:
-                printer.show(event)
-            result = await run_.result()
-    except LLMError as error:
-        printer.finish(Failure(error))
-        return Failure(error)
-    printer.finish(Success(evolve(result.response, usage=result.total_usage, cost=result.cost)))
-    return _of_run(request, result)
+    """Run the functions that are called; of those that need approval, the ones that get it."""
+    steps: tuple[StepResult, ...] = ()
+    settings: Settings = {
+        "request": request,
+        "tools": tools,
+        "max_tool_rounds": MAX_TOOL_ROUNDS,
+        "client": client,
+    }
+    while True:
+        run_ = stream(**settings)
+        try:
+            async with run_:
+                async for event in run_:
+                    printer.show(event)
+                result = await run_.result()
+        except LLMError as error:
+            printer.finish(Failure(error))
+            return Failure(error)
+        printer.finish(Success(evolve(result.response, usage=result.total_usage, cost=result.cost)))
+        steps += result.steps
+        calls = calls_to_approve(result, tools)
+        if not calls or isinstance(printer, JsonPrinter):
+            return _of_run(request, result.messages, steps)
+        settings["request"] = evolve(request, messages=result.messages)
+        settings["approvals"] = ask_for_approval(calls)
 
 
-def _of_run(request: LLMRequest, result: GenerateResult[object]) -> _Outcome:
-    new = result.messages[len(request.messages) :]
-    return Success((new, tuple(step.response for step in result.steps)))
+def _of_run(
+    request: LLMRequest, messages: Sequence[Message], steps: Sequence[StepResult]
+) -> _Outcome:
+    new = tuple(messages[len(request.messages) :])
+    return Success((new, tuple(step.response for step in steps)))

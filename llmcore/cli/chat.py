@@ -9,15 +9,17 @@ import os
 import shlex
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AsyncExitStack
 from difflib import get_close_matches
 from typing import Final
 
 from attrs import evolve
 
+from llmcore.cli.approval import ask_for_approval, calls_to_approve
 from llmcore.cli.ask import MAX_TOOL_ROUNDS
 from llmcore.cli.attachments import attachment
 from llmcore.cli.chat_input import EndOfChat, LineReader, echo_off, line_reader
-from llmcore.cli.conversation import new_name, open_conversation
+from llmcore.cli.conversation import new_name, open_conversation, open_store
 from llmcore.cli.failures import explain
 from llmcore.cli.markdown_printer import ChatPrinter
 from llmcore.cli.program import note, say
@@ -25,12 +27,16 @@ from llmcore.cli.request_options import Options, make_client, model_of
 from llmcore.client.environment import provider_over
 from llmcore.generation.conversation import Conversation
 from llmcore.generation.execution import AnyTool
+from llmcore.generation.results import GenerateResult
+from llmcore.generation.settings import Settings
 from llmcore.routes.route import route_of
 from llmcore.schema.content import ContentPart
 from llmcore.schema.errors import InvalidRequestError, LLMError
 from llmcore.schema.messages import Message
 from llmcore.schema.model import Model
 from llmcore.schema.result import Success
+from llmcore.sessions.memory_store import MemoryStore
+from llmcore.sessions.store import SeqConflictError
 from llmcore.sync.background import background
 from llmcore.sync.streams import StreamResult
 
@@ -44,17 +50,17 @@ def chat(options: Options) -> int:
     """Chat with the options of `ask` or `chat`. Raises LLMError if it cannot begin."""
     args = options.args
     log = args.log and options.config.log
-    opened = open_conversation(os.environ, args.session, last=args.last, log=log)
-    conversation = background().run(opened.__aenter__)
+    opened = AsyncExitStack()
+    begun = open_conversation(os.environ, args.session, last=args.last, log=log)
+    conversation = background().run(lambda: opened.enter_async_context(begun))
     try:
-        talk = Chat(
-            options, conversation, line_reader(os.environ, [f"/{name}" for name in _COMMANDS])
-        )
+        reader = line_reader(os.environ, [f"/{name}" for name in _COMMANDS])
+        talk = Chat(options, conversation, reader, opened)
         if options.has_input:
             talk.ask(talk.options.question(talk.model, new=not conversation.entries).messages)
         talk.loop()
     finally:
-        background().run(lambda: opened.__aexit__(None, None, None))
+        background().run(opened.aclose)
     return 0
 
 
@@ -66,17 +72,25 @@ def _name_of(model: Model) -> str:
 class Chat:
     """The state of a chat: model, conversation, tools, attachments of the next question."""
 
-    def __init__(self, options: Options, conversation: Conversation, reader: LineReader) -> None:
+    def __init__(
+        self,
+        options: Options,
+        conversation: Conversation,
+        reader: LineReader,
+        opened: AsyncExitStack,
+    ) -> None:
+        """Continue *conversation*. `/save` may open another store, which *opened* closes."""
         self.options = options
         self.client = make_client()
         self.model: Model = options.model(self.client, conversation.model)
         self._conversation = conversation
         self._system = options.system() if not conversation.entries else None
         self._tools: tuple[AnyTool, ...] = options.tools
-        self._attached: list[ContentPart] = []
+        self._attached: list[tuple[str, ContentPart]] = []
         self._cost: list[float | None] = []
         self._tokens = [0, 0]
         self._reader = reader
+        self._opened = opened
 
     # -- the loop
 
@@ -85,32 +99,41 @@ class Chat:
         note(f"{_name_of(self.model)} in {self._conversation.run_id!r}; /help")
         while True:
             try:
-                line = self._reader.read("> ").strip()
+                line = self._reader.read("> ")
                 if line.startswith("/"):
-                    self.command(line)
-                elif line:
-                    self.ask([Message.user(line, self._attached)])
+                    self.command(line.rstrip())
+                elif text := line.strip():
+                    self.ask([Message.user(text, [part for _, part in self._attached])])
             except EndOfChat:
                 return
             except KeyboardInterrupt:  # while a line is typed or a command runs
                 note("(Ctrl-D or /exit ends the chat)")
 
     def ask(self, messages: Sequence[Message]) -> None:
-        """Send *messages* and print the response; Ctrl-C stops it, and nothing is stored."""
+        """Send *messages* and print the response; Ctrl-C stops it, and nothing is stored.
+
+        Calls of tools that need approval are run if the user agrees, and answered by the model.
+        """
+        result = self._run({"messages": messages})
+        while result is not None and (calls := calls_to_approve(result, self._tools)):
+            result = self._run({"approvals": ask_for_approval(calls)})
+
+    def _run(self, asked: Settings) -> GenerateResult[None] | None:
+        """Continue the conversation with *asked*; return None if that is stopped or fails."""
         printer = ChatPrinter(sys.stdout)
         args = self.options.args
+        settings: Settings = {
+            **asked,
+            "system": self._system,
+            "tools": self._tools,
+            "max_tool_rounds": MAX_TOOL_ROUNDS,
+            "max_tokens": args.max_tokens,
+            "temperature": args.temperature,
+            "reasoning_effort": args.reasoning_effort,
+            "client": self.client,
+        }
         try:
-            events = self._conversation.stream(
-                self.model,
-                messages=messages,
-                system=self._system,
-                tools=self._tools,
-                max_tool_rounds=MAX_TOOL_ROUNDS,
-                max_tokens=args.max_tokens,
-                temperature=args.temperature,
-                reasoning_effort=args.reasoning_effort,
-                client=self.client,
-            )
+            events = self._conversation.stream(self.model, **settings)
             with echo_off(), StreamResult(events) as stream:
                 for event in stream:
                     printer.show(event)
@@ -118,17 +141,18 @@ class Chat:
         except KeyboardInterrupt:
             printer.close()
             note("stopped; the question and what came of its response are not kept")
-            return
+            return None
         except LLMError as error:
             printer.close()
             note(f"llmcore: {explain(error)}")
-            return
+            return None
         self._attached = []
         self._cost.append(result.cost)
         usage = result.total_usage
         self._tokens[0] += usage.input_tokens or 0
         self._tokens[1] += usage.output_tokens or 0
         printer.finish(Success(evolve(result.response, usage=usage, cost=result.cost)))
+        return result
 
     # -- commands
 
@@ -152,6 +176,7 @@ class Chat:
         for name, handler in _COMMANDS.items():
             say(f"/{name:8} {(handler.__doc__ or '').rstrip('.')}")
         say("Alt-Enter begins a new line; Ctrl-C stops a response; Ctrl-D ends the chat")
+        say("a line that begins with a space goes to the model, also with a slash after it")
 
     def set_model(self, name: str) -> None:
         """Show the model, or change it: /model openai:gpt-5.2."""
@@ -175,8 +200,18 @@ class Chat:
         if not name:
             raise InvalidRequestError("give a name: /save NAME")
         store, entries = self._conversation.store, self._conversation.entries
+        if isinstance(store, MemoryStore):  # of a chat that is not logged
+            lasting = open_store(os.environ)
+            store = background().run(lambda: self._opened.enter_async_context(lasting))
+        elif name == self._conversation.run_id:
+            note(f"this conversation is stored as {name!r} already")
+            return
         renamed = [evolve(entry, run_id=name) for entry in entries]
-        background().run(lambda: store.append(name, renamed, expected_seq=0))
+        try:
+            background().run(lambda: store.append(name, renamed, expected_seq=0))
+        except SeqConflictError as error:
+            message = f"there is a conversation {name!r} already: choose another name"
+            raise InvalidRequestError(message) from error
         self._conversation = Conversation(store, name, renamed)
         note(f"stored as {name!r}: `llmcore chat --session {shlex.quote(name)}` continues it")
 
@@ -206,9 +241,9 @@ class Chat:
         """Attach a file or a URL to the next question: /attach photo.png."""
         if source:
             words = shlex.split(source) if os.sep == "/" else [source]
-            self._attached += [attachment(word) for word in words]
-        for part in self._attached:
-            say(f"{part.__class__.__name__.removesuffix('Part').lower()} attached")
+            self._attached += [(word, attachment(word)) for word in words]
+        for name, part in self._attached:
+            say(f"{part.__class__.__name__.removesuffix('Part').lower()} {name} attached")
         if not self._attached:
             say("(nothing is attached)")
 

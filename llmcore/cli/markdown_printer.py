@@ -234,8 +234,13 @@ def _parser() -> "MarkdownIt":
 
 
 def _console(out: TextIO) -> "Console | None":
-    """Return a console for a terminal; None elsewhere, without rich and without a cursor."""
-    if not out.isatty() or os.environ.get("TERM") == "dumb":
+    """Return a console for a terminal.
+
+    Return None elsewhere, without rich, without a cursor, and if *out* writes escapes in place of
+    some characters: lines would be longer than they are taken to be.
+    """
+    is_unicode = (out.encoding or "utf-8").lower().startswith("utf")
+    if not out.isatty() or os.environ.get("TERM") == "dumb" or not is_unicode:
         return None
     try:
         from rich.console import Console

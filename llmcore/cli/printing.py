@@ -74,8 +74,8 @@ class TextPrinter:
                 self._aside(printable(text))
             case ReasoningEnd():
                 self._aside("\n\n")
-            case TextEnd():
-                self._write("\n")
+            case TextEnd(text=text):
+                self._write("" if text.endswith("\n") else "\n")
             case ToolCall(name=name, arguments=arguments):
                 self._note(f"→ {name}({json.dumps(arguments, ensure_ascii=False)})")
             case ToolError(name=name, message=message):

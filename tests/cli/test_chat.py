@@ -1,10 +1,12 @@
 """`llmcore chat`, in a pseudo terminal and with plain input."""
 
 import io
+import json
 import os
 import re
 import sys
 from collections.abc import Iterator
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +15,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from llmcore.cli import main
+from llmcore.cli.chat_input import PlainReader
 from llmcore.cli.markdown_printer import Blocks
 from tests.support.programs.packages import without
-from tests.support.servers.loopback import Answer, Loopback, chat_chunk, chat_handler, serve
+from tests.support.servers.loopback import (
+    Answer,
+    Loopback,
+    Received,
+    chat_chunk,
+    chat_handler,
+    serve,
+)
 
 pexpect = pytest.importorskip("pexpect", reason="pexpect runs programs in a pseudo terminal")
 
@@ -203,8 +213,102 @@ def test_a_chat_is_saved_under_a_name_and_goes_on(
     assert sent(server) == ["Three"]
     assert chat("Four\n", monkeypatch, "--session", "trip") == 0
     assert sent(server) == ["One", "Hello", "Two", "Hello", "Four"]
-    assert chat("Five\n/save trip\n", monkeypatch) == 0
-    assert "'trip' ends at" in capsys.readouterr().err
+    capsys.readouterr()
+    assert chat("Five\n/save trip\n/save other\n/save other\n", monkeypatch) == 0
+    told = capsys.readouterr().err
+    assert "there is a conversation 'trip' already: choose another name" in told
+    assert "this conversation is stored as 'other' already" in told
+
+
+def test_a_chat_that_is_not_logged_is_stored_when_it_is_saved(
+    server: Loopback, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With what was said before and what is said afterwards."""
+    assert chat("One\n/save trip\nTwo\n", monkeypatch, "--no-log") == 0
+    assert chat("Three\n", monkeypatch, "--session", "trip") == 0
+    assert sent(server) == ["One", "Hello", "Two", "Hello", "Three"]
+
+
+def test_a_line_with_a_space_before_its_slash_is_a_question(
+    server: Loopback, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert chat(" /etc/hosts is what?\n", monkeypatch) == 0
+    assert sent(server) == ["/etc/hosts is what?"]
+
+
+def call_then_text(received: Received) -> Answer:
+    """Return a call of the first tool, or the text of its result."""
+    body: Any = received.json
+    stream = {"content-type": "text/event-stream"}
+    if body["messages"][-1]["role"] == "tool":
+        script = [chat_chunk(delta={"content": body["messages"][-1]["content"]})]
+        script += [chat_chunk(delta={}, finish_reason="stop"), b"data: [DONE]\n\n"]
+        return Answer(script, headers=stream)
+    name = body["tools"][0]["function"]["name"]
+    call = {"index": 0, "id": "c1", "function": {"name": name, "arguments": '{"path": "a"}'}}
+    script = [chat_chunk(delta={"tool_calls": [call]})]
+    script += [chat_chunk(delta={}, finish_reason="tool_calls"), b"data: [DONE]\n\n"]
+    return Answer(script, headers=stream)
+
+
+NEEDS_APPROVAL = """\
+from llmcore import tool
+
+@tool(needs_approval=True)
+def delete(path: str) -> str:
+    'Delete a file.'
+    return f"{path} is deleted"
+"""
+
+
+@pytest.mark.parametrize("command", ["ask", "chat"])
+@pytest.mark.parametrize(
+    ("typed", "told"),
+    [("y\n", "a is deleted\n"), ("\n", "did not approve"), ("", "did not approve")],
+)
+def test_the_user_is_asked_about_calls_that_need_approval(
+    command: str,
+    typed: str,
+    told: str,
+    server: Loopback,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """The run continues with the decision, and is stored as one conversation."""
+    server.handler = call_then_text
+    (tmp_path / "files.py").write_text(NEEDS_APPROVAL)
+    terminal = io.StringIO(typed)
+    monkeypatch.setattr(terminal, "isatty", lambda: True)
+    monkeypatch.setattr("sys.stdin", terminal)
+    options = ["-m", "vllm:m-1", "--tool", f"{tmp_path / 'files.py'}:delete", "Delete a."]
+    monkeypatch.setattr("llmcore.cli.chat.line_reader", lambda *_: PlainReader())
+    monkeypatch.setattr("llmcore.cli.chat.echo_off", nullcontext)
+    assert main([command, *options]) == 0
+
+    shown = capsys.readouterr()
+    assert 'run delete({"path": "a"})? [y/N]' in shown.err
+    assert told in shown.out
+    assert main(["logs", "--json"]) == 0
+    (line,) = capsys.readouterr().out.splitlines()
+    roles = [one["role"] for one in json.loads(line)["messages"]]
+    assert roles == ["user", "assistant", "tool", "assistant"]
+
+
+def test_calls_are_refused_where_nobody_can_be_asked(
+    server: Loopback,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """The model is told, and so is the user."""
+    server.handler = call_then_text
+    (tmp_path / "files.py").write_text(NEEDS_APPROVAL)
+    assert chat("Delete a.\ny\n", monkeypatch, "--tool", f"{tmp_path / 'files.py'}:delete") == 0
+
+    shown = capsys.readouterr()
+    assert "it needs approval, and standard input is not a terminal" in shown.err
+    assert "did not approve" in shown.out
 
 
 def test_tools_are_added_and_listed(

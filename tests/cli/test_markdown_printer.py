@@ -136,16 +136,24 @@ def test_control_characters_are_not_sent_to_the_terminal() -> None:
     assert "\x1b]0;" not in printed(Terminal(), "a\x1b]0;title\x07b")
 
 
-@pytest.mark.parametrize("reason", ["a file", "no cursor", "no rich"])
+class Ascii(Terminal):
+    """A terminal to which other characters are written as escapes."""
+
+    encoding = "ascii"  # pyright: ignore[reportAssignmentType, reportIncompatibleMethodOverride]
+
+
+@pytest.mark.parametrize("reason", ["a file", "no cursor", "no rich", "no Unicode"])
 def test_text_is_plain_without_a_terminal_a_cursor_or_rich(
     reason: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     out: io.StringIO = Terminal()
     if reason == "a file":
         out = io.StringIO()
+    elif reason == "no Unicode":
+        out = Ascii()
     elif reason == "no cursor":
         monkeypatch.setenv("TERM", "dumb")
     else:
         without(monkeypatch, "rich", "rich.console")
 
-    assert printed(out, *TEXTS).strip() == "".join(TEXTS).strip()
+    assert printed(out, *TEXTS) == "".join(TEXTS)
