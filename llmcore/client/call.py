@@ -25,6 +25,7 @@ import anyio
 import msgspec
 from attrs import define
 
+from llmcore.client.loop_task import new_scope
 from llmcore.client.transport import Chunks, Exchange, Transport
 from llmcore.folds.response import Accumulator
 from llmcore.protocols.failures.errors import error_from_response
@@ -144,6 +145,8 @@ class Call:
         self._response: _Response | None = None
         self._sent: HttpRequest | None = None
         self._provider: str | None = None
+        self._begun = False
+        """Whether the time limits have begun."""
         self._end = math.inf
         self._next_event = math.inf
         self._waiting_for = "first_event"
@@ -200,10 +203,12 @@ class Call:
 
     async def _within(self, step: Callable[[], Awaitable[_T]]) -> _T | None:
         """Return the result of *step*; None if a time limit expires or the call is closed."""
+        if not self._begun:
+            self._begin()
         # Reads that never wait are never cancelled.
-        if self._end < math.inf and anyio.current_time() >= self._end:
+        elif self._end < math.inf and anyio.current_time() >= self._end:
             return None
-        self._scope = anyio.CancelScope(deadline=min(self._end, self._next_event))
+        self._scope = new_scope(min(self._end, self._next_event))
         try:
             with self._scope:
                 return await step()
@@ -211,16 +216,20 @@ class Call:
             self._scope = None
         return None
 
+    def _begin(self) -> None:
+        """Set the limits of the whole call and of its first event, which begin now."""
+        self._begun = True
+        started, limits = anyio.current_time(), self._timeouts
+        step, total, first = limits.step or math.inf, limits.total or math.inf, limits.first_event
+        self._end = started + min(step, total)
+        self._next_event = math.inf if first is None else started + first
+
     async def _advance(self) -> Sequence[LLMEvent]:
         response = self._response = self._response or await self._open()
         return await (self._read_stream(response) if response.streamed else _read_whole(response))
 
     async def _open(self) -> _Response:
         """Send the request and return the response; raises the error of an error response."""
-        started = anyio.current_time()
-        limits = (limit for limit in (self._timeouts.step, self._timeouts.total) if limit)
-        self._end = started + min(limits, default=math.inf)
-        self._await_event(self._timeouts.first_event, started)
         outgoing, exchange = await self._exchanged()
         if exchange.status == _UNAUTHORIZED and outgoing.renew_credentials():
             await exchange.aclose()
@@ -300,10 +309,9 @@ class Call:
             self._await_event(None if idle is None else idle - waited)
         return events
 
-    def _await_event(self, limit: float | None, now: float | None = None) -> None:
-        now = anyio.current_time() if now is None else now
+    def _await_event(self, limit: float | None) -> None:
         self._last_event = time.monotonic()
-        self._next_event = math.inf if limit is None else now + limit
+        self._next_event = math.inf if limit is None else anyio.current_time() + limit
         if self._scope is not None:
             self._scope.deadline = min(self._end, self._next_event)
 

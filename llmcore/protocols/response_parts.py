@@ -1,6 +1,7 @@
 """Shared by stream machines: their context, final events, sources, usage, log probabilities."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any, Final
 
 import msgspec
@@ -247,25 +248,38 @@ def announce(
 # -- usage and log probabilities, in the form of OpenAI's APIs
 
 
-def read_counts(
-    usage: Mapping[str, Any], fields: Mapping[str, Iterable[tuple[str, ...]]]
-) -> dict[str, int | None]:
-    """Return the counts of *usage* by the names in *fields*, which has the paths of each.
+def counts_reader(
+    fields: Mapping[str, Iterable[tuple[str, ...]]],
+) -> Callable[[Mapping[str, Any]], dict[str, int | None]]:
+    """Return what reads the counts of a usage object by the names in *fields*.
 
-    The first path that leads to a count is taken.
+    *fields* has the paths of each, of which the first that leads to a count is taken.
     """
-    counts: dict[str, int | None] = dict.fromkeys(fields)
-    for field, paths in fields.items():
-        for path in paths:
-            value = usage.get(path[0])
-            if value is None:
-                continue
-            for name in path[1:]:
-                value = value.get(name) if type(value) is dict else None
-            if value is not None and (count := count_or_none(value)) is not None:
-                counts[field] = count
-                break
-    return counts
+
+    @lru_cache(maxsize=_SHAPES)
+    def present_in(names: tuple[str, ...]) -> Sequence[tuple[str, Sequence[tuple[str, ...]]]]:
+        """Return the fields, each with the paths that begin at one of *names*."""
+        known = frozenset(names)
+        found = ((name, tuple(p for p in paths if p[0] in known)) for name, paths in fields.items())
+        return tuple((name, paths) for name, paths in found if paths)
+
+    def read(usage: Mapping[str, Any]) -> dict[str, int | None]:
+        counts: dict[str, int | None] = dict.fromkeys(fields)
+        for field, paths in present_in(tuple(usage)):
+            for path in paths:
+                value = usage[path[0]]
+                for name in path[1:]:
+                    value = value.get(name) if type(value) is dict else None
+                if (count := count_or_none(value)) is not None:
+                    counts[field] = count
+                    break
+        return counts
+
+    return read
+
+
+_SHAPES: Final = 64
+"""So many usage objects of different fields are remembered; a server sends one or two."""
 
 
 def is_commentary(holder: ContentPart | TextStart) -> bool:

@@ -30,3 +30,12 @@ def test_an_unknown_field_is_an_error() -> None:
     """A field that is not there is not invented."""
     with pytest.raises(TypeError, match="other"):
         changed(_One(1), other=2)  # type: ignore[call-arg]
+
+
+def test_the_order_of_changes_does_not_matter() -> None:
+    """A field gets the value that has its name, in whatever order fields are named."""
+    asked = request(model="m", prompt="Hello", provider="p")
+
+    first = changed(asked, provider="q", strict=True)
+    assert first == changed(asked, strict=True, provider="q")
+    assert (first.provider, first.strict) == ("q", True)

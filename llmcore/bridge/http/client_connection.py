@@ -6,13 +6,13 @@ gateway's own server calls back instead; with other servers `while_connected` wa
 
 import logging
 from collections.abc import Awaitable, Callable
-from functools import cache
 from typing import Final
 
 import anyio
 
 from llmcore.bridge.http.asgi import Receive, Scope
 from llmcore.bridge.http.logs import log
+from llmcore.client.loop_task import new_scope
 
 SCOPE_KEY: Final = "openbridge.client"
 
@@ -50,7 +50,7 @@ async def while_connected(
         if client is None:
             await _while_no_disconnect(receive, work, ended)
             return
-        with _asyncio_scope()() as connected:
+        with new_scope() as connected:
             leave = _leaving(connected, ended)
             client.watch(leave)
             try:
@@ -59,15 +59,6 @@ async def while_connected(
                 client.unwatch(leave)
     except* OSError:  # what servers raise on sending to a client that disconnected
         log(logging.INFO, "client_gone")
-
-
-@cache
-def _asyncio_scope() -> type[anyio.CancelScope]:
-    """Return the class of scopes on asyncio, which the gateway's own server runs on.
-
-    `anyio.CancelScope` itself looks for the library of the running event loop each time.
-    """
-    return type(anyio.CancelScope())
 
 
 def _leaving(connected: anyio.CancelScope, ended: Callable[[], bool]) -> Callable[[], None]:

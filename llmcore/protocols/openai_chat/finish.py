@@ -33,9 +33,9 @@ from llmcore.protocols.openai_chat.names import (
 )
 from llmcore.protocols.openai_chat.state import ChatState, ChatStreamContext
 from llmcore.protocols.response_parts import (
+    counts_reader,
     inclusive_usage,
     read_cost,
-    read_counts,
     served_tier,
     skimmed,
 )
@@ -189,12 +189,15 @@ def map_reason(raw: str, *, called: bool) -> FinishReason:
 # -- usage: `prompt_tokens` includes cached tokens, `completion_tokens` reasoning
 
 
+_counts_of: Final = counts_reader(USAGE_FIELDS)
+
+
 def map_usage(usage: Mapping[str, Any], tier: object = None) -> Usage:
     """Return a server's usage object by the inclusive contract.
 
     *tier* is the `service_tier` beside it; Mistral's stands in the object.
     """
-    counts = read_counts(usage, USAGE_FIELDS)
+    counts = _counts_of(usage)
     if _beside(counts):
         counts["output_tokens"] = (counts["output_tokens"] or 0) + (counts["reasoning_tokens"] or 0)
         counts["total_tokens"] = None  # which may leave the reasoning out

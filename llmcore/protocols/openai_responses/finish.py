@@ -36,10 +36,10 @@ from llmcore.protocols.openai_responses.state import (
 )
 from llmcore.protocols.protocol import ResumeRequest
 from llmcore.protocols.response_parts import (
+    counts_reader,
     finish_events,
     inclusive_usage,
     read_cost,
-    read_counts,
     served_tier,
     skimmed,
 )
@@ -213,9 +213,12 @@ def fail(state: ResponsesState, error: LLMError, events: list[LLMEvent]) -> Resp
 # -- usage
 
 
+_counts_of: Final = counts_reader(USAGE_FIELDS)
+
+
 def map_usage(usage: Mapping[str, Any], tier: object = None) -> Usage:
     """Return a server's usage object by the inclusive contract; *tier* is its `service_tier`."""
-    counts = read_counts(usage, USAGE_FIELDS)
+    counts = _counts_of(usage)
     return inclusive_usage(
         **counts, cost_usd=read_cost(usage), service_tier=served_tier(tier), raw=dict(usage)
     )
