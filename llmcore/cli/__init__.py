@@ -6,9 +6,9 @@ commands that use the library), and a module for each command with `run(args)`, 
 exit code, and `add_options(parser)` if that is not in `options`: `ask`, `chat`, `batch`, `media`
 (`image`, `speak` and `transcribe`), `prepare`, `providers`, `models`, `config`, `keys`, `login`,
 `local`, `logs`, `sessions`, `inspect` and `doctor`. `ask` and `chat` share `request_options`,
-`attachments` (files, schemas and functions that options name), `approval` (of calls), `conversation`
-(stored conversations), `printing`, `user_config` and `stored_keys`; `chat` has `chat_input` and
-`markdown_printer` too. `openbridge` (its commands), `gateway_options`, `gateway`,
+`attachments` (files, schemas and functions that options name), `approval` (of calls),
+`conversation` (stored conversations), `printing`, `user_config` and `stored_keys`; `chat` has
+`chat_input` and `markdown_printer` too. `openbridge` (its commands), `gateway_options`, `gateway`,
 `gateway_clients`, `gateway_config` and `gateway_accounts` are the other program (with `options`
 for `completion`); `program`
 (streams, and how a program ends) and `failures` (exit codes) are shared by all.

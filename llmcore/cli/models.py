@@ -1,9 +1,11 @@
 """`llmcore models`: lists the models of the catalog."""
 
 import argparse
+import sys
 from collections.abc import Mapping, Sequence
 from datetime import date
-from typing import Any
+from shutil import get_terminal_size
+from typing import Any, Final
 
 from llmcore.catalog.model_info import ModelInfo
 from llmcore.catalog.records import catalog, model_from
@@ -12,6 +14,9 @@ from llmcore.cli.program import json_output, json_text, nearest_hint, note, say
 from llmcore.schema.errors import InvalidRequestError
 
 _HEADS = ("MODEL", "RELEASED", "CONTEXT", "OUTPUT", "IN $/M", "OUT $/M", "CAPABILITIES")
+_CAPABILITIES: Final = 6
+_LEFT_OUT_FIRST: Final = (_CAPABILITIES, 3, 1, 2)
+"""The columns without which a terminal that is too narrow gets the table, in this order."""
 
 
 def run(args: argparse.Namespace) -> int:
@@ -92,7 +97,18 @@ def _dollars(price: float | None) -> str:
 
 
 def _print_table(rows: list[tuple[str, ...]]) -> None:
+    """Print *rows*; in a terminal, without the columns that would make them wrap."""
+    kept, left_out = list(range(len(_HEADS))), list[str]()
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for name, *rest, last in rows:
-        cells = (cell.rjust(width) for cell, width in zip(rest, widths[1:-1], strict=True))
-        say(f"{name:{widths[0]}}  {'  '.join(cells)}  {last}".rstrip())
+    for column in _LEFT_OUT_FIRST if sys.stdout.isatty() else ():
+        if sum(widths[number] + 2 for number in kept) - 2 <= get_terminal_size().columns:
+            break
+        kept.remove(column)
+        left_out.append(_HEADS[column])
+    for row in rows:
+        cells = [row[number].rjust(widths[number]) for number in kept[1:]]
+        if kept[-1] == _CAPABILITIES:
+            cells[-1] = row[-1]
+        say("  ".join([row[0].ljust(widths[0]), *cells]).rstrip())
+    if left_out:
+        note(f"({', '.join(left_out)}: in a wider terminal, a pipe, or with --json)")

@@ -223,7 +223,7 @@ def test_a_chat_is_saved_under_a_name_and_goes_on(
 def test_a_chat_that_is_not_logged_is_stored_when_it_is_saved(
     server: Loopback, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With what was said before and what is said afterwards."""
+    """The earlier and the later messages are stored."""
     assert chat("One\n/save trip\nTwo\n", monkeypatch, "--no-log") == 0
     assert chat("Three\n", monkeypatch, "--session", "trip") == 0
     assert sent(server) == ["One", "Hello", "Two", "Hello", "Three"]
@@ -301,7 +301,7 @@ def test_calls_are_refused_where_nobody_can_be_asked(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """The model is told, and so is the user."""
+    """The model receives an error result, and the user reads the reason."""
     server.handler = call_then_text
     (tmp_path / "files.py").write_text(NEEDS_APPROVAL)
     assert chat("Delete a.\ny\n", monkeypatch, "--tool", f"{tmp_path / 'files.py'}:delete") == 0

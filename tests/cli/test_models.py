@@ -82,3 +82,20 @@ def test_models_without_a_date_come_after_the_dated_ones(
     assert days == [*sorted(dated, reverse=True), *[None] * (len(days) - len(dated))]
     assert main(["models", "--provider", "openai", "--latest"]) == 0
     assert found[0]["id"] in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("columns", [40, 60, 72, 80, 200])
+def test_lines_do_not_wrap_in_a_narrow_terminal(
+    columns: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Columns are left out and named; prices are always shown."""
+    monkeypatch.setenv("COLUMNS", str(columns))
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    assert main(["models", "openai:gpt-5.2", "codex"]) == 0
+
+    shown = capsys.readouterr()
+    head, *lines = shown.out.splitlines()
+    assert "OUT $/M" in head
+    assert all(len(line) <= max(columns, 45) for line in [head, *lines])
+    assert ("CAPABILITIES" in head) == (columns == 200)
+    assert ("CAPABILITIES" in shown.err) == (columns != 200)
