@@ -171,12 +171,7 @@ _OPENAI_TTLS: Final = frozenset({"30m", "12h"})
 
 
 def mark_breakpoint(
-    natives: Sequence[dict[str, Any]],
-    part: ContentPart,
-    path: str,
-    diagnostics: Diagnostics,
-    *,
-    taken: bool,
+    natives: Sequence[dict[str, Any]], part: ContentPart, diagnostics: Diagnostics, *, taken: bool
 ) -> None:
     """Mark the last of *natives*, what *part* was lowered to, if the caller marked *part*.
 
@@ -191,7 +186,7 @@ def mark_breakpoint(
         natives[-1][OPENAI_BREAKPOINT] = {"mode": "explicit", **({"ttl": own} if own else {})}
     elif own is not None:
         why = "the model takes no breakpoints of the prompt cache"
-        diagnostics.at(f"{path}.{OPENAI_BREAKPOINT}.ttl").unsupported(why)
+        diagnostics.at(f"{OPENAI_BREAKPOINT}.ttl").unsupported(why)
 
 
 def openai_cache_fields(

@@ -350,9 +350,7 @@ def _fits_thinking(name: str, value: float) -> bool:
 # -- a trailing assistant message -----------------------------------------------------------
 
 
-def fix_trailing_text(
-    text: str, rules: ClaudeRules, path: str, diagnostics: Diagnostics
-) -> tuple[str, str]:
+def fix_trailing_text(text: str, rules: ClaudeRules, diagnostics: Diagnostics) -> tuple[str, str]:
     """Return the text that ends the conversation, and what the user must add after it, if anything.
 
     Older models refuse white space at its end ("final assistant content cannot end with trailing
@@ -360,7 +358,7 @@ def fix_trailing_text(
     """
     if rules.prefill:
         return text.rstrip(), ""
-    note_continue_message(path, diagnostics)
+    note_continue_message(diagnostics)
     return text, CONTINUE_TEXT
 
 
@@ -370,7 +368,6 @@ def fix_trailing_text(
 def move_media_of_error(
     blocks: Iterable[tuple[str, _Block]],
     as_text: Callable[[str], _Block],
-    path: str,
     call_id: str,
     diagnostics: Diagnostics,
 ) -> tuple[list[_Block], list[_Block]]:
@@ -389,5 +386,5 @@ def move_media_of_error(
         held.append(as_text(f"[{label}: after the results]"))
         after += [as_text(f"{label}:"), block]
         why = "the result of a failed tool holds only text: it follows the results"
-        diagnostics.at(f"{path}.content[{index}]").changed("moved-tool-result-media", why)
+        diagnostics.at(f"content[{index}]").changed("moved-tool-result-media", why)
     return held, after

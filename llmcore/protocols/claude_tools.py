@@ -92,22 +92,20 @@ class ClaudeTool:
 
 
 def lower_claude_tool(
-    tool: HostedTool, path: str, rules: ClaudeRules, diagnostics: Diagnostics
+    tool: HostedTool, rules: ClaudeRules, diagnostics: Diagnostics
 ) -> ClaudeTool | None:
     """Return *tool* as Anthropic defines it; None, with a Diagnostic, if it has no such tool."""
     if tool.kind == "mcp":
-        return _mcp(dict(tool.options), path, diagnostics)
+        return _mcp(dict(tool.options), diagnostics)
     if tool.kind == "computer_use":
-        return _computer(dict(tool.options), path, rules, diagnostics)
+        return _computer(dict(tool.options), rules, diagnostics)
     if tool.kind not in HOSTED_TOOLS:
-        diagnostics.at(path).dropped("unsupported-tool", f"the API has no {tool.kind} tool")
+        diagnostics.dropped("unsupported-tool", f"the API has no {tool.kind} tool")
         return None
-    return native_tool(
-        {"type": HOSTED_TOOLS[tool.kind], **_shared_options(tool, path, diagnostics)}
-    )
+    return native_tool({"type": HOSTED_TOOLS[tool.kind], **_shared_options(tool, diagnostics)})
 
 
-def _shared_options(tool: HostedTool, path: str, diagnostics: Diagnostics) -> dict[str, Any]:
+def _shared_options(tool: HostedTool, diagnostics: Diagnostics) -> dict[str, Any]:
     """Return the options under the API's names."""
     options = dict(tool.options)
     location = options.get("user_location")
@@ -117,7 +115,7 @@ def _shared_options(tool: HostedTool, path: str, diagnostics: Diagnostics) -> di
         options.setdefault("type", "tool_search_tool_regex_20251119")
     if options.pop("container", None) is not None:
         why = "a container is named for the whole request: provider_options.anthropic.container"
-        diagnostics.at(f"{path}.container").unsupported(why)
+        diagnostics.at("container").unsupported(why)
     return options
 
 
@@ -132,28 +130,24 @@ def native_tool(definition: dict[str, Any]) -> ClaudeTool:
     return ClaudeTool(definition=present(definition), betas=(beta,) if beta else ())
 
 
-def _computer(
-    options: dict[str, Any], path: str, rules: ClaudeRules, diagnostics: Diagnostics
-) -> ClaudeTool:
+def _computer(options: dict[str, Any], rules: ClaudeRules, diagnostics: Diagnostics) -> ClaudeTool:
     version = options.pop("type", None) or rules.computer
     width, height = options.pop("display_width", None), options.pop("display_height", None)
     if options.pop("environment", None) is not None:
-        diagnostics.at(f"{path}.environment").unsupported("the API has no such option")
+        diagnostics.at("environment").unsupported("the API has no such option")
     if str(version).startswith("computer_toolset_"):
         why = "the computer toolset reads the size from the screenshots"
-        diagnostics.at(f"{path}.display_width").unsupported(why)
+        diagnostics.at("display_width").unsupported(why)
         return native_tool({"type": version, **options})
     size = {"display_width_px": width, "display_height_px": height}
     return native_tool({"type": version, **size, **options})
 
 
-def _mcp(options: dict[str, Any], path: str, diagnostics: Diagnostics) -> ClaudeTool | None:
+def _mcp(options: dict[str, Any], diagnostics: Diagnostics) -> ClaudeTool | None:
     """Return the tools of a remote MCP server, and the server."""
     label, url = options.pop("server_label"), options.pop("server_url", None)
     if url is None:
-        diagnostics.at(path).dropped(
-            "unsupported-tool", "the API accepts MCP servers only by server_url"
-        )
+        diagnostics.dropped("unsupported-tool", "the API accepts MCP servers only by server_url")
         return None
     server: dict[str, Any] = {"type": "url", "name": label, "url": url}
     token = options.pop("authorization", None)

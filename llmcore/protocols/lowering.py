@@ -24,11 +24,9 @@ from llmcore.schema.request import LLMRequest
 # -- text in the place of parts
 
 
-def omitted_text(
-    what: str, path: str, why: str, diagnostics: Diagnostics, words: str | None = None
-) -> str:
+def omitted_text(what: str, why: str, diagnostics: Diagnostics, words: str | None = None) -> str:
     """Return the text in place of content that is left out, and report it; *words* describe it."""
-    diagnostics.at(path).dropped(
+    diagnostics.dropped(
         "unsupported-content", f"{what} was left out ({why}); a short text stands in its place"
     )
     return f"[{what}, left out{f': {words}' if words else ''}]"
@@ -59,18 +57,18 @@ def file_name(part: DocumentPart) -> str:
     return f"document.{ending}" if ending else "document"
 
 
-def omitted_part(part: ContentPart, path: str, diagnostics: Diagnostics) -> str:
+def omitted_part(part: ContentPart, diagnostics: Diagnostics) -> str:
     """Return the text in place of a part that the API cannot represent, and report it."""
     owner = part.provider if isinstance(part, ProviderPart) else ""
     what = f"a part of {owner}" if owner else media.noun_of(part)
-    return omitted_text(what, path, "the API cannot represent it", diagnostics)
+    return omitted_text(what, "the API cannot represent it", diagnostics)
 
 
 def omitted_block(
-    what: str, path: str, why: str, diagnostics: Diagnostics, words: str | None = None
+    what: str, why: str, diagnostics: Diagnostics, words: str | None = None
 ) -> NativeObject:
     """Return `omitted_text` as a block of text, as Anthropic and Chat Completions have it."""
-    return {"type": "text", "text": omitted_text(what, path, why, diagnostics, words)}
+    return {"type": "text", "text": omitted_text(what, why, diagnostics, words)}
 
 
 # -- results and citations
@@ -88,7 +86,7 @@ def _says_error(text: str) -> bool:
 
 
 def native_citations(
-    citations: Iterable[Citation], path: str, metadata_key: str, diagnostics: Diagnostics
+    citations: Iterable[Citation], metadata_key: str, diagnostics: Diagnostics
 ) -> Iterator[JsonObject]:
     """Yield citations in their native form; those that have none are left out."""
     for index, citation in enumerate(citations):
@@ -97,7 +95,7 @@ def native_citations(
             yield native
         else:
             why = "only the API's own citations can be sent back"
-            diagnostics.at(f"{path}.citations[{index}]").dropped("unsupported-content", why)
+            diagnostics.at(f"citations[{index}]").dropped("unsupported-content", why)
 
 
 # -- conversations that end with the assistant ("prefill")
@@ -108,10 +106,10 @@ CONTINUE_TEXT: Final = "(continue)"
 such a response ("prefill"); newer ones refuse the request."""
 
 
-def note_continue_message(path: str, diagnostics: Diagnostics) -> None:
-    """Record that a user message was appended after the response at *path*."""
+def note_continue_message(diagnostics: Diagnostics) -> None:
+    """Record that a user message was appended after the response."""
     why = "the model does not continue a response that the request begins"
-    diagnostics.at(path).added("last-message-added", f"{why}: {CONTINUE_TEXT!r} is sent after it")
+    diagnostics.added("last-message-added", f"{why}: {CONTINUE_TEXT!r} is sent after it")
 
 
 # -- the caller's native fields

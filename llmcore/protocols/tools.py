@@ -46,9 +46,9 @@ FREEFORM_FIELD: Final = "input"
 # -- in the body
 
 
-def note_function(path: str, diagnostics: Diagnostics, api: str = "the API") -> None:
-    """Say that the freeform tool at *path* becomes a function."""
-    diagnostics.at(path).changed(
+def note_function(diagnostics: Diagnostics, api: str = "the API") -> None:
+    """Record that a freeform tool becomes a function."""
+    diagnostics.changed(
         "custom-tool-as-function",
         f"{api} has no freeform tools: it is a function of one string, "
         "and nothing holds that string to a grammar",
@@ -84,13 +84,13 @@ def freeform_arguments(text: str) -> dict[str, Any]:
     return {FREEFORM_FIELD: text}
 
 
-def object_arguments(call: ToolCallPart, path: str, diagnostics: Diagnostics) -> Any:
+def object_arguments(call: ToolCallPart, diagnostics: Diagnostics) -> Any:
     """Return the arguments of *call* as an object, for an API that takes nothing else."""
     if call.kind == "function" and call.is_valid:
         return call.arguments
     if call.kind == "function":
         why = "the API accepts only JSON objects as arguments: they are wrapped in one"
-        diagnostics.at(f"{path}.arguments").changed("invalid-tool-arguments", why)
+        diagnostics.at("arguments").changed("invalid-tool-arguments", why)
     return freeform_arguments(text_or_json(call.arguments))
 
 
@@ -102,7 +102,7 @@ def with_functions(request: LLMRequest, diagnostics: Diagnostics) -> LLMRequest:
     tools: list[ToolSpec] = []
     for index, tool in enumerate(request.tools):
         if isinstance(tool, CustomTool):
-            note_function(f"tools[{index}]", diagnostics, "the server")
+            note_function(diagnostics.at(f"tools[{index}]"), "the server")
             tools.append(freeform_function(tool))
         else:
             tools.append(tool)

@@ -67,7 +67,7 @@ def test_arguments_become_an_object(kind: Any, arguments: Any, expected: Any, no
     """Wrapping broken arguments is reported; wrapping freeform input is not."""
     diagnostics = Diagnostics()
     call = ToolCallPart(id="c", name="n", arguments=arguments, kind=kind)
-    assert object_arguments(call, "p", diagnostics) == expected
+    assert object_arguments(call, diagnostics.at("p")) == expected
     assert [note.path for note in diagnostics.entries] == (["p.arguments"] if noted else [])
 
 

@@ -156,7 +156,7 @@ def _user_item(message: Message, item_id: str, diagnostics: Diagnostics) -> Item
     content = [
         native
         for part in message.content
-        for native in lower_part(part, "previous_response_id", frozenset(), diagnostics)
+        for native in lower_part(part, frozenset(), diagnostics.at("previous_response_id"))
     ]
     item: Item = {"id": item_id, "type": "message", "status": "completed", "role": "user"}
     return {**item, "content": content}

@@ -98,31 +98,26 @@ def lower_messages(
     spoken = with_results_alone(repaired.messages, repaired.paths, diagnostics)
     toolsets = dict(_toolsets(spoken))
     declined = _Declined()
-    drafts = [
-        _lower_message(
-            declined.removed_from(message, path, target, diagnostics),
-            path,
-            toolsets,
-            target,
-            diagnostics,
-        )
-        for message, path in zip(spoken, repaired.paths, strict=True)
-    ]
-    leading, messages = _place_system_messages(drafts, diagnostics)
+    drafts: list[_Draft] = []
+    for message, path in zip(spoken, repaired.paths, strict=True):
+        here = diagnostics.at(path)
+        kept = declined.removed_from(message, target, here)
+        drafts.append(_lower_message(kept, toolsets, target, here))
+    leading, messages = _place_system_messages(drafts)
     system = [
-        *_lower_system(request.system, "system", diagnostics),
-        *_lower_system(repaired.system, "messages", diagnostics),
+        *_lower_system(request.system, diagnostics.at("system")),
+        *_lower_system(repaired.system, diagnostics.at("messages")),
         *leading,
         *({"type": "text", "text": text} for text in instructions),
     ]
     if messages:
-        _fix_trailing_assistant(messages, target, repaired.paths[-1], diagnostics)
+        _fix_trailing_assistant(messages, target, diagnostics.at(repaired.paths[-1]))
     return MessagesPrompt(system=system, messages=messages)
 
 
-def _lower_system(parts: Iterable[TextPart], path: str, diagnostics: Diagnostics) -> list[Block]:
+def _lower_system(parts: Iterable[TextPart], diagnostics: Diagnostics) -> list[Block]:
     return [
-        lower_text(part, f"{path}[{index}]", diagnostics)
+        lower_text(part, diagnostics.at(f"[{index}]"))
         for index, part in enumerate(parts)
         if part.text.strip()
     ]
@@ -134,33 +129,29 @@ class _Draft:
 
     role: Literal["user", "assistant", "system"]
     content: list[Block]
-    path: str
+    diagnostics: Diagnostics
 
 
 def _lower_message(
-    message: Message,
-    path: str,
-    toolsets: dict[str, str],
-    target: MessagesTarget,
-    diagnostics: Diagnostics,
+    message: Message, toolsets: dict[str, str], target: MessagesTarget, diagnostics: Diagnostics
 ) -> _Draft:
     if message.name:
-        diagnostics.at(f"{path}.name").unsupported("the API accepts no names")
+        diagnostics.at("name").unsupported("the API accepts no names")
     content: list[Block] = []
     after_results: list[Block] = []
     for index, part in enumerate(message.content):
-        where = f"{path}.content[{index}]"
+        here = diagnostics.at(f"content[{index}]")
         if message.role == "assistant":
-            _lower_assistant_part(part, where, content, target, diagnostics)
+            _lower_assistant_part(part, content, target, here)
         elif isinstance(part, ToolResultPart):
             toolset = toolsets.get(part.tool_call_id)
-            content.append(lower_result(part, toolset, where, target, diagnostics, after_results))
+            content.append(lower_result(part, toolset, target, here, after_results))
         else:
-            after_results.append(lower_part(part, where, target, diagnostics))
+            after_results.append(lower_part(part, target, here))
     content += after_results
     if message.role in ("system", "developer"):
-        return _Draft("system", content, path)
-    return _Draft("assistant" if message.role == "assistant" else "user", content, path)
+        return _Draft("system", content, diagnostics)
+    return _Draft("assistant" if message.role == "assistant" else "user", content, diagnostics)
 
 
 def _toolsets(messages: Iterable[Message]) -> Iterable[tuple[str, str]]:
@@ -213,7 +204,7 @@ class _Declined:
         self._calls: set[str] = set()
 
     def removed_from(
-        self, message: Message, path: str, target: MessagesTarget, diagnostics: Diagnostics
+        self, message: Message, target: MessagesTarget, diagnostics: Diagnostics
     ) -> Message:
         """Return the next message of the conversation without what was declined."""
         if message.role == "assistant":
@@ -228,7 +219,7 @@ class _Declined:
             }
         for index in sorted(removed):
             what = "a part of a response that its model declined to complete"
-            diagnostics.at(f"{path}.content[{index}]").left_out(what, "the API refuses it")
+            diagnostics.at(f"content[{index}]").left_out(what, "the API refuses it")
         kept = [part for index, part in enumerate(message.content) if index not in removed]
         return evolve(message, content=tuple(kept)) if removed else message
 
@@ -253,44 +244,34 @@ class _Declined:
 
 
 def _lower_assistant_part(
-    part: ContentPart,
-    path: str,
-    content: list[Block],
-    target: MessagesTarget,
-    diagnostics: Diagnostics,
+    part: ContentPart, content: list[Block], target: MessagesTarget, diagnostics: Diagnostics
 ) -> None:
     """Append the block of *part* to *content*, or report why it has none."""
     match part:
         case ReasoningPart():
             content.append(lower_reasoning_part(part))
-            _move_mark(part, path, content, diagnostics)
+            _move_mark(part, content, diagnostics)
         case TextPart():
-            content.append(lower_text(part, path, diagnostics))
+            content.append(lower_text(part, diagnostics))
         case RefusalPart() if "stop_details" in part.provider_metadata.get(METADATA_KEY, {}):
-            diagnostics.at(path).left_out(
-                "why a response was stopped", "it is not text of the model"
-            )
+            diagnostics.left_out("why a response was stopped", "it is not text of the model")
         case RefusalPart(text=text):
             content.append(marked({"type": "text", "text": text}, part))
         case ToolCallPart() | ToolResultPart() if part.provider_executed:
             native = lower_executed(part)
             if native is None:
-                diagnostics.at(path).left_out(
-                    "a tool run by another provider", "the API cannot express it"
-                )
+                diagnostics.left_out("a tool run by another provider", "the API cannot express it")
             else:
                 content.append(native)
         case ToolCallPart():
-            content.append(lower_call(part, path, diagnostics))
+            content.append(lower_call(part, diagnostics))
         case ProviderPart():
-            content.append(lower_part(part, path, target, diagnostics))
+            content.append(lower_part(part, target, diagnostics))
         case ImagePart() | DocumentPart() | AudioPart() | ToolResultPart():
-            diagnostics.at(path).left_out("a file", "assistant messages cannot contain any")
+            diagnostics.left_out("a file", "assistant messages cannot contain any")
 
 
-def _move_mark(
-    part: ReasoningPart, path: str, content: list[Block], diagnostics: Diagnostics
-) -> None:
+def _move_mark(part: ReasoningPart, content: list[Block], diagnostics: Diagnostics) -> None:
     """Put a cache mark that thinking cannot hold on the block before it."""
     ttl = cache_ttl(part)
     if ttl is None:
@@ -298,20 +279,18 @@ def _move_mark(
     before = content[-2] if len(content) > 1 else {}
     if before.get("type") in ("text", "tool_use"):
         before.setdefault("cache_control", cache_mark(ttl))
-        diagnostics.at(path).changed(
+        diagnostics.changed(
             "cache-breakpoint-moved",
             "thinking cannot have a cache mark; it was moved to the block before",
         )
         return
-    diagnostics.at(path).dropped("cache-breakpoint-dropped", "thinking cannot have a cache mark")
+    diagnostics.dropped("cache-breakpoint-dropped", "thinking cannot have a cache mark")
 
 
 # -- system messages
 
 
-def _place_system_messages(
-    drafts: list[_Draft], diagnostics: Diagnostics
-) -> tuple[list[Block], list[MessageParam]]:
+def _place_system_messages(drafts: list[_Draft]) -> tuple[list[Block], list[MessageParam]]:
     """Return the system texts that come first, and the rest as messages in a legal order.
 
     A system message may stand after a user's turn (or a response that ends with the result of a
@@ -321,7 +300,7 @@ def _place_system_messages(
     drafts = [draft for draft in drafts if draft.content]
     leading: list[Block] = []
     while drafts and drafts[0].role == "system":
-        leading += _texts(drafts[0], diagnostics)
+        leading += _texts(drafts[0])
         drafts = drafts[1:]
     turns = _joined(drafts)
     placed: list[_Draft] = []
@@ -329,7 +308,7 @@ def _place_system_messages(
         before = turns[index - 1] if index else None
         next_role = turns[index + 1].role if index + 1 < len(turns) else "assistant"
         legal = draft.role != "system" or (next_role == "assistant" and _may_follow(before))
-        placed.append(draft if legal else _as_user_text(draft, diagnostics))
+        placed.append(draft if legal else _as_user_text(draft))
     filled = [draft for draft in placed if draft.content]
     return leading, [
         {"role": message.role, "content": message.content} for message in _joined(filled)
@@ -356,19 +335,19 @@ def _may_follow(before: _Draft | None) -> bool:
     return before.role == "user" or kind.endswith(RESULT_SUFFIX)
 
 
-def _as_user_text(draft: _Draft, diagnostics: Diagnostics) -> _Draft:
+def _as_user_text(draft: _Draft) -> _Draft:
     why = "the API accepts no system message here; it is sent as user text in a <system> tag"
-    diagnostics.at(draft.path).changed("system-message-demoted", why)
-    texts = _texts(draft, diagnostics)
+    draft.diagnostics.changed("system-message-demoted", why)
+    texts = _texts(draft)
     tagged = [{**block, "text": tagged_text("system", block["text"])} for block in texts]
-    return _Draft("user", tagged, draft.path)
+    return _Draft("user", tagged, draft.diagnostics)
 
 
-def _texts(draft: _Draft, diagnostics: Diagnostics) -> list[Block]:
+def _texts(draft: _Draft) -> list[Block]:
     texts = [block for block in draft.content if _is_text(block)]
     if len(texts) < len(draft.content):
         why = "only the text of a system message can be moved"
-        diagnostics.at(draft.path).dropped("unsupported-content", why)
+        draft.diagnostics.dropped("unsupported-content", why)
     return texts
 
 
@@ -380,7 +359,7 @@ def _is_text(block: Block) -> bool:
 
 
 def _fix_trailing_assistant(
-    messages: list[MessageParam], target: MessagesTarget, path: str, diagnostics: Diagnostics
+    messages: list[MessageParam], target: MessagesTarget, diagnostics: Diagnostics
 ) -> None:
     """Make *messages* end as the model accepts it where the assistant's text comes last.
 
@@ -389,7 +368,7 @@ def _fix_trailing_assistant(
     block = messages[-1]["content"][-1]
     if messages[-1]["role"] != "assistant" or not _is_text(block):
         return
-    text, added = fix_trailing_text(block["text"], target.rules, path, diagnostics)
+    text, added = fix_trailing_text(block["text"], target.rules, diagnostics)
     block["text"] = text
     if added:
         messages.append({"role": "user", "content": [{"type": "text", "text": added}]})

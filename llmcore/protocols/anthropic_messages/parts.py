@@ -42,34 +42,32 @@ class MessagesTarget(LoweringTarget, frozen=True, kw_only=True):
     """Whether documents may be cited; the API refuses that beside structured output."""
 
 
-def lower_part(
-    part: ContentPart, path: str, target: MessagesTarget, diagnostics: Diagnostics
-) -> Block:
+def lower_part(part: ContentPart, target: MessagesTarget, diagnostics: Diagnostics) -> Block:
     """Return one part of a user's content as a block.
 
     What the API does not take becomes a short text in its place, and a Diagnostic.
     """
     match part:
         case TextPart():
-            return lower_text(part, path, diagnostics)
+            return lower_text(part, diagnostics)
         case ImagePart():
-            return _lower_image(part, path, diagnostics)
+            return _lower_image(part, diagnostics)
         case DocumentPart():
-            return _lower_document(part, path, target, diagnostics)
+            return _lower_document(part, target, diagnostics)
         case AudioPart():
             return omitted_block(
-                "audio", path, "the API does not accept it", diagnostics, part.transcript
+                "audio", "the API does not accept it", diagnostics, part.transcript
             )
         case ProviderPart(provider=provider, data=Mapping() as data) if provider in target.keys:
             return native_block(part, data)
         case _:
-            return {"type": "text", "text": omitted_part(part, path, diagnostics)}
+            return {"type": "text", "text": omitted_part(part, diagnostics)}
 
 
-def lower_text(part: TextPart, path: str, diagnostics: Diagnostics) -> Block:
+def lower_text(part: TextPart, diagnostics: Diagnostics) -> Block:
     """Return text, with its citations and its cache mark."""
     block: Block = {"type": "text", "text": part.text}
-    citations = _lower_citations(part.citations, path, diagnostics)
+    citations = _lower_citations(part.citations, diagnostics)
     if citations:
         block["citations"] = citations
     return marked(block, part)
@@ -103,7 +101,7 @@ def native_block(part: ContentPart, data: JsonObject) -> Block:
 
 
 def _lower_citations(
-    citations: Iterable[Citation], path: str, diagnostics: Diagnostics
+    citations: Iterable[Citation], diagnostics: Diagnostics
 ) -> list[dict[str, Any]]:
     """Return citations in their native form; those that have none are left out.
 
@@ -117,7 +115,7 @@ def _lower_citations(
             for name, item in native.items()
             if name in _TITLES or (item is not None and name != "file_id")
         }
-        for native in native_citations(citations, path, METADATA_KEY, diagnostics)
+        for native in native_citations(citations, METADATA_KEY, diagnostics)
     ]
 
 
@@ -127,12 +125,12 @@ _TITLES: Final = ("title", "document_title")
 # -- media
 
 
-def _lower_image(part: ImagePart, path: str, diagnostics: Diagnostics) -> Block:
+def _lower_image(part: ImagePart, diagnostics: Diagnostics) -> Block:
     encoded = media.base64_data(part) if part.file_id is None else None
     if encoded is not None and encoded[0] not in _IMAGES:
-        return omitted_block("an image", path, f"the API accepts no {encoded[0]}", diagnostics)
+        return omitted_block("an image", f"the API accepts no {encoded[0]}", diagnostics)
     if part.file_id is None and part.detail not in (None, "auto"):
-        diagnostics.at(f"{path}.detail").unsupported("the API has no detail levels")
+        diagnostics.at("detail").unsupported("the API has no detail levels")
     block: Block = {"type": "image", "source": _source(part, encoded)}
     how = object_or_empty(part.provider_metadata.get(METADATA_KEY)).get("transformations")
     return marked({**block, "transformations": how} if how else block, part)
@@ -147,13 +145,11 @@ def _source(part: ImagePart | DocumentPart, encoded: tuple[str, str] | None) -> 
     return {"type": "base64", "media_type": encoded[0], "data": encoded[1]}
 
 
-def _lower_document(
-    part: DocumentPart, path: str, target: MessagesTarget, diagnostics: Diagnostics
-) -> Block:
+def _lower_document(part: DocumentPart, target: MessagesTarget, diagnostics: Diagnostics) -> Block:
     source = _document_source(part)
     label = part.title or part.name
     if isinstance(source, str):
-        return omitted_block("a document", path, source, diagnostics, label)
+        return omitted_block("a document", source, diagnostics, label)
     block: Block = {"type": "document", "source": source}
     if label is not None:
         block["title"] = label
@@ -162,7 +158,7 @@ def _lower_document(
     if part.citations and target.citations:
         block["citations"] = {"enabled": True}
     elif part.citations:
-        diagnostics.at(f"{path}.citations").unsupported(
+        diagnostics.at("citations").unsupported(
             "the API refuses citations beside structured output"
         )
     return marked(block, part)
@@ -190,14 +186,14 @@ EMPTY_ERROR: Final = "The tool failed without a message."
 """The API takes an empty result, but not an empty error."""
 
 
-def lower_call(call: ToolCallPart, path: str, diagnostics: Diagnostics) -> Block:
+def lower_call(call: ToolCallPart, diagnostics: Diagnostics) -> Block:
     """Return a call of the caller's tool."""
     native = call.provider_metadata.get(METADATA_KEY, {})
     block: Block = {
         "type": "tool_use",
         "id": call.id,
         "name": call.name,
-        "input": object_arguments(call, path, diagnostics),
+        "input": object_arguments(call, diagnostics),
     }
     if isinstance(native.get("caller"), dict):
         block["caller"] = native["caller"]
@@ -209,7 +205,6 @@ def lower_call(call: ToolCallPart, path: str, diagnostics: Diagnostics) -> Block
 def lower_result(
     part: ToolResultPart,
     toolset: str | None,
-    path: str,
     target: MessagesTarget,
     diagnostics: Diagnostics,
     after_results: list[Block],
@@ -221,14 +216,12 @@ def lower_result(
     content: str | list[Block]
     if isinstance(part.content, tuple):
         content = [
-            lower_part(item, f"{path}.content[{index}]", target, diagnostics)
+            lower_part(item, target, diagnostics.at(f"content[{index}]"))
             for index, item in enumerate(part.parts)
         ]
         if part.is_error:
             kinds = [(str(block.get("type")), block) for block in content]
-            content, moved = move_media_of_error(
-                kinds, text_block, path, part.tool_call_id, diagnostics
-            )
+            content, moved = move_media_of_error(kinds, text_block, part.tool_call_id, diagnostics)
             after_results += moved
     else:
         content = text_or_json(part.content)

@@ -44,14 +44,14 @@ def lower_tools(
     tools: list[dict[str, Any]] = []
     hosted: list[ClaudeTool] = []
     for index, tool in enumerate(request.tools):
-        path = f"tools[{index}]"
+        here = diagnostics.at(f"tools[{index}]")
         if isinstance(tool, HostedTool):
-            lowered = _lower_hosted(tool, path, rules, keys, diagnostics)
+            lowered = _lower_hosted(tool, rules, keys, here)
             if lowered is not None:
                 hosted.append(lowered)
                 tools.append(lowered.definition)
         else:
-            tools.append(_lower_function(tool, path, rules, diagnostics))
+            tools.append(_lower_function(tool, rules, here))
     return MessagesTools(
         tools=tools,
         choice=_lower_choice(request, rules, diagnostics, has_tools=bool(tools)),
@@ -64,17 +64,17 @@ def lower_tools(
 
 
 def _lower_function(
-    tool: ToolDefinition | CustomTool, path: str, rules: ClaudeRules, diagnostics: Diagnostics
+    tool: ToolDefinition | CustomTool, rules: ClaudeRules, diagnostics: Diagnostics
 ) -> dict[str, Any]:
     if isinstance(tool, CustomTool):
-        note_function(path, diagnostics)
+        note_function(diagnostics)
         tool = freeform_function(tool)
     strict = tool.strict and rules.strict_tools and not _called_by_code(tool)
     if tool.strict and not strict:
         whose = "a tool that code calls" if rules.strict_tools else "a tool of this model"
-        diagnostics.at(f"{path}.strict").unsupported(f"{whose} cannot be strict")
+        diagnostics.at("strict").unsupported(f"{whose} cannot be strict")
     target = SchemaTarget.ANTHROPIC_STRICT if strict else SchemaTarget.ANTHROPIC
-    projected = project(tool.parameters, target, f"{path}.parameters")
+    projected = project(tool.parameters, target, f"{diagnostics.path}.parameters")
     diagnostics.extend(projected.diagnostics)
     function = _function(tool.name, tool.description, projected.schema)
     if strict and projected.strict:
@@ -102,13 +102,13 @@ def _function(name: str, description: str | None, schema: JsonObject) -> dict[st
 
 
 def _lower_hosted(
-    tool: HostedTool, path: str, rules: ClaudeRules, keys: frozenset[str], diagnostics: Diagnostics
+    tool: HostedTool, rules: ClaudeRules, keys: frozenset[str], diagnostics: Diagnostics
 ) -> ClaudeTool | None:
     if tool.kind != "raw":
-        return lower_claude_tool(tool, path, rules, diagnostics)
+        return lower_claude_tool(tool, rules, diagnostics)
     if tool.provider in keys:
         return native_tool(dict(tool.options))
-    diagnostics.at(path).dropped("unsupported-tool", f"the raw tool is {tool.provider}'s")
+    diagnostics.dropped("unsupported-tool", f"the raw tool is {tool.provider}'s")
     return None
 
 

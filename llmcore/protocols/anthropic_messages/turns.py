@@ -72,17 +72,17 @@ def without_unfinished(messages: Sequence[Message], diagnostics: Diagnostics) ->
     if not unfinished:
         return list(messages)
     return [
-        _without(unfinished, message, f"messages[{index}]", diagnostics)
+        _without(unfinished, message, diagnostics.at(f"messages[{index}]"))
         for index, message in enumerate(messages)
     ]
 
 
-def _without(ids: set[str], message: Message, path: str, diagnostics: Diagnostics) -> Message:
+def _without(ids: set[str], message: Message, diagnostics: Diagnostics) -> Message:
     kept: list[ContentPart] = []
     for index, part in enumerate(message.content):
         if isinstance(part, ToolCallPart) and part.provider_executed and part.id in ids:
             why = f"the call of {part.name} was cut off before its result"
-            diagnostics.at(f"{path}.content[{index}]").dropped("hosted-tool-dropped", why)
+            diagnostics.at(f"content[{index}]").dropped("hosted-tool-dropped", why)
         else:
             kept.append(part)
     same = len(kept) == len(message.content)
@@ -91,8 +91,8 @@ def _without(ids: set[str], message: Message, path: str, diagnostics: Diagnostic
 
 # -- results that are waited for stand alone
 
-_Held: TypeAlias = list[tuple[str, tuple[ContentPart, ...]]]
-"""The other parts beside such results, with the paths of their messages."""
+_Held: TypeAlias = list[tuple[Diagnostics, tuple[ContentPart, ...]]]
+"""The other parts beside such results, with the diagnostics of their messages."""
 
 
 def with_results_alone(
@@ -114,12 +114,12 @@ def with_results_alone(
             by_code = {call.id for call in message.tool_calls if _is_by_code(call)}
         waits = bool(running or by_code)
         if message.role in ("user", "tool") and (waits or held):
-            placed.append(_placed(message, path, by_code, held, diagnostics, waits=waits))
+            placed.append(_placed(message, by_code, held, diagnostics.at(path), waits=waits))
         else:
             placed.append(message)
-    for path, _ in held:
+    for place, _ in held:
         why = "the API takes results alone while code or a tool waits; send it in a later message"
-        diagnostics.at(path).left_out("what is not a result", why)
+        place.left_out("what is not a result", why)
     return placed
 
 
@@ -130,13 +130,7 @@ def _is_by_code(call: ToolCallPart) -> bool:
 
 
 def _placed(
-    message: Message,
-    path: str,
-    by_code: set[str],
-    held: _Held,
-    diagnostics: Diagnostics,
-    *,
-    waits: bool,
+    message: Message, by_code: set[str], held: _Held, diagnostics: Diagnostics, *, waits: bool
 ) -> Message:
     """Return a message of the user's without what has to wait, or with what has waited."""
     results: list[ContentPart] = []
@@ -145,30 +139,28 @@ def _placed(
         if not isinstance(part, ToolResultPart):
             others.append(part)
         elif part.tool_call_id in by_code:
-            results.append(_as_text(part, f"{path}.content[{index}]", diagnostics))
+            results.append(_as_text(part, diagnostics.at(f"content[{index}]")))
         else:
             results.append(part)
     if waits and results:
-        held += [(path, tuple(others))] if others else []
+        held += [(diagnostics, tuple(others))] if others else []
         return evolve(message, content=tuple(results))
-    for where, _ in held:
+    for place, _ in held:
         why = "its place is behind the results that are waited for; it follows when they have come"
-        diagnostics.at(where).changed("reordered-content", why)
+        place.changed("reordered-content", why)
     waited = [part for _, parts in held for part in parts]
     held.clear()
     return evolve(message, content=(*results, *waited, *others))
 
 
-def _as_text(part: ToolResultPart, path: str, diagnostics: Diagnostics) -> ToolResultPart:
+def _as_text(part: ToolResultPart, diagnostics: Diagnostics) -> ToolResultPart:
     """Return a result for code, in which a short text stands for what code cannot read."""
     if all(isinstance(item, TextPart) for item in part.parts):
         return part
     items = [
         item
         if isinstance(item, TextPart)
-        else TextPart(
-            omitted_text(noun_of(item), f"{path}.content[{index}]", _TEXT_ALONE, diagnostics)
-        )
+        else TextPart(omitted_text(noun_of(item), _TEXT_ALONE, diagnostics.at(f"content[{index}]")))
         for index, item in enumerate(part.parts)
     ]
     return evolve(part, content=tuple(items))

@@ -94,27 +94,27 @@ def lower_messages(
     repaired = repair(request.messages, target.policy)
     diagnostics.extend(repaired.diagnostics)
     messages = [
-        _lower_message(message, path, target, diagnostics)
+        _lower_message(message, target, diagnostics.at(path))
         for message, path in zip(repaired.messages, repaired.paths, strict=True)
     ]
     system = [
-        *_lower_system(request.system, "system", diagnostics),
-        *_lower_system(repaired.system, "messages", diagnostics),
+        *_lower_system(request.system, diagnostics.at("system")),
+        *_lower_system(repaired.system, diagnostics.at("messages")),
         *({"text": text} for text in instructions),
     ]
     messages = _joined(messages)
     if target.rules.family == "claude" and messages:
-        _fix_trailing_assistant(messages, target, repaired.paths[-1], diagnostics)
+        _fix_trailing_assistant(messages, target, diagnostics.at(repaired.paths[-1]))
     return ConversePrompt(system=system, messages=messages)
 
 
-def _lower_system(parts: Iterable[TextPart], path: str, diagnostics: Diagnostics) -> list[Block]:
+def _lower_system(parts: Iterable[TextPart], diagnostics: Diagnostics) -> list[Block]:
     blocks: list[Block] = []
     for index, part in enumerate(parts):
         if part.text.strip():
             blocks.append({"text": part.text})
         elif part.text:
-            diagnostics.at(f"{path}[{index}]").dropped("empty-text", "the text is empty")
+            diagnostics.at(f"[{index}]").dropped("empty-text", "the text is empty")
         _mark(part, blocks)
     return blocks
 
@@ -127,27 +127,27 @@ def _mark(part: ContentPart, blocks: list[Block]) -> None:
 
 
 def _lower_message(
-    message: Message, path: str, target: ConverseTarget, diagnostics: Diagnostics
+    message: Message, target: ConverseTarget, diagnostics: Diagnostics
 ) -> ConverseMessage:
     if message.name:
-        diagnostics.at(f"{path}.name").unsupported("the API accepts no names")
+        diagnostics.at("name").unsupported("the API accepts no names")
     is_assistant = message.role == "assistant"
     blocks: list[Block] = []
     after_results: list[Block] = []
     for index, part in enumerate(message.content):
-        where = f"{path}.content[{index}]"
+        here = diagnostics.at(f"content[{index}]")
         if is_assistant:
-            _lower_assistant_part(part, where, blocks, target, diagnostics)
+            _lower_assistant_part(part, blocks, target, here)
             _mark(part, blocks)
         elif isinstance(part, ToolResultPart):
-            blocks.append(lower_result(part, where, target, diagnostics, after_results))
+            blocks.append(lower_result(part, target, here, after_results))
             _mark(part, blocks)
         else:
-            after_results.append(lower_part(part, where, target, diagnostics))
+            after_results.append(lower_part(part, target, here))
             _mark(part, after_results)
     blocks += after_results
     if not is_assistant:
-        blocks = _with_document_text(blocks, path, diagnostics)
+        blocks = _with_document_text(blocks, diagnostics)
     return {"role": "assistant" if is_assistant else "user", "content": blocks}
 
 
@@ -162,12 +162,12 @@ def _joined(messages: list[ConverseMessage]) -> list[ConverseMessage]:
     return joined
 
 
-def _with_document_text(blocks: list[Block], path: str, diagnostics: Diagnostics) -> list[Block]:
+def _with_document_text(blocks: list[Block], diagnostics: Diagnostics) -> list[Block]:
     """Return *blocks* with a text before documents, which need one."""
     if not any("document" in block for block in blocks) or any("text" in b for b in blocks):
         return blocks
     why = f"documents need a text beside them: {DOCUMENT_TEXT!r} is sent"
-    diagnostics.at(path).added("document-text-added", why)
+    diagnostics.added("document-text-added", why)
     results = [block for block in blocks if "toolResult" in block]
     rest = [block for block in blocks if "toolResult" not in block]
     return [*results, {"text": DOCUMENT_TEXT}, *rest]
@@ -177,50 +177,42 @@ def _with_document_text(blocks: list[Block], path: str, diagnostics: Diagnostics
 
 
 def _lower_assistant_part(
-    part: ContentPart,
-    path: str,
-    blocks: list[Block],
-    target: ConverseTarget,
-    diagnostics: Diagnostics,
+    part: ContentPart, blocks: list[Block], target: ConverseTarget, diagnostics: Diagnostics
 ) -> None:
     """Append the block of *part* to *blocks*, or report why it has none."""
     match part:
         case ReasoningPart():
             blocks.append(lower_reasoning_part(part))
         case TextPart():
-            blocks.append(lower_assistant_text(part, path, diagnostics))
+            blocks.append(lower_assistant_text(part, diagnostics))
         case RefusalPart(text=text):
             blocks.append({"text": text})
         case ToolCallPart() | ToolResultPart() if part.provider_executed:
             native = lower_executed(part)
             if native is None:
-                diagnostics.at(path).left_out(
-                    "a tool run by another provider", "the API cannot express it"
-                )
+                diagnostics.left_out("a tool run by another provider", "the API cannot express it")
             else:
                 blocks.append(native)
         case ToolCallPart():
-            blocks.append(lower_call(part, path, diagnostics))
+            blocks.append(lower_call(part, diagnostics))
         case ProviderPart():
-            blocks.append(lower_part(part, path, target, diagnostics))
+            blocks.append(lower_part(part, target, diagnostics))
         case ImagePart() | DocumentPart() | AudioPart() | ToolResultPart():
-            diagnostics.at(path).left_out("a file", "assistant messages cannot contain any")
+            diagnostics.left_out("a file", "assistant messages cannot contain any")
 
 
 # -- a trailing assistant message
 
 
 def _fix_trailing_assistant(
-    messages: list[ConverseMessage], target: ConverseTarget, path: str, diagnostics: Diagnostics
+    messages: list[ConverseMessage], target: ConverseTarget, diagnostics: Diagnostics
 ) -> None:
     """Make *messages* end as Claude accepts it where the assistant's text comes last."""
     content = messages[-1]["content"]
     index = len(content) - 1 - ("cachePoint" in content[-1])
     if messages[-1]["role"] != "assistant" or not isinstance(content[index].get("text"), str):
         return
-    text, added = fix_trailing_text(
-        content[index]["text"], target.rules.claude_rules, path, diagnostics
-    )
+    text, added = fix_trailing_text(content[index]["text"], target.rules.claude_rules, diagnostics)
     content[index] = {"text": text}
     if added:
         messages.append({"role": "user", "content": [{"text": added}]})

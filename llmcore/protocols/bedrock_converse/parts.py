@@ -46,9 +46,7 @@ class ConverseTarget(LoweringTarget, frozen=True, kw_only=True):
     """Names that documents of this body have; no two may have the same."""
 
 
-def lower_part(
-    part: ContentPart, path: str, target: ConverseTarget, diagnostics: Diagnostics
-) -> Block:
+def lower_part(part: ContentPart, target: ConverseTarget, diagnostics: Diagnostics) -> Block:
     """Return one part of a user's content as a block.
 
     What the API does not take becomes a short text in its place, and a Diagnostic.
@@ -57,15 +55,15 @@ def lower_part(
         case TextPart():
             return text_block(part.text)
         case ImagePart():
-            return _lower_image(part, path, diagnostics)
+            return _lower_image(part, diagnostics)
         case DocumentPart():
-            return _lower_document(part, path, target, diagnostics)
+            return _lower_document(part, target, diagnostics)
         case AudioPart():
-            return _lower_audio(part, path, diagnostics)
+            return _lower_audio(part, diagnostics)
         case ProviderPart(provider=provider, data=Mapping() as data) if provider in target.keys:
             return dict(data)
         case _:
-            return {"text": omitted_part(part, path, diagnostics)}
+            return {"text": omitted_part(part, diagnostics)}
 
 
 def text_block(text: str) -> Block:
@@ -73,9 +71,9 @@ def text_block(text: str) -> Block:
     return {"text": text}
 
 
-def lower_assistant_text(part: TextPart, path: str, diagnostics: Diagnostics) -> Block:
+def lower_assistant_text(part: TextPart, diagnostics: Diagnostics) -> Block:
     """Return a text of the model with its citations."""
-    native = native_citations(part.citations, path, METADATA_KEY, diagnostics)
+    native = native_citations(part.citations, METADATA_KEY, diagnostics)
     citations = [dict(citation) for citation in native]
     if not citations:
         return {"text": part.text}
@@ -85,52 +83,46 @@ def lower_assistant_text(part: TextPart, path: str, diagnostics: Diagnostics) ->
 # -- media
 
 
-def _lower_image(part: ImagePart, path: str, diagnostics: Diagnostics) -> Block:
+def _lower_image(part: ImagePart, diagnostics: Diagnostics) -> Block:
     media_type, source = _media(part)
     if isinstance(source, str):
-        return _omitted("an image", path, source, diagnostics)
+        return _omitted("an image", source, diagnostics)
     name = media.image_format(media_type)
     if name is None:
-        return _omitted("an image", path, f"the API accepts no {media_type}", diagnostics)
+        return _omitted("an image", f"the API accepts no {media_type}", diagnostics)
     if part.detail not in (None, "auto"):
-        diagnostics.at(f"{path}.detail").unsupported("the API has no detail levels")
+        diagnostics.at("detail").unsupported("the API has no detail levels")
     return {"image": {"format": name, "source": source}}
 
 
-def _lower_audio(part: AudioPart, path: str, diagnostics: Diagnostics) -> Block:
+def _lower_audio(part: AudioPart, diagnostics: Diagnostics) -> Block:
     media_type, source = _media(part)
     if isinstance(source, str):
-        return _omitted("audio", path, source, diagnostics, part.transcript)
+        return _omitted("audio", source, diagnostics, part.transcript)
     name = media.audio_format(media_type)
     if name is None:
-        return _omitted(
-            "audio", path, f"the API accepts no {media_type}", diagnostics, part.transcript
-        )
+        return _omitted("audio", f"the API accepts no {media_type}", diagnostics, part.transcript)
     return {"audio": {"format": name, "source": source}}
 
 
-def _lower_document(
-    part: DocumentPart, path: str, target: ConverseTarget, diagnostics: Diagnostics
-) -> Block:
+def _lower_document(part: DocumentPart, target: ConverseTarget, diagnostics: Diagnostics) -> Block:
     media_type, source = _media(part)
     label = part.title or part.name
     if isinstance(source, str):
-        return _omitted("a document", path, source, diagnostics, label)
+        return _omitted("a document", source, diagnostics, label)
     video = media.video_format(media_type)
     if video is not None:
         return {"video": {"format": video, "source": source}}
     name = media.document_format(media_type)
     if name is None:
-        return _omitted("a document", path, f"the API accepts no {media_type}", diagnostics, label)
+        return _omitted("a document", f"the API accepts no {media_type}", diagnostics, label)
     document: Block = {"format": name, "name": _document_name(label, target), "source": source}
     if part.context:
         document["context"] = part.context
     if part.citations and target.citations:
         document["citations"] = {"enabled": True}
     elif part.citations:
-        diagnostics.at(f"{path}.citations").unsupported(
-            "citations are refused beside structured output"
-        )
+        diagnostics.at("citations").unsupported("citations are refused beside structured output")
     return {"document": document}
 
 
@@ -164,11 +156,9 @@ def _media(part: media.MediaPart) -> tuple[str, Block | str]:
     return media_type, {"s3Location": location}
 
 
-def _omitted(
-    what: str, path: str, why: str, diagnostics: Diagnostics, words: str | None = None
-) -> Block:
+def _omitted(what: str, why: str, diagnostics: Diagnostics, words: str | None = None) -> Block:
     """Return the text that stands where something could not be sent."""
-    return {"text": omitted_text(what, path, why, diagnostics, words)}
+    return {"text": omitted_text(what, why, diagnostics, words)}
 
 
 # -- calls of tools, and their results
@@ -177,15 +167,14 @@ EMPTY_RESULT: Final = "(no output)"
 """The service refuses text of no characters, and results without content."""
 
 
-def lower_call(call: ToolCallPart, path: str, diagnostics: Diagnostics) -> Block:
+def lower_call(call: ToolCallPart, diagnostics: Diagnostics) -> Block:
     """Return a call of the caller's tool."""
-    given = object_arguments(call, path, diagnostics)
+    given = object_arguments(call, diagnostics)
     return {"toolUse": {"toolUseId": call.id, "name": call.name, "input": given}}
 
 
 def lower_result(
     part: ToolResultPart,
-    path: str,
     target: ConverseTarget,
     diagnostics: Diagnostics,
     after_results: list[Block],
@@ -194,12 +183,10 @@ def lower_result(
 
     What a result of a failed tool cannot hold goes to *after_results*.
     """
-    content = _result_content(part, path, target, diagnostics)
+    content = _result_content(part, target, diagnostics)
     if part.is_error and target.rules.family == "claude":
         kinds = [(next(iter(block)), block) for block in content]
-        content, moved = move_media_of_error(
-            kinds, text_block, path, part.tool_call_id, diagnostics
-        )
+        content, moved = move_media_of_error(kinds, text_block, part.tool_call_id, diagnostics)
         after_results += moved
     result: Block = {"toolUseId": part.tool_call_id, "content": content}
     if part.is_error:
@@ -208,14 +195,14 @@ def lower_result(
 
 
 def _result_content(
-    part: ToolResultPart, path: str, target: ConverseTarget, diagnostics: Diagnostics
+    part: ToolResultPart, target: ConverseTarget, diagnostics: Diagnostics
 ) -> list[Block]:
     content = part.content
     if isinstance(content, Mapping):
         return [{"json": dict(content)}]
     if isinstance(content, tuple):
         blocks = [
-            _lower_output(item, f"{path}.content[{index}]", target, diagnostics)
+            _lower_output(item, target, diagnostics.at(f"content[{index}]"))
             for index, item in enumerate(part.parts)
         ]
     else:
@@ -223,18 +210,14 @@ def _result_content(
         blocks = [{"text": text}] if text.strip() else []
     if not blocks:
         why = f"the service accepts no empty result: {EMPTY_RESULT!r} is sent"
-        diagnostics.at(f"{path}.content").changed("empty-text", why)
+        diagnostics.at("content").changed("empty-text", why)
     return blocks or [{"text": EMPTY_RESULT}]
 
 
-def _lower_output(
-    item: ToolOutputPart, path: str, target: ConverseTarget, diagnostics: Diagnostics
-) -> Block:
+def _lower_output(item: ToolOutputPart, target: ConverseTarget, diagnostics: Diagnostics) -> Block:
     if isinstance(item, AudioPart):
-        return _omitted(
-            "audio", path, "a tool's result cannot contain any", diagnostics, item.transcript
-        )
-    return lower_part(item, path, target, diagnostics)
+        return _omitted("audio", "a tool's result cannot contain any", diagnostics, item.transcript)
+    return lower_part(item, target, diagnostics)
 
 
 _RESULT_BLOCKS = frozenset({"document", "image", "json", "searchResult", "text", "video"})

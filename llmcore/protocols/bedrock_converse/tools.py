@@ -57,13 +57,13 @@ def lower_tools(
     vendors: list[ClaudeTool] = []
     only = _only_tool(request, rules, diagnostics)
     for index, tool in enumerate(request.tools):
-        path = f"tools[{index}]"
+        here = diagnostics.at(f"tools[{index}]")
         if only is not None and getattr(tool, "name", None) != only:
             continue
         if not isinstance(tool, HostedTool):
-            tools += _lower_function(tool, path, rules, diagnostics)
+            tools += _lower_function(tool, rules, here)
             continue
-        lowered = _lower_hosted(tool, path, rules, keys, diagnostics)
+        lowered = _lower_hosted(tool, rules, keys, here)
         if isinstance(lowered, ClaudeTool):
             vendors.append(lowered)
         elif lowered is not None:
@@ -82,40 +82,36 @@ def lower_tools(
 
 
 def _lower_hosted(
-    tool: HostedTool,
-    path: str,
-    rules: ConverseRules,
-    keys: frozenset[str],
-    diagnostics: Diagnostics,
+    tool: HostedTool, rules: ConverseRules, keys: frozenset[str], diagnostics: Diagnostics
 ) -> Block | ClaudeTool | None:
     """Return a hosted tool as the service or its vendor defines it; None, with a Diagnostic."""
     if tool.kind == "raw":
         if tool.provider in keys:
             return dict(tool.options)
-        diagnostics.at(path).dropped("unsupported-tool", f"the raw tool is {tool.provider}'s")
+        diagnostics.dropped("unsupported-tool", f"the raw tool is {tool.provider}'s")
         return None
     if rules.family == "nova" and tool.kind in SYSTEM_TOOLS:
         for name in tool.options:
-            diagnostics.at(f"{path}.{name}").unsupported("the service's tool has no options")
+            diagnostics.at(name).unsupported("the service's tool has no options")
         return {"systemTool": {"name": SYSTEM_TOOLS[tool.kind]}}
     if rules.family == "claude" and tool.kind in CLAUDE_TOOLS:
-        return lower_claude_tool(tool, path, rules.claude_rules, diagnostics)
-    diagnostics.at(path).dropped("unsupported-tool", f"the model has no {tool.kind} tool here")
+        return lower_claude_tool(tool, rules.claude_rules, diagnostics)
+    diagnostics.dropped("unsupported-tool", f"the model has no {tool.kind} tool here")
     return None
 
 
 def _lower_function(
-    tool: ToolDefinition | CustomTool, path: str, rules: ConverseRules, diagnostics: Diagnostics
+    tool: ToolDefinition | CustomTool, rules: ConverseRules, diagnostics: Diagnostics
 ) -> list[Block]:
     """Return a tool, and the cache point that ends a prefix with it."""
     if isinstance(tool, CustomTool):
-        note_function(path, diagnostics)
+        note_function(diagnostics)
         tool = freeform_function(tool, closed=False)
     strict = bool(tool.strict) and rules.structured_output
     if tool.strict and not strict:
-        diagnostics.at(f"{path}.strict").unsupported("the model has no strict tools")
+        diagnostics.at("strict").unsupported("the model has no strict tools")
     target = SchemaTarget.BEDROCK_STRICT if strict else rules.tool_schema
-    projected = project(tool.parameters, target, f"{path}.parameters")
+    projected = project(tool.parameters, target, f"{diagnostics.path}.parameters")
     diagnostics.extend(projected.diagnostics)
     strict = strict and projected.strict
     function = _function(tool.name, tool.description, projected.schema, strict=strict)

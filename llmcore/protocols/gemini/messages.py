@@ -70,12 +70,12 @@ def lower_messages(
     contents: list[NativeObject] = []
     last = ""
     for message, path in zip(repaired.messages, repaired.paths, strict=True):
-        content = _lower_message(message, path, target, ids, diagnostics)
+        content = _lower_message(message, target, ids, diagnostics.at(path))
         if content["parts"]:
             contents.append(content)
             last = path
     if contents and not _may_end(contents[-1], target.rules):
-        note_continue_message(last, diagnostics)
+        note_continue_message(diagnostics.at(last))
         contents.append({"role": "user", "parts": [{"text": CONTINUE_TEXT}]})
     if system and contents and target.rules.words_only:
         why = "the model takes no instructions: they are sent as user text in a <system> tag"
@@ -88,16 +88,16 @@ def lower_messages(
 
 
 def _lower_message(
-    message: Message, path: str, target: GeminiTarget, ids: frozenset[str], diagnostics: Diagnostics
+    message: Message, target: GeminiTarget, ids: frozenset[str], diagnostics: Diagnostics
 ) -> NativeObject:
     if message.name:
-        diagnostics.at(f"{path}.name").unsupported("the API accepts no names")
+        diagnostics.at("name").unsupported("the API accepts no names")
     if message.role == "assistant":
         return {
             "role": ROLES["assistant"],
-            "parts": _lower_response(message, path, target, diagnostics),
+            "parts": _lower_response(message, target, diagnostics),
         }
-    return {"role": ROLES["user"], "parts": _lower_user(message, path, target, ids, diagnostics)}
+    return {"role": ROLES["user"], "parts": _lower_user(message, target, ids, diagnostics)}
 
 
 def _may_end(last: NativeObject, rules: GeminiRules) -> bool:
@@ -125,18 +125,18 @@ def _given_ids(messages: Sequence[Message], target: GeminiTarget) -> frozenset[s
 
 
 def _lower_user(
-    message: Message, path: str, target: GeminiTarget, ids: frozenset[str], diagnostics: Diagnostics
+    message: Message, target: GeminiTarget, ids: frozenset[str], diagnostics: Diagnostics
 ) -> list[NativeObject]:
     """Return function responses, first and in the order of the calls, then all else."""
-    lowering = ToolResultLowering(rules=target.rules, ids=ids, diagnostics=diagnostics)
+    lowering = ToolResultLowering(rules=target.rules, ids=ids)
     responses: list[NativeObject] = []
     parts: list[NativeObject] = []
     for index, part in enumerate(message.content):
-        where = f"{path}.content[{index}]"
+        here = diagnostics.at(f"content[{index}]")
         if isinstance(part, ToolResultPart):
-            responses.append(lower_result(part, where, lowering, target.replayed(part)))
+            responses.append(lower_result(part, lowering, target.replayed(part), here))
         else:
-            parts += lower_part(part, where, target, diagnostics)
+            parts += lower_part(part, target, here)
     return responses + lowering.media_after_results + parts
 
 
@@ -144,39 +144,37 @@ def _lower_user(
 
 
 def _lower_response(
-    message: Message, path: str, target: GeminiTarget, diagnostics: Diagnostics
+    message: Message, target: GeminiTarget, diagnostics: Diagnostics
 ) -> list[NativeObject]:
     trusted = target.policy.keeps_opaque(message.origin)
     parts: list[NativeObject] = []
     for index, part in enumerate(message.content):
-        where = f"{path}.content[{index}]"
+        here = diagnostics.at(f"content[{index}]")
         match part:
             case ToolCallPart(provider_executed=True) | ToolResultPart():
-                parts += lower_executed(part, where, target, diagnostics, trusted=trusted)
+                parts += lower_executed(part, target, here, trusted=trusted)
             case ToolCallPart():
-                parts.append(lower_call(part, where, target, diagnostics))
+                parts.append(lower_call(part, target, here))
             case _:
-                parts += lower_part(part, where, target, diagnostics)
-    return _signed(
-        [_readable(part, path, diagnostics) for part in parts], path, target, diagnostics
-    )
+                parts += lower_part(part, target, here)
+    return _signed([_readable(part, diagnostics) for part in parts], target, diagnostics)
 
 
 _BASE64: Final = re.compile(r"[A-Za-z0-9+/_-]+={0,2}")
 
 
-def _readable(part: NativeObject, path: str, diagnostics: Diagnostics) -> NativeObject:
+def _readable(part: NativeObject, diagnostics: Diagnostics) -> NativeObject:
     """Return *part* without a signature that is not base64: it would fail the whole request."""
     signature = part.get("thoughtSignature")
     if signature is None or (isinstance(signature, str) and _BASE64.fullmatch(signature)):
         return part
     why = "its signature is not one of Gemini's: it is not base64"
-    diagnostics.at(path).dropped("opaque-data-dropped", why)
+    diagnostics.dropped("opaque-data-dropped", why)
     return without(part, "thoughtSignature")
 
 
 def _signed(
-    parts: list[NativeObject], path: str, target: GeminiTarget, diagnostics: Diagnostics
+    parts: list[NativeObject], target: GeminiTarget, diagnostics: Diagnostics
 ) -> list[NativeObject]:
     """Return *parts*, the first function call with a signature, real or skipping the check."""
     if not target.rules.checks_signatures:
@@ -187,6 +185,6 @@ def _signed(
         if "thoughtSignature" in part:
             return parts
         why = "its call has no signature of this model: the value that skips the check is sent"
-        diagnostics.at(path).added("thought-signature-skipped", why)
+        diagnostics.added("thought-signature-skipped", why)
         return [*parts[:index], {**part, "thoughtSignature": SKIP_SIGNATURE}, *parts[index + 1 :]]
     return parts

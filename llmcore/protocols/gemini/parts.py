@@ -59,23 +59,23 @@ def merge_native(native: NativeObject, replayed: NativeObject) -> NativeObject:
 
 
 def lower_media(
-    part: MediaPart, path: str, rules: GeminiRules, diagnostics: Diagnostics
+    part: MediaPart, rules: GeminiRules, diagnostics: Diagnostics
 ) -> list[NativeObject]:
     """Return the native parts of *part*: its title and context as text, and itself."""
-    native = _lower_source(part, path, diagnostics)
+    native = _lower_source(part, diagnostics)
     before: list[NativeObject] = []
     if isinstance(part, ImagePart):
-        native |= _lower_detail(part, path, rules, diagnostics)
+        native |= _lower_detail(part, rules, diagnostics)
     if isinstance(part, DocumentPart):
         words = "\n".join(filter(None, (part.title or part.name, part.context)))
         before = [{"text": words}] if words else []
         if part.citations:
             why = "the model does not support citations of documents"
-            diagnostics.at(f"{path}.citations").unsupported(why)
+            diagnostics.at("citations").unsupported(why)
     return [*before, native]
 
 
-def _lower_source(part: MediaPart, path: str, diagnostics: Diagnostics) -> NativeObject:
+def _lower_source(part: MediaPart, diagnostics: Diagnostics) -> NativeObject:
     """Return `inlineData` for bytes, `fileData` for a URI.
 
     The MIME type goes with its parameters: raw audio is nothing without its rate. Bytes are in the
@@ -88,7 +88,7 @@ def _lower_source(part: MediaPart, path: str, diagnostics: Diagnostics) -> Nativ
         media_type = found_type if isinstance(part, ImagePart) else part.media_type or found_type
         if not media_type.startswith("text/") and media.text_data(part) is not None:
             why = f"the model reads {media_type} as plain text only"
-            diagnostics.at(f"{path}.media_type").changed("media-type-changed", why)
+            diagnostics.at("media_type").changed("media-type-changed", why)
             media_type = "text/plain"
         data = base64.urlsafe_b64encode(typed_bytes[1]).decode()
         return {"inlineData": {"mimeType": media_type, "data": data}}
@@ -97,15 +97,13 @@ def _lower_source(part: MediaPart, path: str, diagnostics: Diagnostics) -> Nativ
     return {"fileData": {**({"mimeType": known} if known else {}), "fileUri": uri}}
 
 
-def _lower_detail(
-    part: ImagePart, path: str, rules: GeminiRules, diagnostics: Diagnostics
-) -> NativeObject:
+def _lower_detail(part: ImagePart, rules: GeminiRules, diagnostics: Diagnostics) -> NativeObject:
     level = RESOLUTIONS.get(part.detail or "")
     if level is None:
         return {}
     if not rules.media_resolution:
         why = "the model reads all images at one resolution (generationConfig.mediaResolution)"
-        diagnostics.at(f"{path}.detail").unsupported(why)
+        diagnostics.at("detail").unsupported(why)
         return {}
     return {"mediaResolution": {"level": f"MEDIA_RESOLUTION_{level}"}}
 
@@ -121,7 +119,7 @@ class GeminiTarget(LoweringTarget, frozen=True, kw_only=True):
 
 
 def lower_part(
-    part: ContentPart, path: str, target: GeminiTarget, diagnostics: Diagnostics
+    part: ContentPart, target: GeminiTarget, diagnostics: Diagnostics
 ) -> list[NativeObject]:
     """Return *part* as native parts: content that user and model can have alike."""
     replayed = target.replayed(part)
@@ -131,13 +129,13 @@ def lower_part(
         case ReasoningPart():
             return [_lower_reasoning(part, replayed)]
         case ImagePart() | AudioPart() | DocumentPart():
-            *before, native = lower_media(part, path, target.rules, diagnostics)
+            *before, native = lower_media(part, target.rules, diagnostics)
             return [*before, merge_native(native, replayed)]
         case ProviderPart(provider=provider, data=data) if provider in target.keys:
             return [cast("NativeObject", data)] if isinstance(data, dict) else []
         case _:
             why = f"Gemini has no place for {media.noun_of(part)} here"
-            diagnostics.at(path).dropped("unsupported-content", why)
+            diagnostics.dropped("unsupported-content", why)
             return []
 
 
@@ -151,24 +149,22 @@ def _lower_reasoning(part: ReasoningPart, replayed: NativeObject) -> NativeObjec
 # -- calls of tools
 
 
-def lower_call(
-    call: ToolCallPart, path: str, target: GeminiTarget, diagnostics: Diagnostics
-) -> NativeObject:
+def lower_call(call: ToolCallPart, target: GeminiTarget, diagnostics: Diagnostics) -> NativeObject:
     """Return a `functionCall`."""
     replayed = target.replayed(call)
-    native: NativeObject = {"name": call.name, "args": _arguments(call, path, diagnostics)}
+    native: NativeObject = {"name": call.name, "args": _arguments(call, diagnostics)}
     if has_native_id(call, target):
         replayed["functionCall"] = {**object_or_empty(replayed.get("functionCall")), "id": call.id}
     return merge_native({"functionCall": native}, replayed)
 
 
-def _arguments(call: ToolCallPart, path: str, diagnostics: Diagnostics) -> NativeObject:
+def _arguments(call: ToolCallPart, diagnostics: Diagnostics) -> NativeObject:
     """Return the arguments as an object; the API accepts nothing else."""
     if isinstance(call.arguments, dict):
         return call.arguments
     if call.kind != "custom":
         why = "arguments are an object: these are wrapped in one"
-        diagnostics.at(f"{path}.arguments").changed("invalid-tool-arguments", why)
+        diagnostics.at("arguments").changed("invalid-tool-arguments", why)
     return freeform_arguments(text_or_json(call.arguments))
 
 
@@ -179,7 +175,6 @@ def has_native_id(call: ToolCallPart, target: GeminiTarget) -> bool:
 
 def lower_executed(
     part: ToolCallPart | ToolResultPart,
-    path: str,
     target: GeminiTarget,
     diagnostics: Diagnostics,
     *,
@@ -189,12 +184,12 @@ def lower_executed(
     native = object_or_empty(target.replayed(part).get("part"))
     if not native:
         why = "the call of a hosted tool can only be replayed unchanged"
-        diagnostics.at(path).dropped("unsupported-content", why)
+        diagnostics.dropped("unsupported-content", why)
         return []
     if trusted or "thoughtSignature" not in native:
         return [native]
     why = "its signature is valid only for the model that made it"
-    diagnostics.at(path).dropped("opaque-data-dropped", why)
+    diagnostics.dropped("opaque-data-dropped", why)
     rest = without(native, "thoughtSignature")
     skipped = {"thoughtSignature": SKIP_SIGNATURE} if target.rules.checks_signatures else {}
     return [rest | skipped]
@@ -210,13 +205,15 @@ class ToolResultLowering:
     rules: GeminiRules
     ids: frozenset[str]
     """Call ids that the service gave; other calls match their results by name and order."""
-    diagnostics: Diagnostics
     media_after_results: list[NativeObject] = field(factory=list[NativeObject])
     """Media that no function response can hold; they follow the responses."""
 
 
 def lower_result(
-    part: ToolResultPart, path: str, lowering: ToolResultLowering, replayed: NativeObject
+    part: ToolResultPart,
+    lowering: ToolResultLowering,
+    replayed: NativeObject,
+    diagnostics: Diagnostics,
 ) -> NativeObject:
     """Return a `functionResponse`, with the native fields that came with the result."""
     native: NativeObject = {"id": part.tool_call_id} if part.tool_call_id in lowering.ids else {}
@@ -224,7 +221,7 @@ def lower_result(
     own = object_or_empty(replayed.get("functionResponse"))
     if isinstance(part.content, tuple):
         beside = objects(own.get("parts"))
-        words, held = _lower_items(part.parts, beside, path, native["name"], lowering)
+        words, held = _lower_items(part.parts, beside, native["name"], lowering, diagnostics)
         native["response"] = _response(words, is_error=part.is_error)
         native |= {"parts": held} if held else {}
     else:
@@ -245,9 +242,9 @@ def _response(content: JsonValue, *, is_error: bool) -> NativeObject:
 def _lower_items(
     items: tuple[ToolOutputPart, ...],
     beside: Sequence[NativeObject],
-    path: str,
     name: str,
     lowering: ToolResultLowering,
+    diagnostics: Diagnostics,
 ) -> tuple[str, list[NativeObject]]:
     """Return the text of a result, with a mark in the place of each file, and its files.
 
@@ -258,14 +255,14 @@ def _lower_items(
     held: list[NativeObject] = []
     files = 0
     for index, item in enumerate(items):
-        where = f"{path}.content[{index}]"
+        here = diagnostics.at(f"content[{index}]")
         match item:
             case TextPart(text=text):
                 words.append(text)
             case ImagePart() | AudioPart() | DocumentPart():
                 own = beside[files] if files < len(beside) else {}
                 files += 1
-                *before, native = lower_media(item, where, lowering.rules, lowering.diagnostics)
+                *before, native = lower_media(item, lowering.rules, here)
                 words += [known["text"] for known in before]
                 native = merge_native(native, own)
                 if lowering.rules.media_in_results and ("inlineData" in native or own):
@@ -276,8 +273,8 @@ def _lower_items(
                 words.append(f"[{label}: after the results]")
                 lowering.media_after_results.extend(({"text": f"{label}:"}, native))
                 why = "the function response cannot hold it: it follows the responses"
-                lowering.diagnostics.at(where).changed("moved-tool-result-media", why)
+                here.changed("moved-tool-result-media", why)
             case _:
                 why = f"a function response cannot hold what is native to {item.provider}"
-                lowering.diagnostics.at(where).dropped("unsupported-content", why)
+                here.dropped("unsupported-content", why)
     return "\n".join(words), held

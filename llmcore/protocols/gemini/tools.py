@@ -50,26 +50,26 @@ def lower_tools(
     none = request.tool_choice is not None and request.tool_choice.mode == "none"
     alone = not rules.combines_tools and not all(isinstance(t, HostedTool) for t in request.tools)
     for index, tool in enumerate(request.tools):
-        path = f"tools[{index}]"
+        here = diagnostics.at(f"tools[{index}]")
         if rules.words_only:
-            diagnostics.at(path).dropped("unsupported-tool", "the model calls no tools")
+            here.dropped("unsupported-tool", "the model calls no tools")
             continue
         if isinstance(tool, HostedTool):
-            found = lower_hosted(tool, path, dialect, keys, diagnostics)
+            found = lower_hosted(tool, dialect, keys, here)
             if found is None:
                 continue
             if alone and found.runs_at_server:
                 why = "before Gemini 3, the service's own tools are refused beside functions"
-                diagnostics.at(path).dropped("unsupported-tool", why)
+                here.dropped("unsupported-tool", why)
                 continue
             if none and found.runs_at_server:
                 why = "the mode NONE is for functions: the service's own tool is not offered"
-                diagnostics.at(path).changed("tool-choice-emulated", why)
+                here.changed("tool-choice-emulated", why)
                 continue
             hosted.append(found)
-            _merge(config, found, path, diagnostics)
+            _merge(config, found, here)
         else:
-            functions.append(_lower_own(tool, path, rules, diagnostics))
+            functions.append(_lower_own(tool, rules, here))
     tools: list[NativeObject] = [{"functionDeclarations": functions}] if functions else []
     tools += [lowered.tool for lowered in hosted]
     calling = _lower_choice(request, rules, bool(functions), bool(tools))
@@ -84,38 +84,36 @@ def lower_tools(
     return LoweredTools(tools=tools, config=config)
 
 
-def _merge(
-    config: NativeObject, tool: "HostedLowering", path: str, diagnostics: Diagnostics
-) -> None:
+def _merge(config: NativeObject, tool: "HostedLowering", diagnostics: Diagnostics) -> None:
     """Add the fields of *tool* to `toolConfig`, which all tools share: the first value counts."""
     for name, value in tool.config.items():
         if config.setdefault(name, value) != value:
             why = "earlier tools have another location, and all tools share one"
-            diagnostics.at(f"{path}.user_location").unsupported(why)
+            diagnostics.at("user_location").unsupported(why)
 
 
 # -- the caller's own tools
 
 
 def _lower_own(
-    tool: ToolDefinition | CustomTool, path: str, rules: GeminiRules, diagnostics: Diagnostics
+    tool: ToolDefinition | CustomTool, rules: GeminiRules, diagnostics: Diagnostics
 ) -> NativeObject:
     if isinstance(tool, CustomTool):
-        note_function(path, diagnostics)
+        note_function(diagnostics)
         tool = freeform_function(tool, closed=False)
     declaration: NativeObject = {"name": tool.name, "description": tool.description}
     if not tool.description:
         del declaration["description"]
     if tool.parameters.get("properties") or tool.parameters.keys() - {"type", "properties"}:
-        declaration |= _lower_parameters(tool.parameters, f"{path}.parameters", rules, diagnostics)
+        declaration |= _lower_parameters(tool.parameters, rules, diagnostics.at("parameters"))
     return declaration
 
 
 def _lower_parameters(
-    schema: JsonObject, path: str, rules: GeminiRules, diagnostics: Diagnostics
+    schema: JsonObject, rules: GeminiRules, diagnostics: Diagnostics
 ) -> NativeObject:
     target = SchemaTarget.GEMINI_JSON_SCHEMA if rules.json_schema else SchemaTarget.GEMINI_OPENAPI
-    projected = project(schema, target, path)
+    projected = project(schema, target, diagnostics.path)
     diagnostics.extend(projected.diagnostics)
     return {"parametersJsonSchema" if rules.json_schema else "parameters": projected.schema}
 
@@ -177,11 +175,7 @@ class HostedLowering:
 
 
 def lower_hosted(
-    tool: HostedTool,
-    path: str,
-    dialect: GeminiDialect,
-    keys: frozenset[str],
-    diagnostics: Diagnostics,
+    tool: HostedTool, dialect: GeminiDialect, keys: frozenset[str], diagnostics: Diagnostics
 ) -> HostedLowering | None:
     """Return *tool* in native form; None where the service has no such tool."""
     if tool.kind == "raw" and tool.provider in keys:
@@ -189,9 +183,9 @@ def lower_hosted(
         return HostedLowering(tool=native, runs_at_server=native.keys().isdisjoint(_CLIENT_SIDE))
     lower = _KINDS.get(tool.kind)
     if lower is None or (tool.kind == "mcp" and not dialect.mcp_servers):
-        diagnostics.at(path).dropped("unsupported-tool", _missing(tool))
+        diagnostics.dropped("unsupported-tool", _missing(tool))
         return None
-    options = _Options(dict(tool.options), path, diagnostics)
+    options = _Options(dict(tool.options), diagnostics)
     return lower(options, dialect)
 
 
@@ -209,8 +203,8 @@ def _missing(tool: HostedTool) -> str:
 class _Options:
     """The options of one tool; each is read once."""
 
-    def __init__(self, options: NativeObject, path: str, diagnostics: Diagnostics) -> None:
-        self._options, self._path, self._diagnostics = options, path, diagnostics
+    def __init__(self, options: NativeObject, diagnostics: Diagnostics) -> None:
+        self._options, self._diagnostics = options, diagnostics
 
     def get(self, name: str) -> Any:
         return self._options.get(name)
@@ -222,7 +216,7 @@ class _Options:
         for name in names:
             if name in self._options:
                 del self._options[name]
-                self._diagnostics.at(f"{self._path}.{name}").unsupported(why)
+                self._diagnostics.at(name).unsupported(why)
 
     def rest(self) -> NativeObject:
         """Return the remaining options, which are native."""

@@ -245,7 +245,7 @@ def _clean_response(draft: Draft, policy: HistoryPolicy, diagnostics: Diagnostic
             kept.append((place, part))
             continue
         cleaned = _clean_part(
-            part, path_of(place), draft.message, policy, diagnostics, trusted=trusted
+            part, draft.message, policy, diagnostics.at(path_of(place)), trusted=trusted
         )
         if cleaned is not None:
             kept.append((place, cleaned))
@@ -259,13 +259,13 @@ def _clean_response(draft: Draft, policy: HistoryPolicy, diagnostics: Diagnostic
             (place, part)
             for place, part in draft.parts
             if not isinstance(part, ReasoningPart)
-            or _clean_reasoning(part, path_of(place), policy, diagnostics, trusted=True) is not None
+            or _clean_reasoning(part, policy, diagnostics.at(path_of(place)), trusted=True)
+            is not None
         ]
 
 
 def _clean_part(
     part: ContentPart,
-    path: str,
     message: Message,
     policy: HistoryPolicy,
     diagnostics: Diagnostics,
@@ -275,31 +275,30 @@ def _clean_part(
     """Return *part* in a form that the target can read; None if there is none."""
     if isinstance(part, ReasoningPart):
         own = policy.same_api(message.origin)
-        return _clean_reasoning(part, path, policy, diagnostics, trusted=trusted, own=own)
+        return _clean_reasoning(part, policy, diagnostics, trusted=trusted, own=own)
     native = policy.same_api(message.origin)
     own = native and message.origin is not None  # its API never takes those back
     if isinstance(part, TextPart) and part.citations and not (policy.citations or own):
         why = "the API does not take those of earlier responses"
-        diagnostics.at(f"{path}.citations").left_out("citations", why)
+        diagnostics.at("citations").left_out("citations", why)
     if isinstance(part, ProviderPart):
         ours = part.provider in (policy.provider, policy.metadata_key, policy.protocol)
         if not (native and ours):
             why = f"data native to {part.provider} means nothing to {policy.protocol}"
-            diagnostics.at(path).dropped("provider-part-dropped", why)
+            diagnostics.dropped("provider-part-dropped", why)
             return None
         return part
     if isinstance(part, ToolCallPart | ToolResultPart) and part.provider_executed:
         if not native:
             why = "a tool that another provider ran itself cannot be shown to this one"
-            diagnostics.at(path).dropped("hosted-tool-dropped", why)
+            diagnostics.dropped("hosted-tool-dropped", why)
             return None
         return part
-    return part if trusted else _strip(part, path, policy, diagnostics)
+    return part if trusted else _strip(part, policy, diagnostics)
 
 
 def _clean_reasoning(
     part: ReasoningPart,
-    path: str,
     policy: HistoryPolicy,
     diagnostics: Diagnostics,
     *,
@@ -310,19 +309,19 @@ def _clean_reasoning(
     if policy.reasoning == "drop" or (policy.reasoning == "own" and not own):
         whose = " of other providers" if policy.reasoning == "own" else ""
         why = f"the target accepts no reasoning from earlier responses{whose}"
-        diagnostics.at(path).dropped("reasoning-dropped", why)
+        diagnostics.dropped("reasoning-dropped", why)
         return None
     cleaned = part if trusted else _without_proof(part, policy)
     if not (cleaned.text or _is_backed(cleaned, policy) or _has_data(cleaned, policy)):
-        diagnostics.at(path).dropped("reasoning-dropped", "the target cannot read any of it")
+        diagnostics.dropped("reasoning-dropped", "the target cannot read any of it")
         return None
     if policy.reasoning == "signed" and not _is_backed(cleaned, policy):
         why = "the target accepts only reasoning with a valid signature"
-        diagnostics.at(path).dropped("reasoning-dropped", why)
+        diagnostics.dropped("reasoning-dropped", why)
         return None
     if cleaned is not part:
         why = "its signature or encrypted data is valid only for the model that made it"
-        diagnostics.at(path).dropped("opaque-data-dropped", why)
+        diagnostics.dropped("opaque-data-dropped", why)
     return cleaned
 
 
@@ -349,14 +348,12 @@ def _without_proof(part: ReasoningPart, policy: HistoryPolicy) -> ReasoningPart:
     return evolve(part, signature=None, encrypted=None, provider_metadata=metadata)
 
 
-def _strip(
-    part: ContentPart, path: str, policy: HistoryPolicy, diagnostics: Diagnostics
-) -> ContentPart:
+def _strip(part: ContentPart, policy: HistoryPolicy, diagnostics: Diagnostics) -> ContentPart:
     """Return *part* without the data that only the target's own model could have put there."""
     if policy.metadata_key not in part.provider_metadata:
         return part
     why = "its opaque data is valid only for the model that made it"
-    diagnostics.at(path).dropped("opaque-data-dropped", why)
+    diagnostics.dropped("opaque-data-dropped", why)
     metadata = without(part.provider_metadata, policy.metadata_key)
     return evolve(part, provider_metadata=metadata)
 
@@ -399,7 +396,7 @@ def _drop_empty_text(draft: Draft, policy: HistoryPolicy, diagnostics: Diagnosti
             moved = _move_cache_mark(part, kept)
             diagnostics.at(path_of(place)).dropped("empty-text", f"the text is empty{moved}")
         elif isinstance(part, ToolResultPart) and isinstance(part.content, tuple):
-            kept.append((place, _clean_result(part, path_of(place), policy, diagnostics)))
+            kept.append((place, _clean_result(part, policy, diagnostics.at(path_of(place)))))
         else:
             kept.append((place, part))
     draft.parts = kept
@@ -431,7 +428,7 @@ def _move_cache_mark(part: ContentPart, kept: list[Placed]) -> str:
 
 
 def _clean_result(
-    part: ToolResultPart, path: str, policy: HistoryPolicy, diagnostics: Diagnostics
+    part: ToolResultPart, policy: HistoryPolicy, diagnostics: Diagnostics
 ) -> ToolResultPart:
     """Return *part* without empty text among its content's parts."""
     kept = tuple(
@@ -439,5 +436,5 @@ def _clean_result(
     )
     if len(kept) == len(part.parts):
         return part
-    diagnostics.at(f"{path}.content").dropped("empty-text", "empty text in the tool's result")
+    diagnostics.at("content").dropped("empty-text", "empty text in the tool's result")
     return evolve(part, content=kept or "")

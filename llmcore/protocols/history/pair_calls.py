@@ -148,7 +148,7 @@ def settle(
             if part.provider_executed:
                 ids.reserve(part.id)
                 continue
-            call = _name(part, path_of(place), ids.take(part.id, turn, position), diagnostics)
+            call = _name(part, ids.take(part.id, turn, position), diagnostics.at(path_of(place)))
             draft.parts[position] = (place, call)
             results[place] = _settled(call, place, results.get(place), policy, diagnostics)
 
@@ -176,11 +176,11 @@ class _Ids:
         return unique
 
 
-def _name(call: ToolCallPart, path: str, call_id: str, diagnostics: Diagnostics) -> ToolCallPart:
+def _name(call: ToolCallPart, call_id: str, diagnostics: Diagnostics) -> ToolCallPart:
     if call_id == call.id:
         return call
     why = f"the id {shown(call.id)!r} became {call_id!r}, which is legal and unique"
-    diagnostics.at(path).changed("tool-call-id-changed", why)
+    diagnostics.changed("tool-call-id-changed", why)
     return evolve(call, id=call_id)
 
 

@@ -227,7 +227,7 @@ def _message(group: list[Unit], policy: HistoryPolicy, diagnostics: Diagnostics)
     return Message(
         role,
         content,
-        name=_name(sources, role, first.path, diagnostics),
+        name=_name(sources, role, diagnostics.at(first.path)),
         origin=_origin(sources, policy),
         provider_metadata={key: data for s in sources for key, data in s.provider_metadata.items()},
     )
@@ -253,14 +253,14 @@ def _same(before: Sequence[ContentPart], after: Sequence[ContentPart]) -> bool:
     return len(before) == len(after) and all(map(is_, before, after))
 
 
-def _name(sources: list[Message], role: Role, path: str, diagnostics: Diagnostics) -> str | None:
+def _name(sources: list[Message], role: Role, diagnostics: Diagnostics) -> str | None:
     """Return the speaker's name, if all of *sources* agree on it."""
     names = {source.name for source in sources if source.role == role or source.name}
     if len(names) == 1:
         return names.pop()
     if names:
         why = "messages of several speakers became one message"
-        diagnostics.at(path).dropped("speaker-names-dropped", why)
+        diagnostics.dropped("speaker-names-dropped", why)
     return None
 
 

@@ -94,15 +94,16 @@ def lower_messages(
         if message.role != "tool" and after_results:
             messages.append({"role": "user", "content": after_results})
             after_results = []
+        here = diagnostics.at(path)
         match message.role:
             case "user":
-                messages.append(_lower_user(message, path, context, diagnostics))
+                messages.append(_lower_user(message, context, here))
             case "assistant":
-                messages.append(_lower_assistant(message, path, context, diagnostics))
+                messages.append(_lower_assistant(message, context, here))
             case "tool":
-                messages.extend(_lower_results(message, path, context, after_results, diagnostics))
+                messages.extend(_lower_results(message, context, after_results, here))
             case _:
-                messages.append(_lower_instructions(message, path, context, diagnostics))
+                messages.append(_lower_instructions(message, context, here))
     if after_results:
         messages.append({"role": "user", "content": after_results})
     if context.dialect.needs_user:
@@ -142,37 +143,35 @@ def _lower_system(
 ) -> list[NativeObject]:
     texts = [*request.system, *repaired.system, *map(TextPart, instructions)]
     shown = [part for part in texts if part.text]
-    parts = _lower_parts(shown, "system", context, diagnostics)
+    parts = _lower_parts(shown, context, diagnostics.at("system"))
     if not parts:
         return []
     return [{"role": "system", "content": content_of(parts, context.dialect)}]
 
 
 def _lower_instructions(
-    message: Message, path: str, context: ChatTarget, diagnostics: Diagnostics
+    message: Message, context: ChatTarget, diagnostics: Diagnostics
 ) -> NativeObject:
     parts: list[NativeObject] = []
     for index, part in enumerate(message.content):
-        where = f"{path}.content[{index}]"
-        natives = _lower_marked(part, where, context, diagnostics)
+        here = diagnostics.at(f"content[{index}]")
+        natives = _lower_marked(part, context, here)
         if not isinstance(part, ProviderPart) and any(n["type"] != "text" for n in natives):
-            natives = [omitted_block("a file", where, "instructions hold only text", diagnostics)]
+            natives = [omitted_block("a file", "instructions hold only text", here)]
         parts += natives
     native: NativeObject = {"role": message.role, "content": content_of(parts, context.dialect)}
-    return _named(native, message, path, context, diagnostics)
+    return _named(native, message, context, diagnostics)
 
 
 # -- user messages
 
 
-def _lower_user(
-    message: Message, path: str, context: ChatTarget, diagnostics: Diagnostics
-) -> NativeObject:
+def _lower_user(message: Message, context: ChatTarget, diagnostics: Diagnostics) -> NativeObject:
     content: str | list[NativeObject] | None = _only_text(message)
     if content is None:
-        parts = _lower_parts(message.content, path, context, diagnostics)
+        parts = _lower_parts(message.content, context, diagnostics)
         content = content_of(parts, context.dialect)
-    return _named({"role": "user", "content": content}, message, path, context, diagnostics)
+    return _named({"role": "user", "content": content}, message, context, diagnostics)
 
 
 def _only_text(message: Message) -> str | None:
@@ -182,29 +181,29 @@ def _only_text(message: Message) -> str | None:
 
 
 def _lower_parts(
-    parts: Sequence[ContentPart], path: str, context: ChatTarget, diagnostics: Diagnostics
+    parts: Sequence[ContentPart], context: ChatTarget, diagnostics: Diagnostics
 ) -> list[NativeObject]:
     return [
         native
         for index, part in enumerate(parts)
-        for native in _lower_marked(part, f"{path}.content[{index}]", context, diagnostics)
+        for native in _lower_marked(part, context, diagnostics.at(f"content[{index}]"))
     ]
 
 
 def _lower_marked(
-    part: ContentPart, path: str, context: ChatTarget, diagnostics: Diagnostics
+    part: ContentPart, context: ChatTarget, diagnostics: Diagnostics
 ) -> list[NativeObject]:
     """Return a part as native parts, the last one marked where a cached prefix is to end."""
-    natives = lower_part(part, path, context.dialect, context.keys, diagnostics)
-    mark_breakpoint(natives, part, path, diagnostics, taken=context.breakpoints)
+    natives = lower_part(part, context.dialect, context.keys, diagnostics)
+    mark_breakpoint(natives, part, diagnostics, taken=context.breakpoints)
     return natives
 
 
 def _named(
-    native: NativeObject, message: Message, path: str, context: ChatTarget, diagnostics: Diagnostics
+    native: NativeObject, message: Message, context: ChatTarget, diagnostics: Diagnostics
 ) -> NativeObject:
     if message.name and not context.dialect.names:
-        diagnostics.at(f"{path}.name").unsupported("the server accepts no names")
+        diagnostics.at("name").unsupported("the server accepts no names")
         return native
     return {**native, "name": message.name} if message.name else native
 
@@ -213,7 +212,7 @@ def _named(
 
 
 def _lower_assistant(
-    message: Message, path: str, context: ChatTarget, diagnostics: Diagnostics
+    message: Message, context: ChatTarget, diagnostics: Diagnostics
 ) -> NativeObject:
     """Return an assistant message: its text, then its refusal, thinking and calls.
 
@@ -221,57 +220,57 @@ def _lower_assistant(
     """
     if (text := _only_text(message)) is not None:
         native = {"role": "assistant", "content": text, **_lower_reasoning(message, context)}
-        return _named(native, message, path, context, diagnostics)
+        return _named(native, message, context, diagnostics)
     native = {
         "role": "assistant",
-        "content": _assistant_content(message, path, context, diagnostics),
+        "content": _assistant_content(message, context, diagnostics),
     }
     refusals = [part.text for part in message.content if isinstance(part, RefusalPart)]
     if refusals and context.dialect.refusal_field:
         native["refusal"] = "".join(refusals)
     native |= _lower_reasoning(message, context)
-    native |= _lower_audio_id(message, path, context, diagnostics)
+    native |= _lower_audio_id(message, context, diagnostics)
     native |= _lower_fields(message, context)
     if context.dialect.reasoning_field == "reasoning_text" and "reasoning_text" not in native:
-        _note_unproven(message, path, diagnostics)
-    calls = _lower_calls(message, path, context, diagnostics)
+        _note_unproven(message, diagnostics)
+    calls = _lower_calls(message, context, diagnostics)
     if calls:
         native["tool_calls"] = calls
     if not native["content"] and not native.keys().isdisjoint(_INSTEAD_OF_CONTENT):
         native["content"] = None if context.dialect.null_content else ""
-    _note_losses(message, path, diagnostics)
-    return _named(native, message, path, context, diagnostics)
+    _note_losses(message, diagnostics)
+    return _named(native, message, context, diagnostics)
 
 
 _INSTEAD_OF_CONTENT: Final = frozenset({"tool_calls", "refusal", "audio"})
 
 
 def _assistant_content(
-    message: Message, path: str, context: ChatTarget, diagnostics: Diagnostics
+    message: Message, context: ChatTarget, diagnostics: Diagnostics
 ) -> str | list[NativeObject]:
     """Return the content as one string, or as parts where it is more than text."""
     parts: list[NativeObject] = []
     for index, part in enumerate(message.content):
-        parts += _lower_content(part, f"{path}.content[{index}]", context, diagnostics)
+        parts += _lower_content(part, context, diagnostics.at(f"content[{index}]"))
     if any(part.keys() != {"type", "text"} for part in parts):
         return parts
     return "".join(part["text"] for part in parts)
 
 
 def _lower_content(
-    part: ContentPart, path: str, context: ChatTarget, diagnostics: Diagnostics
+    part: ContentPart, context: ChatTarget, diagnostics: Diagnostics
 ) -> list[NativeObject]:
     dialect = context.dialect
     match part:
         case TextPart(text=text) if text:
-            return _lower_marked(part, path, context, diagnostics)
+            return _lower_marked(part, context, diagnostics)
         case RefusalPart(text=text) if not dialect.refusal_field:
             return [{"type": "text", "text": text}]
         case ReasoningPart(text=text) if text and dialect.thinks_in_content:
             proof = {"signature": part.signature} if part.signature else {}
             return [{"type": "thinking", "thinking": [{"type": "text", "text": text}], **proof}]
         case ProviderPart() if not _is_of_message(part):
-            return lower_part(part, path, dialect, context.keys, diagnostics)
+            return lower_part(part, dialect, context.keys, diagnostics)
         case _:
             return []
 
@@ -311,15 +310,15 @@ def _details(message: Message, context: ChatTarget) -> list[JsonValue]:
     return rejoin_details(run for run in runs if isinstance(run, list))
 
 
-def _note_unproven(message: Message, path: str, diagnostics: Diagnostics) -> None:
+def _note_unproven(message: Message, diagnostics: Diagnostics) -> None:
     for index, part in enumerate(message.content):
         if isinstance(part, ReasoningPart):
             why = "the server accepts thinking only with the proof that came with it"
-            diagnostics.at(f"{path}.content[{index}]").dropped("reasoning-dropped", why)
+            diagnostics.at(f"content[{index}]").dropped("reasoning-dropped", why)
 
 
 def _lower_audio_id(
-    message: Message, path: str, context: ChatTarget, diagnostics: Diagnostics
+    message: Message, context: ChatTarget, diagnostics: Diagnostics
 ) -> NativeObject:
     """Return a reference to the model's audio, which is all of it that goes back."""
     for index, part in enumerate(message.content):
@@ -329,8 +328,8 @@ def _lower_audio_id(
         audio_id = part.file_id or id_
         if audio_id and context.policy.same_api(message.origin):
             return {"audio": {"id": audio_id}}
-        where = f"{path}.content[{index}]"
-        diagnostics.at(where).left_out("audio", "it can only be sent back by its id")
+        here = diagnostics.at(f"content[{index}]")
+        here.left_out("audio", "it can only be sent back by its id")
     return {}
 
 
@@ -353,7 +352,7 @@ def _lower_fields(message: Message, context: ChatTarget) -> NativeObject:
 
 
 def _lower_calls(
-    message: Message, path: str, context: ChatTarget, diagnostics: Diagnostics
+    message: Message, context: ChatTarget, diagnostics: Diagnostics
 ) -> list[NativeObject]:
     calls: list[NativeObject] = []
     for index, part in enumerate(message.content):
@@ -362,16 +361,14 @@ def _lower_calls(
         broken = part.kind == "function" and not part.is_valid
         if broken and context.dialect.valid_arguments:
             why = "the server accepts only JSON objects as arguments: they are wrapped in one"
-            diagnostics.at(f"{path}.content[{index}].arguments").changed(
-                "invalid-tool-arguments", why
-            )
+            diagnostics.at(f"content[{index}].arguments").changed("invalid-tool-arguments", why)
         calls.append(_lower_call(part, message, context))
     if calls and context.dialect.checks_signatures(context.policy.model):
-        calls[0] = _signed(calls[0], path, diagnostics)
+        calls[0] = _signed(calls[0], diagnostics)
     return calls
 
 
-def _signed(call: NativeObject, path: str, diagnostics: Diagnostics) -> NativeObject:
+def _signed(call: NativeObject, diagnostics: Diagnostics) -> NativeObject:
     """Return *call* with a thought signature: its own, or the value that skips the check.
 
     Source: https://ai.google.dev/gemini-api/docs/thought-signatures (OpenAI compatibility).
@@ -379,7 +376,7 @@ def _signed(call: NativeObject, path: str, diagnostics: Diagnostics) -> NativeOb
     if "extra_content" in call:
         return call
     why = "its call has no signature of this model: the value that skips the check is sent"
-    diagnostics.at(path).added("thought-signature-skipped", why)
+    diagnostics.added("thought-signature-skipped", why)
     return {**call, "extra_content": {"google": {"thought_signature": SKIP_SIGNATURE}}}
 
 
@@ -404,21 +401,19 @@ def _lower_bare_call(call: ToolCallPart, context: ChatTarget) -> NativeObject:
     return {"id": call.id, "type": "function", "function": function}
 
 
-def _note_losses(message: Message, path: str, diagnostics: Diagnostics) -> None:
+def _note_losses(message: Message, diagnostics: Diagnostics) -> None:
     called = False
     for index, part in enumerate(message.content):
-        where = f"{path}.content[{index}]"
+        here = diagnostics.at(f"content[{index}]")
         if isinstance(part, ImagePart | DocumentPart):
-            diagnostics.at(where).left_out("a file", "assistant messages cannot contain any")
+            here.left_out("a file", "assistant messages cannot contain any")
         elif isinstance(part, ToolCallPart | ToolResultPart) and part.provider_executed:
-            diagnostics.at(where).left_out(
-                "a tool run by the provider", "Chat Completions cannot represent it"
-            )
+            here.left_out("a tool run by the provider", "Chat Completions cannot represent it")
         elif isinstance(part, ToolCallPart):
             called = True
         elif called and isinstance(part, TextPart) and part.text:
             message_ = "text after a tool call is sent before it: Chat has no other position"
-            diagnostics.at(where).changed("reordered-content", message_)
+            here.changed("reordered-content", message_)
 
 
 # -- results of tools
@@ -426,7 +421,6 @@ def _note_losses(message: Message, path: str, diagnostics: Diagnostics) -> None:
 
 def _lower_results(
     message: Message,
-    path: str,
     context: ChatTarget,
     after_results: list[NativeObject],
     diagnostics: Diagnostics,
@@ -438,18 +432,17 @@ def _lower_results(
     """
     messages: list[NativeObject] = []
     for index, part in enumerate(message.content):
-        where = f"{path}.content[{index}]"
+        here = diagnostics.at(f"content[{index}]")
         if not isinstance(part, ToolResultPart):
-            after_results += _lower_marked(part, where, context, diagnostics)
+            after_results += _lower_marked(part, context, here)
             continue
-        content = _lower_result(part, where, context, after_results, diagnostics)
+        content = _lower_result(part, context, after_results, here)
         messages.append({"role": "tool", "tool_call_id": part.tool_call_id, "content": content})
     return messages
 
 
 def _lower_result(
     part: ToolResultPart,
-    path: str,
     context: ChatTarget,
     after_results: list[NativeObject],
     diagnostics: Diagnostics,
@@ -457,13 +450,13 @@ def _lower_result(
     if not isinstance(part.content, tuple):
         text = result_text(part)
         marked: list[NativeObject] = [{"type": "text", "text": text}]
-        mark_breakpoint(marked, part, path, diagnostics, taken=context.breakpoints)
+        mark_breakpoint(marked, part, diagnostics, taken=context.breakpoints)
         return marked if OPENAI_BREAKPOINT in marked[0] else text
     natives: list[NativeObject] = [{"type": "text", "text": "Error:"}] if part.is_error else []
     shown = 0
     for index, item in enumerate(part.parts):
-        where = f"{path}.content[{index}]"
-        lowered = _lower_marked(item, where, context, diagnostics)
+        here = diagnostics.at(f"content[{index}]")
+        lowered = _lower_marked(item, context, here)
         for native in lowered:
             if native.get("type") == "text" or _holds(native, context.dialect):
                 natives.append(native)
@@ -473,8 +466,8 @@ def _lower_result(
             natives.append({"type": "text", "text": f"[{label}: in the next user message]"})
             after_results += [{"type": "text", "text": f"{label}:"}, native]
             why = "tool messages hold only text: it follows in a user message"
-            diagnostics.at(where).changed("moved-tool-result-media", why)
-    mark_breakpoint(natives, part, path, diagnostics, taken=context.breakpoints)
+            here.changed("moved-tool-result-media", why)
+    mark_breakpoint(natives, part, diagnostics, taken=context.breakpoints)
     return content_of(natives, context.dialect)
 
 

@@ -41,7 +41,7 @@ def lower_tools(
     for index, tool in enumerate(offered):
         if alone and forced is not None and getattr(tool, "name", None) != forced.tool_name:
             continue
-        native = _lower_tool(tool, f"tools[{index}]", dialect, frozenset(keys), diagnostics)
+        native = _lower_tool(tool, dialect, frozenset(keys), diagnostics.at(f"tools[{index}]"))
         if native is not None:
             tools.append(native)
     fields: NativeObject = {}
@@ -118,18 +118,18 @@ def _all_strict_or_none(tools: Sequence[ToolSpec], diagnostics: Diagnostics) -> 
 
 
 def _lower_tool(
-    tool: ToolSpec, path: str, dialect: ChatDialect, keys: frozenset[str], diagnostics: Diagnostics
+    tool: ToolSpec, dialect: ChatDialect, keys: frozenset[str], diagnostics: Diagnostics
 ) -> NativeObject | None:
     match tool:
         case CustomTool() if dialect.custom_tools:
             return {"type": "custom", "custom": _lower_custom(tool)}
         case ToolDefinition() | CustomTool():
-            function = _lower_function(tool, path, dialect, diagnostics)
+            function = _lower_function(tool, dialect, diagnostics)
             return {"type": "function", "function": function}
         case HostedTool(kind="raw", provider=provider) if provider in keys:
             return dict(tool.options)
         case HostedTool():
-            diagnostics.at(path).dropped(
+            diagnostics.dropped(
                 "unsupported-tool",
                 f"Chat Completions has no {tool.kind} tool"
                 if tool.kind != "raw"
@@ -139,17 +139,17 @@ def _lower_tool(
 
 
 def _lower_function(
-    tool: ToolDefinition | CustomTool, path: str, dialect: ChatDialect, diagnostics: Diagnostics
+    tool: ToolDefinition | CustomTool, dialect: ChatDialect, diagnostics: Diagnostics
 ) -> NativeObject:
     if isinstance(tool, CustomTool):
-        note_function(path, diagnostics, "the server")
+        note_function(diagnostics, "the server")
         tool = freeform_function(tool)
     strict = tool.strict
     if strict and not dialect.strict_tools:
-        diagnostics.at(f"{path}.strict").unsupported("the server has no strict functions")
+        diagnostics.at("strict").unsupported("the server has no strict functions")
         strict = None
     target = SchemaTarget.OPENAI_STRICT if strict else dialect.schemas
-    projected = project(tool.parameters, target, f"{path}.parameters")
+    projected = project(tool.parameters, target, f"{diagnostics.path}.parameters")
     diagnostics.extend(projected.diagnostics)
     function: NativeObject = {"name": tool.name}
     if tool.description:
@@ -190,7 +190,7 @@ def lower_forced_call(
     """Return the `response_format` that only a call fits, and instructions that describe it."""
     _checked(request, dialect)
     functions = [
-        _lower_function(tool, f"tools[{index}]", dialect, diagnostics)
+        _lower_function(tool, dialect, diagnostics.at(f"tools[{index}]"))
         for index, tool in _offered(request)
     ]
     why = "the call is made from a JSON schema on the response's text: exactly one call"

@@ -84,12 +84,13 @@ def lower_messages(
     calls = _native_calls(repaired.messages)
     items: list[NativeObject] = []
     for path, message in zip(repaired.paths, repaired.messages, strict=True):
+        here = diagnostics.at(path)
         if message.name:
-            diagnostics.at(f"{path}.name").unsupported("the Responses API accepts no names")
+            here.at("name").unsupported("the Responses API accepts no names")
         if message.role == "assistant":
-            items += lower_response(message, path, _rules(message, context), diagnostics)
+            items += lower_response(message, _rules(message, context), here)
         else:
-            items += _lower_input_message(message, path, context, calls, diagnostics)
+            items += _lower_input_message(message, context, calls, here)
     return _instructions(request, repaired), items
 
 
@@ -122,7 +123,6 @@ def _native_calls(messages: Sequence[Message]) -> Mapping[str, NativeObject]:
 
 def _lower_input_message(
     message: Message,
-    path: str,
     context: ResponsesTarget,
     calls: Mapping[str, NativeObject],
     diagnostics: Diagnostics,
@@ -135,11 +135,11 @@ def _lower_input_message(
     items: list[NativeObject] = []
     content: list[NativeObject] = []
     for index, part in enumerate(message.content):
-        where = f"{path}.content[{index}]"
-        item = _lower_item(part, where, context, calls, diagnostics)
+        here = diagnostics.at(f"content[{index}]")
+        item = _lower_item(part, context, calls, here)
         if item is None:
-            natives = lower_part(part, where, context.keys, diagnostics)
-            mark_breakpoint(natives, part, where, diagnostics, taken=context.breakpoints)
+            natives = lower_part(part, context.keys, here)
+            mark_breakpoint(natives, part, here, taken=context.breakpoints)
             content += natives
             continue
         items += _message(role, content)
@@ -150,7 +150,6 @@ def _lower_input_message(
 
 def _lower_item(
     part: ContentPart,
-    path: str,
     context: ResponsesTarget,
     calls: Mapping[str, NativeObject],
     diagnostics: Diagnostics,
@@ -159,8 +158,8 @@ def _lower_item(
     match part:
         case ToolResultPart():
             call = calls.get(part.tool_call_id)
-            native = lower_result(part, path, call, context.keys, diagnostics)
-            return _marked_output(native, part, path, context, diagnostics)
+            native = lower_result(part, call, context.keys, diagnostics)
+            return _marked_output(native, part, context, diagnostics)
         case ProviderPart(provider=provider, data=dict() as data) if provider in context.keys:
             is_content = (str_or_none(data.get("type")) or "").startswith("input_")
             return None if is_content else dict(data)
@@ -169,18 +168,14 @@ def _lower_item(
 
 
 def _marked_output(
-    native: NativeObject,
-    part: ToolResultPart,
-    path: str,
-    context: ResponsesTarget,
-    diagnostics: Diagnostics,
+    native: NativeObject, part: ToolResultPart, context: ResponsesTarget, diagnostics: Diagnostics
 ) -> NativeObject:
     """Return the output item of *part*, whose end is the end of a cached prefix if it is marked."""
     output = native.get("output")
     if cache_ttl(part) is None or native.get("type") not in _OUTPUTS_OF_PARTS or not output:
         return native
     parts = [{"type": "input_text", "text": output}] if isinstance(output, str) else output
-    mark_breakpoint(parts, part, path, diagnostics, taken=context.breakpoints)
+    mark_breakpoint(parts, part, diagnostics, taken=context.breakpoints)
     return {**native, "output": parts} if context.breakpoints else native
 
 

@@ -40,7 +40,7 @@ from llmcore.schema.json import (
 
 
 def lower_part(
-    part: ContentPart, path: str, keys: frozenset[str], diagnostics: Diagnostics
+    part: ContentPart, keys: frozenset[str], diagnostics: Diagnostics
 ) -> list[NativeObject]:
     """Return one part of a user's message, or of a tool's result, as native parts.
 
@@ -53,16 +53,14 @@ def lower_part(
             return [lower_image(part)]
         case AudioPart(transcript=transcript):
             return [
-                _omitted(
-                    "audio", path, "the Responses API does not accept it", diagnostics, transcript
-                )
+                _omitted("audio", "the Responses API does not accept it", diagnostics, transcript)
             ]
         case DocumentPart():
-            return _lower_document(part, path, diagnostics)
+            return _lower_document(part, diagnostics)
         case ProviderPart(provider=provider, data=dict() as data) if provider in keys:
             return [dict(data)]
         case _:
-            return [_text(omitted_part(part, path, diagnostics))]
+            return [_text(omitted_part(part, diagnostics))]
 
 
 def content_of(parts: list[NativeObject]) -> str | list[NativeObject]:
@@ -88,23 +86,19 @@ def lower_image(part: ImagePart) -> NativeObject:
     return {**image, "image_url": media.data_url(part) or media.remote_url(part)}
 
 
-def _lower_document(part: DocumentPart, path: str, diagnostics: Diagnostics) -> list[NativeObject]:
+def _lower_document(part: DocumentPart, diagnostics: Diagnostics) -> list[NativeObject]:
     media_type = media.media_type_of(part) or ""
     if media_type.startswith("video/"):
         name = part.name or part.title
-        return [
-            _omitted("a video", path, "the Responses API does not accept it", diagnostics, name)
-        ]
+        return [_omitted("a video", "the Responses API does not accept it", diagnostics, name)]
     if part.citations:
         why = "the Responses API does not support citations of documents"
-        diagnostics.at(f"{path}.citations").unsupported(why)
+        diagnostics.at("citations").unsupported(why)
     text = media.text_data(part)
     detail = str_or_none(object_or_empty(part.provider_metadata.get(METADATA_KEY)).get("detail"))
     if text is not None:
         if detail is not None:
-            diagnostics.at(f"{path}.detail").unsupported(
-                "a text is sent as it is, in no other detail"
-            )
+            diagnostics.at("detail").unsupported("a text is sent as it is, in no other detail")
         return [_text(document_text(part, text))]
     before = [_text(part.context)] if part.context else []
     file = _lower_file(part)
@@ -122,21 +116,17 @@ def _lower_file(part: DocumentPart) -> NativeObject:
 
 
 def _omitted(
-    what: str, path: str, why: str, diagnostics: Diagnostics, words: str | None = None
+    what: str, why: str, diagnostics: Diagnostics, words: str | None = None
 ) -> NativeObject:
     """Return the text that stands for a part that could not be sent."""
-    return _text(omitted_text(what, path, why, diagnostics, words))
+    return _text(omitted_text(what, why, diagnostics, words))
 
 
 # -- results of tools
 
 
 def lower_result(
-    part: ToolResultPart,
-    path: str,
-    call: NativeObject | None,
-    keys: frozenset[str],
-    diagnostics: Diagnostics,
+    part: ToolResultPart, call: NativeObject | None, keys: frozenset[str], diagnostics: Diagnostics
 ) -> NativeObject:
     """Return the output item of a result. *call* is the built-in's item, or a call's metadata.
 
@@ -145,10 +135,10 @@ def lower_result(
     kind = _TYPES_BY_NAME.get(part.name or "") if call is None else call.get("type")
     form = _FORMS.get(str_or_none(kind) or "")
     if form is not None:
-        return _with_caller(form(part, path, call or {}, diagnostics), call)
+        return _with_caller(form(part, call or {}, diagnostics), call)
     words = "custom_tool_call_output" if part.kind == "custom" else "function_call_output"
     native: NativeObject = {"type": words, "call_id": part.tool_call_id}
-    native["output"] = _lower_output(part, path, keys, diagnostics)
+    native["output"] = _lower_output(part, keys, diagnostics)
     return _with_caller(native, call)
 
 
@@ -166,7 +156,7 @@ _TYPES_BY_NAME: Final = {
 
 
 def _lower_output(
-    part: ToolResultPart, path: str, keys: frozenset[str], diagnostics: Diagnostics
+    part: ToolResultPart, keys: frozenset[str], diagnostics: Diagnostics
 ) -> str | list[NativeObject]:
     if not isinstance(part.content, tuple):
         return result_text(part)
@@ -174,29 +164,27 @@ def _lower_output(
         [{"type": "input_text", "text": "Error:"}] if part.is_error else []
     )
     for index, item in enumerate(part.parts):
-        natives += lower_part(item, f"{path}.content[{index}]", keys, diagnostics)
+        natives += lower_part(item, keys, diagnostics.at(f"content[{index}]"))
     return natives
 
 
-def _plain(part: ToolResultPart, path: str, diagnostics: Diagnostics) -> JsonValue:
+def _plain(part: ToolResultPart, diagnostics: Diagnostics) -> JsonValue:
     """Return a result as JSON; of parts, their text."""
     if not isinstance(part.content, tuple):
         return part.content
     text = text_of(part.parts)
     if any(not hasattr(item, "text") for item in part.parts):
         why = "the output of this tool must be text: its other parts are omitted"
-        diagnostics.at(f"{path}.content").dropped("unsupported-content", why)
+        diagnostics.at("content").dropped("unsupported-content", why)
     return text
 
 
 # -- results of built-in tools that the client runs
 
 
-def _shell(
-    part: ToolResultPart, path: str, call: NativeObject, diagnostics: Diagnostics
-) -> NativeObject:
+def _shell(part: ToolResultPart, call: NativeObject, diagnostics: Diagnostics) -> NativeObject:
     """Return the output of commands: one entry per command, as the API has them, or one in all."""
-    value = _plain(part, path, diagnostics)
+    value = _plain(part, diagnostics)
     given: Any = value["output"] if isinstance(value, Mapping) and "output" in value else value
     entries: list[Any] = objects(given) or [given]
     native: NativeObject = {"type": "shell_call_output", "call_id": part.tool_call_id}
@@ -227,19 +215,19 @@ def _of(outcome: NativeObject) -> NativeObject:
 
 
 def _local_shell(
-    part: ToolResultPart, path: str, _call: NativeObject, diagnostics: Diagnostics
+    part: ToolResultPart, _call: NativeObject, diagnostics: Diagnostics
 ) -> NativeObject:
     """Return a command's output. The reference names the call by `id`, the guide by `call_id`."""
     ids = {"id": part.tool_call_id, "call_id": part.tool_call_id}
-    text = text_or_json(_plain(part, path, diagnostics))
+    text = text_or_json(_plain(part, diagnostics))
     return {"type": "local_shell_call_output", **ids, "output": text}
 
 
 def _apply_patch(
-    part: ToolResultPart, path: str, _call: NativeObject, diagnostics: Diagnostics
+    part: ToolResultPart, _call: NativeObject, diagnostics: Diagnostics
 ) -> NativeObject:
     """Return whether a patch could be applied, with the tool's message."""
-    value = _plain(part, path, diagnostics)
+    value = _plain(part, diagnostics)
     given = value if isinstance(value, Mapping) else {"output": value}
     status = "failed" if part.is_error else "completed"
     native: NativeObject = {"type": "apply_patch_call_output", "call_id": part.tool_call_id}
@@ -257,9 +245,7 @@ _BLANK: Final = ImagePart(
 """One transparent pixel."""
 
 
-def _computer(
-    part: ToolResultPart, path: str, _call: NativeObject, diagnostics: Diagnostics
-) -> NativeObject:
+def _computer(part: ToolResultPart, _call: NativeObject, diagnostics: Diagnostics) -> NativeObject:
     """Return a screenshot, and the safety checks that the client acknowledges.
 
     They stand in the result's metadata: `{"openai": {"acknowledged_safety_checks": [...]}}`.
@@ -267,11 +253,11 @@ def _computer(
     image = next((item for item in part.parts if isinstance(item, ImagePart)), None)
     if image is None and not part.is_error:
         raise InvalidRequestError(
-            f"{path}: the result of a computer call is a screenshot: give an image"
+            f"{diagnostics.path}: the result of a computer call is a screenshot: give an image"
         )
     if image is None:
         why = "a computer call that failed has no screenshot: a blank one is sent"
-        diagnostics.at(f"{path}.content").changed("unsupported-content", why)
+        diagnostics.at("content").changed("unsupported-content", why)
     source = lower_image(image or _BLANK)
     shot = {name: source[name] for name in ("file_id", "image_url") if name in source}
     native: NativeObject = {"type": "computer_call_output", "call_id": part.tool_call_id}
@@ -284,24 +270,22 @@ def _computer(
 
 
 def _tool_search(
-    part: ToolResultPart, path: str, _call: NativeObject, diagnostics: Diagnostics
+    part: ToolResultPart, _call: NativeObject, diagnostics: Diagnostics
 ) -> NativeObject:
     """Return the definitions of the tools that were found."""
-    value = _plain(part, path, diagnostics)
+    value = _plain(part, diagnostics)
     given = value.get("tools") if isinstance(value, Mapping) else value
     definitions = objects(given)
     if part.is_error or (given and not definitions):
         why = "the output of a tool search is tool definitions: it found none"
-        diagnostics.at(f"{path}.content").changed("unsupported-content", why)
+        diagnostics.at("content").changed("unsupported-content", why)
     native: NativeObject = {"type": "tool_search_output", "call_id": part.tool_call_id}
     return {**native, "execution": "client", "status": "completed", "tools": definitions}
 
 
-def _approval(
-    part: ToolResultPart, path: str, call: NativeObject, diagnostics: Diagnostics
-) -> NativeObject:
+def _approval(part: ToolResultPart, call: NativeObject, diagnostics: Diagnostics) -> NativeObject:
     """Return whether a call of an MCP tool may go on; any value but true refuses it."""
-    value = _plain(part, path, diagnostics)
+    value = _plain(part, diagnostics)
     given = value if isinstance(value, Mapping) else {"approve": value}
     approve = given.get("approve") is True and not part.is_error
     native: NativeObject = {"type": "mcp_approval_response"}
@@ -313,9 +297,7 @@ def _approval(
     return native
 
 
-_FORMS: Final[
-    dict[str, Callable[[ToolResultPart, str, NativeObject, Diagnostics], NativeObject]]
-] = {
+_FORMS: Final[dict[str, Callable[[ToolResultPart, NativeObject, Diagnostics], NativeObject]]] = {
     "apply_patch_call": _apply_patch,
     "computer_call": _computer,
     "local_shell_call": _local_shell,

@@ -76,7 +76,8 @@ class _Item:
     """An item to be sent."""
 
     kind: _Kind
-    path: str
+    diagnostics: Diagnostics
+    """Those of the first part of it."""
     position: int | None
     """Its index in the response."""
     id: str | None
@@ -92,19 +93,19 @@ class _Item:
 
 
 def lower_response(
-    message: Message, path: str, rules: ReplayRules, diagnostics: Diagnostics
+    message: Message, rules: ReplayRules, diagnostics: Diagnostics
 ) -> list[NativeObject]:
     """Return an assistant message as the items it was made of."""
     items: list[_Item] = []
     for index, part in enumerate(message.content):
-        _add(items, part, f"{path}.content[{index}]", rules, diagnostics)
+        _add(items, part, rules, diagnostics.at(f"content[{index}]"))
     if all(item.position is not None for item in items):
         items.sort(key=lambda item: item.position or 0)
     natives: list[NativeObject] = []
     for group in _groups(items):
         intact = _is_intact(group, rules)
         for item in group:
-            natives += _lowered(item, intact, rules, diagnostics)
+            natives += _lowered(item, intact, rules)
     return natives
 
 
@@ -112,7 +113,7 @@ def lower_response(
 
 
 def _add(
-    items: list[_Item], part: ContentPart, path: str, rules: ReplayRules, diagnostics: Diagnostics
+    items: list[_Item], part: ContentPart, rules: ReplayRules, diagnostics: Diagnostics
 ) -> None:
     """Add *part* to the item it belongs to."""
     metadata = object_or_empty(part.provider_metadata.get(METADATA_KEY))
@@ -120,35 +121,39 @@ def _add(
         metadata = without(metadata, *OPAQUE_CALL_FIELDS)
     match part:
         case ReasoningPart():
-            _add_reasoning(_joined(items, "reasoning", path, metadata), part, metadata)
+            _add_reasoning(_joined(items, "reasoning", diagnostics, metadata), part, metadata)
         case TextPart() | RefusalPart():
-            item = _joined(items, "message", path, metadata)
-            item.content.append(_text(part, path, diagnostics))
+            item = _joined(items, "message", diagnostics, metadata)
+            item.content.append(_text(part, diagnostics))
             if "phase" in metadata:
                 item.native["phase"] = metadata["phase"]
         case ProviderPart(data=dict() as data) if metadata.get("part") == "content":
-            _joined(items, "message", path, metadata).content.append(dict(data))
+            _joined(items, "message", diagnostics, metadata).content.append(dict(data))
         case ToolCallPart() | ToolResultPart():
-            _add_tool(items, part, path, metadata, diagnostics)
+            _add_tool(items, part, metadata, diagnostics)
         case ProviderPart(provider=provider, data=dict() as data) if provider in rules.keys:
-            items.append(_item("native", path, metadata, dict(data)))
+            items.append(_item("native", diagnostics, metadata, dict(data)))
         case ImagePart() if _completes_image(items, part, metadata):
             pass
         case _:
             why = "an assistant message cannot contain it"
-            diagnostics.at(path).left_out(media.noun_of(part), why)
+            diagnostics.left_out(media.noun_of(part), why)
 
 
-def _item(kind: _Kind, path: str, metadata: NativeObject, native: NativeObject) -> _Item:
+def _item(
+    kind: _Kind, diagnostics: Diagnostics, metadata: NativeObject, native: NativeObject
+) -> _Item:
     id_ = str_or_none(native.get("id")) or str_or_none(metadata.get("id"))
     kept = without(native, *_OUTPUT_ONLY)
     position = int_or_none(metadata.get("index"))
-    return _Item(kind=kind, path=path, position=position, id=id_, native=kept)
+    return _Item(kind=kind, diagnostics=diagnostics, position=position, id=id_, native=kept)
 
 
-def _joined(items: list[_Item], kind: _Kind, path: str, metadata: NativeObject) -> _Item:
+def _joined(
+    items: list[_Item], kind: _Kind, diagnostics: Diagnostics, metadata: NativeObject
+) -> _Item:
     """Return the last item if a part with *metadata* continues it, else a new one."""
-    new = _item(kind, path, metadata, {"type": kind})
+    new = _item(kind, diagnostics, metadata, {"type": kind})
     if (
         items
         and items[-1].key == new.key
@@ -175,10 +180,10 @@ def _add_reasoning(item: _Item, part: ReasoningPart, metadata: NativeObject) -> 
         item.native["format"] = metadata["format"]
 
 
-def _text(part: TextPart | RefusalPart, path: str, diagnostics: Diagnostics) -> NativeObject:
+def _text(part: TextPart | RefusalPart, diagnostics: Diagnostics) -> NativeObject:
     if isinstance(part, RefusalPart):
         return {"type": "refusal", "refusal": part.text}
-    native = native_citations(part.citations, path, METADATA_KEY, diagnostics)
+    native = native_citations(part.citations, METADATA_KEY, diagnostics)
     annotations = [dict(annotation) for annotation in native]
     return {"type": "output_text", "text": part.text, "annotations": annotations}
 
@@ -186,19 +191,18 @@ def _text(part: TextPart | RefusalPart, path: str, diagnostics: Diagnostics) -> 
 def _add_tool(
     items: list[_Item],
     part: ToolCallPart | ToolResultPart,
-    path: str,
     metadata: NativeObject,
     diagnostics: Diagnostics,
 ) -> None:
     native = metadata.get("item")
     if isinstance(part, ToolCallPart) and not part.provider_executed:
         lowered = _client_run(part, native) if isinstance(native, dict) else _call(part, metadata)
-        items.append(_item("call", path, metadata, lowered))
+        items.append(_item("call", diagnostics, metadata, lowered))
     elif isinstance(native, dict):
-        items.append(_item("hosted", path, metadata, dict(native)))
+        items.append(_item("hosted", diagnostics, metadata, dict(native)))
     elif isinstance(part, ToolCallPart):
         why = "the call of a hosted tool can only be replayed as its native item"
-        diagnostics.at(path).dropped("hosted-tool-dropped", why)
+        diagnostics.dropped("hosted-tool-dropped", why)
 
 
 def _call(part: ToolCallPart, metadata: NativeObject) -> NativeObject:
@@ -283,23 +287,21 @@ def _is_readable(item: _Item, rules: ReplayRules) -> bool:
 # -- from items to JSON
 
 
-def _lowered(
-    item: _Item, intact: bool, rules: ReplayRules, diagnostics: Diagnostics
-) -> list[NativeObject]:
+def _lowered(item: _Item, intact: bool, rules: ReplayRules) -> list[NativeObject]:
     """Return *item*, with its id where its group is *intact*; nothing if it cannot go alone."""
     with_id = intact and item.id is not None
     match item.kind:
         case "reasoning":
-            return _lowered_reasoning(item, intact, diagnostics)
+            return _lowered_reasoning(item, intact)
         case "hosted":
-            return _lowered_hosted(item, intact, diagnostics)
+            return _lowered_hosted(item, intact)
         case "message":
             return [_lowered_message(item, with_id=with_id and _may_carry(item, rules))]
         case "call":
             needed = item.native.get("type") in _NEEDS_ID and item.id is not None
             return [_with_id(item, needed or (with_id and _may_carry(item, rules)))]
         case _:
-            return _lowered_native(item, rules, diagnostics)
+            return _lowered_native(item, rules)
 
 
 def _may_carry(item: _Item, rules: ReplayRules) -> bool:
@@ -315,10 +317,10 @@ def _with_id(item: _Item, with_id: bool) -> NativeObject:
     return {"type": item.native.get("type"), "id": item.id, **item.native}
 
 
-def _lowered_reasoning(item: _Item, intact: bool, diagnostics: Diagnostics) -> list[NativeObject]:
+def _lowered_reasoning(item: _Item, intact: bool) -> list[NativeObject]:
     if not intact:
         why = "reasoning can only be replayed complete and with the items after it"
-        diagnostics.at(item.path).dropped("reasoning-dropped", why)
+        item.diagnostics.dropped("reasoning-dropped", why)
         return []
     native: NativeObject = {"type": "reasoning"}
     if item.id is not None:
@@ -330,25 +332,23 @@ def _lowered_reasoning(item: _Item, intact: bool, diagnostics: Diagnostics) -> l
     return [native]
 
 
-def _lowered_hosted(item: _Item, intact: bool, diagnostics: Diagnostics) -> list[NativeObject]:
+def _lowered_hosted(item: _Item, intact: bool) -> list[NativeObject]:
     if not intact or item.id is None:
         why = "the call of a hosted tool can only be replayed with its reasoning"
-        diagnostics.at(item.path).dropped("hosted-tool-dropped", why)
+        item.diagnostics.dropped("hosted-tool-dropped", why)
         return []
     if item.native.get("type") == "custom_tool_call":
         why = "the server does not accept its own searches of X in the input"
-        diagnostics.at(item.path).dropped("hosted-tool-dropped", why)
+        item.diagnostics.dropped("hosted-tool-dropped", why)
         return []
     if item.native.get("type") == "image_generation_call" and "result" not in item.native:
         why = "the image that the call generated is not in the message any more"
-        diagnostics.at(item.path).dropped("hosted-tool-dropped", why)
+        item.diagnostics.dropped("hosted-tool-dropped", why)
         return []
     return [_with_id(item, with_id=True)]
 
 
-def _lowered_native(
-    item: _Item, rules: ReplayRules, diagnostics: Diagnostics
-) -> list[NativeObject]:
+def _lowered_native(item: _Item, rules: ReplayRules) -> list[NativeObject]:
     """Return an item of a kind we do not read, such as a compaction, as it came.
 
     Codex writes reasoning with `content: null`, which xAI refuses:
@@ -356,7 +356,7 @@ def _lowered_native(
     """
     if "encrypted_content" in item.native and not rules.readable:
         why = "encrypted data is valid only for the model that made it"
-        diagnostics.at(item.path).dropped("opaque-data-dropped", why)
+        item.diagnostics.dropped("opaque-data-dropped", why)
         return []
     if item.native.get("type") == "reasoning" and item.native.get("content") is None:
         item.native = without(item.native, "content")

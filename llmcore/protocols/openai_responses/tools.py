@@ -26,7 +26,7 @@ def lower_tools(request: LLMRequest, keys: Iterable[str], diagnostics: Diagnosti
     tools: list[NativeObject] = []
     for index, tool in enumerate(request.tools):
         native = _lower_tool(
-            tool, f"tools[{index}]", request.model_id, frozenset(keys), diagnostics
+            tool, request.model_id, frozenset(keys), diagnostics.at(f"tools[{index}]")
         )
         if native is not None:
             tools.append(native)
@@ -72,29 +72,29 @@ def _lower_choice(choice: ToolChoice, tools: list[NativeObject]) -> object:
 
 
 def _lower_tool(
-    tool: ToolSpec, path: str, model: str, keys: frozenset[str], diagnostics: Diagnostics
+    tool: ToolSpec, model: str, keys: frozenset[str], diagnostics: Diagnostics
 ) -> NativeObject | None:
     match tool:
         case ToolDefinition():
-            return _lower_function(tool, path, diagnostics)
+            return _lower_function(tool, diagnostics)
         case CustomTool():
             return _lower_custom(tool)
         case HostedTool(kind="raw", provider=provider) if provider in keys:
             return dict(tool.options)
         case HostedTool(kind="raw", provider=provider):
-            diagnostics.at(path).dropped("unsupported-tool", f"the raw tool is {provider}'s")
+            diagnostics.dropped("unsupported-tool", f"the raw tool is {provider}'s")
             return None
         case HostedTool():
-            return _lower_hosted(tool, path, model, diagnostics)
+            return _lower_hosted(tool, model, diagnostics)
 
 
-def _lower_function(tool: ToolDefinition, path: str, diagnostics: Diagnostics) -> NativeObject:
+def _lower_function(tool: ToolDefinition, diagnostics: Diagnostics) -> NativeObject:
     """Return a function. `strict` must be given; null leaves it to the provider.
 
     The provider's default is to be strict with schemas that fit its rules, and only with those.
     """
     target = SchemaTarget.OPENAI_STRICT if tool.strict else SchemaTarget.OPENAI_LOOSE
-    projected = project(tool.parameters, target, f"{path}.parameters")
+    projected = project(tool.parameters, target, f"{diagnostics.path}.parameters")
     diagnostics.extend(projected.diagnostics)
     function: NativeObject = {"type": "function", "name": tool.name}
     if tool.description:
@@ -118,34 +118,24 @@ def _lower_custom(tool: CustomTool) -> NativeObject:
 # -- tools that the provider defines
 
 
-def _lower_hosted(
-    tool: HostedTool, path: str, model: str, diagnostics: Diagnostics
-) -> NativeObject | None:
+def _lower_hosted(tool: HostedTool, model: str, diagnostics: Diagnostics) -> NativeObject | None:
     form = _HOSTED.get(tool.kind)
     if form is None:
-        diagnostics.at(path).dropped(
-            "unsupported-tool", f"the Responses API has no {tool.kind} tool"
-        )
+        diagnostics.dropped("unsupported-tool", f"the Responses API has no {tool.kind} tool")
         return None
-    return form(dict(tool.options), path, model, diagnostics)
+    return form(dict(tool.options), model, diagnostics)
 
 
-def _unsupported(
-    options: NativeObject, name: str, path: str, why: str, diagnostics: Diagnostics
-) -> None:
+def _unsupported(options: NativeObject, name: str, why: str, diagnostics: Diagnostics) -> None:
     """Remove an option that the API does not have."""
     if options.pop(name, None) is not None:
-        diagnostics.at(f"{path}.{name}").unsupported(why)
+        diagnostics.at(name).unsupported(why)
 
 
-def _web_search(
-    options: NativeObject, path: str, _model: str, diagnostics: Diagnostics
-) -> NativeObject:
-    _unsupported(
-        options, "max_uses", path, "only max_tool_calls limits all tools together", diagnostics
-    )
+def _web_search(options: NativeObject, _model: str, diagnostics: Diagnostics) -> NativeObject:
+    _unsupported(options, "max_uses", "only max_tool_calls limits all tools together", diagnostics)
     why = "searches can be restricted to domains, but domains cannot be blocked"
-    _unsupported(options, "blocked_domains", path, why, diagnostics)
+    _unsupported(options, "blocked_domains", why, diagnostics)
     domains = options.pop("allowed_domains", None)
     native: NativeObject = {"type": "web_search", **options}
     if domains:
@@ -158,20 +148,16 @@ def _web_search(
     return native
 
 
-def _file_search(
-    options: NativeObject, path: str, _model: str, _diagnostics: Diagnostics
-) -> NativeObject:
+def _file_search(options: NativeObject, _model: str, diagnostics: Diagnostics) -> NativeObject:
     if not options.get("vector_store_ids"):
-        raise InvalidRequestError(f"{path}: file search needs vector_store_ids")
+        raise InvalidRequestError(f"{diagnostics.path}: file search needs vector_store_ids")
     native: NativeObject = {"type": "file_search"}
     if "max_results" in options:
         native["max_num_results"] = options.pop("max_results")
     return {**native, **options}
 
 
-def _code_execution(
-    options: NativeObject, _path: str, _model: str, _diagnostics: Diagnostics
-) -> NativeObject:
+def _code_execution(options: NativeObject, _model: str, _diagnostics: Diagnostics) -> NativeObject:
     container = options.pop("container", None) or {"type": "auto"}
     return {"type": "code_interpreter", "container": container, **options}
 
@@ -180,35 +166,29 @@ _PREVIEW: Final = "computer-use-preview"
 """The one model whose tool must have the display's size."""
 
 
-def _computer_use(
-    options: NativeObject, path: str, model: str, diagnostics: Diagnostics
-) -> NativeObject:
+def _computer_use(options: NativeObject, model: str, diagnostics: Diagnostics) -> NativeObject:
     if _PREVIEW in model:
         return {"type": "computer_use_preview", "environment": "browser", **options}
     for name in ("display_width", "display_height", "environment"):
         if options.pop(name, None) is not None:
             why = "the model sees it on the screenshots"
-            diagnostics.at(f"{path}.{name}").noted("unsupported-parameter", why)
+            diagnostics.at(name).noted("unsupported-parameter", why)
     return {"type": "computer", **options}
 
 
-def _shell(
-    options: NativeObject, _path: str, model: str, _diagnostics: Diagnostics
-) -> NativeObject:
+def _shell(options: NativeObject, model: str, _diagnostics: Diagnostics) -> NativeObject:
     """Return the shell that *model* supports: `codex-mini-latest` has only the older one."""
     return {"type": "local_shell" if "codex-mini" in model else "shell", **options}
 
 
-def _as(kind: str) -> Callable[[NativeObject, str, str, Diagnostics], NativeObject]:
-    def lower(
-        options: NativeObject, _path: str, _model: str, _diagnostics: Diagnostics
-    ) -> NativeObject:
+def _as(kind: str) -> Callable[[NativeObject, str, Diagnostics], NativeObject]:
+    def lower(options: NativeObject, _model: str, _diagnostics: Diagnostics) -> NativeObject:
         return {"type": kind, **options}
 
     return lower
 
 
-_HOSTED: Final[dict[str, Callable[[NativeObject, str, str, Diagnostics], NativeObject]]] = {
+_HOSTED: Final[dict[str, Callable[[NativeObject, str, Diagnostics], NativeObject]]] = {
     "code_execution": _code_execution,
     "computer_use": _computer_use,
     "file_search": _file_search,

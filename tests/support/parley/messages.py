@@ -49,7 +49,7 @@ def lower_messages(
         if message.name:
             diagnostics.at(f"{path}.name").unsupported("the API takes no names")
         said = [
-            lower_part(part, f"{path}.content[{index}]", target, diagnostics)
+            lower_part(part, target, diagnostics.at(f"{path}.content[{index}]"))
             for index, part in enumerate(message.content)
         ]
         turns.append({"by": ROLES[message.role], "say": said})
@@ -60,9 +60,7 @@ def lower_messages(
 # -- parts
 
 
-def lower_part(
-    part: ContentPart, path: str, target: LoweringTarget, diagnostics: Diagnostics
-) -> NativeObject:
+def lower_part(part: ContentPart, target: LoweringTarget, diagnostics: Diagnostics) -> NativeObject:
     """Return *part* as an object of one field, which names its kind."""
     match part:
         case TextPart(text=text) | RefusalPart(text=text):
@@ -70,19 +68,15 @@ def lower_part(
         case ReasoningPart(text=text):
             return {"thought": text}
         case ToolCallPart(provider_executed=False):
-            arguments = object_arguments(part, path, diagnostics)
+            arguments = object_arguments(part, diagnostics)
             return {"call": {"id": part.id, "name": part.name, "input": arguments}}
         case ToolResultPart(provider_executed=False):
-            return {"result": {"id": part.tool_call_id, "text": _result(part, path, diagnostics)}}
+            return {"result": {"id": part.tool_call_id, "text": _result(part, diagnostics)}}
         case _:
-            return {
-                "text": omitted_text(
-                    type(part).__name__, path, "the API has text only", diagnostics
-                )
-            }
+            return {"text": omitted_text(type(part).__name__, "the API has text only", diagnostics)}
 
 
-def _result(part: ToolResultPart, path: str, diagnostics: Diagnostics) -> str:
+def _result(part: ToolResultPart, diagnostics: Diagnostics) -> str:
     if not isinstance(part.content, tuple):
         return result_text(part)
     texts = []
@@ -90,8 +84,6 @@ def _result(part: ToolResultPart, path: str, diagnostics: Diagnostics) -> str:
         if isinstance(item, TextPart):
             texts.append(item.text)
         else:
-            where = f"{path}.content[{index}]"
-            texts.append(
-                omitted_text(type(item).__name__, where, "the API has text only", diagnostics)
-            )
+            here = diagnostics.at(f"content[{index}]")
+            texts.append(omitted_text(type(item).__name__, "the API has text only", here))
     return "\n".join(texts)

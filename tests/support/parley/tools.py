@@ -12,7 +12,7 @@ from tests.support.parley.names import TOOL_CHOICES
 def lower_tools(request: LLMRequest, diagnostics: Diagnostics) -> NativeObject:
     """Return `tools` and `pick`."""
     lowered = [
-        _lower_tool(tool, f"tools[{n}]", diagnostics) for n, tool in enumerate(request.tools)
+        _lower_tool(tool, diagnostics.at(f"tools[{n}]")) for n, tool in enumerate(request.tools)
     ]
     tools = [tool for tool in lowered if tool is not None]
     check_forcible(request, forced_tools=True, has_tools=bool(tools), known_to="the API")
@@ -31,19 +31,21 @@ def _lower_choice(choice: ToolChoice | None) -> NativeObject | None:
     return {"name": choice.tool_name} if choice.mode == "named" else TOOL_CHOICES[choice.mode]
 
 
-def _lower_tool(tool: ToolSpec, path: str, diagnostics: Diagnostics) -> NativeObject | None:
+def _lower_tool(tool: ToolSpec, diagnostics: Diagnostics) -> NativeObject | None:
     match tool:
         case HostedTool():
-            diagnostics.at(path).dropped("unsupported-tool", f"the API has no {tool.kind}")
+            diagnostics.dropped("unsupported-tool", f"the API has no {tool.kind}")
             return None
         case CustomTool():
-            note_function(path, diagnostics)
-            return _lower_function(freeform_function(tool, closed=False), path, diagnostics)
+            note_function(diagnostics)
+            return _lower_function(freeform_function(tool, closed=False), diagnostics)
         case _:
-            return _lower_function(tool, path, diagnostics)
+            return _lower_function(tool, diagnostics)
 
 
-def _lower_function(tool: ToolDefinition, path: str, diagnostics: Diagnostics) -> NativeObject:
-    projected = project(tool.parameters, SchemaTarget.OPENAI_LOOSE, f"{path}.parameters")
+def _lower_function(tool: ToolDefinition, diagnostics: Diagnostics) -> NativeObject:
+    projected = project(
+        tool.parameters, SchemaTarget.OPENAI_LOOSE, f"{diagnostics.path}.parameters"
+    )
     diagnostics.extend(projected.diagnostics)
     return {"name": tool.name, "about": tool.description, "schema": projected.schema}
