@@ -196,7 +196,7 @@ def _read_part(data: JsonValue) -> ContentPart:
 
 
 def restore(
-    state: ResponseState, echoes: Sequence[Echo], path: str, diagnostics: Diagnostics
+    state: ResponseState, echoes: Sequence[Echo], diagnostics: Diagnostics
 ) -> tuple[list[Echo], list[ContentPart]]:
     """Return the *echoes* that are not in the recipe, and the parts that the recipe makes."""
     waiting = _PendingEchoes(echoes)
@@ -207,7 +207,7 @@ def restore(
         edited = waiting.take_text() if echo is None and _is_text(entry) else None
         if edited is not None and entry.keys() - _KEY:
             why = "the text is not the one that its data came with"
-            diagnostics.at(path).dropped("opaque-data-dropped", why)
+            diagnostics.dropped("opaque-data-dropped", why)
         parts += [edited] if edited is not None else _made(entry, echo)
     return waiting.rest(), parts
 
@@ -316,7 +316,7 @@ class EchoReader:
             self._diagnostics.at(path).dropped("opaque-data-dropped", why)
             return False
         self._left -= state.size
-        before, parts = restore(state, self._waiting, path, self._diagnostics)
+        before, parts = restore(state, self._waiting, self._diagnostics.at(path))
         self._waiting = []
         if before:
             self._append(before)

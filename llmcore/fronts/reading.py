@@ -124,9 +124,7 @@ def rooted(schema: JsonObject | None) -> JsonObject | None:
     return schema
 
 
-def report_unknown(
-    fields: Fields, known: frozenset[str], path: str, diagnostics: Diagnostics
-) -> None:
+def report_unknown(fields: Fields, known: frozenset[str], diagnostics: Diagnostics) -> None:
     """Record each field of *fields* that has a value and is none of the *known* ones.
 
     These are fields that only the client's API has, or that it got after its front was written.
@@ -135,7 +133,7 @@ def report_unknown(
         return
     unknown = [name for name in fields if name not in known and fields[name] is not None]
     why = "the upstream's API has no known field for it"
-    report_lost(unknown, path, why, diagnostics, code="unknown-parameter")
+    report_lost(unknown, why, diagnostics, code="unknown-parameter")
 
 
 def report_unknown_inside(
@@ -143,23 +141,17 @@ def report_unknown_inside(
 ) -> None:
     """Record the fields of objects of *body* that are none of the *known* ones, by the objects."""
     for name, fields in known.items():
-        report_unknown(object_or_empty(body.get(name)), fields, name, diagnostics)
+        report_unknown(object_or_empty(body.get(name)), fields, diagnostics.at(name))
 
 
 def report_lost(
-    names: Sequence[str],
-    path: str,
-    why: str,
-    diagnostics: Diagnostics,
-    *,
-    code: str = "unsupported-parameter",
+    names: Sequence[str], why: str, diagnostics: Diagnostics, *, code: str = "unsupported-parameter"
 ) -> None:
-    """Record each of *names*, fields of the object at *path*; of many, the first and a number."""
-    start = f"{path}." if path else ""
+    """Record each of *names*, fields of one object; of many, the first and a number."""
     for name in names[:_MAX_NAMED]:
-        diagnostics.at(f"{start}{name[:_MAX_NAME]}").dropped(code, why)
+        diagnostics.at(name[:_MAX_NAME]).dropped(code, why)
     if more := len(names[_MAX_NAMED:]):
-        diagnostics.at(f"{start}* ({more} more)").dropped(code, why)
+        diagnostics.at(f"* ({more} more)").dropped(code, why)
 
 
 _MAX_NAMED: Final = 20
@@ -269,7 +261,7 @@ def cache_ttl_of(native: Mapping[str, Any]) -> CacheTtl | None:
 
 
 def with_mark(
-    part: ContentPart, native: Fields, path: str, protocol_id: str | None, diagnostics: Diagnostics
+    part: ContentPart, native: Fields, protocol_id: str | None, diagnostics: Diagnostics
 ) -> ContentPart:
     """Return *part*, read from *native*, marked as the end of a cached prefix if *native* is.
 
@@ -280,15 +272,16 @@ def with_mark(
         return part
     part = cached(part, ttl=ttl)
     lifetime = read(
-        object_or_empty(native.get(OPENAI_BREAKPOINT)), "ttl", str, f"{path}.{OPENAI_BREAKPOINT}."
+        object_or_empty(native.get(OPENAI_BREAKPOINT)),
+        "ttl",
+        str,
+        f"{diagnostics.path}.{OPENAI_BREAKPOINT}.",
     )
     if lifetime is None:
         return part
     if protocol_id in (CHAT, RESPONSES):
         return _with_native(part, {OPENAI_BREAKPOINT: {"ttl": lifetime}})
-    diagnostics.at(f"{path}.{OPENAI_BREAKPOINT}.ttl").unsupported(
-        "the upstream has other lifetimes"
-    )
+    diagnostics.at(f"{OPENAI_BREAKPOINT}.ttl").unsupported("the upstream has other lifetimes")
     return part
 
 

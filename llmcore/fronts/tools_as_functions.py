@@ -158,23 +158,21 @@ HOSTED_AS_FUNCTIONS: Final[Mapping[HostedToolKind, Builtin]] = {
 
 
 def function_instead(
-    kind: HostedToolKind, path: str, diagnostics: Diagnostics, *, name: str | None = None
+    kind: HostedToolKind, diagnostics: Diagnostics, *, name: str | None = None
 ) -> ToolDefinition:
     """Return the function that the client runs in place of a provider's tool, and report it."""
     function = HOSTED_AS_FUNCTIONS[kind]
     name = name or function.name
-    diagnostics.at(path).changed("hosted-tool-as-function", f"{name} is the client's to run")
+    diagnostics.changed("hosted-tool-as-function", f"{name} is the client's to run")
     return ToolDefinition(name, function.description, function.parameters)
 
 
-def refuse_or_report(
-    what: str, path: str, policy: HostedToolPolicy, diagnostics: Diagnostics
-) -> None:
+def refuse_or_report(what: str, policy: HostedToolPolicy, diagnostics: Diagnostics) -> None:
     """Report that the upstream has no *what*; FrontError if the policy is to refuse it."""
     if policy == "error":
         raise invalid(
             f"The upstream has no {what}. Leave it out, or offer a function instead.",
-            path,
+            diagnostics.path,
             "unsupported_tool",
         )
-    diagnostics.at(path).dropped("hosted-tool-dropped", f"the upstream has no {what}")
+    diagnostics.dropped("hosted-tool-dropped", f"the upstream has no {what}")

@@ -62,7 +62,7 @@ FUNCTIONS = {
     "body.lower_reasoning": "request * diagnostics",
     "messages.target_of": "request",
     "messages.lower_messages": "request * diagnostics",
-    "parts.lower_part": "part path * diagnostics",
+    "parts.lower_part": "part * diagnostics",
     "tools.lower_tools": "request * diagnostics",
     "finish.map_usage": "usage",
     "stream.decode": "frame",

@@ -97,7 +97,7 @@ class ContentReader:
         """Report the fields of *block* that are not read."""
         known = _FIELDS.get(str(block.get("type")))
         if known is not None:  # a block of another kind goes up whole, or is left out whole
-            report_unknown(block, known, path, self.diagnostics)
+            report_unknown(block, known, self.diagnostics.at(path))
 
     def _read_parts(self, block: Block, path: str) -> tuple[ContentPart, ...]:
         match block.get("type"):
@@ -236,23 +236,21 @@ _NATIVE: Final = {
 
 
 def write_citations(
-    citations: Sequence[Citation], path: str, diagnostics: Diagnostics
+    citations: Sequence[Citation], diagnostics: Diagnostics
 ) -> list[dict[str, Any]]:
     """Return the citations of a text in native form; those that have none are reported.
 
     A citation that names a page becomes one of a web search, any other one of a search result.
     """
-    written = list(_written(citations, path, diagnostics))
+    written = list(_written(citations, diagnostics))
     placed = any(citation.start_index is not None for citation in citations)
     if placed and written:
         why = "citations here are of the whole block; where they stand in the text is lost"
-        diagnostics.at(path).changed("citation-place-dropped", why)
+        diagnostics.changed("citation-place-dropped", why)
     return written
 
 
-def _written(
-    citations: Iterable[Citation], path: str, diagnostics: Diagnostics
-) -> Iterable[dict[str, Any]]:
+def _written(citations: Iterable[Citation], diagnostics: Diagnostics) -> Iterable[dict[str, Any]]:
     for citation in citations:
         native = dict(citation.provider_metadata.get(METADATA_KEY, {}))
         needed = _NATIVE.get(str(native.get("type")))
@@ -278,4 +276,4 @@ def _written(
             }
         else:
             why = "a citation that names neither a page nor a document has no form here"
-            diagnostics.at(path).dropped("citation-dropped", why)
+            diagnostics.dropped("citation-dropped", why)

@@ -309,4 +309,4 @@ def _own_thinking(thinking: Mapping[str, Any]) -> dict[str, Any]:
 
 def _report_lost(fields: Mapping[str, Any], diagnostics: Diagnostics) -> None:
     lost = [name for name, value in fields.items() if value not in _DEFAULTS.get(name, ())]
-    report_lost(lost, "", "the upstream's API has no such field", diagnostics)
+    report_lost(lost, "the upstream's API has no such field", diagnostics)

@@ -151,7 +151,7 @@ class MessagesWriter(FrontWriter):
                 self._show(part, None)
             return
         path = f"content[{self._blocks.index}]"
-        citations = write_citations(event.citations, path, self._diagnostics)
+        citations = write_citations(event.citations, self._diagnostics.at(path))
         self._shown_pages |= (
             {str(citation.get("url")) for citation in citations} if self._searched else set()
         )

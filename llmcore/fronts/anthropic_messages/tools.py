@@ -184,7 +184,7 @@ class _ToolReader:
             return None
         if kind is not None and self._policy == "function" and kind in HOSTED_AS_FUNCTIONS:
             name = str_or_none(native.get("name"))
-            return function_instead(kind, path, self._diagnostics, name=name)
+            return function_instead(kind, self._diagnostics.at(path), name=name)
         if self.native:
             return HostedTool.raw(METADATA_KEY, native)
         if type_.startswith(_SEARCH):
@@ -192,14 +192,14 @@ class _ToolReader:
             self._diagnostics.at(path).changed("tool-search-unrolled", why)
             return None
         if (function := client_tool(type_, native)) is not None:
-            report_unknown(native, _OF_CLIENT_TOOLS, path, self._diagnostics)
+            report_unknown(native, _OF_CLIENT_TOOLS, self._diagnostics.at(path))
             return function
         return self._hosted(native, type_, kind, path)
 
     def _custom(self, native: Fields, path: str) -> ToolSpec:
         name = required(native, "name", str, f"{path}.")
         extras = [name for name in _EXTRAS if native.get(name) not in (None, False, [])]
-        report_unknown(native, _OF_TOOLS, path, self._diagnostics)
+        report_unknown(native, _OF_TOOLS, self._diagnostics.at(path))
         for extra in extras:
             if extra not in (_CALLERS, *_QUIET) and not self.native:
                 why = f"the upstream's tools have no {extra}"
@@ -221,9 +221,11 @@ class _ToolReader:
         if kind in self._kinds:
             made = self._lowered(kind, native, path)
             if made is not None:
-                report_unknown(native, _OF_HOSTED.get(made.kind, _NAMED), path, self._diagnostics)
+                report_unknown(
+                    native, _OF_HOSTED.get(made.kind, _NAMED), self._diagnostics.at(path)
+                )
                 return made
-        refuse_or_report(f"{type_} tool", path, self._policy, self._diagnostics)
+        refuse_or_report(f"{type_} tool", self._policy, self._diagnostics.at(path))
         self._miss(native, type_)
         return None
 

@@ -57,9 +57,7 @@ def _camel(name: str) -> str:
 # -- parts
 
 
-def read_part(
-    part: NativeObject, path: str, *, native: bool, diagnostics: Diagnostics
-) -> list[ContentPart]:
+def read_part(part: NativeObject, diagnostics: Diagnostics, *, native: bool) -> list[ContentPart]:
     """Return a text or a file; nothing, with a Diagnostic, for parts without a neutral form."""
     text = part.get("text")
     if isinstance(text, str):
@@ -69,10 +67,10 @@ def read_part(
             own["partMetadata"] = metadata
         return [TextPart(text, provider_metadata={METADATA_KEY: own} if native and own else {})]
     if is_media(part):
-        return [client_media(part, path, native=native)]
+        return [client_media(part, diagnostics.path, native=native)]
     if part.keys() - {"thought", "thoughtSignature"}:
         kind = ", ".join(sorted(part))[:100]
-        diagnostics.at(path).dropped("unsupported-content", f"the upstream takes no {kind} here")
+        diagnostics.dropped("unsupported-content", f"the upstream takes no {kind} here")
     return []
 
 

@@ -154,11 +154,11 @@ class _ContentsReader:
         self, content: object, parts: list[tuple[NativeObject, str]], path: str
     ) -> None:
         """Report the fields that are not read; a part of an unknown kind is reported whole."""
-        report_unknown(object_or_empty(content), _OF_CONTENT, path, self._diagnostics)
+        report_unknown(object_or_empty(content), _OF_CONTENT, self._diagnostics.at(path))
         known = _OF_PART | _OF_GEMINIS_PART if self._native else _OF_PART
         for part, where in parts:
             if not known.isdisjoint(part):
-                report_unknown(part, known, where, self._diagnostics)
+                report_unknown(part, known, self._diagnostics.at(where))
                 self._check_inside(part, where)
 
     def _check_inside(self, part: NativeObject, path: str) -> None:
@@ -194,7 +194,7 @@ class _ContentsReader:
             if "functionResponse" in part:
                 results.append(self._result(camel_keys(part["functionResponse"]), path))
             else:
-                others += read_part(part, path, native=self._native, diagnostics=self._diagnostics)
+                others += read_part(part, self._diagnostics.at(path), native=self._native)
         if results:
             self._messages.append(Message("tool", tuple(results)))
         if others:

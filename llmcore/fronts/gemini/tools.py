@@ -69,10 +69,10 @@ def read_tools(body: NativeObject, upstream: Upstream, diagnostics: Diagnostics)
 def _report_config(config: NativeObject, *, native: bool, diagnostics: Diagnostics) -> None:
     """Report the fields of `toolConfig` that the upstream does not have."""
     read = {"functionCallingConfig", "includeServerSideToolInvocations"}
-    report_unknown(config, frozenset(read | {"retrievalConfig"}), "toolConfig", diagnostics)
+    report_unknown(config, frozenset(read | {"retrievalConfig"}), diagnostics.at("toolConfig"))
     calling = camel_keys(config.get("functionCallingConfig"))
     path = "toolConfig.functionCallingConfig"
-    report_unknown(calling, frozenset({"allowedFunctionNames", "mode"}), path, diagnostics)
+    report_unknown(calling, frozenset({"allowedFunctionNames", "mode"}), diagnostics.at(path))
     place = camel_keys(config.get("retrievalConfig"))
     for name in place if not native else place.keys() - {"latLng"}:
         path = f"toolConfig.retrievalConfig.{name}"
@@ -137,13 +137,13 @@ class _ToolCollector:
                 "hosted-tool-dropped", f"the gateway leaves out {name}"
             )
         elif self._policy == "function" and kind in HOSTED_AS_FUNCTIONS:
-            self.tools.append(function_instead(kind, path, self._diagnostics))
+            self.tools.append(function_instead(kind, self._diagnostics.at(path)))
         elif self._native:
             self.tools.append(self._own(kind, name, value))
         elif self._protocol_id and kind in protocol_by_id(self._protocol_id).hosted_kinds:
             self.tools.append(self._foreign(kind, camel_keys(value), path))
         else:
-            refuse_or_report(f"{name} tool", path, self._policy, self._diagnostics)
+            refuse_or_report(f"{name} tool", self._policy, self._diagnostics.at(path))
 
     def _own(self, kind: HostedToolKind, name: str, value: object) -> HostedTool:
         """Return a tool for a Gemini upstream, which takes all options as they are."""

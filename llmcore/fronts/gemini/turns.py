@@ -201,7 +201,7 @@ class _TurnReader:
             return self._code(part, path)
         if self._sealed:
             return []  # a tool's part that an upstream of Gemini's made: the state holds it
-        return read_part(part, path, native=False, diagnostics=self._diagnostics)
+        return read_part(part, self._diagnostics.at(path), native=False)
 
     def _code(self, part: NativeObject, path: str) -> list[ContentPart]:
         """Return code that the provider ran, or its output, as text; the state has the rest."""

@@ -218,17 +218,13 @@ class StateReader:
         self._left = _MAX_STATE_BYTES
 
     def restored(
-        self,
-        seals: Sequence[str],
-        parts: Sequence[ContentPart],
-        path: str,
-        diagnostics: Diagnostics,
+        self, seals: Sequence[str], parts: Sequence[ContentPart], diagnostics: Diagnostics
     ) -> tuple[Origin, tuple[ContentPart, ...]] | None:
         """Return the origin of a response and all of its parts, in order.
 
         *parts* are those that the client shows. None if none of *seals* can be read.
         """
-        states = [state for seal in seals if (state := self._unsealed(seal, path, diagnostics))]
+        states = [state for seal in seals if (state := self._unsealed(seal, diagnostics))]
         if not states:
             return None
         entries = tuple(entry for state in states for entry in state.entries)
@@ -239,15 +235,15 @@ class StateReader:
             if not isinstance(part, ReasoningPart)
             for echo in _cut(part, entries)
         ]
-        rest, made = restore(whole, echoes, path, diagnostics)
+        rest, made = restore(whole, echoes, diagnostics)
         return whole.origin, (*made, *_parts(rest))
 
-    def _unsealed(self, seal: str, path: str, diagnostics: Diagnostics) -> ResponseState | None:
+    def _unsealed(self, seal: str, diagnostics: Diagnostics) -> ResponseState | None:
         try:
             state = unsealed_state(seal, self._sealer, self._left)
         except ValueError as error:
             why = f"the sealed state was dropped: {error}"
-            diagnostics.at(path).dropped("opaque-data-dropped", why)
+            diagnostics.dropped("opaque-data-dropped", why)
             return None
         self._left -= state.size
         return state

@@ -68,7 +68,7 @@ _AUDIO_TYPES: Final = {"mp3": "audio/mpeg", "wav": "audio/wav"}
 
 
 def read_content(
-    content: object, path: str, *, protocol_id: str | None, diagnostics: Diagnostics
+    content: object, diagnostics: Diagnostics, *, protocol_id: str | None
 ) -> tuple[ContentPart, ...]:
     """Return a message's content: a text, a list of parts, or nothing.
 
@@ -80,33 +80,32 @@ def read_content(
     if isinstance(content, str):
         return (TextPart(content),)
     if not isinstance(content, list):
+        path = diagnostics.path
         raise invalid(f"{path} must be a text or a list of parts.", path)
     return tuple(
-        _read_part(part, f"{path}[{index}]", protocol_id, diagnostics)
+        _read_part(part, protocol_id, diagnostics.at(f"[{index}]"))
         for index, part in enumerate(content)
     )
 
 
 def read_result(
-    content: object, path: str, *, protocol_id: str | None, diagnostics: Diagnostics
+    content: object, diagnostics: Diagnostics, *, protocol_id: str | None
 ) -> JsonValue | tuple[ToolOutputPart, ...]:
     """Return a tool's result: a text, or parts. OpenAI's own API accepts no images there."""
     if isinstance(content, str) or content is None:
         return content or ""
-    parts = read_content(content, path, protocol_id=protocol_id, diagnostics=diagnostics)
+    parts = read_content(content, diagnostics, protocol_id=protocol_id)
     return cast("tuple[ToolOutputPart, ...]", parts)
 
 
-def _read_part(
-    part: object, path: str, protocol_id: str | None, diagnostics: Diagnostics
-) -> ContentPart:
+def _read_part(part: object, protocol_id: str | None, diagnostics: Diagnostics) -> ContentPart:
     if isinstance(part, str):
         return TextPart(part)
     native = object_or_empty(part)
     if protocol_id in (None, PROTOCOL_ID) and _is_unread(native):
         return ProviderPart(METADATA_KEY, native)
-    report_unknown(native, _FIELDS, path, diagnostics)
-    return with_mark(_read_native(native, path), native, path, protocol_id, diagnostics)
+    report_unknown(native, _FIELDS, diagnostics)
+    return with_mark(_read_native(native, diagnostics.path), native, protocol_id, diagnostics)
 
 
 _READ: Final = _TEXTS | {"file", "image_url", "input_audio", "input_file", "input_image"}

@@ -128,7 +128,7 @@ class MessageReader:
     def _read(self, value: object, path: str, index: int) -> Message:
         if not isinstance(value, dict):
             raise invalid(f"{path} must be an object.", path)
-        report_unknown(value, _FIELDS, path, self._diagnostics)
+        report_unknown(value, _FIELDS, self._diagnostics.at(path))
         try:
             match value.get("role"):
                 case "assistant":
@@ -152,11 +152,8 @@ class MessageReader:
         return Message(role, content, name=str_or_none(native.get("name")))
 
     def _content(self, native: Fields, path: str) -> tuple[ContentPart, ...]:
-        where = f"{path}.content"
-        content = native.get("content")
-        parts = read_content(
-            content, where, protocol_id=self._protocol_id, diagnostics=self._diagnostics
-        )
+        here = self._diagnostics.at(f"{path}.content")
+        parts = read_content(native.get("content"), here, protocol_id=self._protocol_id)
         ttl = cache_ttl_of(native)
         return parts if ttl is None or not parts else (*parts[:-1], cached(parts[-1], ttl=ttl))
 
@@ -177,7 +174,7 @@ class MessageReader:
         for call in calls:
             self._calls[call.id] = call
             self._answered.add_call(call.id)
-        state = self._states.restored(seals_in(native), shown, path, self._diagnostics)
+        state = self._states.restored(seals_in(native), shown, self._diagnostics.at(path))
         if state is not None:
             return Message.assistant(state[1], origin=state[0])
         parts = (*self._thinking(native, path), *shown, *self._fields(native, path))
@@ -294,15 +291,10 @@ class MessageReader:
         if call_id is None:
             call_id = required(native, "tool_call_id", str, f"{path}.")
         self._answered.add_result(call_id, path)
-        call, where = self._calls.get(call_id), f"{path}.content"
+        call, here = self._calls.get(call_id), self._diagnostics.at(f"{path}.content")
         part = ToolResultPart(
             call_id,
-            read_result(
-                native.get("content"),
-                where,
-                protocol_id=self._protocol_id,
-                diagnostics=self._diagnostics,
-            ),
+            read_result(native.get("content"), here, protocol_id=self._protocol_id),
             name=call.name if call else name,
             kind=call.kind if call else "function",
         )
@@ -343,7 +335,7 @@ def with_kept_state(
     """
     states = StateReader(sealer)
     return tuple(
-        _restored(message, lookup, states, f"messages[{index}]", diagnostics)
+        _restored(message, lookup, states, diagnostics.at(f"messages[{index}]"))
         if _is_bare(message)
         else message
         for index, message in enumerate(messages)
@@ -355,11 +347,11 @@ def _is_bare(message: Message) -> bool:
 
 
 def _restored(
-    message: Message, lookup: Lookup, states: StateReader, path: str, diagnostics: Diagnostics
+    message: Message, lookup: Lookup, states: StateReader, diagnostics: Diagnostics
 ) -> Message:
     kept = (lookup(call.id) for call in message.tool_calls)
     sealed = next((text for text in kept if text is not None), None)
     if sealed is None:
         return message
-    state = states.restored([sealed], message.content, path, diagnostics)
+    state = states.restored([sealed], message.content, diagnostics)
     return message if state is None else evolve(message, origin=state[0], content=state[1])

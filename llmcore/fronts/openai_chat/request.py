@@ -252,7 +252,7 @@ def _has_anthropic_marks(body: Fields) -> bool:
 def _metadata(body: Fields, diagnostics: Diagnostics) -> Mapping[str, str]:
     given = field(body, "metadata", dict) or {}
     lost = [name for name, value in given.items() if not isinstance(value, str)]
-    report_lost(lost, "metadata", "values of metadata are texts", diagnostics)
+    report_lost(lost, "values of metadata are texts", diagnostics.at("metadata"))
     return {name: value for name, value in given.items() if isinstance(value, str)}
 
 
@@ -337,5 +337,5 @@ def _translated(
             has_user = True
         else:
             lost.append(name)
-    report_lost(lost, "", "the upstream takes no such field", diagnostics)
+    report_lost(lost, "the upstream takes no such field", diagnostics)
     return options

@@ -201,12 +201,12 @@ def _web_search(
         )
         return None
     if policy == "function":
-        return function_instead("web_search", _PATH, diagnostics)
+        return function_instead("web_search", diagnostics.at(_PATH))
     if protocol_id in (None, PROTOCOL_ID):
         return None  # it goes up as the parameter that it is
     if protocol_id == RESPONSES or "web_search" in protocol_by_id(protocol_id).hosted_kinds:
         return _search_tool(native, protocol_id, diagnostics)
-    refuse_or_report("web search", _PATH, policy, diagnostics)
+    refuse_or_report("web search", policy, diagnostics.at(_PATH))
     return None
 
 

@@ -303,7 +303,6 @@ def _is_of_server(item: Mapping[str, Any]) -> bool:
 def result_part(
     item: Mapping[str, Any],
     calls: Mapping[str, ToolCallPart],
-    path: str,
     diagnostics: Diagnostics,
     *,
     protocol_id: str | None,
@@ -319,17 +318,18 @@ def result_part(
     by_id = item.get("type") == "local_shell_call_output"
     call_id = str_or_none(item.get("call_id")) or (str_or_none(item.get("id")) if by_id else None)
     if call_id is None:
+        path = diagnostics.path
         raise invalid(f"{path}: a tool's output needs the call_id of its call.", f"{path}.call_id")
     call = calls.get(call_id)
     is_search = item.get("type") == "tool_search_output"
     checks = objects(item.get("acknowledged_safety_checks"))
     if checks and protocol_id != PROTOCOL_ID:
         why = "the upstream has no safety checks"
-        diagnostics.at(f"{path}.acknowledged_safety_checks").unsupported(why)
+        diagnostics.at("acknowledged_safety_checks").unsupported(why)
     whole_tools = {"tools": objects(item.get("tools"))}
     part = ToolResultPart(
         call.id if call else call_id,
-        whole_tools if native and is_search else _content(item, path, protocol_id, diagnostics),
+        whole_tools if native and is_search else _content(item, protocol_id, diagnostics),
         name=call.name if call else None,
         is_error=_failed(item),
         kind=call.kind if call else "function",
@@ -349,36 +349,32 @@ def approval_result(
     return ToolResultPart(call.id, approval, name=call.name)
 
 
-def _content(
-    item: Mapping[str, Any], path: str, protocol_id: str | None, diagnostics: Diagnostics
-) -> Any:
+def _content(item: Mapping[str, Any], protocol_id: str | None, diagnostics: Diagnostics) -> Any:
     match item.get("type"):
         case "tool_search_output":
             return {"tools": [_found(tool) for tool in objects(item.get("tools"))]}
         case "apply_patch_call_output":
             return str_or_none(item.get("output")) or str(item.get("status") or "completed")
         case "computer_call_output":
-            return _screenshot(item, path, protocol_id, diagnostics)
+            return _screenshot(item, protocol_id, diagnostics)
         case _:
-            return read_output(item.get("output"), f"{path}.output", protocol_id, diagnostics)
+            return read_output(item.get("output"), protocol_id, diagnostics.at("output"))
 
 
-def _screenshot(
-    item: Mapping[str, Any], path: str, protocol_id: str | None, diagnostics: Diagnostics
-) -> Any:
+def _screenshot(item: Mapping[str, Any], protocol_id: str | None, diagnostics: Diagnostics) -> Any:
     """Return a screenshot; an upstream of the same API accepts nothing but an image.
 
     The reference lets it have an `image_url` and a `file_id`, for one image: the first is sent.
     """
-    where = f"{path}.output"
+    here = diagnostics.at("output")
     native = {k: v for k, v in object_or_empty(item.get("output")).items() if v is not None}
     has_image = "image_url" in native or "file_id" in native
     if "image_url" in native and native.pop("file_id", None) is not None:
-        diagnostics.at(f"{where}.file_id").unsupported("the image_url is sent")
+        here.at("file_id").unsupported("the image_url is sent")
     if protocol_id == PROTOCOL_ID and not has_image and not _failed(item):
         words = "must be a computer_screenshot with an image_url or a file_id."
-        raise invalid(f"{where} {words}", where)
-    return read_output([native], where, protocol_id, diagnostics)
+        raise invalid(f"{here.path} {words}", here.path)
+    return read_output([native], protocol_id, here)
 
 
 def _failed(item: Mapping[str, Any]) -> bool:

@@ -47,11 +47,7 @@ _AUDIO_TYPES: Final = {"mp3": "audio/mpeg", "wav": "audio/wav"}
 
 
 def read_content(
-    content: object,
-    path: str,
-    diagnostics: Diagnostics | None = None,
-    *,
-    protocol_id: str | None = None,
+    content: object, diagnostics: Diagnostics, *, protocol_id: str | None = None
 ) -> tuple[ContentPart, ...]:
     """Return a message's content: a text, or a list of parts.
 
@@ -63,20 +59,20 @@ def read_content(
     if content is None:
         return ()
     if not isinstance(content, list):
+        path = diagnostics.path
         raise invalid(f"{path} must be a text or a list of parts.", path)
-    lost = Diagnostics() if diagnostics is None else diagnostics
     return tuple(
-        _read_whole(part, f"{path}[{index}]", protocol_id, lost)
+        _read_whole(part, protocol_id, diagnostics.at(f"[{index}]"))
         for index, part in enumerate(content)
     )
 
 
 def read_output(
-    output: object, path: str, protocol_id: str | None, diagnostics: Diagnostics
+    output: object, protocol_id: str | None, diagnostics: Diagnostics
 ) -> JsonValue | tuple[ToolOutputPart, ...]:
     """Return a tool's result: text, parts such as images, or other JSON unchanged."""
     if isinstance(output, list) and output and all(_is_part(item) for item in output):
-        parts = read_content(output, path, diagnostics, protocol_id=protocol_id)
+        parts = read_content(output, diagnostics, protocol_id=protocol_id)
         return cast("tuple[ToolOutputPart, ...]", parts)
     return "" if output is None else cast("JsonValue", output)
 
@@ -91,31 +87,25 @@ def _is_part(item: object) -> bool:
     return str_or_none(native.get("type")) in _OUTPUTS
 
 
-def _read_whole(
-    native: object, path: str, protocol_id: str | None, diagnostics: Diagnostics
-) -> ContentPart:
+def _read_whole(native: object, protocol_id: str | None, diagnostics: Diagnostics) -> ContentPart:
     """Return a part with its own settings: a file's detail and a cache breakpoint."""
-    part, fields = _read_part(native, path), object_or_empty(native)
-    report_unknown(fields, _FIELDS, path, diagnostics)
+    part, fields = _read_part(native, diagnostics.path), object_or_empty(native)
+    report_unknown(fields, _FIELDS, diagnostics)
     if isinstance(part, DocumentPart):
-        part = _with_detail(part, fields, path, protocol_id, diagnostics)
-    return with_mark(part, fields, path, protocol_id, diagnostics)
+        part = _with_detail(part, fields, protocol_id, diagnostics)
+    return with_mark(part, fields, protocol_id, diagnostics)
 
 
 def _with_detail(
-    part: DocumentPart,
-    native: Mapping[str, Any],
-    path: str,
-    protocol_id: str | None,
-    diagnostics: Diagnostics,
+    part: DocumentPart, native: Mapping[str, Any], protocol_id: str | None, diagnostics: Diagnostics
 ) -> DocumentPart:
     """Return a file with the detail in which it is shown to the model, which few APIs have."""
-    detail = read(native, "detail", str, f"{path}.")
+    detail = read(native, "detail", str, f"{diagnostics.path}.")
     if detail in (None, "auto"):
         return part
     if protocol_id == PROTOCOL_ID:
         return evolve(part, provider_metadata={METADATA_KEY: {"detail": detail}})
-    diagnostics.at(f"{path}.detail").unsupported("the upstream takes no detail of a file")
+    diagnostics.at("detail").unsupported("the upstream takes no detail of a file")
     return part
 
 
@@ -222,7 +212,7 @@ def refusal_part(text: str) -> dict[str, Any]:
 
 
 def annotations_of(
-    citations: Iterable[Citation], text: str, path: str, diagnostics: Diagnostics
+    citations: Iterable[Citation], text: str, diagnostics: Diagnostics
 ) -> list[dict[str, Any]]:
     """Return the citations of *text* as annotations; a Diagnostic names those without a form."""
     annotations: list[dict[str, Any]] = []
@@ -230,7 +220,7 @@ def annotations_of(
         annotation = _annotation(citation, text)
         if annotation is None:
             why = "a citation that names neither a page nor a file has no form here"
-            diagnostics.at(path).dropped("citation-dropped", why)
+            diagnostics.dropped("citation-dropped", why)
         else:
             annotations.append(annotation)
     return annotations

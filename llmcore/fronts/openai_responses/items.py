@@ -35,6 +35,7 @@ from llmcore.fronts.openai_responses.content import (
 from llmcore.fronts.openai_responses.events import EventWriter
 from llmcore.protocols.openai_responses.names import METADATA_KEY
 from llmcore.schema.content import ContentPart
+from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.events import (
     File,
     ReasoningDelta,
@@ -118,7 +119,7 @@ class MessageItem:
             object_or_empty(event.provider_metadata.get(METADATA_KEY)).get("phase")
         )
         record = self._writer.record
-        record.show(record.part_of(event), read_content([part], "")[0])
+        record.show(record.part_of(event), read_content([part], Diagnostics())[0])
 
     def _refused(self, event: TextEnd) -> Item:
         self._writer.write("response.refusal.done", **self._place(), refusal=event.text)
@@ -127,7 +128,7 @@ class MessageItem:
     def _output_text(self, event: TextEnd) -> Item:
         place = self._place()
         path = f"output[{self._writer.index}].content[{len(self._content)}]"
-        annotations = annotations_of(event.citations, event.text, path, self._writer.diagnostics)
+        annotations = annotations_of(event.citations, event.text, self._writer.diagnostics.at(path))
         for number, annotation in enumerate(annotations):
             self._writer.write(
                 "response.output_text.annotation.added",

@@ -309,8 +309,7 @@ class InputReader:
         part = result_part(
             item,
             self._calls,
-            path,
-            self._diagnostics,
+            self._diagnostics.at(path),
             protocol_id=self._protocol_id,
             native=self._registry.native,
         )
@@ -331,9 +330,9 @@ class InputReader:
         role = item.get("role")
         where, protocol_id = f"{path}.content", self._protocol_id
         content = read_content(
-            item.get("content"), where, self._diagnostics, protocol_id=protocol_id
+            item.get("content"), self._diagnostics.at(where), protocol_id=protocol_id
         )
-        report_unknown(item, _OF_MESSAGES, path, self._diagnostics)
+        report_unknown(item, _OF_MESSAGES, self._diagnostics.at(path))
         for number, part in enumerate(content):
             self._check_file(part, f"{path}.content[{number}]")
         if role == "assistant":
@@ -473,7 +472,7 @@ class InputReader:
         if self._native:
             return [ProviderPart(METADATA_KEY, native)]
         if type_ == "image_generation_call" and (data := decode_base64(native.get("result"))):
-            report_unknown(native, _OF_HOSTED | {"result"}, echo.path, self._diagnostics)
+            report_unknown(native, _OF_HOSTED | {"result"}, self._diagnostics.at(echo.path))
             return [ImagePart(data=data)]
         field = _HOSTED.get(type_) or ""
         returned = native.get(field)
@@ -481,7 +480,7 @@ class InputReader:
             why = f"a {type_} item without its result has no form at the upstream"
             self._diagnostics.at(echo.path).dropped("hosted-tool-dropped", why)
             return []
-        report_unknown(native, _OF_HOSTED | {field}, echo.path, self._diagnostics)
+        report_unknown(native, _OF_HOSTED | {field}, self._diagnostics.at(echo.path))
         tool = type_.removesuffix("_output").removesuffix("_call")
         name = str_or_none(native.get("name")) or tool
         call = ToolCallPart(str(native.get("id")), function_name(name), _input(native))

@@ -33,7 +33,6 @@ def kind_of(type_: str) -> HostedToolKind:
 
 def offer_hosted(
     native: Mapping[str, Any],
-    path: str,
     protocol_id: str | None,
     policy: TranslationPolicy,
     diagnostics: Diagnostics,
@@ -45,26 +44,26 @@ def offer_hosted(
     type_ = str(native.get("type"))
     kind = kind_of(type_)
     if policy.hosted_tools == "drop":
-        diagnostics.at(path).dropped("hosted-tool-dropped", f"the gateway leaves out {type_} tools")
+        diagnostics.dropped("hosted-tool-dropped", f"the gateway leaves out {type_} tools")
         return None
     if protocol_id == PROTOCOL_ID:
         return HostedTool.raw(METADATA_KEY, native)
     if protocol_id and kind in protocol_by_id(protocol_id).hosted_kinds:
-        return _LOWER[kind](native, path, diagnostics)
-    refuse_or_report(f"{type_} tool", path, policy.hosted_tools, diagnostics)
+        return _LOWER[kind](native, diagnostics)
+    refuse_or_report(f"{type_} tool", policy.hosted_tools, diagnostics)
     return None
 
 
-def _rest(native: Mapping[str, Any], known: set[str], path: str, diagnostics: Diagnostics) -> None:
+def _rest(native: Mapping[str, Any], known: set[str], diagnostics: Diagnostics) -> None:
     """Report the options that other providers do not have."""
     for name, value in native.items():
         if name not in known | {"type"} and value is not None:
             why = f"the upstream's tool has no {name}"
-            diagnostics.at(f"{path}.{name}").unsupported(why)
+            diagnostics.at(name).unsupported(why)
 
 
-def _web_search(native: Mapping[str, Any], path: str, diagnostics: Diagnostics) -> HostedTool:
-    _rest(native, {"filters", "user_location"}, path, diagnostics)
+def _web_search(native: Mapping[str, Any], diagnostics: Diagnostics) -> HostedTool:
+    _rest(native, {"filters", "user_location"}, diagnostics)
     domains = object_or_empty(native.get("filters")).get("allowed_domains")
     place = {
         k: v for k, v in object_or_empty(native.get("user_location")).items() if v and k != "type"
@@ -75,25 +74,25 @@ def _web_search(native: Mapping[str, Any], path: str, diagnostics: Diagnostics) 
     )
 
 
-def _code_execution(native: Mapping[str, Any], path: str, diagnostics: Diagnostics) -> HostedTool:
+def _code_execution(native: Mapping[str, Any], diagnostics: Diagnostics) -> HostedTool:
     direct = native.get("allowed_callers") in ([], ["direct"])
-    _rest(native, {"container", "allowed_callers"} if direct else {"container"}, path, diagnostics)
+    _rest(native, {"container", "allowed_callers"} if direct else {"container"}, diagnostics)
     container = native.get("container")
     wishes = (value for name, value in object_or_empty(container).items() if name != "type")
     if isinstance(container, str) or any(value not in (None, []) for value in wishes):
         why = "the upstream runs code in a container of its own"
-        diagnostics.at(f"{path}.container").unsupported(why)
+        diagnostics.at("container").unsupported(why)
     return HostedTool.code_execution()
 
 
-def _mcp(native: Mapping[str, Any], path: str, diagnostics: Diagnostics) -> HostedTool:
+def _mcp(native: Mapping[str, Any], diagnostics: Diagnostics) -> HostedTool:
     known = {"server_label", "server_url", "authorization", "allowed_tools", "require_approval"}
-    _rest(native, known, path, diagnostics)
+    _rest(native, known, diagnostics)
     if native.get("require_approval") != "never":  # left out, it is "always"
         raise invalid(
             "The upstream calls MCP tools without asking for approval: set require_approval to "
             '"never", or leave the tool out.',
-            f"{path}.require_approval",
+            f"{diagnostics.path}.require_approval",
         )
     allowed = native.get("allowed_tools")
     names = object_or_empty(allowed).get("tool_names") if isinstance(allowed, dict) else allowed

@@ -205,7 +205,7 @@ def provider_options(
         body, protocol_id, diagnostics
     )
     options |= _include(body, protocol_id) | _tool_choice(body, protocol_id, diagnostics)
-    report_unknown(body, _READ_FIELDS, "", diagnostics)
+    report_unknown(body, _READ_FIELDS, diagnostics)
     read_field(body, "stream_options", dict)
     report_unknown_inside(body, _INSIDE, diagnostics)
     if not protocol_id or not options:
@@ -247,5 +247,5 @@ def _own_fields(body: Body, protocol_id: str | None, diagnostics: Diagnostics) -
             options[parameter] = fields
             continue
         why = "the upstream's API does not have it"
-        report_lost(list(fields), parameter, why, diagnostics)
+        report_lost(list(fields), why, diagnostics.at(parameter))
     return options

@@ -170,7 +170,7 @@ class ToolCollector:
                 return self._hosted_function(type_, native, path)
             case str(type_) if is_hosted(type_):
                 spec = offer_hosted(
-                    native, path, self._protocol_id, self._policy, self._diagnostics
+                    native, self._protocol_id, self._policy, self._diagnostics.at(path)
                 )
                 return _hosted(spec, native)
             case type_:
@@ -192,7 +192,7 @@ class ToolCollector:
         spec = ToolDefinition(
             self._upstream_name(name, namespace),
             str_or_none(native.get("description")) or "",
-            _parameters(native.get("parameters"), path, self._diagnostics),
+            _parameters(native.get("parameters"), self._diagnostics.at(path)),
             strict=native["strict"] if isinstance(native.get("strict"), bool) else None,
             provider_metadata={METADATA_KEY: fields} if fields and self.native else {},
         )
@@ -346,16 +346,17 @@ _MARKS: Final = frozenset({"encrypted"})
 """Keywords that clients add to schemas for their own server; others do not support them."""
 
 
-def _parameters(schema: object, path: str, diagnostics: Diagnostics) -> JsonObject | None:
+def _parameters(schema: object, diagnostics: Diagnostics) -> JsonObject | None:
     """Return a schema whose root is an object; one without a type means that."""
     if schema is None:
         return None
     if not isinstance(schema, dict):
-        raise invalid(f"{path}.parameters must be a JSON Schema object.", f"{path}.parameters")
+        path = f"{diagnostics.path}.parameters"
+        raise invalid(f"{path} must be a JSON Schema object.", path)
     cleaned: JsonObject = _unmarked(schema)
     if cleaned != schema:
         why = "marks for OpenAI's own server were taken out of the schema"
-        diagnostics.at(f"{path}.parameters").dropped("unsupported-schema-keyword", why)
+        diagnostics.at("parameters").dropped("unsupported-schema-keyword", why)
     return rooted(cleaned)
 
 
