@@ -226,6 +226,7 @@ async def embedded(
                 request.model,
                 request.inputs,
                 dimensions=request.dimensions,
+                input_type=request.input_type,
                 provider_options=request.provider_options,
                 max_retries=0 if limits.elsewhere else context.settings.retries,
                 timeout=timeouts,

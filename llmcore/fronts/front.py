@@ -25,6 +25,7 @@ from llmcore.fronts.sealer import Sealer
 from llmcore.fronts.segment_order import DELTA_KINDS, SegmentOrder
 from llmcore.protocols.response_parts import CommentaryAsReasoning
 from llmcore.schema.diagnostics import Diagnostic, Diagnostics
+from llmcore.schema.embeddings import EmbeddingRequest, EmbeddingResponse
 from llmcore.schema.errors import ConfigurationError, InvalidRequestError, LLMError, StreamError
 from llmcore.schema.events import ErrorEvent, Finish, LLMEvent, StreamStart
 from llmcore.schema.frozen import frozen
@@ -95,6 +96,18 @@ class ReadRequest:
         """Whether the response is to be a document."""
         form = self.request.response_format
         return form is not None and form.type != "text"
+
+
+@frozen(kw_only=True)
+class ReadEmbeddings:
+    """A client's request for embeddings, as it was read."""
+
+    request: EmbeddingRequest
+    """The request, for the upstream's model."""
+    write: Callable[[EmbeddingResponse, str], JsonObject]
+    """Returns the body of a response, for the model's name that the client asked for."""
+    diagnostics: tuple[Diagnostic, ...] = ()
+    """Everything that was left out."""
 
 
 Read = TypeVar("Read", bound=ReadRequest)

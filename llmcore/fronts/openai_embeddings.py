@@ -12,13 +12,13 @@ Source: https://platform.openai.com/docs/api-reference/embeddings/create, read N
 
 import base64
 import struct
+from functools import partial
 from typing import Final
 
-from attrs import frozen
-
 from llmcore.fronts.errors import invalid
+from llmcore.fronts.front import ReadEmbeddings
 from llmcore.fronts.reading import read, read_texts, required
-from llmcore.schema.diagnostics import Diagnostic, Diagnostics
+from llmcore.schema.diagnostics import Diagnostics
 from llmcore.schema.embeddings import EmbeddingRequest, EmbeddingResponse, Vector
 from llmcore.schema.errors import InvalidRequestError
 from llmcore.schema.json import JsonObject, JsonValue
@@ -28,18 +28,6 @@ _MOST_TEXTS: Final = 2048
 _FORMATS: Final = ("float", "base64")
 _WITH_USER: Final = ("openai", "azure")
 """Providers that take the id of an end user."""
-
-
-@frozen(kw_only=True)
-class ReadEmbeddings:
-    """A client's request, as it was read."""
-
-    request: EmbeddingRequest
-    """The request, for the upstream's model."""
-    as_base64: bool
-    """Whether vectors are returned as base64."""
-    diagnostics: tuple[Diagnostic, ...] = ()
-    """Everything that was left out."""
 
 
 def read_embeddings_request(body: JsonObject, model: Model) -> ReadEmbeddings:
@@ -64,7 +52,9 @@ def read_embeddings_request(body: JsonObject, model: Model) -> ReadEmbeddings:
     except InvalidRequestError as error:
         raise invalid(error.message, "input") from error
     return ReadEmbeddings(
-        request=request, as_base64=encoding == "base64", diagnostics=tuple(diagnostics.entries)
+        request=request,
+        write=partial(write_embeddings, as_base64=encoding == "base64"),
+        diagnostics=tuple(diagnostics.entries),
     )
 
 
@@ -90,7 +80,7 @@ def _holds_tokens(given: JsonValue) -> bool:
     return isinstance(first, int | list) and not isinstance(first, bool)
 
 
-def write_embeddings(response: EmbeddingResponse, *, model: str, as_base64: bool) -> JsonObject:
+def write_embeddings(response: EmbeddingResponse, model: str, *, as_base64: bool) -> JsonObject:
     """Return the response's body; *model* is the name that the client asked for."""
     tokens = response.usage.input_tokens or 0
     return {

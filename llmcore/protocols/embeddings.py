@@ -72,10 +72,11 @@ class EmbeddingProtocol(UnaryProtocol[EmbeddingRequest, EmbeddingResponse]):
 
 _ASIS: Final[Mapping[InputType, str]] = {"query": "query", "document": "document"}
 _SEARCH: Final[Mapping[InputType, str]] = {"query": "search_query", "document": "search_document"}
-_RETRIEVAL: Final[Mapping[InputType, str]] = {
+TASK_TYPES: Final[Mapping[InputType, str]] = {
     "query": "RETRIEVAL_QUERY",
     "document": "RETRIEVAL_DOCUMENT",
 }
+"""Google's `taskType`, of which the others have no neutral word."""
 _JINA: Final[Mapping[InputType, str]] = {
     "query": "retrieval.query",
     "document": "retrieval.passage",
@@ -114,13 +115,17 @@ def _build(
     path: Callable[[EmbeddingRequest], str],
     body: Callable[[EmbeddingRequest, Diagnostics], JsonObject],
     max_inputs: int,
+    options_at_top: bool,
 ) -> NativeRequest:
     if len(request.inputs) > max_inputs:
         message = f"{len(request.inputs)} texts are more than the {max_inputs} of one request to "
         message += f"{request.provider_id}: `embed_many` sends several"
         raise InvalidRequestError(message, provider=request.provider_id)
     diagnostics = Diagnostics()
-    return posted(request, path(request), body(request, diagnostics), diagnostics)
+    native = body(request, diagnostics)
+    if not options_at_top:
+        request = evolve(request, provider_options={})
+    return posted(request, path(request), native, diagnostics)
 
 
 def _make(
@@ -129,11 +134,15 @@ def _make(
     body: Callable[[EmbeddingRequest, Diagnostics], JsonObject],
     max_inputs: int,
     max_tokens: int | None = None,
+    *,
+    options_at_top: bool = True,
 ) -> EmbeddingProtocol:
     where = path if callable(path) else partial(_same_path, path)
     return EmbeddingProtocol(
         id=id,
-        build=partial(_build, path=where, body=body, max_inputs=max_inputs),
+        build=partial(
+            _build, path=where, body=body, max_inputs=max_inputs, options_at_top=options_at_top
+        ),
         read=read_embeddings,
         max_inputs=max_inputs,
         max_tokens=max_tokens,
@@ -152,7 +161,8 @@ def _gemini_path(request: EmbeddingRequest) -> str:
 
 
 def _gemini_body(request: EmbeddingRequest, _diagnostics: Diagnostics) -> JsonObject:
-    settings = _google_settings(request)
+    """Return the body, each of whose texts has the settings and the native fields."""
+    settings = {**_google_settings(request), **request.own_options}
     model = request.model_id if "/" in request.model_id else f"models/{request.model_id}"
     return {
         "requests": [
@@ -165,7 +175,7 @@ def _gemini_body(request: EmbeddingRequest, _diagnostics: Diagnostics) -> JsonOb
 def _google_settings(request: EmbeddingRequest) -> JsonObject:
     settings: dict[str, JsonValue] = {}
     if request.input_type is not None:
-        settings["taskType"] = _RETRIEVAL[request.input_type]
+        settings["taskType"] = TASK_TYPES[request.input_type]
     if request.dimensions is not None:
         settings["outputDimensionality"] = request.dimensions
     return settings
@@ -176,7 +186,7 @@ def _vertex_path(method: str, request: EmbeddingRequest) -> str:
 
 
 def _predict_body(request: EmbeddingRequest, _diagnostics: Diagnostics) -> JsonObject:
-    kind = {} if request.input_type is None else {"task_type": _RETRIEVAL[request.input_type]}
+    kind = {} if request.input_type is None else {"task_type": TASK_TYPES[request.input_type]}
     body: dict[str, JsonValue] = {
         "instances": [{"content": text, **kind} for text in request.inputs],
     }
@@ -386,7 +396,7 @@ VOYAGE: Final = _make(
 JINA: Final = _make(
     "jina-embeddings", "/embeddings", _Flat(input_type="task", types=_JINA).body, 512
 )
-GEMINI: Final = _make("gemini-embeddings", _gemini_path, _gemini_body, 100)
+GEMINI: Final = _make("gemini-embeddings", _gemini_path, _gemini_body, 100, options_at_top=False)
 VERTEX_PREDICT: Final = _make(
     "vertex-predict", partial(_vertex_path, "predict"), _predict_body, 250, 20_000
 )

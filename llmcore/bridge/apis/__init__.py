@@ -2,6 +2,6 @@
 
 - `responses`: OpenAI's Responses API, stored responses included
 - `chat`: Chat Completions, with state for clients that drop it
-- `embeddings`: OpenAI's embeddings
+- `embeddings`: embeddings, as OpenAI and Google have them
 - `registry`: which there are
 """

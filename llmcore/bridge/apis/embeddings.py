@@ -1,12 +1,12 @@
-"""Embeddings: `POST /v1/embeddings`, over every upstream that has them.
+"""Embeddings in OpenAI's and in Google's form, over every upstream that has them.
 
 A request with more texts than the upstream takes at once is sent as several. It is charged like a
 response: keys, budgets, rates and rows of spend hold for it too.
 """
 
 import time
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeAlias
 
 from attrs import evolve
 
@@ -15,37 +15,40 @@ from llmcore.bridge.generation import ChosenModel, Generation
 from llmcore.bridge.response_run import JSON_TYPE, ResponseRun, RunLabels, WholeBody
 from llmcore.bridge.service import Service
 from llmcore.fronts.errors import FrontError, from_llm_error
-from llmcore.fronts.front import FailureResponse, Front
-from llmcore.fronts.openai_embeddings import (
-    ReadEmbeddings,
-    read_embeddings_request,
-    write_embeddings,
-)
+from llmcore.fronts.front import FailureResponse, Front, ReadEmbeddings
 from llmcore.schema import json
 from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.embeddings import EmbeddingResponse
 from llmcore.schema.errors import LLMError
 from llmcore.schema.events import FinishReason
 from llmcore.schema.messages import Message
+from llmcore.schema.model import Model
 from llmcore.schema.options import GenerationOptions
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.response import LLMResponse
 from llmcore.schema.usage import Usage
 
+Reader: TypeAlias = Callable[[OperationRequest, Model], ReadEmbeddings]
+"""Returns a client's request, for a model; raises FrontError."""
+
 
 class Embeddings:
-    """The operation, for models as *calls* finds them. Raises FrontError."""
+    """The operation, for models as *calls* finds them, and requests as *read* reads them.
 
-    def __init__(self, calls: Generation[Any], service: Service) -> None:
+    Raises FrontError.
+    """
+
+    def __init__(self, calls: Generation[Any], service: Service, read: Reader) -> None:
         self._calls = calls
         self._service = service
+        self._read = read
 
     async def create(self, call: OperationRequest) -> ResponseRun:
-        """`POST /embeddings`."""
+        """Return the vectors of a request, to be run."""
         return await self._calls.pooled(call, self._run)
 
     async def _run(self, call: OperationRequest, chosen: ChosenModel) -> "EmbeddingRun":
-        read = read_embeddings_request(call.body, chosen.model)
+        read = self._read(call, chosen.model)
         read = evolve(read, diagnostics=(*call.diagnostics, *read.diagnostics))
         return EmbeddingRun(self._service, self._calls.front, chosen, read)
 
@@ -124,8 +127,7 @@ class EmbeddingRun:
             raise from_llm_error(error) from error
         self.first_event_s = time.monotonic() - begun
         self._response = response
-        body = write_embeddings(response, model=self.info.model, as_base64=self._read.as_base64)
-        return WholeBody(body=json.dumps(body))
+        return WholeBody(body=json.dumps(self._read.write(response, self.info.model)))
 
     def error_response(self, error: FrontError) -> FailureResponse | WholeBody:
         """Return the response of an *error*."""

@@ -42,8 +42,8 @@ SERVED: Final[Mapping[str, str]] = {
     RESPONSES: f"{_OF_OPENAI}, GET /v1/models",
     CHAT: f"{_OF_OPENAI}, GET /v1/models",
     MESSAGES: "POST /v1/messages, POST /v1/messages/count_tokens, GET /v1/models",
-    GEMINI: "POST /v1beta/models/{model}:generateContent, :streamGenerateContent and :countTokens, "
-    "GET /v1beta/models",
+    GEMINI: "POST /v1beta/models/{model}:generateContent, :streamGenerateContent, :countTokens, "
+    ":embedContent and :batchEmbedContents, GET /v1beta/models",
 }
 """The paths that the error of an unknown path names, by the API that the request speaks."""
 _INSTEAD: Final[Mapping[str, str]] = {
@@ -114,7 +114,9 @@ def apis(service: "Service") -> Apis:
     from llmcore.bridge.apis.embeddings import Embeddings
     from llmcore.bridge.apis.responses import responses_api
     from llmcore.bridge.generation import Generation
+    from llmcore.fronts.gemini.embeddings import read_embeddings_request as read_googles
     from llmcore.fronts.gemini.models import publisher_model, publisher_models
+    from llmcore.fronts.openai_embeddings import read_embeddings_request as read_openais
 
     def generation(api_id: str) -> "Generation[Any]":
         field = _FORMAT_FIELDS[api_id]
@@ -124,7 +126,10 @@ def apis(service: "Service") -> Apis:
     vertex = evolve(front_by_id(GEMINI), models=publisher_models, model=publisher_model)
     vertex_models = Generation(vertex, service, format_field=_FORMAT_FIELDS[GEMINI])
     chat, messages, gemini = ChatCompletions(service), generation(MESSAGES), generation(GEMINI)
-    embeddings = Embeddings(chat, service)
+    embeddings = Embeddings(chat, service, lambda call, model: read_openais(call.body, model))
+    googles = Embeddings(
+        gemini, service, lambda call, model: read_googles(call.body, _method(call), model)
+    )
     askers = {RESPONSES: responses, CHAT: responses, MESSAGES: messages, GEMINI: gemini}
     return Apis(
         (
@@ -147,7 +152,7 @@ def apis(service: "Service") -> Apis:
             _api(
                 gemini.front,
                 _GEMINI_VERSIONS,
-                *_gemini_operations(gemini),
+                *_gemini_operations(gemini, googles),
                 *_vertex_operations(vertex_models),
             ),
             _api(responses.front, _MODEL_PREFIXES, *_model_operations(askers)),
@@ -187,7 +192,12 @@ def _model_operations(askers: "Mapping[str, Generation[Any]]") -> tuple[Operatio
     )
 
 
-def _gemini_operations(calls: "Generation[Any]") -> tuple[Operation, ...]:
+def _method(call: OperationRequest) -> str:
+    """Return the method that ends a path of Gemini's."""
+    return call.request.path.rstrip("/").rpartition(":")[2]
+
+
+def _gemini_operations(calls: "Generation[Any]", embeddings: "Embeddings") -> tuple[Operation, ...]:
     """Return the operations whose path names the model and the method.
 
     `POST /v1beta/models/gemini-3-pro:streamGenerateContent?alt=sse`, as
@@ -195,19 +205,19 @@ def _gemini_operations(calls: "Generation[Any]") -> tuple[Operation, ...]:
     in Vertex AI's mode send `/v1beta1/projects/{project}/locations/{location}/publishers/google/`
     `models/...`, and with an API key `/v1beta1/publishers/google/models/...`.
     """
+    from llmcore.fronts.gemini.embeddings import EMBEDDING_METHODS
+    from llmcore.fronts.gemini.request import unsupported_method
 
     async def handle(call: OperationRequest) -> JsonObject | Outcome | ResponseRun:
-        method = call.request.path.rstrip("/").rpartition(":")[2]
+        method = _method(call)
         if method in ("generateContent", "streamGenerateContent"):
             return await calls.generate(call)
         if method == "countTokens":
             return await calls.count(call)
-        raise FrontError(
-            status=501 if ":" in call.request.path else 404,
-            message=f"there is no {method[:80]!r} here: generateContent, streamGenerateContent and "
-            "countTokens are served, and embeddings at POST /v1/embeddings",
-            code="not_implemented",
-        )
+        if method in EMBEDDING_METHODS:
+            return await embeddings.create(call)
+        error = unsupported_method(method)
+        raise error if ":" in call.request.path else evolve(error, status=404)
 
     def posted(path: str) -> Operation:
         return Operation(

@@ -3,6 +3,7 @@
 - the request: `content` (parts), `turns` (messages of the model), `messages`, `tools`; all of it,
   and its settings, in `request`
 - the response: `carrier` (sealed state as a signature), `finish`, `response`
+- `embeddings`: requests for embeddings, and their responses
 - `errors`: their form; `models`: lists, counts, and how streams are sent; `grammar`: what every
   stream must obey
 """

@@ -22,6 +22,7 @@ from attrs import frozen
 from llmcore.fronts.errors import FrontError, invalid
 from llmcore.fronts.front import ClientRequest, ReadRequest, Routing, Upstream, checked_read
 from llmcore.fronts.gemini.content import camel_keys
+from llmcore.fronts.gemini.embeddings import EMBEDDING_METHODS
 from llmcore.fronts.gemini.messages import read_contents, read_system
 from llmcore.fronts.gemini.tools import json_schema, read_tools
 from llmcore.fronts.reading import read as read_field
@@ -61,16 +62,21 @@ def routing_of(request: ClientRequest) -> Routing:
     model, colon, method = name.rpartition(":")
     if not colon or "/" in method:
         model, method = name, _METHODS[0]
-    if method not in _METHODS:
-        raise FrontError(
-            status=501,
-            message=f"The method {method[:80]!r} is not served here; there are "
-            f"{', '.join(_METHODS)}.",
-            code="unsupported_method",
-        )
+    if method not in _METHODS and method not in EMBEDDING_METHODS:
+        raise unsupported_method(method)
     tuned = "tunedModels/" if target == "tunedModels" else ""
     return Routing(
         model=_model_name(f"{tuned}{model}"), streaming=method == "streamGenerateContent"
+    )
+
+
+def unsupported_method(method: str) -> FrontError:
+    """Return the error of a *method* that is not served."""
+    served = ", ".join((*_METHODS, *EMBEDDING_METHODS))
+    return FrontError(
+        status=501,
+        message=f"The method {method[:80]!r} is not served here; there are {served}.",
+        code="unsupported_method",
     )
 
 

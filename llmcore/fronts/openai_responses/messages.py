@@ -5,11 +5,10 @@
     {"type": "function_call", "call_id": "call_1", "name": "weather", "arguments": "{}"}
     {"type": "function_call_output", "call_id": "call_1", "output": "19 C"}
 
-Successive items of the model are read together: they are one response, or
-several. What the upstream cannot express is named in a Diagnostic, and refused where the
-conversation would lose its meaning. Source:
-https://developers.openai.com/api/reference/resources/responses/methods/create (`input`), read
-November 2026.
+Successive items of the model are read together: they are one response, or several. What the
+upstream cannot express is named in a Diagnostic, and refused where the conversation would lose its
+meaning. Source, read November 2026 (`input`):
+https://developers.openai.com/api/reference/resources/responses/methods/create.
 """
 
 from collections.abc import Container, Iterable, Mapping, Sequence
@@ -386,9 +385,8 @@ class InputReader:
             )
             raise invalid(f"{path}: {why}", path, "unsupported_item")
         if type_ in _NAMED and str_or_none(item.get("name")):  # xAI's own search of X
-            self._diagnostics.at(path).dropped(
-                "hosted-tool-dropped", "only its own server can use it"
-            )
+            why = "only its own server can use it"
+            self._diagnostics.at(path).dropped("hosted-tool-dropped", why)
             return
         if type_ in _NAMED:
             raise invalid(f"{path}: a call needs the name of its tool.", f"{path}.name")

@@ -1,4 +1,4 @@
-"""`POST /v1/embeddings`, asked by OpenAI's client: vectors, formats, batches, errors."""
+"""Embeddings, asked for by OpenAI's and Google's clients: vectors, formats, batches, errors."""
 
 import json
 import struct
@@ -8,6 +8,8 @@ from typing import Any
 import httpx
 import openai
 import pytest
+from google import genai
+from google.genai import types as genai_types
 from hypothesis import given
 
 from llmcore import Model, OpenAICompatible
@@ -59,6 +61,41 @@ def test_openais_client_gets_vectors_of_another_providers_model(encoding: Any) -
     else:
         assert answer.data[7].embedding == [7.0, 0.5]
     assert sorted(len(json.loads(one.body)["texts"]) for one in server.received) == [4, 96]
+
+
+@pytest.mark.parametrize("vertexai", [False, True])
+@pytest.mark.parametrize("model", [MODEL, "gemini-embedding-2"])
+def test_googles_client_gets_vectors_of_another_providers_model(
+    model: str, *, vertexai: bool
+) -> None:
+    """By each of the methods that it sends: to the Gemini API, and two to Vertex AI."""
+    with serve(cohere) as server:
+        upstream = Cohere.configure(api_key="k", base_url=server.url).model("embed-v4.0")
+        with gateway(upstream) as url:
+            options = genai_types.HttpOptions(base_url=url)
+            with genai.Client(vertexai=vertexai, api_key="k", http_options=options) as client:
+                answer = client.models.embed_content(
+                    model=model, contents="7", config={"task_type": "RETRIEVAL_QUERY"}
+                )
+
+    assert [one.values for one in answer.embeddings or ()] == [[7.0, 0.5]]
+    (sent,) = server.received
+    assert json.loads(sent.body)["input_type"] == "search_query"
+
+
+def test_an_invalid_request_of_googles_client_is_an_error_in_its_form() -> None:
+    with serve(cohere) as server:
+        model = Cohere.configure(api_key="k", base_url=server.url).model("embed-v4.0")
+        with gateway(model) as url:
+            answers = [
+                httpx.post(f"{url}/v1beta/models/{MODEL}:embedContent", json={"content": content})
+                for content in ({}, {"parts": [{"text": "bad"}]})
+            ]
+
+    for answer, said in zip(answers, ("inputs[0] is empty", "texts are bad"), strict=True):
+        assert answer.status_code == 400
+        assert answer.json()["error"]["status"] == "INVALID_ARGUMENT"
+        assert said in answer.json()["error"]["message"]
 
 
 @pytest.mark.parametrize(
@@ -206,7 +243,7 @@ def test_what_is_written_is_read_as_the_same_vectors() -> None:
     response = read_embeddings(NativeResponse(document={"data": data}), asked)
 
     for as_base64 in (False, True):
-        body = write_embeddings(response, model="m", as_base64=as_base64)
+        body = write_embeddings(response, "m", as_base64=as_base64)
         again = read_embeddings(NativeResponse(document=body), asked)
         expected = tuple(map(rounded, vectors)) if as_base64 else vectors
         assert again.embeddings == expected

@@ -169,7 +169,8 @@ def test_a_version_that_is_there_twice_is_explained(path: str, front: str, added
         ("POST", "/v1/audio/speech", {}, 404, "openai-chat"),
         ("GET", "/v1/nothing", {"anthropic-version": "2023-06-01"}, 404, "anthropic-messages"),
         ("POST", "/v1/messages/batches", {}, 404, "anthropic-messages"),
-        ("POST", "/v1beta/models/m:embedContent", {}, 501, "gemini"),
+        ("POST", "/v1beta/models/m:generateAnswer", {}, 501, "gemini"),
+        ("POST", "/v1beta/models/m:embedContent", {}, 400, "gemini"),
         ("POST", "/v1beta/cachedContents", {}, 404, "gemini"),
         ("GET", "/other", {"x-goog-api-key": "k"}, 404, "gemini"),
     ],
@@ -212,11 +213,10 @@ def test_the_error_of_a_path_says_what_to_send(
 
 def test_the_error_of_a_method_of_gemini_names_those_that_are_served() -> None:
     with playing(COMPATIBLE, TEXT) as scene, gateway(scene.model) as url:
-        answer = httpx.post(f"{url}/v1beta/models/m:batchEmbedContents", json={})
+        answer = httpx.post(f"{url}/v1beta/models/m:predictLongRunning", json={})
 
     assert answer.status_code == 501
-    assert "countTokens are served" in answer.json()["error"]["message"]
-    assert "embeddings at POST /v1/embeddings" in answer.json()["error"]["message"]
+    assert "countTokens, embedContent" in answer.json()["error"]["message"]
 
 
 @pytest.mark.parametrize("api_id", list(SERVED))

@@ -59,7 +59,8 @@ def test_the_path_names_model_and_method(path: str, model: str, *, streaming: bo
 
 
 @pytest.mark.parametrize(
-    ("path", "status"), [("/v1beta/models/m:embedContent", 501), ("/v1beta/files", 404), ("", 404)]
+    ("path", "status"),
+    [("/v1beta/models/m:generateAnswer", 501), ("/v1beta/files", 404), ("", 404)],
 )
 def test_a_path_without_model_or_method_is_refused(path: str, status: int) -> None:
     with pytest.raises(FrontError) as caught:
