@@ -41,6 +41,7 @@ from llmcore.schema.request import LLMRequest
 from llmcore.schema.response import LLMResponse
 from llmcore.schema.result import Failure, Result, Success
 from llmcore.schema.token_estimate import TokenCount
+from llmcore.schema.unary import UnaryRequest
 
 if TYPE_CHECKING:  # these load the catalog's modules, and protocols that few programs use
     from llmcore.catalog.model_info import ModelInfo
@@ -324,9 +325,20 @@ class Client(UnaryMethods, NotPickled):
         probe = LLMRequest(model=model, messages=(Message.user("?"),))
         route.prepare(probe, streaming=False, context=self._preparation.context(token)).unwrap()
 
-    def timeouts_for(self, request: LLMRequest) -> Timeouts:
-        """Return the time limits of a call of *request*: its route's, or else the client's."""
-        return self._timeouts_of(self.resolve(request))
+    def timeouts_for(
+        self, request: LLMRequest | UnaryRequest, timeout: float | Timeouts | None = None
+    ) -> Timeouts:
+        """Return the time limits of a call of *request*: its route's, or else the client's.
+
+        *timeout* replaces them, or, as a number of seconds, only `total`.
+        """
+        if isinstance(timeout, Timeouts):
+            return timeout
+        if isinstance(request, UnaryRequest):
+            limits = self._timeouts_of(self._model_of(request))
+        else:
+            limits = self._timeouts_of(self.resolve(request))
+        return limits if timeout is None else evolve(limits, total=timeout)
 
     def resolve(self, request: LLMRequest) -> Result[Model, LLMError]:
         """Return the configured model of *request*; ConfigurationError if there is none."""

@@ -25,7 +25,7 @@ from llmcore.generation.concurrency import check_concurrency, for_each
 from llmcore.generation.default_client import default_client
 from llmcore.generation.progress import progress_bar
 from llmcore.generation.retry import RetryPolicy, retry
-from llmcore.generation.unary import limits_of
+from llmcore.generation.setting_checks import check_timeout
 from llmcore.routes.transport import Timeouts
 from llmcore.schema import json
 from llmcore.schema.codec import from_json, to_json
@@ -97,6 +97,7 @@ async def run_batch(
     which ends all requests.
     """
     check_concurrency(concurrency)
+    check_timeout(timeout)
     client = client or default_client()
     if not any(isinstance(item, RateLimiter) for item in client.middleware):
         client = client.with_middleware(RateLimiter(max_wait_s=_LONGEST_WAIT_S))
@@ -110,7 +111,7 @@ async def run_batch(
             kept=kept,
             on_result=on_result,
             policy=retry_policy or RetryPolicy(max_retries=5),
-            timeouts=limits_of(timeout, client),
+            timeout=timeout,
             advance=stack.enter_context(progress_bar(total, shown=progress)),
         )
         waiting = _pairs(requests, model)
@@ -127,7 +128,7 @@ class _Run:
     kept: Checkpoint | None
     on_result: OnResult | None
     policy: RetryPolicy
-    timeouts: Timeouts | None
+    timeout: float | Timeouts | None
     advance: Callable[[], None]
     """Called after each request."""
     summary: BatchRun = BatchRun()
@@ -148,7 +149,7 @@ class _Run:
         if stored is not None:
             self.summary = evolve(self.summary, resumed=self.summary.resumed + 1)
             return Success(from_json(LLMResponse, stored))
-        call = partial(self.client.generate, llm_request, timeouts=self.timeouts)
+        call = partial(self.client.generate, llm_request, timeouts=self._limits(llm_request))
         outcome = await retry(call, self.policy)
         if isinstance(outcome, Failure):
             self.summary = evolve(self.summary, failed=self.summary.failed + 1)
@@ -165,6 +166,11 @@ class _Run:
             cost=sum(costs) if costs else None,
         )
         return outcome
+
+    def _limits(self, llm_request: LLMRequest) -> Timeouts | None:
+        """Return the limits of a request; None leaves them to the model that answers it."""
+        given = self.timeout
+        return None if given is None else self.client.timeouts_for(llm_request, given)
 
 
 def ray(

@@ -72,7 +72,7 @@ class Run:
         self._policy = plan.policy()
         self._client = plan.ready_client()
         self._spans = RunSpans.of(self._client, self._request)
-        self._timeouts = plan.timeouts(self._client, self._request)
+        self._timeouts = self._client.timeouts_for(self._request, plan.timeout)
         self._messages: tuple[Message, ...] = self._request.messages
         self._controller = AbortController()  # tools get its signal if the caller gave none
         self._deadline = math.inf

@@ -1,12 +1,13 @@
 """Validators of settings: the errors state what to pass instead."""
 
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any, TypeAlias
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Final, TypeAlias
 
 from attrs import Attribute
 
+from llmcore.routes.transport import Timeouts
 from llmcore.schema.errors import InvalidRequestError
-from llmcore.schema.hints import shown_kind
+from llmcore.schema.hints import hint_for, shown_kind
 from llmcore.schema.model import Model
 
 Check: TypeAlias = Callable[[object, "Attribute[Any]", Any], None]
@@ -59,6 +60,48 @@ def is_count(_plan: object, attribute: "Attribute[Any]", value: object) -> None:
         raise InvalidRequestError(
             f"{attribute.name} must be an integer of at least 0, not {value!r}"
         )
+
+
+def check_timeout(given: object) -> None:
+    """Raise InvalidRequestError unless *given* is a number, Timeouts or None."""
+    if given is not None and not isinstance(given, int | float | Timeouts):
+        raise InvalidRequestError(f"timeout must be seconds or a Timeouts, not {shown_kind(given)}")
+
+
+INSTEAD_IN_CALLS: Final = {
+    **dict.fromkeys(("num_retries", "max_attempts", "retry", "retries"), "max_retries"),
+    **dict.fromkeys(("timeouts", "request_timeout"), "timeout"),
+    **dict.fromkeys(
+        ("api_key", "base_url", "api_base", "organization"),
+        "configure the provider, such as OpenAI(api_key=..., base_url=...).model('ID')",
+    ),
+    **dict.fromkeys(
+        ("http_client", "proxies", "proxy", "verify", "ssl_verify"),
+        "give it to the client: Client(http=HttpOptions(...))",
+    ),
+}
+"""The names that settings of all calls have in other libraries, with what to write instead."""
+
+
+def refuse_unknown(
+    function: str, given: Iterable[str], known: Sequence[str], instead: Mapping[str, str]
+) -> None:
+    """Raise TypeError for the first of *given* that *function* does not have as a setting.
+
+    *instead* has the names of other libraries, with the setting or what to do instead.
+    """
+    unknown = next((name for name in given if name not in known), None)
+    if unknown is None:
+        return
+    hint = hint_for(unknown, known, instead)
+    if not hint and len(known) <= _FEW:
+        hint = f"its settings are {', '.join(known)}"
+    message = f"{function}() got an unexpected keyword argument {unknown!r}"
+    raise TypeError(f"{message}: {hint}" if hint else message)
+
+
+_FEW: Final = 15
+"""So many settings are listed in an error."""
 
 
 def sequence_of(name: str, given: object) -> tuple[Any, ...]:

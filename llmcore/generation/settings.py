@@ -30,17 +30,19 @@ from llmcore.generation.next_step import (
 from llmcore.generation.results import StopCondition
 from llmcore.generation.retry import RetryPolicy
 from llmcore.generation.setting_checks import (
+    INSTEAD_IN_CALLS,
     are_functions,
     is_a,
     is_a_model,
     is_count,
     is_function,
+    refuse_unknown,
     sequence_of,
 )
 from llmcore.generation.tool import Tool
 from llmcore.routes.transport import Timeouts
 from llmcore.schema.errors import InvalidRequestError
-from llmcore.schema.hints import hint_for, shown_kind
+from llmcore.schema.hints import shown_kind
 from llmcore.schema.json import JsonObject
 from llmcore.schema.messages import MessageInput
 from llmcore.schema.model import Model
@@ -320,18 +322,12 @@ class RunPlan:
 
         return client.with_middleware(Fallback(*self.fallbacks))
 
-    def timeouts(self, client: Client, request: LLMRequest) -> Timeouts:
-        """Return the time limits of a run that begins with *request*."""
-        if isinstance(self.timeout, Timeouts):
-            return self.timeout
-        limits = client.timeouts_for(request)
-        return limits if self.timeout is None else evolve(limits, total=self.timeout)
-
 
 _DESCRIPTIONS: Final = frozenset(inspect.signature(request).parameters) - {"tools"}
 """The settings that belong to a request, as opposed to those of a run."""
 
 _INSTEAD: Final = {
+    **INSTEAD_IN_CALLS,
     "stop_sequences": "stop",
     "max_output_tokens": "max_tokens",
     "max_completion_tokens": "max_tokens",
@@ -346,7 +342,6 @@ _INSTEAD: Final = {
     "history": "messages",
     "chat_history": "messages",
     "contents": "messages",
-    "num_retries": "max_retries",
     "functions": "tools",
     **dict.fromkeys(("deps", "context"), "tool_context"),
     **dict.fromkeys(
@@ -365,17 +360,12 @@ _INSTEAD: Final = {
     **dict.fromkeys(("async_", "is_async"), "llmcore.generate is awaited; llmcore.sync blocks"),
     **dict.fromkeys(("stop_words", "stop_token"), "stop"),
     **dict.fromkeys(("retry", "retries"), "write max_retries=3, or retry_policy=RetryPolicy(...)"),
-    "max_attempts": "max_retries",
     **dict.fromkeys(
         ("session", "session_id", "conversation_id", "memory", "thread_id"),
         "hold a Conversation: chat.generate(model, prompt)",
     ),
     **dict.fromkeys(
         ("budget", "max_budget"), "give the client one: Client(middleware=[CostBudget(usd=...)])"
-    ),
-    **dict.fromkeys(
-        ("http_client", "proxies", "proxy", "verify", "ssl_verify"),
-        "give it to the client: Client(http=HttpOptions(...))",
     ),
     **dict.fromkeys(("tags", "run_name", "trace_id"), "write metadata={NAME: text}"),
     **dict.fromkeys(
@@ -386,10 +376,6 @@ _INSTEAD: Final = {
     **dict.fromkeys(("text", "format", "json_mode"), "write response_format='json'"),
     "stream": "call llmcore.stream, or llmcore.sync.stream",
     "n": "call generate once for each response",
-    **dict.fromkeys(
-        ("api_key", "base_url", "organization", "api_base"),
-        "configure the provider, such as OpenAI(api_key=..., base_url=...).model('gpt-5.2')",
-    ),
     **dict.fromkeys(
         (
             "schema",
@@ -432,11 +418,7 @@ def plan_of(
     function: str, model: Model | str | None, prompt: str | None, settings: Settings
 ) -> RunPlan:
     """Return the plan of a call of *function*; TypeError for a setting that it does not have."""
-    unknown = next((name for name in settings if name not in Settings.__annotations__), None)
-    if unknown is not None:
-        hint = hint_for(unknown, ("model", "prompt", *Settings.__annotations__), _INSTEAD)
-        hint = f": {hint}" if hint else ""
-        raise TypeError(f"{function}() got an unexpected keyword argument {unknown!r}{hint}")
+    refuse_unknown(function, settings, ("model", "prompt", *Settings.__annotations__), _INSTEAD)
     if prompt is None and isinstance(model, str) and " " in model and "messages" not in settings:
         raise InvalidRequestError(
             f"{model[:40]!r} is given as the model: write {function}(model, prompt), such as "

@@ -3,15 +3,13 @@
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final, TypedDict, TypeVar
 
-from attrs import evolve
-
 from llmcore.client.byte_stream import ByteStream
 from llmcore.client.client import Client
 from llmcore.generation.default_client import AnyClient, client_or_default
 from llmcore.generation.retry import RetryPolicy, retry
+from llmcore.generation.setting_checks import INSTEAD_IN_CALLS, check_timeout, refuse_unknown
 from llmcore.routes.transport import Timeouts
-from llmcore.schema.errors import InvalidRequestError, LLMError
-from llmcore.schema.hints import hint_for, shown_kind
+from llmcore.schema.errors import LLMError
 from llmcore.schema.json import JsonObject
 from llmcore.schema.result import Result
 from llmcore.schema.unary import UnaryRequest, UnaryResponse
@@ -38,16 +36,9 @@ class UnarySettings(TypedDict, total=False):
 
 _OF_THE_CALL: Final = frozenset({"max_retries", "timeout", "client"})
 _INSTEAD: Final = {
-    **dict.fromkeys(("num_retries", "retries", "max_attempts"), "max_retries"),
-    **dict.fromkeys(("timeouts", "request_timeout"), "timeout"),
+    **INSTEAD_IN_CALLS,
     **dict.fromkeys(("extra_body", "options"), "write provider_options={PROVIDER: {...}}"),
-    **dict.fromkeys(
-        ("api_key", "base_url", "api_base"),
-        "configure the provider, such as OpenAI(api_key=..., base_url=...).model('ID')",
-    ),
-    **dict.fromkeys(("http_client", "proxy"), "give it to the client: Client(http=...)"),
 }
-"""The names that settings have in other libraries, with the setting or what to do instead."""
 
 
 def request_fields(
@@ -58,18 +49,9 @@ def request_fields(
     *known* declares the settings of *function*; TypeError for one that it does not have.
     InvalidRequestError for a timeout of another type.
     """
-    unknown = next((name for name in settings if name not in known.__annotations__), None)
-    if unknown is not None:
-        names = tuple(known.__annotations__)
-        hint = hint_for(unknown, names, _INSTEAD) or f"its settings are {', '.join(names)}"
-        raise TypeError(f"{function}() got an unexpected keyword argument {unknown!r}: {hint}")
-    _check_timeout(settings.get("timeout"))
+    refuse_unknown(function, settings, tuple(known.__annotations__), _INSTEAD)
+    check_timeout(settings.get("timeout"))
     return {name: value for name, value in settings.items() if name not in _OF_THE_CALL}
-
-
-def _check_timeout(given: object) -> None:
-    if given is not None and not isinstance(given, int | float | Timeouts):
-        raise InvalidRequestError(f"timeout must be seconds or a Timeouts, not {shown_kind(given)}")
 
 
 def client_of(settings: UnarySettings) -> Client:
@@ -83,14 +65,6 @@ async def retried(
     settings: UnarySettings,
 ) -> Result[_Response, LLMError]:
     """Return what *send*, a method of the client, returns for *request*; errors are retried."""
-    limits = limits_of(settings.get("timeout"), client_of(settings))
+    limits = client_of(settings).timeouts_for(request, settings.get("timeout"))
     policy = RetryPolicy(max_retries=settings.get("max_retries", 2))
     return await retry(lambda: send(request, timeouts=limits), policy)
-
-
-def limits_of(timeout: float | Timeouts | None, client: Client) -> Timeouts | None:
-    """Return the limits of each request, of which a number sets `total`; None for the client's."""
-    _check_timeout(timeout)
-    if timeout is None or isinstance(timeout, Timeouts):
-        return timeout
-    return evolve(client.timeouts, total=timeout)

@@ -6,6 +6,7 @@ from typing import Any
 
 import anyio
 import pytest
+from attrs import evolve
 
 from llmcore import (
     AuthenticationError,
@@ -23,6 +24,7 @@ from llmcore import (
 )
 from llmcore.catalog.model_info import ModelInfo, Prices, Rates
 from llmcore.generation.retry import RetryPolicy
+from llmcore.routes.defaults import RouteDefaults
 from llmcore.routes.retrieval import Cohere, Voyage
 from llmcore.schema.embeddings import EmbeddingRequest
 from llmcore.schema.errors import RateLimitError
@@ -70,11 +72,24 @@ async def test_a_model_may_be_named_by_its_id() -> None:
 
 @pytest.mark.parametrize(
     ("given", "expected"),
-    [(5, Timeouts(connect=1, total=5)), (Timeouts(idle=2), Timeouts(idle=2)), (None, None)],
+    [
+        (5, Timeouts(connect=1, total=5)),
+        (Timeouts(idle=2), Timeouts(idle=2)),
+        (None, Timeouts(connect=1)),
+    ],
 )
+@pytest.mark.parametrize("of_route", [None, Timeouts(connect=8)])
 async def test_a_timeout_is_in_seconds_or_has_all_limits(
-    given: float | Timeouts | None, expected: Timeouts | None, monkeypatch: pytest.MonkeyPatch
+    given: float | Timeouts | None,
+    expected: Timeouts,
+    of_route: Timeouts | None,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    """Seconds are the total; the other limits stay those of the route, or else the client's."""
+    defaults = RouteDefaults(timeouts=of_route)
+    model = OpenAI.configure(api_key="k", defaults=defaults).model("text-embedding-3-small")
+    if of_route is not None and not isinstance(given, Timeouts):
+        expected = evolve(expected, connect=8)
     client = Client(transport=scripted(answer(0.5)), timeouts=Timeouts(connect=1))
     seen: list[Timeouts | None] = []
     real = Client.embed
@@ -85,7 +100,7 @@ async def test_a_timeout_is_in_seconds_or_has_all_limits(
 
     monkeypatch.setattr(Client, "embed", embedded)
 
-    await embed(MODEL, "Hi", timeout=given, client=client)
+    await embed(model, "Hi", timeout=given, client=client)
 
     assert seen == [expected]
 

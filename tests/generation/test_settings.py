@@ -165,7 +165,7 @@ def test_a_number_is_the_total() -> None:
 
     def limits(timeout: float | Timeouts | None) -> Timeouts:
         plan = RunPlan(model=MODEL, prompt="Hi", timeout=timeout)
-        return plan.timeouts(client, plan.first_request())
+        return client.timeouts_for(plan.first_request(), plan.timeout)
 
     assert limits(None) == Timeouts(connect=3)
     assert limits(9) == Timeouts(connect=3, total=9)
