@@ -327,11 +327,9 @@ class InputReader:
 
     def _read_message(self, item: Item, path: str) -> None:
         role = item.get("role")
-        where, protocol_id = f"{path}.content", self._protocol_id
-        content = read_content(
-            item.get("content"), self._diagnostics.at(where), protocol_id=protocol_id
-        )
-        report_unknown(item, _OF_MESSAGES, self._diagnostics.at(path))
+        here, protocol_id = self._diagnostics.at(path), self._protocol_id
+        content = read_content(item.get("content"), here.at("content"), protocol_id=protocol_id)
+        report_unknown(item, _OF_MESSAGES, here)
         for number, part in enumerate(content):
             self._check_file(part, f"{path}.content[{number}]")
         if role == "assistant":
@@ -391,10 +389,8 @@ class InputReader:
         if type_ in _NAMED:
             raise invalid(f"{path}: a call needs the name of its tool.", f"{path}.name")
         call_id = str_or_none(item.get("call_id"))
-        if type_.endswith("_call") and call_id is None:
-            self._run.add(EchoedHostedItem(native=item, path=path))
-            return
-        if self._native:  # an item of the future, which its own API knows
+        if self._native or (type_.endswith("_call") and call_id is None):
+            # an item of the future, which its own API knows, or a call that none can answer
             self._run.add(EchoedHostedItem(native=item, path=path))
             return
         if call_id is None or not type_.endswith("_call"):
