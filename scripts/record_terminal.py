@@ -31,7 +31,7 @@ def main() -> None:
     for arguments in COMMANDS:
         words = [f'"{word}"' if " " in word else word for word in arguments]
         shown.append((COLOURS[2], f"$ llmcore {' '.join(words)}"))
-        command = [sys.executable, "-m", "llmcore.cli", *arguments]
+        command = [sys.executable, "-m", "llmcore", *arguments]
         ran = subprocess.run(  # noqa: S603 (the commands above)
             command, check=False, capture_output=True, text=True
         )

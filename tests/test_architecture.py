@@ -31,6 +31,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     | {"cli"},
     "sync": {*LAYERS, "catalog", "sessions", "mcp", "sync"},
     "mcp": {*LAYERS, "mcp"},
+    "__main__": {"cli"},
 }
 MAY_IMPORT["client"] |= {"catalog", "storage"}
 MAY_IMPORT["generation"] |= {"catalog", "sessions", "storage"}
@@ -107,7 +108,7 @@ NOT_NAMES = {"common", "helpers", "misc", "shared", "utils"}
 VENDORS = ("anthropic", "openai", "gemini", "google", "bedrock", "mistral", "ollama", "claude")
 
 SMALL_FOR_A_REASON = {
-    "llmcore/cli/__main__.py": "what `python -m` runs",
+    "llmcore/__main__.py": "what `python -m llmcore` runs",
     "llmcore/client/cost.py": "the client and its middleware both stand on it",
     "llmcore/client/middleware/clock.py": "what tests of middleware replace",
     "llmcore/generation/generate.py": "the function that most users look for first",

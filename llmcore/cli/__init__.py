@@ -1,4 +1,4 @@
-"""The command lines `llmcore` (and `python -m llmcore.cli`: `__main__`) and `openbridge`.
+"""The command lines `llmcore`, also as `python -m llmcore`, and `openbridge`.
 
 `main` is the entry point of `llmcore`; it imports nothing before it can handle Ctrl-C. In reading
 order: `commands` (all commands of `llmcore`, and the parser of both programs), `options` (those of

@@ -62,7 +62,7 @@ def spawn(*options: str, **variables: str) -> Any:
         "PROMPT_TOOLKIT_NO_CPR": "1",
         **variables,
     }
-    command = ["-m", "llmcore.cli", "chat", "-m", "vllm:m-1", *options]
+    command = ["-m", "llmcore", "chat", "-m", "vllm:m-1", *options]
     return pexpect.spawn(
         sys.executable,
         command,
@@ -144,7 +144,7 @@ def test_a_line_that_is_typed_early_is_sent(server: Loopback) -> None:
 def test_ask_without_a_prompt_in_a_terminal_is_a_chat(server: Loopback) -> None:
     """Input comes from a terminal."""
     environ = {**os.environ, "TERM": "dumb", "NO_COLOR": "1"}
-    command = ["-m", "llmcore.cli", "ask", "-m", "vllm:m-1"]
+    command = ["-m", "llmcore", "ask", "-m", "vllm:m-1"]
     chat = pexpect.spawn(
         sys.executable, command, env=environ, encoding="utf-8", timeout=20, use_poll=True
     )

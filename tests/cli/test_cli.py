@@ -404,7 +404,7 @@ def test_json_is_utf8_whatever_the_terminal_speaks(server: Loopback, command: li
     headers = {"content-type": "text/event-stream"}
     server.handler = lambda _: Answer(chat_stream(["é 😀"]), headers=headers)
     environ = {**os.environ, "PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"}
-    line = [sys.executable, "-m", "llmcore.cli", *command, "-m", "vllm:m-1", "é 😀"]
+    line = [sys.executable, "-m", "llmcore", *command, "-m", "vllm:m-1", "é 😀"]
     done = subprocess.run(
         line, capture_output=True, check=True, env=environ, stdin=subprocess.DEVNULL
     )
@@ -426,7 +426,7 @@ def test_stdin_that_is_not_text_is_refused(server: Loopback) -> None:
     """It is not sent in pieces, nor does the program break."""
     for encoding in ("utf-8:strict", "utf-8:surrogateescape"):
         done = subprocess.run(
-            [sys.executable, "-m", "llmcore.cli", "ask", "-m", "vllm:m-1", "Read:"],
+            [sys.executable, "-m", "llmcore", "ask", "-m", "vllm:m-1", "Read:"],
             input=b"caf\xe9",
             capture_output=True,
             check=False,
@@ -477,7 +477,7 @@ def test_ctrl_c_stops_the_request(server: Loopback) -> None:
             yield 0.05
 
     server.handler = lambda _: Answer(endless(), headers={"content-type": "text/event-stream"})
-    command = [sys.executable, "-m", "llmcore.cli", "ask", "-m", "vllm:m-1", "Hi"]
+    command = [sys.executable, "-m", "llmcore", "ask", "-m", "vllm:m-1", "Hi"]
     process = subprocess.Popen(
         command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE
     )
@@ -499,7 +499,7 @@ def test_a_reader_that_leaves_is_not_an_error(server: Loopback) -> None:
     server.handler = lambda _: Answer(
         chat_stream(["x" * 1000] * 200), headers={"content-type": "text/event-stream"}
     )
-    command = f"{sys.executable} -m llmcore.cli ask -q -m vllm:m-1 Hi | head -c 1"
+    command = f"{sys.executable} -m llmcore ask -q -m vllm:m-1 Hi | head -c 1"
     done = subprocess.run(
         ["bash", "-o", "pipefail", "-c", command],
         stdin=subprocess.DEVNULL,

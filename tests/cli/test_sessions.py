@@ -128,7 +128,7 @@ def test_an_interrupted_response_is_not_kept(
             yield 0.05
 
     server.handler = lambda _: Answer(endless(), headers={"content-type": "text/event-stream"})
-    command = [sys.executable, "-m", "llmcore.cli", *ASK, "Hi"]
+    command = [sys.executable, "-m", "llmcore", *ASK, "Hi"]
     process = subprocess.Popen(
         command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE
     )
@@ -403,7 +403,7 @@ def test_lines_are_utf8_whatever_the_terminal_speaks(place: Path) -> None:
     environ = {**os.environ, "PYTHONIOENCODING": "latin-1", "PYTHONUTF8": "0"}
 
     def run(*args: str, given: bytes = b"") -> subprocess.CompletedProcess[bytes]:
-        command = [sys.executable, "-m", "llmcore.cli", "sessions", *args]
+        command = [sys.executable, "-m", "llmcore", "sessions", *args]
         return subprocess.run(command, input=given, capture_output=True, check=False, env=environ)
 
     text = line("user", {"kind": "text", "payload": {"text": "über 😀"}})
@@ -421,7 +421,7 @@ def test_any_text_can_be_shown_anywhere(place: Path, tmp_path: Path) -> None:
     environ = {**os.environ, "PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"}
 
     def said(*args: str) -> bytes:
-        command = [sys.executable, "-m", "llmcore.cli", "sessions", *args]
+        command = [sys.executable, "-m", "llmcore", "sessions", *args]
         return subprocess.run(command, capture_output=True, check=True, env=environ).stdout
 
     said("import", str(file))

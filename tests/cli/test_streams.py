@@ -17,7 +17,7 @@ from llmcore.cli.program import escaped, printable
 from tests.support.servers.loopback import Answer, Loopback, chat_stream
 
 SSE = {"content-type": "text/event-stream"}
-LLMCORE = [sys.executable, "-m", "llmcore.cli"]
+LLMCORE = [sys.executable, "-m", "llmcore"]
 OPENBRIDGE = [sys.executable, "-c", "from llmcore.cli.openbridge import main; exit(main())"]
 EVIL = "a\x1b]52;c;ZXZpbA==\x07b\x1b[2J\rc\x9b31m\x7f\nd\te"
 HARMLESS = "a]52;c;ZXZpbA==b[2Jc31m\nd\te"
