@@ -1,5 +1,6 @@
 """How a response ended and what it consumed, in terms that every API has."""
 
+from collections.abc import Sequence
 from typing import Final
 
 from llmcore.schema.events import Finish, FinishReason, FinishReasonKind
@@ -48,6 +49,24 @@ def words_of_end(event: Finish) -> str | None:
         words = native.get("finishMessage") or feedback.get("blockReasonMessage")
         if isinstance(words, str) and words:
             return words
+    return None
+
+
+def stop_sequence(event: Finish, sequences: Sequence[str]) -> str | None:
+    """Return which of the client's *sequences* ended the response, where the upstream names it.
+
+    Anthropic and Claude over Converse state it in `stop_sequence`, vLLM in `stop_reason` and SGLang
+    in `matched_stop`, which may have the number of a token instead. Sources, read November 2026:
+    https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Converse.html
+    (`additionalModelResponseFields`), https://docs.vllm.ai/en/latest/serving/
+    openai_compatible_server.html, https://docs.sglang.ai/basic_usage/openai_api.html.
+    """
+    for native in event.provider_metadata.values():
+        of_model = object_or_empty(native.get("additionalModelResponseFields"))
+        named = (native.get("stop_sequence"), of_model.get("stop_sequence"))
+        for sequence in (*named, native.get("stop_reason"), native.get("matched_stop")):
+            if isinstance(sequence, str) and sequence in sequences:
+                return sequence
     return None
 
 

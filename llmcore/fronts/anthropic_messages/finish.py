@@ -9,10 +9,10 @@
 https://platform.claude.com/docs/en/build-with-claude/prompt-caching#tracking-cache-performance.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from llmcore.fronts.finishing import finish_kind, token_counts, words_of_end
+from llmcore.fronts.finishing import finish_kind, stop_sequence, token_counts, words_of_end
 from llmcore.protocols.anthropic_messages.names import (
     CACHE_READ_TOKENS,
     CACHE_WRITE_TOKENS,
@@ -39,12 +39,17 @@ _NO_DETAILS: Final = {"type": "refusal", "category": None, "explanation": None}
 
 
 def stop_fields(
-    event: Finish, native: Mapping[str, Any], *, called: bool, refused: bool
+    event: Finish,
+    native: Mapping[str, Any],
+    sequences: Sequence[str],
+    *,
+    called: bool,
+    refused: bool,
 ) -> dict[str, Any]:
     """Return why the message ended. *native* are the fields of a response of Anthropic's own.
 
     The upstream's own word is kept if it is one of the API's and makes the client do what the
-    response requires.
+    response requires. Other upstreams may name which of the client's *sequences* ended it.
     """
     reason = event.finish_reason
     kind = finish_kind(reason, called=called)
@@ -53,7 +58,9 @@ def stop_fields(
     word = _STOP_REASONS.get(kind, "end_turn")
     if reason.raw is not None and FINISH_REASONS.get(reason.raw) == kind == reason.reason:
         word = reason.raw
-    sequence = str_or_none(native.get("stop_sequence"))
+    sequence = stop_sequence(event, sequences) or str_or_none(native.get("stop_sequence"))
+    if word == "end_turn" and kind == "stop" and sequence in sequences:
+        word = "stop_sequence"
     fields: dict[str, Any] = {
         "stop_reason": word,
         "stop_sequence": sequence if word == "stop_sequence" else None,
@@ -72,8 +79,13 @@ def is_explanation(event: TextEnd) -> bool:
 def container_fields(native: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return further fields of the message: those inside the last delta, and those beside it."""
     inside = present({"container": native.get("container")})
-    beside = present({"context_management": native.get("context_management")})
+    beside = present({name: native.get(name) for name in _BESIDE})
     return inside, beside
+
+
+_BESIDE: Final = ("context_management", "input_transformations")
+"""Fields of `message_delta` for changes that the server made to the request: the `anthropic`
+package, 2.14.0 (`BetaRawMessageDeltaEvent`)."""
 
 
 # -- token counts

@@ -70,7 +70,7 @@ from llmcore.schema.events import (
     ToolInputStart,
     ToolResult,
 )
-from llmcore.schema.json import JsonObject, object_or_empty, str_or_none
+from llmcore.schema.json import JsonObject, object_or_empty, present, str_or_none
 
 _PLACE: Final = frozenset({"id", "part", "index"})
 """Metadata that only states where a part stood among the items of a response. OpenAI takes
@@ -387,13 +387,16 @@ class MessagesWriter(FrontWriter):
 
     def _end(self, reason: FinishReason, event: Finish) -> None:
         native = event.provider_metadata.get(METADATA_KEY, {})
-        stop = stop_fields(event, native, called=bool(self._ids), refused=self._refused)
+        sequences = self._request.request.generation.stop
+        stop = stop_fields(event, native, sequences, called=bool(self._ids), refused=self._refused)
         if reason.reason == "other" and stop["stop_reason"] == "end_turn":
             why = f"the upstream's finish reason ({reason.raw}) has no equivalent here"
             self._diagnostics.at("stop_reason").noted("finish-reason", why)
         usage = usage_fields(self.usage, self._start, searches=self._searched)
         extras, outer = container_fields(native)
-        self._message |= {**stop, **extras, **outer, "usage": {**self._message["usage"], **usage}}
+        begun = present({"diagnostics": native.get("diagnostics")})
+        usage_of_all = {**self._message["usage"], **usage}
+        self._message |= {**stop, **extras, **outer, **begun, "usage": usage_of_all}
         delta = {**stop, **extras}
         self._blocks.write({"type": "message_delta", "delta": delta, **outer, "usage": usage})
         self._blocks.write({"type": "message_stop"})

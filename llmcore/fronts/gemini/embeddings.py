@@ -71,9 +71,8 @@ def read_embeddings_request(body: JsonObject, method: str, model: Model) -> Read
         known.add("taskType")
     options = {name: value for name, value in settings.items() if name not in known}
     if model.provider != _NATIVE:
-        report_lost(
-            list(options), path.rstrip("."), "the upstream has no such setting", diagnostics
-        )
+        place = diagnostics.at(path.rstrip("."))
+        report_lost(list(options), "the upstream has no such setting", place)
         options = {}
     try:
         request = EmbeddingRequest(
@@ -97,7 +96,7 @@ def _entries(fields: NativeObject, method: str, diagnostics: Diagnostics) -> lis
     name = _LISTS[method]
     if not name:
         return [("", _flat(fields))]
-    report_unknown(fields, frozenset({"model", "parameters", name}), "", diagnostics)
+    report_unknown(fields, frozenset({"model", "parameters", name}), diagnostics)
     shared = camel_keys(fields.get("parameters"))
     return [
         (f"{name}[{number}].", {**shared, **_flat(camel_keys(item))})
@@ -122,7 +121,8 @@ def _settings(entries: list[_Entry], diagnostics: Diagnostics) -> NativeObject:
             if settings.get(name) != given.get(name):
                 raise invalid(f"{path}{name} must be that of the other texts.", f"{path}{name}")
         own = [name for name, value in given.items() if settings.get(name) != value]
-        report_lost(own, path.rstrip("."), "it is not the same for all texts", diagnostics)
+        place = diagnostics.at(path.rstrip("."))
+        report_lost(own, "it is not the same for all texts", place)
         settings = {name: value for name, value in settings.items() if given.get(name) == value}
     return settings
 

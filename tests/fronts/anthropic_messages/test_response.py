@@ -21,6 +21,8 @@ from llmcore.schema.events import (
     ToolInputStart,
     ToolResult,
 )
+from llmcore.schema.options import GenerationOptions
+from llmcore.schema.request import LLMRequest
 from llmcore.schema.usage import Usage
 from tests.fronts.anthropic_messages.messages_kit import (
     ASK,
@@ -111,8 +113,53 @@ def test_a_finish_reason_has_its_stop_reason(
     assert ("stop_details" in made.whole) == (expected == "refusal")
 
 
+@pytest.mark.parametrize(
+    ("native", "reason", "expected"),
+    [
+        ({"openai": {"stop_reason": "END"}}, "stop", ("stop_sequence", "END")),
+        ({"openai": {"stop_reason": 128009}}, "stop", ("end_turn", None)),
+        ({"openai": {"stop_reason": "</s>"}}, "stop", ("end_turn", None)),
+        ({"openai": {"matched_stop": "END"}}, "stop", ("stop_sequence", "END")),
+        (
+            {"bedrock": {"additionalModelResponseFields": {"stop_sequence": "END"}}},
+            "stop",
+            ("stop_sequence", "END"),
+        ),
+        ({"openai": {"stop_reason": "END"}}, "length", ("max_tokens", None)),
+        ({}, "stop", ("end_turn", None)),
+    ],
+    ids=["vLLM", "a token", "the model's own end", "SGLang", "Converse", "cut", "not named"],
+)
+def test_a_stop_sequence_of_the_client_is_named_where_the_upstream_names_it(
+    native: Any, reason: str, expected: tuple[str, str | None]
+) -> None:
+    """Only one that the client asked for."""
+    asked = LLMRequest(model="m", messages=(), generation=GenerationOptions(stop=("END",)))
+    events = stream(text("Well."), reason=reason, raw=reason, provider_metadata=native)
+    made = written(events, ReadMessagesRequest(request=asked))
+
+    assert (made.whole["stop_reason"], made.whole["stop_sequence"]) == expected
+    delta = made.end["delta"]
+    assert (delta["stop_reason"], delta["stop_sequence"]) == expected
+
+
+def test_what_anthropics_server_did_to_the_request_is_shown() -> None:
+    """As its API has it: at the end of a stream, but for the diagnostics, which begin one."""
+    facts: Any = {
+        "context_management": {"applied_edits": []},
+        "input_transformations": [{"type": "thinking_dropped", "path": "p", "reason": "r"}],
+        "diagnostics": {"cache_miss_reason": {"type": "model_changed"}},
+    }
+    events = stream(text("Well."), provider_metadata={"anthropic": facts}, protocol=MESSAGES)
+    made = written(events)
+
+    assert {name: made.whole[name] for name in facts} == facts
+    shown = {name: made.end[name] for name in facts if name in made.end}
+    assert shown == {name: facts[name] for name in facts if name != "diagnostics"}
+
+
 def test_the_stop_sequence_that_anthropic_names_is_shown() -> None:
-    """Other providers do not name it."""
+    """Also where the request is not known."""
     metadata = {"anthropic": {"stop_sequence": "END"}}
     made = written(
         stream(text("Well."), raw="stop_sequence", provider_metadata=metadata, protocol=MESSAGES)
