@@ -45,6 +45,8 @@ class MessagesState(BlockState, frozen=True, kw_only=True):
 
     early: PersistentList | None = None
     """Events that came before `message_start`."""
+    counted: bool = False
+    """Whether `message_delta` came."""
     stopped: bool = False
     """Whether `message_stop` came."""
     sources: int = 0

@@ -300,8 +300,8 @@ def _on_message_delta(state: MessagesState, event: Event, _events: list[LLMEvent
     delta = object_or_empty(event.get("delta"))
     state = with_facts(state, delta, NOT_OF_DELTA, object_or_empty(event.get("usage")))
     state = with_facts(state, event, NOT_OF_EVENT, {})
-    reason = str_or_none(delta.get("stop_reason"))
-    return state if reason is None else replace(state, info=replace(state.info, reason=reason))
+    reason = str_or_none(delta.get("stop_reason")) or state.info.reason
+    return replace(state, info=replace(state.info, reason=reason), counted=True)
 
 
 def _on_message_stop(state: MessagesState, event: Event, _events: list[LLMEvent]) -> MessagesState:
@@ -322,9 +322,15 @@ _HANDLERS: Final[dict[str, Callable[[MessagesState, Event, list[LLMEvent]], Mess
 
 
 def halt(state: MessagesState) -> Sequence[LLMEvent]:
-    """Return the end of the response; an error if its documented end did not come."""
+    """Return the end of the response; an error if its documented end did not come.
+
+    `message_stop` without a stop reason is one only after the usage: a gateway that lost its server
+    may still write it.
+    """
     if not state.stopped:
         return (truncated("message_stop"),)
+    if state.info.reason is None and not state.counted:
+        return (truncated("message_delta"),)
     events: list[LLMEvent] = []
     for index in list(state.open):
         state = _close(state, index, events)
@@ -349,7 +355,7 @@ def whole(
     state = _begin(replace(start, info=replace(start.info, raw=document)), document, events)
     for index, block in enumerate(_blocks(document["content"])):
         state = _close(_open(state, index, block, events), index, events)
-    return (*events, *halt(replace(state, stopped=True)))
+    return (*events, *halt(replace(state, counted=True, stopped=True)))
 
 
 def _blocks(content: JsonValue) -> list[Event]:

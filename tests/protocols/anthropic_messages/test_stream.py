@@ -576,6 +576,7 @@ def test_a_message_without_content_is_empty() -> None:
         ([begin(), begin(id="msg_2")], "a second message began"),
         ([begin()], "no message_stop came"),
         ([begin(), *end()[:1]], "no message_stop came"),
+        ([begin(), start(0, **text("a")), stop(0), *end()[1:]], "no message_delta came"),
     ],
 )
 def test_a_broken_stream_is_an_error(events: list[Any], why: str) -> None:
