@@ -255,8 +255,7 @@ class Service:
     def check_room(self) -> None:
         """Raise FrontError, 503, if as many responses are under way as there may be."""
         if self._running >= self.settings.limits.max_running:
-            message = f"{self._running} responses are under way, which is the limit here"
-            raise overloaded(message)
+            raise overloaded(f"{self._running} responses are under way, which is the limit here")
 
     async def upstream(self, target: UpstreamModel) -> Upstream:
         """Return what requests to *target* are read for; FrontError if the name is rejected."""

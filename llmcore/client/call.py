@@ -104,8 +104,7 @@ class _Response:
             return None
         self.received += len(chunk)
         if self.received > self.limit:
-            message = f"the response is larger than {self.limit} bytes"
-            raise StreamError(message, retryable=False)
+            raise StreamError(f"the response is larger than {self.limit} bytes", retryable=False)
         return chunk
 
     def decoded(self, chunk: bytes | None) -> Sequence[LLMEvent]:

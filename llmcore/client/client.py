@@ -396,8 +396,7 @@ class Client(UnaryMethods, NotPickled):
     def _check_middleware(self, middleware: Sequence[Middleware]) -> None:
         for item in middleware:
             if isinstance(item, type):
-                message = f"middleware must be a value: write {item.__name__}(...)"
-                raise ConfigurationError(message)
+                raise ConfigurationError(f"middleware must be a value: write {item.__name__}(...)")
             if not callable(item):
                 rule = "a middleware is a function or a value such as CallLog()"
                 raise ConfigurationError(f"{rule}, not {shown_kind(item)}")

@@ -124,8 +124,7 @@ class ConfiguredProviders:
             return self.own_name(request.provider_id), model_id
         before, colon, after = model_id.partition(":")
         if colon and not after and self._has(self.split_name(before)[0]):
-            message = f"{model_id!r} names no model: write {model_id + 'MODEL'!r}"
-            raise ConfigurationError(message)
+            raise ConfigurationError(f"{model_id!r} names no model: write {model_id + 'MODEL'!r}")
         if after and self._has(self.split_name(before)[0]):
             return before, after
         if model_id and not self.default_was_chosen:

@@ -128,8 +128,7 @@ class GoogleTokens(_OncePerProcess):
                     cause=error,
                 ) from error
             except Exception as error:  # invalid files, rejected requests
-                message = f"no Google credentials: {error}"
-                raise AuthenticationError(message, cause=error) from error
+                raise AuthenticationError(f"no Google credentials: {error}", cause=error) from error
             return str(self._found.token)
 
     def _look(self) -> Any:

@@ -250,8 +250,7 @@ async def _whole(exchange: Exchange, most: int, *, cut: bool) -> bytes:
             if len(body) > most:
                 if cut:
                     break
-                message = f"the response is larger than {most} bytes"
-                raise StreamError(message, retryable=False)
+                raise StreamError(f"the response is larger than {most} bytes", retryable=False)
     return bytes(body[:most])
 
 

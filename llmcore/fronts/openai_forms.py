@@ -134,8 +134,7 @@ def choice_of_mode(mode: object, tools: Sequence[object]) -> ToolChoice | None:
     if mode is None:
         return None
     if not isinstance(mode, str) or mode not in _MODES:
-        message = f"tool_choice {str(mode)[:40]!r} is not auto, none or required."
-        raise invalid(message, TOOL_CHOICE)
+        raise invalid(f"tool_choice {str(mode)[:40]!r} is not auto, none or required.", TOOL_CHOICE)
     if tools:
         return _MODES[mode]()
     if _MODES[mode] == ToolChoice.required:

@@ -65,8 +65,7 @@ def document_of(name: str, data: bytes, protocol: str | None = None) -> Document
         try:
             return of_cassette(loads(data.decode()), name)
         except CassetteError as error:
-            message = f"it is not a cassette: {error}"
-            raise InvalidRequestError(message, cause=error) from error
+            raise InvalidRequestError(f"it is not a cassette: {error}", cause=error) from error
     if first and isinstance(first[0], Mapping):
         if "contractVersion" in first[0]:
             return of_session(name, list(from_lines(data.decode().split("\n"))))

@@ -285,8 +285,7 @@ class _Fields:
     def body(self, request: SpeechRequest, diagnostics: Diagnostics) -> dict[str, JsonValue]:
         """Return the body of *request*."""
         if self.needs_voice and request.voice is None:
-            message = "the API needs a voice: set voice, such as voice='alloy'"
-            raise InvalidRequestError(message)
+            raise InvalidRequestError("the API needs a voice: set voice, such as voice='alloy'")
         names = {
             "voice": self.voice,
             "output_format": "response_format",

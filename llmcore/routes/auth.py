@@ -271,8 +271,7 @@ def _checked(key: str | None, source: str, context: AuthContext) -> Result[str, 
         return Failure(AuthenticationError(message, error_code=UNUSABLE_KEY))
     key = (key or "").strip() or context.missing_key
     if not key:
-        message = f"no API key: {source} is empty"
-        return Failure(AuthenticationError(message, error_code=NO_KEY))
+        return Failure(AuthenticationError(f"no API key: {source} is empty", error_code=NO_KEY))
     if not key.isascii() or not key.isprintable():
         message = f"{source} holds characters that cannot be part of a key"
         return Failure(AuthenticationError(message, error_code=UNUSABLE_KEY))

@@ -57,8 +57,7 @@ class BaseUrlVariable:
         try:
             return _finished(self.finish, given)
         except ConfigurationError as error:
-            message = f"{error.message} (from {self.name})"
-            raise ConfigurationError(message, cause=error) from error
+            raise ConfigurationError(f"{error.message} (from {self.name})", cause=error) from error
 
 
 @lru_cache(maxsize=64)

@@ -283,8 +283,7 @@ def from_data(data: JsonValue) -> Cassette:
     """Return the cassette in a file's JSON data; CassetteError if it is invalid."""
     version = data.get("version") if isinstance(data, dict) else None
     if isinstance(version, int) and version != FORMAT_VERSION:
-        message = f"it has format version {version}; this llmcore reads {FORMAT_VERSION}"
-        raise CassetteError(message)
+        raise CassetteError(f"it has format version {version}; this llmcore reads {FORMAT_VERSION}")
     try:
         return _cassette(codec.from_json(_File, data))
     except (InvalidRequestError, ValueError) as error:

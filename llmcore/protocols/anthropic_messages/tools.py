@@ -126,8 +126,7 @@ def _lower_choice(
         return None
     serial = request.parallel_tool_calls is False
     if serial and any(map(_called_by_code, request.tools)):
-        why = "code calls its tools as it needs them"
-        diagnostics.at("parallel_tool_calls").unsupported(why)
+        diagnostics.at("parallel_tool_calls").unsupported("code calls its tools as it needs them")
         serial = False
     if choice is None:
         return _choice("auto", serial=True) if serial else None

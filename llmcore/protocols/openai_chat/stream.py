@@ -279,8 +279,7 @@ def halt(state: ChatState) -> Sequence[LLMEvent]:
     events: list[LLMEvent] = []
     state = begin_named(end_several(state, events), events)
     if state.calls.pending:
-        message = "a tool call has no name"
-        return (ErrorEvent(StreamError(message, raw=state.calls.pending[0].id)),)
+        return (ErrorEvent(StreamError("a tool call has no name", raw=state.calls.pending[0].id)),)
     state = close_segment(flush_partial_tag(state, events), events)
     diagnostics: tuple[Diagnostic, ...] = ()
     if state.context.constrained:

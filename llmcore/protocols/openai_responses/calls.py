@@ -292,8 +292,7 @@ def settle_call(state: ResponsesState, item: Item, events: list[LLMEvent]) -> Re
     state = _start_call(state, item, events)
     item = state.items[item.position]
     if not item.call_id:
-        message = "a tool call has no name"
-        events.append(ErrorEvent(StreamError(message, raw=item.native)))
+        events.append(ErrorEvent(StreamError("a tool call has no name", raw=item.native)))
         return with_item(state, replace(item, done=True))
     text = _whole_input(item, events)
     if _is_wrapped(state, item):

@@ -136,8 +136,7 @@ def _add(
         case ImagePart() if _completes_image(items, part, metadata):
             pass
         case _:
-            why = "an assistant message cannot contain it"
-            diagnostics.left_out(media.noun_of(part), why)
+            diagnostics.left_out(media.noun_of(part), "an assistant message cannot contain it")
 
 
 def _item(

@@ -207,8 +207,7 @@ def _parts_of(value: object) -> list[Mapping[str, Any]]:
 def _known(data: Mapping[str, Any], name: str, words: Mapping[Any, object]) -> None:
     word = data.get(name)
     if isinstance(word, str) and word not in words:
-        message = f"{name} {word[:_SHOWN]!r} is not one of {', '.join(words)}"
-        raise UnknownKindError(message)
+        raise UnknownKindError(f"{name} {word[:_SHOWN]!r} is not one of {', '.join(words)}")
     if not isinstance(word, str):
         raise MalformedError(f"{name} is missing, or is not text")
 
