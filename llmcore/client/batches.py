@@ -186,7 +186,7 @@ class Batches:
         protocol = UnaryProtocol(
             id="batches", build=lambda _: request, read=read, response_kind=response_kind
         )
-        return (await self._client.unary.call(UnaryRoute.beside(route, protocol), None)).unwrap()
+        return await self._client.unary.call(UnaryRoute.beside(route, protocol), None)
 
     # -- results
 

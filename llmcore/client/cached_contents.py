@@ -30,7 +30,7 @@ from llmcore.schema.display import with_settings_in_repr
 from llmcore.schema.errors import InvalidRequestError, LLMError
 from llmcore.schema.model import Model
 from llmcore.schema.request import LLMRequest
-from llmcore.schema.result import Failure, Result
+from llmcore.schema.result import Failure, Result, Success
 
 
 @with_settings_in_repr
@@ -67,10 +67,10 @@ class CachedContents:
                 diagnostics=ready.diagnostics,
                 strict=request.strict,
             )
+            made = await self._call(route, CACHE_CREATING, content_request)
+            return Success(self._owned(evolve(made, model=model.id), route))
         except LLMError as error:
             return Failure(error)
-        made = await self._call(route, CACHE_CREATING, content_request)
-        return made.map(lambda content: self._owned(evolve(content, model=model.id), route))
 
     async def list(
         self, provider: str | None = None
@@ -78,19 +78,18 @@ class CachedContents:
         """Return the cached contents of the account at *provider*, or the default provider."""
         try:
             route = self._route(provider)
+            items = await self._client.unary.all_pages(UnaryRoute.beside(route, CACHE_LISTING))
+            return Success(tuple(self._owned(item, route) for item in items))
         except LLMError as error:
             return Failure(error)
-        listed = await self._client.unary.all_pages(UnaryRoute.beside(route, CACHE_LISTING))
-        return listed.map(lambda items: tuple(self._owned(item, route) for item in items))
 
     async def get(self, name: str, provider: str | None = None) -> Result[CachedContent, LLMError]:
         """Return the cached content *name* of *provider*, or of the default provider."""
         try:
             route = self._route(provider)
+            return Success(self._owned(await self._call(route, CACHE_READING, name, name), route))
         except LLMError as error:
             return Failure(error)
-        read = await self._call(route, CACHE_READING, name, name)
-        return read.map(lambda content: self._owned(content, route))
 
     async def update(
         self, content: CachedContent, *, ttl: timedelta
@@ -99,18 +98,19 @@ class CachedContents:
         try:
             route = self._owner(content)
             request = CachedContentRequest(name=content.name, ttl=ttl)
+            kept = await self._call(route, CACHE_UPDATING, request, content.name)
+            return Success(self._owned(evolve(kept, model=content.model), route))
         except LLMError as error:
             return Failure(error)
-        updated = await self._call(route, CACHE_UPDATING, request, content.name)
-        return updated.map(lambda kept: self._owned(evolve(kept, model=content.model), route))
 
     async def delete(self, content: CachedContent) -> Result[None, LLMError]:
         """Delete *content*; InvalidRequestError, before sending, if it is another account's."""
         try:
             route = self._owner(content)
+            await self._call(route, CACHE_DELETING, content.name, content.name)
+            return Success(None)
         except LLMError as error:
             return Failure(error)
-        return await self._call(route, CACHE_DELETING, content.name, content.name)
 
     # -- routes and owners
 
@@ -139,7 +139,7 @@ class CachedContents:
         protocol: UnaryProtocol[Request, Response_co],
         request: Request,
         name: str = "",
-    ) -> Result[Response_co, LLMError]:
+    ) -> Response_co:
         """Return the response; the names of Vertex AI begin with the project, as its URLs do."""
         base = rebased(route, _above_project) if name.startswith("projects/") else None
         return await self._client.unary.call(UnaryRoute.beside(route, protocol, base), request)

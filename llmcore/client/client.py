@@ -26,7 +26,7 @@ from llmcore.client.middleware.chain import ClientCheck, Middleware, Next, compo
 from llmcore.client.preparation import PendingRequest, Preparation, native_request
 from llmcore.client.transport import Transport
 from llmcore.client.transports import Transports
-from llmcore.client.unary import UnaryCalls
+from llmcore.client.unary import UnaryCalls, result_of
 from llmcore.client.unary_methods import UnaryMethods
 from llmcore.routes.auth import TOKEN_TO_COME, NotPickled
 from llmcore.routes.route import PreparedRequest, Route, ToolChoiceMode, route_of
@@ -223,12 +223,13 @@ class Client(UnaryMethods, NotPickled):
         `generate` would send; of others the count is an estimate and marked as one. Nothing is
         generated, and the providers do not bill it.
         """
-        resolved = self.resolve(request)
-        if isinstance(resolved, Failure):
-            return resolved
-        model = resolved.value
-        counted_request = evolve(request, model=model, provider=None)
-        return await counted(self.unary, route_of(model), counted_request, self.models, timeouts)
+
+        async def count() -> TokenCount:
+            model = self.resolve(request).unwrap()
+            named = evolve(request, model=model, provider=None)
+            return await counted(self.unary, route_of(model), named, self.models, timeouts)
+
+        return await result_of(count)
 
     def supports_tool_choice(
         self, mode: ToolChoiceMode, model: Model | str, *, provider: str | None = None
@@ -238,16 +239,13 @@ class Client(UnaryMethods, NotPickled):
         By its API and the catalog; settings such as reasoning may still exclude it. Raises
         ConfigurationError for a model that the client cannot resolve.
         """
-        resolved = self.resolve(LLMRequest(model=model, provider=provider, messages=()))
-        if isinstance(resolved, Failure):
-            raise resolved.error
+        resolved = self._resolved(model, provider)
         from llmcore.catalog.lookup import get_model_info  # a data file is behind it
 
-        resolved_model = resolved.value
-        known = get_model_info(resolved_model.id, resolved_model.provider, models=self.models)
+        known = get_model_info(resolved.id, resolved.provider, models=self.models)
         if known is not None and mode not in (known.tool_choice_modes or (mode,)):
             return False
-        return route_of(resolved_model).takes_tool_choice(resolved_model.id, mode)
+        return route_of(resolved).takes_tool_choice(resolved.id, mode)
 
     @takes_requests
     async def generate(
@@ -335,9 +333,8 @@ class Client(UnaryMethods, NotPickled):
         if isinstance(timeout, Timeouts):
             return timeout
         if isinstance(request, UnaryRequest):
-            limits = self._timeouts_of(self._model_of(request))
-        else:
-            limits = self._timeouts_of(self.resolve(request))
+            request = LLMRequest(model=request.model, provider=request.provider, messages=())
+        limits = self._timeouts_of(self.resolve(request))
         return limits if timeout is None else evolve(limits, total=timeout)
 
     def resolve(self, request: LLMRequest) -> Result[Model, LLMError]:

@@ -15,7 +15,6 @@ from llmcore.schema.changed import changed
 from llmcore.schema.errors import LLMError
 from llmcore.schema.model import Model
 from llmcore.schema.request import LLMRequest
-from llmcore.schema.result import Failure, Result, Success
 from llmcore.schema.token_estimate import TokenCount, cached_tokens, estimated_tokens, overflow_note
 
 if TYPE_CHECKING:  # a data file is behind it
@@ -33,8 +32,8 @@ async def counted(
     request: LLMRequest,
     models: "Sequence[ModelInfo]",
     timeouts: Timeouts | None,
-) -> Result[TokenCount, LLMError]:
-    """Return the input tokens of *request*, whose model is resolved and files are loaded."""
+) -> TokenCount:
+    """Return the input tokens of *request*, whose model is resolved. Raises LLMError."""
     window = context_window(request, models)
     counting = route.protocol.count_tokens
     tokens = None
@@ -46,14 +45,14 @@ async def counted(
             tokens = counting.read((await calls.exchange(route, prepare, timeouts)).document)
     except LLMError as error:
         if error.error_code != CANNOT_COUNT and error.status_code not in _CANNOT:
-            return Failure(error)
+            raise
     if tokens is not None:
         if counting is not None and counting.fields is not None:  # the content is not sent
             tokens += cached_tokens(request)
-        return Success(TokenCount(tokens=tokens, context_window=window))
+        return TokenCount(tokens=tokens, context_window=window)
     step = partial(estimated_tokens, request)
     estimate = await run_in_thread_if(step, large=is_large(request))
-    return Success(TokenCount(tokens=estimate, estimated=True, context_window=window))
+    return TokenCount(tokens=estimate, estimated=True, context_window=window)
 
 
 def context_window(request: LLMRequest, models: "Sequence[ModelInfo]") -> int | None:

@@ -17,9 +17,8 @@ from llmcore.routes.route import Route
 from llmcore.routes.transport import Timeouts
 from llmcore.routes.unary import UnaryRoute, messages_path, rebased
 from llmcore.schema.content import DocumentPart
-from llmcore.schema.errors import ConfigurationError, InvalidRequestError, LLMError, StreamError
+from llmcore.schema.errors import ConfigurationError, InvalidRequestError, StreamError
 from llmcore.schema.files import FileUpload, StoredFile
-from llmcore.schema.result import Failure, Result, Success
 
 _PURPOSES: Final = {"openai": "user_data", "azure": "assistants", "mistral": "ocr"}
 """The purposes of files that requests refer to. Azure does not support `user_data`."""
@@ -27,64 +26,53 @@ _PURPOSES: Final = {"openai": "user_data", "azure": "assistants", "mistral": "oc
 
 @frozen
 class Files:
-    """The files of the account that *route* signs for."""
+    """The files of the account that *route* signs for. Methods raise LLMError."""
 
     calls: UnaryCalls
     route: Route[Any]
     timeouts: Timeouts | None = None
 
-    async def upload(self, upload: FileUpload) -> Result[StoredFile, LLMError]:
+    async def upload(self, upload: FileUpload) -> StoredFile:
         """Store *upload*, and return the file with its content, so that it can be stored again."""
-        try:
-            if self._is_gemini:
-                stored = await self._upload_in_two(upload)
-            else:
-                over = UnaryRoute.beside(self.route, self._protocol().upload)
-                stored = await self.calls.call(over, upload, self.timeouts)
-        except LLMError as error:
-            return Failure(error)
-        return stored.map(
-            lambda file: evolve(
-                file,
-                account=self.account,
-                filename=file.filename or upload.filename,
-                media_type=file.media_type or upload.media_type,
-                data=upload.data,
-            )
+        if self._is_gemini:
+            stored = await self._upload_in_two(upload)
+        else:
+            over = UnaryRoute.beside(self.route, self._protocol().upload)
+            stored = await self.calls.call(over, upload, self.timeouts)
+        return evolve(
+            stored,
+            account=self.account,
+            filename=stored.filename or upload.filename,
+            media_type=stored.media_type or upload.media_type,
+            data=upload.data,
         )
 
-    async def list(self) -> Result[tuple[StoredFile, ...], LLMError]:
+    async def list(self) -> tuple[StoredFile, ...]:
         """Return the files of the account, page after page."""
-        try:
-            over = UnaryRoute.beside(self.route, self._protocol().listing)
-        except LLMError as error:
-            return Failure(error)
-        listed = await self.calls.all_pages(over, self.timeouts)
+        over = UnaryRoute.beside(self.route, self._protocol().listing)
+        files = await self.calls.all_pages(over, self.timeouts)
         account = self.account
-        return listed.map(lambda files: tuple(evolve(file, account=account) for file in files))
+        return tuple(evolve(file, account=account) for file in files)
 
-    async def delete(self, file: StoredFile) -> Result[None, LLMError]:
+    async def delete(self, file: StoredFile) -> None:
         """Delete *file*; InvalidRequestError if it is another provider's or account's."""
-        try:
-            self._check_owner(file)
-            over = UnaryRoute.beside(self.route, self._protocol().deleting)
-        except LLMError as error:
-            return Failure(error)
-        return await self.calls.call(over, file, self.timeouts)
+        self._check_owner(file)
+        over = UnaryRoute.beside(self.route, self._protocol().deleting)
+        await self.calls.call(over, file, self.timeouts)
 
-    async def here(self, file: StoredFile) -> Result[StoredFile, LLMError]:
+    async def here(self, file: StoredFile) -> StoredFile:
         """Return *file* if this account has it; else store its content here.
 
         InvalidRequestError if the content is not at hand.
         """
         try:
             self._check_owner(file)
-        except InvalidRequestError as error:
+        except InvalidRequestError:
             if file.data is None:
-                return Failure(error)
+                raise
             name, kind = file.filename or "file", file.media_type or "application/octet-stream"
             return await self.upload(FileUpload(data=file.data, filename=name, media_type=kind))
-        return Success(file)
+        return file
 
     @property
     def account(self) -> str | None:
@@ -126,20 +114,18 @@ class Files:
             f"the provider {provider!r} stores no files: send their data", provider=provider
         )
 
-    async def _upload_in_two(self, upload: FileUpload) -> Result[StoredFile, LLMError]:
+    async def _upload_in_two(self, upload: FileUpload) -> StoredFile:
         start = UnaryRoute.beside(
             self.route, protocols.GEMINI_START, rebased(self.route, _below_upload)
         )
-        begun = await self.calls.call(start, upload, self.timeouts)
-        if isinstance(begun, Failure):
-            return begun
+        upload_url = await self.calls.call(start, upload, self.timeouts)
         base_url = base_url_of(self.route, self.calls.environ).unwrap()
-        if urlsplit(begun.value).netloc != urlsplit(base_url).netloc:
+        if urlsplit(upload_url).netloc != urlsplit(base_url).netloc:
             message = "the response names a URL of another host to upload to"
-            return Failure(StreamError(message, provider=self.route.provider, retryable=False))
+            raise StreamError(message, provider=self.route.provider, retryable=False)
         finish = evolve(
             UnaryRoute.beside(self.route, protocols.GEMINI_FINISH),
-            endpoint=Endpoint.path("", base_url=begun.value),
+            endpoint=Endpoint.path("", base_url=upload_url),
         )
         return await self.calls.call(finish, upload, self.timeouts)
 
@@ -151,8 +137,8 @@ def _below_upload(base_url: str) -> str:
 
 async def upload_of(
     source: bytes | str | Path, filename: str | None, media_type: str | None, purpose: str | None
-) -> Result[FileUpload, LLMError]:
-    """Return the upload of a path or of bytes; InvalidRequestError if it cannot be read."""
+) -> FileUpload:
+    """Return the upload of a path or of bytes; raises InvalidRequestError if it cannot be read."""
     if isinstance(source, bytes):
         data, name = source, filename or "file"
     else:
@@ -161,9 +147,9 @@ async def upload_of(
             data = await anyio.Path(source).read_bytes()
         except OSError as error:
             message = f"cannot read {source}: {error.strerror or error}"
-            return Failure(InvalidRequestError(message, cause=error))
+            raise InvalidRequestError(message, cause=error) from error
     known = media_type or media_type_of(DocumentPart(data=data)) or _by_name(name)
-    return Success(FileUpload(data=data, filename=name, media_type=known, purpose=purpose))
+    return FileUpload(data=data, filename=name, media_type=known, purpose=purpose)
 
 
 def _by_name(name: str) -> str:

@@ -13,9 +13,8 @@ from llmcore.routes.route import Route, route_of
 from llmcore.routes.transport import Timeouts
 from llmcore.routes.unary import UnaryRoute
 from llmcore.schema.audio import SpeechRequest
-from llmcore.schema.errors import ConfigurationError, LLMError, StreamError
+from llmcore.schema.errors import ConfigurationError, StreamError
 from llmcore.schema.model import Model
-from llmcore.schema.result import Failure, Result
 from llmcore.schema.unary import UnaryRequest, UnaryResponse
 
 if TYPE_CHECKING:  # a data file is behind it
@@ -35,40 +34,34 @@ async def model_response(
     model: Model,
     models: "Sequence[ModelInfo]",
     timeouts: Timeouts | None,
-) -> Result[_Response, LLMError]:
-    """Return the response of *model* to *request*, over the route that *find* returns."""
-    try:
-        route = find(route_of(model), model.id)
-        named = evolve(request, model=model, provider=None)
-        loaded = await anyio.to_thread.run_sync(load_unary_files, named)
-    except LLMError as error:
-        return Failure(error)
-    answered = await calls.call(route, loaded, timeouts)
-    return answered.map(lambda response: _with_cost(response, model, models))
+) -> _Response:
+    """Return the response of *model* to *request*, over the route that *find* returns.
+
+    Raises LLMError.
+    """
+    route = find(route_of(model), model.id)
+    named = evolve(request, model=model, provider=None)
+    loaded = await anyio.to_thread.run_sync(load_unary_files, named)
+    return _with_cost(await calls.call(route, loaded, timeouts), model, models)
 
 
 async def speech_stream(
     calls: UnaryCalls, request: SpeechRequest, model: Model, timeouts: Timeouts | None
-) -> Result[ByteStream, LLMError]:
-    """Return *request* spoken by *model*, to be read while it arrives."""
+) -> ByteStream:
+    """Return *request* spoken by *model*, to be read while it arrives. Raises LLMError."""
     from llmcore.protocols.audio import NOT_RECORDINGS
     from llmcore.routes.media import speech_route
 
-    try:
-        route = speech_route(route_of(model), model.id)
-    except LLMError as error:
-        return Failure(error)
+    route = speech_route(route_of(model), model.id)
     if route.protocol.response_kind != "bytes":
         message = f"the API of {model.provider!r} answers with the whole recording: use "
-        return Failure(ConfigurationError(message + "generate_speech", provider=model.provider))
+        raise ConfigurationError(message + "generate_speech", provider=model.provider)
     opened = await calls.opened(route, evolve(request, model=model, provider=None), timeouts)
-    if isinstance(opened, Failure):
-        return opened
-    stated = opened.value.media_type or ""
+    stated = opened.media_type or ""
     if stated.startswith(NOT_RECORDINGS):
-        await opened.value.aclose()
+        await opened.aclose()
         message = f"the response is not a recording, but {stated}"
-        return Failure(StreamError(message, provider=model.provider, retryable=False))
+        raise StreamError(message, provider=model.provider, retryable=False)
     return opened
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import anyio
 from attrs import evolve
@@ -12,27 +12,24 @@ from llmcore.protocols.protocol import NativeRequest, NativeResponse, UnaryProto
 from llmcore.protocols.unary import LiveModel
 from llmcore.routes.auth import Auth
 from llmcore.routes.endpoint import Endpoint
-from llmcore.routes.route import Route
+from llmcore.routes.route import route_of
 from llmcore.routes.transport import Timeouts
 from llmcore.routes.unary import UnaryRoute, model_list_route
 from llmcore.schema import json
-from llmcore.schema.errors import ConfigurationError, LLMError
+from llmcore.schema.errors import ConfigurationError
 from llmcore.schema.json import JsonValue
-from llmcore.schema.result import Failure, Result, Success
+from llmcore.schema.model import Model
 
 if TYPE_CHECKING:  # a data file is behind it
     from llmcore.catalog.model_info import ModelInfo
 
 
 async def listed_models(
-    calls: UnaryCalls, route: Route[Any], timeouts: Timeouts | None
-) -> Result[tuple[LiveModel, ...], LLMError]:
-    """Return the models that the provider of *route* lists, page after page."""
-    try:
-        lists = model_list_route(route)
-    except LLMError as error:
-        return Failure(error)
-    return await calls.all_pages(lists, timeouts)
+    calls: UnaryCalls, model: Model, models: "Sequence[ModelInfo]", timeouts: Timeouts | None
+) -> "tuple[ModelInfo, ...]":
+    """Return the models that the provider of *model* lists, page after page. Raises LLMError."""
+    live = await calls.all_pages(model_list_route(route_of(model)), timeouts)
+    return tuple(with_facts(entry, model.provider, models) for entry in live)
 
 
 def with_facts(live: LiveModel, provider: str, models: "Sequence[ModelInfo]" = ()) -> "ModelInfo":
@@ -57,28 +54,22 @@ def with_facts(live: LiveModel, provider: str, models: "Sequence[ModelInfo]" = (
 
 async def loaded_models(
     calls: UnaryCalls, source: str | Path, timeouts: Timeouts | None
-) -> Result["tuple[ModelInfo, ...]", LLMError]:
-    """Return the models of a file, or of the document at an `https://` URL."""
+) -> "tuple[ModelInfo, ...]":
+    """Return the models of a file, or of the document at an `https://` URL. Raises LLMError."""
     from llmcore.catalog.own_models import models_from
 
-    found = await _document(calls, source, timeouts)
-    try:
-        return found.map(lambda document: models_from(document, str(source)))
-    except LLMError as error:
-        return Failure(error)
+    return models_from(await _document(calls, source, timeouts), str(source))
 
 
-async def _document(
-    calls: UnaryCalls, source: str | Path, timeouts: Timeouts | None
-) -> Result[JsonValue, LLMError]:
+async def _document(calls: UnaryCalls, source: str | Path, timeouts: Timeouts | None) -> JsonValue:
     url = str(source)
     if url.startswith(("https://", "http://")):
         return await calls.call(_document_route(url), None, timeouts)
     try:
         data = await anyio.Path(source).read_bytes()
-        return Success(json.loads(data))
+        return json.loads(data)
     except (OSError, ValueError, RecursionError) as error:
-        return Failure(ConfigurationError(f"{source} cannot be read: {error}", cause=error))
+        raise ConfigurationError(f"{source} cannot be read: {error}", cause=error) from error
 
 
 def _document_route(url: str) -> UnaryRoute[None, JsonValue]:

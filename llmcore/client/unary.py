@@ -6,11 +6,11 @@ generations, but not the middleware.
 """
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import aclosing, contextmanager
 from datetime import UTC, datetime
 from functools import partial
-from typing import Any, Final, Protocol
+from typing import Any, Final, Protocol, TypeVar
 
 import anyio
 from attrs import evolve, frozen
@@ -40,6 +40,8 @@ from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.errors import LLMError, StreamError
 from llmcore.schema.json import JsonValue
 from llmcore.schema.result import Failure, Result, Success
+
+_T = TypeVar("_T")
 
 _UNAUTHORIZED: Final = 401
 _REDIRECTED: Final = 300
@@ -73,7 +75,7 @@ class SendableRoute(Protocol):
 
 @frozen
 class UnaryCalls:
-    """Sends unary requests over a client's connections, as its credentials."""
+    """Sends unary requests over a client's connections, as its credentials. Raises LLMError."""
 
     credentials: Credentials
     transports: Transports
@@ -85,41 +87,37 @@ class UnaryCalls:
         route: UnaryRoute[Request, Response_co],
         request: Request,
         timeouts: Timeouts | None = None,
-    ) -> Result[Response_co, LLMError]:
+    ) -> Response_co:
         """Return the response to *request* over *route*."""
         diagnostics: list[Diagnostic] = []
         prepare = partial(_prepared, route, request, diagnostics)
         try:
             response = await self.exchange(route, prepare, timeouts, route.protocol.response_kind)
-            return Success(
-                route.protocol.read(evolve(response, diagnostics=tuple(diagnostics)), request)
-            )
+            return route.protocol.read(evolve(response, diagnostics=tuple(diagnostics)), request)
         except LLMError as error:
             error.provider = error.provider or route.provider
-            return Failure(error)
+            raise
 
     async def all_pages(
         self, route: UnaryRoute[PageRequest, Page[Item]], timeouts: Timeouts | None = None
-    ) -> Result[tuple[Item, ...], LLMError]:
+    ) -> tuple[Item, ...]:
         """Return the items of a list, page after page, of at most 100 pages."""
         items: list[Item] = []
         after: str | None = None
         for _ in range(_MOST_PAGES):
             page = await self.call(route, PageRequest(after=after), timeouts)
-            if isinstance(page, Failure):
-                return page
-            items += page.value.items
-            after = page.value.after
+            items += page.items
+            after = page.after
             if after is None:
                 break
-        return Success(tuple(items))
+        return tuple(items)
 
     async def opened(
         self,
         route: UnaryRoute[Request, Response_co],
         request: Request,
         timeouts: Timeouts | None = None,
-    ) -> Result[ByteStream, LLMError]:
+    ) -> ByteStream:
         """Return the response to *request* over *route*, whose content is yet to be read."""
         diagnostics: list[Diagnostic] = []
         prepare = partial(_prepared, route, request, diagnostics)
@@ -129,16 +127,14 @@ class UnaryCalls:
                 exchange, secrets = await self._opened(route, prepare, limits)
         except LLMError as error:
             error.provider = error.provider or route.provider
-            return Failure(error)
-        return Success(
-            ByteStream(
-                exchange,
-                provider=route.provider,
-                diagnostics=tuple(diagnostics),
-                limits=limits,
-                most=route.defaults.max_response_bytes,
-                secrets=secrets,
-            )
+            raise
+        return ByteStream(
+            exchange,
+            provider=route.provider,
+            diagnostics=tuple(diagnostics),
+            limits=limits,
+            most=route.defaults.max_response_bytes,
+            secrets=secrets,
         )
 
     async def exchange(
@@ -148,7 +144,7 @@ class UnaryCalls:
         timeouts: Timeouts | None = None,
         response_kind: BodyKind = "json",
     ) -> NativeResponse:
-        """Return the response to the request that *prepare* makes; raises LLMError."""
+        """Return the response to the request that *prepare* makes."""
         limits = self._limits(route, timeouts)
         with _time_limit(route, limits):
             exchange, secrets = await self._opened(route, prepare, limits)
@@ -203,6 +199,14 @@ class UnaryCalls:
         spec = Http() if isinstance(route.transport, WebSocket) else route.transport
         transport, ready = await self.transports.for_unary(spec, request)
         return await transport.send(ready, limits)
+
+
+async def result_of(work: Callable[[], Awaitable[_T]]) -> Result[_T, LLMError]:
+    """Return what *work* does as a Success, and an LLMError that it raises as a Failure."""
+    try:
+        return Success(await work())
+    except LLMError as error:
+        return Failure(error)
 
 
 def _prepared(

@@ -1,6 +1,7 @@
 """Methods of the client that send requests other than generations."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Awaitable
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeVar
 
@@ -8,7 +9,7 @@ from llmcore.client.byte_stream import ByteStream
 from llmcore.client.call_hints import with_awaited_hints
 from llmcore.client.configured_models import PROBE_MODEL
 from llmcore.client.model_calls import FindRoute, model_response, speech_stream
-from llmcore.client.unary import UnaryCalls
+from llmcore.client.unary import UnaryCalls, result_of
 from llmcore.routes.route import route_of
 from llmcore.routes.transport import Timeouts
 from llmcore.schema.audio import (
@@ -29,7 +30,7 @@ from llmcore.schema.hints import shown_kind
 from llmcore.schema.images import ImageRequest, ImageResponse
 from llmcore.schema.model import Model
 from llmcore.schema.request import LLMRequest
-from llmcore.schema.result import Failure, Result, Success
+from llmcore.schema.result import Result, Success
 from llmcore.schema.unary import UnaryRequest, UnaryResponse
 
 if TYPE_CHECKING:  # these load the catalog's modules, and protocols that few programs use
@@ -83,16 +84,13 @@ class UnaryMethods(ABC):
         Without *provider*, those of the default provider. ConfigurationError for a provider that
         is not configured or has no such list.
         """
-        resolved = self._resolved(PROBE_MODEL, provider or self.default_provider)
-        if isinstance(resolved, Failure):
-            return resolved
-        from llmcore.client.model_lists import listed_models, with_facts
+        from llmcore.client.model_lists import listed_models
 
-        model = resolved.value
-        listed = await listed_models(self.unary, route_of(model), timeouts)
-        return listed.map(
-            lambda live: tuple(with_facts(entry, model.provider, self.models) for entry in live)
-        )
+        def listed() -> "Awaitable[tuple[ModelInfo, ...]]":
+            model = self._resolved(PROBE_MODEL, provider or self.default_provider)
+            return listed_models(self.unary, model, self.models, timeouts)
+
+        return await result_of(listed)
 
     async def load_models(
         self, source: str | Path, *, timeouts: Timeouts | None = None
@@ -105,7 +103,7 @@ class UnaryMethods(ABC):
         """
         from llmcore.client.model_lists import loaded_models
 
-        loaded = await loaded_models(self.unary, source, timeouts)
+        loaded = await result_of(lambda: loaded_models(self.unary, source, timeouts))
         if isinstance(loaded, Success):
             from llmcore.catalog.own_models import merged
 
@@ -129,7 +127,7 @@ class UnaryMethods(ABC):
         """Return the API that embeds *request*, with its limits; raises ConfigurationError."""
         from llmcore.routes.retrieval import embedding_protocol
 
-        model = self._resolved(request.model, request.provider).unwrap()
+        model = self._resolved(request.model, request.provider)
         return embedding_protocol(route_of(model), model.id)
 
     @_takes_requests
@@ -177,25 +175,22 @@ class UnaryMethods(ABC):
         The recording is what `generate_speech` would return as a whole. A ConfigurationError where
         the API answers with a document, as those of Gemini and Mistral do. No middleware is run.
         """
-        resolved = self._model_of(request)
-        if isinstance(resolved, Failure):
-            return resolved
-        return await speech_stream(self.unary, request, resolved.value, timeouts)
+        return await result_of(
+            lambda: speech_stream(self.unary, request, self._model_of(request), timeouts)
+        )
 
     async def _model_response(
         self, find: FindRoute[_Request, _Response], request: _Request, timeouts: Timeouts | None
     ) -> Result[_Response, LLMError]:
-        resolved = self._model_of(request)
-        if isinstance(resolved, Failure):
-            return resolved
-        return await model_response(
-            self.unary, find, request, resolved.value, self.models, timeouts
-        )
+        def answered() -> Awaitable[_Response]:
+            model = self._model_of(request)
+            return model_response(self.unary, find, request, model, self.models, timeouts)
 
-    def _model_of(self, request: UnaryRequest) -> Result[Model, LLMError]:
+        return await result_of(answered)
+
+    def _model_of(self, request: UnaryRequest) -> Model:
         if not isinstance(request, UnaryRequest):
-            kind = shown_kind(request)
-            return Failure(InvalidRequestError(f"{_TAKES}; got {kind}"))
+            raise InvalidRequestError(f"{_TAKES}; got {shown_kind(request)}")
         return self._resolved(request.model, request.provider)
 
     async def upload_file(
@@ -213,23 +208,21 @@ class UnaryMethods(ABC):
         """
         from llmcore.client.files import upload_of
 
-        upload = await upload_of(source, filename, media_type, purpose)
-        if isinstance(upload, Failure):
-            return upload
-        files = self._files(provider)
-        return files if isinstance(files, Failure) else await files.value.upload(upload.value)
+        async def stored() -> StoredFile:
+            upload = await upload_of(source, filename, media_type, purpose)
+            return await self._files(provider).upload(upload)
+
+        return await result_of(stored)
 
     async def list_files(
         self, provider: str | None = None
     ) -> Result[tuple[StoredFile, ...], LLMError]:
         """Return the files that *provider* stores for the account."""
-        files = self._files(provider)
-        return files if isinstance(files, Failure) else await files.value.list()
+        return await result_of(lambda: self._files(provider).list())
 
     async def delete_file(self, file: StoredFile) -> Result[None, LLMError]:
         """Delete *file*; InvalidRequestError, before sending, if it is another account's."""
-        files = self._files(file.provider)
-        return files if isinstance(files, Failure) else await files.value.delete(file)
+        return await result_of(lambda: self._files(file.provider).delete(file))
 
     async def file_at(
         self, file: StoredFile, provider: str | None = None
@@ -238,14 +231,14 @@ class UnaryMethods(ABC):
 
         InvalidRequestError if it is another provider's or account's and has no `data`.
         """
-        files = self._files(provider)
-        return files if isinstance(files, Failure) else await files.value.here(file)
+        return await result_of(lambda: self._files(provider).here(file))
 
-    def _files(self, provider: str | None) -> "Result[Files, LLMError]":
+    def _files(self, provider: str | None) -> "Files":
         from llmcore.client.files import Files
 
         model = self._resolved(PROBE_MODEL, provider or self.default_provider)
-        return model.map(lambda resolved: Files(self.unary, route_of(resolved)))
+        return Files(self.unary, route_of(model))
 
-    def _resolved(self, model: Model | str, provider: str | None) -> Result[Model, LLMError]:
-        return self.resolve(LLMRequest(model=model, provider=provider, messages=()))
+    def _resolved(self, model: Model | str, provider: str | None) -> Model:
+        """Return the configured model; raises ConfigurationError if there is none."""
+        return self.resolve(LLMRequest(model=model, provider=provider, messages=())).unwrap()
