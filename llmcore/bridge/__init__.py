@@ -8,7 +8,8 @@ reaches. In reading order:
 - `pools/`: several upstreams behind one name
 - `upstream_call`, `drop_rejected_parameters`, `rejected_betas`: one call of an upstream
 - `response_run`: one response under way; `translated_run`: one that is translated; `relay`: one
-  that passes as it came, `relayed_bytes`: its bytes; `choices`: several responses as one
+  that passes as it came, `relayed_request`: its request, `relayed_bytes`: its bytes; `choices`:
+  several responses as one
 - `api`: one API that clients speak: operations that return JSON, or a response to run
 - `counting`: counts of tokens
 - `generation`: the operations that all fronts have; `apis/`: the APIs that are served

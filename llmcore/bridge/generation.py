@@ -15,7 +15,8 @@ from llmcore.bridge.configuration.settings import KeepAlive
 from llmcore.bridge.model_map import UpstreamModel
 from llmcore.bridge.model_names import further_models, no_model
 from llmcore.bridge.pools.affinity import conversation_of
-from llmcore.bridge.relay import RelayPlan, holds_sealed_state
+from llmcore.bridge.relay import RelayPlan
+from llmcore.bridge.relayed_request import holds_sealed_state
 from llmcore.bridge.response_run import ResponseRun, RunLabels
 from llmcore.bridge.savings import (
     CachedResponse,

@@ -3,154 +3,34 @@
 The body of the request is sent as it came, except for the name of the model; the bytes of the
 response are forwarded as they arrive. A copy of them is read as events, for metrics, logs and
 retries, and to know how the response ended. Fields that this library does not know are kept.
-
-Upstreams of Chat Completions send the usage of a stream only where `stream_options` requests it.
-Each stream is requested with it; clients that did not request it get the stream without it.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import lru_cache
-from typing import Any, Final, Self
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
 
 import anyio
 import msgspec
-from attrs import evolve, field
+from attrs import evolve
 from msgspec.structs import replace
 
 from llmcore.bridge.rejected_betas import HEADER, without_rejected_betas
 from llmcore.bridge.relayed_bytes import RelayedBytes
+from llmcore.bridge.relayed_request import RelayedRequest
 from llmcore.bridge.response_run import ErrorForm, RunLabels, WholeBody
 from llmcore.bridge.upstream_call import CallLimits, RunContext, UpstreamRun
 from llmcore.client.event_stream import EventStream
 from llmcore.folds.grammar import has_content
 from llmcore.fronts.errors import FrontError, from_llm_error
-from llmcore.fronts.front import ClientRequest, FailureResponse, FrontWriter, StreamEncoding
-from llmcore.fronts.sealer import PREFIX as SEAL
-from llmcore.protocols.protocol import BodyBuilder, Built, Protocol
+from llmcore.fronts.front import FailureResponse, FrontWriter, StreamEncoding
 from llmcore.routes.route import Route
 from llmcore.routes.transport import Timeouts
 from llmcore.schema import json
-from llmcore.schema.changed import changed
 from llmcore.schema.diagnostics import Diagnostic
 from llmcore.schema.errors import LLMError, NetworkError, RequestTimeoutError, StreamError
 from llmcore.schema.events import ErrorEvent, Finish, LLMEvent, StepFinish
-from llmcore.schema.frozen import frozen
-from llmcore.schema.json import JsonObject, JsonValue
-from llmcore.schema.messages import Message
-from llmcore.schema.model import Model
-from llmcore.schema.options import HttpOverlay
+from llmcore.schema.json import JsonValue
 from llmcore.schema.request import LLMRequest
-from llmcore.schema.result import Result
 from llmcore.schema.usage import Usage
-
-# -- the request
-
-_FORWARDED_HEADERS: Final = ("anthropic-beta", "anthropic-version", "openai-beta")
-_FORWARDED_QUERY: Final = ("beta",)
-_ROUTE_FIELDS: Final = ("model", "anthropic_version")
-"""Fields that the route sets, not the client. Vertex AI has the model in its path."""
-_STREAM_OPTIONS: Final = "stream_options"
-_PLACEHOLDER: Final = Message.user("?")
-_SEALS: Final = (f'"{SEAL}'.encode(), b'"b2IxL')
-"""The beginning of sealed state in a body, plain and in base64."""
-
-
-def holds_sealed_state(body: JsonObject) -> bool:
-    """Return whether *body* has state that the gateway sealed, which no upstream must receive."""
-    data = json.dumps(body)
-    return any(seal in data for seal in _SEALS)
-
-
-@frozen(kw_only=True)
-class RelayedRequest(LLMRequest[Any]):
-    """A request whose native body takes the place of its messages."""
-
-    body: JsonObject = field(factory=dict)
-    usage_options: JsonObject = field(factory=dict)
-    """The `stream_options` that request the usage of a stream."""
-    hides_usage: bool = False
-    """Whether the client did not request the usage of its stream."""
-
-    @classmethod
-    def to(cls, model: Model, route: Route[Any], *, skims: bool) -> Self:
-        """Return a request to *model* over *route*; `of` sets its body.
-
-        With *skims*, only the beginning and the end of a plain response are read.
-        """
-        protocol = route.protocol
-
-        def build(request: LLMRequest, streaming: bool) -> Result[Built[Any], LLMError]:
-            body = request.body if isinstance(request, RelayedRequest) else {}
-            route_fields = _route_fields(protocol, request.model_id, model.provider, streaming)
-            return route_fields.map(lambda fields: Built(_native(body, fields)))
-
-        relaying: Protocol[Any, Any, Any] = changed(
-            protocol,
-            body=BodyBuilder(build=build, optional=protocol.body.optional),
-            whole=_skimming(protocol) if skims else protocol.whole,
-        )
-        relayed = Model(model.id, model.provider, route=changed(route, protocol=relaying))
-        streamed = protocol.body.build(_blank(model.id, model.provider), True)
-        options = streamed.map(lambda built: built.body.get(_STREAM_OPTIONS) or {})
-        return cls(model=relayed, messages=(), usage_options=options.value_or({}))
-
-    def of(self, request: ClientRequest) -> Self:
-        """Return the request with the body of *request*, and its headers that are forwarded."""
-        headers, query = request.headers, request.query
-        sent = {name: headers[name] for name in _FORWARDED_HEADERS if name in headers}
-        named = {name: query[name] for name in _FORWARDED_QUERY if name in query}
-        asking = _asking_for_usage(request.body, self.usage_options)
-        hides = asking is not None
-        body = request.body if asking is None else asking
-        if not (sent or named):
-            return changed(self, body=body, hides_usage=hides)
-        overlay = HttpOverlay(headers=sent, query=named)
-        return changed(self, body=body, hides_usage=hides, http=overlay)
-
-
-def _skimming(
-    protocol: Protocol[Any, Any, Any],
-) -> Callable[[JsonValue, LLMRequest], Iterable[LLMEvent]]:
-    """Return a reader of whole responses that skips the content of plain ones."""
-    skim, whole = protocol.skim, protocol.whole
-    if skim is None:
-        return whole
-    return lambda document, request: skim(document, request) or whole(document, request)
-
-
-@lru_cache(maxsize=256)
-def _route_fields(
-    protocol: Protocol[Any, Any, Any], model_id: str, provider: str, streaming: bool
-) -> Result[JsonObject, LLMError]:
-    """Return the fields that the route sets in every body."""
-    return protocol.body.build(_blank(model_id, provider), streaming).map(
-        lambda built: {name: built.body[name] for name in _ROUTE_FIELDS if name in built.body}
-    )
-
-
-def _blank(model_id: str, provider: str) -> LLMRequest:
-    return LLMRequest(model=Model(model_id, provider), messages=(_PLACEHOLDER,))
-
-
-def _asking_for_usage(body: JsonObject, usage: JsonObject) -> JsonObject | None:
-    """Return *body* with the options *usage*; None if it is not that of a stream, or has them."""
-    options = body.get(_STREAM_OPTIONS) or {}
-    if not usage or body.get("stream") is not True or not isinstance(options, Mapping):
-        return None
-    if options.get("include_usage") is True:
-        return None
-    return {**body, _STREAM_OPTIONS: {**options, **usage}}
-
-
-def _native(body: JsonObject, fields: JsonObject) -> JsonObject:
-    """Return *body* with the *fields* of the route in place of the client's."""
-    kept = {name: fields.get(name, value) for name, value in body.items()}
-    if "model" not in fields:
-        kept.pop("model", None)
-    return {**kept, **fields}
-
-
-# -- the run
 
 _KEY_REFUSED: Final = frozenset({401, 403})
 _JSON_BEGINS: Final = (b"{", b"[")

@@ -28,7 +28,8 @@ from llmcore.bridge.pools.providers import upstreams_from
 from llmcore.bridge.pools.shared_health import SharedHealth
 from llmcore.bridge.pools.shared_limits import SharedLimits
 from llmcore.bridge.pools.upstream_health import UpstreamHealth
-from llmcore.bridge.relay import RelayedRequest, RelayPlan, RelayRun
+from llmcore.bridge.relay import RelayPlan, RelayRun
+from llmcore.bridge.relayed_request import RelayedRequest
 from llmcore.bridge.reload import ReadSettings, Reloader
 from llmcore.bridge.response_run import ResponseRun
 from llmcore.bridge.state.store import ResponseStore, StateUnavailableError

@@ -48,7 +48,8 @@ def is_large(request: LLMRequest) -> bool:
         request.provider_options,
         request.metadata,
     )
-    return holds_much(*filter(None, values))
+    held = tuple(filter(None, values))
+    return bool(held) and holds_much(*held)
 
 
 def holds_much(*values: object) -> bool:

@@ -52,7 +52,7 @@ EVERYONE: Final = "everyone"
 
 _THREADS: Final = 32
 _RATE_KEPT_S: Final = 120.0
-_SETTLING_S: Final = 0.1
+_SETTLING_S: Final = 0.15
 """How long a refused reservation waits before its one retry, so that other workers can settle."""
 _REFUSED_S: Final = 1.0
 """For how long reservations of the same meter then fail without waiting."""

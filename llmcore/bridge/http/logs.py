@@ -12,6 +12,7 @@ import time
 from collections.abc import Mapping
 from contextvars import ContextVar
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Any, Final, TextIO
 
 import orjson
@@ -88,7 +89,7 @@ class JsonFormatter(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         """Return the line."""
         line: dict[str, Any] = {
-            "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+            "time": f"{_second(int(record.created))}.{int(record.created % 1 * 1000):03}+00:00",
             "level": record.levelname.lower(),
             "logger": record.name,
             "event": record.getMessage(),
@@ -105,6 +106,12 @@ class JsonFormatter(logging.Formatter):
         except TypeError:  # such as integers of more than 64 bits
             return _ENCODER.encode(line)
         return text.decode() if text.isascii() else _ENCODER.encode(line)
+
+
+@lru_cache(maxsize=2)
+def _second(seconds: int) -> str:
+    """Return a time in UTC, such as `2026-11-27T06:38:03`; lines of one second share it."""
+    return datetime.fromtimestamp(seconds, UTC).isoformat().removesuffix("+00:00")
 
 
 class LineFormatter(logging.Formatter):

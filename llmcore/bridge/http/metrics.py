@@ -1,14 +1,17 @@
 """The gateway's metrics, for Prometheus.
 
-Of a single process, counters and gauges keep what each response changes in values of their own,
-since those of the Prometheus client take a lock and five calls; `exposition` hands them on. Several
-processes share the client's files, which each change is written to at once.
+Of a single process, all series keep what each response changes in values of their own, since those
+of the Prometheus client take a lock and five calls; `exposition` hands them on. Several processes
+share the client's files, which each change is written to at once.
 """
 
 import os
+from bisect import bisect_left
+from collections.abc import Callable, Iterator
 from functools import cache, lru_cache
+from itertools import accumulate
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Final, Literal, Protocol
 
 from prometheus_client import (
     CollectorRegistry,
@@ -19,7 +22,9 @@ from prometheus_client import (
     multiprocess,
     values,
 )
+from prometheus_client.core import HistogramMetricFamily
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
+from prometheus_client.registry import Collector
 
 from llmcore.bridge.spend.row import SpendRow
 from llmcore.bridge.state.ledger import NANO
@@ -31,6 +36,8 @@ _PREFIX = "openbridge_"
 _MAX_SERIES = 1000
 """Pairs of key and model: clients can ask for any name of a model."""
 _SECONDS = (0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600)
+_BOUNDS: Final = (*(f"{float(seconds)}" for seconds in _SECONDS), "+Inf")
+"""The largest value of each bucket, as Prometheus writes it."""
 
 
 _FOLDER = "PROMETHEUS_MULTIPROC_DIR"
@@ -107,6 +114,53 @@ class _LabelledCounter:
 
         self.labels = cache(labels)
         """Returns the series of some values, in the order of the labels."""
+
+
+class _Observes(Protocol):
+    def observe(self, amount: float) -> None: ...
+
+
+class _LabelledHistogram(Protocol):
+    @property
+    def labels(self) -> Callable[[str], _Observes]: ...
+
+
+class _Observed:
+    """A series of a histogram of seconds."""
+
+    def __init__(self) -> None:
+        self._counts = [0] * len(_BOUNDS)
+        self._sum = 0.0
+
+    def observe(self, amount: float) -> None:
+        """Count a value."""
+        self._counts[bisect_left(_SECONDS, amount)] += 1
+        self._sum += amount
+
+    def add_to(self, family: HistogramMetricFamily, label: str) -> None:
+        """Add the series, whose label has the value *label*, to a family of metrics."""
+        buckets = list(zip(_BOUNDS, accumulate(self._counts), strict=True))
+        family.add_metric([label], buckets=buckets, sum_value=self._sum)
+
+
+class _HistogramOfOneProcess(Collector):
+    """The series of a histogram of seconds, by their label."""
+
+    def __init__(self, name: str, description: str, label: str) -> None:
+        self._about = name, description, label
+        self._series: dict[str, _Observed] = {}
+
+    def labels(self, value: str) -> _Observed:
+        """Return the series whose label is *value*."""
+        return self._series.get(value) or self._series.setdefault(value, _Observed())
+
+    def collect(self) -> Iterator[HistogramMetricFamily]:
+        """Yield all series, for Prometheus' registry."""
+        name, description, label = self._about
+        family = HistogramMetricFamily(name, description, labels=[label])
+        for value, series in tuple(self._series.items()):
+            series.add_to(family, value)
+        yield family
 
 
 class Metrics:
@@ -220,10 +274,13 @@ class Metrics:
         name = _PREFIX + name
         return Gauge(name, description, labels, registry=self.registry, multiprocess_mode=mode)
 
-    def _histogram(self, name: str, description: str, *labels: str) -> Histogram:
-        histogram = Histogram(
-            _PREFIX + name, description, labels, buckets=_SECONDS, registry=self.registry
-        )
+    def _histogram(self, name: str, description: str, label: str) -> _LabelledHistogram:
+        name = _PREFIX + name
+        if not _is_shared():
+            own = _HistogramOfOneProcess(name, description, label)
+            self.registry.register(own)
+            return own
+        histogram = Histogram(name, description, (label,), buckets=_SECONDS, registry=self.registry)
         # The client's own search for a series locks and copies.
         histogram.labels = lru_cache(maxsize=_MAX_SERIES)(histogram.labels)  # type: ignore[method-assign]
         return histogram

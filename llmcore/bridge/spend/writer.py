@@ -24,7 +24,7 @@ from llmcore.bridge.state.store import StateUnavailableError
 
 LEASE_S: Final = 30.0
 _RENEWED_S: Final = 8.0
-_GATHER_S: Final = 0.05
+_GATHER_S: Final = 0.1
 """How long rows are gathered before they are written together."""
 _BATCH: Final = 200
 _AGAIN_S: Final = 0.5

@@ -83,6 +83,7 @@ insert into openbridge_workers values (?, ?)
 on conflict (name) do update set lease_end = excluded.lease_end
 """
 _RELEASE = "delete from openbridge_holds where id = ? and meter = ? returning amount"
+_RELEASED = "delete from openbridge_holds where id = ? returning meter, amount"
 _ROW = "insert into openbridge_spend values (?, ?, ?) on conflict do nothing returning id"
 _ROWS = """
 select id, at, data from openbridge_spend
@@ -183,12 +184,9 @@ class SqlLedger:
             row = (settlement.id, settlement.at, settlement.row)
             if not execute(_ROW, row):  # written by an earlier try
                 continue
-            held: dict[str, float] = dict(
-                execute(
-                    "delete from openbridge_holds where id = ? returning meter, amount",
-                    (settlement.id,),
-                )
-            )
+            if not settlement.uses:  # nothing was reserved for it
+                continue
+            held: dict[str, float] = dict(execute(_RELEASED, (settlement.id,)))
             for use in settlement.uses:
                 meters[use.meter.name] = use.meter
                 changes[use.meter.name] += use.amount - held.get(use.meter.name, 0)

@@ -2,7 +2,7 @@
 
 import re
 
-from prometheus_client import REGISTRY, generate_latest
+from prometheus_client import REGISTRY, CollectorRegistry, Histogram, generate_latest
 
 from llmcore.bridge.http.asgi import headers_of
 from llmcore.bridge.http.metrics import Metrics
@@ -47,3 +47,22 @@ def test_repeated_headers_are_joined_in_order_and_others_stay_as_they_came() -> 
 
     assert headers_of(scope) == {"accept": "a,b, c,d", "x-one": "\xe4"}
     assert headers_of({"headers": given[:2]}) == {"accept": "a", "x-one": "\xe4"}
+
+
+def test_a_histogram_counts_as_the_one_of_prometheus_does() -> None:
+    """Each value is in the bucket whose bound it does not exceed, bounds included."""
+    values = (0.0, 0.049, 0.05, 0.0501, 1.0, 600.0, 600.1)
+    metrics, registry = Metrics(), CollectorRegistry()
+    bounds = (0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600)
+    name = "openbridge_first_event_seconds"
+    theirs = Histogram(name, "Any.", ("provider",), buckets=bounds, registry=registry)
+    for value in values:
+        metrics.first_event_seconds.labels("openai").observe(value)
+        theirs.labels("openai").observe(value)
+
+    def series(text: bytes) -> set[str]:
+        lines = text.decode().splitlines()
+        return {line for line in lines if line.startswith(name) and "_created" not in line}
+
+    assert series(metrics.exposition()) == series(generate_latest(registry))
+    assert len(series(generate_latest(registry))) == len(bounds) + 3

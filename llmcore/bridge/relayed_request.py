@@ -1,0 +1,229 @@
+"""The request of a client as an upstream of the same API gets it: with the body that came.
+
+Upstreams of Chat Completions send the usage of a stream only where `stream_options` requests it.
+Each stream is requested with it; clients that did not request it get the stream without it.
+"""
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+from functools import lru_cache
+from typing import Any, Final, Self
+
+from attrs import field
+
+from llmcore.fronts.front import ClientRequest
+from llmcore.fronts.sealer import PREFIX as SEAL
+from llmcore.protocols.protocol import BodyBuilder, Built, Protocol
+from llmcore.routes.auth import AuthContext
+from llmcore.routes.endpoint import EndpointContext
+from llmcore.routes.http_request import with_query
+from llmcore.routes.route import PreparedRequest, Route
+from llmcore.schema import json
+from llmcore.schema.changed import changed
+from llmcore.schema.errors import LLMError
+from llmcore.schema.events import LLMEvent
+from llmcore.schema.frozen import frozen
+from llmcore.schema.json import JsonObject, JsonValue
+from llmcore.schema.messages import Message
+from llmcore.schema.model import Model
+from llmcore.schema.options import HttpOverlay
+from llmcore.schema.request import LLMRequest
+from llmcore.schema.result import Result, Success
+
+_FORWARDED_HEADERS: Final = ("anthropic-beta", "anthropic-version", "openai-beta")
+_FORWARDED_QUERY: Final = ("beta",)
+_ROUTE_FIELDS: Final = ("model", "anthropic_version")
+"""Fields that the route sets, not the client. Vertex AI has the model in its path."""
+_STREAM_OPTIONS: Final = "stream_options"
+_PLACEHOLDER: Final = Message.user("?")
+_SEALS: Final = (f'"{SEAL}'.encode(), b'"b2IxL')
+"""The beginning of sealed state in a body, plain and in base64."""
+
+
+def holds_sealed_state(body: JsonObject) -> bool:
+    """Return whether *body* has state that the gateway sealed, which no upstream must receive."""
+    data = json.dumps(body)
+    return any(seal in data for seal in _SEALS)
+
+
+@frozen(kw_only=True)
+class RelayedRequest(LLMRequest[Any]):
+    """A request whose native body takes the place of its messages."""
+
+    body: JsonObject = field(factory=dict)
+    usage_options: JsonObject = field(factory=dict)
+    """The `stream_options` that request the usage of a stream."""
+    hides_usage: bool = False
+    """Whether the client did not request the usage of its stream."""
+
+    @classmethod
+    def to(cls, model: Model, route: Route[Any], *, skims: bool) -> Self:
+        """Return a request to *model* over *route*; `of` sets its body.
+
+        With *skims*, only the beginning and the end of a plain response are read.
+        """
+        protocol = route.protocol
+
+        def build(request: LLMRequest, streaming: bool) -> Result[Built[Any], LLMError]:
+            body = request.body if isinstance(request, RelayedRequest) else {}
+            route_fields = _route_fields(protocol, request.model_id, model.provider, streaming)
+            return route_fields.map(lambda fields: Built(_native(body, fields)))
+
+        relaying: Protocol[Any, Any, Any] = changed(
+            protocol,
+            body=BodyBuilder(build=build, optional=protocol.body.optional),
+            whole=_skimming(protocol) if skims else protocol.whole,
+        )
+        relayed = Model(model.id, model.provider, route=_RelayRoute.over(route, relaying))
+        streamed = protocol.body.build(_blank(model.id, model.provider), True)
+        options = streamed.map(lambda built: built.body.get(_STREAM_OPTIONS) or {})
+        return cls(model=relayed, messages=(), usage_options=options.value_or({}))
+
+    def of(self, request: ClientRequest) -> Self:
+        """Return the request with the body of *request*, and its headers that are forwarded."""
+        headers, query = request.headers, request.query
+        sent = {name: headers[name] for name in _FORWARDED_HEADERS if name in headers}
+        named = {name: query[name] for name in _FORWARDED_QUERY if name in query}
+        asking = _asking_for_usage(request.body, self.usage_options)
+        hides = asking is not None
+        body = request.body if asking is None else asking
+        if not (sent or named):
+            return changed(self, body=body, hides_usage=hides)
+        overlay = HttpOverlay(headers=sent, query=named)
+        return changed(self, body=body, hides_usage=hides, http=overlay)
+
+
+def _skimming(
+    protocol: Protocol[Any, Any, Any],
+) -> Callable[[JsonValue, LLMRequest], Iterable[LLMEvent]]:
+    """Return a reader of whole responses that skips the content of plain ones."""
+    skim, whole = protocol.skim, protocol.whole
+    if skim is None:
+        return whole
+    return lambda document, request: skim(document, request) or whole(document, request)
+
+
+@lru_cache(maxsize=256)
+def _route_fields(
+    protocol: Protocol[Any, Any, Any], model_id: str, provider: str, streaming: bool
+) -> Result[JsonObject, LLMError]:
+    """Return the fields that the route sets in every body."""
+    return protocol.body.build(_blank(model_id, provider), streaming).map(
+        lambda built: {name: built.body[name] for name in _ROUTE_FIELDS if name in built.body}
+    )
+
+
+def _blank(model_id: str, provider: str) -> LLMRequest:
+    return LLMRequest(model=Model(model_id, provider), messages=(_PLACEHOLDER,))
+
+
+def _asking_for_usage(body: JsonObject, usage: JsonObject) -> JsonObject | None:
+    """Return *body* with the options *usage*; None if it is not that of a stream, or has them."""
+    options = body.get(_STREAM_OPTIONS) or {}
+    if not usage or body.get("stream") is not True or not isinstance(options, Mapping):
+        return None
+    if options.get("include_usage") is True:
+        return None
+    return {**body, _STREAM_OPTIONS: {**options, **usage}}
+
+
+def _native(body: JsonObject, fields: JsonObject) -> JsonObject:
+    """Return *body* with the *fields* of the route in place of the client's."""
+    kept = {name: fields.get(name, value) for name, value in body.items()}
+    if "model" not in fields:
+        kept.pop("model", None)
+    return {**kept, **fields}
+
+
+# -- the route
+
+_PREPARED: Final = 16
+"""The number of prepared requests that a route keeps: tokens are replaced from time to time."""
+
+
+@frozen(kw_only=True)
+class _RelayRoute(Route[Any]):
+    """A route for relayed requests, which prepares once what does not depend on their bodies."""
+
+    _prepared: dict[tuple[object, ...], PreparedRequest[Any]] = field(
+        factory=dict, init=False, eq=False, repr=False
+    )
+    """Requests without bodies, by everything else that they depend on."""
+
+    @classmethod
+    def over(cls, route: Route[Any], protocol: Protocol[Any, Any, Any]) -> Self:
+        """Return *route* with *protocol*, which makes the bodies of relayed requests."""
+        return cls(
+            id=route.id,
+            provider=route.provider,
+            protocol=protocol,
+            endpoint=route.endpoint,
+            auth=route.auth,
+            framing=route.framing,
+            transport=route.transport,
+            defaults=route.defaults,
+        )
+
+    def prepare(
+        self,
+        request: LLMRequest,
+        *,
+        streaming: bool,
+        context: AuthContext,
+        rejected: Collection[str] = (),
+    ) -> Result[PreparedRequest[Any], LLMError]:
+        """Return what `Route.prepare` does.
+
+        Requests with headers or a query of their own, and those of an auth that signs the body,
+        are prepared anew.
+        """
+        overlay = request.http
+        if rejected or context.shown or overlay.headers or overlay.query or not self.auth.repeats:
+            return self._anew(request, streaming, context, rejected)
+        key = self._signed_by(streaming, context)
+        before = self._prepared.get(key)
+        if before is not None:
+            return self._with_body_of(request, before, context)
+        prepared = self._anew(request, streaming, context)
+        if isinstance(prepared, Success) and not prepared.value.request.http.body:
+            if len(self._prepared) >= _PREPARED:
+                self._prepared.clear()
+            self._prepared[key] = _without_body(prepared.value)
+        return prepared
+
+    def _anew(
+        self,
+        request: LLMRequest,
+        streaming: bool,
+        context: AuthContext,
+        rejected: Collection[str] = (),
+    ) -> Result[PreparedRequest[Any], LLMError]:
+        return Route.prepare(self, request, streaming=streaming, context=context, rejected=rejected)
+
+    def _with_body_of(
+        self, request: LLMRequest, before: PreparedRequest[Any], context: AuthContext
+    ) -> Result[PreparedRequest[Any], LLMError]:
+        """Return *before* with the body of *request*, and the address that it has now."""
+        streaming = before.streaming
+        built = self.protocol.body.build(request, streaming)
+        if not isinstance(built, Success) or built.value.headers or built.value.diagnostics:
+            return self._anew(request, streaming, context)
+        body = built.value.body
+        where = EndpointContext(
+            model_id=request.model_id, body=body, streaming=streaming, environ=context.environ
+        )
+        url = self.endpoint.url(where)
+        if not isinstance(url, Success):
+            return url
+        address = with_query(url.value, before.request.http.query)
+        http = changed(before.http, url=address, body=json.dumps(body))
+        return Success(changed(before, http=http, body=body))
+
+
+def _without_body(prepared: PreparedRequest[Any]) -> PreparedRequest[Any]:
+    """Return *prepared* without the bytes of its request and what a client has sent."""
+    return changed(
+        prepared,
+        http=changed(prepared.http, body=b""),
+        body={},
+        request=changed(prepared.request, body={}),  # type: ignore[call-arg]
+    )
