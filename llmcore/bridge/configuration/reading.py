@@ -205,7 +205,8 @@ def _table_problems(settings: GatewaySettings, read: Values) -> Iterator[str]:
         fault = unknown_provider(upstream, [*upstreams, COMPATIBLE])
         yield f"{read.label('OTHERWISE')}: {fault.message}"
     if settings.upstream == COMPATIBLE and not (settings.upstream_base_url or tables.upstreams):
-        yield f"{read.label('UPSTREAM')}=openai-compatible needs OPENBRIDGE_UPSTREAM_BASE_URL"
+        needed = read.place_for("UPSTREAM_BASE_URL")
+        yield f"{read.label('UPSTREAM')}=openai-compatible needs {needed}"
 
 
 def _access_problems(settings: GatewaySettings, read: Values) -> Iterator[str]:
@@ -213,8 +214,8 @@ def _access_problems(settings: GatewaySettings, read: Values) -> Iterator[str]:
     public = f"{read.label('HOST')}={settings.host} can be reached from other machines"
     if settings.is_public and not settings.needs_key:
         yield (
-            f"{public}: set OPENBRIDGE_CLIENT_API_KEY or OPENBRIDGE_KEYS_ISSUED, or listen on "
-            "127.0.0.1"
+            f"{public}: set {read.place_for('CLIENT_API_KEY')} or {read.place_for('KEYS_ISSUED')}, "
+            "or listen on 127.0.0.1"
         )
     admin_key = settings.accounts.admin_key
     if admin_key is not None and len(admin_key) < _ADMIN_KEY_CHARS:
@@ -226,7 +227,7 @@ def _access_problems(settings: GatewaySettings, read: Values) -> Iterator[str]:
         if origin == "*" and not settings.needs_key:
             yield (
                 f"{read.label('ALLOWED_ORIGINS')}=* would let every web page use the gateway: set "
-                "OPENBRIDGE_CLIENT_API_KEY, or name the origins of the pages"
+                f"{read.place_for('CLIENT_API_KEY')}, or name the origins of the pages"
             )
         if _ORIGIN.fullmatch(origin) is None:
             yield (
@@ -238,8 +239,8 @@ def _access_problems(settings: GatewaySettings, read: Values) -> Iterator[str]:
         yield f"{read.label('ADMIN_KEY')} is one of the keys of clients, too"
     if settings.is_public and not settings.limits.rate_per_minute:
         yield (
-            f"{public}: set OPENBRIDGE_RATE_LIMIT_PER_MINUTE, the requests a minute that each key "
-            "may make"
+            f"{public}: set {read.place_for('RATE_LIMIT_PER_MINUTE')}, the requests a minute that "
+            "each key may make"
         )
 
 
@@ -247,9 +248,9 @@ def _state_problems(settings: GatewaySettings, read: Values) -> Iterator[str]:
     """Yield what the backend of the state lacks or cannot do."""
     state, label = settings.state, read.label("STATE_BACKEND")
     if state.backend == "redis" and not state.redis_url:
-        yield f"{label}=redis needs OPENBRIDGE_REDIS_URL"
+        yield f"{label}=redis needs {read.place_for('REDIS_URL')}"
     if state.backend == "postgres" and not state.postgres_url:
-        yield f"{label}=postgres needs OPENBRIDGE_POSTGRES_URL"
+        yield f"{label}=postgres needs {read.place_for('POSTGRES_URL')}"
     if state.backend == "memory" and settings.workers > 1:
         yield (
             f"{read.label('WORKERS')}={settings.workers}: several workers need a store that they "
@@ -257,6 +258,6 @@ def _state_problems(settings: GatewaySettings, read: Values) -> Iterator[str]:
         )
     if state.backend == "redis" and (state.max_entries or state.max_bytes):
         yield (
-            "OPENBRIDGE_STATE_MAX_ENTRIES and OPENBRIDGE_STATE_MAX_BYTES bound sqlite and memory: "
-            "leave them out, and set maxmemory in Redis"
+            f"{read.place_for('STATE_MAX_ENTRIES')} and {read.place_for('STATE_MAX_BYTES')} bound "
+            "sqlite and memory: leave them out, and set maxmemory in Redis"
         )

@@ -14,7 +14,7 @@ from zoneinfo import ZoneInfo
 
 from attrs import frozen
 
-from llmcore.bridge.configuration.document import ConfigDocument
+from llmcore.bridge.configuration.document import ConfigDocument, dotted
 from llmcore.bridge.configuration.tables import TABLES
 from llmcore.client.user_folders import named_path
 from llmcore.schema.errors import ConfigurationError
@@ -133,6 +133,15 @@ class Values:
         """Return where the setting is, blank or not: its variable, or its line in the file."""
         setting = self._find(name, blank=blank)
         return f"{_PREFIX}{name}" if setting is None else setting.label
+
+    def place_for(self, name: str) -> str:
+        """Return where to set the setting, such as `state.redis_url in openbridge.toml`.
+
+        Without a file it is the variable.
+        """
+        if self.document is None:
+            return f"{_PREFIX}{name}"
+        return f"{dotted(file_keys(name))} in {self.document.path.name}"
 
     @_recorded
     def text(self, name: str) -> str | None:

@@ -67,6 +67,32 @@ def test_a_variable_wins_over_the_file() -> None:
     assert settings.retry_without == ("tools",)
 
 
+@pytest.mark.parametrize(
+    ("file", "variables", "missing"),
+    [
+        ('[state]\nbackend = "redis"', {"STATE_BACKEND": "redis"}, "REDIS_URL"),
+        ('[state]\nbackend = "postgres"', {"STATE_BACKEND": "postgres"}, "POSTGRES_URL"),
+        ('[server]\nhost = "0.0.0.0"', {"HOST": "0.0.0.0"}, "CLIENT_API_KEY"),
+        (
+            '[server]\nhost = "0.0.0.0"\nclient_api_key = "k"',
+            {"HOST": "0.0.0.0", "CLIENT_API_KEY": "k"},
+            "RATE_LIMIT_PER_MINUTE",
+        ),
+        ('[server]\nallowed_origins = ["*"]', {"ALLOWED_ORIGINS": "*"}, "CLIENT_API_KEY"),
+    ],
+)
+def test_what_is_missing_is_named_as_it_is_set(
+    file: str, variables: dict[str, str], missing: str
+) -> None:
+    """By its key where there is a file, else by its variable."""
+    local = {"OPENBRIDGE_UPSTREAM": "local"}
+    key = ".".join(file_keys(missing))
+    with pytest.raises(ConfigurationError, match=f"{key} in openbridge.toml"):
+        read(file, **local)
+    with pytest.raises(ConfigurationError, match=f"OPENBRIDGE_{missing}"):
+        settings_of({**local, **{f"OPENBRIDGE_{n}": v for n, v in variables.items()}}, None)
+
+
 def test_every_variable_has_a_key_of_its_own_in_the_file() -> None:
     """Those that say which files are read are left out."""
     values = Values({})
