@@ -160,10 +160,10 @@ def _bound(
 ) -> Iterator[tuple["Server", socket.socket, str]]:
     """Return the server, the socket that it listens on, and its URL."""
     make_config = _application(settings, registered_tools, read_again)
-    from uvicorn import Server
+    from llmcore.bridge.http.draining import DrainingServer
 
     with listening(settings.host, settings.port) as listener:
-        yield Server(make_config()), listener, _url(settings, listener.getsockname()[1])
+        yield DrainingServer(make_config()), listener, _url(settings, listener.getsockname()[1])
 
 
 def _application(

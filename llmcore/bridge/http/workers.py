@@ -23,6 +23,7 @@ from typing import Final
 import uvicorn
 from attrs import define, field
 
+from llmcore.bridge.http.draining import DrainingServer
 from llmcore.bridge.http.logs import LOGGER, log
 from llmcore.bridge.http.metrics import forget_process
 from llmcore.schema.errors import ConfigurationError
@@ -223,7 +224,7 @@ def _signals_to_pipe() -> Iterator[int]:
         os.close(writing)
 
 
-class AnnouncingServer(uvicorn.Server):
+class AnnouncingServer(DrainingServer):
     """A server that calls *announce* once it accepts connections."""
 
     def __init__(self, config: uvicorn.Config, announce: Callable[[], None]) -> None:
