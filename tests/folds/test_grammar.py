@@ -283,3 +283,27 @@ def test_events_do_not_change_places(stream: list[LLMEvent], data: st.DataObject
     left, right = stream[index], stream[index + 1]
 
     assert violations([*stream[:index], right, left, *stream[index + 2 :]]) != []
+
+
+# -- a step that another model continues
+
+
+def test_a_step_may_be_continued_by_another_model() -> None:
+    events = [START, StepStart(0), *TEXT, StepStart(0, continues=True), *TEXT]
+
+    assert violations([*events, StepFinish(finish_reason=STOP, step=0), END]) == []
+
+
+@pytest.mark.parametrize(
+    ("before", "problem"),
+    [
+        ([], "step 0 is not open"),
+        ([StepStart(0), TextStart("0")], "segments still open: [('text', '0')]"),
+    ],
+)
+def test_only_an_open_step_between_segments_can_be_continued(
+    before: list[LLMEvent], problem: str
+) -> None:
+    (found, *_) = violations([START, *before, StepStart(0, continues=True)], complete=False)
+
+    assert found.endswith(problem)

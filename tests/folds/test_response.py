@@ -451,3 +451,39 @@ def test_folding_changes_no_event(stream: list[LLMEvent]) -> None:
 def test_a_response_is_a_success() -> None:
     """The Result says which it is."""
     assert isinstance(collect(complete_segments(framed([]))), Success)
+
+
+# -- a response that another model continues
+
+
+def test_the_parts_of_a_model_that_was_cut_come_before_those_of_the_next_one() -> None:
+    """Without its signatures, which the next model cannot read."""
+    accumulator = Accumulator()
+    for event in [
+        StreamStart(provider="a", model="first"),
+        StepStart(0),
+        ReasoningStart("0"),
+        ReasoningDelta("0", "Hm."),
+        ReasoningEnd("0", "Hm.", signature="of the first"),
+        StepStart(0, continues=True, start=StreamStart(provider="b", model="second")),
+        TextStart("0"),
+        TextDelta("0", "Yes."),
+        TextEnd("0", "Yes."),
+        StepFinish(finish_reason=STOP, step=0),
+        Finish(finish_reason=STOP),
+    ]:
+        accumulator.feed(event)
+
+    response = accumulator.partial
+
+    assert response.message.content == (ReasoningPart("Hm."), TextPart("Yes."))
+    assert (response.provider, response.model) == ("b", "second")
+
+
+def test_a_stream_that_is_resumed_after_an_error_ends_without_it() -> None:
+    accumulator = Accumulator()
+    accumulator.feed(ErrorEvent(StreamError("cut")))
+    accumulator.resume()
+    accumulator.feed(Finish(finish_reason=STOP))
+
+    assert accumulator.finished
