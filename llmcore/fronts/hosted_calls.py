@@ -5,7 +5,7 @@ from typing import Any, Final, Literal, TypeAlias
 
 from llmcore.schema.content import TextPart, ToolCallPart, ToolResultPart
 from llmcore.schema.events import ToolCall, ToolResult
-from llmcore.schema.json import object_or_empty, objects, str_or_none, text_or_json
+from llmcore.schema.json import object_or_empty, objects, str_or_none, text_or_json, texts
 
 HostedCallKind: TypeAlias = Literal["web_search", "code_execution", "other"]
 
@@ -25,8 +25,7 @@ def hosted_call_kind(name: str) -> HostedCallKind:
 def search_queries(call: ToolCall | ToolCallPart) -> list[str]:
     """Return the queries of a search; empty if the provider does not show them."""
     arguments = object_or_empty(call.arguments)
-    given = arguments.get("queries")
-    queries = [item for item in given if isinstance(item, str)] if isinstance(given, list) else []
+    queries = texts(arguments.get("queries"))
     first = str_or_none(arguments.get("query"))
     return [first, *(query for query in queries if query != first)] if first else queries
 

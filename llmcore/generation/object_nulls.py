@@ -9,7 +9,8 @@ caller's schema does not allow null, a null in the response is removed:
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TypeAlias
 
-from llmcore.schema.json import JsonObject, JsonValue
+from llmcore.protocols.tool_schema.traverse import look_up
+from llmcore.schema.json import JsonObject, JsonValue, object_or_empty, objects, texts
 
 _Schemas: TypeAlias = Sequence[JsonObject]
 
@@ -38,7 +39,9 @@ class _Pruner:
         remaining: dict[str, JsonValue] = {}
         for name, item in value.items():
             below = f"{path}.{name}"
-            declared = _objects(_members(schema, "properties").get(name) for schema in schemas)
+            declared = _objects(
+                object_or_empty(schema.get("properties")).get(name) for schema in schemas
+            )
             if item is None and self._stands_for_absence(name, declared, schemas):
                 self.dropped.append(below)
                 continue
@@ -47,7 +50,7 @@ class _Pruner:
         return remaining
 
     def _stands_for_absence(self, name: str, declared: _Schemas, schemas: _Schemas) -> bool:
-        required = any(name in _sequence(schema.get("required")) for schema in schemas)
+        required = any(name in texts(schema.get("required")) for schema in schemas)
         return bool(declared) and not required and not any(map(self._accepts_null, declared))
 
     def _accepts_null(self, schema: JsonObject) -> bool:
@@ -68,21 +71,10 @@ class _Pruner:
 
     def _parts(self, schema: JsonObject) -> Iterator[JsonObject]:
         for keyword in ("anyOf", "oneOf", "allOf"):
-            yield from _objects(_sequence(schema.get(keyword)))
+            yield from objects(schema.get(keyword))
         reference = schema.get("$ref")
         if isinstance(reference, str):
-            yield from _objects([referred(self._root, reference)])
-
-
-def referred(root: JsonObject, reference: str) -> JsonValue:
-    """Return the value at *reference* in *root*; None if there is none."""
-    if not reference.startswith("#"):
-        return None
-    value: JsonValue = root
-    for step in reference[1:].split("/")[1:]:
-        name = step.replace("~1", "/").replace("~0", "~")
-        value = value.get(name) if isinstance(value, Mapping) else None
-    return value
+            yield from _objects([look_up(self._root, reference)])
 
 
 _TYPE_KEYWORDS = ("type", "enum", "const", "anyOf", "oneOf", "allOf", "$ref")
@@ -94,18 +86,9 @@ def _allows_null(schema: JsonObject) -> bool:
     if "const" in schema:
         return schema["const"] is None
     if "enum" in schema:
-        return None in _sequence(schema["enum"])
+        return isinstance(schema["enum"], list) and None in schema["enum"]
     kind = schema.get("type")
     return kind == "null" or (isinstance(kind, list) and "null" in kind)
-
-
-def _members(schema: JsonObject, keyword: str) -> JsonObject:
-    value = schema.get(keyword)
-    return value if isinstance(value, Mapping) else {}
-
-
-def _sequence(value: JsonValue) -> Sequence[JsonValue]:
-    return value if isinstance(value, list) else ()
 
 
 def _objects(values: Iterable[JsonValue]) -> list[JsonObject]:

@@ -16,8 +16,9 @@ from typing import Annotated, Any, Final, get_args, get_origin
 from attrs import evolve, frozen
 
 from llmcore.generation.json_schema import check_schema, problems
-from llmcore.generation.object_nulls import referred, without_null_options
+from llmcore.generation.object_nulls import without_null_options
 from llmcore.generation.type_schema import converted, is_instance, schema_of
+from llmcore.protocols.tool_schema.traverse import look_up
 from llmcore.schema.errors import InvalidRequestError
 from llmcore.schema.json import JsonObject, JsonValue, plain_object
 from llmcore.schema.options import ResponseFormat
@@ -96,8 +97,8 @@ class ObjectSchema:
         """Whether the schema's root is something other than an object."""
         root = self.schema
         for _ in range(_MAX_REFERENCES):  # references may be circular
-            target = referred(self.schema, str(root.get("$ref", "")))
-            if not isinstance(target, Mapping):
+            target = look_up(self.schema, str(root.get("$ref", "")))
+            if target is None:
                 break
             root = target
         return root.get("type", "object" if "properties" in root else None) != "object"

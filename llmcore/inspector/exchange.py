@@ -32,7 +32,7 @@ from llmcore.schema import json
 from llmcore.schema.codec import to_json
 from llmcore.schema.errors import LLMError
 from llmcore.schema.events import ErrorEvent, LLMEvent
-from llmcore.schema.json import JsonObject, JsonValue
+from llmcore.schema.json import JsonObject, JsonValue, object_or_empty
 from llmcore.schema.model import Model
 from llmcore.schema.request import LLMRequest
 from llmcore.schema.response import LLMResponse
@@ -233,7 +233,7 @@ def _timeline(steps: Sequence[_Step]) -> Document:
 def event_document(event: LLMEvent, ms: float) -> Document:
     """Return *event* as the page shows it."""
     data = to_json(event)
-    return raw_event({**(data if isinstance(data, dict) else {}), "type": str(event.type)}, ms)
+    return raw_event({**object_or_empty(data), "type": str(event.type)}, ms)
 
 
 def raw_event(data: JsonObject, ms: float) -> Document:
@@ -326,7 +326,7 @@ def _of_response(response: LLMResponse) -> Document:
     return {
         "model": response.model,
         "text": safe_text(response.text),
-        "usage": usage if isinstance(usage, dict) else {},
+        "usage": object_or_empty(usage),
         "cost": cost,
         "costs": {} if cost is None else _costs(response, cost),
         "finish": response.finish_reason.reason,

@@ -18,6 +18,7 @@ from llmcore.inspector.exchange import (
 from llmcore.inspector.redaction import safe_json, safe_text
 from llmcore.protocols import PROTOCOL_IDS
 from llmcore.schema.errors import InvalidRequestError, LLMError
+from llmcore.schema.json import object_or_empty
 from llmcore.sessions.contract.codec import to_wire
 from llmcore.sessions.contract.entries import MessageEntry
 from llmcore.sessions.jsonl import from_lines
@@ -198,7 +199,7 @@ def of_events(name: str, lines: Sequence[Any]) -> Document:
         "events": events,
         "timed": False,
         **timing(events),
-        "usage": usage if isinstance(usage, dict) else {},
+        "usage": object_or_empty(usage),
         "finish": (last.get("finish_reason") or {}).get("reason"),
         "text": "".join(event["text"] for event in events if event["type"] == "text-delta"),
         "error": None if error is None else {"kind": "error", "data": error},

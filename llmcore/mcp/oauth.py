@@ -23,7 +23,7 @@ from attrs.converters import optional
 from llmcore.client.user_folders import write_for_owner
 from llmcore.schema import json
 from llmcore.schema.errors import AuthenticationError, ConfigurationError
-from llmcore.schema.json import JsonObject, JsonValue
+from llmcore.schema.json import JsonObject, JsonValue, object_or_empty
 
 if TYPE_CHECKING:
     import httpx2
@@ -162,7 +162,7 @@ def _read(file: Path | None) -> JsonObject:
     except (OSError, ValueError) as error:
         message = f"the login in {os.fspath(file)} cannot be read; delete the file to log in again"
         raise AuthenticationError(message, cause=error) from error
-    return kept if isinstance(kept, dict) else {}
+    return object_or_empty(kept)
 
 
 # -- the page that the browser returns to

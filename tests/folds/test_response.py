@@ -458,8 +458,7 @@ def test_a_response_is_a_success() -> None:
 
 def test_the_parts_of_a_model_that_was_cut_come_before_those_of_the_next_one() -> None:
     """Without its signatures, which the next model cannot read."""
-    accumulator = Accumulator()
-    for event in [
+    events: list[LLMEvent] = [
         StreamStart(provider="a", model="first"),
         StepStart(0),
         ReasoningStart("0"),
@@ -471,7 +470,9 @@ def test_the_parts_of_a_model_that_was_cut_come_before_those_of_the_next_one() -
         TextEnd("0", "Yes."),
         StepFinish(finish_reason=STOP, step=0),
         Finish(finish_reason=STOP),
-    ]:
+    ]
+    accumulator = Accumulator()
+    for event in events:
         accumulator.feed(event)
 
     response = accumulator.partial

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from llmcore.generation.object_nulls import referred, without_null_options
+from llmcore.generation.object_nulls import without_null_options
 
 TEXT = {"type": "string"}
 INNER = {"type": "object", "properties": {"c": TEXT}}
@@ -62,15 +62,21 @@ def test_only_optional_properties_without_null_lose_it(
 
 
 @pytest.mark.parametrize(
-    ("reference", "found"),
-    [
-        ("#", {"a/b": {"~": 1}}),
-        ("#/a~1b/~0", 1),
-        ("#/nothing/there", None),
-        ("https://x/y", None),
-        ("", None),
-    ],
+    "reference", ["#/$defs/Text", "#/$defs/a~1b/~0", "#/$defs/A%20text", "#/$defs/All/anyOf/0"]
 )
-def test_references_lead_into_the_schema(reference: str, found: Any) -> None:
-    """Pointers as RFC 6901 spells them; other documents are not followed."""
-    assert referred({"a/b": {"~": 1}}, reference) == found
+def test_references_of_a_property_lead_to_its_schema(reference: str) -> None:
+    """Pointers as RFC 6901 spells them."""
+    text: Any = {"type": "string"}
+    definitions: Any = {
+        "Text": text, "a/b": {"~": text}, "A text": text, "All": {"anyOf": [text]},
+    }  # fmt: skip
+    schema: Any = {"properties": {"a": {"$ref": reference}}, "$defs": definitions}
+
+    assert without_null_options({"a": None}, schema) == ({}, ["$.a"])
+
+
+@pytest.mark.parametrize("reference", ["#/nothing/there", "https://x/y", ""])
+def test_a_null_stays_where_the_reference_of_its_property_leads_nowhere(reference: str) -> None:
+    schema: Any = {"properties": {"a": {"type": ["string", "null"], "$ref": reference}}}
+
+    assert without_null_options({"a": None}, schema) == ({"a": None}, [])

@@ -20,7 +20,7 @@ from llmcore.routes.http_request import HttpRequest
 from llmcore.routes.transport import Timeouts
 from llmcore.schema import json
 from llmcore.schema.errors import LLMError, NetworkError, RequestTimeoutError
-from llmcore.schema.json import JsonObject
+from llmcore.schema.json import JsonObject, object_or_empty
 from llmcore.version import VERSION
 
 _MAX_BYTES: Final = 256 * 1024
@@ -44,7 +44,7 @@ class Reply:
             value = json.loads(self.body)
         except ValueError:
             return {}
-        return value if isinstance(value, dict) else {}
+        return object_or_empty(value)
 
     def error(self) -> LLMError:
         """Return the response as an error."""
