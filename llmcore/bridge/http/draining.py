@@ -2,7 +2,7 @@
 
 A connection is complete before the program accepts it: the kernel answers the client, which sends
 its request. Until then it is in the queue of the listening socket, and when that is closed the
-kernel resets it, so that the client loses a request that nobody has read. uvicorn closes the socket
+kernel resets it, so that its client gets no response. uvicorn closes the socket
 at once, and then the connections without a request, also those whose request is on its way.
 """
 
